@@ -1,0 +1,51 @@
+# Only forwards: meson.build is the build. Every target first has dev/bootstrap look for
+# what it needs, which costs nothing when all is there.
+#
+#   make            release build: build/glovebox
+#   make demo       watch an agent mend a small project; no key, no network
+#   make quick      incremental sanitizer build and the quick tests, under a minute
+#   make check      everything: both compilers, all suites, linters, an installation
+#   make bench      measurements beside peers; BENCH=start|call|exec for one group
+#   make fuzz       fuzz each parser for SECONDS (60)
+#   make install    PREFIX=/usr/local DESTDIR=
+#   make clean
+
+BUILD = build
+BENCH =
+SECONDS = 60
+PREFIX =
+DESTDIR =
+export PREFIX WERROR
+
+.PHONY: all demo quick check bench fuzz install clean
+
+all:
+	@dev/bootstrap build
+	@dev/configure release $(BUILD) >/dev/null
+	@ninja -C $(BUILD)
+
+demo: all
+	@$(BUILD)/glovebox demo
+
+quick:
+	@dev/bootstrap build test
+	@dev/check --quick
+
+check:
+	@dev/bootstrap build test
+	@dev/check
+
+bench: all
+	@dev/bootstrap bench || true
+	@ninja -C $(BUILD) bench/spawn_time bench/print_line
+	@bench/run --build $(BUILD) $(BENCH)
+
+fuzz:
+	@dev/bootstrap build test
+	@dev/fuzz $(SECONDS)
+
+install: all
+	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf build

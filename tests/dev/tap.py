@@ -1,0 +1,36 @@
+"""tap: the few lines that tests of scripts share: run functions as cases, report as TAP."""
+import subprocess
+import sys
+import traceback
+
+
+def run(command, **options):
+    """The finished process, its output as text."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+CASES = []
+
+
+def case(function):
+    """Decorator: the function is a case, its name a sentence."""
+    CASES.append(function)
+    return function
+
+
+def play():
+    """Run all cases and exit."""
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, function in enumerate(CASES, 1):
+        sentence = function.__name__.replace("_", " ")
+        try:
+            function()
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {sentence}")
+            for line in traceback.format_exc().splitlines():
+                print("# " + line)
+        else:
+            print(f"ok {number} - {sentence}")
+    sys.exit(1 if failed else 0)
