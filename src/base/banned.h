@@ -1,0 +1,21 @@
+/*
+ * banned: names this tree does without, refused by the compiler. The build puts
+ * it before every file of ours (-include), so the system headers that declare
+ * these names are read first.
+ */
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+/* No bounds: base/buf.h and snprintf do these. */
+#pragma GCC poison strcpy stpcpy strcat sprintf vsprintf gets
+/* Hidden state between calls: str_next_line and strtok_r are there. */
+#pragma GCC poison strtok
+/* A shell nobody asked for: process/ starts programs. */
+#pragma GCC poison system popen
+/* A name that somebody else may take first: mkstemp, mkdtemp. */
+#pragma GCC poison mktemp tmpnam tempnam
+/* No errors: text_parse_count and strtol have them. */
+#pragma GCC poison atoi atol atoll atof

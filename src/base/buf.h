@@ -1,0 +1,52 @@
+/*
+ * buf: bytes that grow, under a ceiling. `data` is always a C string (never
+ * NULL after buf_init). What does not fit is not added and `overflowed` stays
+ * set, so that a caller may add many pieces and ask once at the end.
+ * Out of memory ends the process (style.md, section 3).
+ */
+#pragma once
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf {
+	char *data;
+	size_t size;     /* bytes used, without the final NUL */
+	size_t capacity; /* bytes allocated, 0 while data is the shared empty string */
+	size_t max;      /* ceiling for size */
+	bool overflowed; /* something was refused since the last buf_clear */
+};
+
+/* An empty buffer that never holds more than MAX bytes. Allocates nothing yet. */
+void buf_init(struct buf *buf, size_t max);
+void buf_fini(struct buf *buf);
+
+/* Forget the content, keep the memory. */
+void buf_clear(struct buf *buf);
+
+/* Each returns false, with nothing of the piece added, when it does not fit. */
+bool buf_add(struct buf *buf, const void *data, size_t size);
+bool buf_adds(struct buf *buf, const char *text);
+bool buf_addstr(struct buf *buf, struct str text);
+bool buf_addc(struct buf *buf, char c);
+bool buf_addf(struct buf *buf, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+bool buf_addv(struct buf *buf, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+
+/* Room for SIZE more bytes to be written at data + size; NULL over the ceiling. */
+char *buf_reserve(struct buf *buf, size_t size);
+/* Count SIZE bytes written into the reserved room. */
+void buf_commit(struct buf *buf, size_t size);
+
+/* Remove SIZE bytes at FROM. */
+void buf_remove(struct buf *buf, size_t from, size_t size);
+void buf_truncate(struct buf *buf, size_t size);
+
+/* The content as a view, valid until the next change. */
+struct str buf_str(const struct buf *buf);
+
+/* The content as malloc'ed C string; the buffer is empty afterwards. */
+char *buf_take(struct buf *buf);

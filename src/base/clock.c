@@ -1,0 +1,55 @@
+/* clock: monotonic and wall time; see clock.h. */
+#include "base/clock.h"
+
+#include <limits.h>
+#include <time.h>
+
+/* About 31 years: a longer wait is no deadline, and the sum below cannot overflow. */
+#define CLOCK_FARTHEST_S 1e9
+
+static int64_t clock_read_us(clockid_t id)
+{
+	struct timespec now;
+
+	/* Cannot fail: both clocks exist on every Linux and the pointer is good. */
+	(void)clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_now_ms(void)
+{
+	return clock_now_us() / 1000;
+}
+
+int64_t clock_now_us(void)
+{
+	return clock_read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wall_ms(void)
+{
+	return clock_read_us(CLOCK_REALTIME) / 1000;
+}
+
+int clock_poll_timeout(int64_t deadline_ms)
+{
+	int64_t now;
+
+	if (deadline_ms == CLOCK_NEVER)
+		return -1;
+	now = clock_now_ms();
+	if (deadline_ms <= now)
+		return 0;
+	return deadline_ms - now > INT_MAX ? INT_MAX : (int)(deadline_ms - now);
+}
+
+int64_t clock_deadline(double seconds)
+{
+	/* Written so that a NaN is "never" too. */
+	if (seconds == 0 || !(seconds < CLOCK_FARTHEST_S))
+		return CLOCK_NEVER;
+	if (seconds < 0)
+		return clock_now_ms();
+	/* Rounded up: the least wait is a millisecond, not none. */
+	return clock_now_ms() + (int64_t)(seconds * 1000 + 0.999);
+}

@@ -1,0 +1,182 @@
+/* fd: descriptors and whole reads and writes; see fd.h. */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A pipe's default capacity: more is never there at once. */
+enum { FD_CHUNK = 65536 };
+
+void fd_auto_close(int *fd)
+{
+	fd_close(fd);
+}
+
+void fd_close(int *fd)
+{
+	int saved = errno;
+
+	/* Linux has closed it even when close says EINTR: never again. */
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+int fd_take(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+/* After EAGAIN or EINTR: wait and say whether another attempt makes sense. */
+static bool fd_wait(int fd, short events)
+{
+	struct pollfd wait = {.fd = fd, .events = events};
+
+	if (errno == EINTR)
+		return true;
+	if (errno != EAGAIN)
+		return false;
+	return poll(&wait, 1, -1) >= 0 || errno == EINTR;
+}
+
+/* Bytes read (0 at the end), or -1 with errno. */
+static ssize_t fd_read_some(int fd, void *data, size_t size)
+{
+	for (;;) {
+		ssize_t n = read(fd, data, size);
+
+		if (n >= 0 || !fd_wait(fd, POLLIN))
+			return n;
+	}
+}
+
+static size_t fd_expected_size(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		return FD_CHUNK;
+	/* One byte more, so that the read that finds the end needs no larger buffer. */
+	return (size_t)st.st_size + 1;
+}
+
+/* fd_read_all with a ceiling of MAX bytes for what is read, besides the buffer's own. */
+static bool fd_read_to(int fd, struct buf *buf, size_t max, const char *what,
+		       struct err *err)
+{
+	size_t start = buf->size, chunk = fd_expected_size(fd);
+
+	if (max > buf->max - start)
+		max = buf->max - start;
+	for (;;) {
+		size_t room = max - (buf->size - start);
+		char probe, *into = &probe;
+		size_t wanted = 1;
+		ssize_t n;
+
+		if (room) {
+			wanted = room < chunk ? room : chunk;
+			into = buf_reserve(buf, wanted);
+		}
+		n = fd_read_some(fd, into, wanted);
+		if (n < 0) {
+			int code = errno;
+
+			buf_truncate(buf, start);
+			return err_set(err, code, "%s: %s", what, strerror(code));
+		}
+		if (n > 0 && !room) {
+			buf_truncate(buf, start);
+			buf->overflowed = true;
+			return err_set(err, EFBIG,
+				       "%s: larger than the %zu bytes taken here", what,
+				       max);
+		}
+		if (n == 0) {
+			buf_commit(buf, 0);
+			return true;
+		}
+		buf_commit(buf, (size_t)n);
+		chunk = FD_CHUNK;
+	}
+}
+
+bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err)
+{
+	return fd_read_to(fd, buf, buf->max, what, err);
+}
+
+bool fd_write_all(int fd, const void *data, size_t size, struct err *err)
+{
+	const char *at = data;
+
+	while (size) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0) {
+			if (fd_wait(fd, POLLOUT))
+				continue;
+			return err_set(err, errno, "write: %s", strerror(errno));
+		}
+		at += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+bool fd_set_blocking(int fd, bool blocking, struct err *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+	int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+
+	if (flags < 0 || (flags != wanted && fcntl(fd, F_SETFL, wanted) < 0))
+		return err_set(err, errno, "fcntl: %s", strerror(errno));
+	return true;
+}
+
+bool fd_pipe(int ends[2], struct err *err)
+{
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, errno, "pipe: %s", strerror(errno));
+	return true;
+}
+
+bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err)
+{
+	auto_close int file = memfd_create(name, MFD_CLOEXEC);
+
+	if (file < 0)
+		return err_set(err, errno, "memfd_create: %s", strerror(errno));
+	if (!fd_write_all(file, data.data, data.size, err))
+		return err_while(err, "%s", name);
+	if (lseek(file, 0, SEEK_SET) < 0)
+		return err_set(err, errno, "%s: %s", name, strerror(errno));
+	*fd = fd_take(&file);
+	return true;
+}
+
+bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err)
+{
+	/*
+	 * Not blocking, so that a FIFO in the place of the file is an answer, not a wait.
+	 */
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return err_set(err, EISDIR, "%s: %s", path, strerror(EISDIR));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "%s: not a regular file", path);
+	return fd_read_to(fd, buf, max, path, err);
+}

@@ -1,0 +1,41 @@
+/*
+ * fd: descriptors that close themselves, and whole reads and writes. All
+ * descriptors of ours are close-on-exec.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* `auto_close int fd = open(…);` closes at the end of the scope; -1 is fine. */
+void fd_auto_close(int *fd);
+#define auto_close __attribute__((cleanup(fd_auto_close)))
+
+/* Close *FD when it is open and make it -1. Keeps errno. */
+void fd_close(int *fd);
+
+/* Give *FD away: returns it and leaves -1 behind. */
+int fd_take(int *fd);
+
+/*
+ * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is
+ * reached before the end. WHAT names the source in the sentence.
+ */
+bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err);
+
+/* Write all, over short writes and EINTR (waits on EAGAIN). */
+bool fd_write_all(int fd, const void *data, size_t size, struct err *err);
+
+bool fd_set_blocking(int fd, bool blocking, struct err *err);
+
+/* A close-on-exec pipe; ends[0] reads. */
+bool fd_pipe(int ends[2], struct err *err);
+
+/* An anonymous file in memory that holds DATA, read position at its start. */
+bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err);
+
+/* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
+bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);

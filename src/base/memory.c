@@ -1,0 +1,165 @@
+/* memory: allocation that never fails, and arenas; see memory.h. */
+#include "base/memory.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * A block of an arena: one malloc for many small things, without the malloc's own page.
+ */
+enum { ARENA_BLOCK = 8192 - 64 };
+
+struct arena_block {
+	struct arena_block *next;
+	size_t size, used;
+	alignas(max_align_t) char data[];
+};
+
+_Noreturn void memory_exhausted(size_t size)
+{
+	/* Nothing here may allocate. */
+	char message[96];
+	int length = snprintf(message, sizeof(message),
+			      "glovebox: out of memory (%zu bytes wanted)\n", size);
+
+	if (length > 0 && write(STDERR_FILENO, message, (size_t)length) < 0)
+		abort();
+	abort();
+}
+
+void *memory_alloc(size_t size)
+{
+	return memory_array(1, size);
+}
+
+void *memory_array(size_t count, size_t size)
+{
+	size_t total;
+	void *memory;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		memory_exhausted(SIZE_MAX);
+	/* calloc of nothing may give NULL, which would look like a failure. */
+	memory = calloc(1, total ? total : 1);
+	if (!memory)
+		memory_exhausted(total);
+	return memory;
+}
+
+void *memory_grow(void *old, size_t count, size_t size)
+{
+	size_t total;
+	void *memory;
+
+	if (__builtin_mul_overflow(count, size, &total))
+		memory_exhausted(SIZE_MAX);
+	memory = realloc(old, total ? total : 1);
+	if (!memory)
+		memory_exhausted(total);
+	return memory;
+}
+
+char *memory_copy(const char *text)
+{
+	return text ? memory_copy_str(str_of(text)) : NULL;
+}
+
+char *memory_copy_str(struct str text)
+{
+	char *copy = memory_grow(NULL, text.size + 1, 1);
+
+	if (text.size)
+		memcpy(copy, text.data, text.size);
+	copy[text.size] = '\0';
+	return copy;
+}
+
+void arena_init(struct arena *arena)
+{
+	*arena = (struct arena){0};
+}
+
+void arena_fini(struct arena *arena)
+{
+	struct arena_block *next;
+
+	if (!arena)
+		return;
+	for (struct arena_block *block = arena->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	arena_init(arena);
+}
+
+static struct arena_block *arena_new_block(size_t size)
+{
+	struct arena_block *block;
+
+	if (__builtin_add_overflow(size, sizeof(*block), &size))
+		memory_exhausted(SIZE_MAX);
+	block = memory_alloc(size);
+	block->size = size - sizeof(*block);
+	return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+	struct arena_block *block = arena->blocks;
+	void *memory;
+
+	if (size > SIZE_MAX - align)
+		memory_exhausted(size);
+	/* Two empty things still have different addresses. */
+	size = size ? (size + align - 1) / align * align : align;
+	if (!block || block->size - block->used < size) {
+		block = arena_new_block(size > ARENA_BLOCK ? size : ARENA_BLOCK);
+		if (arena->blocks && size > ARENA_BLOCK / 4) {
+			/*
+			 * Something large must not waste what the open block still has.
+			 */
+			block->next = arena->blocks->next;
+			arena->blocks->next = block;
+		} else {
+			block->next = arena->blocks;
+			arena->blocks = block;
+		}
+	}
+	memory = block->data + block->used;
+	block->used += size;
+	arena->used += size;
+	return memory;
+}
+
+char *arena_copy(struct arena *arena, struct str text)
+{
+	char *copy = arena_alloc(arena, text.size + 1);
+
+	if (text.size)
+		memcpy(copy, text.data, text.size);
+	return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+	va_list arguments, again;
+	char *text;
+	int size;
+
+	va_start(arguments, format);
+	va_copy(again, arguments);
+	size = vsnprintf(NULL, 0, format, arguments);
+	if (size < 0)
+		size = 0;
+	text = arena_alloc(arena, (size_t)size + 1);
+	(void)vsnprintf(text, (size_t)size + 1, format, again);
+	va_end(again);
+	va_end(arguments);
+	return text;
+}

@@ -1,0 +1,38 @@
+/*
+ * memory: allocation that never fails (out of memory ends the process with a
+ * message), arenas for things that die together, and cleanup by scope.
+ */
+#pragma once
+#include "base/str.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+void *memory_alloc(size_t size);               /* zeroed */
+void *memory_array(size_t count, size_t size); /* zeroed; overflow ends the process */
+void *memory_grow(void *old, size_t count,
+		  size_t size);      /* realloc; new part not zeroed */
+char *memory_copy(const char *text); /* NULL stays NULL */
+char *memory_copy_str(struct str text);
+_Noreturn void memory_exhausted(size_t size);
+
+/* All memory of one session, turn or request; freed at once. */
+struct arena_block;
+struct arena {
+	struct arena_block *blocks;
+	size_t used; /* bytes handed out, for ceilings */
+};
+
+void arena_init(struct arena *arena);
+void arena_fini(struct arena *arena);
+void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for anything */
+char *arena_copy(struct arena *arena, struct str text);
+char *arena_format(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* `auto_free char *p = …;` frees at the end of the scope. */
+static inline void memory_auto_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+#define auto_free __attribute__((cleanup(memory_auto_free)))

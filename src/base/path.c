@@ -1,0 +1,91 @@
+/* path: paths as text; see path.h. */
+#include "base/path.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Apply the components of PATH to what OUT holds from START on. */
+static bool path_apply(const char *path, size_t start, struct buf *out)
+{
+	while (*path) {
+		size_t size = strcspn(path, "/");
+		struct str name = {path, size};
+
+		path += size + strspn(path + size, "/");
+		if (size == 0 || str_is(name, "."))
+			continue;
+		if (str_is(name, "..")) {
+			if (out->size == start)
+				return false;
+			while (out->data[out->size - 1] != '/')
+				buf_truncate(out, out->size - 1);
+			buf_truncate(out, out->size - 1);
+			continue;
+		}
+		if (!buf_addc(out, '/') || !buf_addstr(out, name))
+			return false;
+	}
+	return true;
+}
+
+bool path_normal(const char *base, const char *path, struct buf *out)
+{
+	size_t start = out->size;
+
+	assert(path[0] == '/' || base[0] == '/');
+	if ((path[0] == '/' || path_apply(base, start, out)) &&
+	    path_apply(path, start, out) && (out->size > start || buf_addc(out, '/')))
+		return true;
+	buf_truncate(out, start);
+	return false;
+}
+
+/* The size of ROOT without slashes at its end: 0 for "/". */
+static size_t path_root_size(const char *root)
+{
+	size_t size = strlen(root);
+
+	while (size && root[size - 1] == '/')
+		size--;
+	return size;
+}
+
+bool path_within(const char *path, const char *root)
+{
+	size_t size = path_root_size(root);
+
+	/* No root at all holds nothing; it must not become "/". */
+	if (root[0] == '\0')
+		return path[0] == '\0';
+	return strncmp(path, root, size) == 0 &&
+	       (path[size] == '/' || path[size] == '\0');
+}
+
+const char *path_relative(const char *path, const char *root)
+{
+	const char *rest;
+
+	if (!path_within(path, root))
+		return path;
+	rest = path + path_root_size(root);
+	rest += strspn(rest, "/");
+	return *rest ? rest : ".";
+}
+
+const char *path_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+size_t path_depth(const char *path)
+{
+	size_t depth = 0;
+
+	for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {
+		depth++;
+		path += strcspn(path, "/");
+	}
+	return depth;
+}

@@ -1,0 +1,27 @@
+/*
+ * path: paths as text, component by component. Nothing here touches the file system;
+ * who resolves for real is runtime/files.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+
+/*
+ * Append the absolute, lexically normal form of PATH: joined to BASE (absolute) unless
+ * absolute itself, "." and "//" gone, ".." applied, no slash at the end except for "/".
+ * False at OUT's ceiling or when ".." climbs above "/".
+ */
+bool path_normal(const char *base, const char *path, struct buf *out);
+
+/* Is PATH equal to ROOT or below it, by components? ("/a/bc" is not below "/a/b".) */
+bool path_within(const char *path, const char *root);
+
+/* PATH relative to ROOT ("." for ROOT itself); PATH itself when not within. Borrowed. */
+const char *path_relative(const char *path, const char *root);
+
+const char *path_base_name(const char *path); /* after the last slash */
+
+/* Number of components of a normal path: 0 for "/". */
+size_t path_depth(const char *path);

@@ -1,0 +1,166 @@
+/* regex: PCRE2 with JIT and limits; see regex.h. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "base/regex.h"
+
+#include <errno.h>
+#include <pcre2.h>
+
+#include "base/memory.h"
+
+/*
+ * One search may cost this much, then the answer is REGEX_LIMIT. The match limit is the
+ * time: ten million steps are about a tenth of a second in JIT code, a second in the
+ * interpreter. Memory is the stack of the JIT (grown on demand, one in each scratch) and,
+ * where that ends, the interpreter's heap, in KiB: enough for a group repeated a hundred
+ * thousand times. The depth limit is only the second lock on that heap.
+ */
+enum {
+	REGEX_MATCH_LIMIT = 10000000,
+	REGEX_DEPTH_LIMIT = 1000000,
+	REGEX_HEAP_KIB = 64 << 10,
+	REGEX_STACK_FIRST = 32 << 10,
+	REGEX_STACK_MAX = 4 << 20,
+};
+
+/*
+ * A pattern is typed or generated, never a file; the compiler recurses into parentheses.
+ */
+enum { REGEX_PATTERN_MAX = 64 << 10, REGEX_PARENS_MAX = 200 };
+
+struct regex {
+	pcre2_code *code;
+};
+
+struct regex_scratch {
+	pcre2_match_data *match;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack;
+};
+
+static pcre2_compile_context *regex_context(void)
+{
+	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+
+	if (!context)
+		memory_exhausted(REGEX_PATTERN_MAX);
+	(void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+	(void)pcre2_set_parens_nest_limit(context, REGEX_PARENS_MAX);
+	(void)pcre2_set_max_pattern_length(context, REGEX_PATTERN_MAX);
+	return context;
+}
+
+static bool regex_refuse(int code, size_t at, struct err *err)
+{
+	PCRE2_UCHAR message[256];
+
+	/* Longer messages come cut, still ended by NUL. */
+	if (pcre2_get_error_message(code, message, sizeof(message)) ==
+	    PCRE2_ERROR_BADDATA)
+		message[0] = '\0';
+	return err_set(err, EINVAL, "regular expression, character position %zu: %s",
+		       at + 1, (const char *)message);
+}
+
+bool regex_compile(struct str pattern, unsigned flags, struct regex **regex,
+		   struct err *err)
+{
+	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+	PCRE2_SPTR text = (PCRE2_SPTR)(pattern.data ? pattern.data : "");
+	pcre2_compile_context *context;
+	struct regex *made;
+	pcre2_code *code;
+	size_t at = 0;
+	int error = 0;
+
+	if (flags & REGEX_IGNORE_CASE)
+		options |= PCRE2_CASELESS;
+	if (flags & REGEX_LITERAL)
+		options |= PCRE2_LITERAL;
+	else
+		options |= PCRE2_NEVER_BACKSLASH_C |
+			   (flags & REGEX_MULTILINE ? PCRE2_MULTILINE : 0);
+	context = regex_context();
+	code = pcre2_compile(text, pattern.size, options, &error, &at, context);
+	pcre2_compile_context_free(context);
+	if (!code && error == PCRE2_ERROR_NOMEMORY)
+		memory_exhausted(pattern.size);
+	if (!code)
+		return regex_refuse(error, at, err);
+	/*
+	 * Without JIT (a kernel that forbids such memory) the interpreter gives the same
+	 * answers.
+	 */
+	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+	made = memory_alloc(sizeof(*made));
+	made->code = code;
+	*regex = made;
+	return true;
+}
+
+void regex_free(struct regex *regex)
+{
+	if (!regex)
+		return;
+	pcre2_code_free(regex->code);
+	free(regex);
+}
+
+struct regex_scratch *regex_scratch_new(const struct regex *regex)
+{
+	struct regex_scratch *scratch = memory_alloc(sizeof(*scratch));
+
+	/* Only the whole match is asked for, never a group. */
+	(void)regex;
+	scratch->match = pcre2_match_data_create(1, NULL);
+	scratch->context = pcre2_match_context_create(NULL);
+	if (!scratch->match || !scratch->context)
+		memory_exhausted(sizeof(*scratch));
+	(void)pcre2_set_match_limit(scratch->context, REGEX_MATCH_LIMIT);
+	(void)pcre2_set_depth_limit(scratch->context, REGEX_DEPTH_LIMIT);
+	(void)pcre2_set_heap_limit(scratch->context, REGEX_HEAP_KIB);
+	/* NULL where JIT has no memory: matching then uses the C stack's 32 KiB. */
+	scratch->stack = pcre2_jit_stack_create(REGEX_STACK_FIRST, REGEX_STACK_MAX, NULL);
+	pcre2_jit_stack_assign(scratch->context, NULL, scratch->stack);
+	return scratch;
+}
+
+void regex_scratch_free(struct regex_scratch *scratch)
+{
+	if (!scratch)
+		return;
+	pcre2_match_data_free(scratch->match);
+	pcre2_match_context_free(scratch->context);
+	pcre2_jit_stack_free(scratch->stack);
+	free(scratch);
+}
+
+enum regex_answer regex_find(const struct regex *regex, struct regex_scratch *scratch,
+			     struct str text, size_t from, struct regex_span *span)
+{
+	PCRE2_SPTR subject = (PCRE2_SPTR)(text.data ? text.data : "");
+	const size_t *found;
+	int answer;
+
+	if (from > text.size)
+		return REGEX_NONE;
+	answer = pcre2_match(regex->code, subject, text.size, from, 0, scratch->match,
+			     scratch->context);
+	/* The interpreter keeps its frames on the heap and gets further. */
+	if (answer == PCRE2_ERROR_JIT_STACKLIMIT)
+		answer = pcre2_match(regex->code, subject, text.size, from, PCRE2_NO_JIT,
+				     scratch->match, scratch->context);
+	if (answer == PCRE2_ERROR_NOMATCH)
+		return REGEX_NONE;
+	/*
+	 * Beside the limits only what cannot be judged is left, and that is no "no
+	 * match".
+	 */
+	if (answer < 0)
+		return REGEX_LIMIT;
+	found = pcre2_get_ovector_pointer(scratch->match);
+	*span = (struct regex_span){found[0], found[1]};
+	/* "\K" may put the start behind the end. */
+	if (span->start > span->end)
+		span->start = span->end;
+	return REGEX_FOUND;
+}

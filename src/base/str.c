@@ -1,0 +1,89 @@
+/* str: views of bytes; see str.h. */
+#include "base/str.h"
+
+#include <string.h>
+
+struct str str_of(const char *text)
+{
+	if (!text)
+		return (struct str){"", 0};
+	return (struct str){text, strlen(text)};
+}
+
+bool str_equal(struct str a, struct str b)
+{
+	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+bool str_is(struct str a, const char *text)
+{
+	return str_equal(a, str_of(text));
+}
+
+bool str_starts(struct str text, struct str prefix)
+{
+	return text.size >= prefix.size &&
+	       str_equal(str_part(text, 0, prefix.size), prefix);
+}
+
+bool str_ends(struct str text, struct str suffix)
+{
+	return text.size >= suffix.size &&
+	       str_equal(str_part(text, text.size - suffix.size, suffix.size), suffix);
+}
+
+struct str str_part(struct str text, size_t from, size_t size)
+{
+	if (from > text.size)
+		from = text.size;
+	if (size > text.size - from)
+		size = text.size - from;
+	if (!text.data)
+		return (struct str){"", 0};
+	return (struct str){text.data + from, size};
+}
+
+size_t str_find(struct str text, struct str needle, size_t from)
+{
+	const char *found;
+
+	if (from > text.size || needle.size > text.size - from)
+		return (size_t)-1;
+	if (needle.size == 0)
+		return from;
+	found = memmem(text.data + from, text.size - from, needle.data, needle.size);
+	return found ? (size_t)(found - text.data) : (size_t)-1;
+}
+
+static bool str_is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+struct str str_trim(struct str text)
+{
+	size_t start = 0, end = text.size;
+
+	while (start < end && str_is_blank(text.data[start]))
+		start++;
+	while (end > start && str_is_blank(text.data[end - 1]))
+		end--;
+	return str_part(text, start, end - start);
+}
+
+bool str_next_line(struct str *rest, struct str *line)
+{
+	const char *end;
+	size_t size;
+
+	if (rest->size == 0)
+		return false;
+	end = memchr(rest->data, '\n', rest->size);
+	size = end ? (size_t)(end - rest->data) : rest->size;
+	*line = (struct str){rest->data, size};
+	if (end)
+		size++;
+	rest->data += size;
+	rest->size -= size;
+	return true;
+}

@@ -1,0 +1,68 @@
+/*
+ * text: making bytes fit to be read by a model or shown on a terminal, and
+ * cutting them where it does not hurt. UTF-8 throughout.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of the valid UTF-8 character at TEXT[0], 0 when it is none (RFC 3629). */
+size_t text_utf8_length(struct str text);
+bool text_is_utf8(struct str text);
+
+/* The largest n <= AT that does not cut a character. */
+size_t text_character_border(struct str text, size_t at);
+
+/*
+ * Append TEXT as a reader should see it: colour and cursor sequences gone, "\r" progress
+ * collapsed to the last state of its line (CRLF becomes LF), other control bytes and
+ * invalid UTF-8 as \xHH. Tabs and line ends stay.
+ */
+bool text_clean(struct str text, struct buf *out);
+
+/*
+ * Append TEXT cut to LIMITS: first third and last two thirds, cuts on line borders, then
+ * character borders; lines over line_bytes are cut with a mark. CUT says what was left
+ * out (zeros when nothing). A line "[… N lines, M bytes left out …]" stands where it was.
+ * The marks are not counted; a limit of 0 is none. False at OUT's ceiling, CUT untouched.
+ */
+struct text_limits {
+	size_t bytes, lines, line_bytes;
+};
+struct text_cut {
+	size_t bytes, lines;
+};
+bool text_shorten(struct str text, const struct text_limits *limits, struct buf *out,
+		  struct text_cut *cut);
+
+/* Does TEXT look binary: NUL in its first 8 KiB, or over 30 % control bytes there? */
+bool text_is_binary(struct str text);
+
+size_t text_count_lines(struct str text); /* a last line without "\n" counts */
+
+/* "1.5 MiB", "312 B". Returns TEXT. */
+char *text_size(uint64_t bytes, char text[32]);
+
+/*
+ * The nearest of the NULL-ended NAMES to WORD by Damerau-Levenshtein distance, or NULL
+ * when none is near enough to be a slip (distance over a third of the length + 1).
+ */
+const char *text_nearest(const char *word, const char *const *names);
+size_t text_distance(struct str a, struct str b,
+		     size_t limit); /* > LIMIT gives LIMIT + 1 */
+
+/* "a day", "1 file", "2 files": COUNT with NOUN, an "s" added unless 1. For sentences. */
+bool text_add_count(struct buf *out, size_t count, const char *noun);
+
+/*
+ * A number with an optional unit as house.md section 5 has it. Sizes: bytes or K, M, G
+ * (powers of 1024). Times: seconds, fractions allowed. ERR says what is wrong.
+ */
+struct err;
+bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);
+bool text_parse_seconds(const char *text, double *seconds, struct err *err);
+bool text_parse_count(const char *text, uint64_t max, uint64_t *count, struct err *err);

@@ -1,0 +1,160 @@
+/* text_clean: bytes of a program as a reader should see them; see text.h. */
+#include "base/text.h"
+
+#include <string.h>
+
+enum { ESCAPE = 0x1b, BELL = 0x07, DELETE = 0x7f };
+
+struct text_cleaner {
+	struct buf *out;
+	size_t line;   /* where the line began in out */
+	bool returned; /* "\r" seen: what comes next replaces the line */
+};
+
+/* What one escape sequence does to the text. */
+struct text_sequence {
+	size_t size;     /* 0: not a sequence */
+	bool erases;     /* the line from the cursor on */
+	bool erases_all; /* the whole line */
+};
+
+/* CSI (ECMA-48, 5.4): parameters, intermediates, one final byte. */
+static struct text_sequence text_csi(struct str text)
+{
+	struct text_sequence sequence = {0};
+	size_t at = 2;
+
+	while (at < text.size && text.data[at] >= 0x20 && text.data[at] <= 0x3f)
+		at++;
+	if (at == text.size || text.data[at] < 0x40 || text.data[at] > 0x7e)
+		return sequence;
+	sequence.size = at + 1;
+	if (text.data[at] == 'K') {
+		struct str how = str_part(text, 2, at - 2);
+
+		sequence.erases = how.size == 0 || str_is(how, "0");
+		sequence.erases_all = str_is(how, "2");
+	}
+	return sequence;
+}
+
+/*
+ * Titles, links, device strings: up to BEL or ESC \. One that does not end on its line is
+ * none, so that a lone introducer cannot hide what follows.
+ */
+static size_t text_control_string(struct str text)
+{
+	for (size_t at = 2; at < text.size && text.data[at] != '\n'; at++) {
+		if (text.data[at] == BELL)
+			return at + 1;
+		if (text.data[at] == ESCAPE)
+			return at + 1 < text.size && text.data[at + 1] == '\\' ? at + 2
+									       : 0;
+	}
+	return 0;
+}
+
+static struct text_sequence text_escape(struct str text)
+{
+	struct text_sequence sequence = {0};
+	size_t at = 1;
+
+	if (text.size < 2)
+		return sequence;
+	if (text.data[1] == '[')
+		return text_csi(text);
+	if (strchr("]PX^_", text.data[1]) && text.data[1]) {
+		sequence.size = text_control_string(text);
+		return sequence;
+	}
+	while (at < text.size && text.data[at] >= 0x20 && text.data[at] <= 0x2f)
+		at++;
+	if (at < text.size && text.data[at] >= 0x30 && text.data[at] <= 0x7e)
+		sequence.size = at + 1;
+	return sequence;
+}
+
+static bool text_is_plain(char c)
+{
+	return (c >= 0x20 && c < DELETE) || c == '\t';
+}
+
+/* The size of the piece of TEXT that stays as it is. */
+static size_t text_plain_run(struct str text)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		unsigned char first = (unsigned char)text.data[at];
+		size_t length;
+
+		if (text_is_plain(text.data[at])) {
+			at++;
+			continue;
+		}
+		/*
+		 * U+0080 to U+009F are control characters too; some terminals obey them.
+		 */
+		if (first < 0x80 || (first == 0xc2 && at + 1 < text.size &&
+				     (unsigned char)text.data[at + 1] < 0xa0))
+			break;
+		length = text_utf8_length(str_part(text, at, 4));
+		if (length == 0)
+			break;
+		at += length;
+	}
+	return at;
+}
+
+/* Something to be seen is about to be added. */
+static void text_before_output(struct text_cleaner *cleaner)
+{
+	if (cleaner->returned)
+		buf_truncate(cleaner->out, cleaner->line);
+	cleaner->returned = false;
+}
+
+/* Handle what stands at TEXT[0]; returns its size, 0 at the ceiling. */
+static size_t text_clean_one(struct text_cleaner *cleaner, struct str text)
+{
+	struct text_sequence sequence = {0};
+	size_t run = text_plain_run(text);
+
+	if (run) {
+		text_before_output(cleaner);
+		return buf_add(cleaner->out, text.data, run) ? run : 0;
+	}
+	if (text.data[0] == '\n') {
+		if (!buf_addc(cleaner->out, '\n'))
+			return 0;
+		cleaner->line = cleaner->out->size;
+		cleaner->returned = false;
+		return 1;
+	}
+	if (text.data[0] == '\r') {
+		cleaner->returned = true;
+		return 1;
+	}
+	if (text.data[0] == ESCAPE)
+		sequence = text_escape(text);
+	if (sequence.erases_all || (sequence.erases && cleaner->returned))
+		buf_truncate(cleaner->out, cleaner->line);
+	if (sequence.size)
+		return sequence.size;
+	text_before_output(cleaner);
+	return buf_addf(cleaner->out, "\\x%02X", (unsigned char)text.data[0]) ? 1 : 0;
+}
+
+bool text_clean(struct str text, struct buf *out)
+{
+	struct text_cleaner cleaner = {.out = out, .line = out->size};
+
+	while (text.size) {
+		size_t done = text_clean_one(&cleaner, text);
+
+		if (done == 0)
+			return false;
+		text = str_part(text, done, text.size);
+	}
+	return true;
+}

@@ -1,0 +1,100 @@
+/*
+ * value: a JSON value (RFC 8259, strict: UTF-8 checked, no duplicate keys, no NaN,
+ * nothing after the end). Counted references: whoever gets a value by `value_new_…`,
+ * `value_parse` or `value_ref` frees it; members and items are borrowed from their
+ * container. The only file that knows the JSON library.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct value;
+
+enum value_kind {
+	VALUE_NULL,
+	VALUE_BOOLEAN,
+	VALUE_INTEGER,
+	VALUE_REAL,
+	VALUE_STRING,
+	VALUE_ARRAY,
+	VALUE_OBJECT,
+};
+
+enum value_flags {
+	VALUE_COMMENTS =
+		1, /* allow // and block comments and trailing commas (configuration) */
+	VALUE_REPAIR =
+		2, /* take a code fence and trailing commas away (a model's words) */
+	VALUE_PRETTY = 4, /* value_print: indent by two */
+	VALUE_SORTED = 8, /* value_print: keys in order */
+};
+
+/* Deepest nesting and largest text taken. */
+enum { VALUE_DEPTH_MAX = 128, VALUE_TEXT_MAX = 64 << 20 };
+
+/* On failure ERR says line, column and what was found. *VALUE is untouched then. */
+bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err);
+
+void value_free(struct value *value); /* NULL is fine */
+struct value *value_ref(struct value *value);
+void value_auto_free(struct value **value);
+#define auto_value __attribute__((cleanup(value_auto_free)))
+
+enum value_kind value_kind(const struct value *value); /* NULL pointer: VALUE_NULL */
+const char *value_kind_name(enum value_kind kind);     /* "string", "integer", … */
+
+/* Readers: of the wrong kind or NULL they give the empty answer. */
+const char *value_text(const struct value *value); /* NULL unless a string */
+struct str value_str(const struct value *value); /* empty unless a string; may hold NUL */
+int64_t value_integer(const struct value *value); /* a real is cut toward zero */
+double value_number(const struct value *value);
+bool value_is_true(const struct value *value);
+bool value_is_number(const struct value *value);
+bool value_equal(const struct value *a,
+		 const struct value *b); /* 1 equals 1.0 (JSON Schema) */
+
+size_t value_count(const struct value *value);                     /* items or members */
+struct value *value_item(const struct value *array, size_t index); /* NULL past the end */
+struct value *value_member(const struct value *object,
+			   const char *key); /* NULL if absent */
+
+/*
+ * Members in the order of the text:
+ *   for (void *at = value_first(object); at; at = value_next(object, at))
+ *           use(value_key(at), value_at(at));
+ */
+void *value_first(const struct value *object);
+void *value_next(const struct value *object, void *at);
+const char *value_key(void *at);
+struct value *value_at(void *at);
+
+/* Builders. `take_…` arguments move into the container. */
+struct value *value_new_object(void);
+struct value *value_new_array(void);
+struct value *value_new_text(
+	const char *text); /* invalid UTF-8 becomes U+FFFD; NULL: null */
+struct value *value_new_str(struct str text); /* likewise */
+struct value *value_new_integer(int64_t number);
+struct value *value_new_real(double number); /* NaN and infinities become null */
+struct value *value_new_boolean(bool truth);
+struct value *value_new_null(void);
+struct value *value_copy(const struct value *value); /* deep */
+
+void value_set(struct value *object, const char *key, struct value *take_value);
+void value_set_text(struct value *object, const char *key, const char *text);
+void value_set_str(struct value *object, const char *key, struct str text);
+void value_set_integer(struct value *object, const char *key, int64_t number);
+void value_set_real(struct value *object, const char *key, double number);
+void value_set_boolean(struct value *object, const char *key, bool truth);
+void value_remove(struct value *object, const char *key);
+void value_append(struct value *array, struct value *take_value);
+
+/* Append VALUE as JSON text. False at BUF's ceiling. */
+bool value_print(const struct value *value, unsigned flags, struct buf *buf);
+
+/* Append TEXT as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
+bool value_quote(struct str text, struct buf *buf);

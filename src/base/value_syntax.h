@@ -1,0 +1,29 @@
+/*
+ * value_syntax: the grammar of JSON (RFC 8259) for value.c: what may be blanked out
+ * before parsing, how deep a text is, and a sentence about the first place that is wrong.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Write blanks over what FLAGS (enum value_flags) allow beside JSON. Line ends stay, so
+ * that every position means the same in both texts. False for a comment without end.
+ */
+bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err);
+
+/* False when TEXT nests deeper than VALUE_DEPTH_MAX. */
+bool value_syntax_depth(struct str text, struct err *err);
+
+/* False, with the sentence, at the first thing the grammar does not have. */
+bool value_syntax_check(struct str text, struct err *err);
+
+/* Fill ERR with "line L, column C: WHAT near "…"". Always returns false. */
+bool value_syntax_fail(struct str text, size_t at, const char *what, struct err *err);
+
+/* Append TEXT with U+FFFD in place of each byte that is not UTF-8. */
+bool value_syntax_mend(struct str text, struct buf *out);

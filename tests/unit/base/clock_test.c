@@ -1,0 +1,57 @@
+/* Tests of base/clock. */
+#include "unit.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include "base/clock.h"
+
+static void time_does_not_go_back(void **state)
+{
+	int64_t ms = clock_now_ms(), us = clock_now_us();
+
+	(void)state;
+	assert_true(us / 1000 >= ms);
+	assert_true(clock_now_us() >= us);
+	/* After 2020 and before 2200. */
+	assert_true(clock_wall_ms() > 1577836800000 && clock_wall_ms() < 7258118400000);
+}
+
+static void poll_timeouts_fit_an_int(void **state)
+{
+	(void)state;
+	assert_int_equal(clock_poll_timeout(CLOCK_NEVER), -1);
+	assert_int_equal(clock_poll_timeout(INT64_MIN), 0);
+	assert_int_equal(clock_poll_timeout(0), 0);
+	assert_int_equal(clock_poll_timeout(CLOCK_NEVER - 1), INT_MAX);
+	assert_in_range(clock_poll_timeout(clock_now_ms() + 60000), 50000, 60000);
+}
+
+static void deadlines_from_seconds(void **state)
+{
+	int64_t now = clock_now_ms();
+
+	(void)state;
+	assert_true(clock_deadline(0) == CLOCK_NEVER);
+	assert_true(clock_deadline(1e300) == CLOCK_NEVER);
+	assert_true(clock_deadline(1e9) == CLOCK_NEVER);
+	assert_true(clock_deadline((double)NAN) == CLOCK_NEVER);
+	assert_true(clock_deadline((double)INFINITY) == CLOCK_NEVER);
+	assert_true(clock_deadline(-1) >= now);
+	assert_true(clock_deadline(-1) <= clock_now_ms());
+	assert_true(clock_deadline(2.5) >= now + 2500);
+	assert_true(clock_deadline(2.5) <= clock_now_ms() + 2501);
+	/* The least wait is not none. */
+	assert_true(clock_deadline(0.00001) >= now + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_does_not_go_back),
+		cmocka_unit_test(poll_timeouts_fit_an_int),
+		cmocka_unit_test(deadlines_from_seconds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* Tests of base/fd. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void closing_keeps_errno_and_is_done_once(void **state)
+{
+	int ends[2], held;
+
+	(void)state;
+	assert_true(fd_pipe(ends, NULL));
+	held = ends[0];
+	errno = ENOTTY;
+	fd_close(&ends[0]);
+	assert_int_equal(errno, ENOTTY);
+	assert_int_equal(ends[0], -1);
+	assert_false(is_open(held));
+	fd_close(&ends[0]);
+	held = fd_take(&ends[1]);
+	assert_int_equal(ends[1], -1);
+	assert_true(is_open(held));
+	fd_close(&held);
+}
+
+static void descriptors_close_at_the_end_of_their_scope(void **state)
+{
+	int seen;
+
+	(void)state;
+	{
+		auto_close int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		auto_close int none = -1;
+
+		assert_int_equal(none, -1);
+		seen = fd;
+		assert_true(is_open(seen));
+	}
+	assert_false(is_open(seen));
+}
+
+static void pipes_are_close_on_exec(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_true(fd_pipe(ends, NULL));
+	assert_int_equal(fcntl(ends[0], F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
+static void memory_files_are_read_back(void **state)
+{
+	struct buf buf;
+	struct err err;
+	int fd = -1;
+
+	(void)state;
+	buf_init(&buf, 100);
+	assert_true(fd_memory_file("test", STR("con\0tent"), &fd, &err));
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_true(fd_read_all(fd, &buf, "test", &err));
+	assert_true(str_equal(buf_str(&buf), STR("con\0tent")));
+	fd_close(&fd);
+	assert_true(fd_memory_file("empty", (struct str){NULL, 0}, &fd, &err));
+	buf_clear(&buf);
+	assert_true(fd_read_all(fd, &buf, "empty", &err));
+	assert_int_equal(buf.size, 0);
+	fd_close(&fd);
+	buf_fini(&buf);
+}
+
+static void reading_stops_at_the_ceiling_with_nothing_added(void **state)
+{
+	struct buf buf;
+	struct err err;
+	int fd = -1;
+
+	(void)state;
+	buf_init(&buf, 8);
+	buf_adds(&buf, "xyz");
+	assert_true(fd_memory_file("test", STR("12345"), &fd, &err));
+	assert_true(fd_read_all(fd, &buf, "test", &err));
+	assert_string_equal(buf.data, "xyz12345");
+	fd_close(&fd);
+	buf_truncate(&buf, 3);
+	assert_true(fd_memory_file("test", STR("123456"), &fd, &err));
+	assert_false(fd_read_all(fd, &buf, "test", &err));
+	assert_int_equal(err.code, EFBIG);
+	assert_non_null(strstr(err.text, "test: larger than the 5 bytes"));
+	assert_string_equal(buf.data, "xyz");
+	assert_true(buf.overflowed);
+	fd_close(&fd);
+	buf_fini(&buf);
+}
+
+static void errors_name_the_source(void **state)
+{
+	auto_close int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct buf buf;
+	struct err err;
+
+	(void)state;
+	buf_init(&buf, 100);
+	buf_adds(&buf, "old");
+	assert_false(fd_read_all(fd, &buf, "the source", &err));
+	assert_int_equal(err.code, EBADF);
+	assert_non_null(strstr(err.text, "the source: "));
+	assert_string_equal(buf.data, "old");
+	assert_false(fd_write_all(-1, "x", 1, &err));
+	assert_int_equal(err.code, EBADF);
+	assert_true(fd_write_all(-1, NULL, 0, &err));
+	assert_false(fd_set_blocking(-1, false, &err));
+	assert_int_equal(err.code, EBADF);
+	buf_fini(&buf);
+}
+
+enum { MUCH = 1 << 20 };
+
+static void *write_much(void *argument)
+{
+	int *fd = argument;
+	auto_free char *data = memory_alloc(MUCH);
+	bool written;
+
+	memset(data, 'm', MUCH);
+	written = fd_write_all(*fd, data, MUCH, NULL);
+	fd_close(fd);
+	return written ? argument : NULL;
+}
+
+static void both_ends_wait_without_blocking_descriptors(void **state)
+{
+	struct buf buf;
+	struct err err;
+	pthread_t writer;
+	void *written;
+	int ends[2];
+
+	(void)state;
+	buf_init(&buf, 2 * MUCH);
+	assert_true(fd_pipe(ends, &err));
+	assert_true(fd_set_blocking(ends[0], false, &err));
+	assert_true(fd_set_blocking(ends[1], false, &err));
+	assert_true(fcntl(ends[0], F_GETFL) & O_NONBLOCK);
+	assert_int_equal(pthread_create(&writer, NULL, write_much, &ends[1]), 0);
+	assert_true(fd_read_all(ends[0], &buf, "pipe", &err));
+	assert_int_equal(pthread_join(writer, &written), 0);
+	assert_non_null(written);
+	assert_int_equal(buf.size, MUCH);
+	assert_true(fd_set_blocking(ends[0], true, &err));
+	assert_false(fcntl(ends[0], F_GETFL) & O_NONBLOCK);
+	fd_close(&ends[0]);
+	buf_fini(&buf);
+}
+
+struct folder {
+	char path[64], file[96], fifo[96];
+};
+
+static void folder_make(struct folder *folder)
+{
+	int fd;
+
+	(void)snprintf(folder->path, sizeof(folder->path), "/tmp/fd_test.XXXXXX");
+	assert_non_null(mkdtemp(folder->path));
+	(void)snprintf(folder->file, sizeof(folder->file), "%s/file", folder->path);
+	(void)snprintf(folder->fifo, sizeof(folder->fifo), "%s/fifo", folder->path);
+	fd = open(folder->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd_write_all(fd, "12345", 5, NULL));
+	fd_close(&fd);
+	assert_int_equal(mkfifo(folder->fifo, 0600), 0);
+}
+
+static void folder_remove(const struct folder *folder)
+{
+	(void)unlink(folder->file);
+	(void)unlink(folder->fifo);
+	(void)rmdir(folder->path);
+}
+
+static void files_by_name_are_regular_and_small_enough(void **state)
+{
+	struct folder folder;
+	struct buf buf;
+	struct err err;
+
+	(void)state;
+	folder_make(&folder);
+	buf_init(&buf, 100);
+	assert_true(fd_read_file(folder.file, 5, &buf, &err));
+	assert_string_equal(buf.data, "12345");
+	assert_false(fd_read_file(folder.file, 4, &buf, &err));
+	assert_int_equal(err.code, EFBIG);
+	assert_string_equal(buf.data, "12345");
+	assert_false(fd_read_file(folder.fifo, 5, &buf, &err));
+	assert_int_equal(err.code, EINVAL);
+	assert_non_null(strstr(err.text, "not a regular file"));
+	assert_false(fd_read_file(folder.path, 5, &buf, &err));
+	assert_int_equal(err.code, EISDIR);
+	assert_false(fd_read_file("/nonexistent/x", 5, &buf, &err));
+	assert_int_equal(err.code, ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/x"));
+	buf_clear(&buf);
+	/* Its size is said to be 0, its content is not. */
+	assert_true(fd_read_file("/proc/self/comm", 100, &buf, &err));
+	assert_true(buf.size > 0);
+	buf_fini(&buf);
+	folder_remove(&folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closing_keeps_errno_and_is_done_once),
+		cmocka_unit_test(descriptors_close_at_the_end_of_their_scope),
+		cmocka_unit_test(pipes_are_close_on_exec),
+		cmocka_unit_test(memory_files_are_read_back),
+		cmocka_unit_test(reading_stops_at_the_ceiling_with_nothing_added),
+		cmocka_unit_test(errors_name_the_source),
+		cmocka_unit_test(both_ends_wait_without_blocking_descriptors),
+		cmocka_unit_test(files_by_name_are_regular_and_small_enough),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* Tests of base/hash: the vectors of FIPS 180-4's examples. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static const char abc[] =
+	"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+static void known_digests(void **state)
+{
+	char hex[HASH_HEX + 1];
+
+	(void)state;
+	hash_text(STR("abc"), hex);
+	assert_string_equal(hex, abc);
+	hash_text((struct str){NULL, 0}, hex);
+	assert_string_equal(
+		hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	hash_text(STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), hex);
+	assert_string_equal(
+		hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+static void pieces_make_the_same_digest(void **state)
+{
+	struct hash_state *hash = hash_new();
+	char hex[HASH_HEX + 1];
+
+	(void)state;
+	hash_add(hash, "a", 1);
+	hash_add(hash, NULL, 0);
+	hash_add(hash, "bc", 2);
+	hash_finish(hash, hex);
+	assert_string_equal(hex, abc);
+}
+
+static void prefixes_of_twelve_digits_match(void **state)
+{
+	(void)state;
+	assert_true(hash_matches("ba7816bf8f01", abc));
+	assert_true(hash_matches(abc, abc));
+	assert_false(hash_matches("ba7816bf8f0", abc));
+	assert_false(hash_matches("ba7816bf8f02", abc));
+	assert_false(hash_matches("", abc));
+	assert_false(hash_matches("BA7816BF8F01", abc));
+	assert_false(hash_matches(
+		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015"
+		"ad0",
+		abc));
+}
+
+static void only_lower_case_hex_is_valid(void **state)
+{
+	(void)state;
+	assert_true(hash_is_valid("0123456789ab"));
+	assert_false(hash_is_valid("0123456789a"));
+	assert_false(hash_is_valid("0123456789ag"));
+	assert_false(hash_is_valid("0123456789AB"));
+	assert_false(hash_is_valid("0123456789ab "));
+	assert_false(hash_is_valid(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_digests),
+		cmocka_unit_test(pieces_make_the_same_digest),
+		cmocka_unit_test(prefixes_of_twelve_digits_match),
+		cmocka_unit_test(only_lower_case_hex_is_valid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

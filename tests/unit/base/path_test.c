@@ -1,0 +1,112 @@
+/* Tests of base/path. */
+#include "unit.h"
+
+#include "base/path.h"
+
+static void normal_forms(void **state)
+{
+	static const struct {
+		const char *base, *path, *normal; /* NULL: refused */
+	} cases[] = {
+		{"/w", "a/b", "/w/a/b"},
+		{"/w", "", "/w"},
+		{"/w", ".", "/w"},
+		{"/w/", "./a//b/", "/w/a/b"},
+		{"/w", "..", "/"},
+		{"/w", "../..", NULL},
+		{"/w", "../../etc", NULL},
+		{"/w", "a/../../x", "/x"},
+		{"/w", "/etc/./passwd", "/etc/passwd"},
+		{"/w", "/", "/"},
+		{"/w", "//", "/"},
+		{"/w", "/..", NULL},
+		{"/w", "/a/..", "/"},
+		{"/", "a", "/a"},
+		{"/", "", "/"},
+		{"/w/../v", "a", "/v/a"},
+		{"/w", "...", "/w/..."},
+		{"/w", "a..", "/w/a.."},
+		{"/w", "..a/.b", "/w/..a/.b"},
+		{"relative", "/a", "/a"},
+	};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 100);
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		buf_clear(&out);
+		buf_adds(&out, "before ");
+		if (path_normal(cases[i].base, cases[i].path, &out)) {
+			assert_non_null(cases[i].normal);
+			assert_string_equal(out.data + 7, cases[i].normal);
+		} else {
+			assert_null(cases[i].normal);
+			assert_string_equal(out.data, "before ");
+		}
+	}
+	buf_fini(&out);
+}
+
+static void the_ceiling_leaves_nothing(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 6);
+	assert_true(path_normal("/ab", "cd", &out));
+	buf_clear(&out);
+	assert_false(path_normal("/ab", "cde", &out));
+	assert_string_equal(out.data, "");
+	buf_fini(&out);
+}
+
+static void within_goes_by_components(void **state)
+{
+	(void)state;
+	assert_true(path_within("/a/b", "/a/b"));
+	assert_true(path_within("/a/b/c", "/a/b"));
+	assert_true(path_within("/a/b/c", "/a/b/"));
+	assert_true(path_within("/a", "/"));
+	assert_true(path_within("/", "/"));
+	assert_false(path_within("/a/bc", "/a/b"));
+	assert_false(path_within("/a", "/a/b"));
+	assert_false(path_within("/a/b", ""));
+	assert_false(path_within("a", "/"));
+	assert_true(path_within("a/b", "a"));
+}
+
+static void relative_to_a_root(void **state)
+{
+	(void)state;
+	assert_string_equal(path_relative("/a/b/c", "/a"), "b/c");
+	assert_string_equal(path_relative("/a/b", "/a/b"), ".");
+	assert_string_equal(path_relative("/a/b", "/"), "a/b");
+	assert_string_equal(path_relative("/", "/"), ".");
+	assert_string_equal(path_relative("/ab", "/a"), "/ab");
+}
+
+static void base_names_and_depths(void **state)
+{
+	(void)state;
+	assert_string_equal(path_base_name("/a/b"), "b");
+	assert_string_equal(path_base_name("b"), "b");
+	assert_string_equal(path_base_name("/"), "");
+	assert_int_equal(path_depth("/"), 0);
+	assert_int_equal(path_depth(""), 0);
+	assert_int_equal(path_depth("/a"), 1);
+	assert_int_equal(path_depth("/a/b/c"), 3);
+	assert_int_equal(path_depth("a/b"), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(normal_forms),
+		cmocka_unit_test(the_ceiling_leaves_nothing),
+		cmocka_unit_test(within_goes_by_components),
+		cmocka_unit_test(relative_to_a_root),
+		cmocka_unit_test(base_names_and_depths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* Tests of base/pattern. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pattern.h"
+
+struct match_case {
+	const char *pattern, *path;
+	bool matches;
+};
+
+static void check_cases(const struct match_case *cases, size_t count, unsigned flags)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (pattern_match(str_of(cases[i].pattern), str_of(cases[i].path),
+				  flags) != cases[i].matches)
+			fail_msg("\"%s\" and \"%s\": expected %s", cases[i].pattern,
+				 cases[i].path, cases[i].matches ? "a match" : "none");
+	}
+}
+
+static void stars_stay_in_their_component(void **state)
+{
+	static const struct match_case cases[] = {
+		{"", "", true},
+		{"", "a", false},
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"*", "", true},
+		{"*", "a", true},
+		{"*", "a/b", false},
+		{"*.c", "x.c", true},
+		{"*.c", ".c", true},
+		{"*.c", "d/x.c", false},
+		{"*/x.c", "d/x.c", true},
+		{"*/*/x", "a/b/x", true},
+		{"*/x", "x", false},
+		{"a*b*c", "aXbXbXc", true},
+		{"a*b*c", "aXbXb", false},
+		{"*a*", "bab", true},
+		{"?", "a", true},
+		{"?", "", false},
+		{"?", "/", false},
+		{"a?c", "a/c", false},
+		{"a/b", "a/b", true},
+		{"a/b/", "a/b", false},
+		{"\\*", "*", true},
+		{"\\*", "a", false},
+		{"\\a", "a", true},
+		{"a\\/b", "a/b", true},
+		{"a***b", "aXXb", true},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), 0);
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_BRACES);
+}
+
+static void two_stars_reach_any_depth(void **state)
+{
+	static const struct match_case cases[] = {
+		{"**", "", true},
+		{"**", "a/b/c", true},
+		{"**/x", "x", true},
+		{"**/x", "a/x", true},
+		{"**/x", "a/b/x", true},
+		{"**/x", "ax", false},
+		{"**/x/y", "a/x/b/x/y", true},
+		{"a/**", "a/b", true},
+		{"a/**", "a/b/c", true},
+		{"a/**", "a", false},
+		{"a/**", "ab/c", false},
+		{"a/**/b", "a/b", true},
+		{"a/**/b", "a/x/b", true},
+		{"a/**/b", "a/x/y/b", true},
+		{"a/**/b", "ab", false},
+		{"a/**/b", "a/xb", false},
+		{"a/**/b/**/c", "a/b/c", true},
+		{"a/**/b/**/c", "a/x/b/b/y/c", true},
+		{"a/**/b/**/c", "a/x/c", false},
+		{"**/a*/b", "x/ab/b", true},
+		{"**/*.c", "x.c", true},
+		{"**/*.c", "a/b/x.c", true},
+		{"a**b", "aXb", true},
+		{"a**b", "a/b", false},
+		{"a**/b", "aX/b", true},
+		{"a**/b", "a/X/b", false},
+		{"**a", "b/a", false},
+		{"***/x", "a/b/x", true},
+		{"**/**/x", "x", true},
+		{"**\\/x", "a/x", true},
+		{"**\\/x", "x", false},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), 0);
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_BRACES);
+}
+
+static void brackets(void **state)
+{
+	static const struct match_case cases[] = {
+		{"[ab]", "a", true},
+		{"[ab]", "c", false},
+		{"[!ab]", "c", true},
+		{"[^ab]", "a", false},
+		{"[!ab]", "", false},
+		{"[a-c]", "b", true},
+		{"[a-c]", "d", false},
+		{"[]a]", "]", true},
+		{"[!]a]", "b", true},
+		{"[!]a]", "]", false},
+		{"[a-]", "-", true},
+		{"[-a]", "-", true},
+		{"[\\]]", "]", true},
+		{"[\\-x]", "-", true},
+		{"[a\\-c]", "b", false},
+		{"[a-\\c]", "b", true},
+		{"[[:digit:]]", "7", true},
+		{"[[:digit:]]", "x", false},
+		{"[[:digit:][:upper:]]", "X", true},
+		{"[![:space:]]", " ", false},
+		{"[[:digit]", "[", true},
+		{"[[:digit]", "g", true},
+		{"[[:nonsense:]]", "n", false},
+		{"[a/b]", "/", false},
+		{"x[!a]y", "x/y", false},
+		{"[*]", "*", true},
+		{"[c-a]", "b", false},
+		{"[a", "a", false},
+		{"[a", "[a", false},
+		{"a\\", "a", false},
+		{"a\\", "a\\", false},
+		{"[[:", "[", false},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), 0);
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_BRACES);
+}
+
+static void braces_are_alternatives(void **state)
+{
+	static const struct match_case cases[] = {
+		{"{a,b}", "a", true},
+		{"{a,b}", "b", true},
+		{"{a,b}", "c", false},
+		{"x{a,b}y{c,d}", "xbyc", true},
+		{"x{a,b}y{c,d}", "xbya", false},
+		{"x{,s}", "x", true},
+		{"x{,s}", "xs", true},
+		{"{a}", "a", true},
+		{"{}", "", true},
+		{"{a,{b,c}d}e", "cde", true},
+		{"{a,{b,c}d}e", "ae", true},
+		{"{a,{b,c}d}e", "de", false},
+		{"{src/**,test}/*.c", "src/a/b/x.c", true},
+		{"{src/**,test}/*.c", "test/x.c", true},
+		{"{src/**,test}/*.c", "test/a/x.c", false},
+		{"*.{c,h}", "x.h", true},
+		{"{**/,}x", "a/b/x", true},
+		{"\\{a,b\\}", "{a,b}", true},
+		{"[{]", "{", true},
+		{"{[,],b}", ",", true},
+		{"{a\\,b,c}", "a,b", true},
+		{"a}", "a}", true},
+		{"a,b", "a,b", true},
+		{"{a", "{a", false},
+		{"{a", "a", false},
+	};
+	static const struct match_case plain[] = {
+		{"{a,b}", "{a,b}", true},
+		{"{a,b}", "a", false},
+		{"{a", "{a", true},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_BRACES);
+	check_cases(plain, UNIT_COUNT(plain), 0);
+}
+
+static void base_names_match_at_any_depth(void **state)
+{
+	static const struct match_case cases[] = {
+		{"*.c", "a/b/x.c", true},    {"*.c", "x.c", true},
+		{"x", "x/y", false},         {"a/*.c", "a/x.c", true},
+		{"a/*.c", "b/a/x.c", false}, {"{a/b,c}", "x/c", true},
+		{"{a/b,c}", "x/a/b", false}, {"", "", true},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_BASENAME | PATTERN_BRACES);
+}
+
+static void case_can_be_ignored(void **state)
+{
+	static const struct match_case cases[] = {
+		{"AbC", "aBc", true},        {"[A-C]", "b", true},
+		{"[a-c]", "B", true},        {"[X]", "x", true},
+		{"[[:upper:]]", "x", true},  {"[!a]", "A", false},
+		{"[[:digit:]]", "x", false}, {"É", "é", false},
+	};
+
+	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_IGNORE_CASE);
+}
+
+static void glob_knows_characters_gitignore_bytes(void **state)
+{
+	static const struct match_case globs[] = {
+		{"?", "é", true},     {"a?b", "a🦊b", true}, {"[é]", "é", true},
+		{"[!a]", "世", true}, {"[à-ü]", "é", true},    {"[à-ü]", "a", false},
+		{"?", "\xff", true},  {"\xff", "\xff", true},  {"[à-\xff]", "\xfe", true},
+		{"*é", "aé", true},   {"*?", "é", true},
+	};
+	static const struct match_case bytes[] = {
+		{"?", "é", false},
+		{"??", "é", true},
+		{"é", "é", true},
+	};
+
+	(void)state;
+	check_cases(globs, UNIT_COUNT(globs), PATTERN_BRACES);
+	check_cases(bytes, UNIT_COUNT(bytes), 0);
+}
+
+static void patterns_that_cannot_work_are_named(void **state)
+{
+	static const char *const cases[][2] = {
+		{"[a", "'[' is not closed"},
+		{"{a", "'{' is not closed"},
+		{"a\\", "'\\' stands at its end"},
+		{"[[:foo:]]", "unknown class"},
+		{"{a,[b}", "'[' is not closed"},
+		{"{{{{{{{{{{{{{{{{{a}}}}}}}}}}}}}}}}}", "nested too deep"},
+		{"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+		 "more than 1024"},
+	};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		assert_false(pattern_check(str_of(cases[i][0]), PATTERN_BRACES, &err));
+		assert_non_null(strstr(err.text, cases[i][1]));
+		assert_false(
+			pattern_match(str_of(cases[i][0]), STR("a"), PATTERN_BRACES));
+	}
+	assert_true(
+		pattern_check(STR("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"),
+			      PATTERN_BRACES, &err));
+	assert_true(pattern_check(STR("{a"), 0, &err));
+	assert_true(pattern_check(STR(""), PATTERN_BRACES, &err));
+}
+
+static void patterns_have_a_longest(void **state)
+{
+	auto_free char *pattern = memory_alloc(PATTERN_MAX + 2);
+	struct str longest = {pattern, PATTERN_MAX};
+	struct err err;
+
+	(void)state;
+	memset(pattern, 'a', PATTERN_MAX + 1);
+	assert_true(pattern_check(longest, PATTERN_BRACES, &err));
+	assert_true(pattern_match(longest, longest, PATTERN_BRACES));
+	longest.size++;
+	assert_false(pattern_check(longest, PATTERN_BRACES, &err));
+	assert_non_null(strstr(err.text, "longer than 4096 bytes"));
+	assert_true(strlen(err.text) < 300);
+	assert_false(pattern_match(longest, longest, PATTERN_BRACES));
+}
+
+/* The shapes that take naive matchers years. */
+static void no_pattern_blows_up(void **state)
+{
+	auto_free char *path = memory_alloc(4001), *stars = memory_alloc(4001),
+		       *deep = memory_alloc(4001);
+	int64_t start = clock_now_ms();
+
+	(void)state;
+	memset(path, 'a', 4000);
+	for (size_t i = 0; i < 2000; i++)
+		memcpy(stars + 2 * i, "*a", 2);
+	stars[3999] = 'b';
+	assert_false(pattern_match(str_of(stars), str_of(path), PATTERN_BRACES));
+	for (size_t i = 0; i < 2000; i++)
+		memcpy(path + 2 * i, "a/", 2);
+	path[3999] = 'a';
+	for (size_t i = 0; i < 800; i++)
+		memcpy(deep + 5 * i, "**/a/", 5);
+	deep[3999] = 'b';
+	assert_false(pattern_match(str_of(deep), str_of(path), PATTERN_BRACES));
+	/* Seconds even under sanitizers would be a different order of growth. */
+	assert_true(clock_now_ms() - start < 5000);
+}
+
+static void a_text_with_a_special_character_is_a_pattern(void **state)
+{
+	(void)state;
+	assert_true(pattern_is_one(STR("*.c")));
+	assert_true(pattern_is_one(STR("a?")));
+	assert_true(pattern_is_one(STR("[a]")));
+	assert_true(pattern_is_one(STR("{a,b}")));
+	assert_false(pattern_is_one(STR("src/main.c")));
+	assert_false(pattern_is_one(STR("")));
+	assert_false(pattern_is_one(STR("a\0b")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stars_stay_in_their_component),
+		cmocka_unit_test(two_stars_reach_any_depth),
+		cmocka_unit_test(brackets),
+		cmocka_unit_test(braces_are_alternatives),
+		cmocka_unit_test(base_names_match_at_any_depth),
+		cmocka_unit_test(case_can_be_ignored),
+		cmocka_unit_test(glob_knows_characters_gitignore_bytes),
+		cmocka_unit_test(patterns_that_cannot_work_are_named),
+		cmocka_unit_test(patterns_have_a_longest),
+		cmocka_unit_test(no_pattern_blows_up),
+		cmocka_unit_test(a_text_with_a_special_character_is_a_pattern),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,572 @@
+/* Tests of base/text. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static void lengths_of_characters(void **state)
+{
+	static const struct {
+		struct str text;
+		size_t length;
+	} cases[] = {
+		{STR(""), 0},
+		{STR("a"), 1},
+		{STR("\0"), 1},
+		{STR("\x7f"), 1},
+		{STR("\x80"), 0},
+		{STR("\xc1\x81"), 0},
+		{STR("\xc2\x80"), 2},
+		{STR("\xc2"), 0},
+		{STR("\xc2\xc0"), 0},
+		{STR("\xe0\x9f\xbf"), 0},
+		{STR("\xe0\xa0\x80"), 3},
+		{STR("\xed\x9f\xbf"), 3},
+		{STR("\xed\xa0\x80"), 0},
+		{STR("\xef\xbf\xbf"), 3},
+		{STR("\xef\xbf"), 0},
+		{STR("\xf0\x8f\xbf\xbf"), 0},
+		{STR("\xf0\x90\x80\x80"), 4},
+		{STR("\xf4\x8f\xbf\xbf"), 4},
+		{STR("\xf4\x90\x80\x80"), 0},
+		{STR("\xf5\x80\x80\x80"), 0},
+		{STR("\xff"), 0},
+		{STR("\xf0\x90\x80q"), 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++)
+		assert_int_equal(text_utf8_length(cases[i].text), cases[i].length);
+}
+
+static void one_bad_byte_anywhere_is_not_utf8(void **state)
+{
+	char text[200];
+
+	(void)state;
+	assert_true(text_is_utf8(STR("")));
+	assert_true(text_is_utf8((struct str){NULL, 0}));
+	for (size_t size = 1; size < sizeof(text); size += 7) {
+		memset(text, 'a', sizeof(text));
+		assert_true(text_is_utf8((struct str){text, size}));
+		for (size_t i = 0; i < size; i++) {
+			text[i] = (char)0xe9;
+			assert_false(text_is_utf8((struct str){text, size}));
+			text[i] = 'a';
+		}
+		memset(text, 0xc3, size);
+		assert_false(text_is_utf8((struct str){text, size}));
+	}
+	assert_true(text_is_utf8(
+		STR("Grüße, 世界 and 🦊, and forty more bytes of plain ASCII")));
+}
+
+static void borders_do_not_cut_characters(void **state)
+{
+	struct str text = STR("aé世🦊\x80\x80\x80\x80z");
+	static const size_t borders[] = {0, 1,  1,  3,  3,  3,  6,  6, 6,
+					 6, 10, 11, 12, 13, 14, 15, 15};
+
+	(void)state;
+	for (size_t at = 0; at < UNIT_COUNT(borders); at++)
+		assert_int_equal(text_character_border(text, at), borders[at]);
+}
+
+static void cleaning(void **state)
+{
+	static const struct {
+		struct str text, clean;
+	} cases[] = {
+		{STR(""), STR("")},
+		{STR("a\tb\nc"), STR("a\tb\nc")},
+		{STR("a\r\nb\r\n"), STR("a\nb\n")},
+		{STR("10%\r20%\r100%\n"), STR("100%\n")},
+		{STR("10%\r20%\r\r\n"), STR("20%\n")},
+		{STR("first\n10%\r20%"), STR("first\n20%")},
+		{STR("10%\r"), STR("10%")},
+		{STR("\033[1;31mred\033[0m"), STR("red")},
+		{STR("\033[2J\033[H\033[?25lx"), STR("x")},
+		{STR("load\r\033[Kdone\n"), STR("done\n")},
+		{STR("load\r\033[K\n"), STR("\n")},
+		{STR("load\033[2K\rdone\n"), STR("done\n")},
+		{STR("keep\033[K\n"), STR("keep\n")},
+		{STR("\033]0;title\ax"), STR("x")},
+		{STR("\033]8;;http://e\033\\link\033]8;;\033\\."), STR("link.")},
+		{STR("\033Pq#0\033\\x"), STR("x")},
+		{STR("\033(Bx\033=y\033cz"), STR("xyz")},
+		/* What is no sequence stays to be seen, and hides nothing. */
+		{STR("\033]0;never ends\nmore"), STR("\\x1B]0;never ends\nmore")},
+		{STR("\033]0;\033[31mred"), STR("\\x1B]0;red")},
+		{STR("\033[31"), STR("\\x1B[31")},
+		{STR("\033"), STR("\\x1B")},
+		{STR("\033\033[0m"), STR("\\x1B")},
+		{STR("\033\0"), STR("\\x1B\\x00")},
+		{STR("\033[3\n1m"), STR("\\x1B[3\n1m")},
+		{STR("\0\a\b\v\f\x7f"), STR("\\x00\\x07\\x08\\x0B\\x0C\\x7F")},
+		{STR("caf\xe9 \xff"), STR("caf\\xE9 \\xFF")},
+		{STR("café 世界 🦊"), STR("café 世界 🦊")},
+		{STR("\xc2\x9b\x33m"), STR("\\xC2\\x9B3m")},
+		{STR("\xc2\xa0"), STR("\xc2\xa0")},
+		{STR("\xc2"), STR("\\xC2")},
+	};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		buf_clear(&out);
+		buf_adds(&out, "line before\n");
+		assert_true(text_clean(cases[i].text, &out));
+		assert_string_equal(out.data + 12, cases[i].clean.data);
+	}
+	buf_fini(&out);
+}
+
+static void cleaning_stops_at_the_ceiling(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 4);
+	assert_false(text_clean(STR("12345"), &out));
+	buf_clear(&out);
+	assert_false(text_clean(STR("123\033"), &out));
+	buf_clear(&out);
+	assert_false(text_clean(STR("1234\n"), &out));
+	buf_clear(&out);
+	/* Only the last state has to fit. */
+	assert_true(text_clean(STR("1234\r5678\r\033[Kend"), &out));
+	assert_string_equal(out.data, "end");
+	buf_fini(&out);
+}
+
+static void short_texts_are_not_cut(void **state)
+{
+	const struct text_limits limits = {100, 10, 20};
+	struct text_cut cut = {1, 1};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(text_shorten(STR("one\ntwo"), &limits, &out, &cut));
+	assert_string_equal(out.data, "one\ntwo");
+	assert_int_equal(cut.bytes + cut.lines, 0);
+	buf_clear(&out);
+	assert_true(text_shorten(STR(""), &limits, &out, &cut));
+	assert_string_equal(out.data, "");
+	buf_fini(&out);
+}
+
+static void the_middle_lines_are_left_out(void **state)
+{
+	const struct text_limits limits = {.lines = 6};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(
+		text_shorten(STR("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), &limits, &out, &cut));
+	assert_string_equal(out.data,
+			    "1\n2\n[… 3 lines, 6 bytes left out …]\n6\n7\n8\n9\n");
+	assert_int_equal(cut.lines, 3);
+	assert_int_equal(cut.bytes, 6);
+	buf_fini(&out);
+}
+
+static void bytes_cut_on_line_borders(void **state)
+{
+	const struct text_limits limits = {.bytes = 12};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	/* A third is four bytes: "aaa\n"; the rest holds "eee\n" and "fff". */
+	assert_true(
+		text_shorten(STR("aaa\nbbb\nccc\nddd\neee\nfff"), &limits, &out, &cut));
+	assert_string_equal(out.data, "aaa\n[… 3 lines, 12 bytes left out …]\neee\nfff");
+	assert_int_equal(cut.bytes, 12);
+	buf_fini(&out);
+}
+
+static void what_the_head_cannot_use_the_tail_gets(void **state)
+{
+	const struct text_limits limits = {.bytes = 30};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(
+		text_shorten(STR("a\nbbbbbbbbbbbbbbbbbbbb\nccccccc\nddddddd\neeeeeee\n"),
+			     &limits, &out, &cut));
+	assert_string_equal(
+		out.data,
+		"a\n[… 1 line, 21 bytes left out …]\nccccccc\nddddddd\neeeeeee\n");
+	buf_fini(&out);
+}
+
+static void one_endless_line_is_cut_between_characters(void **state)
+{
+	const struct text_limits limits = {.bytes = 10};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(text_shorten(STR("éééééééééé"), &limits, &out, &cut));
+	/* Three bytes of head hold one é, eight bytes of tail four. */
+	assert_string_equal(out.data, "é\n[… 1 line, 10 bytes left out …]\néééé");
+	assert_int_equal(cut.bytes, 10);
+	buf_fini(&out);
+}
+
+static void long_lines_are_cut_with_a_mark(void **state)
+{
+	const struct text_limits limits = {.line_bytes = 4};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(text_shorten(STR("12345678\n1234\naé€\n12345"), &limits, &out, &cut));
+	assert_string_equal(out.data, "1234 [… 4 bytes of this line left out …]\n1234\n"
+				      "aé [… 3 bytes of this line left out …]\n"
+				      "1234 [… 1 byte of this line left out …]");
+	assert_int_equal(cut.bytes, 8);
+	assert_int_equal(cut.lines, 0);
+	buf_fini(&out);
+}
+
+/* Every limit at once on random texts: budgets hold and what was left out adds up. */
+static void shortening_keeps_its_budgets(void **state)
+{
+	struct buf text, out;
+
+	(void)state;
+	srandom(1);
+	buf_init(&text, 10000);
+	buf_init(&out, 100000);
+	for (int round = 0; round < 3000; round++) {
+		struct text_limits limits = {(size_t)random() % 200,
+					     (size_t)random() % 20,
+					     (size_t)random() % 30};
+		size_t size = (size_t)random() % 400, marks = 0, at = 0;
+		struct text_cut cut;
+
+		buf_clear(&text);
+		buf_clear(&out);
+		while (text.size < size)
+			buf_adds(&text, random() % 8 ? "é" : "\n");
+		assert_true(text_shorten(buf_str(&text), &limits, &out, &cut));
+		assert_true(text_is_utf8(buf_str(&out)));
+		for (; (at = str_find(buf_str(&out), STR("[…"), at)) != (size_t)-1; at++)
+			marks++;
+		assert_int_equal(marks == 0, cut.bytes == 0);
+		if (marks == 0)
+			assert_true(str_equal(buf_str(&out), buf_str(&text)));
+		if (limits.lines)
+			assert_true(text_count_lines(buf_str(&out)) <= limits.lines + 2);
+		/* A mark is under 60 bytes. */
+		if (limits.bytes)
+			assert_true(out.size <= limits.bytes + 60 * marks);
+	}
+	buf_fini(&text);
+	buf_fini(&out);
+}
+
+static void shortening_stops_at_the_ceiling(void **state)
+{
+	const struct text_limits limits = {.lines = 3};
+	struct text_cut cut = {7, 7};
+
+	(void)state;
+	for (size_t max = 0; max < 40; max++) {
+		struct buf out;
+		bool fits;
+
+		buf_init(&out, max);
+		fits = text_shorten(STR("1\n2\n3\n4\n5\n"), &limits, &out, &cut);
+		assert_int_equal(
+			fits,
+			max >= strlen("1\n[… 2 lines, 4 bytes left out …]\n4\n5\n"));
+		assert_int_equal(cut.bytes, fits ? 4 : 7);
+		buf_fini(&out);
+		cut.bytes = 7;
+	}
+}
+
+static void binary_texts(void **state)
+{
+	auto_free char *late = memory_alloc(9000);
+
+	(void)state;
+	assert_false(text_is_binary(STR("")));
+	assert_false(text_is_binary(STR("plain\ttext\r\n\f\033[31m")));
+	assert_true(text_is_binary(STR("a\0b")));
+	assert_true(text_is_binary(STR("\1\2\3\4abcdef")));
+	assert_false(text_is_binary(STR("\1\2\3abcdefg")));
+	assert_false(text_is_binary(STR("\xff\xfe\xe9latin")));
+	memset(late, 'a', 8999);
+	assert_false(text_is_binary((struct str){late, 9000}));
+	late[8191] = 0;
+	assert_true(text_is_binary((struct str){late, 9000}));
+}
+
+static void lines_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(text_count_lines(STR("")), 0);
+	assert_int_equal(text_count_lines((struct str){NULL, 0}), 0);
+	assert_int_equal(text_count_lines(STR("a")), 1);
+	assert_int_equal(text_count_lines(STR("a\n")), 1);
+	assert_int_equal(text_count_lines(STR("\n\na")), 3);
+}
+
+static void sizes_for_people(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} cases[] = {
+		{0, "0 B"},
+		{1023, "1023 B"},
+		{1024, "1 KiB"},
+		{1536, "1.5 KiB"},
+		{1048524, "1023.9 KiB"},
+		{1048575, "1 MiB"},
+		{1048576, "1 MiB"},
+		{(uint64_t)3 << 29, "1.5 GiB"},
+		{UINT64_MAX, "16 EiB"},
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		assert_ptr_equal(text_size(cases[i].bytes, text), text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void distances(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		size_t limit, distance;
+	} cases[] = {
+		{"", "", 0, 0},
+		{"abc", "abc", 0, 0},
+		{"abc", "abd", 0, 1},
+		{"abc", "abd", 5, 1},
+		{"kitten", "sitting", 5, 3},
+		{"kitten", "sitting", 2, 3},
+		{"kitten", "sitting", 1, 2},
+		{"ab", "ba", 3, 1},
+		{"raed_file", "read_file", 3, 1},
+		{"", "abc", 5, 3},
+		{"abc", "", 2, 3},
+		{"abcdef", "x", 2, 3},
+		{"ca", "abc", 5, 3},
+		{"a", "bbbbbbbbbb", SIZE_MAX, 10},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		struct str a = str_of(cases[i].a), b = str_of(cases[i].b);
+
+		assert_int_equal(text_distance(a, b, cases[i].limit), cases[i].distance);
+		assert_int_equal(text_distance(b, a, cases[i].limit), cases[i].distance);
+	}
+}
+
+/* The band around the diagonal must not change any answer. */
+static void limits_only_cut_distances(void **state)
+{
+	(void)state;
+	srandom(2);
+	for (int round = 0; round < 3000; round++) {
+		char a[12], b[12];
+		struct str left = {a, (size_t)random() % sizeof(a)};
+		struct str right = {b, (size_t)random() % sizeof(b)};
+		size_t whole;
+
+		for (size_t i = 0; i < sizeof(a); i++) {
+			a[i] = (char)('a' + random() % 3);
+			b[i] = (char)('a' + random() % 3);
+		}
+		whole = text_distance(left, right, SIZE_MAX);
+		for (size_t limit = 0; limit < 14; limit++)
+			assert_int_equal(text_distance(left, right, limit),
+					 whole > limit ? limit + 1 : whole);
+	}
+}
+
+static void nearest_names(void **state)
+{
+	static const char *const names[] = {"read_file",  "write_file", "grep",
+					    "list_files", "glob",       "bash",
+					    NULL};
+	static const char *const none[] = {NULL};
+
+	(void)state;
+	assert_string_equal(text_nearest("raed_file", names), "read_file");
+	assert_string_equal(text_nearest("gerp", names), "grep");
+	assert_string_equal(text_nearest("globb", names), "glob");
+	assert_string_equal(text_nearest("bash", names), "bash");
+	assert_string_equal(text_nearest("list_file", names), "list_files");
+	assert_null(text_nearest("teleport", names));
+	assert_null(text_nearest("x", names));
+	assert_null(text_nearest("", names));
+	assert_null(text_nearest("bash", none));
+}
+
+static void counts_with_nouns(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 100);
+	text_add_count(&out, 0, "file");
+	buf_addc(&out, ',');
+	text_add_count(&out, 1, "file");
+	buf_addc(&out, ',');
+	text_add_count(&out, 12, "file");
+	assert_string_equal(out.data, "0 files,1 file,12 files");
+	buf_fini(&out);
+}
+
+static void sizes_of_people(void **state)
+{
+	static const char *const wrong[] = {"",
+					    "x",
+					    "-1",
+					    "1.5G",
+					    "1k",
+					    "1KB",
+					    " 1",
+					    "1 ",
+					    "K",
+					    "0x1",
+					    "1e3",
+					    "1MM",
+					    "99999999999999999999",
+					    "9007199254740992K"};
+	struct err err;
+	uint64_t bytes = 7;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(wrong); i++) {
+		assert_false(text_parse_size(wrong[i], &bytes, &err));
+		assert_int_equal(bytes, 7);
+		assert_int_equal(err.code, EINVAL);
+		assert_non_null(strstr(err.text, "is not a size"));
+	}
+	assert_true(text_parse_size("0", &bytes, &err));
+	assert_int_equal(bytes, 0);
+	assert_true(text_parse_size("16K", &bytes, &err));
+	assert_int_equal(bytes, 16384);
+	assert_true(text_parse_size("512M", &bytes, &err));
+	assert_int_equal(bytes, 536870912);
+	assert_true(text_parse_size("2G", &bytes, NULL));
+	assert_true(bytes == (uint64_t)2 << 30);
+	assert_true(text_parse_size("9223372036854775807", &bytes, &err));
+	assert_true(bytes == INT64_MAX);
+	assert_false(text_parse_size("9223372036854775808", &bytes, &err));
+}
+
+static void seconds_of_people(void **state)
+{
+	static const char *const wrong[] = {"",    "x",           "-1",         "1,5",
+					    "1s",  ".5",          "1.",         "1e3",
+					    "inf", "nan",         "1000000001", "0x1",
+					    " 1",  "1.0000000001"};
+	struct err err;
+	double seconds = 7;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(wrong); i++) {
+		assert_false(text_parse_seconds(wrong[i], &seconds, &err));
+		assert_true(seconds == 7);
+		assert_non_null(strstr(err.text, "is not a time"));
+	}
+	assert_true(text_parse_seconds("0", &seconds, &err) && seconds == 0);
+	assert_true(text_parse_seconds("1.5", &seconds, &err) && seconds == 1.5);
+	assert_true(text_parse_seconds("0.1", &seconds, &err) && seconds == 0.1);
+	assert_true(text_parse_seconds("120", &seconds, &err) && seconds == 120);
+	assert_true(text_parse_seconds("1000000000", &seconds, &err));
+}
+
+static void counts_of_people(void **state)
+{
+	uint64_t count = 7;
+	struct err err;
+
+	(void)state;
+	assert_true(text_parse_count("20", 20, &count, &err));
+	assert_int_equal(count, 20);
+	assert_false(text_parse_count("21", 20, &count, &err));
+	assert_int_equal(err.code, ERANGE);
+	assert_string_equal(err.text, "21 is too large: at most 20");
+	assert_false(text_parse_count("9", 5, &count, &err));
+	assert_int_equal(err.code, ERANGE);
+	assert_false(text_parse_count("", 20, &count, &err));
+	assert_false(text_parse_count("-1", 20, &count, &err));
+	assert_false(text_parse_count("2x", 20, &count, &err));
+	assert_string_equal(err.text, "\"2x\" is not a number: give digits, as in 20");
+	assert_int_equal(count, 20);
+	assert_true(text_parse_count("18446744073709551615", UINT64_MAX, &count, &err));
+	assert_true(count == UINT64_MAX);
+	assert_false(text_parse_count("18446744073709551616", UINT64_MAX, &count, &err));
+}
+
+static void refusals_repeat_only_a_clean_piece(void **state)
+{
+	char word[1000];
+	uint64_t bytes;
+	struct err err;
+
+	(void)state;
+	memset(word, '\033', sizeof(word));
+	word[sizeof(word) - 1] = '\0';
+	assert_false(text_parse_size(word, &bytes, &err));
+	assert_null(strchr(err.text, '\033'));
+	assert_true(strlen(err.text) < 300);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lengths_of_characters),
+		cmocka_unit_test(one_bad_byte_anywhere_is_not_utf8),
+		cmocka_unit_test(borders_do_not_cut_characters),
+		cmocka_unit_test(cleaning),
+		cmocka_unit_test(cleaning_stops_at_the_ceiling),
+		cmocka_unit_test(short_texts_are_not_cut),
+		cmocka_unit_test(the_middle_lines_are_left_out),
+		cmocka_unit_test(bytes_cut_on_line_borders),
+		cmocka_unit_test(what_the_head_cannot_use_the_tail_gets),
+		cmocka_unit_test(one_endless_line_is_cut_between_characters),
+		cmocka_unit_test(long_lines_are_cut_with_a_mark),
+		cmocka_unit_test(shortening_keeps_its_budgets),
+		cmocka_unit_test(shortening_stops_at_the_ceiling),
+		cmocka_unit_test(binary_texts),
+		cmocka_unit_test(lines_are_counted),
+		cmocka_unit_test(sizes_for_people),
+		cmocka_unit_test(distances),
+		cmocka_unit_test(limits_only_cut_distances),
+		cmocka_unit_test(nearest_names),
+		cmocka_unit_test(counts_with_nouns),
+		cmocka_unit_test(sizes_of_people),
+		cmocka_unit_test(seconds_of_people),
+		cmocka_unit_test(counts_of_people),
+		cmocka_unit_test(refusals_repeat_only_a_clean_piece),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

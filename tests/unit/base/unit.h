@@ -1,0 +1,12 @@
+/* unit: what every unit test of base/ includes: cmocka with the headers it needs before it. */
+#pragma once
+/* clang-format off: cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+/* clang-format on */
+
+#define UNIT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
