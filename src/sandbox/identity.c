@@ -1,0 +1,212 @@
+/*
+ * identity: who the cell runs as, and the namespaces it is cloned into. Id maps are one
+ * line each; root inside is nobody's, so a file of root stays closed to the cell.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "sandbox/kernel.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void sandbox_identity(const struct stat *workspace, struct sandbox_identity *identity)
+{
+	*identity = (struct sandbox_identity){.uid = geteuid(), .gid = getegid()};
+	if (identity->uid != 0)
+		return;
+	identity->change = true;
+	if (workspace->st_uid != 0) {
+		identity->uid = workspace->st_uid;
+		/* Group root opens too many files to be kept for a workspace of somebody else. */
+		identity->gid = workspace->st_gid != 0 ? workspace->st_gid : (gid_t)SANDBOX_UID;
+		return;
+	}
+	identity->uid = SANDBOX_UID;
+	identity->gid = SANDBOX_UID;
+	identity->map_root = true;
+}
+
+static bool write_file(pid_t pid, const char *name, const char *text, struct err *err)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (write(fd, text, strlen(text)) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return true;
+}
+
+/* One line each: INSIDE is OUTSIDE, for users and groups. */
+static bool write_maps(pid_t pid, uid_t inside_uid, gid_t inside_gid, uid_t outside_uid,
+		       gid_t outside_gid, struct err *err)
+{
+	char line[64];
+
+	/* An unprivileged writer must give up setgroups first; root's cell drops its groups. */
+	if (geteuid() != 0 && !write_file(pid, "setgroups", "deny", err))
+		return false;
+	(void)snprintf(line, sizeof(line), "%u %u 1\n", inside_gid, outside_gid);
+	if (!write_file(pid, "gid_map", line, err))
+		return false;
+	(void)snprintf(line, sizeof(line), "%u %u 1\n", inside_uid, outside_uid);
+	return write_file(pid, "uid_map", line, err);
+}
+
+static pid_t raw_clone(unsigned long flags, int *pidfd)
+{
+	return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD, NULL, pidfd, NULL, 0);
+}
+
+static const char *refusal_hint(int code)
+{
+	if (code == EPERM || code == EACCES)
+		return "; user namespaces are forbidden here: see `glovebox doctor`";
+	if (code == ENOSPC || code == EUSERS)
+		return "; raise user.max_user_namespaces: see `glovebox doctor`";
+	return "";
+}
+
+bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags, pid_t *pid,
+		   int *pidfd, struct err *err)
+{
+	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+				     CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP;
+	int go[2], child_pidfd = -1;
+
+	if (!fd_pipe(go, err))
+		return false;
+	pid_t child = raw_clone(spaces | flags, &child_pidfd);
+	if (child < 0) {
+		int code = errno;
+		fd_close(&go[0]);
+		fd_close(&go[1]);
+		return err_set(err, code, "new namespaces: %s%s", strerror(code),
+			       refusal_hint(code));
+	}
+	if (child == 0) {
+		char byte = 0;
+		fd_close(&go[1]);
+		ssize_t n = read(go[0], &byte, 1);
+		fd_close(&go[0]);
+		if (n != 1)
+			_exit(1); /* the parent has said why */
+		*pid = 0;
+		return true;
+	}
+	fd_close(&go[0]);
+	bool ok = write_maps(child, identity->uid, identity->gid, identity->uid,
+			     identity->gid, err);
+	if (ok && write(go[1], "g", 1) != 1)
+		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
+	fd_close(&go[1]); /* without the byte the child ends */
+	if (!ok) {
+		fd_close(&child_pidfd);
+		return false;
+	}
+	*pid = child;
+	*pidfd = child_pidfd;
+	return true;
+}
+
+bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err)
+{
+	int child_pidfd = -1;
+	pid_t child = raw_clone(CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, &child_pidfd);
+
+	if (child < 0)
+		return err_set(err, errno, "namespaces of a worker: %s", strerror(errno));
+	*pid = child;
+	if (child != 0)
+		*pidfd = child_pidfd;
+	return true;
+}
+
+/*
+ * A mount's ID mapping is taken from a user namespace: one is made for the purpose, by a
+ * child that lives until its namespace is held.
+ */
+bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping, struct err *err)
+{
+	char path[64];
+	int pidfd = -1;
+	pid_t child = raw_clone(CLONE_NEWUSER, &pidfd);
+
+	if (child < 0)
+		return err_set(err, errno, "user namespace for an ID mapping: %s",
+			       strerror(errno));
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	bool ok = write_maps(child, 0, 0, identity->uid, identity->gid, err);
+	if (ok) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
+		*mapping = open(path, O_RDONLY | O_CLOEXEC);
+		if (*mapping < 0)
+			ok = err_set(err, errno, "%s: %s", path, strerror(errno));
+	}
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, __WALL);
+	fd_close(&pidfd);
+	return ok;
+}
+
+bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
+{
+	auto_close int copy =
+		kernel_open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+						 AT_EMPTY_PATH);
+	struct mount_attr attributes = {
+		.attr_set = MOUNT_ATTR_IDMAP,
+		.userns_fd = (unsigned)mapping,
+	};
+
+	if (copy < 0)
+		return err_set(err, errno, "copying the mount: %s", strerror(errno));
+	if (mapping >= 0 &&
+	    syscall(KERNEL_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+		    sizeof(attributes)) < 0)
+		return err_set(err, errno, "ID-mapping the mount: %s", strerror(errno));
+	*tree = fd_take(&copy);
+	return true;
+}
+
+bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
+		    struct err *err)
+{
+	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
+
+	if (identity->change) {
+		if (setgroups(0, NULL) < 0)
+			return err_set(err, errno, "dropping groups: %s", strerror(errno));
+		if (setresgid(identity->gid, identity->gid, identity->gid) < 0)
+			return err_set(err, errno, "becoming group %u: %s", identity->gid,
+				       strerror(errno));
+		if (setresuid(identity->uid, identity->uid, identity->uid) < 0)
+			return err_set(err, errno, "becoming user %u: %s", identity->uid,
+				       strerror(errno));
+	}
+	/* After the change of uid, which clears it; then look whether the front is still there. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_set(err, errno, "tying the anchor to the front: %s", strerror(errno));
+	if (poll(&parent, 1, 0) != 0)
+		return err_set(err, ESRCH, "the front is gone");
+	(void)close(parent_pidfd);
+	if (setsid() < 0)
+		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
+	return true;
+}

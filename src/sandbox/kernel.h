@@ -1,0 +1,62 @@
+/*
+ * kernel: system calls and constants that Debian 12's headers or an older C library lack,
+ * called by number. Sources: the kernel's include/uapi (mount.h, landlock.h, openat2.h).
+ */
+#pragma once
+#include <linux/mount.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* x86-64, arm64 and every architecture added since 5.1 share these numbers. */
+enum {
+	KERNEL_OPEN_TREE = 428,
+	KERNEL_MOVE_MOUNT = 429,
+	KERNEL_FSOPEN = 430,
+	KERNEL_FSCONFIG = 431,
+	KERNEL_FSMOUNT = 432,
+	KERNEL_PIDFD_OPEN = 434,
+	KERNEL_CLOSE_RANGE = 436,
+	KERNEL_MOUNT_SETATTR = 442,
+	KERNEL_LANDLOCK_CREATE = 444,
+	KERNEL_LANDLOCK_ADD = 445,
+	KERNEL_LANDLOCK_RESTRICT = 446,
+};
+
+/* landlock.h up to ABI 7; the headers of Debian 12 stop at ABI 2. */
+struct kernel_landlock_ruleset {
+	uint64_t handled_access_fs;
+	uint64_t handled_access_net; /* ABI 4 */
+	uint64_t scoped;             /* ABI 6 */
+};
+struct kernel_landlock_beneath {
+	uint64_t allowed_access;
+	int32_t parent_fd;
+} __attribute__((packed));
+enum {
+	KERNEL_LANDLOCK_VERSION = 1,
+	KERNEL_LANDLOCK_BENEATH = 1,
+	KERNEL_LANDLOCK_SCOPE_ABSTRACT = 1,
+	KERNEL_LANDLOCK_SCOPE_SIGNAL = 2,
+};
+
+static inline int kernel_open_tree(int folder, const char *path, unsigned flags)
+{
+	return (int)syscall(KERNEL_OPEN_TREE, folder, path, flags);
+}
+
+static inline int kernel_move_mount(int from, int to)
+{
+	return (int)syscall(KERNEL_MOVE_MOUNT, from, "", to, "",
+			    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+static inline int kernel_pidfd_open(pid_t pid)
+{
+	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
+}
+
+static inline int kernel_close_range(unsigned first, unsigned last)
+{
+	return (int)syscall(KERNEL_CLOSE_RANGE, first, last, 0);
+}

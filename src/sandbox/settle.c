@@ -1,0 +1,159 @@
+/*
+ * settle: the anchor's last steps, and a worker's own walls. Each step is one short
+ * function, so that the order can be read in sandbox_settle and sandbox_enter.
+ */
+#include "base/fd.h"
+#include "sandbox/kernel.h"
+#include "sandbox/privilege.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HOST_NAME "glovebox"
+
+/* Numbers below this are not given out again after the first wrap of a pid namespace. */
+enum { PIDS_KEPT_BACK = 300 };
+
+static bool loopback_up(struct err *err)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return err_set(err, errno, "loopback: %s", strerror(errno));
+	return true;
+}
+
+static bool sysctl_write(const char *path, const char *text, struct err *err)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return true;
+}
+
+static bool limit_set(int which, uint64_t most, const char *name, struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	/* Never above what the user himself is held to. */
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
+		limit.rlim_max = most;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	return true;
+}
+
+static bool descriptors_close(const int *keep, size_t count, struct err *err)
+{
+	unsigned from = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned kept = (unsigned)keep[i];
+		if (kept > from && kernel_close_range(from, kept - 1) < 0)
+			return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+		from = kept + 1;
+	}
+	if (kernel_close_range(from, UINT_MAX) < 0)
+		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+	return true;
+}
+
+/* 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a file. */
+static bool standard_streams_null(struct err *err)
+{
+	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
+
+	if (fd != 0 || dup2(fd, 1) != 1 || dup2(fd, 2) != 2)
+		return err_set(err, errno, "/dev/null: %s", strerror(errno));
+	return true;
+}
+
+bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
+		    struct err *err)
+{
+	if (!loopback_up(err))
+		return false;
+	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
+		return err_set(err, errno, "host name: %s", strerror(errno));
+	if (!sysctl_write("/proc/sys/user/max_user_namespaces", "0", err))
+		return false;
+	if (!limit_set(RLIMIT_CORE, 0, "core files", err) ||
+	    !limit_set(RLIMIT_NOFILE, limits->open_files, "open files", err) ||
+	    !limit_set(RLIMIT_FSIZE, limits->file_size, "file size", err) ||
+	    !limit_set(RLIMIT_NPROC, limits->processes, "processes", err))
+		return false;
+	if (!descriptors_close(keep, count, err) || !standard_streams_null(err))
+		return false;
+	if (!privilege_lock(err) || !privilege_reduce(1ULL << CAP_SYS_ADMIN, err))
+		return false;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "no new privileges: %s", strerror(errno));
+	if (!landlock_scope(err))
+		return false;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing the anchor to debuggers: %s",
+			       strerror(errno));
+	return true;
+}
+
+/* ---- a worker's /proc ---- */
+
+static const char *const masked_files[] = {
+	"/proc/kcore", "/proc/keys",	   "/proc/key-users",	  "/proc/kallsyms",
+	"/proc/kmsg",  "/proc/timer_list", "/proc/sysrq-trigger", "/proc/kpagecount",
+	"/proc/kpageflags", "/proc/kpagecgroup",
+};
+
+static bool mask_file(const char *path, struct err *err)
+{
+	if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+		return err_set(err, errno, "masking %s: %s", path, strerror(errno));
+	return true;
+}
+
+static bool proc_mount(uint64_t processes, struct err *err)
+{
+	char text[32];
+
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return err_set(err, errno, "/proc: %s%s", strerror(errno),
+			       errno == EPERM ? "; a container around this one masks parts of "
+						"its own /proc: see `glovebox doctor`"
+					      : "");
+	/* Before 6.14 this number belongs to the whole machine and is not ours to write. */
+	(void)snprintf(text, sizeof(text), "%llu",
+		       (unsigned long long)(processes + PIDS_KEPT_BACK));
+	(void)sysctl_write("/proc/sys/kernel/pid_max", text, NULL);
+	for (size_t i = 0; i < sizeof(masked_files) / sizeof(masked_files[0]); i++) {
+		if (!mask_file(masked_files[i], err))
+			return false;
+	}
+	if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, "/proc/sys", NULL,
+		  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return err_set(err, errno, "/proc/sys: %s", strerror(errno));
+	return true;
+}
+
+bool sandbox_enter(const struct walls *walls, struct err *err)
+{
+	return proc_mount(walls->processes, err) && privilege_reduce(0, err) &&
+	       landlock_write_below(walls->writable, err) && filter_enter(err);
+}

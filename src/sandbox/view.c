@@ -1,0 +1,381 @@
+/*
+ * view: the cell's file system. A tmpfs becomes the new root, host trees are copied onto it as
+ * mounts of their own, and the old root is let go. Every target is opened beneath the new
+ * root, so no symlink in a tree can send a mount elsewhere.
+ */
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "sandbox/kernel.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The root holds mount points and a few small files, never data. */
+#define ROOT_SIZE "4m"
+
+/* Where texts and the sources of masks lie in the view. */
+#define OWN_FOLDER "/run/glovebox"
+#define EMPTY_FILE OWN_FOLDER "/nothing"
+#define EMPTY_FOLDER OWN_FOLDER "/nothing.d"
+
+enum { ROOT_MODE = 0755, OWN_FILE_MODE = 0444 };
+
+static bool fail(struct err *err, const char *step, const char *path)
+{
+	int code = errno;
+
+	return err_set(err, code, "view: %s %s: %s", step, path, strerror(code));
+}
+
+/* A detached tmpfs. SIZE may be "4m" or a number. */
+static int memory_new(const char *size, mode_t mode, unsigned attributes)
+{
+	char mode_text[16];
+	auto_close int context = (int)syscall(KERNEL_FSOPEN, "tmpfs", FSOPEN_CLOEXEC);
+
+	if (context < 0)
+		return -1;
+	(void)snprintf(mode_text, sizeof(mode_text), "%o", (unsigned)mode);
+	if (syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+	    syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "mode", mode_text, 0) < 0 ||
+	    syscall(KERNEL_FSCONFIG, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return (int)syscall(KERNEL_FSMOUNT, context, FSMOUNT_CLOEXEC, attributes);
+}
+
+static int target_open(int root, const char *path, int flags)
+{
+	const struct open_how how = {
+		.flags = (unsigned)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, root, path[1] != '\0' ? path + 1 : ".", &how,
+			    sizeof(how));
+}
+
+/* Make PATH a directory of the view, with its parents. What exists is left as it is. */
+static bool folder_make(int root, const char *path, mode_t mode, struct err *err)
+{
+	auto_close int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	const char *at = path;
+	char name[NAME_MAX + 1];
+
+	while (folder >= 0 && *at == '/') {
+		size_t length = strcspn(at + 1, "/");
+		if (length == 0)
+			break;
+		if (length > NAME_MAX)
+			return err_set(err, ENAMETOOLONG, "view: %s: a name is too long", path);
+		memcpy(name, at + 1, length);
+		name[length] = '\0';
+		at += 1 + length;
+		bool last = *at == '\0';
+		if (mkdirat(folder, name, last ? mode : ROOT_MODE) < 0 && errno != EEXIST &&
+		    errno != EROFS)
+			return fail(err, "making", path);
+		int next = openat(folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+		if (next < 0)
+			return fail(err, "opening", path);
+		fd_close(&folder);
+		folder = next;
+	}
+	return true;
+}
+
+static bool parent_make(int root, const char *path, struct err *err)
+{
+	struct buf parent;
+
+	buf_init(&parent, PATH_MAX);
+	(void)buf_add(&parent, path, (size_t)(path_base_name(path) - path));
+	if (parent.size > 1)
+		buf_truncate(&parent, parent.size - 1);
+	bool ok = folder_make(root, parent.data, ROOT_MODE, err);
+	buf_fini(&parent);
+	return ok;
+}
+
+/* Make the mount point of an entry: a directory, or an empty file for anything else. */
+static bool point_make(int root, const char *path, bool is_folder, struct err *err)
+{
+	if (is_folder)
+		return folder_make(root, path, ROOT_MODE, err);
+	int there = target_open(root, path, O_PATH);
+	if (there >= 0) {
+		(void)close(there);
+		return true;
+	}
+	if (!parent_make(root, path, err))
+		return false;
+	int fd = openat(root, path + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			OWN_FILE_MODE);
+	if (fd < 0 && errno != EEXIST)
+		return fail(err, "making", path);
+	if (fd >= 0)
+		(void)close(fd);
+	return true;
+}
+
+static bool place_mount(int root, int mount_fd, const char *path, bool is_folder,
+			struct err *err)
+{
+	if (!point_make(root, path, is_folder, err))
+		return false;
+	auto_close int target = target_open(root, path, O_PATH);
+	if (target < 0)
+		return fail(err, "opening", path);
+	if (kernel_move_mount(mount_fd, target) < 0)
+		return fail(err, "mounting", path);
+	return true;
+}
+
+static bool attributes_set(int tree, uint64_t set, const char *path, struct err *err)
+{
+	struct mount_attr attributes = {.attr_set = set};
+
+	if (syscall(KERNEL_MOUNT_SETATTR, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
+		    sizeof(attributes)) < 0)
+		return fail(err, "setting the mount attributes of", path);
+	return true;
+}
+
+/* The tree that SOURCE leads to now; it must be the one that was held before (the name may have been swapped). */
+static bool source_open(const struct view_entry *entry, int *tree, struct err *err)
+{
+	struct stat held, found;
+
+	if (entry->detached) {
+		*tree = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
+		return *tree >= 0 || fail(err, "holding", entry->source);
+	}
+	auto_close int fd = kernel_open_tree(AT_FDCWD, entry->source,
+					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (fd < 0)
+		return fail(err, "opening", entry->source);
+	if (entry->fd >= 0 &&
+	    (fstat(entry->fd, &held) < 0 || fstat(fd, &found) < 0 ||
+	     held.st_dev != found.st_dev || held.st_ino != found.st_ino))
+		return err_set(err, ESTALE, "view: %s was replaced while the cell was built",
+			       entry->source);
+	*tree = fd_take(&fd);
+	return true;
+}
+
+static bool tree_add(int root, const struct view_entry *entry, struct err *err)
+{
+	auto_close int tree = -1;
+	struct stat st;
+	uint64_t set = MOUNT_ATTR_NOSUID;
+
+	if (!source_open(entry, &tree, err))
+		return entry->optional && err->code == ENOENT;
+	if (entry->kind == VIEW_TREE)
+		set |= MOUNT_ATTR_NODEV;
+	else
+		set |= MOUNT_ATTR_NOEXEC;
+	if (!entry->writable && entry->kind == VIEW_TREE)
+		set |= MOUNT_ATTR_RDONLY;
+	if (!attributes_set(tree, set, entry->path, err))
+		return false;
+	if (fstat(tree, &st) < 0)
+		return fail(err, "looking at", entry->source);
+	return place_mount(root, tree, entry->path, S_ISDIR(st.st_mode), err);
+}
+
+static bool memory_add(int root, const struct view_entry *entry, struct err *err)
+{
+	char size[32];
+
+	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)entry->size);
+	auto_close int tree =
+		memory_new(size, entry->mode, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (tree < 0)
+		return fail(err, "making memory for", entry->path);
+	return place_mount(root, tree, entry->path, true, err);
+}
+
+static bool text_add(int root, const char *path, const char *text, struct err *err)
+{
+	auto_close int fd = -1;
+
+	if (!point_make(root, path, false, err))
+		return false;
+	/* point_make leaves a file nobody may write; its maker still may, before the root is closed. */
+	if (fchmodat(root, path + 1, 0644, 0) < 0)
+		return fail(err, "opening", path);
+	fd = openat(root, path + 1, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail(err, "making", path);
+	if (!fd_write_all(fd, text, strlen(text), err))
+		return false;
+	if (fchmod(fd, OWN_FILE_MODE) < 0)
+		return fail(err, "closing", path);
+	return true;
+}
+
+/* Bind what lies at FROM (in the view) read-only over PATH. */
+static bool bind_over(int root, const char *from, const char *path, bool is_folder,
+		      struct err *err)
+{
+	auto_close int tree =
+		kernel_open_tree(root, from + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return fail(err, "opening", from);
+	if (!attributes_set(tree,
+			    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				    MOUNT_ATTR_NOEXEC,
+			    path, err))
+		return false;
+	return place_mount(root, tree, path, is_folder, err);
+}
+
+static bool mask_add(int root, const struct view_entry *entry, struct err *err)
+{
+	struct stat st;
+	auto_close int target = target_open(root, entry->path, O_PATH | O_NOFOLLOW);
+
+	if (target < 0)
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
+		       fail(err, "masking", entry->path);
+	if (fstat(target, &st) < 0)
+		return fail(err, "looking at", entry->path);
+	if (S_ISLNK(st.st_mode))
+		return true; /* what it leads to is masked under its own name */
+	bool is_folder = S_ISDIR(st.st_mode);
+	return bind_over(root, is_folder ? EMPTY_FOLDER : EMPTY_FILE, entry->path, is_folder,
+			 err);
+}
+
+/* A text over an existing file of a read-only tree is a bind of one of our own files. */
+static bool text_entry_add(int root, const struct view_entry *entry, struct err *err)
+{
+	char own[PATH_MAX];
+	auto_close int there = target_open(root, entry->path, O_PATH);
+
+	if (there < 0 && errno == ENOENT)
+		return text_add(root, entry->path, entry->source, err);
+	(void)snprintf(own, sizeof(own), OWN_FOLDER "/%s", path_base_name(entry->path));
+	return text_add(root, own, entry->source, err) &&
+	       bind_over(root, own, entry->path, false, err);
+}
+
+static bool link_add(int root, const struct view_entry *entry, struct err *err)
+{
+	if (!parent_make(root, entry->path, err))
+		return false;
+	if (symlinkat(entry->source, root, entry->path + 1) < 0)
+		return fail(err, "linking", entry->path);
+	return true;
+}
+
+static bool special_add(int root, const struct view_entry *entry, const char *type,
+			unsigned attributes, struct err *err)
+{
+	auto_close int context = (int)syscall(KERNEL_FSOPEN, type, FSOPEN_CLOEXEC);
+
+	if (context < 0)
+		return fail(err, "opening a private", type);
+	if (entry->kind == VIEW_TERMINALS &&
+	    (syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "ptmxmode", "0666", 0) < 0 ||
+	     syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "mode", "0620", 0) < 0))
+		return fail(err, "setting up", type);
+	if (syscall(KERNEL_FSCONFIG, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fail(err, "making a private", type);
+	auto_close int tree =
+		(int)syscall(KERNEL_FSMOUNT, context, FSMOUNT_CLOEXEC, attributes);
+	if (tree < 0)
+		return fail(err, "mounting a private", type);
+	return place_mount(root, tree, entry->path, true, err);
+}
+
+static bool entry_add(int root, const struct view_entry *entry, struct err *err)
+{
+	switch (entry->kind) {
+	case VIEW_TREE:
+	case VIEW_DEVICE:
+		return tree_add(root, entry, err);
+	case VIEW_FOLDER:
+		return folder_make(root, entry->path, entry->mode, err);
+	case VIEW_MEMORY:
+		return memory_add(root, entry, err);
+	case VIEW_LINK:
+		return link_add(root, entry, err);
+	case VIEW_TEXT:
+		return text_entry_add(root, entry, err);
+	case VIEW_TERMINALS:
+		return special_add(root, entry, "devpts",
+				   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	case VIEW_PROCESSES:
+		return special_add(root, entry, "proc",
+				   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+				   err);
+	case VIEW_MASK:
+		return mask_add(root, entry, err);
+	}
+	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
+}
+
+static int entry_compare(const void *left, const void *right)
+{
+	const struct view_entry *a = left;
+	const struct view_entry *b = right;
+	size_t depth_a = path_depth(a->path), depth_b = path_depth(b->path);
+
+	if (depth_a != depth_b)
+		return depth_a < depth_b ? -1 : 1;
+	int order = strcmp(a->path, b->path);
+	if (order != 0)
+		return order;
+	/* At one path: what is shown, then what hides it. */
+	return (a->kind == VIEW_MASK) - (b->kind == VIEW_MASK);
+}
+
+static bool entries_add(int root, struct view *view, struct err *err)
+{
+	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
+	if (!folder_make(root, EMPTY_FOLDER, 0555, err) ||
+	    !point_make(root, EMPTY_FILE, false, err))
+		return false;
+	for (size_t i = 0; i < view->count; i++) {
+		if (!entry_add(root, &view->entries[i], err))
+			return false;
+	}
+	return true;
+}
+
+bool sandbox_build(struct view *view, struct err *err)
+{
+	(void)umask(0);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return fail(err, "making mounts private below", "/");
+	auto_close int root = memory_new(ROOT_SIZE, ROOT_MODE, MOUNT_ATTR_NOSUID);
+	if (root < 0)
+		return fail(err, "making", "the new root");
+	/* It has to hang somewhere to be pivoted into; /proc exists on every system. */
+	auto_close int anywhere = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (anywhere < 0 || kernel_move_mount(root, anywhere) < 0)
+		return fail(err, "hanging up", "the new root");
+	if (!entries_add(root, view, err))
+		return false;
+	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+		return fail(err, "changing to", "the new root");
+	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return fail(err, "letting go of", "the old root");
+	struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY};
+	if (syscall(KERNEL_MOUNT_SETATTR, AT_FDCWD, "/", 0, &closed, sizeof(closed)) < 0)
+		return fail(err, "closing", "the new root");
+	(void)umask(022);
+	return true;
+}
