@@ -1,0 +1,273 @@
+/*
+ * program: starting one program. The child shares our memory until its exec (as vfork does: nothing
+ * is copied, however large we are) but runs on a stack of its own; what went wrong in it is
+ * left in that shared memory.
+ */
+#include "process/program.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	CHILD_STACK = 64 << 10, /* a dozen system calls; execve copies its strings in the kernel */
+	MORE_FDS_MAX = 8,
+	PATH_TEXT_MAX = 64 << 10, /* all candidates for one name */
+};
+
+enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_EXEC };
+
+struct child {
+	const struct program_start *start;
+	const char *candidates; /* full names to try, each ended by NUL; an empty one ends the list */
+	int keep[MORE_FDS_MAX]; /* descriptors that stay, ascending */
+	size_t keep_count;
+	volatile enum child_step failed;
+	volatile int code;
+};
+
+/* In the child no code of the sanitizers may run: it is on a stack they do not know. */
+#define IN_CHILD __attribute__((no_sanitize("address", "undefined"), noinline))
+
+IN_CHILD static void child_reset_signals(void)
+{
+	struct sigaction plain;
+
+	memset(&plain, 0, sizeof(plain));
+	plain.sa_handler = SIG_DFL;
+	for (int number = 1; number < _NSIG; number++) {
+		struct sigaction now;
+
+		/* Only what is not the default costs a second call. */
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+			(void)sigaction(number, &plain, NULL);
+	}
+}
+
+/* A descriptor that is not where it belongs and lies among 0-2 is moved out of the way first. */
+IN_CHILD static bool child_place_fds(const int fds[3])
+{
+	int from[3];
+
+	for (int i = 0; i < 3; i++) {
+		from[i] = fds[i] >= 0 ? fds[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (from[i] < 0)
+			return false;
+		if (from[i] < 3 && from[i] != i)
+			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 3);
+		if (from[i] < 0)
+			return false;
+	}
+	for (int i = 0; i < 3; i++) {
+		if (from[i] == i ? fcntl(i, F_SETFD, 0) < 0 : dup2(from[i], i) < 0)
+			return false;
+	}
+	return true;
+}
+
+IN_CHILD static bool child_close_others(const struct child *child)
+{
+	unsigned from = 3;
+
+	for (size_t i = 0; i < child->keep_count; i++) {
+		unsigned kept = (unsigned)child->keep[i];
+
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
+			return false;
+		if (fcntl(child->keep[i], F_SETFD, 0) < 0)
+			return false;
+		from = kept + 1;
+	}
+	return close_range(from, UINT_MAX, 0) == 0;
+}
+
+/* Try each candidate as the shell does: what is merely missing or closed to us does not end the search. */
+IN_CHILD static int child_exec(const struct child *child)
+{
+	/* execve takes them without const and changes nothing. */
+	union {
+		const char *const *given;
+		char *const *taken;
+	} argv = {child->start->argv}, environment = {child->start->environment};
+	int code = ENOENT;
+
+	for (const char *at = child->candidates; *at; at += strlen(at) + 1) {
+		(void)execve(at, argv.taken, environment.taken);
+		if (errno == EACCES)
+			code = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return errno;
+	}
+	return code;
+}
+
+IN_CHILD static int child_main(void *context)
+{
+	struct child *child = context;
+	const char *folder = child->start->folder;
+	sigset_t none;
+
+	child_reset_signals();
+	(void)setpgid(0, 0);
+	child->failed = STEP_DESCRIPTORS;
+	child->code = 0;
+	if (!child_place_fds(child->start->fds) || !child_close_others(child)) {
+		child->code = errno;
+		return 127;
+	}
+	child->failed = STEP_FOLDER;
+	if (folder && chdir(folder) < 0) {
+		child->code = errno;
+		return 127;
+	}
+	child->failed = STEP_EXEC;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	child->code = child_exec(child);
+	return 127;
+}
+
+static const char *environment_value(const char *const *environment, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (; environment && *environment; environment++) {
+		if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
+			return *environment + size + 1;
+	}
+	return NULL;
+}
+
+/* The files that argv[0] may mean, in order. False when they are too many to hold. */
+static bool list_candidates(const struct program_start *start, struct buf *list)
+{
+	const char *name = start->argv[0];
+	const char *path = environment_value(start->environment, "PATH");
+
+	if (!*name)
+		return buf_addc(list, '\0');
+	if (strchr(name, '/'))
+		return buf_add(list, name, strlen(name) + 1) && buf_addc(list, '\0');
+	if (!path)
+		path = "/usr/local/bin:/usr/bin:/bin"; /* as a shell without PATH does */
+	for (bool more = true; more;) {
+		size_t size = strcspn(path, ":");
+
+		/* An empty entry would be the working folder: never look there unasked. */
+		if (size > 0 && (!buf_add(list, path, size) || !buf_addc(list, '/') ||
+				 !buf_add(list, name, strlen(name) + 1)))
+			return false;
+		more = path[size] == ':';
+		path += size + more;
+	}
+	return buf_addc(list, '\0');
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int left = *(const int *)a;
+	int right = *(const int *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void keep_more(struct child *child, const int *more)
+{
+	for (; more && *more >= 0; more++) {
+		assert(child->keep_count < MORE_FDS_MAX && *more > 2);
+		child->keep[child->keep_count++] = *more;
+	}
+	qsort(child->keep, child->keep_count, sizeof(int), compare_ints);
+}
+
+static bool say_failure(const struct child *child, struct err *err)
+{
+	const struct program_start *start = child->start;
+	int code = child->code;
+
+	if (child->failed == STEP_FOLDER)
+		return err_set(err, ENOTDIR, "The folder %s cannot be entered: %s.",
+			       start->folder, strerror(code));
+	if (child->failed != STEP_EXEC)
+		return err_set(err, code == ENOENT ? ENODEV : code,
+			       "%s: its descriptors could not be set up: %s.", start->argv[0],
+			       strerror(code));
+	switch (code) {
+	case ENOENT:
+	case ENOTDIR:
+		if (strchr(start->argv[0], '/') && access(start->argv[0], F_OK) == 0)
+			return err_set(err, ENOENT, "%s exists, but the interpreter its first "
+				       "line names does not.", start->argv[0]);
+		return err_set(err, ENOENT, "%s: command not found.", start->argv[0]);
+	case EACCES:
+		return err_set(err, code, "%s: not executable (permission denied).",
+			       start->argv[0]);
+	case ENOEXEC:
+		return err_set(err, code, "%s: not a program this machine can run.",
+			       start->argv[0]);
+	case E2BIG:
+		return err_set(err, code, "%s: its arguments and environment are too long.",
+			       start->argv[0]);
+	default:
+		return err_set(err, code, "%s: %s.", start->argv[0], strerror(code));
+	}
+}
+
+/* Start the child and wait until it has become the program or failed. */
+static pid_t child_begin(struct child *child)
+{
+	__attribute__((aligned(16))) char stack[CHILD_STACK];
+	sigset_t all, before;
+	int saved;
+	pid_t pid;
+
+	/* No handler of ours may run in the child while it shares our memory. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, child);
+	saved = errno;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return pid;
+}
+
+bool program_start(const struct program_start *start, pid_t *pid, struct err *err)
+{
+	struct child child = {.start = start};
+	struct buf candidates;
+	bool started = false;
+	pid_t made;
+
+	buf_init(&candidates, PATH_TEXT_MAX);
+	keep_more(&child, start->more_fds);
+	if (!list_candidates(start, &candidates)) {
+		buf_fini(&candidates);
+		return err_set(err, ENAMETOOLONG, "%.200s: the name or PATH is too long.",
+			       start->argv[0]);
+	}
+	child.candidates = candidates.data;
+	made = child_begin(&child);
+	if (made < 0) {
+		err_set(err, errno, "%s: no process could be made: %s.", start->argv[0],
+			strerror(errno));
+	} else if (child.code) {
+		while (waitpid(made, NULL, 0) < 0 && errno == EINTR)
+			;
+		say_failure(&child, err);
+	} else {
+		*pid = made;
+		started = true;
+	}
+	buf_fini(&candidates);
+	return started;
+}

@@ -1,0 +1,427 @@
+/*
+ * program_follow: one program from its start until nothing of it is left. The wait is one poll over its output, its
+ * end, the caller's stop and the clock; no timer and no grandchild that holds a pipe can keep the answer.
+ */
+#include "process/program_output.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	FOLLOW_GRACE_MS = 200,      /* TERM to KILL unless told: cell.md, section 8 */
+	FOLLOW_PIPE = 64 << 10,     /* a new pipe's capacity; one read of that size asks for a larger one */
+	FOLLOW_QUIET_MS = 20,       /* a stop descriptor that was ready for nothing is left alone that long */
+	FOLLOW_CHILDREN_TEXT = 1 << 20,
+};
+
+enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_COUNT };
+
+struct follow {
+	struct program_run *run;
+	pid_t pid;
+	bool is_init;          /* this process is pid 1: all that lives here is the program's */
+	bool was_subreaper;
+	sigset_t mask_before;
+	int pipes[2];          /* read ends for streams 1 and 2; -1: passed on or ended */
+	bool widened[2];
+	int end_fd;            /* readable when the program (init: any child) has ended */
+	pid_t *others;         /* children of ours before the start, when not init; ends with 0 */
+	bool ended;            /* the program itself; its status is in RUN */
+	bool ending;           /* TERM was sent */
+	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
+};
+
+void program_run_init(struct program_run *run)
+{
+	memset(run, 0, sizeof(*run));
+	run->start.fds[0] = run->start.fds[1] = run->start.fds[2] = -1;
+	run->deadline_ms = CLOCK_NEVER;
+	run->stop_fd = -1;
+	run->spill_fd = -1;
+	run->exit_code = -1;
+	buf_init(&run->out.head, PROGRAM_HEAD);
+	buf_init(&run->error.head, PROGRAM_HEAD);
+}
+
+void program_run_fini(struct program_run *run)
+{
+	if (!run)
+		return;
+	program_output_fini(&run->out);
+	program_output_fini(&run->error);
+}
+
+static void take_status(struct follow *follow, int status)
+{
+	follow->ended = true;
+	if (WIFEXITED(status))
+		follow->run->exit_code = WEXITSTATUS(status);
+	else if (WIFSIGNALED(status))
+		follow->run->signal = WTERMSIG(status);
+}
+
+/* Take what has ended without waiting. As init also the orphans, which else stay as zombies. */
+static void reap_ended(struct follow *follow)
+{
+	int status;
+	pid_t pid;
+
+	if (!follow->is_init) {
+		if (!follow->ended && waitpid(follow->pid, &status, WNOHANG) == follow->pid)
+			take_status(follow, status);
+		return;
+	}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == follow->pid)
+			take_status(follow, status);
+	}
+}
+
+/* Children of this process, each thread's, as a list that ends with 0. */
+static pid_t *list_children(void)
+{
+	pid_t *pids = memory_alloc(sizeof(*pids));
+	size_t count = 0;
+	DIR *dir = opendir("/proc/self/task");
+	struct buf text;
+
+	if (!dir)
+		return pids;
+	buf_init(&text, FOLLOW_CHILDREN_TEXT);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		char name[sizeof("/proc/self/task//children") + NAME_MAX];
+		auto_close int fd = -1;
+		char *at;
+
+		(void)snprintf(name, sizeof(name), "/proc/self/task/%s/children",
+			       entry->d_name);
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+		buf_clear(&text);
+		if (fd < 0 || !fd_read_all(fd, &text, name, NULL))
+			continue;
+		at = text.data;
+		for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
+			pids = memory_grow(pids, count + 2, sizeof(*pids));
+			pids[count++] = (pid_t)pid;
+			pids[count] = 0;
+		}
+	}
+	(void)closedir(dir);
+	buf_fini(&text);
+	return pids;
+}
+
+static bool is_among(pid_t pid, const pid_t *pids)
+{
+	for (; *pids; pids++) {
+		if (*pids == pid)
+			return true;
+	}
+	return false;
+}
+
+static bool set_up_init(struct follow *follow, struct err *err)
+{
+	struct sigaction plain;
+	sigset_t child;
+
+	/* An inherited "ignore" would throw the exit status away. */
+	memset(&plain, 0, sizeof(plain));
+	plain.sa_handler = SIG_DFL;
+	(void)sigaction(SIGCHLD, &plain, NULL);
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, &follow->mask_before);
+	follow->end_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (follow->end_fd >= 0)
+		return true;
+	return err_set(err, errno, "No signalfd: %s.", strerror(errno));
+}
+
+static bool make_pipe(struct follow *follow, int stream, int given, int *child_end,
+		      struct err *err)
+{
+	int ends[2];
+
+	*child_end = given;
+	if (given >= 0)
+		return true;
+	if (!fd_pipe(ends, err))
+		return false;
+	follow->pipes[stream] = ends[0];
+	*child_end = ends[1];
+	return fd_set_blocking(ends[0], false, err);
+}
+
+/* Start the program with its pipes; our copies of their write ends are closed again. */
+static bool begin(struct follow *follow, struct err *err)
+{
+	struct program_run *run = follow->run;
+	struct program_start start = run->start;
+	bool ok = make_pipe(follow, 0, run->start.fds[1], &start.fds[1], err) &&
+		  make_pipe(follow, 1, run->start.fds[2], &start.fds[2], err) &&
+		  (!follow->is_init || set_up_init(follow, err));
+
+	if (ok && !follow->is_init) {
+		int before = 0;
+
+		follow->others = list_children();
+		(void)prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
+		follow->was_subreaper = before != 0;
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	}
+	ok = ok && program_start(&start, &follow->pid, err);
+	if (run->start.fds[1] < 0)
+		fd_close(&start.fds[1]);
+	if (run->start.fds[2] < 0)
+		fd_close(&start.fds[2]);
+	if (ok && !follow->is_init) {
+		follow->end_fd = (int)syscall(SYS_pidfd_open, follow->pid, 0);
+		if (follow->end_fd < 0)
+			ok = err_set(err, errno, "No pidfd: %s.", strerror(errno));
+	}
+	return ok;
+}
+
+static void spill(struct program_run *run, struct str bytes)
+{
+	size_t fits = bytes.size;
+
+	if (run->spill_fd < 0)
+		return;
+	/* Once something was dropped (full, or no space) nothing more is kept: no holes. */
+	if (run->dropped || run->spilled >= PROGRAM_SPILL)
+		fits = 0;
+	else if (fits > PROGRAM_SPILL - run->spilled)
+		fits = (size_t)(PROGRAM_SPILL - run->spilled);
+	if (fits && !fd_write_all(run->spill_fd, bytes.data, fits, NULL))
+		fits = 0;
+	run->spilled += fits;
+	run->dropped += bytes.size - fits;
+}
+
+/* One read of one stream. The number of bytes, 0 when nothing is there now or ever. */
+static size_t read_stream(struct follow *follow, int stream)
+{
+	struct program_run *run = follow->run;
+	struct program_output *output = stream == 0 ? &run->out : &run->error;
+	struct str pieces[2];
+	ssize_t got = program_output_read(output, follow->pipes[stream], pieces);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0) {
+		fd_close(&follow->pipes[stream]);
+		return 0;
+	}
+	if (got >= FOLLOW_PIPE && !follow->widened[stream]) {
+		/* May be refused over the user's total; then reads stay smaller. */
+		(void)fcntl(follow->pipes[stream], F_SETPIPE_SZ, PROGRAM_READ);
+		follow->widened[stream] = true;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (pieces[i].size == 0)
+			continue;
+		if (run->output)
+			run->output(run->context, stream + 1, pieces[i]);
+		spill(run, pieces[i]);
+	}
+	return (size_t)got;
+}
+
+static void send_term(struct follow *follow, enum program_ending why, int64_t now)
+{
+	int64_t grace = (int64_t)(follow->run->grace_s * 1000);
+
+	if (follow->ending)
+		return;
+	follow->ending = true;
+	follow->run->ending = why;
+	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : FOLLOW_GRACE_MS);
+	(void)kill(-follow->pid, SIGTERM);
+	(void)kill(-follow->pid, SIGCONT); /* a stopped one could not act on it */
+}
+
+/* Is nothing of the program alive any more, as far as can be told without killing? */
+static bool all_gone(const struct follow *follow)
+{
+	if (follow->is_init)
+		return waitid(P_ALL, 0, &(siginfo_t){0}, WNOHANG | WNOWAIT | WEXITED) < 0 &&
+		       errno == ECHILD;
+	return kill(-follow->pid, 0) < 0 && errno == ESRCH;
+}
+
+static bool is_over(const struct follow *follow, int64_t now)
+{
+	if (follow->ending)
+		return now >= follow->kill_at_ms || (follow->ended && all_gone(follow));
+	return follow->ended;
+}
+
+static void poll_once(struct follow *follow, int64_t now)
+{
+	struct program_run *run = follow->run;
+	bool listen = run->stop_fd >= 0 && !follow->ending && now >= follow->quiet_until_ms;
+	struct pollfd slots[SLOT_COUNT] = {
+		[SLOT_OUT] = {.fd = follow->pipes[0], .events = POLLIN},
+		[SLOT_ERROR] = {.fd = follow->pipes[1], .events = POLLIN},
+		/* A pidfd stays readable after the end: not looked at again. */
+		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
+			      .events = POLLIN},
+		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
+	};
+	int64_t until = follow->ending ? follow->kill_at_ms : follow->term_at_ms;
+
+	if (run->stop_fd >= 0 && !follow->ending && !listen && follow->quiet_until_ms < until)
+		until = follow->quiet_until_ms;
+	/* The group's last process may be nobody's child we could wait for. */
+	if (follow->ending && follow->ended && !follow->is_init &&
+	    until > now + FOLLOW_QUIET_MS)
+		until = now + FOLLOW_QUIET_MS;
+	if (poll(slots, SLOT_COUNT, clock_poll_timeout(until)) <= 0)
+		return;
+	if (slots[SLOT_OUT].revents)
+		(void)read_stream(follow, 0);
+	if (slots[SLOT_ERROR].revents)
+		(void)read_stream(follow, 1);
+	if (slots[SLOT_END].revents) {
+		struct signalfd_siginfo info;
+
+		if (follow->is_init)
+			while (read(follow->end_fd, &info, sizeof(info)) > 0)
+				;
+		reap_ended(follow);
+	}
+	if (slots[SLOT_STOP].revents) {
+		if (run->stopped && run->stopped(run->context))
+			send_term(follow, PROGRAM_CANCELLED, clock_now_ms());
+		else
+			follow->quiet_until_ms = clock_now_ms() + FOLLOW_QUIET_MS;
+	}
+}
+
+/* Kill and reap all that is left; each of these counts, but the program itself. */
+static void end_all_as_init(struct follow *follow)
+{
+	int status;
+
+	reap_ended(follow); /* what is dead already was not left behind */
+	(void)kill(-1, SIGKILL);
+	for (;;) {
+		pid_t pid = waitpid(-1, &status, __WALL);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0)
+			break;
+		if (pid == follow->pid)
+			take_status(follow, status);
+		else
+			follow->run->left_processes++;
+	}
+}
+
+static void end_all_as_subreaper(struct follow *follow)
+{
+	bool found = true;
+	int status;
+
+	if (follow->pid > 0) {
+		(void)kill(-follow->pid, SIGKILL);
+		if (!follow->ended && waitpid(follow->pid, &status, 0) == follow->pid)
+			take_status(follow, status);
+	}
+	while (found) {
+		auto_free pid_t *pids = list_children();
+
+		found = false;
+		for (pid_t *at = pids; *at; at++) {
+			if (is_among(*at, follow->others))
+				continue;
+			found = true;
+			/* Dead already: an orphan that had ended by itself. */
+			if (waitpid(*at, NULL, WNOHANG) == *at)
+				continue;
+			(void)kill(*at, SIGKILL);
+			(void)waitpid(*at, NULL, 0);
+			follow->run->left_processes++;
+		}
+	}
+	if (!follow->was_subreaper)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+/* What lies in the pipe now and no more: somebody outside may hold its other end and go on writing. */
+static void drain(struct follow *follow, int stream)
+{
+	int waiting = 0;
+	size_t got = 1;
+
+	if (follow->pipes[stream] < 0 || ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
+		return;
+	while (waiting > 0 && got > 0 && follow->pipes[stream] >= 0) {
+		got = read_stream(follow, stream);
+		waiting -= (int)got;
+	}
+}
+
+static void wait_for_end(struct follow *follow)
+{
+	int64_t now = clock_now_ms();
+
+	while (!is_over(follow, now)) {
+		poll_once(follow, now);
+		now = clock_now_ms();
+		if (!follow->ended && now >= follow->term_at_ms)
+			send_term(follow, PROGRAM_TIMED_OUT, now);
+	}
+	if (follow->is_init)
+		end_all_as_init(follow);
+	else
+		end_all_as_subreaper(follow);
+	drain(follow, 0);
+	drain(follow, 1);
+}
+
+bool program_follow(struct program_run *run, struct err *err)
+{
+	struct follow follow = {
+		.run = run, .pipes = {-1, -1}, .end_fd = -1, .is_init = getpid() == 1};
+	int64_t grace = (int64_t)(run->grace_s * 1000);
+	int64_t began = clock_now_us();
+	bool ok;
+
+	run->ending = PROGRAM_ENDED;
+	/* Who asks for a longer grace takes it from before the deadline. */
+	follow.term_at_ms = run->deadline_ms;
+	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS)
+		follow.term_at_ms -= grace;
+	ok = begin(&follow, err);
+	if (ok)
+		wait_for_end(&follow);
+	else if (!follow.is_init && follow.others)
+		end_all_as_subreaper(&follow);
+	if (follow.is_init && follow.end_fd >= 0)
+		(void)sigprocmask(SIG_SETMASK, &follow.mask_before, NULL);
+	fd_close(&follow.end_fd);
+	fd_close(&follow.pipes[0]);
+	fd_close(&follow.pipes[1]);
+	free(follow.others);
+	run->seconds = (double)(clock_now_us() - began) / 1e6;
+	return ok;
+}
