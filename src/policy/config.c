@@ -1,0 +1,243 @@
+/* config: the text of a configuration to a checked table of agents, and from it policies. */
+#include "policy/config.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "policy/config_store.h"
+#include "policy/keys.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing but the whole cell, unless the user says otherwise (cell.md, section 9). */
+enum { MINIMUM_LEVEL = 3 };
+
+struct config *config_new(void)
+{
+	struct config *config = memory_alloc(sizeof(*config));
+
+	config->minimum_level = MINIMUM_LEVEL;
+	return config;
+}
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	value_free(config->agents);
+	value_free(config->overrides);
+	for (size_t i = 0; i < config->known_count; i++)
+		free(config->known[i]);
+	free(config->known);
+	free(config);
+}
+
+void config_auto_free(struct config **config)
+{
+	config_free(*config);
+}
+
+bool config_parse(struct str text, const char *source, struct config **config,
+		  struct err *err)
+{
+	auto_value struct value *root = NULL;
+	struct value *agents;
+
+	if (text.size > CONFIG_TEXT_MAX)
+		return err_set(err, EFBIG, "%s: is larger than %d bytes", source, CONFIG_TEXT_MAX);
+	if (str_trim(text).size == 0) {
+		*config = config_new();
+		return true;
+	}
+	if (!value_parse(text, VALUE_COMMENTS, &root, err) ||
+	    !keys_check(keys_config, root, "", err))
+		return err_while(err, "%s", source);
+	*config = config_new();
+	keys_store(keys_config, root, KEY_IN_CONFIG, *config);
+	agents = value_member(root, "agents");
+	if (agents)
+		(*config)->agents = value_ref(agents);
+	return true;
+}
+
+unsigned config_minimum_level(const struct config *config)
+{
+	return config ? config->minimum_level : MINIMUM_LEVEL;
+}
+
+void config_know_agent(struct config *config, const char *name)
+{
+	config->known =
+		memory_grow(config->known, config->known_count + 1, sizeof(*config->known));
+	config->known[config->known_count++] = memory_copy(name);
+}
+
+bool config_check_entry(const struct value *entry, const char *where, struct err *err)
+{
+	return keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
+}
+
+bool config_check_name(const char *name, struct err *err)
+{
+	size_t length = name ? strlen(name) : 0;
+	bool fine = length > 0 && length <= CONFIG_NAME_MAX;
+
+	for (size_t i = 0; fine && i < length; i++)
+		fine = isalnum((unsigned char)name[i]) || name[i] == '-' || name[i] == '_';
+	if (fine)
+		return true;
+	return err_set(err, EINVAL,
+		       "the name of an agent is made of 1 to %d letters, digits, '-' and '_'",
+		       CONFIG_NAME_MAX);
+}
+
+struct value *config_merge(const struct value *under, const struct value *over)
+{
+	struct value *merged = under ? value_copy(under) : value_new_object();
+
+	for (void *at = value_first(over); at; at = value_next(over, at)) {
+		const struct value *old = value_member(merged, value_key(at));
+		bool both = value_kind(old) == VALUE_OBJECT &&
+			    value_kind(value_at(at)) == VALUE_OBJECT;
+		struct value *now = both ? config_merge(old, value_at(at))
+					 : value_copy(value_at(at));
+
+		value_set(merged, value_key(at), now);
+	}
+	return merged;
+}
+
+bool config_override(struct config *config, const char *agent, const struct value *entry,
+		     const char *where, struct err *err)
+{
+	const char *name = agent ? agent : POLICY_NAME_DEFAULT;
+
+	if (!config_check_name(name, err) || !config_check_entry(entry, where, err))
+		return false;
+	if (!config->overrides)
+		config->overrides = value_new_object();
+	value_set(config->overrides, name,
+		  config_merge(value_member(config->overrides, name), entry));
+	return true;
+}
+
+static void add_name(const char **names, size_t *count, const char *name)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (strcmp(names[i], name) == 0)
+			return;
+	}
+	names[(*count)++] = name;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool refuse_agent(const struct config *config, const char *agent, struct err *err)
+{
+	const struct value *agents = config ? config->agents : NULL;
+	size_t known = config ? config->known_count : 0;
+	auto_free const char **names =
+		memory_array(value_count(agents) + known + 2, sizeof(*names));
+	size_t count = 0;
+	struct buf list;
+	const char *nearest;
+
+	add_name(names, &count, POLICY_NAME_DEFAULT);
+	for (size_t i = 0; i < known; i++)
+		add_name(names, &count, config->known[i]);
+	for (void *at = value_first(agents); at; at = value_next(agents, at))
+		add_name(names, &count, value_key(at));
+	qsort(names, count, sizeof(*names), compare_names);
+	buf_init(&list, ERR_TEXT_MAX / 2);
+	for (size_t i = 0; i < count; i++)
+		(void)buf_addf(&list, "%s%s", i ? ", " : "", names[i]);
+	nearest = text_nearest(agent, names);
+	(void)err_set(err, ENOENT, "there is no agent \"%.64s\"%s%s%s; there are: %s", agent,
+		      nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+		      nearest ? "\"?" : "", list.data);
+	buf_fini(&list);
+	return false;
+}
+
+/* The entry of AGENT from all layers. */
+static bool layer_entry(const struct config *config, const struct value *shipped_role,
+			const char *agent, struct value **entry, struct err *err)
+{
+	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
+	const struct value *of_person = value_member(config ? config->overrides : NULL, agent);
+	auto_value struct value *below = NULL;
+
+	if (!shipped_role && !of_config && strcmp(agent, POLICY_NAME_DEFAULT) != 0)
+		return refuse_agent(config, agent, err);
+	if (shipped_role && !config_check_entry(shipped_role, agent, err))
+		return false;
+	below = config_merge(shipped_role, of_config);
+	*entry = config_merge(below, of_person);
+	return true;
+}
+
+/* A `write` that only the shipped role names may be missing on disk. */
+static void mark_shipped(const struct config *config, const char *agent,
+			 struct policy_paths *write)
+{
+	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
+	const struct value *of_person = value_member(config ? config->overrides : NULL, agent);
+
+	if (value_member(of_config, "write") || value_member(of_person, "write"))
+		return;
+	for (size_t i = 0; i < write->count; i++)
+		write->items[i].shipped = true;
+}
+
+bool config_policy(const struct config *config, const struct value *shipped_role,
+		   const char *agent, const char *workspace, struct policy **policy,
+		   struct err *err)
+{
+	const char *name = agent ? agent : POLICY_NAME_DEFAULT;
+	auto_value struct value *entry = NULL;
+	auto_policy struct policy *made = NULL;
+
+	assert(workspace && workspace[0] == '/');
+	if (!layer_entry(config, shipped_role, name, &entry, err))
+		return false;
+	made = policy_new(name, workspace);
+	keys_store(keys_agent, entry, KEY_IN_POLICY, made);
+	mark_shipped(config, name, &made->write);
+	if (!policy_paths_normal(made, workspace, err))
+		return false;
+	*policy = made;
+	made = NULL;
+	return true;
+}
+
+bool config_role(const struct config *config, const struct value *shipped_role,
+		 const char *agent, struct config_role *role, struct err *err)
+{
+	const char *name = agent ? agent : POLICY_NAME_DEFAULT;
+	auto_value struct value *entry = NULL;
+
+	if (!layer_entry(config, shipped_role, name, &entry, err))
+		return false;
+	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
+	keys_store(keys_agent, entry, KEY_IN_ROLE, role);
+	return true;
+}
+
+void config_role_fini(struct config_role *role)
+{
+	free(role->description);
+	free(role->model);
+	free(role->prompt);
+	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
+}
+
+bool config_describe_keys(struct buf *markdown)
+{
+	return keys_describe(markdown);
+}

@@ -1,0 +1,80 @@
+/*
+ * config: the one configuration (JSON with comments) and the policies made from it. What a
+ * person said for this run beats the configuration, that a user's role, that a shipped role,
+ * key by key. Text in, structs out: who reads the file is front/config_file.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A person writes this by hand: 1 MiB is a mistake, not a configuration. */
+enum { CONFIG_TEXT_MAX = 1 << 20 };
+
+/* Names of agents: letters, digits, '-' and '_'. */
+enum { CONFIG_NAME_MAX = 64 };
+
+struct config;
+
+/* An empty configuration; wherever a config is read, NULL stands for one as well. */
+struct config *config_new(void);
+
+/* SOURCE names the file in sentences. An empty text is an empty configuration. */
+bool config_parse(struct str text, const char *source, struct config **config,
+		  struct err *err);
+void config_free(struct config *config);
+void config_auto_free(struct config **config);
+#define auto_config __attribute__((cleanup(config_auto_free)))
+
+/* Level the cell must reach: 0 to 3. */
+unsigned config_minimum_level(const struct config *config);
+
+/* Agents that exist beside those of the configuration, for the answer to a wrong name. */
+void config_know_agent(struct config *config, const char *name);
+
+/*
+ * What the person asked for this run (flags): an object with keys of an agent entry, laid over
+ * what AGENT (NULL: default) has. A later call wins key by key. WHERE names it in sentences.
+ */
+bool config_override(struct config *config, const char *agent, const struct value *entry,
+		     const char *where, struct err *err);
+
+/* Is ENTRY (of a role's front matter, say) a sound agent entry? WHERE names it in sentences. */
+bool config_check_entry(const struct value *entry, const char *where, struct err *err);
+
+/* Is NAME fit to name an agent? */
+bool config_check_name(const char *name, struct err *err);
+
+/* OVER laid over UNDER key by key (`limits` too), as a new object; either may be NULL. */
+struct value *config_merge(const struct value *under, const struct value *over);
+
+/*
+ * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal. SHIPPED_ROLE is
+ * the checked entry of the role of that name, or NULL. An agent that neither has is refused
+ * with the names there are; `default` always exists and writes nothing by itself.
+ */
+bool config_policy(const struct config *config, const struct value *shipped_role,
+		   const char *agent, const char *workspace, struct policy **policy,
+		   struct err *err);
+
+/* Below 0: the provider's own. */
+#define CONFIG_TEMPERATURE_ABSENT (-1.0)
+
+/* The keys of a role; texts are NULL when absent. */
+struct config_role {
+	char *description, *model, *prompt;
+	double temperature;
+};
+
+/* The role of AGENT from the same layers. */
+bool config_role(const struct config *config, const struct value *shipped_role,
+		 const char *agent, struct config_role *role, struct err *err);
+void config_role_fini(struct config_role *role);
+
+/* Append the list of all keys as Markdown: the generated part of docs/policy.md. */
+bool config_describe_keys(struct buf *markdown);

@@ -1,0 +1,14 @@
+/* config_store: what a configuration is made of, for the key table and the reader only. */
+#pragma once
+#include "base/value.h"
+#include "policy/config.h"
+
+#include <stddef.h>
+
+struct config {
+	unsigned minimum_level;
+	struct value *agents;    /* name -> entry, checked; NULL: none */
+	struct value *overrides; /* the same from the person's flags */
+	char **known;            /* agents that exist elsewhere */
+	size_t known_count;
+};

@@ -1,0 +1,172 @@
+/* keys: the table itself, and the list of keys that the manual shows. */
+#include "policy/keys.h"
+
+#include "policy/config_store.h"
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MEBI (1024.0 * 1024)
+#define GIBI (1024.0 * MEBI)
+#define TEBI (1024.0 * GIBI)
+
+/* Bounds that keep a slip of the pen from looking like a wish. */
+#define ITERATIONS_MAX 10000
+#define TOKENS_MAX 1e12
+#define SECONDS_MAX (7.0 * 24 * 3600) /* a week: longer is no limit */
+#define SECONDS_MIN 0.001             /* deadlines are kept in milliseconds */
+#define GRACE_MAX 60                  /* it is taken from the time of the work */
+#define PIDS_MIN 8                    /* a shell, a pipeline and a compiler */
+#define PIDS_MAX 32768                /* pid_max of a small kernel */
+#define FILE_SIZE_MIN MEBI            /* below it no linker works */
+#define TMP_MIN (64 * 1024.0)
+#define TEMPERATURE_MAX 2             /* what every provider takes at most */
+
+enum {
+	DESCRIPTION_MAX = 1024,
+	MODEL_MAX = 256,
+	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
+};
+
+#define LIMIT(member) KEY_IN_POLICY, offsetof(struct policy_limits, member)
+#define POLICY(member) KEY_IN_POLICY, offsetof(struct policy, member)
+#define ROLE(member) KEY_IN_ROLE, offsetof(struct config_role, member)
+#define CONFIG(member) KEY_IN_CONFIG, offsetof(struct config, member)
+
+static const struct key limit_keys[] = {
+	{"iterations", KEY_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
+	 .initial = "50", .description = "Answers of the model in one run."},
+	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
+	 .initial = "no limit", .description = "Tokens of one run, in and out."},
+	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "120",
+	 .description = "Seconds one command may take, unless its call asks for another time."},
+	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "1800", .description = "Seconds all commands of one run may take together."},
+	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
+	 .initial = "0.2",
+	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
+	{"pids", KEY_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .initial = "512", .description = "Processes of one command."},
+	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN, .max = 1024 * TEBI,
+	 .initial = "4G", .description = "Largest file a command may write."},
+	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
+	 .initial = "1G", .description = "Room in the cell's `/tmp`, which is held in memory."},
+	{0},
+};
+
+const struct key keys_agent[] = {
+	{"tools", KEY_NAMES, POLICY(tools),
+	 .initial = "every tool but the orchestration ones",
+	 .description = "Tools the agent may call; it is offered no other."},
+	{"base", KEY_PATH, POLICY(base), .initial = "the workspace",
+	 .description = "Folder where relative entries of the next three start."},
+	{"read", KEY_PATHS, POLICY(read), .initial = "the base",
+	 .description = "What may be read, beside what is writable and what the view always shows."},
+	{"write", KEY_PATHS, POLICY(write), .initial = "nothing",
+	 .description = "What may be written. A pattern (`*.md`) is taken for agents without a tool "
+			"that runs commands."},
+	{"blocked", KEY_PATHS, POLICY(blocked), .initial = "nothing",
+	 .description = "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
+	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
+	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX, .initial = "nothing",
+	 .description = "What the agent is for, in a sentence."},
+	{"model", KEY_TEXT, ROLE(model), .max = MODEL_MAX, .initial = "the one of the run",
+	 .description = "Model to ask."},
+	{"temperature", KEY_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
+	 .initial = "the provider's own", .description = "Sampling temperature."},
+	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
+	 .description = "System prompt; in a role's file the text below the front matter."},
+	{0},
+};
+
+const struct key keys_config[] = {
+	{"agents", KEY_ENTRIES, KEY_IN_CONFIG, .initial = "the shipped roles",
+	 .description = "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
+	 .rows = keys_agent},
+	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
+	 .initial = "L3", .description = "Strength the cell must reach; below it nothing runs."},
+	{0},
+};
+
+static void add_bytes(double bytes, struct buf *out)
+{
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+
+	for (bytes /= 1024; bytes >= 1024 && units[unit + 1]; bytes /= 1024)
+		unit++;
+	(void)buf_addf(out, "%g%c", bytes, units[unit]);
+}
+
+/* What may stand there, in words. */
+static void describe_kind(const struct key *key, struct buf *out)
+{
+	switch (key->kind) {
+	case KEY_TEXT:
+		(void)buf_addf(out, "text of at most %g bytes", key->max);
+		break;
+	case KEY_NAMES:
+		(void)buf_adds(out, "list of names");
+		break;
+	case KEY_PATH:
+		(void)buf_adds(out, "path");
+		break;
+	case KEY_PATHS:
+		(void)buf_adds(out, "list of paths");
+		break;
+	case KEY_COUNT:
+		(void)buf_addf(out, "whole number, %.0f to %.0f", key->min, key->max);
+		break;
+	case KEY_SIZE:
+		(void)buf_adds(out, "size, ");
+		add_bytes(key->min, out);
+		(void)buf_adds(out, " to ");
+		add_bytes(key->max, out);
+		break;
+	case KEY_SECONDS:
+		(void)buf_addf(out, "seconds, %g to %.0f", key->min, key->max);
+		break;
+	case KEY_NUMBER:
+		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
+		break;
+	case KEY_CHOICE:
+		for (const char *at = key->choices; *at;) {
+			size_t length = strcspn(at, " ");
+
+			(void)buf_addf(out, "%s`\"%.*s\"`", at == key->choices ? "" : ", ",
+				       (int)length, at);
+			at += length + (at[length] == ' ');
+		}
+		break;
+	case KEY_ROWS:
+	case KEY_ENTRIES:
+		(void)buf_adds(out, "object");
+		break;
+	}
+}
+
+static void describe_rows(const char *title, const struct key *rows, struct buf *out)
+{
+	(void)buf_addf(out,
+		       "### %s\n\n"
+		       "| key | value | unless given | meaning |\n"
+		       "| --- | --- | --- | --- |\n",
+		       title);
+	for (const struct key *key = rows; key->name; key++) {
+		(void)buf_addf(out, "| `%s` | ", key->name);
+		describe_kind(key, out);
+		(void)buf_addf(out, " | %s | %s |\n", key->initial, key->description);
+	}
+	(void)buf_adds(out, "\n");
+}
+
+bool keys_describe(struct buf *out)
+{
+	describe_rows("Top level", keys_config, out);
+	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent, out);
+	describe_rows("`limits`", limit_keys, out);
+	return !out->overflowed;
+}

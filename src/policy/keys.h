@@ -1,0 +1,62 @@
+/*
+ * keys: the one table of configuration keys. From its rows come the check of config.json, of the
+ * front matter of roles and of a person's flags, the place where each value is stored, and the
+ * list of keys in docs/policy.md. A new key is one row here and one member where it is stored.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum key_kind {
+	KEY_TEXT = 1, /* char *; at most `max` bytes */
+	KEY_NAMES,    /* struct policy_names */
+	KEY_PATH,     /* struct policy_path */
+	KEY_PATHS,    /* struct policy_paths */
+	KEY_COUNT,    /* uint64_t */
+	KEY_SIZE,     /* uint64_t: bytes, or text with K, M, G */
+	KEY_SECONDS,  /* double */
+	KEY_NUMBER,   /* double */
+	KEY_CHOICE,   /* unsigned: index in `choices` */
+	KEY_ROWS,     /* an object with the keys `rows`, stored from `offset` on */
+	KEY_ENTRIES,  /* an object: name -> object with the keys `rows`; not stored by this table */
+};
+
+/* The struct that `offset` is in. */
+enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE };
+
+struct key {
+	const char *name;
+	enum key_kind kind;
+	enum key_home home;
+	size_t offset;
+	double min, max;         /* numbers: bounds; texts: most bytes */
+	const char *choices;     /* blank-separated */
+	const char *initial;     /* what holds unless given, in words for the manual */
+	const char *description; /* one sentence for the manual */
+	const struct key *rows;
+};
+
+/* Tables end with {0}. */
+extern const struct key keys_config[]; /* top level of config.json */
+extern const struct key keys_agent[];  /* an entry of `agents`; front matter of a role */
+
+/*
+ * Does OBJECT hold only keys of ROWS, each of the right kind and within its bounds? ERR names
+ * the place as JSON pointer (below POINTER), the rule, and the nearest key for an unknown one.
+ */
+bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
+		struct err *err);
+
+/*
+ * Store the members of OBJECT (checked before) whose row lives in HOME into the struct at TARGET.
+ * Members that are absent leave their place alone; what a place owned before is not freed.
+ */
+void keys_store(const struct key *rows, const struct value *object, enum key_home home,
+		void *target);
+
+/* Append the list of keys as Markdown tables. False at OUT's ceiling. */
+bool keys_describe(struct buf *out);

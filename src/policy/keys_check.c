@@ -1,0 +1,244 @@
+/* keys_check: does an object fit the key table? The first thing that does not is named. */
+#include "policy/keys.h"
+
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "policy/config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+enum {
+	POINTER_MAX = 512,  /* bytes of a JSON pointer shown */
+	QUOTED_MAX = 64,    /* bytes of a wrong word quoted */
+	ITEMS_MAX = 1024,   /* entries of one list: a policy is written by hand */
+	ENTRIES_MAX = 256,  /* agents */
+};
+
+/* POINTER with KEY below it (RFC 6901). */
+static void pointer_key(struct buf *out, const char *pointer, const char *key)
+{
+	(void)buf_addf(out, "%s/", pointer);
+	for (const char *at = key; *at && out->size < POINTER_MAX; at++) {
+		if (*at == '~' || *at == '/')
+			(void)buf_addf(out, "~%c", *at == '~' ? '0' : '1');
+		else
+			(void)buf_addc(out, *at);
+	}
+}
+
+static bool wrong_kind(const char *pointer, const char *wanted, const struct value *value,
+		       struct err *err)
+{
+	return err_set(err, EINVAL, "%s: must be %s, not %s", pointer, wanted,
+		       value_kind_name(value_kind(value)));
+}
+
+static bool check_text(const char *pointer, const struct value *value, size_t max,
+		       struct err *err)
+{
+	struct str text = value_str(value);
+
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text", value, err);
+	if (memchr(text.data ? text.data : "", '\0', text.size))
+		return err_set(err, EINVAL, "%s: may not hold a NUL character", pointer);
+	if (text.size > max)
+		return err_set(err, EINVAL, "%s: is %zu bytes long, at most %zu are taken", pointer,
+			       text.size, max);
+	return true;
+}
+
+static bool check_filled(const char *pointer, const struct value *value, size_t max,
+			 struct err *err)
+{
+	if (!check_text(pointer, value, max, err))
+		return false;
+	if (value_str(value).size == 0)
+		return err_set(err, EINVAL, "%s: may not be empty", pointer);
+	return true;
+}
+
+static bool check_list(const char *pointer, const struct value *value, size_t max,
+		       struct err *err)
+{
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of texts", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken", pointer,
+			       value_count(value), ITEMS_MAX);
+	for (size_t i = 0; i < value_count(value); i++) {
+		struct buf below;
+		bool fine;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = check_filled(below.data, value_item(value, i), max, err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+static bool check_number(const struct key *key, const char *pointer, const struct value *value,
+			 struct err *err)
+{
+	bool whole = key->kind == KEY_COUNT;
+	double number = value_number(value);
+
+	if (!value_is_number(value))
+		return wrong_kind(pointer, whole ? "a whole number" : "a number", value, err);
+	if (whole && value_kind(value) != VALUE_INTEGER)
+		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g", pointer,
+			       number);
+	if (!(number >= key->min && number <= key->max))
+		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g", pointer,
+			       key->min, key->max, number);
+	return true;
+}
+
+static bool check_size(const struct key *key, const char *pointer, const struct value *value,
+		       struct err *err)
+{
+	uint64_t bytes = 0;
+	struct err why;
+
+	if (value_kind(value) == VALUE_INTEGER) {
+		bytes = value_integer(value) < 0 ? 0 : (uint64_t)value_integer(value);
+	} else if (value_kind(value) != VALUE_STRING) {
+		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value, err);
+	} else if (!check_filled(pointer, value, QUOTED_MAX, err)) {
+		return false;
+	} else if (!text_parse_size(value_text(value), &bytes, &why)) {
+		return err_set(err, EINVAL, "%s: %s", pointer, why.text);
+	}
+	if ((double)bytes < key->min || (double)bytes > key->max)
+		return err_set(err, ERANGE, "%s: must be %.0f to %.0f bytes", pointer, key->min,
+			       key->max);
+	return true;
+}
+
+static bool check_choice(const struct key *key, const char *pointer, const struct value *value,
+			 struct err *err)
+{
+	struct str text = value_str(value);
+
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text", value, err);
+	for (const char *at = key->choices; *at;) {
+		size_t length = strcspn(at, " ");
+
+		if (str_equal(text, (struct str){at, length}))
+			return true;
+		at += length + (at[length] == ' ');
+	}
+	return err_set(err, EINVAL, "%s: must be one of %s", pointer, key->choices);
+}
+
+static bool check_entries(const struct key *key, const char *pointer, const struct value *value,
+			  struct err *err)
+{
+	if (value_kind(value) != VALUE_OBJECT)
+		return wrong_kind(pointer, "an object", value, err);
+	if (value_count(value) > ENTRIES_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken", pointer,
+			       value_count(value), ENTRIES_MAX);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		struct buf below;
+		bool fine;
+
+		if (!config_check_name(value_key(at), err))
+			return err_while(err, "%s", pointer);
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, value_key(at));
+		fine = keys_check(key->rows, value_at(at), below.data, err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+static bool check_value(const struct key *key, const char *pointer, const struct value *value,
+			struct err *err)
+{
+	switch (key->kind) {
+	case KEY_TEXT:
+		return check_text(pointer, value, (size_t)key->max, err);
+	case KEY_NAMES:
+		return check_list(pointer, value, CONFIG_NAME_MAX, err);
+	case KEY_PATH:
+		return check_filled(pointer, value, PATH_MAX - 1, err);
+	case KEY_PATHS:
+		return check_list(pointer, value, PATH_MAX - 1, err);
+	case KEY_COUNT:
+	case KEY_SECONDS:
+	case KEY_NUMBER:
+		return check_number(key, pointer, value, err);
+	case KEY_SIZE:
+		return check_size(key, pointer, value, err);
+	case KEY_CHOICE:
+		return check_choice(key, pointer, value, err);
+	case KEY_ROWS:
+		return keys_check(key->rows, value, pointer, err);
+	case KEY_ENTRIES:
+		return check_entries(key, pointer, value, err);
+	}
+	return false;
+}
+
+static bool refuse_unknown(const struct key *rows, const char *name, const char *pointer,
+			   struct err *err)
+{
+	struct buf list, word;
+	size_t count = 0;
+	const char *nearest;
+
+	while (rows[count].name)
+		count++;
+	auto_free const char **names = memory_array(count + 1, sizeof(*names));
+
+	buf_init(&list, ERR_TEXT_MAX);
+	buf_init(&word, 4 * QUOTED_MAX);
+	for (size_t i = 0; i < count; i++) {
+		names[i] = rows[i].name;
+		(void)buf_addf(&list, "%s%s", i ? ", " : "", rows[i].name);
+	}
+	nearest = text_nearest(name, names);
+	(void)text_clean(str_part(str_of(name), 0,
+				  text_character_border(str_of(name), QUOTED_MAX)),
+			 &word);
+	(void)err_set(err, EINVAL, "%s: there is no key \"%s\"%s%s%s; the keys are %s",
+		      pointer[0] ? pointer : "/", word.data, nearest ? "; did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?" : "", list.data);
+	buf_fini(&word);
+	buf_fini(&list);
+	return false;
+}
+
+bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
+		struct err *err)
+{
+	if (value_kind(object) != VALUE_OBJECT)
+		return wrong_kind(pointer[0] ? pointer : "/", "an object", object, err);
+	for (void *at = value_first(object); at; at = value_next(object, at)) {
+		const struct key *key = rows;
+		struct buf below;
+		bool fine;
+
+		while (key->name && strcmp(key->name, value_key(at)) != 0)
+			key++;
+		if (!key->name)
+			return refuse_unknown(rows, value_key(at), pointer, err);
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, key->name);
+		fine = check_value(key, below.data, value_at(at), err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,202 @@
+/* policy: life of a policy, its default limits, and the tools it names. */
+#include "policy/policy.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	ITERATIONS = 50,    /* the shipped `default`; most tasks that end at all end earlier */
+	WALL_S = 120,       /* a whole suite of tests runs, an endless loop is noticed */
+	SHELL_S = 1800,     /* fifteen commands that use their whole time */
+	GRACE_MS = 200,     /* enough to flush files; the overshoot stays under 500 ms */
+	PIDS = 512,         /* make -j on a large machine; a fork bomb ends at once */
+	SUGGESTED_NAMES = 32 /* names listed in one sentence */
+};
+
+#define FILE_SIZE (4ULL << 30) /* larger than any build product, smaller than a disk */
+#define TMP_SIZE (1ULL << 30)  /* held in memory */
+
+struct policy *policy_new(const char *name, const char *workspace)
+{
+	struct policy *policy = memory_alloc(sizeof(*policy));
+
+	policy->name = memory_copy(name ? name : POLICY_NAME_DEFAULT);
+	policy->workspace = memory_copy(workspace);
+	policy->limits = (struct policy_limits){
+		.iterations = ITERATIONS,
+		.wall_s = WALL_S,
+		.shell_s = SHELL_S,
+		.grace_s = GRACE_MS / 1000.0,
+		.pids = PIDS,
+		.file_size = FILE_SIZE,
+		.tmp = TMP_SIZE,
+	};
+	return policy;
+}
+
+static void policy_path_fini(struct policy_path *entry)
+{
+	free(entry->text);
+	free(entry->path);
+	free(entry->pattern);
+}
+
+static void policy_paths_fini(struct policy_paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		policy_path_fini(&paths->items[i]);
+	free(paths->items);
+}
+
+static void policy_names_fini(struct policy_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->items[i]);
+	free(names->items);
+	*names = (struct policy_names){0};
+}
+
+void policy_free(struct policy *policy)
+{
+	if (!policy)
+		return;
+	free(policy->name);
+	free(policy->workspace);
+	policy_names_fini(&policy->tools);
+	policy_path_fini(&policy->base);
+	policy_paths_fini(&policy->read);
+	policy_paths_fini(&policy->write);
+	policy_paths_fini(&policy->blocked);
+	for (size_t i = 0; i < policy->shown_count; i++)
+		free(policy->shown[i].path);
+	free(policy->shown);
+	free(policy);
+}
+
+void policy_auto_free(struct policy **policy)
+{
+	policy_free(*policy);
+}
+
+void policy_show(struct policy *policy, const char *path, bool writable)
+{
+	size_t count = policy->shown_count;
+
+	assert(path && path[0] == '/');
+	policy->shown = memory_grow(policy->shown, count + 1, sizeof(*policy->shown));
+	policy->shown[count].path = memory_copy(path);
+	policy->shown[count].writable = writable;
+	policy->shown_count = count + 1;
+}
+
+void policy_set_path(struct policy_path *entry, const char *real)
+{
+	assert(real && real[0] == '/');
+	free(entry->path);
+	entry->path = memory_copy(real);
+}
+
+bool policy_has_tool(const struct policy *policy, const char *name)
+{
+	for (size_t i = 0; name && i < policy->tools.count; i++) {
+		if (strcmp(policy->tools.items[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is NAME one of the blank-separated ALIASES? */
+static bool is_alias(const char *aliases, const char *name)
+{
+	size_t size = strlen(name);
+
+	while (aliases && *aliases && size) {
+		size_t length = strcspn(aliases, " ");
+
+		if (length == size && memcmp(aliases, name, size) == 0)
+			return true;
+		aliases += length + strspn(aliases + length, " ");
+	}
+	return false;
+}
+
+static const struct policy_tool *find_tool(const struct policy_tool *tools, size_t count,
+					   const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(tools[i].name, name) == 0 || is_alias(tools[i].aliases, name))
+			return &tools[i];
+	}
+	return NULL;
+}
+
+static bool refuse_unknown_tool(const struct policy *policy, const char *name,
+				const struct policy_tool *tools, size_t count, struct err *err)
+{
+	auto_free const char **names = memory_array(count + 1, sizeof(*names));
+	struct buf list;
+	const char *nearest;
+
+	buf_init(&list, ERR_TEXT_MAX);
+	for (size_t i = 0; i < count; i++) {
+		names[i] = tools[i].name;
+		if (i < SUGGESTED_NAMES)
+			(void)buf_addf(&list, "%s%s", i ? ", " : "", tools[i].name);
+	}
+	nearest = text_nearest(name, names);
+	(void)err_set(err, EINVAL,
+		      "agents.%s.tools: there is no tool \"%s\"%s%s%s; there are %s",
+		      policy->name, name, nearest ? "; did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?" : "", list.data);
+	buf_fini(&list);
+	return false;
+}
+
+static void take_every_tool(struct policy_names *names, const struct policy_tool *tools,
+			    size_t count)
+{
+	names->items = memory_array(count + 1, sizeof(*names->items));
+	names->given = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!tools[i].only_when_named)
+			names->items[names->count++] = memory_copy(tools[i].name);
+	}
+}
+
+bool policy_check_tools(struct policy *policy, const struct policy_tool *tools, size_t count,
+			struct err *err)
+{
+	const struct policy_path *pattern = NULL;
+
+	if (!policy->tools.given)
+		take_every_tool(&policy->tools, tools, count);
+	for (size_t i = 0; i < policy->write.count && !pattern; i++) {
+		if (policy->write.items[i].pattern)
+			pattern = &policy->write.items[i];
+	}
+	for (size_t i = 0; i < policy->tools.count; i++) {
+		char **name = &policy->tools.items[i];
+		const struct policy_tool *tool = find_tool(tools, count, *name);
+
+		if (!tool)
+			return refuse_unknown_tool(policy, *name, tools, count, err);
+		if (pattern && (tool->effects & POLICY_RUNS))
+			return err_set(err, EINVAL,
+				       "agents.%s.write: the pattern \"%s\" cannot hold for an agent "
+				       "with the tool %s, whose commands the kernel keeps to folders "
+				       "only; name a folder, or leave %s out of agents.%s.tools",
+				       policy->name, pattern->text, tool->name, tool->name,
+				       policy->name);
+		if (strcmp(*name, tool->name) != 0) {
+			free(*name);
+			*name = memory_copy(tool->name);
+		}
+	}
+	return true;
+}

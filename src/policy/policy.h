@@ -1,0 +1,131 @@
+/*
+ * policy: what one agent may do, and the verdict on one call. Pure: no file is opened here.
+ * Paths are compared as text, component by component; whoever builds the cell resolves them
+ * on disk once and hands the real ones back (policy_set_path). Zero is the safe answer.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One entry of base, read, write or blocked. */
+struct policy_path {
+	char *text;    /* as written in the configuration, for sentences; NULL: not given */
+	char *path;    /* absolute and normal after policy_paths_normal, else NULL */
+	char *pattern; /* below `path` only what matches (PATTERN_BASENAME); NULL: all */
+	bool shipped;  /* from a shipped role: a missing `write` folder is made */
+};
+
+struct policy_paths {
+	struct policy_path *items;
+	size_t count;
+	bool given; /* by the configuration or a role, even if empty */
+};
+
+struct policy_names {
+	char **items;
+	size_t count;
+	bool given;
+};
+
+/* What the view shows to every agent: /usr, /etc, the cell's /tmp. */
+struct policy_shown {
+	char *path;
+	bool writable;
+};
+
+/*
+ * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
+ * A 0 for `tokens` says that there is no such limit.
+ */
+struct policy_limits {
+	uint64_t iterations; /* of the loop: answers of the model in one run */
+	uint64_t tokens;     /* in one run, in and out */
+	double wall_s;       /* one command, unless its call asks for another time */
+	double shell_s;      /* all commands of one run together */
+	double grace_s;      /* between TERM and KILL, taken from before the deadline */
+	uint64_t pids;       /* processes of one command */
+	uint64_t file_size;  /* bytes of one file that a command writes */
+	uint64_t tmp;        /* bytes of the cell's /tmp */
+};
+
+struct policy {
+	char *name;      /* the agent's */
+	char *workspace; /* absolute */
+	struct policy_names tools; /* not given: every tool (policy_check_tools fills them in) */
+	struct policy_path base;
+	struct policy_paths read, write, blocked;
+	struct policy_shown *shown;
+	size_t shown_count;
+	struct policy_limits limits;
+};
+
+/* Who names no agent gets this one. */
+#define POLICY_NAME_DEFAULT "default"
+
+/* A policy with the default limits that allows nothing. NAME may be NULL: the default. */
+struct policy *policy_new(const char *name, const char *workspace);
+void policy_free(struct policy *policy);
+void policy_auto_free(struct policy **policy);
+#define auto_policy __attribute__((cleanup(policy_auto_free)))
+
+/* PATH (absolute, normal) is in every view; a tool may read there, or write too. */
+void policy_show(struct policy *policy, const char *path, bool writable);
+
+/*
+ * Fill in `path` of each entry: relative entries start at the base and must stay beneath
+ * it, a relative base starts at WORKSPACE and must stay beneath that. Splits patterns off
+ * `write` entries. `read` is the base unless given. A second time changes nothing.
+ */
+bool policy_paths_normal(struct policy *policy, const char *workspace, struct err *err);
+
+/* The entry was resolved on disk: REAL (absolute, normal) takes the place of its path. */
+void policy_set_path(struct policy_path *entry, const char *real);
+
+/* The same bits as the runtime's enum tool_effects, which this layer may not know. */
+enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };
+
+/* A tool as far as a policy is concerned. */
+struct policy_tool {
+	const char *name;
+	const char *aliases;  /* blank-separated, or NULL */
+	unsigned effects;     /* enum policy_effects */
+	bool only_when_named; /* not part of "every tool" (orchestration, internal) */
+};
+
+/*
+ * Settle `tools` against the COUNT that exist: unknown names are refused with the nearest,
+ * aliases become names, "not given" becomes every tool. Refuses a pattern in `write` for an
+ * agent that has a tool that runs commands: the kernel knows no patterns.
+ */
+bool policy_check_tools(struct policy *policy, const struct policy_tool *tools, size_t count,
+			struct err *err);
+bool policy_has_tool(const struct policy *policy, const char *name);
+
+struct policy_request_path {
+	const char *path; /* absolute, lexically normal; anything else is denied */
+	bool writes;
+};
+
+struct policy_request {
+	const char *tool; /* its name, not an alias */
+	unsigned effects; /* enum policy_effects */
+	const struct policy_request_path *paths;
+	size_t path_count;
+};
+
+enum verdict_answer { VERDICT_DENY = 0, VERDICT_ASK, VERDICT_ALLOW };
+
+enum { VERDICT_TEXT_MAX = 2048, VERDICT_RULE_MAX = 128 };
+
+struct verdict {
+	enum verdict_answer answer;
+	char because[VERDICT_TEXT_MAX]; /* for the model: the rule and the remedy; "" if allowed */
+	char rule[VERDICT_RULE_MAX];    /* "agents.tester.write"; "" if allowed */
+};
+
+/* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */
+void policy_decide(const struct policy *policy, const struct policy_request *request,
+		   struct verdict *verdict);

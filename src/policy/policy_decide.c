@@ -1,0 +1,336 @@
+/*
+ * policy_decide: the verdict on one call, and the sentence that a model can act on. Blocked
+ * first, then the roots; what is not plainly allowed is denied.
+ */
+#include "policy/policy.h"
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/pattern.h"
+#include "base/str.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SHOWN_PATH_MAX = 200,   /* bytes of a path quoted; a longer one helps nobody */
+	LISTED_MAX = 12,        /* roots or tools listed in one sentence */
+	SENTENCE_MAX = 16 << 10 /* room for all of these with every byte escaped */
+};
+
+static void end_verdict(struct verdict *verdict, const struct buf *because)
+{
+	size_t size = text_character_border(buf_str(because), sizeof(verdict->because) - 1);
+
+	memcpy(verdict->because, because->data, size);
+	verdict->because[size] = '\0';
+}
+
+static void begin_verdict(struct buf *because)
+{
+	buf_init(because, SENTENCE_MAX);
+}
+
+static void set_rule(struct verdict *verdict, const struct policy *policy, const char *key)
+{
+	(void)snprintf(verdict->rule, sizeof(verdict->rule), "agents.%.64s.%s",
+		       policy->name ? policy->name : "", key);
+}
+
+/* PATH as the model should see it: relative inside the workspace, cut, without control bytes. */
+static void add_path(struct buf *out, const struct policy *policy, const char *path)
+{
+	const char *shown = policy->workspace ? path_relative(path, policy->workspace) : path;
+	struct str text = str_of(strcmp(shown, ".") == 0 ? path : shown);
+	size_t size = text.size;
+
+	if (size > SHOWN_PATH_MAX)
+		size = text_character_border(text, SHOWN_PATH_MAX);
+	(void)text_clean(str_part(text, 0, size), out);
+	if (size < text.size)
+		(void)buf_adds(out, "…");
+}
+
+static void add_separator(struct buf *out, size_t index, size_t count)
+{
+	if (index)
+		(void)buf_adds(out, index + 1 == count ? " and " : ", ");
+}
+
+static void add_root(struct buf *out, const struct policy *policy,
+		     const struct policy_path *entry)
+{
+	size_t length = entry->text ? strlen(entry->text) : 0;
+
+	if (entry->pattern)
+		(void)buf_addf(out, "%s in ", entry->pattern);
+	if (policy->workspace && entry->path && strcmp(entry->path, policy->workspace) == 0) {
+		(void)buf_adds(out, "the workspace");
+		return;
+	}
+	add_path(out, policy, entry->path ? entry->path : "");
+	if (length > 1 && entry->text[length - 1] == '/' && !entry->pattern)
+		(void)buf_addc(out, '/');
+}
+
+/* Is the root named already by one of the COUNT before it? */
+static bool is_listed(const struct policy_path *const *roots, size_t count,
+		      const struct policy_path *entry)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (roots[i]->path && entry->path && !roots[i]->pattern &&
+		    path_within(entry->path, roots[i]->path))
+			return true;
+	}
+	return false;
+}
+
+/* "tests/, docs and *.md in the workspace" of one or two lists of roots. */
+static void add_roots(struct buf *out, const struct policy *policy,
+		      const struct policy_paths *first, const struct policy_paths *second)
+{
+	const struct policy_path *roots[LISTED_MAX];
+	size_t total = first->count + (second ? second->count : 0);
+	size_t listed = 0;
+	size_t more = 0;
+
+	for (size_t i = 0; i < total; i++) {
+		const struct policy_path *entry =
+			i < first->count ? &first->items[i] : &second->items[i - first->count];
+
+		if (is_listed(roots, listed, entry))
+			continue;
+		if (listed < LISTED_MAX)
+			roots[listed++] = entry;
+		else
+			more++;
+	}
+	for (size_t i = 0; i < listed; i++) {
+		add_separator(out, i, listed + more);
+		add_root(out, policy, roots[i]);
+	}
+	if (more)
+		(void)buf_addf(out, " and %zu more", more);
+}
+
+/* What the user would add to a list of paths so that PATH is allowed: its folder. */
+static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
+		       const char *key)
+{
+	const char *base = policy->base.path ? policy->base.path : policy->workspace;
+	const char *entry = base ? path_relative(path, base) : path;
+	const char *name = path_base_name(entry);
+	struct str folder = str_part(str_of(entry), 0, (size_t)(name - entry));
+
+	if (folder.size > 1)
+		folder.size--;
+	if (folder.size == 0 || str_is(folder, "/"))
+		folder = str_of(entry);
+	if (folder.size > SHOWN_PATH_MAX)
+		folder = str_of("its folder");
+	(void)buf_adds(out, "ask the user to add \"");
+	(void)text_clean(folder, out);
+	(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration.",
+		       policy->name ? policy->name : "", key);
+}
+
+/* ".", ".." and empty components make a comparison of text lie. */
+static bool is_normal(const char *path)
+{
+	if (!path || path[0] != '/')
+		return false;
+	if (path[1] == '\0')
+		return true;
+	for (const char *at = path; *at;) {
+		size_t length = strcspn(++at, "/");
+
+		if (length == 0 || (length == 1 && at[0] == '.') ||
+		    (length == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		at += length;
+	}
+	return true;
+}
+
+static bool entry_holds(const struct policy_path *entry, const char *path)
+{
+	if (!entry->path || !path_within(path, entry->path))
+		return false;
+	return !entry->pattern ||
+	       pattern_match(str_of(entry->pattern), str_of(path_relative(path, entry->path)),
+			     PATTERN_BASENAME);
+}
+
+/* Reading is allowed in the whole folder of a pattern: the view shows it (house.md, section 5). */
+static bool entry_shows(const struct policy_path *entry, const char *path)
+{
+	return entry->path && path_within(path, entry->path);
+}
+
+static bool may_write(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_holds(&policy->write.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->shown_count; i++) {
+		if (policy->shown[i].writable && path_within(path, policy->shown[i].path))
+			return true;
+	}
+	return false;
+}
+
+static bool may_read(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->read.count; i++) {
+		if (entry_shows(&policy->read.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_shows(&policy->write.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->shown_count; i++) {
+		if (path_within(path, policy->shown[i].path))
+			return true;
+	}
+	return false;
+}
+
+static void deny_tool(const struct policy *policy, const char *tool, struct verdict *verdict)
+{
+	size_t count = policy->tools.count;
+	size_t listed = count < LISTED_MAX ? count : LISTED_MAX;
+	struct buf because;
+
+	begin_verdict(&because);
+	(void)buf_addf(&because, "agent \"%s\" has no tool %.64s; it has ", policy->name, tool);
+	for (size_t i = 0; i < listed; i++) {
+		add_separator(&because, i, count);
+		(void)buf_adds(&because, policy->tools.items[i]);
+	}
+	if (listed < count)
+		(void)buf_addf(&because, " and %zu more", count - listed);
+	(void)buf_addf(&because,
+		       "%s. %s ask the user to add \"%.64s\" to agents.%.64s.tools in the "
+		       "configuration.",
+		       count ? "" : "none", count ? "Use one of these, or" : "Only the user can help:",
+		       tool, policy->name);
+	end_verdict(verdict, &because);
+	buf_fini(&because);
+	set_rule(verdict, policy, "tools");
+}
+
+static void deny_blocked(const struct policy *policy, const char *tool,
+			 const struct policy_request_path *path,
+			 const struct policy_path *entry, struct verdict *verdict)
+{
+	struct buf because;
+
+	begin_verdict(&because);
+	(void)buf_addf(&because, "%.64s may not %s ", tool, path->writes ? "write" : "read");
+	add_path(&because, policy, path->path);
+	(void)buf_adds(&because, ": ");
+	add_path(&because, policy, entry->path);
+	(void)buf_addf(&because,
+		       " is blocked by the policy of agent \"%s\". Do without it; only the user "
+		       "can take it out of agents.%.64s.blocked in the configuration.",
+		       policy->name, policy->name);
+	end_verdict(verdict, &because);
+	buf_fini(&because);
+	set_rule(verdict, policy, "blocked");
+}
+
+static void deny_path(const struct policy *policy, const char *tool,
+		      const struct policy_request_path *path, struct verdict *verdict)
+{
+	const char *verb = path->writes ? "write" : "read";
+	const struct policy_paths *first = path->writes ? &policy->write : &policy->read;
+	const struct policy_paths *second = path->writes ? NULL : &policy->write;
+	bool anywhere = first->count || (second && second->count);
+	struct buf because;
+
+	begin_verdict(&because);
+	(void)buf_addf(&because, "%.64s may not %s ", tool, verb);
+	add_path(&because, policy, path->path);
+	(void)buf_addf(&because, ": agent \"%s\" ", policy->name);
+	if (anywhere) {
+		(void)buf_addf(&because, "%ss only below ", verb);
+		add_roots(&because, policy, first, second);
+		(void)buf_addf(&because, ". %s there, or ", path->writes ? "Write" : "Read");
+	} else {
+		(void)buf_addf(&because, "%ss nothing here. Do without it, or ", verb);
+	}
+	add_remedy(&because, policy, path->path, verb);
+	end_verdict(verdict, &because);
+	buf_fini(&because);
+	set_rule(verdict, policy, verb);
+}
+
+static void deny_strange(const struct policy *policy, const char *tool, const char *path,
+			 struct verdict *verdict)
+{
+	struct buf because;
+
+	begin_verdict(&because);
+	(void)buf_addf(&because, "%.64s: the path \"", tool);
+	add_path(&because, policy, path ? path : "");
+	(void)buf_adds(&because, "\" cannot be judged. Name it without \".\" and \"..\".");
+	end_verdict(verdict, &because);
+	buf_fini(&because);
+	set_rule(verdict, policy, "base");
+}
+
+/* A tool that writes without saying where is of no use to who may write nowhere. */
+static void deny_writing(const struct policy *policy, const char *tool, struct verdict *verdict)
+{
+	(void)snprintf(verdict->because, sizeof(verdict->because),
+		       "%.64s changes files, and agent \"%.64s\" writes nothing. Say in words what "
+		       "should change, or ask the user to name a folder in agents.%.64s.write in "
+		       "the configuration.",
+		       tool, policy->name, policy->name);
+	set_rule(verdict, policy, "write");
+}
+
+/* False with a filled VERDICT when PATH is not allowed. */
+static bool judge_path(const struct policy *policy, const char *tool,
+		       const struct policy_request_path *path, struct verdict *verdict)
+{
+	if (!is_normal(path->path)) {
+		deny_strange(policy, tool, path->path, verdict);
+		return false;
+	}
+	for (size_t i = 0; i < policy->blocked.count; i++) {
+		if (entry_shows(&policy->blocked.items[i], path->path)) {
+			deny_blocked(policy, tool, path, &policy->blocked.items[i], verdict);
+			return false;
+		}
+	}
+	if (path->writes ? may_write(policy, path->path) : may_read(policy, path->path))
+		return true;
+	deny_path(policy, tool, path, verdict);
+	return false;
+}
+
+void policy_decide(const struct policy *policy, const struct policy_request *request,
+		   struct verdict *verdict)
+{
+	const char *tool = request->tool ? request->tool : "";
+	unsigned kind = request->effects & (POLICY_WRITES | POLICY_RUNS);
+
+	*verdict = (struct verdict){.answer = VERDICT_DENY};
+	if (!policy_has_tool(policy, tool)) {
+		deny_tool(policy, tool, verdict);
+		return;
+	}
+	if (kind == POLICY_WRITES && request->path_count == 0 && policy->write.count == 0) {
+		deny_writing(policy, tool, verdict);
+		return;
+	}
+	for (size_t i = 0; i < request->path_count; i++) {
+		if (!judge_path(policy, tool, &request->paths[i], verdict))
+			return;
+	}
+	verdict->answer = VERDICT_ALLOW;
+}

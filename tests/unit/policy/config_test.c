@@ -1,0 +1,257 @@
+/* config: what is taken, what is refused and with which words, and which layer wins. */
+#include "policy/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORKSPACE "/ws"
+
+static struct value *value_of(const char *text)
+{
+	struct value *value = NULL;
+	struct err err = {0};
+
+	if (!value_parse(str_of(text), VALUE_COMMENTS, &value, &err))
+		fail_msg("%s: %s", text, err.text);
+	return value;
+}
+
+static void comments_and_nothing_are_taken(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		" \n",
+		"{}",
+		"{ // why\n  \"agents\": {}, /* and */ }",
+		"{\"agents\": {\"a\": {}, \"B-2_x\": {\"tools\": [], \"limits\": {}}}}",
+		"{\"minimum_level\": \"L0\"}",
+		"{\"agents\": {\"a\": {\"temperature\": 0, \"model\": \"m\", \"prompt\": \"\","
+		" \"description\": \"d\"}}}",
+		"{\"agents\": {\"a\": {\"limits\": {\"file_size\": 1048576, \"tmp\": \"2G\","
+		" \"grace_s\": 1.5, \"pids\": 8, \"tokens\": 1000000}}}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_config struct config *config = NULL;
+		struct err err = {0};
+
+		if (!config_parse(str_of(rows[i]), "c", &config, &err))
+			fail_msg("%s: %s", rows[i], err.text);
+		assert_non_null(config);
+	}
+}
+
+static void what_is_wrong_is_named_with_its_place(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"[]", "c: /: must be an object, not array"},
+		{"{\"agents\": 5}", "c: /agents: must be an object, not integer"},
+		{"{\"agnets\": {}}",
+		 "c: /: there is no key \"agnets\"; did you mean \"agents\"?; the keys are agents, "
+		 "minimum_level"},
+		{"{\"zzzzzzzzzz\": {}}",
+		 "c: /: there is no key \"zzzzzzzzzz\"; the keys are agents, minimum_level"},
+		{"{\"agents\": {\"a\": {\"wirte\": []}}}",
+		 "c: /agents/a: there is no key \"wirte\"; did you mean \"write\"?"},
+		{"{\"agents\": {\"a\": {\"write\": \"x\"}}}",
+		 "c: /agents/a/write: must be a list of texts, not string"},
+		{"{\"agents\": {\"a\": {\"write\": [\"x\", 1]}}}",
+		 "c: /agents/a/write/1: must be text, not integer"},
+		{"{\"agents\": {\"a\": {\"write\": [\"\"]}}}", "c: /agents/a/write/0: may not be empty"},
+		{"{\"agents\": {\"a\": {\"write\": [\"a\\u0000b\"]}}}",
+		 "c: /agents/a/write/0: may not hold a NUL"},
+		{"{\"agents\": {\"a\": {\"base\": null}}}", "c: /agents/a/base: must be text, not null"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"pids\": 7}}}}",
+		 "c: /agents/a/limits/pids: must be 8 to 32768, not 7"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"pids\": 8.5}}}}",
+		 "c: /agents/a/limits/pids: must be a whole number, not 8.5"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"wall_s\": 0}}}}",
+		 "c: /agents/a/limits/wall_s: must be 0.001 to 604800, not 0"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"iterations\": -1}}}}",
+		 "c: /agents/a/limits/iterations: must be 1 to 10000, not -1"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"file_size\": \"many\"}}}}",
+		 "c: /agents/a/limits/file_size: "},
+		{"{\"agents\": {\"a\": {\"limits\": {\"file_size\": -5}}}}",
+		 "c: /agents/a/limits/file_size: must be 1048576 to "},
+		{"{\"agents\": {\"a\": {\"limits\": {\"tmp\": true}}}}",
+		 "c: /agents/a/limits/tmp: must be a size"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"pid\": 9}}}}",
+		 "c: /agents/a/limits: there is no key \"pid\"; did you mean \"pids\"?"},
+		{"{\"agents\": {\"a\": {\"temperature\": 3}}}",
+		 "c: /agents/a/temperature: must be 0 to 2, not 3"},
+		{"{\"agents\": {\"a b\": {}}}", "c: /agents: the name of an agent is made of"},
+		{"{\"agents\": {\"\": {}}}", "c: /agents: the name of an agent is made of"},
+		{"{\"agents\": {\"a\": []}}", "c: /agents/a: must be an object, not array"},
+		{"{\"minimum_level\": \"L4\"}",
+		 "c: /minimum_level: must be one of L0 L1 L2 L3"},
+		{"{\"minimum_level\": 3}", "c: /minimum_level: must be text, not integer"},
+		{"{\"agents\": {\"a\": {}, \"a\": {}}}", "c: "},
+		{"{\"agents\": ", "c: line 1"},
+		{"{\"a/~b\\u001b[1m\": 1}", "c: /: there is no key \"a/~b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config *config = NULL;
+		struct err err = {0};
+
+		if (config_parse(str_of(rows[i].text), "c", &config, &err))
+			fail_msg("%s was taken", rows[i].text);
+		assert_null(config);
+		if (strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
+			fail_msg("%s: %s", rows[i].text, err.text);
+		assert_null(strchr(err.text, '\033'));
+	}
+}
+
+static void a_huge_text_is_refused(void **state)
+{
+	struct config *config = NULL;
+	struct err err = {0};
+	struct str text = {"", (size_t)CONFIG_TEXT_MAX + 1};
+
+	(void)state;
+	assert_false(config_parse(text, "c", &config, &err));
+	assert_non_null(strstr(err.text, "larger than"));
+}
+
+static void defaults_hold_where_nothing_is_said(void **state)
+{
+	auto_policy struct policy *policy = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_policy(NULL, NULL, NULL, WORKSPACE, &policy, &err));
+	assert_string_equal(policy->name, "default");
+	assert_string_equal(policy->workspace, WORKSPACE);
+	assert_false(policy->tools.given);
+	assert_int_equal(policy->write.count, 0);
+	assert_string_equal(policy->read.items[0].path, WORKSPACE);
+	assert_int_equal(policy->limits.iterations, 50);
+	assert_int_equal(policy->limits.tokens, 0);
+	assert_true(policy->limits.wall_s == 120);
+	assert_true(policy->limits.shell_s == 1800);
+	assert_true(policy->limits.grace_s == 0.2);
+	assert_int_equal(policy->limits.pids, 512);
+	assert_int_equal(policy->limits.file_size, 4ULL << 30);
+	assert_int_equal(policy->limits.tmp, 1ULL << 30);
+	assert_int_equal(config_minimum_level(NULL), 3);
+}
+
+static void the_person_beats_the_config_beats_the_role(void **state)
+{
+	auto_value struct value *role =
+		value_of("{\"write\": [\".\"], \"tools\": [\"x\"], \"model\": \"role\", \"prompt\": \"p\","
+			 " \"limits\": {\"iterations\": 30, \"pids\": 100, \"tmp\": \"64M\"}}");
+	auto_value struct value *flags = value_of("{\"limits\": {\"iterations\": 7}}");
+	auto_value struct value *later = value_of("{\"model\": \"flag\"}");
+	auto_config struct config *config = NULL;
+	auto_policy struct policy *policy = NULL;
+	struct config_role texts;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(STR("{\"minimum_level\": \"L1\", \"agents\": {\"coder\": {"
+				     "\"tools\": [\"y\", \"z\"], \"temperature\": 0.5,"
+				     " \"model\": \"config\","
+				     " \"limits\": {\"iterations\": 20, \"pids\": 200}}}}"),
+				 "c", &config, &err));
+	assert_true(config_override(config, "coder", flags, "flags", &err));
+	assert_true(config_override(config, "coder", later, "flags", &err));
+	assert_true(config_policy(config, role, "coder", WORKSPACE, &policy, &err));
+	assert_int_equal(config_minimum_level(config), 1);
+	assert_int_equal(policy->limits.iterations, 7);
+	assert_int_equal(policy->limits.pids, 200);
+	assert_int_equal(policy->limits.tmp, 64 << 20);
+	assert_int_equal(policy->tools.count, 2);
+	assert_string_equal(policy->tools.items[0], "y");
+	assert_string_equal(policy->write.items[0].path, WORKSPACE);
+	assert_true(policy->write.items[0].shipped);
+	assert_true(config_role(config, role, "coder", &texts, &err));
+	assert_string_equal(texts.model, "flag");
+	assert_string_equal(texts.prompt, "p");
+	assert_null(texts.description);
+	assert_true(texts.temperature == 0.5);
+	config_role_fini(&texts);
+}
+
+static void a_write_of_the_config_must_exist(void **state)
+{
+	auto_value struct value *role = value_of("{\"write\": [\"tests\"]}");
+	auto_config struct config *config = NULL;
+	auto_policy struct policy *policy = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(STR("{\"agents\": {\"t\": {\"write\": [\"tests\"]}}}"), "c", &config,
+				 &err));
+	assert_true(config_policy(config, role, "t", WORKSPACE, &policy, &err));
+	assert_false(policy->write.items[0].shipped);
+}
+
+static void an_absent_temperature_is_the_providers(void **state)
+{
+	struct config_role texts;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_role(NULL, NULL, NULL, &texts, &err));
+	assert_true(texts.temperature < 0);
+	assert_null(texts.prompt);
+	config_role_fini(&texts);
+}
+
+static void an_unknown_agent_is_answered_with_those_there_are(void **state)
+{
+	auto_config struct config *config = NULL;
+	struct policy *policy = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(STR("{\"agents\": {\"mine\": {}}}"), "c", &config, &err));
+	config_know_agent(config, "reviewer");
+	config_know_agent(config, "coder");
+	config_know_agent(config, "mine");
+	assert_false(config_policy(config, NULL, "codr", WORKSPACE, &policy, &err));
+	assert_string_equal(err.text, "there is no agent \"codr\"; did you mean \"coder\"?; there are: "
+				      "coder, default, mine, reviewer");
+	assert_false(config_policy(NULL, NULL, "zzz", WORKSPACE, &policy, &err));
+	assert_string_equal(err.text, "there is no agent \"zzz\"; there are: default");
+	assert_null(policy);
+}
+
+static void what_the_person_asks_is_checked_too(void **state)
+{
+	auto_config struct config *config = config_new();
+	auto_value struct value *entry = value_of("{\"limits\": {\"iterations\": 0}}");
+	struct err err = {0};
+
+	(void)state;
+	assert_false(config_override(config, NULL, entry, "--max-iterations", &err));
+	assert_string_equal(err.text,
+			    "--max-iterations: /limits/iterations: must be 1 to 10000, not 0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comments_and_nothing_are_taken),
+		cmocka_unit_test(what_is_wrong_is_named_with_its_place),
+		cmocka_unit_test(a_huge_text_is_refused),
+		cmocka_unit_test(defaults_hold_where_nothing_is_said),
+		cmocka_unit_test(the_person_beats_the_config_beats_the_role),
+		cmocka_unit_test(a_write_of_the_config_must_exist),
+		cmocka_unit_test(an_absent_temperature_is_the_providers),
+		cmocka_unit_test(an_unknown_agent_is_answered_with_those_there_are),
+		cmocka_unit_test(what_the_person_asks_is_checked_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,344 @@
+/* policy_decide: the verdict as tables, and the sentence a model reads. */
+#include "policy/policy.h"
+
+#include "policy/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORKSPACE "/ws/project"
+
+static const struct policy_tool all_tools[] = {
+	{"read_file", NULL, POLICY_READS, false},
+	{"grep", "grep_codebase", POLICY_READS, false},
+	{"write_file", NULL, POLICY_WRITES, false},
+	{"edit_file", NULL, POLICY_READS | POLICY_WRITES, false},
+	{"bash", NULL, POLICY_READS | POLICY_WRITES | POLICY_RUNS, false},
+	{"delegate_agent", NULL, 0, true},
+};
+
+enum { ALL_TOOLS = sizeof(all_tools) / sizeof(all_tools[0]) };
+
+static struct policy *policy_of(const char *agent, const char *text)
+{
+	auto_config struct config *config = NULL;
+	struct policy *policy = NULL;
+	struct err err = {0};
+
+	if (!config_parse(str_of(text), "test", &config, &err) ||
+	    !config_policy(config, NULL, agent, WORKSPACE, &policy, &err) ||
+	    !policy_check_tools(policy, all_tools, ALL_TOOLS, &err))
+		fail_msg("%s", err.text);
+	policy_show(policy, "/usr", false);
+	policy_show(policy, "/tmp", true);
+	return policy;
+}
+
+static unsigned effects_of(const char *tool)
+{
+	for (size_t i = 0; tool && i < ALL_TOOLS; i++) {
+		if (strcmp(all_tools[i].name, tool) == 0)
+			return all_tools[i].effects;
+	}
+	return 0;
+}
+
+static struct verdict verdict_of(const struct policy *policy, const char *tool,
+				 const char *path, bool writes)
+{
+	const struct policy_request_path paths[] = {{path, writes}};
+	const struct policy_request request = {tool, effects_of(tool), paths, path ? 1 : 0};
+	struct verdict verdict;
+
+	memset(&verdict, 0xff, sizeof(verdict));
+	policy_decide(policy, &request, &verdict);
+	return verdict;
+}
+
+static const char tester[] =
+	"{\"agents\": {\"tester\": {\"write\": [\"tests/\", \"docs/a\"], \"blocked\": [\"tests/secret\"],"
+	" \"read\": [\".\", \"/srv/data\"]}}}";
+
+static void paths_are_judged_component_by_component(void **state)
+{
+	static const struct {
+		const char *path;
+		bool writes;
+		bool allowed;
+	} rows[] = {
+		{WORKSPACE, false, true},
+		{WORKSPACE "/src/a.c", false, true},
+		{WORKSPACE "/src/a.c", true, false},
+		{WORKSPACE "/tests", true, true},
+		{WORKSPACE "/tests/a/b.c", true, true},
+		{WORKSPACE "/tests2/a.c", true, false},
+		{WORKSPACE "/test", true, false},
+		{WORKSPACE "/docs/a", true, true},
+		{WORKSPACE "/docs/ab", true, false},
+		{WORKSPACE "/docs", true, false},
+		{WORKSPACE "/tests/secret", false, false},
+		{WORKSPACE "/tests/secret/x", false, false},
+		{WORKSPACE "/tests/secret/x", true, false},
+		{WORKSPACE "/tests/secrets", true, true},
+		{"/srv/data/x", false, true},
+		{"/srv/data/x", true, false},
+		{"/srv/database", false, false},
+		{"/usr/include/stdio.h", false, true},
+		{"/usr/include/stdio.h", true, false},
+		{"/tmp/x", true, true},
+		{"/tmp", false, true},
+		{"/etc/shadow", false, false},
+		{"/ws", false, false},
+		{"/", false, false},
+		{"/", true, false},
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct verdict verdict = verdict_of(policy, rows[i].writes ? "write_file" : "read_file",
+						    rows[i].path, rows[i].writes);
+		bool allowed = verdict.answer == VERDICT_ALLOW;
+
+		if (allowed != rows[i].allowed)
+			fail_msg("%s %s: %s", rows[i].path, rows[i].writes ? "written" : "read",
+				 verdict.because);
+		assert_int_equal(verdict.because[0] == '\0', allowed);
+		assert_int_equal(verdict.rule[0] == '\0', allowed);
+	}
+}
+
+static void what_is_no_normal_path_is_denied(void **state)
+{
+	static const char *const paths[] = {
+		"",
+		"tests/a.c",
+		"../etc/passwd",
+		WORKSPACE "/tests/../src/a.c",
+		WORKSPACE "/tests/./a.c",
+		WORKSPACE "//tests/a.c",
+		WORKSPACE "/tests/",
+		WORKSPACE "/..",
+		"//",
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct verdict verdict = verdict_of(policy, "read_file", paths[i], false);
+
+		assert_int_equal(verdict.answer, VERDICT_DENY);
+		assert_non_null(strstr(verdict.because, "cannot be judged"));
+	}
+}
+
+static void a_denial_names_rule_and_remedy(void **state)
+{
+	static const struct {
+		const char *tool, *path;
+		bool writes;
+		const char *rule, *because;
+	} rows[] = {
+		{"write_file", WORKSPACE "/src/a.c", true, "agents.tester.write",
+		 "write_file may not write src/a.c: agent \"tester\" writes only below tests/ and "
+		 "docs/a. Write there, or ask the user to add \"src\" to agents.tester.write in the "
+		 "configuration."},
+		{"write_file", WORKSPACE "/a.c", true, "agents.tester.write",
+		 "write_file may not write a.c: agent \"tester\" writes only below tests/ and docs/a. "
+		 "Write there, or ask the user to add \"a.c\" to agents.tester.write in the "
+		 "configuration."},
+		{"read_file", "/home/eve/notes", false, "agents.tester.read",
+		 "read_file may not read /home/eve/notes: agent \"tester\" reads only below the "
+		 "workspace and /srv/data. Read there, or ask the user to add \"/home/eve\" to "
+		 "agents.tester.read in the configuration."},
+		{"read_file", "/x", false, "agents.tester.read",
+		 "read_file may not read /x: agent \"tester\" reads only below the workspace and "
+		 "/srv/data. Read there, or ask the user to add \"/x\" to agents.tester.read in the "
+		 "configuration."},
+		{"read_file", WORKSPACE "/tests/secret/k", false, "agents.tester.blocked",
+		 "read_file may not read tests/secret/k: tests/secret is blocked by the policy of agent "
+		 "\"tester\". Do without it; only the user can take it out of agents.tester.blocked "
+		 "in the configuration."},
+		{"delegate_agent", NULL, false, "agents.tester.tools",
+		 "agent \"tester\" has no tool delegate_agent; it has read_file, grep, write_file, "
+		 "edit_file and bash. Use one of these, or ask the user to add \"delegate_agent\" to "
+		 "agents.tester.tools in the configuration."},
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct verdict verdict =
+			verdict_of(policy, rows[i].tool, rows[i].path, rows[i].writes);
+
+		assert_int_equal(verdict.answer, VERDICT_DENY);
+		assert_string_equal(verdict.rule, rows[i].rule);
+		assert_string_equal(verdict.because, rows[i].because);
+	}
+}
+
+static void who_writes_nothing_is_told_so(void **state)
+{
+	auto_policy struct policy *policy = policy_of("default", "");
+	struct verdict verdict = verdict_of(policy, "write_file", WORKSPACE "/a.c", true);
+
+	(void)state;
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_string_equal(verdict.because,
+			    "write_file may not write a.c: agent \"default\" writes nothing here. Do "
+			    "without it, or ask the user to add \"a.c\" to agents.default.write in the "
+			    "configuration.");
+	verdict = verdict_of(policy, "write_file", NULL, false);
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_string_equal(verdict.rule, "agents.default.write");
+	/* What a command may change is for the kernel to say. */
+	assert_int_equal(verdict_of(policy, "bash", NULL, false).answer, VERDICT_ALLOW);
+}
+
+static void a_pattern_holds_for_writing_and_shows_its_folder(void **state)
+{
+	static const struct {
+		const char *path;
+		bool writes;
+		bool allowed;
+	} rows[] = {
+		{WORKSPACE "/README.md", true, true},
+		{WORKSPACE "/a/b/c.md", true, true},
+		{WORKSPACE "/a/b/c.mdx", true, false},
+		{WORKSPACE "/main.c", true, false},
+		{WORKSPACE "/docs/any.c", true, true},
+		{WORKSPACE "/lib/x.txt", true, true},
+		{WORKSPACE "/lib/x.c", true, false},
+		{WORKSPACE "/main.c", false, true},
+	};
+	auto_policy struct policy *policy =
+		policy_of("documenter", "{\"agents\": {\"documenter\": {\"tools\": [\"read_file\","
+					" \"write_file\"], \"write\": [\"docs\", \"*.md\","
+					" \"lib/*.txt\"]}}}");
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		verdict = verdict_of(policy, rows[i].writes ? "write_file" : "read_file",
+				     rows[i].path, rows[i].writes);
+		if ((verdict.answer == VERDICT_ALLOW) != rows[i].allowed)
+			fail_msg("%s: %s", rows[i].path, verdict.because);
+	}
+	verdict = verdict_of(policy, "write_file", WORKSPACE "/main.c", true);
+	assert_non_null(strstr(verdict.because,
+			       "writes only below docs, *.md in the workspace and *.txt in lib."));
+}
+
+static void each_path_of_a_request_must_be_allowed(void **state)
+{
+	const struct policy_request_path paths[] = {
+		{WORKSPACE "/tests/a", true},
+		{WORKSPACE "/src/b", false},
+		{WORKSPACE "/src/c", true},
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+	struct policy_request request = {"edit_file", POLICY_WRITES, paths, 2};
+	struct verdict verdict;
+
+	(void)state;
+	policy_decide(policy, &request, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_ALLOW);
+	request.path_count = 3;
+	policy_decide(policy, &request, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_non_null(strstr(verdict.because, "src/c"));
+}
+
+static void the_real_path_takes_the_place_of_the_text(void **state)
+{
+	auto_policy struct policy *policy = policy_of(
+		"tester", "{\"agents\": {\"tester\": {\"write\": [\"/link\"]}}}");
+
+	(void)state;
+	policy_set_path(&policy->write.items[0], "/real/place");
+	assert_int_equal(verdict_of(policy, "write_file", "/link/a", true).answer, VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "write_file", "/real/place/a", true).answer,
+			 VERDICT_ALLOW);
+}
+
+static void a_policy_nobody_filled_in_denies(void **state)
+{
+	auto_policy struct policy *policy = policy_new(NULL, WORKSPACE);
+
+	(void)state;
+	assert_int_equal(VERDICT_DENY, 0);
+	assert_int_equal(verdict_of(policy, "read_file", WORKSPACE, false).answer, VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, NULL, NULL, false).answer, VERDICT_DENY);
+}
+
+static void long_and_strange_paths_stay_readable(void **state)
+{
+	auto_policy struct policy *policy = policy_of("tester", tester);
+	char path[4096];
+	struct verdict verdict;
+
+	(void)state;
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	memcpy(path, "/a\033[31m\n/", 9);
+	verdict = verdict_of(policy, "write_file", path, true);
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_null(strchr(verdict.because, '\033'));
+	assert_non_null(strstr(verdict.because, "in the configuration."));
+}
+
+static void tools_are_settled_against_those_there_are(void **state)
+{
+	static const struct {
+		const char *entry, *error;
+	} rows[] = {
+		{"{\"tools\": [\"read_fil\"]}",
+		 "agents.a.tools: there is no tool \"read_fil\"; did you mean \"read_file\"?; there "
+		 "are read_file, grep, write_file, edit_file, bash, delegate_agent"},
+		{"{\"write\": [\"*.md\"]}",
+		 "agents.a.write: the pattern \"*.md\" cannot hold for an agent with the tool bash, "
+		 "whose commands the kernel keeps to folders only; name a folder, or leave bash out of "
+		 "agents.a.tools"},
+	};
+	auto_policy struct policy *policy = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_config struct config *config = config_new();
+		auto_value struct value *entry = NULL;
+		auto_policy struct policy *refused = NULL;
+		struct err err = {0};
+
+		assert_true(value_parse(str_of(rows[i].entry), 0, &entry, &err));
+		config_know_agent(config, "a");
+		assert_true(config_policy(config, entry, "a", WORKSPACE, &refused, &err));
+		assert_false(policy_check_tools(refused, all_tools, ALL_TOOLS, &err));
+		assert_string_equal(err.text, rows[i].error);
+	}
+	policy = policy_of("a", "{\"agents\": {\"a\": {\"tools\": [\"grep_codebase\"]}}}");
+	assert_true(policy_has_tool(policy, "grep"));
+	assert_false(policy_has_tool(policy, "grep_codebase"));
+	assert_false(policy_has_tool(policy, "bash"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths_are_judged_component_by_component),
+		cmocka_unit_test(what_is_no_normal_path_is_denied),
+		cmocka_unit_test(a_denial_names_rule_and_remedy),
+		cmocka_unit_test(who_writes_nothing_is_told_so),
+		cmocka_unit_test(a_pattern_holds_for_writing_and_shows_its_folder),
+		cmocka_unit_test(each_path_of_a_request_must_be_allowed),
+		cmocka_unit_test(the_real_path_takes_the_place_of_the_text),
+		cmocka_unit_test(a_policy_nobody_filled_in_denies),
+		cmocka_unit_test(long_and_strange_paths_stay_readable),
+		cmocka_unit_test(tools_are_settled_against_those_there_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
