@@ -1,0 +1,46 @@
+/*
+ * anchor: the cell's first process. It builds the view once, keeps the namespaces, and then makes workers: a request of one
+ * byte on the control socket is answered by one struct anchor_reply with the worker's socket and pidfd. It reads no
+ * byte that comes from a model, a file or a command.
+ *
+ * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
+ */
+#pragma once
+#include "base/err.h"
+#include "runtime/spec.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum anchor_kind {
+	ANCHOR_STARTED = 1, /* with the anchor's pidfd; sent by whoever cloned it */
+	ANCHOR_WORKER,      /* with the socket and the pidfd of a new worker */
+	ANCHOR_REFUSED,     /* the cell, or one worker, cannot be made: `text` says why */
+};
+
+struct anchor_reply {
+	int kind;
+	int code; /* errno */
+	char text[ERR_TEXT_MAX];
+};
+
+enum { ANCHOR_REQUEST = 'w', ANCHOR_FDS = 2 };
+
+/* Send REPLY with COUNT descriptors. */
+bool anchor_send(int control, const struct anchor_reply *reply, const int *fds, size_t count);
+/* Receive one; FDS are -1 where none came. False at the end or when nothing comes in time. */
+bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
+		    int64_t deadline_ms, struct err *err);
+
+/*
+ * Clone the anchor out of this process and let it run; returns in the parent only. CONTROL and FRONT (a pidfd of the front) are
+ * descriptors of this process. FLAGS as sandbox_clone.
+ */
+bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
+		   const struct tool *const *tools, pid_t *pid, int *pidfd, struct err *err);
+
+/* argv[0] of the role, and its arguments: the numbers of the specification's, the control and the front's descriptor. */
+#define ANCHOR_ROLE "glovebox-anchor"
+enum { ANCHOR_ARGUMENTS = 4 };
+_Noreturn void anchor_role(char **argv, const struct tool *const *tools);

@@ -1,0 +1,60 @@
+/*
+ * cell: the front's end of one cell: its anchor, and the workers that are ready, busy, or on their way. Works in the
+ * caller's loop; nothing here waits but cell_open and cell_close.
+ */
+#pragma once
+#include "base/err.h"
+#include "process/frame.h"
+#include "process/loop.h"
+#include "runtime/spec.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cell;
+
+enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY };
+
+/* A worker as the front sees it. */
+struct worker_end {
+	struct cell *cell;
+	enum worker_state state;
+	int socket, pidfd;
+	struct frame_reader reader;
+	struct watch watch;
+	/* While busy: a frame came, or (frame NULL) the worker has died. */
+	void (*frame)(void *context, const struct frame *frame);
+	void *context;
+	struct worker_end *next;
+};
+
+struct cell_options {
+	struct cell_spec *take_spec;     /* moved into the cell, also on failure */
+	struct loop *loop;
+	const struct tool *const *tools;
+	const char *program;             /* as session.h */
+	bool direct;
+	unsigned ready;                  /* workers kept idle ahead */
+	void (*changed)(void *context);  /* a worker became idle, or one could not be made */
+	void *context;
+};
+
+/* Longest time until the first worker is ready; a loaded machine takes a second. */
+enum { CELL_OPEN_MS = 20000 };
+
+bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
+void cell_close(struct cell *cell);
+const struct cell_spec *cell_spec(const struct cell *cell);
+
+/* An idle worker, now busy; NULL when there is none yet: one is being made, and `changed` will be called. WAITING: how many calls want one. */
+struct worker_end *cell_take_worker(struct cell *cell, size_t waiting);
+/* Why no worker can be made any more, or NULL while they can. */
+const char *cell_broken(const struct cell *cell);
+
+/* The call is over and the worker may serve another. */
+void cell_give_back(struct worker_end *worker);
+/* The call is over; the worker ends by itself. */
+void cell_let_go(struct worker_end *worker);
+/* End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it could not be ended in time. */
+bool cell_kill_worker(struct worker_end *worker, int wait_ms);

@@ -1,0 +1,20 @@
+/* cell_start: how an anchor comes into being and goes. For cell.c only. */
+#pragma once
+#include "base/err.h"
+#include "runtime/spec.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+struct cell_start {
+	struct cell_spec *spec;
+	const char *program; /* NULL: this very program */
+	bool direct;         /* clone it out of this process, without an exec */
+	const struct tool *const *tools;
+};
+
+/* *CONTROL: the socket to the anchor. *PIDFD: the anchor, or -1 while it is still on its way (ANCHOR_STARTED brings it). */
+bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct err *err);
+
+/* Kill the anchor, and by that all in its cell, and wait for its end. */
+void cell_end_anchor(int *pidfd);

@@ -1,0 +1,43 @@
+/*
+ * files_inside: what files.c, place.c and near.c share and nobody else includes: the roots, and
+ * reaching a folder or whatever is there beneath them.
+ */
+#pragma once
+#include "runtime/files.h"
+
+struct files_held {
+	int fd; /* O_PATH */
+	char *path;
+	char *pattern;
+	bool writable;
+};
+
+struct files {
+	struct files_held *roots;
+	size_t root_count;
+	char *workspace;
+	char **blocked; /* NULL-ended */
+};
+
+/* The kernel's own bound on links in one path (MAXSYMLINKS), and ours on how often an absolute one
+ * starts again at a root. */
+enum { FILES_LINKS_MAX = 40, FILES_RESTARTS_MAX = 8 };
+
+/* PATH as absolute, lexically normal text: what the policy judges is what is opened. */
+bool files_normal(const struct files *files, const char *path, struct buf *out,
+		  struct err *err);
+
+/*
+ * Open the normal path ABSOLUTE with open flags FLAGS beneath the root that holds it, links followed
+ * inside the roots. REAL receives the path that was reached. -1 with ERR.code; SHOWN is the path as given.
+ */
+int files_open_real(const struct files *files, const char *absolute, int flags,
+		    struct buf *real, const char *shown, struct err *err);
+
+bool files_is_blocked(const struct files *files, const char *real);
+bool files_is_writable(const struct files *files, const char *real);
+
+/* The one answer for what is missing, outside or blocked. */
+bool files_say_missing(const char *shown, struct err *err);
+/* The sentence for CODE at SHOWN. */
+bool files_say(int code, const char *shown, struct err *err);

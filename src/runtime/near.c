@@ -1,0 +1,212 @@
+/*
+ * near: what a missing path may have meant: the same base name elsewhere in the workspace, the path without its leading
+ * slash, or the nearest names. A short, bounded walk of our own; nothing is followed, nothing is opened but folders.
+ */
+#include "runtime/files.h"
+#include "runtime/files_inside.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum {
+	NEAR_FOLDERS_MAX = 20000, /* waiting at once: bounds the memory of the walk */
+	NEAR_CLOCK_EVERY = 64,    /* names between two looks at the clock */
+	NEAR_DISTANCE_MAX = 3,    /* edits between two names that may still be a slip */
+};
+
+struct near_name {
+	char *path;
+	size_t distance; /* 0: the same base name */
+};
+
+struct near {
+	struct files *files;
+	struct str wanted;
+	char **folders; /* relative to the workspace; a queue: near the top first */
+	size_t folder_count, folder_at;
+	struct near_name found[FILES_NEAR_MAX];
+	size_t found_count;
+	int64_t deadline_ms;
+	unsigned seen;
+};
+
+/* A name that is blocked does not exist here either. */
+static bool near_is_blocked(const struct near *near, const char *path)
+{
+	struct buf absolute;
+	bool blocked = true;
+
+	buf_init(&absolute, PATH_MAX);
+	if (path_normal(near->files->workspace, path, &absolute))
+		blocked = files_is_blocked(near->files, absolute.data);
+	buf_fini(&absolute);
+	return blocked;
+}
+
+/* Keep the best few, the nearest first; what came first stays before its equals. */
+static void near_keep(struct near *near, const char *folder, const char *name,
+		      size_t distance)
+{
+	size_t at = near->found_count;
+	struct buf path;
+
+	while (at > 0 && near->found[at - 1].distance > distance)
+		at--;
+	if (at >= FILES_NEAR_MAX)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (*folder)
+		buf_addf(&path, "%s/", folder);
+	buf_adds(&path, name);
+	if (near_is_blocked(near, path.data)) {
+		buf_fini(&path);
+		return;
+	}
+	if (near->found_count == FILES_NEAR_MAX)
+		free(near->found[--near->found_count].path);
+	memmove(&near->found[at + 1], &near->found[at],
+		(near->found_count - at) * sizeof(near->found[0]));
+	near->found[at] = (struct near_name){buf_take(&path), distance};
+	near->found_count++;
+	buf_fini(&path);
+}
+
+static void near_judge(struct near *near, const char *folder, const char *name)
+{
+	struct str have = str_of(name);
+	size_t limit = have.size / 3 + 1;
+	size_t distance;
+
+	if (limit > NEAR_DISTANCE_MAX)
+		limit = NEAR_DISTANCE_MAX;
+	if (str_equal(have, near->wanted)) {
+		near_keep(near, folder, name, 0);
+		return;
+	}
+	if (near->found_count == FILES_NEAR_MAX &&
+	    near->found[FILES_NEAR_MAX - 1].distance <= 1)
+		return;
+	if (have.size == near->wanted.size && strcasecmp(name, near->wanted.data) == 0)
+		distance = 1;
+	else
+		distance = text_distance(near->wanted, have, limit);
+	if (distance <= limit && distance < have.size)
+		near_keep(near, folder, name, distance);
+}
+
+static void near_queue(struct near *near, const char *folder, const char *name)
+{
+	struct buf path;
+
+	if (near->folder_count >= NEAR_FOLDERS_MAX || strcmp(name, ".git") == 0)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (*folder)
+		buf_addf(&path, "%s/", folder);
+	buf_adds(&path, name);
+	near->folders = memory_grow(near->folders, near->folder_count + 1, sizeof(char *));
+	near->folders[near->folder_count++] = buf_take(&path);
+	buf_fini(&path);
+}
+
+static bool near_late(struct near *near)
+{
+	return ++near->seen % NEAR_CLOCK_EVERY == 0 && clock_now_ms() >= near->deadline_ms;
+}
+
+/* Look at the names in one folder. False when the time is over. */
+static bool near_folder(struct near *near, const char *folder)
+{
+	struct file file;
+	struct err err;
+	DIR *dir = NULL;
+	bool more = true;
+
+	file_init(&file);
+	if (files_reach(near->files, *folder ? folder : ".", FILES_FOLDER,
+			&file, &err))
+		dir = fdopendir(file.fd);
+	if (dir) {
+		file.fd = -1;
+		for (struct dirent *entry; more && (entry = readdir(dir));) {
+			const char *name = entry->d_name;
+
+			if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+				continue;
+			near_judge(near, folder, name);
+			if (entry->d_type == DT_DIR)
+				near_queue(near, folder, name);
+			more = !near_late(near);
+		}
+		(void)closedir(dir);
+	}
+	file_fini(&file);
+	return more;
+}
+
+static void near_walk(struct near *near)
+{
+	bool more = near_folder(near, "");
+
+	while (more && near->folder_at < near->folder_count) {
+		char *folder = near->folders[near->folder_at];
+
+		near->folders[near->folder_at++] = NULL;
+		more = near_folder(near, folder);
+		free(folder);
+	}
+}
+
+/* "/src/a.c" for "src/a.c" is a common slip: does that exist? */
+static bool near_without_slash(struct near *near, const char *path)
+{
+	struct file file;
+	struct err err;
+	const char *rest = path + strspn(path, "/");
+	bool reached;
+
+	if (rest == path || !*rest)
+		return false;
+	file_init(&file);
+	reached = files_reach(near->files, rest, FILES_ANY, &file, &err);
+	file_fini(&file);
+	if (reached)
+		near_keep(near, "", rest, 0);
+	return reached;
+}
+
+void files_add_near(struct files *files, const char *path, struct buf *out)
+{
+	struct near near = {.files = files};
+	auto_free char *copy = memory_copy(path);
+	size_t size = strlen(copy);
+
+	while (size > 1 && copy[size - 1] == '/')
+		copy[--size] = '\0';
+	near.wanted = str_of(path_base_name(copy));
+	near.deadline_ms = clock_now_ms() + FILES_NEAR_MS;
+	if (near.wanted.size == 0 || near.wanted.size > NAME_MAX)
+		return;
+	if (!near_without_slash(&near, copy))
+		near_walk(&near);
+	for (size_t i = 0; i < near.found_count; i++) {
+		buf_adds(out, i == 0 ? " Did you mean: " : ", ");
+		buf_adds(out, near.found[i].path);
+		free(near.found[i].path);
+	}
+	if (near.found_count)
+		buf_addc(out, '?');
+	while (near.folder_at < near.folder_count)
+		free(near.folders[near.folder_at++]);
+	free(near.folders);
+}

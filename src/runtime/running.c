@@ -1,0 +1,295 @@
+/* running: a call on its way: queued, with a worker, done; its deadline, its cancel, its end. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/call.h"
+#include "runtime/session_parts.h"
+#include "runtime/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	KILL_AFTER_MS = 400,   /* no answer so long after the deadline: the worker is killed */
+	KILL_WAIT_MS = 1000,   /* and so long its end is waited for */
+	SEND_MS = 10000,       /* a worker takes the largest call in far less */
+	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
+};
+
+bool running_is_done(const struct running *running)
+{
+	return running->state == RUNNING_DONE;
+}
+
+bool running_is_handed_over(const struct running *running)
+{
+	return running->state != RUNNING_QUEUED;
+}
+
+const struct tool_result *running_result(const struct running *running)
+{
+	return &running->result;
+}
+
+const char *running_id(const struct running *running)
+{
+	return running->id;
+}
+
+void running_finish(struct running *running)
+{
+	struct session *session = running->session;
+	struct err err;
+
+	loop_remove_timer(&running->kill_timer);
+	running->state = RUNNING_DONE;
+	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
+	running->result.level = session_level(session);
+	session_memory_take(session, running);
+	auto_value struct value *data = tool_result_value(&running->result);
+	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err)) {
+		(void)buf_addf(&running->result.text, "\nThis result could not be recorded: %s",
+			       err.text);
+	}
+	if (running->done != NULL)
+		running->done(running->context, running);
+}
+
+static void fail_without_answer(struct running *running, const char *why)
+{
+	buf_clear(&running->result.text);
+	(void)tool_fail(&running->result, "%s", why);
+}
+
+/* The worker did not answer in time: what the deadline or the cancel meant is carried out from outside. */
+static void kill_due(struct timer *timer)
+{
+	struct running *running = timer->context;
+	struct worker_end *worker = running->worker;
+	bool ended = cell_kill_worker(worker, KILL_WAIT_MS);
+
+	running->worker = NULL;
+	fail_without_answer(running, ended ? "It gave no answer in time and was ended by force, "
+					     "with all that it had started."
+					   : "It could not be ended even by force: the kernel is "
+					     "holding it (a broken disk or mount?).");
+	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
+	if (!ended)
+		value_set_boolean(tool_details(&running->result), "unkillable", true);
+	running_finish(running);
+	running_dispatch(running->session);
+}
+
+static void result_arrived(struct running *running, const struct frame *frame)
+{
+	struct session *session = running->session;
+	struct worker_end *worker = running->worker;
+	struct err err;
+
+	/* The worker's own seconds and level are not taken: they are this side's to say. */
+	tool_result_fini(&running->result);
+	tool_result_init(&running->result);
+	if (!wire_parse_result(frame->payload, &running->result, &err))
+		fail_without_answer(running, err.text);
+	running->worker = NULL;
+	if ((running->tool->effects & EFFECT_RUNS) != 0 ||
+	    running->result.status == RESULT_CANCELLED)
+		cell_let_go(worker);
+	else
+		cell_give_back(worker);
+	running_finish(running);
+	running_dispatch(session);
+}
+
+static void worker_lost(struct running *running)
+{
+	struct session *session = running->session;
+
+	cell_let_go(running->worker);
+	running->worker = NULL;
+	fail_without_answer(running,
+			    "The worker that ran this call ended before it answered (killed, or "
+			    "out of memory). Files are whole: old or new. Try again, with less at "
+			    "once.");
+	running_finish(running);
+	running_dispatch(session);
+}
+
+static void frame_arrived(void *context, const struct frame *frame)
+{
+	struct running *running = context;
+	struct err err;
+
+	if (frame == NULL || frame->kind == FRAME_REFUSED) {
+		worker_lost(running);
+	} else if (frame->kind == FRAME_RESULT) {
+		result_arrived(running, frame);
+	} else if (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR) {
+		auto_value struct value *data = value_new_object();
+		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
+		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running, frame->payload,
+				   data, &err);
+	}
+}
+
+static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
+{
+	struct session *session = running->session;
+	auto_value struct value *seen = session_memory_for(session, running);
+	struct buf text;
+	const struct wire_call wire = {
+		.tool = running->tool->name,
+		.arguments = running->arguments,
+		.folder = session->folder,
+		.deadline_ms = running->deadline_ms,
+		.grace_s = session->policy->limits.grace_s,
+		.seen = seen,
+		.before = running->tool->wants_changes ? session->before : NULL,
+	};
+
+	buf_init(&text, FRAME_MAX);
+	bool ok = wire_print_call(&wire, &text) ||
+		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
+			  FRAME_MAX);
+	ok = ok && frame_send(worker->socket, FRAME_CALL, buf_str(&text), running->fds,
+			      running->fd_count, clock_now_ms() + SEND_MS, err);
+	buf_fini(&text);
+	return ok;
+}
+
+static void hand_over(struct running *running, struct worker_end *worker)
+{
+	struct session *session = running->session;
+	struct err err;
+
+	running->state = RUNNING_BUSY;
+	running->worker = worker;
+	running->deadline_ms =
+		running->timeout_s > 0 ? clock_deadline(running->timeout_s) : CLOCK_NEVER;
+	worker->frame = frame_arrived;
+	worker->context = running;
+	running->kill_timer.due = kill_due;
+	running->kill_timer.context = running;
+	if (running->deadline_ms != CLOCK_NEVER)
+		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
+	loop_add_timer(session->loop, &running->kill_timer);
+	if (call_send(running, worker, &err))
+		return;
+	running->worker = NULL;
+	cell_let_go(worker);
+	fail_without_answer(running, err.text);
+	running_finish(running);
+}
+
+static bool is_file_call(const struct running *running)
+{
+	return (running->tool->effects & EFFECT_RUNS) == 0;
+}
+
+static size_t file_calls(const struct session *session)
+{
+	size_t count = 0;
+
+	for (const struct running *at = session->first; at != NULL; at = at->next)
+		count += at->state == RUNNING_BUSY && is_file_call(at);
+	return count;
+}
+
+static struct running *next_queued(struct session *session, size_t *waiting)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t room = (size_t)(cores > 0 ? cores : 1) * FILE_CALLS_PER_CORE;
+	size_t busy = file_calls(session);
+	struct running *found = NULL;
+
+	room = busy < room ? room - busy : 0;
+	*waiting = 0;
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (at->state != RUNNING_QUEUED || (is_file_call(at) && room == 0))
+			continue;
+		room -= is_file_call(at);
+		(*waiting)++;
+		if (found == NULL)
+			found = at;
+	}
+	return found;
+}
+
+void running_dispatch(struct session *session)
+{
+	size_t waiting;
+
+	if (session->cell == NULL)
+		return; /* still being opened */
+	for (;;) {
+		struct running *running = next_queued(session, &waiting);
+		if (running == NULL)
+			return;
+		struct worker_end *worker = cell_take_worker(session->cell, waiting);
+		if (worker != NULL) {
+			hand_over(running, worker);
+			continue;
+		}
+		if (cell_broken(session->cell) == NULL)
+			return;
+		fail_without_answer(running, cell_broken(session->cell));
+		value_set_boolean(tool_details(&running->result), "cell_broken", true);
+		running_finish(running);
+	}
+}
+
+void running_cancel(struct running *running)
+{
+	int64_t due = clock_now_ms() + KILL_AFTER_MS;
+
+	if (running->state == RUNNING_DONE || running->cancelled)
+		return;
+	running->cancelled = true;
+	if (running->state == RUNNING_QUEUED) {
+		(void)tool_fail(&running->result, "Cancelled before it began.");
+		running->result.status = RESULT_CANCELLED;
+		running_finish(running);
+		return;
+	}
+	(void)frame_send(running->worker->socket, FRAME_CANCEL, (struct str){"", 0}, NULL, 0,
+			 due, NULL);
+	if (due < running->kill_timer.due_ms)
+		running->kill_timer.due_ms = due;
+}
+
+void running_cancel_all(struct session *session)
+{
+	for (struct running *at = session->first; at != NULL;) {
+		struct running *next = at->next;
+		running_cancel(at);
+		at = next;
+	}
+}
+
+void running_free(struct running *running)
+{
+	struct session *session;
+
+	if (running == NULL)
+		return;
+	session = running->session;
+	running->done = NULL;
+	running_cancel(running);
+	while (running->state != RUNNING_DONE)
+		loop_turn(session->loop, CLOCK_NEVER);
+	if (running->previous != NULL)
+		running->previous->next = running->next;
+	else
+		session->first = running->next;
+	if (running->next != NULL)
+		running->next->previous = running->previous;
+	else
+		session->last = running->previous;
+	if (session->first == NULL)
+		loop_remove(&session->cancel_watch);
+	value_free(running->arguments);
+	tool_result_fini(&running->result);
+	free(running->id);
+	free(running);
+}

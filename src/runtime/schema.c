@@ -1,0 +1,341 @@
+/* schema: rows to JSON Schema, and the one way from a model's words to checked arguments. */
+#include "runtime/schema.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "runtime/schema_repair.h"
+#include "runtime/validate.h"
+
+#include <string.h>
+
+static bool has_bounds(const struct tool_param *row)
+{
+	return row->max > row->min;
+}
+
+static void set_text_bounds(struct value *schema, const struct tool_param *row)
+{
+	if (!has_bounds(row))
+		return;
+	value_set_integer(schema, "minLength", row->min);
+	value_set_integer(schema, "maxLength", row->max);
+}
+
+static void set_list_bounds(struct value *schema, const struct tool_param *row)
+{
+	if (!has_bounds(row))
+		return;
+	value_set_integer(schema, "minItems", row->min);
+	value_set_integer(schema, "maxItems", row->max);
+}
+
+static void set_number_bounds(struct value *schema, const struct tool_param *row,
+			      const struct tool *tool)
+{
+	bool deadline = tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
+
+	if (has_bounds(row))
+		value_set_integer(schema, "minimum", row->min);
+	else if (row->kind == PARAM_COUNT)
+		value_set_integer(schema, "minimum", 0);
+	if (row->kind == PARAM_SECONDS && (!has_bounds(row) || row->min <= 0)) {
+		value_remove(schema, "minimum");
+		value_set_integer(schema, "exclusiveMinimum", 0);
+	}
+	if (has_bounds(row))
+		value_set_integer(schema, "maximum", row->max);
+	else if (deadline)
+		value_set_integer(schema, "maximum", (int64_t)tool->timeout_max_s);
+}
+
+static struct value *choices_of(const char *choices)
+{
+	struct value *list = value_new_array();
+
+	for (const char *at = choices + strspn(choices, " "); *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+
+		value_append(list, value_new_str((struct str){at, length}));
+		at += length;
+	}
+	return list;
+}
+
+static struct value *schema_of_rows(const struct tool_param *rows, const struct tool *tool);
+
+static struct value *array_of(struct value *take_items, struct value *take_schema)
+{
+	value_set(take_schema, "items", take_items);
+	return take_schema;
+}
+
+static struct value *text_schema(void)
+{
+	struct value *schema = value_new_object();
+
+	value_set_text(schema, "type", "string");
+	return schema;
+}
+
+static const char *type_of(enum param_kind kind)
+{
+	switch (kind) {
+	case PARAM_COUNT:
+	case PARAM_INTEGER:
+		return "integer";
+	case PARAM_SECONDS:
+		return "number";
+	case PARAM_BOOLEAN:
+		return "boolean";
+	case PARAM_LIST:
+	case PARAM_TEXTS:
+		return "array";
+	case PARAM_TEXT:
+	case PARAM_PATH:
+	case PARAM_FOLDER:
+	case PARAM_CHOICE:
+		break;
+	}
+	return "string";
+}
+
+static void set_kind(struct value *schema, const struct tool_param *row, const struct tool *tool)
+{
+	switch (row->kind) {
+	case PARAM_TEXT:
+		set_text_bounds(schema, row);
+		break;
+	case PARAM_PATH:
+	case PARAM_FOLDER:
+		value_set_integer(schema, "minLength", 1);
+		break;
+	case PARAM_COUNT:
+	case PARAM_INTEGER:
+	case PARAM_SECONDS:
+		set_number_bounds(schema, row, tool);
+		break;
+	case PARAM_CHOICE:
+		value_set(schema, "enum", choices_of(row->choices ? row->choices : ""));
+		break;
+	case PARAM_LIST:
+		set_list_bounds(schema, row);
+		(void)array_of(schema_of_rows(row->rows, tool), schema);
+		break;
+	case PARAM_TEXTS:
+		set_list_bounds(schema, row);
+		(void)array_of(text_schema(), schema);
+		break;
+	case PARAM_BOOLEAN:
+		break;
+	}
+}
+
+static struct value *schema_of_row(const struct tool_param *row, const struct tool *tool)
+{
+	struct value *schema = value_new_object();
+	struct value *initial = NULL;
+
+	value_set_text(schema, "type", type_of(row->kind));
+	if (row->description)
+		value_set_text(schema, "description", row->description);
+	if (row->initial && value_parse(str_of(row->initial), 0, &initial, NULL))
+		value_set(schema, "default", initial);
+	set_kind(schema, row, tool);
+	return schema;
+}
+
+static struct value *schema_of_rows(const struct tool_param *rows, const struct tool *tool)
+{
+	struct value *schema = value_new_object();
+	struct value *properties = value_new_object();
+	struct value *required = value_new_array();
+
+	for (const struct tool_param *row = rows; row && row->name; row++) {
+		value_set(properties, row->name, schema_of_row(row, tool));
+		if (row->required)
+			value_append(required, value_new_text(row->name));
+	}
+	value_set_text(schema, "type", "object");
+	value_set(schema, "properties", properties);
+	if (value_count(required))
+		value_set(schema, "required", required);
+	else
+		value_free(required);
+	value_set_boolean(schema, "additionalProperties", false);
+	return schema;
+}
+
+struct value *schema_of_tool(const struct tool *tool)
+{
+	return schema_of_rows(tool->params, tool);
+}
+
+static void add_example(const struct tool *tool, struct buf *sentence)
+{
+	if (tool->example)
+		(void)buf_addf(sentence, " Example: %s", tool->example);
+}
+
+/* The end of a sentence, unless it has one. */
+static void add_stop(struct buf *sentence)
+{
+	char last = sentence->size ? sentence->data[sentence->size - 1] : '\0';
+
+	if (last != '.' && last != '?' && last != '!')
+		(void)buf_addc(sentence, '.');
+}
+
+/* "read_file needs …", "read_file: \"path\" must …", "edit_file: /edits/0/old must …". */
+static void add_problem(const struct tool *tool, const struct validate_problem *problem,
+			struct buf *sentence)
+{
+	(void)buf_adds(sentence, tool->name);
+	if (problem->pointer[0] && !strchr(problem->pointer + 1, '/'))
+		(void)buf_addf(sentence, ": \"%s\"", problem->pointer + 1);
+	else if (problem->pointer[0])
+		(void)buf_addf(sentence, ": %s", problem->pointer);
+	(void)buf_addf(sentence, " %s", problem->rule);
+	add_stop(sentence);
+	add_example(tool, sentence);
+}
+
+static bool has_nul(const struct value *value)
+{
+	struct str text = value_str(value);
+
+	return text.size > 0 && memchr(text.data, '\0', text.size);
+}
+
+/* The kernel ends a path and an argument at its first NUL: what is checked would not be what is used. */
+static bool check_nul(const struct tool *tool, const struct tool_param *rows,
+		      const struct value *object, struct buf *sentence)
+{
+	for (const struct tool_param *row = rows; row && row->name; row++) {
+		const struct value *value = value_member(object, row->name);
+		bool fine = true;
+
+		if (row->kind == PARAM_PATH || row->kind == PARAM_FOLDER)
+			fine = !has_nul(value);
+		for (size_t i = 0; row->kind == PARAM_TEXTS && i < value_count(value); i++)
+			fine = fine && !has_nul(value_item(value, i));
+		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
+			if (!check_nul(tool, row->rows, value_item(value, i), sentence))
+				return false;
+		}
+		if (!fine) {
+			(void)buf_addf(sentence, "%s: \"%s\" may not hold a NUL character.",
+				       tool->name, row->name);
+			add_example(tool, sentence);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
+			     struct buf *sentence)
+{
+	auto_value struct value *schema = NULL;
+	struct validate_problem problem;
+	struct buf conflict;
+	bool fine = true;
+
+	buf_init(&conflict, sizeof(problem.rule));
+	if (value_kind(arguments) == VALUE_OBJECT) {
+		fine = schema_repair(tool->params, arguments, &conflict);
+		if (!fine) {
+			(void)buf_addf(sentence, "%s: %s", tool->name, conflict.data);
+			add_stop(sentence);
+			add_example(tool, sentence);
+		}
+	}
+	buf_fini(&conflict);
+	if (!fine)
+		return false;
+	schema = schema_of_tool(tool);
+	if (!validate_value(schema, arguments, &problem)) {
+		add_problem(tool, &problem, sentence);
+		return false;
+	}
+	if (!check_nul(tool, tool->params, arguments, sentence))
+		return false;
+	schema_fill_defaults(tool->params, arguments);
+	return true;
+}
+
+static void add_first_bytes(struct str text, struct buf *sentence)
+{
+	size_t size = text.size;
+
+	if (size > SCHEMA_QUOTED_MAX)
+		size = text_character_border(text, SCHEMA_QUOTED_MAX);
+	(void)value_quote(str_part(text, 0, size), sentence);
+	if (size < text.size)
+		(void)buf_addf(sentence, "… (%zu bytes in all)", text.size);
+}
+
+/* An object inside a JSON string: the model encoded its arguments twice. */
+static void unwrap_string(struct value **value)
+{
+	struct value *inner = NULL;
+
+	if (value_kind(*value) != VALUE_STRING ||
+	    !value_parse(value_str(*value), VALUE_REPAIR, &inner, NULL))
+		return;
+	if (value_kind(inner) != VALUE_OBJECT) {
+		value_free(inner);
+		return;
+	}
+	value_free(*value);
+	*value = inner;
+}
+
+bool schema_parse_arguments(const struct tool *tool, struct str json, struct value **arguments,
+			    struct buf *sentence)
+{
+	struct value *parsed = NULL;
+	struct err err;
+
+	if (str_trim(json).size == 0) {
+		*arguments = value_new_object();
+		return true;
+	}
+	if (!value_parse(json, VALUE_REPAIR, &parsed, &err)) {
+		(void)buf_addf(sentence, "The arguments of %s are not JSON: %s", tool->name, err.text);
+		add_stop(sentence);
+		(void)buf_adds(sentence, " They begin with ");
+		add_first_bytes(json, sentence);
+		add_stop(sentence);
+		add_example(tool, sentence);
+		return false;
+	}
+	unwrap_string(&parsed);
+	if (value_kind(parsed) == VALUE_NULL) {
+		value_free(parsed);
+		parsed = value_new_object();
+	}
+	if (value_kind(parsed) != VALUE_OBJECT) {
+		(void)buf_addf(sentence, "The arguments of %s must be one JSON object, not %s: ",
+			       tool->name, value_kind_name(value_kind(parsed)));
+		add_first_bytes(json, sentence);
+		add_stop(sentence);
+		add_example(tool, sentence);
+		value_free(parsed);
+		return false;
+	}
+	*arguments = parsed;
+	return true;
+}
+
+bool schema_check_value(const struct value *schema, const struct value *value,
+			struct buf *sentence)
+{
+	struct validate_problem problem;
+
+	if (validate_value(schema, value, &problem))
+		return true;
+	(void)buf_addf(sentence, "%s %s", problem.pointer[0] ? problem.pointer : "the value",
+		       problem.rule);
+	add_stop(sentence);
+	return false;
+}

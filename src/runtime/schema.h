@@ -1,0 +1,37 @@
+/*
+ * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to fit it:
+ * what a model's slip left readable is repaired, everything else is refused with a sentence
+ * that names the argument, the rule and an example.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+/* Most bytes of a model's arguments quoted in a refusal. */
+enum { SCHEMA_QUOTED_MAX = 200 };
+
+/* The JSON Schema of TOOL's arguments, members in the order of its rows. The caller's. */
+struct value *schema_of_tool(const struct tool *tool);
+
+/*
+ * The text a model sent as arguments of TOOL. An empty text and null mean {}. False: SENTENCE holds
+ * the position, the first bytes and an example.
+ */
+bool schema_parse_arguments(const struct tool *tool, struct str json, struct value **arguments,
+			    struct buf *sentence);
+
+/*
+ * Make ARGUMENTS fit, in place: aliases become names; numbers and booleans sent as text, lists sent as
+ * JSON text, and a lone object where a list of objects is due are taken; null for an optional argument is
+ * its absence; defaults are filled in. Then check. False: SENTENCE is for the model.
+ */
+bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
+			     struct buf *sentence);
+
+/* VALUE against any JSON Schema; SENTENCE names the JSON pointer and the rule. */
+bool schema_check_value(const struct value *schema, const struct value *value,
+			struct buf *sentence);

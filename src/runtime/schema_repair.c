@@ -1,0 +1,226 @@
+/* schema_repair: aliases, numbers and booleans sent as text, lists sent as JSON text, null. */
+#include "runtime/schema_repair.h"
+
+#include "base/memory.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A number as text is shorter; anything longer is no number. */
+enum { NUMBER_MAX = 64 };
+
+/* The next of the blank-separated words at *AT; false when there is none. */
+static bool next_word(const char **at, struct str *word)
+{
+	*at += strspn(*at, " ");
+	*word = (struct str){*at, strcspn(*at, " ")};
+	*at += word->size;
+	return word->size > 0;
+}
+
+static void move_member(struct value *object, const char *from, const char *to)
+{
+	value_set(object, to, value_ref(value_member(object, from)));
+	value_remove(object, from);
+}
+
+static bool rename_aliases(const struct tool_param *row, struct value *object,
+			   struct buf *sentence)
+{
+	const char *at = row->aliases;
+	struct str word;
+
+	while (at && next_word(&at, &word)) {
+		auto_free char *alias = memory_copy_str(word);
+		const struct value *given = value_member(object, alias);
+		const struct value *own = value_member(object, row->name);
+
+		if (!given)
+			continue;
+		if (value_kind(given) == VALUE_NULL || (own && value_equal(given, own))) {
+			value_remove(object, alias);
+		} else if (own && value_kind(own) != VALUE_NULL) {
+			(void)buf_addf(sentence,
+				       "\"%s\" and \"%s\" are one argument, and differ here; give "
+				       "only \"%s\"",
+				       alias, row->name, row->name);
+			return false;
+		} else {
+			move_member(object, alias, row->name);
+		}
+	}
+	return true;
+}
+
+static void repair_number(struct value *object, const char *key, bool whole)
+{
+	const struct value *value = value_member(object, key);
+	struct str text = str_trim(value_str(value));
+	char digits[NUMBER_MAX + 1];
+	char *end = digits;
+	double number;
+
+	if (value_kind(value) == VALUE_REAL) {
+		number = value_number(value);
+		if (whole && number == trunc(number) && fabs(number) < 0x1p53)
+			value_set_integer(object, key, (int64_t)number);
+		return;
+	}
+	/* strtod would take "inf", "nan", hexadecimal digits and leading blanks as well. */
+	if (value_kind(value) != VALUE_STRING || text.size == 0 || text.size > NUMBER_MAX)
+		return;
+	memcpy(digits, text.data, text.size);
+	digits[text.size] = '\0';
+	if (strspn(digits, "0123456789+-.eE") != text.size)
+		return;
+	errno = 0;
+	if (strspn(digits, "0123456789+-") == text.size) {
+		int64_t integer = strtoll(digits, &end, 10);
+
+		if (*end == '\0' && errno == 0)
+			value_set_integer(object, key, integer);
+		return;
+	}
+	number = strtod(digits, &end);
+	if (*end != '\0' || errno != 0 || !isfinite(number))
+		return;
+	if (!whole)
+		value_set_real(object, key, number);
+	else if (number == trunc(number) && fabs(number) < 0x1p53)
+		value_set_integer(object, key, (int64_t)number);
+}
+
+static void repair_boolean(struct value *object, const char *key)
+{
+	const struct value *value = value_member(object, key);
+	struct str text = str_trim(value_str(value));
+
+	if (value_kind(value) != VALUE_STRING)
+		return;
+	if (text.size == 4 && strncasecmp(text.data, "true", 4) == 0)
+		value_set_boolean(object, key, true);
+	else if (text.size == 5 && strncasecmp(text.data, "false", 5) == 0)
+		value_set_boolean(object, key, false);
+}
+
+/* "Files" for the choice "files". */
+static void repair_choice(const struct tool_param *row, struct value *object, const char *key)
+{
+	struct str text = str_trim(value_str(value_member(object, key)));
+	const char *at = row->choices;
+	struct str word;
+
+	while (at && next_word(&at, &word)) {
+		if (word.size == text.size && strncasecmp(word.data, text.data, word.size) == 0) {
+			value_set_str(object, key, word);
+			return;
+		}
+	}
+}
+
+/* A list sent as JSON text, or one object where a list of objects is due. */
+static void repair_list(const struct tool_param *row, struct value *object, const char *key)
+{
+	const struct value *value = value_member(object, key);
+	struct value *parsed = NULL;
+	struct err err;
+
+	if (value_kind(value) == VALUE_STRING &&
+	    value_parse(value_str(value), VALUE_REPAIR, &parsed, &err)) {
+		enum value_kind kind = value_kind(parsed);
+
+		if (kind == VALUE_ARRAY || (kind == VALUE_OBJECT && row->kind == PARAM_LIST))
+			value_set(object, key, parsed);
+		else
+			value_free(parsed);
+	}
+	if (row->kind == PARAM_LIST && value_kind(value_member(object, key)) == VALUE_OBJECT) {
+		struct value *list = value_new_array();
+
+		value_append(list, value_ref(value_member(object, key)));
+		value_set(object, key, list);
+	}
+}
+
+static void repair_value(const struct tool_param *row, struct value *object, const char *key)
+{
+	switch (row->kind) {
+	case PARAM_COUNT:
+	case PARAM_INTEGER:
+		repair_number(object, key, true);
+		break;
+	case PARAM_SECONDS:
+		repair_number(object, key, false);
+		break;
+	case PARAM_BOOLEAN:
+		repair_boolean(object, key);
+		break;
+	case PARAM_CHOICE:
+		repair_choice(row, object, key);
+		break;
+	case PARAM_LIST:
+	case PARAM_TEXTS:
+		repair_list(row, object, key);
+		break;
+	case PARAM_TEXT:
+	case PARAM_PATH:
+	case PARAM_FOLDER:
+		break;
+	}
+}
+
+static bool repair_items(const struct tool_param *row, const struct value *list,
+			 struct buf *sentence)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		struct value *item = value_item(list, i);
+
+		if (value_kind(item) == VALUE_OBJECT && !schema_repair(row->rows, item, sentence))
+			return false;
+	}
+	return true;
+}
+
+bool schema_repair(const struct tool_param *rows, struct value *object, struct buf *sentence)
+{
+	for (const struct tool_param *row = rows; row && row->name; row++) {
+		const struct value *value;
+
+		if (!rename_aliases(row, object, sentence))
+			return false;
+		value = value_member(object, row->name);
+		if (!value)
+			continue;
+		if (value_kind(value) == VALUE_NULL && !row->required) {
+			value_remove(object, row->name);
+			continue;
+		}
+		repair_value(row, object, row->name);
+		value = value_member(object, row->name);
+		if (row->kind == PARAM_LIST && value_kind(value) == VALUE_ARRAY &&
+		    !repair_items(row, value, sentence))
+			return false;
+	}
+	return true;
+}
+
+void schema_fill_defaults(const struct tool_param *rows, struct value *object)
+{
+	for (const struct tool_param *row = rows; row && row->name; row++) {
+		struct value *value = value_member(object, row->name);
+		struct value *initial = NULL;
+
+		if (!value && row->initial &&
+		    value_parse(str_of(row->initial), 0, &initial, NULL))
+			value_set(object, row->name, initial);
+		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
+			if (value_kind(value_item(value, i)) == VALUE_OBJECT)
+				schema_fill_defaults(row->rows, value_item(value, i));
+		}
+	}
+}

@@ -1,0 +1,180 @@
+/* session: opening and closing; the ten steps of a call are in session_call.c. */
+#include "runtime/session.h"
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "runtime/anchor.h"
+#include "runtime/session_parts.h"
+#include "runtime/shape.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { TOOLS_MAX = 256 };
+
+void session_role(int argc, char **argv, const struct tool *const *tools)
+{
+	if (argc == ANCHOR_ARGUMENTS && strcmp(argv[0], ANCHOR_ROLE) == 0)
+		anchor_role(argv, tools);
+}
+
+/* Settle the policy's list of tools against those that exist, and list the offered ones. */
+static bool tools_settle(struct session *session, struct err *err)
+{
+	struct policy_tool known[TOOLS_MAX] = {0};
+	size_t count = 0, offered = 0;
+
+	for (; session->all_tools[count] != NULL && count < TOOLS_MAX; count++) {
+		const struct tool *tool = session->all_tools[count];
+		known[count] = (struct policy_tool){
+			.name = tool->name,
+			.aliases = tool->aliases,
+			.effects = tool->effects,
+			.only_when_named = tool->internal || tool->where == IN_FRONT,
+		};
+	}
+	if (!policy_check_tools(session->policy, known, count, err))
+		return false;
+	session->offered = memory_array(count + 1, sizeof(session->offered[0]));
+	for (size_t i = 0; i < count; i++) {
+		const struct tool *tool = session->all_tools[i];
+		if (!tool->internal && policy_has_tool(session->policy, tool->name))
+			session->offered[offered++] = tool;
+	}
+	return true;
+}
+
+static void cell_changed(void *context)
+{
+	running_dispatch(context);
+}
+
+static void cancel_ready(struct watch *watch, short events)
+{
+	(void)events;
+	/* Whoever owns the descriptor reads it empty; until then it would only spin. */
+	loop_remove(watch);
+	running_cancel_all(watch->context);
+}
+
+static bool cell_make(struct session *session, const struct session_options *options,
+		      struct err *err)
+{
+	const struct shape_options shape = {
+		.workspace = options->workspace,
+		.caller_environment =
+			options->caller_environment != NULL
+				? options->caller_environment
+				: (const char *const *)(uintptr_t)environ,
+		.minimum_level = options->minimum_level > 0 ? options->minimum_level
+							    : SANDBOX_SEALED,
+	};
+	struct cell_spec spec;
+
+	spec_init(&spec);
+	if (!shape_cell(&shape, session->policy, &spec, err)) {
+		spec_fini(&spec);
+		return false;
+	}
+	session->folder = memory_copy(spec.workspace);
+	const struct cell_options cell = {
+		.take_spec = &spec,
+		.loop = session->loop,
+		.tools = session->all_tools,
+		.program = options->program,
+		.direct = options->direct,
+		.ready = options->direct ? 0 : options->ready_workers,
+		.changed = cell_changed,
+		.context = session,
+	};
+	return cell_open(&cell, &session->cell, err);
+}
+
+bool session_open(const struct session_options *options, struct session **session,
+		  struct err *err)
+{
+	struct session *made = memory_alloc(sizeof(*made));
+
+	made->policy = options->take_policy;
+	made->all_tools = options->tools;
+	made->sink = options->sink;
+	made->loop = loop_new();
+	made->cancel_fd = options->cancel_fd;
+	made->seen = value_new_object();
+	made->aliases = value_new_object();
+	made->before = value_new_object();
+	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
+					    .events = POLLIN,
+					    .ready = cancel_ready,
+					    .context = made};
+	if (!tools_settle(made, err) || !cell_make(made, options, err)) {
+		session_close(made);
+		return false;
+	}
+	/* From here on keys may be near: no debugger of the same user, no core file. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	*session = made;
+	return true;
+}
+
+void session_close(struct session *session)
+{
+	if (session == NULL)
+		return;
+	while (session->first != NULL)
+		running_free(session->first);
+	loop_remove(&session->cancel_watch);
+	cell_close(session->cell);
+	loop_free(session->loop);
+	policy_free(session->policy);
+	value_free(session->seen);
+	value_free(session->aliases);
+	value_free(session->before);
+	free(session->folder);
+	free(session->offered);
+	free(session->changed);
+	free(session);
+}
+
+struct loop *session_loop(struct session *session)
+{
+	return session->loop;
+}
+
+int session_level(const struct session *session)
+{
+	return cell_spec(session->cell)->level;
+}
+
+const char *session_workspace(const struct session *session)
+{
+	return cell_spec(session->cell)->workspace;
+}
+
+const struct policy *session_policy(const struct session *session)
+{
+	return session->policy;
+}
+
+const struct tool *const *session_tools(const struct session *session)
+{
+	return session->offered;
+}
+
+const char *const *session_changed(const struct session *session)
+{
+	struct session *own = (struct session *)(uintptr_t)session;
+	size_t count = 0;
+
+	free(own->changed);
+	own->changed = memory_array(value_count(session->before) + 1, sizeof(char *));
+	for (void *at = value_first(session->before); at != NULL;
+	     at = value_next(session->before, at))
+		own->changed[count++] =
+			path_relative(value_key(at), session_workspace(session));
+	return own->changed;
+}

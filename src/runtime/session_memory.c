@@ -1,0 +1,136 @@
+/*
+ * session_memory: what a session has read and replaced. Workers forget; a call brings along what may matter to
+ * it, and what it learnt comes back with the result.
+ */
+#include "base/path.h"
+#include "runtime/call.h"
+#include "runtime/files.h"
+#include "runtime/session_parts.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SEEN_SENT_ALL = 64,          /* so few marks go along with every call */
+	SEEN_MAX = 100000,           /* files known to one session; beyond, the guard asks to read again */
+	BEFORE_BYTES_MAX = 64 << 20, /* replaced texts kept by one session */
+	BEFORE_FILE_MAX = 4 << 20,   /* and of one file: no one reads a longer diff */
+};
+
+struct path_visit {
+	struct session *session;
+	struct value *marks;
+};
+
+static void mark_copy(struct path_visit *visit, const char *path)
+{
+	const char *mark = value_text(value_member(visit->session->seen, path));
+
+	if (mark != NULL)
+		value_set_text(visit->marks, path, mark);
+}
+
+/* The mark of one path argument: under its own name, or the one it led to before. */
+static void path_visit(struct path_visit *visit, const char *text)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (path_normal(session_workspace(visit->session), text, &path)) {
+		const char *real =
+			value_text(value_member(visit->session->aliases, path.data));
+		mark_copy(visit, path.data);
+		if (real != NULL)
+			mark_copy(visit, real);
+	}
+	buf_fini(&path);
+}
+
+static void paths_visit(struct path_visit *visit, const struct tool_param *rows,
+			const struct value *arguments)
+{
+	for (; rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+		if (rows->kind == PARAM_PATH && value_text(value) != NULL)
+			path_visit(visit, value_text(value));
+		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++)
+			paths_visit(visit, rows->rows, value_item(value, i));
+	}
+}
+
+struct value *session_memory_for(struct session *session, const struct running *running)
+{
+	struct path_visit visit = {session, NULL};
+
+	if (value_count(session->seen) <= SEEN_SENT_ALL)
+		return value_ref(session->seen);
+	visit.marks = value_new_object();
+	paths_visit(&visit, running->tool->params, running->arguments);
+	return visit.marks;
+}
+
+/* One path argument that led to one file under another name is remembered by both. */
+static void alias_learn(struct session *session, const struct running *running,
+			const struct value *seen)
+{
+	const char *text = value_text(value_member(running->arguments, "path"));
+	void *at = value_first(seen);
+	struct buf path;
+
+	if (text == NULL || value_count(seen) != 1)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (path_normal(session_workspace(session), text, &path) &&
+	    strcmp(path.data, value_key(at)) != 0)
+		value_set_text(session->aliases, path.data, value_key(at));
+	buf_fini(&path);
+}
+
+static void folder_take(struct session *session, const char *folder)
+{
+	/* Believed only inside the roots: the tool has checked it there, and the next worker does again. */
+	if (folder[0] != '/')
+		return;
+	free(session->folder);
+	session->folder = memory_copy(folder);
+}
+
+static void seen_take(struct session *session, const struct value *seen)
+{
+	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
+		const char *mark = value_text(value_at(at));
+		if (mark == NULL)
+			continue;
+		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0)
+			folder_take(session, mark);
+		else if (strlen(mark) < FILES_MARK && value_count(session->seen) < SEEN_MAX)
+			value_set_text(session->seen, value_key(at), mark);
+	}
+}
+
+static void before_take(struct session *session, const struct value *before)
+{
+	for (void *at = value_first(before); at != NULL; at = value_next(before, at)) {
+		struct str text = value_str(value_at(at));
+		if (value_member(session->before, value_key(at)) != NULL)
+			continue; /* the first one is what the session started from */
+		if (text.size > BEFORE_FILE_MAX ||
+		    session->before_bytes + text.size > BEFORE_BYTES_MAX) {
+			value_set_boolean(session->before, value_key(at), false);
+			continue;
+		}
+		session->before_bytes += text.size;
+		value_set(session->before, value_key(at), value_ref(value_at(at)));
+	}
+}
+
+void session_memory_take(struct session *session, struct running *running)
+{
+	if (running->result.seen != NULL) {
+		alias_learn(session, running, running->result.seen);
+		seen_take(session, running->result.seen);
+	}
+	if (running->result.before != NULL)
+		before_take(session, running->result.before);
+}

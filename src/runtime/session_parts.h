@@ -1,0 +1,63 @@
+/* session_parts: the inside of a session, shared by session*.c only. */
+#pragma once
+#include "base/memory.h"
+#include "process/loop.h"
+#include "runtime/cell.h"
+#include "runtime/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session {
+	struct policy *policy;
+	const struct tool *const *all_tools;
+	const struct tool **offered; /* NULL-ended */
+	struct event_sink sink;
+	struct loop *loop;
+	struct cell *cell;
+	struct running *first, *last; /* in the order of starting; freed ones are gone */
+	size_t next_id;
+	int cancel_fd;
+	struct watch cancel_watch;
+	char *folder;          /* where the next command starts */
+	struct value *seen;    /* real path -> mark */
+	struct value *aliases; /* path as asked -> real path, where they differ */
+	struct value *before;  /* real path -> text, null (was absent) or false (too large to keep) */
+	size_t before_bytes;
+	const char **changed;  /* made anew by session_changed */
+};
+
+enum running_state { RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
+
+struct running {
+	struct session *session;
+	struct running *next, *previous;
+	char *id;
+	const struct tool *tool;
+	struct value *arguments;
+	int fds[3];
+	size_t fd_count;
+	enum running_state state;
+	bool cancelled;
+	double timeout_s; /* < 0: none */
+	int64_t deadline_ms;
+	int64_t began_us;
+	struct worker_end *worker;
+	struct timer kill_timer;
+	struct tool_result result;
+	void (*done)(void *context, struct running *running);
+	void *context;
+};
+
+/* Give queued calls to idle workers. */
+void running_dispatch(struct session *session);
+/* The result stands in running->result: fill in the rest, tell the sink, remember what was read. */
+void running_finish(struct running *running);
+/* Cancel whatever is under way. */
+void running_cancel_all(struct session *session);
+
+/* What of `seen` may matter to CALL, and what came back of it (session_memory.c). */
+struct value *session_memory_for(struct session *session, const struct running *running);
+void session_memory_take(struct session *session, struct running *running);
+bool session_emit(struct session *session, enum event_kind kind, const struct running *running,
+		  struct str text, const struct value *data, struct err *err);

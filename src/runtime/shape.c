@@ -1,0 +1,356 @@
+/* shape: who, what is shown, what may be written. Defaults: cell.md, section 4. */
+#include "runtime/shape.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	OPEN_FILES = 4096,     /* what build tools ask for at most, and far from a fork bomb's reach */
+	CELL_PROCESSES = 4096, /* of all commands of one cell together */
+};
+
+const char *shape_environment(const struct shape_options *options, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=' &&
+		    (*at)[length + 1] != '\0')
+			return *at + length + 1;
+	}
+	return NULL;
+}
+
+bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd, bool writable,
+		     bool mapped, struct err *err)
+{
+	struct view_entry *entry = spec_add_entry(spec, VIEW_TREE, path, path);
+
+	entry->writable = writable;
+	if (!spec->identity.change) {
+		entry->fd = fd_take(take_fd);
+		return true;
+	}
+	entry->detached = true;
+	if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping : -1, &entry->fd, err))
+		return false;
+	fd_close(take_fd);
+	return true;
+}
+
+bool shape_real_path(int fd, struct buf *path, struct err *err)
+{
+	char link[64], target[PATH_MAX];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, target, sizeof(target));
+	if (n <= 0 || n == (ssize_t)sizeof(target) || target[0] != '/')
+		return err_set(err, n < 0 ? errno : ENAMETOOLONG,
+			       "the real path of a held descriptor: %s",
+			       strerror(n < 0 ? errno : ENAMETOOLONG));
+	buf_clear(path);
+	return buf_add(path, target, (size_t)n);
+}
+
+/* ---- the workspace ---- */
+
+/* These make the view what it is; a workspace there would cover it. */
+static const char *const reserved[] = {"/", "/proc", "/sys", "/dev", "/run", "/usr", "/etc",
+				       "/bin", "/sbin", "/lib", "/lib64", "/boot", "/tmp",
+				       "/var", NULL};
+
+static bool policy_names(const struct policy *policy, const char *path)
+{
+	const struct policy_paths *lists[] = {&policy->read, &policy->write};
+
+	if (policy->base.text != NULL && strcmp(policy->base.text, path) == 0)
+		return true;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < lists[i]->count; j++) {
+			const char *text = lists[i]->items[j].text;
+			if (text != NULL && strcmp(text, path) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_home(const char *path, const char *home)
+{
+	const char *last = path_base_name(path);
+
+	if (home != NULL && path_within(home, path))
+		return true;
+	return strcmp(path, "/root") == 0 || strcmp(path, "/home") == 0 ||
+	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
+}
+
+static bool workspace_check(const struct shape_options *options, const struct policy *policy,
+			    const char *path, struct err *err)
+{
+	for (size_t i = 0; reserved[i] != NULL; i++) {
+		if (strcmp(path, reserved[i]) == 0)
+			return err_set(err, EPERM,
+				       "%s cannot be a workspace: it is part of the system; "
+				       "name a project folder with -C",
+				       path);
+	}
+	if (path_within(path, "/proc") || path_within(path, "/sys") ||
+	    path_within(path, "/dev"))
+		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files", path);
+	if (is_home(path, shape_environment(options, "HOME")) && !policy_names(policy, path))
+		return err_set(err, EPERM,
+			       "%s is a home folder: name a project folder with -C, or name it "
+			       "as `base` in the agent's policy",
+			       path);
+	return true;
+}
+
+static bool workspace_open(const struct shape_options *options, const struct policy *policy,
+			   int *fd, struct buf *path, struct stat *st, struct err *err)
+{
+	auto_close int found =
+		open(options->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+
+	if (found < 0)
+		return err_set(err, errno, "workspace %s: %s%s", options->workspace,
+			       strerror(errno),
+			       errno == ENOTDIR  ? "; name a folder"
+			       : errno == EACCES ? "; its owner must let you read it"
+						 : "");
+	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
+		return err_set(err, errno, "workspace %s: %s", options->workspace,
+			       strerror(errno));
+	if (!shape_real_path(found, path, err) ||
+	    !workspace_check(options, policy, path->data, err))
+		return false;
+	*fd = fd_take(&found);
+	return true;
+}
+
+/* ---- the policy's entries ---- */
+
+struct opening {
+	const struct shape_options *options;
+	struct policy *policy;
+	struct cell_spec *spec;
+	const char *workspace;
+	int base_fd;
+};
+
+static int entry_fd(const struct opening *opening, const struct policy_path *entry)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	const char *base = opening->policy->base.path;
+
+	/* An absolute entry was named by the user, links and all; a relative one stays below the base. */
+	if (entry->text == NULL || entry->text[0] == '/')
+		return open(entry->path, O_PATH | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, opening->base_fd, path_relative(entry->path, base), &how,
+			    sizeof(how));
+}
+
+static bool entry_open(const struct opening *opening, struct policy_path *entry,
+		       const char *key, int *fd, struct err *err)
+{
+	auto_close int found = entry_fd(opening, entry);
+	struct buf real;
+
+	if (found < 0)
+		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s", opening->policy->name,
+			       key, entry->text != NULL ? entry->text : entry->path,
+			       errno == EXDEV ? "a link leads out of the base" : strerror(errno),
+			       errno == ENOENT ? "; create it or take the entry out" : "");
+	buf_init(&real, PATH_MAX);
+	bool ok = shape_real_path(found, &real, err);
+	if (ok)
+		policy_set_path(entry, real.data);
+	buf_fini(&real);
+	*fd = fd_take(&found);
+	return ok;
+}
+
+/* A writable entry at the same place wins; two of a kind are one. */
+static bool shown_already(const struct opening *opening, const char *path, bool writable)
+{
+	for (size_t i = 0; i < opening->spec->view.count; i++) {
+		const struct view_entry *entry = &opening->spec->view.entries[i];
+		if (entry->kind == VIEW_TREE && strcmp(entry->path, path) == 0 &&
+		    (entry->writable || !writable))
+			return true;
+	}
+	return false;
+}
+
+static bool paths_show(const struct opening *opening, struct policy_paths *paths,
+		       const char *key, bool writable, struct err *err)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		struct policy_path *entry = &paths->items[i];
+		auto_close int fd = -1;
+
+		if (!entry_open(opening, entry, key, &fd, err))
+			return false;
+		spec_add_root(opening->spec, entry->path, writable,
+			      writable ? entry->pattern : NULL);
+		if (writable)
+			spec_add_writable(opening->spec, entry->path);
+		if (!shown_already(opening, entry->path, writable) &&
+		    !shape_show_tree(opening->spec, entry->path, &fd, writable, true, err))
+			return err_while(err, "agents.%s.%s: %s", opening->policy->name, key,
+					 entry->path);
+	}
+	return true;
+}
+
+static bool blocked_hide(const struct opening *opening, struct err *err)
+{
+	struct policy_paths *blocked = &opening->policy->blocked;
+
+	for (size_t i = 0; i < blocked->count; i++) {
+		auto_close int fd = -1;
+		if (!entry_open(opening, &blocked->items[i], "blocked", &fd, err))
+			return false;
+		spec_add_blocked(opening->spec, blocked->items[i].path);
+		(void)spec_add_entry(opening->spec, VIEW_MASK, blocked->items[i].path, NULL);
+	}
+	return true;
+}
+
+/* The base itself starts at the workspace. */
+static bool base_open(struct opening *opening, int workspace_fd, struct err *err)
+{
+	const struct policy_path *base = &opening->policy->base;
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+
+	if (base->text == NULL)
+		opening->base_fd = fcntl(workspace_fd, F_DUPFD_CLOEXEC, 0);
+	else if (base->text[0] == '/')
+		opening->base_fd = open(base->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	else
+		opening->base_fd =
+			(int)syscall(SYS_openat2, workspace_fd,
+				     path_relative(base->path, opening->workspace), &how,
+				     sizeof(how));
+	if (opening->base_fd < 0)
+		return err_set(err, errno, "agents.%s.base: \"%s\": %s", opening->policy->name,
+			       base->text != NULL ? base->text : base->path,
+			       errno == EXDEV ? "a link leads out of the workspace"
+					      : strerror(errno));
+	return true;
+}
+
+static bool policy_show_all(struct opening *opening, int workspace_fd, struct err *err)
+{
+	bool ok = base_open(opening, workspace_fd, err) &&
+		  paths_show(opening, &opening->policy->write, "write", true, err) &&
+		  paths_show(opening, &opening->policy->read, "read", false, err) &&
+		  blocked_hide(opening, err);
+
+	fd_close(&opening->base_fd);
+	return ok;
+}
+
+static void system_grant(struct policy *policy, struct cell_spec *spec)
+{
+	static const struct files_root roots[] = {
+		{"/usr", false, NULL},	{"/etc", false, NULL},	{"/opt", false, NULL},
+		{"/bin", false, NULL},	{"/sbin", false, NULL}, {"/lib", false, NULL},
+		{"/lib32", false, NULL}, {"/lib64", false, NULL}, {"/libx32", false, NULL},
+		{"/tmp", true, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		if (access(roots[i].path, F_OK) < 0)
+			continue;
+		policy_show(policy, roots[i].path, roots[i].writable);
+		spec_add_root(spec, roots[i].path, roots[i].writable, NULL);
+	}
+	spec_add_writable(spec, "/tmp");
+	spec_add_writable(spec, "/dev/shm");
+}
+
+/* Does the workspace's file system take the ID mapping that root's cell needs? */
+static bool mapping_works(struct cell_spec *spec, int workspace_fd)
+{
+	auto_close int tree = -1;
+
+	if (sandbox_open_mapping(&spec->identity, &spec->mapping, NULL) &&
+	    sandbox_copy_tree(workspace_fd, spec->mapping, &tree, NULL))
+		return true;
+	fd_close(&spec->mapping);
+	return false;
+}
+
+static bool level_check(const struct shape_options *options, const struct cell_spec *spec,
+			struct err *err)
+{
+	if (spec->level >= options->minimum_level)
+		return true;
+	return err_set(err, ECHILD,
+		       "this workspace reaches level L%d only (its file system has no ID mapping, "
+		       "so the cell would keep user 0); run glovebox as an ordinary user, or set "
+		       "\"minimum_level\": \"L%d\" in the configuration",
+		       spec->level, spec->level);
+}
+
+bool shape_cell(const struct shape_options *options, struct policy *policy,
+		struct cell_spec *spec, struct err *err)
+{
+	auto_close int workspace_fd = -1;
+	struct opening opening = {
+		.options = options, .policy = policy, .spec = spec, .base_fd = -1};
+	struct buf path;
+	struct stat st;
+
+	buf_init(&path, PATH_MAX);
+	bool ok = workspace_open(options, policy, &workspace_fd, &path, &st, err);
+	if (ok) {
+		spec->workspace = arena_copy(&spec->arena, buf_str(&path));
+		opening.workspace = spec->workspace;
+		ok = policy_paths_normal(policy, spec->workspace, err);
+	}
+	buf_fini(&path);
+	if (!ok)
+		return false;
+	spec->level = SANDBOX_SEALED;
+	sandbox_identity(&st, &spec->identity);
+	if (spec->identity.map_root && !mapping_works(spec, workspace_fd)) {
+		spec->identity = (struct sandbox_identity){0};
+		spec->level = SANDBOX_RULES;
+	}
+	if (!level_check(options, spec, err))
+		return false;
+	spec->limits = (struct sandbox_limits){
+		.processes = CELL_PROCESSES,
+		.file_size = policy->limits.file_size,
+		.open_files = OPEN_FILES,
+	};
+	spec->processes = policy->limits.pids;
+	if (!policy_show_all(&opening, workspace_fd, err))
+		return false;
+	system_grant(policy, spec);
+	shape_add_system(policy, spec);
+	shape_add_home(options, policy, spec);
+	shape_add_toolchains(options, policy, spec);
+	shape_add_environment(options, spec);
+	return true;
+}

@@ -1,0 +1,273 @@
+/*
+ * shape_home: the part of a view that follows the caller: the project's private home, his
+ * toolchains, and the environment of programs.
+ */
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum {
+	HOME_DIGITS = 16, /* of the workspace's hash: projects of one user never meet */
+	HOME_MEMORY = 256 << 20,
+};
+
+/* ---- home ---- */
+
+static bool home_path(const struct shape_options *options, const char *workspace,
+		      struct buf *path)
+{
+	const char *state = shape_environment(options, "XDG_STATE_HOME");
+	const char *home = shape_environment(options, "HOME");
+	char hex[HASH_HEX + 1];
+
+	hash_text(str_of(workspace), hex);
+	if (state != NULL && state[0] == '/')
+		return buf_addf(path, "%s/glovebox/homes/%.*s", state, HOME_DIGITS, hex);
+	if (home != NULL && home[0] == '/')
+		return buf_addf(path, "%s/.local/state/glovebox/homes/%.*s", home, HOME_DIGITS,
+				hex);
+	return false;
+}
+
+static bool folders_make(char *path)
+{
+	for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+		*at = '/';
+		if (!ok)
+			return false;
+	}
+	return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* The held folder, for the cell's user; -1 when there can be none. */
+static int home_open(const struct shape_options *options, const struct cell_spec *spec,
+		     struct buf *path)
+{
+	struct stat st;
+
+	if (!home_path(options, spec->workspace, path) || !folders_make(path->data))
+		return -1;
+	int fd = open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	/* Root in somebody's workspace becomes that owner, who must be able to use the home. */
+	if (spec->identity.change && !spec->identity.map_root &&
+	    st.st_uid != spec->identity.uid &&
+	    fchown(fd, spec->identity.uid, spec->identity.gid) < 0)
+		fd_close(&fd);
+	return fd;
+}
+
+static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
+{
+	if (!shape_show_tree(spec, SHAPE_HOME, take_fd, true, true, NULL)) {
+		spec->view.count--;
+		return false;
+	}
+	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
+	entry->source = arena_copy(&spec->arena, str_of(source));
+	return true;
+}
+
+void shape_add_home(const struct shape_options *options, struct policy *policy,
+		    struct cell_spec *spec)
+{
+	struct buf path;
+	auto_close int fd = -1;
+
+	spec->home = SHAPE_HOME;
+	policy_show(policy, SHAPE_HOME, true);
+	spec_add_root(spec, SHAPE_HOME, true, NULL);
+	spec_add_writable(spec, SHAPE_HOME);
+	buf_init(&path, PATH_MAX);
+	fd = home_open(options, spec, &path);
+	if (fd >= 0 && home_show(spec, path.data, &fd)) {
+		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
+	} else {
+		/* No state folder of the user's: a home for this session only. */
+		struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
+		entry->mode = 0700;
+		entry->size = HOME_MEMORY;
+	}
+	buf_fini(&path);
+}
+
+void shape_home_tidy(const struct cell_spec *spec)
+{
+	if (spec->home_source != NULL)
+		(void)rmdir(spec->home_source); /* only when empty: that is the kernel's rule */
+}
+
+/* ---- toolchains ---- */
+
+struct toolchain {
+	const char *below_home; /* the PATH entry is this or below it */
+	const char *shown[3];   /* below the home; without credentials */
+	const char *variable;   /* tells the toolchain where it is, or NULL */
+	const char *value;      /* below the home */
+};
+
+static const struct toolchain toolchains[] = {
+	{".cargo/bin", {".cargo/bin", ".rustup"}, "RUSTUP_HOME", ".rustup"},
+	{".pyenv", {".pyenv"}, "PYENV_ROOT", ".pyenv"},
+	{".nvm/versions", {".nvm/versions"}, NULL, NULL},
+	{".volta/bin", {".volta/bin", ".volta/tools"}, "VOLTA_HOME", ".volta"},
+	{"go/bin", {"go/bin"}, NULL, NULL},
+	{".local/bin", {".local/bin"}, NULL, NULL},
+};
+
+enum { TOOLCHAIN_COUNT = sizeof(toolchains) / sizeof(toolchains[0]) };
+
+static const struct toolchain *toolchain_of(const char *folder, const char *home)
+{
+	struct buf root;
+
+	if (!path_within(folder, home))
+		return NULL;
+	for (size_t i = 0; i < TOOLCHAIN_COUNT; i++) {
+		buf_init(&root, PATH_MAX);
+		bool hit = buf_addf(&root, "%s/%s", home, toolchains[i].below_home) &&
+			   path_within(folder, root.data);
+		buf_fini(&root);
+		if (hit)
+			return &toolchains[i];
+	}
+	return NULL;
+}
+
+static void tree_show(struct policy *policy, struct cell_spec *spec, const char *path)
+{
+	auto_close int fd = -1;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (strcmp(spec->view.entries[i].path, path) == 0)
+			return;
+	}
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!shape_show_tree(spec, path, &fd, false, false, NULL)) {
+		spec->view.count--;
+		return;
+	}
+	policy_show(policy, path, false);
+	spec_add_root(spec, path, false, NULL);
+}
+
+static void toolchain_show(struct policy *policy, struct cell_spec *spec,
+			   const struct toolchain *toolchain, const char *home)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 3 && toolchain->shown[i] != NULL; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", home, toolchain->shown[i]);
+		tree_show(policy, spec, path);
+	}
+	if (toolchain->variable != NULL)
+		spec_add_environment(spec, "%s=%s/%s", toolchain->variable, home,
+				     toolchain->value);
+}
+
+static bool is_system(const char *folder)
+{
+	static const char *const roots[] = {"/usr", "/bin", "/sbin", "/opt", NULL};
+
+	for (size_t i = 0; roots[i] != NULL; i++) {
+		if (path_within(folder, roots[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool path_holds(const struct buf *path, const char *folder)
+{
+	struct str rest = buf_str(path);
+
+	while (rest.size > 0) {
+		size_t end = str_find(rest, STR(":"), 0);
+		struct str part = str_part(rest, 0, end);
+		if (str_is(part, folder))
+			return true;
+		rest = end < rest.size ? str_part(rest, end + 1, rest.size) : (struct str){0};
+	}
+	return false;
+}
+
+/* The caller's order is kept; what the view does not show is left out. */
+static void path_add(struct policy *policy, struct cell_spec *spec, const char *home,
+		     struct str folder, struct buf *path)
+{
+	struct buf normal;
+	const struct toolchain *toolchain;
+	bool taken = false;
+
+	buf_init(&normal, PATH_MAX);
+	if (folder.size > 0 && folder.data[0] == '/') {
+		auto_free char *text = memory_copy_str(folder);
+		if (path_normal("/", text, &normal)) {
+			toolchain = home != NULL ? toolchain_of(normal.data, home) : NULL;
+			if (toolchain != NULL)
+				toolchain_show(policy, spec, toolchain, home);
+			taken = toolchain != NULL || is_system(normal.data);
+		}
+	}
+	if (taken && !path_holds(path, normal.data))
+		(void)buf_addf(path, "%s%s", path->size > 0 ? ":" : "", normal.data);
+	buf_fini(&normal);
+}
+
+void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
+			  struct cell_spec *spec)
+{
+	const char *home = shape_environment(options, "HOME");
+	const char *caller = shape_environment(options, "PATH");
+	const struct str sources[] = {str_of(caller), STR(STANDARD_PATH)};
+	struct buf path;
+
+	if (home != NULL && (home[0] != '/' || home[1] == '\0'))
+		home = NULL;
+	buf_init(&path, 64 << 10);
+	for (size_t i = 0; i < 2; i++) {
+		struct str rest = sources[i];
+		while (rest.size > 0) {
+			size_t end = str_find(rest, STR(":"), 0);
+			path_add(policy, spec, home, str_part(rest, 0, end), &path);
+			rest = end < rest.size ? str_part(rest, end + 1, rest.size)
+					       : (struct str){0};
+		}
+	}
+	spec_add_environment(spec, "PATH=%s", path.data);
+	buf_fini(&path);
+}
+
+/* ---- environment ---- */
+
+void shape_add_environment(const struct shape_options *options, struct cell_spec *spec)
+{
+	const char *term = shape_environment(options, "TERM");
+	const char *lang = shape_environment(options, "LANG");
+	const char *zone = shape_environment(options, "TZ");
+
+	spec_add_environment(spec, "HOME=" SHAPE_HOME);
+	spec_add_environment(spec, "USER=glovebox");
+	spec_add_environment(spec, "LOGNAME=glovebox");
+	spec_add_environment(spec, "SHELL=/bin/bash");
+	spec_add_environment(spec, "TMPDIR=/tmp");
+	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
+	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
+	if (zone != NULL)
+		spec_add_environment(spec, "TZ=%s", zone);
+}

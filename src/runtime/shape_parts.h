@@ -1,0 +1,30 @@
+/* shape_parts: what every cell shows beside the policy's own entries. For shape.c only. */
+#pragma once
+#include "base/buf.h"
+#include "runtime/shape.h"
+
+/* Where the private home lies in the view. */
+#define SHAPE_HOME "/home/glovebox"
+
+/* The value of NAME in the caller's environment, or NULL when unset or empty. */
+const char *shape_environment(const struct shape_options *options, const char *name);
+/* The real path of what FD holds. */
+bool shape_real_path(int fd, struct buf *path, struct err *err);
+
+/*
+ * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with the owners mapped when MAPPED: the
+ * cell's user could not reach it by name.
+ */
+bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd, bool writable,
+		     bool mapped, struct err *err);
+
+/* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
+void shape_add_system(const struct policy *policy, struct cell_spec *spec);
+/* The project's private home. */
+void shape_add_home(const struct shape_options *options, struct policy *policy,
+		    struct cell_spec *spec);
+/* Toolchains below the caller's home that his PATH leads to, read-only. */
+void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
+			  struct cell_spec *spec);
+/* The environment of programs, from scratch. After the others: PATH holds what is shown. */
+void shape_add_environment(const struct shape_options *options, struct cell_spec *spec);

@@ -1,0 +1,116 @@
+/* shape_system: the system's part of a view: programs, libraries, settings without secrets, devices. */
+#include "runtime/shape_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	SHARED_MEMORY = 1 << 30, /* /dev/shm: as much as /tmp by default */
+	TMP_MODE = 01777,
+	LINK_MAX_BYTES = 256,
+};
+
+
+/* Secrets and what leads to them. Names that do not exist cost one look. */
+static const char *const masked[] = {
+	"/etc/shadow",	 "/etc/shadow-",   "/etc/gshadow",     "/etc/gshadow-",
+	"/etc/sudoers",	 "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd",
+	"/etc/machine-id",
+};
+
+static void folder_or_link(struct cell_spec *spec, const char *path)
+{
+	char target[LINK_MAX_BYTES];
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		spec_add_entry(spec, VIEW_TREE, path, path)->optional = true;
+		return;
+	}
+	ssize_t n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target) - 1) : -1;
+	if (n > 0) {
+		target[n] = '\0';
+		(void)spec_add_entry(spec, VIEW_LINK, path, target);
+	}
+}
+
+/* Host keys are named by algorithm: look which there are. */
+static void mask_host_keys(struct cell_spec *spec)
+{
+	DIR *folder = opendir("/etc/ssh");
+	char path[512];
+
+	if (folder == NULL)
+		return;
+	for (const struct dirent *name = readdir(folder); name != NULL; name = readdir(folder)) {
+		size_t length = strlen(name->d_name);
+		if (strncmp(name->d_name, "ssh_host_", 9) != 0 || length < 4 ||
+		    strcmp(name->d_name + length - 4, ".pub") == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/etc/ssh/%s", name->d_name);
+		(void)spec_add_entry(spec, VIEW_MASK, path, NULL);
+	}
+	(void)closedir(folder);
+}
+
+/* Programs ask getpwuid, not HOME: the accounts of the view are ours. */
+static void add_accounts(struct cell_spec *spec)
+{
+	unsigned uid = spec->identity.uid, gid = spec->identity.gid;
+	char passwd[512], group[256];
+
+	(void)snprintf(passwd, sizeof(passwd),
+		       "%sglovebox:x:%u:%u:Glovebox:" SHAPE_HOME ":/bin/bash\n"
+		       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		       uid != 0 ? "root:x:0:0:root:/root:/usr/sbin/nologin\n" : "", uid, gid);
+	(void)snprintf(group, sizeof(group), "%sglovebox:x:%u:\nnogroup:x:65534:\n",
+		       gid != 0 ? "root:x:0:\n" : "", gid);
+	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/passwd", passwd);
+	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/group", group);
+}
+
+static void add_devices(struct cell_spec *spec)
+{
+	static const char *const devices[] = {"/dev/null", "/dev/zero",	   "/dev/full",
+					      "/dev/random", "/dev/urandom", "/dev/tty"};
+
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+		(void)spec_add_entry(spec, VIEW_DEVICE, devices[i], devices[i]);
+	(void)spec_add_entry(spec, VIEW_TERMINALS, "/dev/pts", NULL);
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/ptmx", "pts/ptmx");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/fd", "/proc/self/fd");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stdin", "/proc/self/fd/0");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stdout", "/proc/self/fd/1");
+	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stderr", "/proc/self/fd/2");
+	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, "/dev/shm", NULL);
+	memory->mode = TMP_MODE;
+	memory->size = SHARED_MEMORY;
+}
+
+void shape_add_system(const struct policy *policy, struct cell_spec *spec)
+{
+	static const char *const folders[] = {"/usr",	"/bin",	  "/sbin", "/lib", "/lib32",
+					      "/lib64", "/libx32", "/opt",  "/etc"};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		folder_or_link(spec, folders[i]);
+	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
+		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
+	mask_host_keys(spec);
+	add_accounts(spec);
+	add_devices(spec);
+	/* nproc and thread pools look here; nothing else of /sys is shown. */
+	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
+		->optional = true;
+	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
+	(void)spec_add_entry(spec, VIEW_LINK, "/var/tmp", "../tmp");
+	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
+	tmp->mode = TMP_MODE;
+	tmp->size = policy->limits.tmp;
+}

@@ -1,0 +1,240 @@
+/* spec: growing lists in an arena, and their JSON for the way across an exec. */
+#include "runtime/spec.h"
+
+#include "base/fd.h"
+#include "base/value.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void spec_init(struct cell_spec *spec)
+{
+	static const char *none[] = {NULL};
+
+	*spec = (struct cell_spec){.mapping = -1, .writable = none, .blocked = none, .environment = none};
+	arena_init(&spec->arena);
+}
+
+void spec_fini(struct cell_spec *spec)
+{
+	for (size_t i = 0; i < spec->view.count; i++)
+		fd_close(&spec->view.entries[i].fd);
+	fd_close(&spec->mapping);
+	arena_fini(&spec->arena);
+	spec_init(spec);
+}
+
+static const char *keep(struct cell_spec *spec, const char *text)
+{
+	return text == NULL ? NULL : arena_copy(&spec->arena, str_of(text));
+}
+
+/* A new, one longer copy: the lists are short and made once. */
+static void list_add(struct cell_spec *spec, const char ***list, size_t *count,
+		     const char *text)
+{
+	const char **longer = arena_alloc(&spec->arena, (*count + 2) * sizeof(longer[0]));
+
+	memcpy(longer, *list, *count * sizeof(longer[0]));
+	longer[*count] = text;
+	*list = longer;
+	(*count)++;
+}
+
+struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind, const char *path,
+				  const char *source)
+{
+	struct view *view = &spec->view;
+
+	if (view->count == spec->view_capacity) {
+		size_t capacity = spec->view_capacity * 2 + 64;
+		struct view_entry *more =
+			arena_alloc(&spec->arena, capacity * sizeof(more[0]));
+		if (view->count > 0)
+			memcpy(more, view->entries, view->count * sizeof(more[0]));
+		view->entries = more;
+		spec->view_capacity = capacity;
+	}
+	struct view_entry *entry = &view->entries[view->count++];
+	*entry = (struct view_entry){
+		.kind = kind,
+		.path = keep(spec, path),
+		.source = keep(spec, source),
+		.fd = -1,
+		.mode = 0755,
+	};
+	return entry;
+}
+
+void spec_add_root(struct cell_spec *spec, const char *path, bool writable, const char *pattern)
+{
+	struct files_root *more =
+		arena_alloc(&spec->arena, (spec->root_count + 1) * sizeof(more[0]));
+
+	if (spec->root_count > 0)
+		memcpy(more, spec->roots, spec->root_count * sizeof(more[0]));
+	more[spec->root_count++] =
+		(struct files_root){keep(spec, path), writable, keep(spec, pattern)};
+	spec->roots = more;
+}
+
+void spec_add_writable(struct cell_spec *spec, const char *path)
+{
+	list_add(spec, &spec->writable, &spec->writable_count, keep(spec, path));
+}
+
+void spec_add_blocked(struct cell_spec *spec, const char *path)
+{
+	list_add(spec, &spec->blocked, &spec->blocked_count, keep(spec, path));
+}
+
+void spec_add_environment(struct cell_spec *spec, const char *format, ...)
+{
+	va_list arguments;
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	va_start(arguments, format);
+	if (buf_addv(&text, format, arguments))
+		list_add(spec, &spec->environment, &spec->environment_count,
+			 keep(spec, text.data));
+	va_end(arguments);
+	buf_fini(&text);
+}
+
+/* ---- JSON ---- */
+
+static struct value *texts_value(const char *const *texts)
+{
+	struct value *list = value_new_array();
+
+	for (; *texts != NULL; texts++)
+		value_append(list, value_new_text(*texts));
+	return list;
+}
+
+static struct value *entry_value(const struct view_entry *entry)
+{
+	struct value *object = value_new_object();
+
+	value_set_integer(object, "kind", entry->kind);
+	value_set_text(object, "path", entry->path);
+	if (entry->source != NULL)
+		value_set_text(object, "source", entry->source);
+	value_set_integer(object, "fd", entry->fd);
+	value_set_boolean(object, "detached", entry->detached);
+	value_set_boolean(object, "writable", entry->writable);
+	value_set_boolean(object, "optional", entry->optional);
+	value_set_integer(object, "mode", entry->mode);
+	value_set_integer(object, "size", (int64_t)entry->size);
+	return object;
+}
+
+static struct value *root_value(const struct files_root *root)
+{
+	struct value *object = value_new_object();
+
+	value_set_text(object, "path", root->path);
+	value_set_boolean(object, "writable", root->writable);
+	if (root->pattern != NULL)
+		value_set_text(object, "pattern", root->pattern);
+	return object;
+}
+
+bool spec_print(const struct cell_spec *spec, struct buf *out)
+{
+	auto_value struct value *object = value_new_object();
+	struct value *entries = value_new_array();
+	struct value *roots = value_new_array();
+
+	for (size_t i = 0; i < spec->view.count; i++)
+		value_append(entries, entry_value(&spec->view.entries[i]));
+	for (size_t i = 0; i < spec->root_count; i++)
+		value_append(roots, root_value(&spec->roots[i]));
+	value_set(object, "view", entries);
+	value_set(object, "roots", roots);
+	value_set(object, "writable", texts_value(spec->writable));
+	value_set(object, "blocked", texts_value(spec->blocked));
+	value_set(object, "environment", texts_value(spec->environment));
+	value_set_text(object, "workspace", spec->workspace);
+	value_set_text(object, "home", spec->home);
+	value_set_integer(object, "level", spec->level);
+	value_set_integer(object, "uid", spec->identity.uid);
+	value_set_integer(object, "gid", spec->identity.gid);
+	value_set_boolean(object, "change", spec->identity.change);
+	value_set_boolean(object, "map_root", spec->identity.map_root);
+	value_set_integer(object, "cell_processes", (int64_t)spec->limits.processes);
+	value_set_integer(object, "file_size", (int64_t)spec->limits.file_size);
+	value_set_integer(object, "open_files", (int64_t)spec->limits.open_files);
+	value_set_integer(object, "processes", (int64_t)spec->processes);
+	return value_print(object, 0, out);
+}
+
+static const char *member_text(struct cell_spec *spec, const struct value *object,
+			       const char *key)
+{
+	return keep(spec, value_text(value_member(object, key)));
+}
+
+static void texts_parse(struct cell_spec *spec, const struct value *list,
+			const char ***texts, size_t *count)
+{
+	for (size_t i = 0; i < value_count(list); i++)
+		list_add(spec, texts, count, keep(spec, value_text(value_item(list, i))));
+}
+
+static void entry_parse(struct cell_spec *spec, const struct value *object)
+{
+	struct view_entry *entry = spec_add_entry(
+		spec, (enum view_kind)value_integer(value_member(object, "kind")),
+		value_text(value_member(object, "path")),
+		value_text(value_member(object, "source")));
+
+	entry->fd = (int)value_integer(value_member(object, "fd"));
+	entry->detached = value_is_true(value_member(object, "detached"));
+	entry->writable = value_is_true(value_member(object, "writable"));
+	entry->optional = value_is_true(value_member(object, "optional"));
+	entry->mode = (mode_t)value_integer(value_member(object, "mode"));
+	entry->size = (uint64_t)value_integer(value_member(object, "size"));
+}
+
+bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
+{
+	auto_value struct value *object = NULL;
+
+	if (!value_parse(text, 0, &object, err))
+		return err_while(err, "the cell's specification");
+	const struct value *entries = value_member(object, "view");
+	const struct value *roots = value_member(object, "roots");
+	for (size_t i = 0; i < value_count(entries); i++)
+		entry_parse(spec, value_item(entries, i));
+	for (size_t i = 0; i < value_count(roots); i++) {
+		const struct value *root = value_item(roots, i);
+		spec_add_root(spec, value_text(value_member(root, "path")),
+			      value_is_true(value_member(root, "writable")),
+			      value_text(value_member(root, "pattern")));
+	}
+	texts_parse(spec, value_member(object, "writable"), &spec->writable,
+		    &spec->writable_count);
+	texts_parse(spec, value_member(object, "blocked"), &spec->blocked,
+		    &spec->blocked_count);
+	texts_parse(spec, value_member(object, "environment"), &spec->environment,
+		    &spec->environment_count);
+	spec->workspace = member_text(spec, object, "workspace");
+	spec->home = member_text(spec, object, "home");
+	spec->level = (int)value_integer(value_member(object, "level"));
+	spec->identity.uid = (uid_t)value_integer(value_member(object, "uid"));
+	spec->identity.gid = (gid_t)value_integer(value_member(object, "gid"));
+	spec->identity.change = value_is_true(value_member(object, "change"));
+	spec->identity.map_root = value_is_true(value_member(object, "map_root"));
+	spec->limits.processes =
+		(uint64_t)value_integer(value_member(object, "cell_processes"));
+	spec->limits.file_size = (uint64_t)value_integer(value_member(object, "file_size"));
+	spec->limits.open_files = (uint64_t)value_integer(value_member(object, "open_files"));
+	spec->processes = (uint64_t)value_integer(value_member(object, "processes"));
+	if (spec->view.count == 0 || spec->workspace == NULL)
+		return err_set(err, EINVAL, "the cell's specification is incomplete");
+	return true;
+}

@@ -1,0 +1,134 @@
+/*
+ * tool: the one shape of every result, its words on the wire, and finding a tool by name.
+ */
+#include "runtime/tool.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const char *const status_names[] = {
+	[RESULT_FAILED] = "failed",       [RESULT_DONE] = "done",
+	[RESULT_DENIED] = "denied",       [RESULT_TIMED_OUT] = "timed_out",
+	[RESULT_CANCELLED] = "cancelled",
+};
+
+enum { STATUS_COUNT = sizeof(status_names) / sizeof(status_names[0]) };
+
+const char *result_status_name(enum result_status status)
+{
+	if ((size_t)status >= STATUS_COUNT)
+		return status_names[RESULT_FAILED];
+	return status_names[status];
+}
+
+bool result_status_parse(const char *name, enum result_status *status)
+{
+	if (!name)
+		return false;
+	for (size_t i = 0; i < STATUS_COUNT; i++) {
+		if (strcmp(status_names[i], name) == 0) {
+			*status = (enum result_status)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void tool_result_init(struct tool_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	buf_init(&result->text, RESULT_TEXT_MAX);
+	result->exit_code = -1;
+}
+
+void tool_result_fini(struct tool_result *result)
+{
+	if (!result)
+		return;
+	buf_fini(&result->text);
+	value_free(result->details);
+	value_free(result->seen);
+	value_free(result->before);
+	result->details = NULL;
+	result->seen = NULL;
+	result->before = NULL;
+}
+
+enum result_status tool_fail(struct tool_result *result, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	buf_addv(&result->text, format, arguments);
+	va_end(arguments);
+	result->status = RESULT_FAILED;
+	return RESULT_FAILED;
+}
+
+enum result_status tool_done(struct tool_result *result)
+{
+	result->status = RESULT_DONE;
+	return RESULT_DONE;
+}
+
+struct value *tool_details(struct tool_result *result)
+{
+	if (!result->details)
+		result->details = value_new_object();
+	return result->details;
+}
+
+struct value *tool_result_value(const struct tool_result *result)
+{
+	struct value *object = value_new_object();
+	struct value *left_out;
+
+	value_set_text(object, "status", result_status_name(result->status));
+	value_set_str(object, "text", buf_str(&result->text));
+	if (result->exit_code >= 0)
+		value_set_integer(object, "exit_code", result->exit_code);
+	else
+		value_set(object, "exit_code", value_new_null());
+	if (result->signal > 0)
+		value_set_integer(object, "signal", result->signal);
+	value_set_real(object, "seconds", result->seconds);
+	value_set_integer(object, "level", result->level);
+	left_out = value_new_object();
+	value_set_integer(left_out, "bytes", (int64_t)result->left_out_bytes);
+	value_set_integer(left_out, "lines", (int64_t)result->left_out_lines);
+	value_set(object, "left_out", left_out);
+	value_set(object, "details",
+		  result->details ? value_copy(result->details) : value_new_object());
+	return object;
+}
+
+/* Is WORD one of the blank-separated WORDS? */
+static bool word_among(const char *word, const char *words)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = words; at && *at;) {
+		size_t length = strcspn(at, " ");
+
+		if (length == size && memcmp(at, word, size) == 0)
+			return true;
+		at += length;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+const struct tool *tool_find(const struct tool *const *tools, const char *name)
+{
+	for (const struct tool *const *at = tools; *at; at++) {
+		if (strcmp((*at)->name, name) == 0)
+			return *at;
+	}
+	for (const struct tool *const *at = tools; *at; at++) {
+		if (word_among(name, (*at)->aliases))
+			return *at;
+	}
+	return NULL;
+}
