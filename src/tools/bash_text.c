@@ -1,0 +1,272 @@
+/* bash_text: output in bounds and the closing line; see bash_text.h. */
+#include "tools/bash_text.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "process/program_output.h"
+#include "tools/interactive.h"
+#include "tools/spill.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+	/* When both streams have much to say: errors are shorter and matter more per line. */
+	ERROR_BYTES = 10000,
+	ERROR_LINES = 600,
+	HEAD_SHARE = 3, /* the beginning gets one third: ends of logs say what went wrong */
+};
+
+/* The cleaned text of one part of an output can be four times as long (\xHH). */
+enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
+
+static bool clean_part(struct str part, struct buf *out)
+{
+	const struct text_limits lines = {.line_bytes = BASH_LINE_BYTES};
+	struct text_cut cut;
+	struct buf clean;
+
+	buf_init(&clean, CLEAN_MAX);
+	(void)text_clean(part, &clean);
+	(void)text_shorten(buf_str(&clean), &lines, out, &cut);
+	buf_fini(&clean);
+	return !out->overflowed;
+}
+
+/* The largest beginning of TEXT in whole lines within the limits. */
+static size_t fitting_start(struct str text, size_t bytes, size_t lines)
+{
+	size_t fits = 0;
+
+	while (lines-- > 0) {
+		size_t feed = str_find(text, STR("\n"), fits);
+
+		if (feed == (size_t)-1 || feed + 1 > bytes)
+			break;
+		fits = feed + 1;
+	}
+	return fits ? fits : text_character_border(text, bytes < text.size ? bytes : text.size);
+}
+
+/* Where the largest end of TEXT in whole lines within the limits begins. */
+static size_t fitting_end(struct str text, size_t bytes, size_t lines)
+{
+	size_t from = text.size > bytes ? text.size - bytes : 0;
+	size_t at = text.size;
+
+	while (at > from && lines > 0) {
+		const char *feed = at > 1 ? memrchr(text.data, '\n', at - 1) : NULL;
+		size_t start = feed ? (size_t)(feed - text.data) + 1 : 0;
+
+		if (start < from)
+			break;
+		at = start;
+		lines--;
+	}
+	return at < text.size ? at : text_character_border(text, from);
+}
+
+/* An output whose middle was never kept: its first and last lines with a mark between. */
+static void add_torn(const struct program_output *output, const struct text_limits *limits,
+		     struct buf *out, struct text_cut *cut)
+{
+	struct buf head, tail, kept;
+	struct str first, last;
+	uint64_t missing = program_output_missing(output);
+
+	buf_init(&head, CLEAN_MAX);
+	buf_init(&tail, CLEAN_MAX);
+	buf_init(&kept, PROGRAM_TAIL);
+	program_output_tail(output, &kept);
+	(void)clean_part(buf_str(&output->head), &head);
+	(void)clean_part(buf_str(&kept), &tail);
+	first = str_part(buf_str(&head), 0,
+			 fitting_start(buf_str(&head), limits->bytes / HEAD_SHARE,
+				       limits->lines / HEAD_SHARE));
+	last = str_part(buf_str(&tail),
+			fitting_end(buf_str(&tail),
+				    limits->bytes - limits->bytes / HEAD_SHARE,
+				    limits->lines - limits->lines / HEAD_SHARE),
+			tail.size);
+	missing += head.size - first.size + tail.size - last.size;
+	buf_addstr(out, first);
+	if (!str_ends(first, STR("\n")))
+		buf_addc(out, '\n');
+	buf_addf(out, "[… %llu bytes left out …]\n", (unsigned long long)missing);
+	buf_addstr(out, last);
+	cut->bytes = (size_t)missing;
+	cut->lines = 0;
+	buf_fini(&head);
+	buf_fini(&tail);
+	buf_fini(&kept);
+}
+
+static void add_stream(const struct program_output *output, const struct text_limits *limits,
+		       struct buf *out, struct text_cut *cut)
+{
+	struct buf whole, clean;
+
+	*cut = (struct text_cut){0};
+	if (program_output_missing(output)) {
+		add_torn(output, limits, out, cut);
+		return;
+	}
+	buf_init(&whole, PROGRAM_HEAD + PROGRAM_TAIL);
+	buf_init(&clean, CLEAN_MAX);
+	program_output_text(output, &whole);
+	(void)text_clean(buf_str(&whole), &clean);
+	(void)text_shorten(buf_str(&clean), limits, out, cut);
+	buf_fini(&whole);
+	buf_fini(&clean);
+}
+
+static void end_line(struct buf *out, size_t from)
+{
+	if (out->size > from && out->data[out->size - 1] != '\n')
+		buf_addc(out, '\n');
+}
+
+/* Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was no second. */
+static void add_output(const struct program_run *run, struct buf *text, struct text_cut *cut)
+{
+	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, BASH_LINE_BYTES};
+	struct text_limits error = out;
+	struct text_cut parts[2] = {{0}};
+
+	if (run->out.total + run->error.total > BASH_SHOWN_BYTES) {
+		size_t least = BASH_SHOWN_BYTES - ERROR_BYTES;
+
+		error.bytes = run->out.total < least ? BASH_SHOWN_BYTES - run->out.total
+						     : ERROR_BYTES;
+		out.bytes = run->error.total < ERROR_BYTES ? BASH_SHOWN_BYTES - run->error.total
+							   : least;
+	}
+	if (run->out.total && run->error.total) {
+		error.lines = ERROR_LINES;
+		out.lines = BASH_SHOWN_LINES - ERROR_LINES;
+	}
+	if (run->out.total)
+		add_stream(&run->out, &out, text, &parts[0]);
+	end_line(text, 0);
+	if (run->error.total) {
+		buf_adds(text, "STDERR:\n");
+		add_stream(&run->error, &error, text, &parts[1]);
+		end_line(text, 0);
+	}
+	if (!run->out.total && !run->error.total)
+		buf_adds(text, run->ending == PROGRAM_ENDED
+				       ? "(command completed with no output)\n"
+				       : "(no output until it was ended)\n");
+	cut->bytes = parts[0].bytes + parts[1].bytes;
+	cut->lines = parts[0].lines + parts[1].lines;
+}
+
+static void add_ending(const struct bash_answer *answer, struct buf *text)
+{
+	const struct program_run *run = answer->run;
+	const char *meaning = NULL;
+	const char *name = run->signal ? sigabbrev_np(run->signal) : NULL;
+
+	if (run->exit_code == 1 && run->error.total == 0)
+		meaning = interactive_meaning_of_1(answer->command);
+	if (run->ending == PROGRAM_TIMED_OUT)
+		buf_addf(text, "timed out after %.1f s and was ended; a longer timeout_s (at most %d) "
+			 "gives it more time", run->seconds, answer->timeout_max_s);
+	else if (run->ending == PROGRAM_CANCELLED)
+		buf_addf(text, "cancelled after %.1f s", run->seconds);
+	else if (run->signal)
+		buf_addf(text, "ended by signal %d (SIG%s) after %.2f s", run->signal,
+			 name ? name : "?", run->seconds);
+	else
+		buf_addf(text, "exit code %d%s%s%s, %.2f s", run->exit_code,
+			 meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "",
+			 run->seconds);
+}
+
+/* Where the rest is, with the call that reads it; or that it was not kept. */
+static void add_spill(const struct bash_answer *answer, const struct text_cut *cut,
+		      size_t shown_lines, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct buf *text = &result->text;
+	char size[32];
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	buf_addf(text, "; left out: %s", text_size(cut->bytes, size));
+	if (run->spill_fd < 0 || run->spilled == 0 ||
+	    !spill_keep(run->spill_fd, answer->spill_folder, &path)) {
+		buf_adds(text, ", which is not kept anywhere: repeat it with its output in a file");
+	} else {
+		buf_addf(text, " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
+			 "the rest", text_size(run->out.total + run->error.total, size),
+			 path.data, shown_lines);
+		if (run->dropped)
+			buf_addf(text, " of the first %s; what came later is not kept",
+				 text_size(run->spilled, size));
+		value_set_text(tool_details(result), "spill", path.data);
+	}
+	buf_fini(&path);
+}
+
+/* The line at which the gap begins in the spill, when the shown beginning is the spill's too. */
+static size_t line_of_gap(const struct program_run *run, struct str text)
+{
+	size_t gap = str_find(text, STR("[… "), 0);
+
+	if (run->error.total || gap == (size_t)-1)
+		return 1;
+	return text_count_lines(str_part(text, 0, gap)) + 1;
+}
+
+static void add_details(const struct bash_answer *answer, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct value *details = tool_details(result);
+
+	value_set_str(details, "command", answer->command);
+	if (answer->description)
+		value_set_text(details, "description", answer->description);
+	value_set_text(details, "folder", answer->folder);
+	if (answer->next_folder)
+		value_set_text(details, "next_folder", answer->next_folder);
+	value_set_integer(details, "stdout_bytes", (int64_t)run->out.total);
+	value_set_integer(details, "stderr_bytes", (int64_t)run->error.total);
+	value_set_boolean(details, "timed_out", run->ending == PROGRAM_TIMED_OUT);
+	value_set_integer(details, "left_processes", (int64_t)run->left_processes);
+	value_set_integer(details, "not_kept_bytes", (int64_t)run->dropped);
+}
+
+void bash_tell(const struct bash_answer *answer, struct tool_result *result)
+{
+	const struct program_run *run = answer->run;
+	struct buf *text = &result->text;
+	struct text_cut cut;
+	size_t gap;
+
+	add_details(answer, result);
+	add_output(run, text, &cut);
+	gap = line_of_gap(run, buf_str(text));
+	buf_addc(text, '[');
+	add_ending(answer, text);
+	buf_addf(text, "; in %s", files_shown(answer->files, answer->folder));
+	if (answer->folder_was_gone)
+		buf_adds(text, " (the folder of the last command is gone)");
+	if (answer->next_folder)
+		buf_addf(text, "; the next command starts in %s",
+			 files_shown(answer->files, answer->next_folder));
+	if (cut.bytes || cut.lines)
+		add_spill(answer, &cut, gap, result);
+	if (run->left_processes)
+		buf_addf(text, "; %u process%s it left running %s ended", run->left_processes,
+			 run->left_processes == 1 ? "" : "es",
+			 run->left_processes == 1 ? "was" : "were");
+	buf_adds(text, "]\n");
+	result->left_out_bytes = cut.bytes;
+	result->left_out_lines = cut.lines;
+	result->exit_code = run->exit_code;
+	result->signal = run->signal;
+	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							    : RESULT_DONE;
+}

@@ -1,0 +1,114 @@
+/*
+ * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that were handed over, nothing
+ * gathered, nothing explained. Its exit code is the answer.
+ */
+#include "tools/tools.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "process/program.h"
+#include "runtime/call.h"
+
+#include <errno.h>
+
+enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 }; /* as env and timeout have it */
+
+static const struct tool_param exec_params[] = {
+	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
+	/* JSON holds no bytes but UTF-8; a name may. */
+	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
+	 .initial = "false"},
+	{0},
+};
+
+static bool exec_stopped(void *context)
+{
+	struct call *call = context;
+
+	return call_stopped(call) && call->cancelled;
+}
+
+/* The value of a lower-case hexadecimal digit; anything else counts as 0. */
+static unsigned hex_digit(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return (unsigned)(digit - '0');
+	return digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a') + 10 : 0;
+}
+
+static const char *from_hex(struct arena *arena, struct str digits)
+{
+	char *bytes = arena_alloc(arena, digits.size / 2 + 1);
+
+	for (size_t i = 0; i + 1 < digits.size; i += 2)
+		bytes[i / 2] = (char)(hex_digit(digits.data[i]) << 4 | hex_digit(digits.data[i + 1]));
+	return bytes;
+}
+
+/* argv as C strings, NULL-ended. */
+static const char **take_argv(struct arena *arena, const struct call *call)
+{
+	const struct value *list = value_member(call->arguments, "argv");
+	bool hex = call_flag(call, "hex");
+	size_t count = value_count(list);
+	const char **argv = arena_alloc(arena, (count + 1) * sizeof(*argv));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct value *item = value_item(list, i);
+
+		argv[i] = hex ? from_hex(arena, value_str(item)) : value_text(item);
+	}
+	return argv;
+}
+
+static enum result_status start_failed(struct tool_result *result, const struct err *err)
+{
+	result->exit_code = err->code == ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_EXECUTABLE;
+	value_set_integer(tool_details(result), "start_errno", err->code);
+	return tool_fail(result, "%s", err->text);
+}
+
+static enum result_status exec_execute(struct call *call, struct tool_result *result)
+{
+	struct arena arena;
+	struct program_run run;
+	struct err err = {0};
+
+	arena_init(&arena);
+	program_run_init(&run);
+	run.start.argv = take_argv(&arena, call);
+	run.start.environment = call->environment;
+	run.start.folder = call->folder;
+	for (int i = 0; i < CALL_FDS_MAX; i++)
+		run.start.fds[i] = call->fds[i];
+	run.deadline_ms = call->deadline_ms;
+	run.grace_s = call->grace_s;
+	run.stop_fd = call->control_fd;
+	run.stopped = exec_stopped;
+	run.context = call;
+	if (!program_follow(&run, &err)) {
+		program_run_fini(&run);
+		arena_fini(&arena);
+		return start_failed(result, &err);
+	}
+	result->exit_code = run.exit_code;
+	result->signal = run.signal;
+	value_set_integer(tool_details(result), "left_processes", (int64_t)run.left_processes);
+	result->status = run.ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+			 : run.ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							   : RESULT_DONE;
+	program_run_fini(&run);
+	arena_fini(&arena);
+	return result->status;
+}
+
+const struct tool exec_tool = {
+	.name = "exec",
+	.description = "Run one program on the caller's own descriptors.",
+	.example = "{\"argv\": [\"true\"]}",
+	.params = exec_params,
+	.effects = EFFECT_RUNS,
+	.timeout_s = 0, /* none unless the person gives one */
+	.internal = true,
+	.execute = exec_execute,
+};

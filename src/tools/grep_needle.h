@@ -1,0 +1,21 @@
+/*
+ * grep_needle: a literal found by its rarest byte: memchr passes over what cannot hold it at
+ * the speed of memory. Where that byte turns out to be common, memmem takes over.
+ */
+#pragma once
+#include "base/str.h"
+
+#include <stddef.h>
+
+struct grep_needle {
+	char *data; /* owned */
+	size_t size;
+	size_t rare; /* offset of its rarest byte */
+};
+
+/* Make NEEDLE (zeros) look for a copy of TEXT. */
+void grep_needle_set(struct grep_needle *needle, struct str text);
+void grep_needle_fini(struct grep_needle *needle);
+
+/* Offset of NEEDLE (not empty) in TEXT at or after FROM, or (size_t)-1. */
+size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_t from);

@@ -1,0 +1,281 @@
+/* grep_scan: the inner loop of grep; see grep_scan.h. */
+#include "tools/grep_scan.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* linux/magic.h lacks these two. */
+enum { XFS_MAGIC = 0x58465342, ZFS_MAGIC = 0x2fc12fc1 };
+
+enum { BINARY_SAMPLE = 8 << 10 /* as text_is_binary looks at */ };
+
+bool grep_reads_are_whole(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case ZFS_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern)
+{
+	*scan = (struct grep_scan){.pattern = pattern, .fd = -1};
+	scan->data = memory_alloc(GREP_BUFFER);
+	if (pattern->regex)
+		scan->scratch = regex_scratch_new(pattern->regex);
+}
+
+void grep_scan_fini(struct grep_scan *scan)
+{
+	free(scan->data);
+	regex_scratch_free(scan->scratch);
+	*scan = (struct grep_scan){.fd = -1};
+}
+
+void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
+{
+	scan->fd = fd;
+	scan->short_is_end = short_is_end;
+	scan->base = 0;
+	scan->size = scan->limit = scan->at = scan->slow_until = 0;
+	scan->counted_at = scan->last_hit = UINT64_MAX;
+	scan->at_end = scan->checked = false;
+	scan->binary = scan->failed = scan->limited = false;
+}
+
+/* From where the data is still needed: lines of context, or the end of a line that was cut. */
+static size_t scan_keep_from(const struct grep_scan *scan)
+{
+	size_t from = scan->limit;
+	size_t lowest = from > GREP_KEEP ? from - GREP_KEEP : 0;
+
+	if (from > 0 && scan->data[from - 1] != '\n')
+		return from > GREP_OVERLAP
+			       ? text_character_border((struct str){scan->data,
+								    scan->size},
+						       from - GREP_OVERLAP)
+			       : 0;
+	for (size_t lines = 0; lines < scan->keep_lines && from > lowest; lines++) {
+		const char *end = memrchr(scan->data + lowest, '\n', from - 1 - lowest);
+
+		from = end ? (size_t)(end - scan->data) + 1 : lowest;
+	}
+	return from;
+}
+
+/* Forget what was searched, to make room. */
+static void scan_shift(struct grep_scan *scan)
+{
+	size_t from = scan_keep_from(scan);
+	bool cut = scan->limit > 0 && scan->data[scan->limit - 1] != '\n';
+
+	if (cut) {
+		/* The piece that ends here began at the start of the data or behind a "\n". */
+		const char *before = memrchr(scan->data, '\n', scan->limit);
+		size_t piece = before ? (size_t)(before - scan->data) + 1 : 0;
+		bool counted = scan->last_hit == scan->base + piece ||
+			       scan->counted_at == scan->base + piece;
+
+		scan->counted_at = counted ? scan->base + from : UINT64_MAX;
+		scan->at = from;
+	} else {
+		scan->at = scan->limit;
+	}
+	memmove(scan->data, scan->data + from, scan->size - from);
+	scan->base += from;
+	scan->size -= from;
+	scan->limit -= from;
+	scan->at -= from;
+	scan->slow_until = 0;
+}
+
+static bool scan_is_binary(struct grep_scan *scan)
+{
+	if (!scan->checked && scan->base == 0)
+		scan->binary = text_is_binary((struct str){scan->data, scan->size});
+	scan->checked = true;
+	return scan->binary;
+}
+
+/* Read until a whole line, or the end, or a full buffer. */
+static bool scan_read(struct grep_scan *scan)
+{
+	while (!scan->at_end) {
+		size_t room = GREP_BUFFER - scan->size;
+		ssize_t n = read(scan->fd, scan->data + scan->size, room);
+		const char *end;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		scan->failed = n < 0;
+		scan->at_end = n <= 0 || (scan->short_is_end && (size_t)n < room);
+		scan->size += n > 0 ? (size_t)n : 0;
+		scan->limit = scan->size;
+		if (scan->at_end)
+			break;
+		end = memrchr(scan->data + scan->at, '\n', scan->size - scan->at);
+		if (end)
+			scan->limit = (size_t)(end - scan->data) + 1;
+		if (end || scan->size == GREP_BUFFER)
+			break;
+	}
+	return scan->limit > scan->at;
+}
+
+bool grep_scan_more(struct grep_scan *scan)
+{
+	if (scan->at_end || scan->binary ||
+	    (scan->stopped && scan->stopped(scan->stop_owner)))
+		return false;
+	if (scan->size > 0) {
+		/* A file of several pieces: look what it is before reading on. */
+		if (scan_is_binary(scan))
+			return false;
+		if (scan->leaving)
+			scan->leaving(scan->leave_owner, scan);
+		scan_shift(scan);
+	}
+	if (!scan_read(scan))
+		return false;
+	/* Without a needle the regex would meet every byte of it. */
+	if (scan->base == 0 && !scan->checked && scan->pattern->needle.size == 0 &&
+	    memchr(scan->data, '\0',
+		   scan->size < BINARY_SAMPLE ? scan->size : BINARY_SAMPLE))
+		scan->binary = true;
+	return !scan->binary;
+}
+
+static void line_around(const struct grep_scan *scan, size_t from, size_t hit,
+			struct grep_line *line)
+{
+	const char *before = memrchr(scan->data + from, '\n', hit - from);
+	const char *after = memchr(scan->data + hit, '\n', scan->limit - hit);
+
+	line->start = before ? (size_t)(before - scan->data) + 1 : from;
+	line->end = after ? (size_t)(after - scan->data) : scan->limit;
+}
+
+/* Does the regex match LINE? */
+static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
+{
+	struct str text = {scan->data + line->start, line->end - line->start};
+	struct regex_span span;
+	enum regex_answer answer;
+
+	if (scan->pattern->drop_cr && str_ends(text, STR("\r")))
+		text.size--;
+	answer = regex_find(scan->pattern->regex, scan->scratch, text, 0, &span);
+	scan->limited = scan->limited || answer == REGEX_LIMIT;
+	if (answer != REGEX_FOUND)
+		return false;
+	line->match_start = line->start + span.start;
+	line->match_end = line->start + span.end;
+	return true;
+}
+
+/* Lines that hold the needle, until the regex agrees with one. */
+static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
+{
+	const struct grep_needle *needle = &scan->pattern->needle;
+
+	while (scan->at < scan->limit) {
+		size_t hit =
+			grep_needle_find(needle, (struct str){scan->data, scan->limit},
+					 scan->at);
+
+		if (hit == (size_t)-1)
+			break;
+		line_around(scan, scan->at, hit, line);
+		line->match_start = hit;
+		line->match_end = hit + needle->size;
+		if (!scan->pattern->regex || scan_line_matches(scan, line))
+			return true;
+		scan->at = line->end + 1;
+	}
+	scan->at = scan->limit;
+	return false;
+}
+
+static bool scan_by_line(struct grep_scan *scan, size_t until, struct grep_line *line)
+{
+	while (scan->at < until) {
+		line_around(scan, scan->at, scan->at, line);
+		if (scan_line_matches(scan, line))
+			return true;
+		scan->at = line->end + 1;
+	}
+	return false;
+}
+
+/* The whole block at once: nothing in the pattern matches "\n", so a match lies in one line. */
+static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
+{
+	struct str rest;
+	struct regex_span span;
+	enum regex_answer answer;
+
+	if (scan->at < scan->slow_until && scan_by_line(scan, scan->slow_until, line))
+		return true;
+	if (scan->at >= scan->limit)
+		return false;
+	rest = (struct str){scan->data + scan->at, scan->limit - scan->at};
+	answer = regex_find(scan->pattern->regex, scan->scratch, rest, 0, &span);
+	if (answer == REGEX_LIMIT) {
+		/* The limit was meant for one line: find out which ones really meet it. */
+		scan->slow_until = scan->limit;
+		return scan_by_line(scan, scan->slow_until, line);
+	}
+	if (answer != REGEX_FOUND ||
+	    (span.start == rest.size && rest.data[rest.size - 1] == '\n')) {
+		scan->at = scan->limit;
+		return false;
+	}
+	line_around(scan, scan->at, scan->at + span.start, line);
+	line->match_start = scan->at + span.start;
+	line->match_end = scan->at + span.end;
+	return true;
+}
+
+static bool scan_block(struct grep_scan *scan, struct grep_line *line)
+{
+	if (scan->pattern->needle.size > 0)
+		return scan_by_needle(scan, line);
+	if (scan->pattern->by_line)
+		return scan_by_line(scan, scan->limit, line);
+	return scan_by_block(scan, line);
+}
+
+bool grep_scan_next(struct grep_scan *scan, struct grep_line *line)
+{
+	do {
+		while (scan->at < scan->limit && scan_block(scan, line)) {
+			scan->at = line->end + 1;
+			if (scan_is_binary(scan))
+				return false;
+			scan->last_hit = scan->base + line->start;
+			if (scan->last_hit != scan->counted_at)
+				return true;
+		}
+		scan->at = scan->limit;
+	} while (grep_scan_more(scan));
+	return false;
+}

@@ -1,0 +1,65 @@
+/*
+ * grep_scan: the matching lines of one file after the other, through one buffer that is used
+ * again: memory stays flat however large a file is. A line longer than the buffer is searched
+ * in overlapping pieces and counts once. Binary files have no lines.
+ */
+#pragma once
+#include "base/regex.h"
+#include "base/str.h"
+#include "tools/grep_pattern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	/* Fits a core's own cache; most files are read by one call. */
+	GREP_BUFFER = 256 << 10,
+	/* Of a line cut by the end of the buffer, searched again with the next piece. */
+	GREP_OVERLAP = 4 << 10,
+	/* Most bytes kept for lines of context before a match. */
+	GREP_KEEP = 64 << 10,
+};
+
+struct grep_line {
+	size_t start, end;             /* offsets in the scan's data, without "\n" */
+	size_t match_start, match_end; /* in the scan's data */
+};
+
+struct grep_scan {
+	const struct grep_pattern *pattern;
+	struct regex_scratch *scratch;
+	size_t keep_lines; /* that must stay in the data before what is searched */
+	/* Asked between pieces whether to stop. */
+	bool (*stopped)(void *stop_owner);
+	void *stop_owner;
+	/* Told when the data up to `limit` goes; or NULL. */
+	void (*leaving)(void *leave_owner, struct grep_scan *scan);
+	void *leave_owner;
+
+	int fd;
+	char *data;
+	uint64_t base;       /* offset in the file of data[0] */
+	size_t size;         /* bytes in data */
+	size_t limit;        /* whole lines up to here */
+	size_t at;           /* searched up to here, the start of a line */
+	uint64_t counted_at; /* the piece of a cut line that begins here was counted before */
+	uint64_t last_hit;
+	size_t slow_until; /* search up to here line by line */
+	bool short_is_end; /* a short read is the end of the file */
+	bool at_end, checked;
+	bool binary, failed, limited; /* what there is to say of the file */
+};
+
+void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern);
+void grep_scan_fini(struct grep_scan *scan);
+
+/* Begin the file FD, which stays the caller's. */
+void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end);
+/* The next matching line; false at the end, with `binary`, `failed` and `limited` set. */
+bool grep_scan_next(struct grep_scan *scan, struct grep_line *line);
+/* Go on to the next piece without searching the rest of this one. False at the end. */
+bool grep_scan_more(struct grep_scan *scan);
+
+/* Does the file system of FD give whole reads, so that a short one is the end? */
+bool grep_reads_are_whole(int fd);

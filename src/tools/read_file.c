@@ -1,0 +1,473 @@
+/*
+ * read_file: show a text file, or a range of its lines, to the model, and note that the session has read it.
+ * Files up to FILES_HASHED_MAX are read whole (their hash is their mark); of larger ones only what the range needs.
+ */
+#include "tools/shown.h"
+#include "tools/tools.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "runtime/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What one answer holds: as much as the best agents settled on (tools.md). In macros, because the
+ * descriptions are made from them. */
+#define READ_LINES 2000
+#define READ_KB 50
+/* A longer line is shown in part, unless it is the only one asked for. */
+#define READ_LINE_BYTES 2000
+
+enum {
+	READ_BYTES = READ_KB * 1000,
+	READ_CHUNK = 256 << 10, /* of a large file at a time */
+	READ_LISTING = 200,     /* names shown when the path is a folder */
+};
+
+static const struct tool_param read_file_params[] = {
+	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
+	 .aliases = "file file_path filename"},
+	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based", .initial = "1",
+	 .aliases = "offset start from_line"},
+	{"end_line", PARAM_COUNT, false, "Last line wanted, inclusive",
+	 .aliases = "end to_line"},
+	{"limit", PARAM_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
+	 .max = INT32_MAX, .aliases = "count lines"},
+	{0},
+};
+
+struct reading {
+	struct call *call;
+	struct tool_result *result;
+	const char *path;
+	struct file file;
+	struct shown_kind kind;
+	size_t start, end;       /* lines wanted, 1-based, inclusive */
+	size_t line;             /* lines begun so far */
+	size_t shown_first, shown_last;
+	size_t cut_lines;        /* lines shown in part */
+	size_t left_bytes;       /* of these lines */
+	struct shown_ends ends;
+	struct buf body;
+	bool full;               /* the answer's ceiling was met */
+	bool no_final_newline;
+	bool not_utf8;
+	bool streamed;           /* too large to hold: line ends are known of what is shown only */
+	bool total_known;
+	char mark[FILES_MARK];
+};
+
+static void count_end(struct str line, struct shown_ends *ends)
+{
+	if (line.size && line.data[line.size - 1] == '\r')
+		ends->crlf++;
+	else
+		ends->lf++;
+}
+
+/* Take one line (without its line feed). False when no further line is wanted. */
+static bool take_line(struct reading *reading, struct str line)
+{
+	size_t limit = reading->start == reading->end ? (size_t)READ_BYTES - 100
+						      : READ_LINE_BYTES;
+	size_t shown;
+
+	reading->line++;
+	if (reading->line < reading->start)
+		return true;
+	if (reading->line > reading->end || reading->full)
+		return false;
+	if (reading->streamed)
+		count_end(line, &reading->ends);
+	if (line.size && line.data[line.size - 1] == '\r')
+		line.size--;
+	if (reading->line - reading->start >= READ_LINES) {
+		reading->full = true;
+		return false;
+	}
+	if (!reading->not_utf8 && !text_is_utf8(line))
+		reading->not_utf8 = true;
+	shown = line.size <= limit ? line.size : text_character_border(line, limit);
+	if (reading->shown_last &&
+	    reading->body.size + shown + 16 > (size_t)READ_BYTES) {
+		reading->full = true;
+		return false;
+	}
+	if (!reading->shown_last)
+		reading->shown_first = reading->line;
+	reading->shown_last = reading->line;
+	buf_addf(&reading->body, "%zu\t", reading->line);
+	shown_add(str_part(line, 0, shown), &reading->body);
+	if (shown < line.size) {
+		reading->cut_lines++;
+		reading->left_bytes += line.size - shown;
+		buf_addf(&reading->body, " [… %zu bytes of this line left out …]",
+			 line.size - shown);
+	}
+	buf_addc(&reading->body, '\n');
+	return reading->line < reading->end;
+}
+
+/* The whole text is in memory: all lines are counted, those wanted shown. */
+static void take_text(struct reading *reading, struct str text)
+{
+	struct str rest = text;
+	struct str line;
+	bool more = true;
+
+	reading->no_final_newline = text.size && text.data[text.size - 1] != '\n';
+	shown_count_ends(text, &reading->ends);
+	reading->total_known = true;
+	while (more && str_next_line(&rest, &line))
+		more = take_line(reading, line);
+	reading->line = text_count_lines(text);
+}
+
+static bool read_whole(struct reading *reading, struct buf *content, struct err *err)
+{
+	size_t expected = (size_t)reading->file.st.st_size;
+
+	/* The usual file arrives in one read; only one that grows or lies about its size needs more. */
+	while (content->size < content->max) {
+		size_t room = content->size < expected ? expected - content->size
+						       : READ_CHUNK;
+		char *at;
+		ssize_t got;
+
+		if (room > content->max - content->size)
+			room = content->max - content->size;
+		at = buf_reserve(content, room);
+		got = read(reading->file.fd, at, room);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set(err, errno, "%s cannot be read: %s.", reading->path,
+				       strerror(errno));
+		buf_commit(content, (size_t)got);
+		if (got == 0 || (expected && content->size == expected))
+			return true;
+	}
+	return true;
+}
+
+/* Lines of a large file, chunk by chunk, until the range is done. */
+static bool read_range(struct reading *reading, struct err *err)
+{
+	struct buf chunk; /* from the beginning of the current line on */
+	bool more = true;
+	ssize_t got = 1;
+
+	buf_init(&chunk, (size_t)FILES_HASHED_MAX + READ_CHUNK);
+	while (more && !call_stopped(reading->call)) {
+		char *at = buf_reserve(&chunk, READ_CHUNK);
+		struct str rest;
+		const char *end;
+
+		if (!at) {
+			/* One line beyond all measure: what is held of it has been shown or skipped. */
+			more = reading->line + 1 < reading->start;
+			if (!more)
+				(void)take_line(reading, buf_str(&chunk));
+			buf_clear(&chunk);
+			continue;
+		}
+		got = read(reading->file.fd, at, READ_CHUNK);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		buf_commit(&chunk, (size_t)got);
+		rest = buf_str(&chunk);
+		while (more && (end = memchr(rest.data, '\n', rest.size))) {
+			size_t size = (size_t)(end - rest.data);
+
+			more = take_line(reading, (struct str){rest.data, size});
+			rest = str_part(rest, size + 1, rest.size);
+		}
+		buf_remove(&chunk, 0, chunk.size - rest.size);
+	}
+	if (got < 0)
+		err_set(err, errno, "%s cannot be read: %s.", reading->path, strerror(errno));
+	if (got == 0 && more) {
+		reading->total_known = true;
+		reading->no_final_newline = chunk.size > 0;
+		if (chunk.size)
+			(void)take_line(reading, buf_str(&chunk));
+	}
+	buf_fini(&chunk);
+	return got >= 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A folder was named: its listing is the answer. */
+static enum result_status list_folder(struct reading *reading)
+{
+	struct tool_result *result = reading->result;
+	struct err err;
+	char **names = NULL;
+	size_t count = 0;
+	DIR *dir = NULL;
+
+	if (!files_reach(reading->call->files, reading->path, FILES_FOLDER, &reading->file,
+			 &err))
+		return shown_fail(reading->call, result, reading->path, &err);
+	dir = fdopendir(reading->file.fd);
+	if (!dir)
+		return tool_fail(result, "%s cannot be listed: %s.", reading->path,
+				 strerror(errno));
+	reading->file.fd = -1;
+	for (struct dirent *entry; (entry = readdir(dir)) && !call_stopped(reading->call);) {
+		struct buf name;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		buf_init(&name, NAME_MAX + 2);
+		buf_addf(&name, "%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
+		names = memory_grow(names, count + 1, sizeof(*names));
+		names[count++] = buf_take(&name);
+	}
+	(void)closedir(dir);
+	if (count)
+		qsort(names, count, sizeof(*names), compare_names);
+	buf_addf(&result->text, "[%s is a folder with %zu entries; list_files shows more of it]\n",
+		 files_shown(reading->call->files, reading->file.path.data), count);
+	for (size_t i = 0; i < count; i++) {
+		if (i < READ_LISTING) {
+			shown_add(str_of(names[i]), &result->text);
+			buf_addc(&result->text, '\n');
+		}
+		free(names[i]);
+	}
+	if (count > READ_LISTING)
+		buf_addf(&result->text, "[… %zu more]\n", count - READ_LISTING);
+	free(names);
+	value_set_boolean(tool_details(result), "folder", true);
+	value_set_integer(tool_details(result), "entries", (int64_t)count);
+	return tool_done(result);
+}
+
+static enum result_status fail_binary(struct reading *reading)
+{
+	char size[32];
+
+	return tool_fail(reading->result,
+			 "%s is a binary file (%s), not text. With bash, `file`, `xxd | head` or "
+			 "`strings` tell more about it.", reading->path,
+			 text_size((uint64_t)reading->file.st.st_size, size));
+}
+
+static const char *encoding_name(const struct reading *reading)
+{
+	if (reading->kind.utf16)
+		return reading->kind.utf16_big ? "UTF-16 BE" : "UTF-16 LE";
+	if (reading->kind.utf8_mark)
+		return "UTF-8 with byte-order mark";
+	return reading->not_utf8 ? "not UTF-8" : "UTF-8";
+}
+
+static void add_details(struct reading *reading)
+{
+	struct value *details = tool_details(reading->result);
+	struct buf ends;
+
+	value_set_text(details, "path", reading->file.path.data);
+	value_set_integer(details, "size", (int64_t)reading->file.st.st_size);
+	value_set_integer(details, "start_line", (int64_t)reading->shown_first);
+	value_set_integer(details, "end_line", (int64_t)reading->shown_last);
+	if (reading->total_known)
+		value_set_integer(details, "total_lines", (int64_t)reading->line);
+	value_set_text(details, "encoding", encoding_name(reading));
+	if (strncmp(reading->mark, "stat:", 5) != 0)
+		value_set_text(details, "hash", reading->mark);
+	buf_init(&ends, 128);
+	shown_add_ends(&reading->ends, &ends);
+	value_set_text(details, "line_ends", ends.data);
+	buf_fini(&ends);
+}
+
+/* One line before the content: which lines these are, and everything that is not as usual. */
+static void add_head(struct reading *reading)
+{
+	struct buf *text = &reading->result->text;
+	char size[32];
+
+	buf_addf(text, "[%s: lines %zu-%zu",
+		 files_shown(reading->call->files, reading->file.path.data),
+		 reading->shown_first, reading->shown_last);
+	if (reading->total_known)
+		buf_addf(text, " of %zu", reading->line);
+	else
+		buf_addf(text, " of more; the file has %s and was not read to its end",
+			 text_size((uint64_t)reading->file.st.st_size, size));
+	if (strcmp(encoding_name(reading), "UTF-8") != 0)
+		buf_addf(text, "; %s%s", encoding_name(reading),
+			 reading->kind.utf16 ? ", shown as text; it cannot be edited here"
+			 : reading->not_utf8 ? ", such bytes are shown as \\xHH" : "");
+	if (reading->ends.crlf) {
+		buf_adds(text, "; line ends ");
+		shown_add_ends(&reading->ends, text);
+	}
+	if (reading->no_final_newline)
+		buf_adds(text, "; no newline at its end");
+	if (reading->cut_lines)
+		buf_addf(text, "; lines over " SHOWN_NUMBER(READ_LINE_BYTES)
+			 " bytes are cut: ask for one alone to see up to "
+			 SHOWN_NUMBER(READ_KB) " KB of it");
+	if (!reading->total_known || reading->shown_last < reading->line)
+		buf_addf(text, "; next: start_line=%zu", reading->shown_last + 1);
+	buf_adds(text, "]\n");
+}
+
+static enum result_status answer(struct reading *reading)
+{
+	struct tool_result *result = reading->result;
+	size_t total = reading->line;
+
+	if (reading->total_known && total == 0 && reading->start <= 1) {
+		buf_addf(&result->text, "[%s is empty]\n",
+			 files_shown(reading->call->files, reading->file.path.data));
+	} else if (!reading->shown_last) {
+		if (!reading->total_known)
+			return call_stop_result(reading->call, result);
+		return tool_fail(result, "Line %zu does not exist; %s has %zu line%s. Ask for "
+				 "start_line between 1 and %zu.", reading->start, reading->path,
+				 total, total == 1 ? "" : "s", total ? total : 1);
+	} else {
+		add_head(reading);
+		buf_addstr(&result->text, buf_str(&reading->body));
+		if (reading->total_known && reading->shown_last < total)
+			result->left_out_lines = total - reading->shown_last;
+	}
+	result->left_out_bytes = reading->left_bytes;
+	add_details(reading);
+	call_saw(result, reading->file.path.data, reading->mark);
+	return tool_done(result);
+}
+
+static enum result_status read_small(struct reading *reading)
+{
+	struct buf content;
+	struct buf converted;
+	struct str text;
+	struct err err;
+	enum result_status status;
+
+	/* One byte more than is hashed: a file that grows past it while being read is seen. */
+	buf_init(&content, (size_t)FILES_HASHED_MAX + 1);
+	buf_init(&converted, 2 * (size_t)FILES_HASHED_MAX);
+	if (!read_whole(reading, &content, &err)) {
+		buf_fini(&content);
+		return tool_fail(reading->result, "%s", err.text);
+	}
+	text = buf_str(&content);
+	files_mark(text, NULL, reading->mark);
+	reading->kind = shown_kind(text);
+	if (reading->kind.utf16) {
+		shown_from_utf16(str_part(text, SHOWN_MARK16, text.size),
+				 reading->kind.utf16_big, &converted);
+		text = buf_str(&converted);
+	} else if (reading->kind.utf8_mark) {
+		text = str_part(text, SHOWN_MARK8, text.size);
+	}
+	if (reading->kind.binary) {
+		status = fail_binary(reading);
+	} else {
+		take_text(reading, text);
+		status = answer(reading);
+	}
+	buf_fini(&converted);
+	buf_fini(&content);
+	return status;
+}
+
+static enum result_status read_large(struct reading *reading)
+{
+	char start[8192];
+	ssize_t got = pread(reading->file.fd, start, sizeof(start), 0);
+	struct err err;
+
+	if (got < 0)
+		return tool_fail(reading->result, "%s cannot be read: %s.", reading->path,
+				 strerror(errno));
+	reading->kind = shown_kind((struct str){start, (size_t)got});
+	if (reading->kind.binary || reading->kind.utf16)
+		return fail_binary(reading);
+	if (reading->kind.utf8_mark)
+		(void)lseek(reading->file.fd, SHOWN_MARK8, SEEK_SET);
+	files_mark((struct str){0}, &reading->file.st, reading->mark);
+	reading->streamed = true;
+	if (!read_range(reading, &err))
+		return tool_fail(reading->result, "%s", err.text);
+	if (!reading->shown_last && reading->call->cancelled)
+		return call_stop_result(reading->call, reading->result);
+	return answer(reading);
+}
+
+/* The range wanted, from the three arguments. False with the sentence when they contradict. */
+static bool take_range(struct reading *reading)
+{
+	int64_t start = call_count(reading->call, "start_line", 1);
+	int64_t limit = call_count(reading->call, "limit", 0);
+	int64_t end = call_count(reading->call, "end_line", 0);
+
+	reading->start = start > 0 ? (size_t)start : 1;
+	reading->end = end > 0 ? (size_t)end : SIZE_MAX;
+	if (end <= 0 && limit > 0)
+		reading->end = reading->start + (size_t)limit - 1;
+	if (reading->end >= reading->start)
+		return true;
+	(void)tool_fail(reading->result, "end_line %zu lies before start_line %zu; give them "
+			"the other way round.", reading->end, reading->start);
+	return false;
+}
+
+static enum result_status read_reached(struct reading *reading)
+{
+	struct err err;
+
+	if (!take_range(reading))
+		return RESULT_FAILED;
+	if (!files_reach(reading->call->files, reading->path, FILES_READ, &reading->file, &err))
+		return err.code == EISDIR
+			       ? list_folder(reading)
+			       : shown_fail(reading->call, reading->result, reading->path, &err);
+	if (reading->file.st.st_size > FILES_HASHED_MAX)
+		return read_large(reading);
+	return read_small(reading);
+}
+
+static enum result_status read_file_execute(struct call *call, struct tool_result *result)
+{
+	struct reading reading = {
+		.call = call, .result = result, .path = call_text(call, "path")};
+	enum result_status status;
+
+	file_init(&reading.file);
+	buf_init(&reading.body, RESULT_TEXT_MAX / 2);
+	status = read_reached(&reading);
+	buf_fini(&reading.body);
+	file_fini(&reading.file);
+	return status;
+}
+
+const struct tool read_file_tool = {
+	.name = "read_file",
+	.description = "Read a text file or a range of its lines, as \"N<tab>text\"; at most "
+		       SHOWN_NUMBER(READ_LINES) " lines or " SHOWN_NUMBER(READ_KB)
+		       " KB per call.",
+	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
+	.aliases = "read view cat",
+	.params = read_file_params,
+	.effects = EFFECT_READS,
+	.timeout_s = 20, /* a line near the end of a huge file on a slow disk */
+	.execute = read_file_execute,
+};

@@ -1,0 +1,184 @@
+/* shown: files as a model sees them; see shown.h. */
+#include "tools/shown.h"
+
+#include "base/text.h"
+#include "runtime/files.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { SHOWN_SAMPLE = 8192 };
+
+struct shown_kind shown_kind(struct str start)
+{
+	struct shown_kind kind = {0};
+
+	if (str_starts(start, STR("\xef\xbb\xbf")))
+		kind.utf8_mark = true;
+	else if (str_starts(start, STR("\xff\xfe")))
+		kind.utf16 = true;
+	else if (str_starts(start, STR("\xfe\xff")))
+		kind.utf16 = kind.utf16_big = true;
+	if (!kind.utf16)
+		kind.binary = text_is_binary(str_part(start, 0, SHOWN_SAMPLE));
+	return kind;
+}
+
+void shown_count_ends(struct str text, struct shown_ends *ends)
+{
+	const char *end = text.data + text.size;
+	const char *at = text.data;
+
+	while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+		if (at > text.data && at[-1] == '\r')
+			ends->crlf++;
+		else
+			ends->lf++;
+		at++;
+	}
+}
+
+bool shown_all_crlf(const struct shown_ends *ends)
+{
+	return ends->crlf > 0 && ends->lf == 0;
+}
+
+void shown_add_ends(const struct shown_ends *ends, struct buf *out)
+{
+	if (ends->crlf == 0)
+		buf_adds(out, "LF");
+	else if (ends->lf == 0)
+		buf_adds(out, "CRLF");
+	else
+		buf_addf(out, "mixed (%zu CRLF, %zu LF)", ends->crlf, ends->lf);
+}
+
+static bool is_plain(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return (byte >= 0x20 && byte < 0x7f) || byte == '\t';
+}
+
+static void add_visible(struct str text, bool spaces, struct buf *out)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		size_t from = at;
+		size_t length;
+
+		while (at < text.size && is_plain(text.data[at]) &&
+		       !(spaces && (text.data[at] == '\t' || text.data[at] == ' ')))
+			at++;
+		buf_add(out, text.data + from, at - from);
+		if (at == text.size)
+			break;
+		length = text_utf8_length(str_part(text, at, 4));
+		if (spaces && text.data[at] == '\t') {
+			buf_adds(out, "→");
+			at++;
+		} else if (spaces && text.data[at] == ' ') {
+			buf_adds(out, "·");
+			at++;
+		} else if (length > 1) {
+			buf_add(out, text.data + at, length);
+			at += length;
+		} else {
+			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)text.data[at]);
+			at++;
+		}
+	}
+}
+
+void shown_add(struct str text, struct buf *out)
+{
+	add_visible(text, false, out);
+}
+
+void shown_add_spaces(struct str text, struct buf *out)
+{
+	add_visible(text, true, out);
+}
+
+static unsigned utf16_unit(struct str text, size_t at, bool big)
+{
+	unsigned first = (unsigned char)text.data[at];
+	unsigned second = (unsigned char)text.data[at + 1];
+
+	return big ? first << 8 | second : second << 8 | first;
+}
+
+static void add_utf8(unsigned code, struct buf *out)
+{
+	if (code < 0x80) {
+		buf_addc(out, (char)code);
+	} else if (code < 0x800) {
+		buf_addc(out, (char)(0xc0 | code >> 6));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	} else if (code < 0x10000) {
+		buf_addc(out, (char)(0xe0 | code >> 12));
+		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	} else {
+		buf_addc(out, (char)(0xf0 | code >> 18));
+		buf_addc(out, (char)(0x80 | (code >> 12 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code >> 6 & 0x3f)));
+		buf_addc(out, (char)(0x80 | (code & 0x3f)));
+	}
+}
+
+void shown_from_utf16(struct str text, bool big, struct buf *out)
+{
+	for (size_t at = 0; at + 1 < text.size; at += 2) {
+		unsigned unit = utf16_unit(text, at, big);
+
+		if (unit >= 0xd800 && unit < 0xdc00 && at + 3 < text.size) {
+			unsigned low = utf16_unit(text, at + 2, big);
+
+			if (low >= 0xdc00 && low < 0xe000) {
+				add_utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
+					 out);
+				at += 2;
+				continue;
+			}
+		}
+		add_utf8(unit >= 0xd800 && unit < 0xe000 ? 0xfffd : unit, out);
+	}
+}
+
+void shown_add_crlf(struct str text, struct buf *out)
+{
+	for (size_t at = 0; at < text.size;) {
+		size_t end = str_find(text, STR("\n"), at);
+
+		if (end == (size_t)-1) {
+			buf_addstr(out, str_part(text, at, text.size));
+			return;
+		}
+		buf_addstr(out, str_part(text, at, end - at));
+		buf_adds(out, end > at && text.data[end - 1] == '\r' ? "\n" : "\r\n");
+		at = end + 1;
+	}
+}
+
+enum result_status shown_fail(struct call *call, struct tool_result *result,
+			      const char *path, const struct err *err)
+{
+	enum result_status status = tool_fail(result, "%s", err->text);
+
+	if (err->code == ENOENT)
+		files_add_near(call->files, path, &result->text);
+	else if (err->code == EACCES || err->code == EPERM)
+		buf_adds(&result->text, " Its permissions close it to this agent; only the "
+					"user can change that.");
+	return status;
+}
+
+void shown_place_path(const struct place *place, struct buf *out)
+{
+	buf_adds(out, place->folder.data);
+	if (!str_ends(buf_str(out), STR("/")))
+		buf_addc(out, '/');
+	buf_adds(out, place->name);
+}

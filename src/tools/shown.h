@@ -1,0 +1,55 @@
+/*
+ * shown: how the file tools show files to a model: what kind of text a content is, its bytes
+ * made visible without losing any, and the sentences they share.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "runtime/call.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A number that is a constant, as text in a description. */
+#define SHOWN_TEXT(number) #number
+#define SHOWN_NUMBER(number) SHOWN_TEXT(number)
+
+struct shown_kind {
+	bool binary;      /* NUL in the first 8 KiB or over 30 % control bytes there */
+	bool utf8_mark;   /* begins with the UTF-8 byte-order mark */
+	bool utf16;       /* begins with one of UTF-16's */
+	bool utf16_big;
+};
+/* Look at the first bytes of a file. */
+struct shown_kind shown_kind(struct str start);
+
+enum { SHOWN_MARK8 = 3, SHOWN_MARK16 = 2 }; /* sizes of the byte-order marks */
+
+/* How the lines of a text end. A last line without an end counts for none. */
+struct shown_ends {
+	size_t lf, crlf;
+};
+void shown_count_ends(struct str text, struct shown_ends *ends);
+bool shown_all_crlf(const struct shown_ends *ends);
+/* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
+void shown_add_ends(const struct shown_ends *ends, struct buf *out);
+
+/* Append TEXT with every byte visible: control bytes and what is no UTF-8 as \xHH. Tabs stay. */
+void shown_add(struct str text, struct buf *out);
+/* The same with tabs as → and blanks as ·, for showing differences in white space. */
+void shown_add_spaces(struct str text, struct buf *out);
+
+/* Convert UTF-16 (after its mark) to UTF-8; half pairs become U+FFFD. */
+void shown_from_utf16(struct str text, bool big, struct buf *out);
+
+/* Append TEXT with each "\n" that no "\r" precedes as "\r\n". */
+void shown_add_crlf(struct str text, struct buf *out);
+
+/* FAILED with ERR's sentence, and for a missing PATH the near ones. */
+enum result_status shown_fail(struct call *call, struct tool_result *result,
+			      const char *path, const struct err *err);
+
+/* Append "folder/name" of PLACE, as in the view. */
+struct place;
+void shown_place_path(const struct place *place, struct buf *out);

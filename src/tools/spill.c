@@ -1,0 +1,97 @@
+/* spill: numbered logs; see spill.h. */
+#include "tools/spill.h"
+
+#include "base/fd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	SPILL_TRIES = 64, /* other commands of the cell that take a number at the same moment */
+	SPILL_NAME = 32,
+};
+
+static int open_folder(const char *folder)
+{
+	/* A link put there by a command is not followed: commands write for themselves. */
+	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = open(folder, flags);
+
+	if (fd < 0 && errno == ENOENT && (mkdir(folder, 0777) == 0 || errno == EEXIST))
+		fd = open(folder, flags);
+	return fd;
+}
+
+int spill_open(const char *folder)
+{
+	auto_close int folder_fd = open_folder(folder);
+
+	if (folder_fd < 0)
+		return -1;
+	return openat(folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+}
+
+/* The number of "N.log", 0 for any other name. */
+static long number_of(const char *name)
+{
+	char *end;
+	long number = strtol(name, &end, 10);
+
+	if (name[0] < '1' || name[0] > '9' || number > INT32_MAX || end[0] != '.' ||
+	    end[1] != 'l' || end[2] != 'o' || end[3] != 'g' || end[4] != '\0')
+		return 0;
+	return number;
+}
+
+/* The highest number there is; those up to DROP are removed. */
+static long scan(int folder_fd, long drop)
+{
+	int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	long highest = 0;
+
+	if (!dir) {
+		fd_close(&copy);
+		return 0;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		long number = number_of(entry->d_name);
+
+		if (number > highest)
+			highest = number;
+		if (number > 0 && number <= drop)
+			(void)unlinkat(folder_fd, entry->d_name, 0);
+	}
+	(void)closedir(dir);
+	return highest;
+}
+
+bool spill_keep(int fd, const char *folder, struct buf *path)
+{
+	auto_close int folder_fd = open_folder(folder);
+	char link[SPILL_NAME];
+	long number;
+
+	if (folder_fd < 0)
+		return false;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	number = scan(folder_fd, 0) + 1;
+	for (int i = 0; i < SPILL_TRIES; i++, number++) {
+		char name[SPILL_NAME];
+
+		(void)snprintf(name, sizeof(name), "%ld.log", number);
+		if (linkat(AT_FDCWD, link, folder_fd, name, AT_SYMLINK_FOLLOW) == 0) {
+			if (number > SPILL_KEPT)
+				(void)scan(folder_fd, number - SPILL_KEPT);
+			return buf_addf(path, "%s/%s", folder, name);
+		}
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}

@@ -1,0 +1,17 @@
+/* tools: the table, in the order in which models and people see them. */
+#include "tools/tools.h"
+
+#include <stddef.h>
+
+const struct tool *const builtin_tools[] = {
+	&bash_tool,
+	&read_file_tool,
+	&write_file_tool,
+	&edit_file_tool,
+	&list_files_tool,
+	&glob_tool,
+	&grep_tool,
+	&generate_patch_tool,
+	&exec_tool, /* internal: the front's own */
+	NULL,
+};

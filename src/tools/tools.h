@@ -1,0 +1,17 @@
+/*
+ * tools: the table of built-in tools. A tool is one file and one row here.
+ */
+#pragma once
+#include "runtime/tool.h"
+
+extern const struct tool bash_tool;
+extern const struct tool read_file_tool;
+extern const struct tool write_file_tool;
+extern const struct tool edit_file_tool;
+extern const struct tool list_files_tool;
+extern const struct tool glob_tool;
+extern const struct tool grep_tool;
+extern const struct tool generate_patch_tool;
+extern const struct tool exec_tool;
+
+extern const struct tool *const builtin_tools[]; /* NULL-ended, in the order shown to models */

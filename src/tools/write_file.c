@@ -1,0 +1,156 @@
+/*
+ * write_file: put a whole content in a file, new or old. An old file must have been read in this session and be
+ * unchanged since, or be named by its hash; so nothing is overwritten that the model does not know.
+ */
+#include "tools/shown.h"
+#include "tools/tools.h"
+#include "tools/written.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct tool_param write_file_params[] = {
+	{"path", PARAM_PATH, true, "File to write; parent folders are made",
+	 .aliases = "file file_path filename"},
+	{"content", PARAM_TEXT, true, "The whole new content",
+	 .aliases = "contents text file_text"},
+	{"expected_hash", PARAM_TEXT, false,
+	 "SHA-256 (12 digits or more) of the content to be replaced, instead of a read_file before",
+	 .aliases = "hash"},
+	{0},
+};
+
+/* Is the old content one the caller knows? Else RESULT says what to do. */
+static bool is_known(struct written *written)
+{
+	const char *seen = call_seen(written->call, written->real.data);
+	char hash[HASH_HEX + 1];
+
+	if (call_text(written->call, "expected_hash"))
+		return written_check_hash(written);
+	if (seen && !written->changed_since_read)
+		return true;
+	hash_text(buf_str(&written->old), hash);
+	if (seen)
+		(void)tool_fail(written->result,
+				"%s was changed since you read it (its hash is now %.*s). Read it again, "
+				"then write; nothing was written.", written->path, HASH_SHOWN, hash);
+	else
+		(void)tool_fail(written->result,
+				"%s exists and has not been read in this session. Read it first, or pass "
+				"\"expected_hash\": \"%.*s\" to replace it; edit_file changes parts of "
+				"it. Nothing was written.", written->path, HASH_SHOWN, hash);
+	return false;
+}
+
+static enum result_status finish(struct written *written, struct str content, bool created,
+				 bool converted)
+{
+	struct buf *text = &written->result->text;
+	char mark[FILES_MARK];
+
+	buf_adds(text, "Wrote ");
+	written_add_path(written, text);
+	written_report(written, content, created);
+	if (converted)
+		buf_adds(text, " Its lines end in CRLF as before; the new content was "
+			       "converted.");
+	if (!created && !str_ends(content, STR("\n")) && content.size &&
+	    str_ends(buf_str(&written->old), STR("\n")))
+		buf_adds(text, " The newline at its end is gone: the content had none.");
+	written_new_mark(written, content, mark);
+	call_saw(written->result, written->real.data, mark);
+	return tool_done(written->result);
+}
+
+static enum result_status write_new(struct written *written, struct str content)
+{
+	struct err err = {0};
+
+	if (call_text(written->call, "expected_hash"))
+		return tool_fail(written->result, "%s does not exist, so no hash can fit. Leave "
+				 "expected_hash away to make a new file.", written->path);
+	/* The first look made no folders: a refused call leaves nothing behind. */
+	place_fini(&written->place);
+	place_init(&written->place);
+	if (!files_place(written->call->files, written->path, true, &written->place, &err) ||
+	    !place_write(&written->place, content, NULL, &err)) {
+		if (err.code == EEXIST)
+			return tool_fail(written->result, "%s has just been made by somebody else. "
+					 "Read it before you write it.", written->path);
+		return written_fail(written, &err);
+	}
+	buf_clear(&written->real);
+	shown_place_path(&written->place, &written->real);
+	return finish(written, content, true, false);
+}
+
+static enum result_status write_old(struct written *written, struct str content)
+{
+	struct shown_ends old_ends = {0};
+	struct err err = {0};
+	struct buf crlf;
+	enum result_status status;
+	bool convert;
+
+	if (!written_read_old(written, &err))
+		return written_fail(written, &err);
+	if (!is_known(written))
+		return RESULT_FAILED;
+	shown_count_ends(buf_str(&written->old), &old_ends);
+	convert = shown_all_crlf(&old_ends) && !memchr(content.data, '\r', content.size) &&
+		  memchr(content.data, '\n', content.size);
+	buf_init(&crlf, 2 * content.size);
+	if (convert) {
+		shown_add_crlf(content, &crlf);
+		content = buf_str(&crlf);
+	}
+	if (str_equal(content, buf_str(&written->old))) {
+		buf_adds(&written->result->text, "Nothing to do: ");
+		written_add_path(written, &written->result->text);
+		buf_adds(&written->result->text, " holds exactly this content already.");
+		call_saw(written->result, written->real.data, written->mark);
+		status = tool_done(written->result);
+	} else if (place_write(&written->place, content, written->mark, &err)) {
+		status = finish(written, content, false, convert);
+	} else {
+		status = written_fail(written, &err);
+	}
+	buf_fini(&crlf);
+	return status;
+}
+
+static enum result_status write_file_execute(struct call *call, struct tool_result *result)
+{
+	struct str content = call_str(call, "content");
+	struct written written;
+	struct err err = {0};
+	enum result_status status;
+
+	written_init(&written, call, result);
+	if (!content.data)
+		content = STR("");
+	if (!files_place(call->files, written.path, false, &written.place, &err))
+		status = err.code == ENOENT ? write_new(&written, content)
+					    : written_fail(&written, &err);
+	else if (written.place.exists)
+		status = write_old(&written, content);
+	else
+		status = write_new(&written, content);
+	written_fini(&written);
+	return status;
+}
+
+const struct tool write_file_tool = {
+	.name = "write_file",
+	.description = "Create a file or replace its whole content. An existing file must have "
+		       "been read first. Use edit_file to change parts.",
+	.example = "{\"path\": \"docs/notes.md\", \"content\": \"# Notes\\n\"}",
+	.aliases = "write create_file",
+	.params = write_file_params,
+	.effects = EFFECT_WRITES,
+	.timeout_s = 30, /* fsync on a busy disk */
+	.execute = write_file_execute,
+};

@@ -1,0 +1,147 @@
+/* written: guard and report of the tools that write; see written.h. */
+#include "tools/written.h"
+
+#include "tools/shown.h"
+
+#include "base/diff.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+void written_init(struct written *written, struct call *call, struct tool_result *result)
+{
+	memset(written, 0, sizeof(*written));
+	written->call = call;
+	written->result = result;
+	written->path = call_text(call, "path");
+	place_init(&written->place);
+	buf_init(&written->real, PATH_MAX);
+	buf_init(&written->old, WRITTEN_FILE_MAX);
+}
+
+void written_fini(struct written *written)
+{
+	place_fini(&written->place);
+	buf_fini(&written->real);
+	buf_fini(&written->old);
+}
+
+bool written_read_old(struct written *written, struct err *err)
+{
+	const char *seen;
+
+	buf_clear(&written->old);
+	buf_clear(&written->real);
+	shown_place_path(&written->place, &written->real);
+	if (!place_read(&written->place, WRITTEN_FILE_MAX, &written->old, &written->st, err))
+		return false;
+	files_mark(buf_str(&written->old), &written->st, written->mark);
+	seen = call_seen(written->call, written->real.data);
+	written->changed_since_read = seen && strcmp(seen, written->mark) != 0;
+	return true;
+}
+
+bool written_check_hash(struct written *written)
+{
+	const char *expected = call_text(written->call, "expected_hash");
+	char hash[HASH_HEX + 1];
+
+	if (!expected)
+		return true;
+	if (!hash_is_valid(expected)) {
+		(void)tool_fail(written->result,
+				"expected_hash must be %d to %d lower-case hex digits of the file's "
+				"SHA-256, as read_file gives it in its details.", HASH_SHOWN,
+				HASH_HEX);
+		return false;
+	}
+	hash_text(buf_str(&written->old), hash);
+	if (hash_matches(expected, hash))
+		return true;
+	(void)tool_fail(written->result,
+			"%s does not have the hash %.16s; its hash is now %.*s. Read it again: it "
+			"holds something else than you think. Nothing was written.",
+			written->path, expected, HASH_SHOWN, hash);
+	return false;
+}
+
+void written_add_path(const struct written *written, struct buf *out)
+{
+	const char *shown = files_shown(written->call->files, written->real.data);
+
+	buf_adds(out, shown);
+	if (strcmp(shown, written->path) != 0 &&
+	    strcmp(written->real.data, written->path) != 0)
+		buf_addf(out, " (reached as %s)", written->path);
+}
+
+void written_new_mark(const struct written *written, struct str content,
+		      char mark[FILES_MARK])
+{
+	files_mark(content, written->place.exists ? &written->place.st : NULL, mark);
+}
+
+void written_report(struct written *written, struct str content, bool created)
+{
+	struct value *details = tool_details(written->result);
+	struct buf *text = &written->result->text;
+	const char *shown = files_shown(written->call->files, written->real.data);
+	struct str old = buf_str(&written->old);
+	struct diff_counts counts = {0};
+	char hash[HASH_HEX + 1];
+	char size[32];
+	struct buf diff;
+	struct buf names[2];
+
+	buf_init(&diff, WRITTEN_DIFF_MAX);
+	buf_init(&names[0], PATH_MAX + 2);
+	buf_init(&names[1], PATH_MAX + 2);
+	buf_addf(&names[0], "a/%s", shown);
+	buf_addf(&names[1], "b/%s", shown);
+	if (!diff_unified(old, content, created ? NULL : names[0].data, names[1].data,
+			  DIFF_CONTEXT, &diff, &counts)) {
+		value_set_boolean(details, "diff_cut", true);
+		diff_count(old, content, &counts);
+	}
+	buf_addf(text, ": %s+%zu -%zu lines; now ", created ? "new file, " : "", counts.added,
+		 counts.removed);
+	text_add_count(text, text_count_lines(content), "line");
+	buf_addf(text, ", %s.", text_size(content.size, size));
+	hash_text(content, hash);
+	value_set_text(details, "path", written->real.data);
+	value_set_boolean(details, "created", created);
+	value_set_integer(details, "added", (int64_t)counts.added);
+	value_set_integer(details, "removed", (int64_t)counts.removed);
+	value_set_integer(details, "size", (int64_t)content.size);
+	value_set_text(details, "hash", hash);
+	value_set_str(details, "diff", buf_str(&diff));
+	call_replaced(written->result, written->real.data, created ? (struct str){0} : old);
+	buf_fini(&diff);
+	buf_fini(&names[0]);
+	buf_fini(&names[1]);
+}
+
+enum result_status written_fail(struct written *written, const struct err *err)
+{
+	switch (err->code) {
+	case EROFS:
+	case EPERM:
+		(void)tool_fail(written->result, "%s Write where this agent may write, or ask the "
+				"user to add the path to its `write` list.", err->text);
+		return RESULT_FAILED;
+	case EFBIG:
+		return tool_fail(written->result, "%s Use a command (sed, a script) through bash "
+				 "for a file of this size.", err->text);
+	case EISDIR:
+		return tool_fail(written->result, "%s Name a file in it.", err->text);
+	case EAGAIN:
+		return tool_fail(written->result, "%s Nothing was written; read it again and repeat "
+				 "the call.", err->text);
+	default:
+		return shown_fail(written->call, written->result, written->path, err);
+	}
+}

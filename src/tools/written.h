@@ -1,0 +1,55 @@
+/*
+ * written: what write_file and edit_file share: the old content of the file, the guard against overwriting what
+ * was not read, and the report of a change.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "runtime/call.h"
+#include "runtime/files.h"
+
+#include <stdbool.h>
+
+/* Most bytes of a diff in details: enough for people, bounded for fronts. */
+enum { WRITTEN_DIFF_MAX = 256 << 10, WRITTEN_FILE_MAX = 64 << 20 };
+
+struct written {
+	struct call *call;
+	struct tool_result *result;
+	const char *path;       /* as given */
+	struct place place;
+	struct buf real;        /* the path in the view */
+	struct buf old;
+	struct stat st;
+	char mark[FILES_MARK];  /* of the old content */
+	bool changed_since_read; /* this session has read another content */
+};
+
+void written_init(struct written *written, struct call *call, struct tool_result *result);
+void written_fini(struct written *written);
+
+/* Read the old content (the place exists) and its mark. */
+bool written_read_old(struct written *written, struct err *err);
+
+/*
+ * The argument expected_hash, when given, must name the old content. False with the sentence in RESULT,
+ * which names the hash that would be right.
+ */
+bool written_check_hash(struct written *written);
+
+/* Append where it was written: the path, and where a link led. */
+void written_add_path(const struct written *written, struct buf *out);
+
+/*
+ * The report of a change that was made: diffstat in the text after what is there already, diff, hash and
+ * counts in details; the old content is kept for the patch of the session.
+ */
+void written_report(struct written *written, struct str content, bool created);
+
+/* The mark of what is at the place now. */
+void written_new_mark(const struct written *written, struct str content,
+		      char mark[FILES_MARK]);
+
+/* FAILED with ERR's sentence and what to do about it. */
+enum result_status written_fail(struct written *written, const struct err *err);
