@@ -1,0 +1,58 @@
+/*
+ * conversation: what was said between the user, the model and its tools, in the order of
+ * saying; independent of any provider. Owns everything in it.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum part_kind {
+	PART_TEXT,
+	PART_THINKING, /* a model's reasoning; `extra` holds what its API wants back */
+	PART_CALL,     /* the model asks for a tool */
+	PART_RESULT,   /* the answer to one call */
+};
+
+enum speaker { SPEAKER_USER, SPEAKER_MODEL };
+
+struct part {
+	enum part_kind kind;
+	char *text;      /* text, thinking, or a result's text */
+	char *call_id;   /* call and result */
+	char *tool;      /* call and result: the tool's name */
+	char *arguments; /* call: JSON text as the model wrote it; may be no JSON at all */
+	bool is_error;   /* result */
+	struct value *extra; /* provider-specific, kept unchanged; or NULL */
+};
+
+struct message {
+	enum speaker speaker;
+	struct part *parts;
+	size_t part_count;
+};
+
+struct conversation {
+	char *system_prompt; /* or NULL */
+	struct message *messages;
+	size_t message_count;
+};
+
+void conversation_init(struct conversation *conversation);
+void conversation_fini(struct conversation *conversation);
+void conversation_set_system(struct conversation *conversation, const char *text);
+
+/* Append an empty message; the pointer is valid until the next append. */
+struct message *conversation_add(struct conversation *conversation, enum speaker speaker);
+
+/* Append a part to MESSAGE; TEXT and the others are copied. Valid until the next append. */
+struct part *message_add_text(struct message *message, const char *text);
+struct part *message_add_thinking(struct message *message, const char *text,
+				  struct value *take_extra);
+struct part *message_add_call(struct message *message, const char *call_id, const char *tool,
+			      const char *arguments);
+struct part *message_add_result(struct message *message, const char *call_id,
+				const char *tool, const char *text, bool is_error);

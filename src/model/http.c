@@ -1,0 +1,446 @@
+/* http: one easy handle per request on a multi handle that keeps the connections. */
+#include "model/http.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+/* The name since 2006; libcurl keeps its ABI. */
+#define LIBRARY "libcurl.so.4"
+
+enum {
+	/* After the answer's end: time for the closing bytes, so that the connection can be kept. */
+	LINGER_MS = 50,
+	/* One look at the clock this often when nothing happens. */
+	POLL_MS = 1000,
+	/* Longest header line kept; keys are a few hundred bytes at most. */
+	HEADER_MAX = 64 << 10,
+};
+
+/* The few functions used. Setting options goes through the one that takes any argument. */
+struct curl_functions {
+	CURLcode (*global_init)(long flags);
+	CURL *(*easy_init)(void);
+	CURLcode (*easy_setopt)(CURL *easy, CURLoption option, ...);
+	CURLcode (*easy_getinfo)(CURL *easy, CURLINFO info, ...);
+	const char *(*easy_strerror)(CURLcode code);
+	void (*easy_cleanup)(CURL *easy);
+	CURLM *(*multi_init)(void);
+	CURLMcode (*multi_add_handle)(CURLM *multi, CURL *easy);
+	CURLMcode (*multi_remove_handle)(CURLM *multi, CURL *easy);
+	CURLMcode (*multi_perform)(CURLM *multi, int *running);
+	CURLMcode (*multi_poll)(CURLM *multi, struct curl_waitfd *extra, unsigned count,
+				int timeout_ms, int *ready);
+	CURLMsg *(*multi_info_read)(CURLM *multi, int *left);
+	CURLMcode (*multi_cleanup)(CURLM *multi);
+	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
+	void (*slist_free_all)(struct curl_slist *list);
+	time_t (*getdate)(const char *text, const time_t *unused);
+};
+
+struct http {
+	struct curl_functions curl;
+	CURLM *multi;
+};
+
+struct exchange {
+	struct http *http;
+	const struct http_request *request;
+	struct http_answer *answer;
+	enum http_more (*bytes)(void *context, const struct http_answer *answer,
+				struct str bytes, struct err *err);
+	void *context;
+	CURL *easy;
+	struct curl_slist *headers;
+	char error_text[CURL_ERROR_SIZE];
+	struct err *err;
+	enum http_more more;
+	int64_t last_ms;   /* of the last byte either way */
+	int64_t enough_ms; /* when HTTP_ENOUGH was said */
+};
+
+static bool load_functions(void *library, struct curl_functions *curl)
+{
+	const struct {
+		const char *name;
+		void *slot;
+	} wanted[] = {
+		{"curl_global_init", &curl->global_init},
+		{"curl_easy_init", &curl->easy_init},
+		{"curl_easy_setopt", &curl->easy_setopt},
+		{"curl_easy_getinfo", &curl->easy_getinfo},
+		{"curl_easy_strerror", &curl->easy_strerror},
+		{"curl_easy_cleanup", &curl->easy_cleanup},
+		{"curl_multi_init", &curl->multi_init},
+		{"curl_multi_add_handle", &curl->multi_add_handle},
+		{"curl_multi_remove_handle", &curl->multi_remove_handle},
+		{"curl_multi_perform", &curl->multi_perform},
+		{"curl_multi_poll", &curl->multi_poll},
+		{"curl_multi_info_read", &curl->multi_info_read},
+		{"curl_multi_cleanup", &curl->multi_cleanup},
+		{"curl_slist_append", &curl->slist_append},
+		{"curl_slist_free_all", &curl->slist_free_all},
+		{"curl_getdate", &curl->getdate},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		void *symbol = dlsym(library, wanted[i].name);
+
+		if (!symbol)
+			return false;
+		/* POSIX lets a pointer to an object hold one to a function; C has no cast for it. */
+		memcpy(wanted[i].slot, &symbol, sizeof(symbol));
+	}
+	return true;
+}
+
+bool http_open(struct http **http, struct err *err)
+{
+	struct http *opened;
+	/* Never unloaded: it leaves threads' and TLS libraries' state behind. */
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return err_set(err, ENOENT,
+			       "%s could not be loaded: asking a model needs the Debian package "
+			       "libcurl4 (apt-get install libcurl4)",
+			       LIBRARY);
+	opened = memory_alloc(sizeof(*opened));
+	if (!load_functions(library, &opened->curl)) {
+		free(opened);
+		return err_set(err, ENOSYS,
+			       "%s is too old: 7.66 or newer is needed (Debian package libcurl4)",
+			       LIBRARY);
+	}
+	if (opened->curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		opened->multi = opened->curl.multi_init();
+	if (!opened->multi) {
+		free(opened);
+		return err_set(err, EIO, "%s could not be started", LIBRARY);
+	}
+	*http = opened;
+	return true;
+}
+
+void http_close(struct http *http)
+{
+	if (!http)
+		return;
+	(void)http->curl.multi_cleanup(http->multi);
+	free(http);
+}
+
+/* The value of header LINE when it is called NAME. */
+static bool header_is(struct str line, const char *name, struct str *value)
+{
+	size_t size = strlen(name);
+
+	if (line.size <= size || line.data[size] != ':' ||
+	    strncasecmp(line.data, name, size) != 0)
+		return false;
+	*value = str_trim(str_part(line, size + 1, line.size));
+	return true;
+}
+
+/* Seconds from now in TEXT: a number (times UNIT_S), or a date. Else -1. */
+static double wait_in(struct http *http, struct str text, double unit_s)
+{
+	char copy[64];
+	char *end;
+	double number;
+	time_t date;
+
+	if (text.size == 0 || text.size >= sizeof(copy))
+		return -1;
+	memcpy(copy, text.data, text.size);
+	copy[text.size] = '\0';
+	number = strtod(copy, &end);
+	if (*end == '\0')
+		return number >= 0 ? number * unit_s : -1;
+	date = http->curl.getdate(copy, NULL);
+	if (date < 0)
+		return -1;
+	return date > time(NULL) ? (double)(date - time(NULL)) : 0;
+}
+
+static void answer_clear(struct http_answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->retry_after_s = -1;
+	answer->should_retry = -1;
+}
+
+static void take_content_type(struct http_answer *answer, struct str value)
+{
+	size_t size = 0;
+
+	while (size < value.size && value.data[size] != ';' &&
+	       size + 1 < sizeof(answer->content_type)) {
+		answer->content_type[size] = (char)tolower((unsigned char)value.data[size]);
+		size++;
+	}
+	while (size > 0 && answer->content_type[size - 1] == ' ')
+		size--;
+	answer->content_type[size] = '\0';
+}
+
+static size_t on_header(char *data, size_t unit, size_t count, void *context)
+{
+	struct exchange *exchange = context;
+	struct str line = {data, unit * count};
+	struct str value;
+
+	exchange->last_ms = clock_now_ms();
+	/* An interim answer (100) or a proxy's comes before the real one. */
+	if (str_starts(line, STR("HTTP/")))
+		answer_clear(exchange->answer);
+	else if (header_is(line, "content-type", &value))
+		take_content_type(exchange->answer, value);
+	else if (header_is(line, "x-should-retry", &value))
+		exchange->answer->should_retry =
+			str_is(value, "true") ? 1 : (str_is(value, "false") ? 0 : -1);
+	else if (header_is(line, "retry-after-ms", &value))
+		exchange->answer->retry_after_s = wait_in(exchange->http, value, 0.001);
+	else if (header_is(line, "retry-after", &value) && exchange->answer->retry_after_s < 0)
+		exchange->answer->retry_after_s = wait_in(exchange->http, value, 1);
+	return line.size;
+}
+
+static size_t on_bytes(char *data, size_t unit, size_t count, void *context)
+{
+	struct exchange *exchange = context;
+	struct str bytes = {data, unit * count};
+
+	exchange->last_ms = clock_now_ms();
+	(void)exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE,
+						&exchange->answer->status);
+	exchange->answer->has_bytes = exchange->answer->has_bytes || bytes.size > 0;
+	if (exchange->more == HTTP_MORE) {
+		exchange->more = exchange->bytes(exchange->context, exchange->answer, bytes,
+						 exchange->err);
+		exchange->enough_ms = exchange->last_ms;
+	}
+	/* Anything but the size makes libcurl end the transfer. */
+	return exchange->more == HTTP_GIVE_UP ? bytes.size + 1 : bytes.size;
+}
+
+static void add_header(struct exchange *exchange, const char *line)
+{
+	struct curl_slist *longer =
+		exchange->http->curl.slist_append(exchange->headers, line);
+
+	if (!longer)
+		memory_exhausted(strlen(line));
+	exchange->headers = longer;
+}
+
+static void add_headers(struct exchange *exchange)
+{
+	add_header(exchange, "Content-Type: application/json");
+	add_header(exchange, "Accept: text/event-stream, application/json");
+	/* Else a large request waits a second for a "100 Continue" that few servers send. */
+	add_header(exchange, "Expect:");
+	if (exchange->request->key && exchange->request->key[0]) {
+		struct buf line;
+
+		buf_init(&line, HEADER_MAX);
+		(void)buf_addf(&line, "Authorization: Bearer %s", exchange->request->key);
+		add_header(exchange, line.data);
+		explicit_bzero(line.data, line.size);
+		buf_fini(&line);
+	}
+}
+
+/* A proxy of the environment is for the world, never for a server on this machine. */
+static bool is_loopback(const char *url)
+{
+	struct str rest = str_of(url);
+	size_t at = str_find(rest, STR("://"), 0);
+
+	if (at != (size_t)-1)
+		rest = str_part(rest, at + 3, rest.size);
+	return str_starts(rest, STR("127.")) || str_starts(rest, STR("[::1]")) ||
+	       str_is(rest, "localhost") || str_starts(rest, STR("localhost:")) ||
+	       str_starts(rest, STR("localhost/"));
+}
+
+static bool set_options(struct exchange *exchange, struct err *err)
+{
+	const struct curl_functions *curl = &exchange->http->curl;
+	const struct http_request *request = exchange->request;
+	CURL *easy = exchange->easy;
+	bool ok = true;
+
+	ok = ok && curl->easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				     (curl_off_t)request->body.size) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_WRITEDATA, exchange) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERDATA, exchange) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error_text) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+				     (long)(request->connect_timeout_s * 1000)) == CURLE_OK;
+	if (is_loopback(request->url))
+		ok = ok && curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
+	if (!ok)
+		return err_set(err, EIO, "libcurl does not take the request's options");
+	/* Those that older libraries lack; without them all still works. */
+#if LIBCURL_VERSION_NUM >= 0x075500
+	(void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* A cancel does not wait for a name server. */
+	(void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+	(void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	(void)curl->easy_setopt(easy, CURLOPT_USERAGENT, "glovebox");
+	return true;
+}
+
+/* What libcurl's CODE means to us. */
+static int code_of(const struct exchange *exchange, CURLcode code)
+{
+	long os = 0;
+
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+		(void)exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os);
+		return os == 0 || os == ECONNREFUSED ? ECONNREFUSED : EHOSTUNREACH;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_OPERATION_TIMEDOUT:
+		return EHOSTUNREACH;
+	case CURLE_PARTIAL_FILE:
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+	case CURLE_WEIRD_SERVER_REPLY:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return EPROTO;
+	default:
+		return EIO;
+	}
+}
+
+static bool finish_transfer(struct exchange *exchange, CURLcode code)
+{
+	const struct curl_functions *curl = &exchange->http->curl;
+	const char *text = exchange->error_text[0] ? exchange->error_text
+						   : curl->easy_strerror(code);
+
+	if (exchange->more == HTTP_GIVE_UP)
+		return false;
+	(void)curl->easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE,
+				 &exchange->answer->status);
+	if (code == CURLE_OK || exchange->more == HTTP_ENOUGH)
+		return true;
+	return err_set(exchange->err, code_of(exchange, code), "%s", text);
+}
+
+/* Milliseconds until the loop has to look again; 0 when a deadline is over. */
+static int next_wait(const struct exchange *exchange, int64_t now)
+{
+	int64_t wait = POLL_MS;
+	int64_t left;
+
+	if (exchange->request->idle_timeout_s > 0) {
+		left = exchange->last_ms + (int64_t)(exchange->request->idle_timeout_s * 1000) -
+		       now;
+		wait = left < wait ? left : wait;
+	}
+	if (exchange->more == HTTP_ENOUGH) {
+		left = exchange->enough_ms + LINGER_MS - now;
+		wait = left < wait ? left : wait;
+	}
+	return wait > 0 ? (int)wait : 0;
+}
+
+static bool run(struct exchange *exchange)
+{
+	const struct curl_functions *curl = &exchange->http->curl;
+	CURLM *multi = exchange->http->multi;
+	struct curl_waitfd stop = {.fd = exchange->request->stop_fd, .events = CURL_WAIT_POLLIN};
+	unsigned stops = exchange->request->stop_fd >= 0 ? 1 : 0;
+
+	for (;;) {
+		int running = 0, left = 0, wait_ms;
+		CURLMsg *message;
+
+		if (curl->multi_perform(multi, &running) != CURLM_OK)
+			return err_set(exchange->err, EIO, "libcurl gave up");
+		message = curl->multi_info_read(multi, &left);
+		if (message && message->msg == CURLMSG_DONE)
+			return finish_transfer(exchange, message->data.result);
+		wait_ms = next_wait(exchange, clock_now_ms());
+		if (wait_ms == 0 && exchange->more == HTTP_ENOUGH)
+			return finish_transfer(exchange, CURLE_OK);
+		if (wait_ms == 0)
+			return err_set(exchange->err, ETIMEDOUT,
+				       "nothing came for %.3g seconds",
+				       exchange->request->idle_timeout_s);
+		stop.revents = 0;
+		if (curl->multi_poll(multi, &stop, stops, wait_ms, NULL) != CURLM_OK)
+			return err_set(exchange->err, EIO, "libcurl cannot wait");
+		if (stop.revents)
+			return err_set(exchange->err, ECANCELED, "stopped");
+	}
+}
+
+static void wipe_headers(struct exchange *exchange)
+{
+	for (struct curl_slist *at = exchange->headers; at; at = at->next)
+		explicit_bzero(at->data, strlen(at->data));
+	exchange->http->curl.slist_free_all(exchange->headers);
+}
+
+bool http_post(struct http *http, const struct http_request *request,
+	       struct http_answer *answer,
+	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
+				       struct str bytes, struct err *err),
+	       void *context, struct err *err)
+{
+	struct exchange exchange = {
+		.http = http,
+		.request = request,
+		.answer = answer,
+		.bytes = bytes,
+		.context = context,
+		.err = err,
+		.more = HTTP_MORE,
+		.last_ms = clock_now_ms(),
+	};
+	bool ok;
+
+	answer_clear(answer);
+	exchange.easy = http->curl.easy_init();
+	if (!exchange.easy)
+		return err_set(err, EIO, "libcurl could not be started");
+	add_headers(&exchange);
+	ok = set_options(&exchange, err) &&
+	     (http->curl.multi_add_handle(http->multi, exchange.easy) == CURLM_OK ||
+	      err_set(err, EIO, "libcurl does not take the request"));
+	if (ok) {
+		ok = run(&exchange);
+		(void)http->curl.multi_remove_handle(http->multi, exchange.easy);
+	}
+	http->curl.easy_cleanup(exchange.easy);
+	wipe_headers(&exchange);
+	return ok;
+}

@@ -1,0 +1,150 @@
+/* model_name: `replay:FILE`, `openai-chat:NAME` or NAME, whose colons may be its own. */
+#include "model/model_name.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/provider.h"
+
+enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
+
+/*
+ * Services and programs that people write before the colon although they are reached by
+ * openai-chat and a base URL. No model is called so.
+ */
+static const char *const services[] = {"openai",    "anthropic", "ollama",   "llama.cpp",
+				       "llamacpp",  "vllm",	 "lmstudio", "openrouter",
+				       "localhost", NULL};
+
+static const struct provider *find_provider(struct str word)
+{
+	for (size_t i = 0; providers[i]; i++) {
+		if (str_is(word, providers[i]->name))
+			return providers[i];
+	}
+	return NULL;
+}
+
+/* ERR when WORD, before a colon, was meant as a provider and is none. */
+static bool check_prefix(struct str word, struct err *err)
+{
+	const char *names[PROVIDERS_MAX + 2] = {"replay"};
+	auto_free char *text = memory_copy_str(word);
+	const char *nearest;
+
+	for (size_t i = 0; providers[i] && i < PROVIDERS_MAX; i++)
+		names[i + 1] = providers[i]->name;
+	for (size_t i = 0; services[i]; i++) {
+		if (str_is(word, services[i]))
+			return err_set(err, EINVAL,
+				       "\"%s\" is no provider: write openai-chat:NAME and give the "
+				       "service's base URL",
+				       text);
+	}
+	nearest = text_nearest(text, names);
+	if (nearest)
+		return err_set(err, EINVAL, "unknown provider \"%.80s\"; did you mean \"%s\"?",
+			       text, nearest);
+	return true;
+}
+
+bool model_name_parse(const char *name, struct model_name *parsed, struct err *err)
+{
+	struct str whole = str_trim(str_of(name));
+	size_t colon = str_find(whole, STR(":"), 0);
+	struct str word = str_part(whole, 0, colon);
+	struct model_name result = {.rest = whole, .shown = whole};
+
+	if (whole.size == 0 || str_is(whole, "replay")) {
+		*parsed = (struct model_name){.rest = STR(""), .shown = STR("replay")};
+		return true;
+	}
+	result.provider = &openai_chat_provider;
+	if (colon != (size_t)-1) {
+		const struct provider *named = find_provider(word);
+		bool is_replay = str_is(word, "replay");
+
+		if (!named && !is_replay && !check_prefix(word, err))
+			return false;
+		if (named || is_replay) {
+			result.provider = named;
+			result.rest = str_trim(str_part(whole, colon + 1, whole.size));
+		}
+		if (is_replay && result.rest.size == 0)
+			return err_set(err, EINVAL, "replay: needs a file after the colon");
+		if (named)
+			result.shown = result.rest;
+	} else if (find_provider(whole)) {
+		result.rest = STR("");
+	}
+	if (result.rest.size == 0)
+		return err_set(err, EINVAL,
+			       "%.*s: needs a model's name after it, as in openai-chat:NAME",
+			       (int)word.size, word.data);
+	*parsed = result;
+	return true;
+}
+
+static bool check_url(struct str url, struct str host, struct err *err)
+{
+	for (size_t i = 0; i < url.size; i++) {
+		unsigned char c = (unsigned char)url.data[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '"' || c == '\\')
+			return err_set(err, EINVAL,
+				       "the base URL holds a character that no URL has, at byte %zu",
+				       i + 1);
+	}
+	if (str_find(host, STR("@"), 0) != (size_t)-1)
+		return err_set(err, EINVAL,
+			       "the base URL names a user: give the key in its variable instead");
+	if (str_find(url, STR("?"), 0) != (size_t)-1 ||
+	    str_find(url, STR("#"), 0) != (size_t)-1)
+		return err_set(err, EINVAL, "the base URL has a query or a fragment: it ends "
+					    "where /chat/completions begins");
+	if (host.size == 0 || str_starts(host, STR(":")))
+		return err_set(err, EINVAL, "the base URL names no host");
+	return true;
+}
+
+bool model_name_url(const struct provider *provider, const char *base_url, char **url,
+		    char **host, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	struct str rest, name;
+	struct buf text;
+
+	if (base.size == 0)
+		base = str_of(provider->base_url);
+	if (str_starts(base, STR("http://")))
+		rest = str_part(base, 7, base.size);
+	else if (str_starts(base, STR("https://")))
+		rest = str_part(base, 8, base.size);
+	else
+		return err_set(err, EINVAL,
+			       "the base URL begins with http:// or https://, as in "
+			       "http://127.0.0.1:8080/v1");
+	while (str_ends(rest, STR("/"))) {
+		rest.size--;
+		base.size--;
+	}
+	name = str_part(rest, 0, str_find(rest, STR("/"), 0));
+	if (!check_url(base, name, err))
+		return false;
+
+	buf_init(&text, URL_MAX);
+	(void)buf_addstr(&text, base);
+	/* People copy the address of the endpoint itself. */
+	if (!str_ends(base, str_of(provider->path)))
+		(void)buf_adds(&text, provider->path);
+	if (text.overflowed) {
+		buf_fini(&text);
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	}
+	*url = buf_take(&text);
+	*host = memory_copy_str(name);
+	return true;
+}

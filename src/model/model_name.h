@@ -1,0 +1,24 @@
+/* model_name: what a model's name and base URL mean. */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+
+struct provider;
+
+struct model_name {
+	const struct provider *provider; /* NULL: a replay */
+	struct str rest;  /* the model's name at its service, or the replay's file; views of the name */
+	struct str shown; /* for people */
+};
+
+/* NAME NULL or empty is the embedded replay. */
+bool model_name_parse(const char *name, struct model_name *parsed, struct err *err);
+
+/*
+ * The URL to ask and its host (with port) for messages, both malloc'ed. BASE_URL NULL or
+ * empty is the provider's. One with a user, a query or a fragment is refused: keys would be in it.
+ */
+bool model_name_url(const struct provider *provider, const char *base_url, char **url,
+		    char **host, struct err *err);

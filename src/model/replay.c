@@ -1,0 +1,296 @@
+/* replay: plays one turn per question, after holding its expectations against the results. */
+#include "model/replay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/replay_check.h"
+
+/* Bytes of a result that are quoted when it does not fit. */
+enum { SHOWN_MAX = 200 };
+
+struct replay {
+	struct value *script;
+	const struct value *turns;
+	char *name;
+	size_t at;    /* the turn that comes next */
+	size_t asked; /* questions answered: makes call ids unique when a turn repeats */
+};
+
+bool replay_open(struct str script, const char *name, struct replay **replay, struct err *err)
+{
+	auto_value struct value *parsed = NULL;
+	struct replay *opened;
+
+	if (script.size > REPLAY_SCRIPT_MAX)
+		return err_set(err, EFBIG, "%s: larger than %d MiB", name,
+			       REPLAY_SCRIPT_MAX >> 20);
+	if (!value_parse(script, VALUE_COMMENTS, &parsed, err))
+		return err_while(err, "%s", name);
+	if (!replay_check(parsed, name, err))
+		return err_while(err, "a replay that cannot be played");
+	opened = memory_alloc(sizeof(*opened));
+	opened->script = value_ref(parsed);
+	opened->turns = value_member(parsed, "turns");
+	opened->name = memory_copy(name);
+	*replay = opened;
+	return true;
+}
+
+void replay_close(struct replay *replay)
+{
+	if (!replay)
+		return;
+	value_free(replay->script);
+	free(replay->name);
+	free(replay);
+}
+
+/* The results after the model's last message, counted up from *AT; NULL after the last. */
+static const struct part *next_result(const struct conversation *conversation,
+				      size_t *message_at, size_t *part_at)
+{
+	for (; *message_at < conversation->message_count; (*message_at)++, *part_at = 0) {
+		const struct message *message = &conversation->messages[*message_at];
+
+		while (*part_at < message->part_count) {
+			const struct part *part = &message->parts[(*part_at)++];
+
+			if (part->kind == PART_RESULT)
+				return part;
+		}
+	}
+	return NULL;
+}
+
+static size_t first_after_model(const struct conversation *conversation)
+{
+	size_t at = conversation->message_count;
+
+	while (at > 0 && conversation->messages[at - 1].speaker != SPEAKER_MODEL)
+		at--;
+	return at;
+}
+
+static bool fits(const struct value *expect, const struct part *result)
+{
+	const char *tool = value_text(value_member(expect, "tool"));
+	const char *status = value_text(value_member(expect, "status"));
+	struct str part = value_str(value_member(expect, "contains"));
+
+	if (tool && strcmp(tool, result->tool ? result->tool : "") != 0)
+		return false;
+	if (status && (strcmp(status, "done") == 0) == result->is_error)
+		return false;
+	return str_find(str_of(result->text), part, 0) != (size_t)-1;
+}
+
+static void add_quoted(struct buf *out, struct str text)
+{
+	struct str shown = str_part(text, 0, text_character_border(text, SHOWN_MAX));
+
+	(void)value_quote(shown, out);
+	if (shown.size < text.size)
+		(void)buf_adds(out, "…");
+}
+
+/* ERR: which row of the turn did not fit, and every result there was. Always false. */
+static bool refuse_results(const struct replay *replay, size_t row,
+			   const struct value *expect, const struct conversation *conversation,
+			   struct err *err)
+{
+	size_t message_at = first_after_model(conversation), part_at = 0;
+	const struct part *result = next_result(conversation, &message_at, &part_at);
+	struct buf came, wanted;
+
+	buf_init(&came, ERR_TEXT_MAX);
+	buf_init(&wanted, ERR_TEXT_MAX);
+	(void)value_print(expect, 0, &wanted);
+	if (!result)
+		(void)buf_adds(&came, "no result");
+	for (; result; result = next_result(conversation, &message_at, &part_at)) {
+		(void)buf_addf(&came, "%s%s (%s) ", came.size > 0 ? "; " : "", result->tool,
+			       result->is_error ? "not done" : "done");
+		add_quoted(&came, str_of(result->text));
+	}
+	(void)err_set(err, EPROTO,
+		      "the replay %s does not fit: turn %zu, expectation %zu wants %s, but this "
+		      "came: %s",
+		      replay->name, replay->at + 1, row + 1,
+		      wanted.overflowed ? "a long text" : wanted.data, came.data);
+	buf_fini(&came);
+	buf_fini(&wanted);
+	return false;
+}
+
+static bool check_results(const struct replay *replay, const struct value *turn,
+			  const struct conversation *conversation, struct err *err)
+{
+	const struct value *rows = value_member(turn, "expect");
+	size_t message_at = first_after_model(conversation), part_at = 0;
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+		const struct part *result;
+
+		do {
+			result = next_result(conversation, &message_at, &part_at);
+		} while (result && !fits(row, result));
+		if (!result)
+			return refuse_results(replay, i, row, conversation, err);
+	}
+	return true;
+}
+
+/* The newest thing the user said, apart from what was said beside results. */
+static struct str newest_prompt(const struct conversation *conversation)
+{
+	for (size_t i = conversation->message_count; i > 0; i--) {
+		const struct message *message = &conversation->messages[i - 1];
+		const char *text = NULL;
+		bool has_result = false;
+
+		for (size_t n = 0; n < message->part_count; n++) {
+			has_result = has_result || message->parts[n].kind == PART_RESULT;
+			if (message->parts[n].kind == PART_TEXT && !text)
+				text = message->parts[n].text;
+		}
+		if (message->speaker == SPEAKER_USER && text && !has_result)
+			return str_of(text);
+	}
+	return STR("");
+}
+
+static void add_with_prompt(struct str text, struct str prompt, struct buf *out)
+{
+	static const char mark[] = "${prompt}";
+	size_t at = 0;
+
+	for (;;) {
+		size_t found = str_find(text, STR(mark), at);
+
+		if (found == (size_t)-1)
+			break;
+		(void)buf_addstr(out, str_part(text, at, found - at));
+		(void)buf_addstr(out, prompt);
+		at = found + sizeof(mark) - 1;
+	}
+	(void)buf_addstr(out, str_part(text, at, text.size));
+}
+
+static bool wait_for_word(int stop_fd, int delay_ms, struct err *err)
+{
+	struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+	int ready;
+
+	do {
+		ready = poll(&stop, 1, delay_ms);
+	} while (ready < 0 && errno == EINTR);
+	return ready <= 0 || err_set(err, ECANCELED, "stopped");
+}
+
+/* The first word of TEXT with the blanks after it. */
+static size_t word_size(struct str text)
+{
+	size_t at = 0;
+
+	while (at < text.size && !strchr(" \t\r\n", text.data[at]))
+		at++;
+	while (at < text.size && text.data[at] && strchr(" \t\r\n", text.data[at]))
+		at++;
+	return at > 0 ? at : 1;
+}
+
+static bool say(struct str text, int delay_ms, int stop_fd, struct answer *answer,
+		void (*add)(struct answer *answer, struct str fragment), struct err *err)
+{
+	while (delay_ms > 0 && text.size > 0) {
+		size_t size = word_size(text);
+
+		add(answer, str_part(text, 0, size));
+		text = str_part(text, size, text.size);
+		if (!wait_for_word(stop_fd, delay_ms, err))
+			return false;
+	}
+	add(answer, text);
+	return true;
+}
+
+static void ask_for_calls(const struct replay *replay, const struct value *calls,
+			  struct answer *answer)
+{
+	for (size_t i = 0; i < value_count(calls); i++) {
+		const struct value *call = value_item(calls, i);
+		const struct value *arguments = value_member(call, "arguments");
+		struct buf text;
+		char id[64];
+
+		(void)snprintf(id, sizeof(id), "replay_%zu_%zu", replay->asked + 1, i + 1);
+		buf_init(&text, REPLAY_SCRIPT_MAX * 2);
+		if (value_kind(arguments) == VALUE_STRING)
+			(void)buf_addstr(&text, value_str(arguments));
+		else if (arguments)
+			(void)value_print(arguments, 0, &text);
+		answer_add_call(answer, (int64_t)i, str_of(id),
+				value_str(value_member(call, "tool")), buf_str(&text));
+		buf_fini(&text);
+	}
+}
+
+static bool play(const struct replay *replay, const struct value *turn,
+		 const struct model_request *request, struct answer *answer, struct err *err)
+{
+	struct str prompt = newest_prompt(request->conversation);
+	int delay_ms = (int)value_integer(value_member(turn, "delay_ms"));
+	const struct value *usage = value_member(turn, "usage");
+	struct model_usage counts = {
+		.input = (uint64_t)value_integer(value_member(usage, "input")),
+		.output = (uint64_t)value_integer(value_member(usage, "output")),
+		.cached = (uint64_t)value_integer(value_member(usage, "cached")),
+	};
+	struct buf thinking, text;
+	bool ok;
+
+	buf_init(&thinking, MODEL_ANSWER_MAX);
+	buf_init(&text, MODEL_ANSWER_MAX);
+	add_with_prompt(value_str(value_member(turn, "thinking")), prompt, &thinking);
+	add_with_prompt(value_str(value_member(turn, "text")), prompt, &text);
+	ok = say(buf_str(&thinking), delay_ms, request->stop_fd, answer, answer_add_thinking,
+		 err) &&
+	     say(buf_str(&text), delay_ms, request->stop_fd, answer, answer_add_text, err);
+	buf_fini(&thinking);
+	buf_fini(&text);
+	if (!ok)
+		return false;
+	ask_for_calls(replay, value_member(turn, "calls"), answer);
+	answer_set_usage(answer, &counts);
+	answer_set_finish(answer, value_count(value_member(turn, "calls")) > 0
+					  ? MODEL_FINISH_CALLS
+					  : MODEL_FINISH_STOP);
+	return true;
+}
+
+bool replay_ask(struct replay *replay, const struct model_request *request,
+		struct answer *answer, struct err *err)
+{
+	const struct value *turn = value_item(replay->turns, replay->at);
+
+	if (!turn)
+		return err_set(err, EPROTO,
+			       "the replay %s has only %zu turns, and one more was asked for",
+			       replay->name, value_count(replay->turns));
+	if (!wait_for_word(request->stop_fd, 0, err) ||
+	    !check_results(replay, turn, request->conversation, err) ||
+	    !play(replay, turn, request, answer, err))
+		return false;
+	replay->asked++;
+	if (!value_is_true(value_member(turn, "repeat")))
+		replay->at++;
+	return true;
+}

@@ -1,0 +1,509 @@
+/* Tests of model/model and model/http against the fake server, tests/fake/model_server.py. */
+#include "../base/unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "model/model.h"
+#include "server.h"
+
+#define KEY "sk-test-0123456789abcdef"
+
+/* One model at one behaviour of the server, and what came out of asking it. */
+struct ask {
+	struct server *server;
+	struct model_options options;
+	struct model *model;
+	struct conversation conversation;
+	struct buf text;
+	int retries, stop_fd, stop_by_sink; /* the last: written to at the first text or retry */
+	char why[ERR_TEXT_MAX];
+	enum model_finish finish;
+	struct model_usage usage;
+	struct err err;
+};
+
+static void stop_now(struct ask *ask)
+{
+	if (ask->stop_by_sink >= 0)
+		assert_int_equal(write(ask->stop_by_sink, "x", 1), 1);
+}
+
+static void on_text(void *context, struct str fragment)
+{
+	struct ask *ask = context;
+
+	(void)buf_addstr(&ask->text, fragment);
+	stop_now(ask);
+}
+
+static void on_retry(void *context, const char *why, double wait_s)
+{
+	struct ask *ask = context;
+
+	assert_true(wait_s >= 0 && wait_s <= MODEL_WAIT_MAX_S);
+	ask->retries++;
+	(void)snprintf(ask->why, sizeof(ask->why), "%s", why);
+	(void)buf_adds(&ask->text, "|");
+	stop_now(ask);
+}
+
+static void ask_begin(struct ask *ask, void **state)
+{
+	memset(ask, 0, sizeof(*ask));
+	ask->server = *state;
+	ask->stop_fd = ask->stop_by_sink = -1;
+	ask->options = (struct model_options){
+		.name = "openai-chat:fake",
+		.key = KEY,
+		.temperature = -1,
+		.retries = -1,
+	};
+	buf_init(&ask->text, 1 << 20);
+	conversation_init(&ask->conversation);
+	(void)message_add_text(conversation_add(&ask->conversation, SPEAKER_USER), "hi");
+}
+
+static void ask_open(struct ask *ask, const char *name)
+{
+	char url[256];
+
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/%s/v1", ask->server->port, name);
+	ask->options.base_url = url;
+	if (!model_open(&ask->options, &ask->model, &ask->err))
+		fail_msg("%s", ask->err.text);
+}
+
+static bool ask_once(struct ask *ask)
+{
+	struct model_request request = {
+		.conversation = &ask->conversation,
+		.stop_fd = ask->stop_fd,
+	};
+	struct model_sink sink = {.context = ask, .text = on_text, .retry = on_retry};
+	size_t before = ask->conversation.message_count;
+	bool ok = model_ask(ask->model, &request, &sink, &ask->conversation, &ask->finish,
+			    &ask->usage, &ask->err);
+
+	assert_int_equal(ask->conversation.message_count, before + (ok ? 1 : 0));
+	return ok;
+}
+
+static void ask_end(struct ask *ask)
+{
+	model_close(ask->model);
+	conversation_fini(&ask->conversation);
+	buf_fini(&ask->text);
+}
+
+static const struct part *last_part(const struct ask *ask)
+{
+	const struct message *message =
+		&ask->conversation.messages[ask->conversation.message_count - 1];
+
+	return &message->parts[message->part_count - 1];
+}
+
+/* Ask behaviour NAME: the answer comes, after RETRIES further tries. */
+static void comes(void **state, const char *name, int retries)
+{
+	struct ask ask;
+	size_t before;
+
+	ask_begin(&ask, state);
+	before = server_count(ask.server, name);
+	ask_open(&ask, name);
+	if (!ask_once(&ask))
+		fail_msg("%s: %s", name, ask.err.text);
+	assert_string_equal(last_part(&ask)->text, "Hello from a fake model.");
+	assert_int_equal(ask.finish, MODEL_FINISH_STOP);
+	assert_int_equal(ask.usage.input, 12);
+	assert_int_equal(ask.usage.output, 6);
+	assert_int_equal(ask.retries, retries);
+	assert_int_equal(server_count(ask.server, name) - before, retries + 1);
+	ask_end(&ask);
+}
+
+/* Ask behaviour NAME: CODE, a text with SAYS in it, after TRIES in all. */
+static void refuses(void **state, const char *name, int code, const char *says, int tries)
+{
+	struct ask ask;
+	size_t before;
+
+	ask_begin(&ask, state);
+	before = server_count(ask.server, name);
+	ask_open(&ask, name);
+	assert_false(ask_once(&ask));
+	if (ask.err.code != code || !strstr(ask.err.text, says))
+		fail_msg("%s: %d, %s", name, ask.err.code, ask.err.text);
+	assert_null(strstr(ask.err.text, KEY));
+	assert_int_equal(server_count(ask.server, name) - before, tries);
+	ask_end(&ask);
+}
+
+static void answers_of_all_kinds_come_in(void **state)
+{
+	comes(state, "normal", 0);
+	comes(state, "plain", 0);
+	comes(state, "drip", 0);
+	comes(state, "proxy", 0);
+}
+
+static void a_connection_left_open_after_the_end_is_not_waited_for(void **state)
+{
+	int64_t began = clock_now_ms();
+
+	comes(state, "open-end", 0);
+	assert_true(clock_now_ms() - began < 5000);
+}
+
+static void passing_faults_are_tried_again(void **state)
+{
+	comes(state, "429-once", 1);
+	comes(state, "500-once", 1);
+	comes(state, "500-twice", 2);
+	comes(state, "400-again", 1);
+	comes(state, "date", 1);
+}
+
+static void a_cut_stream_is_tried_again_and_the_front_is_told(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask_open(&ask, "cut-once");
+	assert_true(ask_once(&ask));
+	assert_string_equal(ask.text.data, "Hello from a fake|Hello from a fake model.");
+	assert_string_equal(last_part(&ask)->text, "Hello from a fake model.");
+	assert_non_null(strstr(ask.why, "127.0.0.1"));
+	ask_end(&ask);
+}
+
+static void the_last_try_s_failure_is_told(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.retries = 0;
+	ask_open(&ask, "cut");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, EPROTO);
+	ask_end(&ask);
+
+	ask_begin(&ask, state);
+	ask.options.retries = 0;
+	ask_open(&ask, "torn");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, EPROTO);
+	assert_non_null(strstr(ask.err.text, "in the middle of the answer"));
+	ask_end(&ask);
+
+	ask_begin(&ask, state);
+	ask.options.retries = 0;
+	ask_open(&ask, "empty");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, EPROTO);
+	assert_non_null(strstr(ask.err.text, "empty answer"));
+	ask_end(&ask);
+}
+
+static void lasting_faults_end_after_two_more_tries(void **state)
+{
+	refuses(state, "500", EIO, "answered 500: the part played is 500", 3);
+	refuses(state, "503", EIO, "asked 3 times", 3);
+	refuses(state, "429", EBUSY, "answered 429", 3);
+	refuses(state, "html-502", EIO, "answered 502 with a web page", 3);
+}
+
+static void what_would_be_refused_again_is_asked_once(void **state)
+{
+	refuses(state, "400", EIO, "answered 400: the part played is 400", 1);
+	refuses(state, "401", EACCES, "check the key in OPENAI_API_KEY", 1);
+	refuses(state, "403", EACCES, "answered 403", 1);
+	refuses(state, "404", EIO, "check the model's name (fake)", 1);
+	refuses(state, "html", EPROTO, "a web page came (\"Sign in\")", 1);
+	refuses(state, "500-no", EIO, "answered 500", 1);
+	refuses(state, "429-long", EBUSY, "a pause of 3600 seconds", 1);
+	refuses(state, "overflow", E2BIG, "available context size", 1);
+	refuses(state, "late-error", EIO, "the provider behind gave up", 1);
+	refuses(state, "redirect", EIO, "redirects are not followed", 1);
+}
+
+static void a_key_in_the_service_s_words_is_hidden(void **state)
+{
+	refuses(state, "401-echo", EACCES, "wrong key: Bearer ****", 1);
+}
+
+static void without_a_key_the_advice_names_the_variable(void **state)
+{
+	struct ask ask;
+	auto_value struct value *requests = NULL;
+	const struct value *headers;
+
+	ask_begin(&ask, state);
+	ask.options.key = "";
+	ask_open(&ask, "401");
+	assert_false(ask_once(&ask));
+	assert_non_null(strstr(ask.err.text, "set OPENAI_API_KEY"));
+	requests = server_requests(ask.server, "401");
+	headers = value_member(value_item(requests, value_count(requests) - 1), "headers");
+	assert_null(value_member(headers, "Authorization"));
+	ask_end(&ask);
+}
+
+static void the_key_goes_as_a_bearer_token(void **state)
+{
+	struct ask ask;
+	auto_value struct value *requests = NULL;
+	const struct value *request;
+
+	ask_begin(&ask, state);
+	ask.options.key = " " KEY "\n";
+	ask_open(&ask, "echo");
+	assert_true(ask_once(&ask));
+	assert_string_equal(last_part(&ask)->text, "You said: hi");
+	requests = server_requests(ask.server, "echo");
+	request = value_item(requests, 0);
+	assert_string_equal(
+		value_text(value_member(value_member(request, "headers"), "Authorization")),
+		"Bearer " KEY);
+	assert_string_equal(value_text(value_member(value_member(request, "body"), "model")),
+			    "fake");
+	ask_end(&ask);
+}
+
+static void calls_and_their_results_make_a_conversation(void **state)
+{
+	struct ask ask;
+	struct message *results;
+
+	ask_begin(&ask, state);
+	ask_open(&ask, "calls");
+	assert_true(ask_once(&ask));
+	assert_int_equal(ask.finish, MODEL_FINISH_CALLS);
+	assert_string_equal(last_part(&ask)->tool, "list_files");
+	results = conversation_add(&ask.conversation, SPEAKER_USER);
+	(void)message_add_result(results, "call_look", "list_files", "a.c", false);
+	assert_true(ask_once(&ask));
+	assert_string_equal(last_part(&ask)->text, "The tool said: a.c");
+	ask_end(&ask);
+}
+
+static void a_connection_serves_several_questions(void **state)
+{
+	struct ask ask;
+	size_t before;
+
+	ask_begin(&ask, state);
+	ask_open(&ask, "normal");
+	assert_true(ask_once(&ask));
+	before = server_connections(ask.server);
+	for (int i = 0; i < 5; i++)
+		assert_true(ask_once(&ask));
+	/* The one more is this question. */
+	assert_int_equal(server_connections(ask.server), before + 1);
+	ask_end(&ask);
+}
+
+static void twenty_thousand_pieces_are_no_trouble(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask_open(&ask, "flood");
+	assert_true(ask_once(&ask));
+	assert_int_equal(ask.text.size, 100000);
+	ask_end(&ask);
+}
+
+/* Ask NAME with a stop that comes at the first text or retry, or after MS of silence. */
+static void stops(void **state, const char *name, int ms)
+{
+	struct ask ask;
+	int ends[2];
+	int64_t began = clock_now_ms();
+	struct itimerspec once = {.it_value.tv_nsec = ms * 1000000L};
+
+	assert_true(fd_pipe(ends, NULL));
+	ask_begin(&ask, state);
+	ask.stop_fd = ends[0];
+	ask.stop_by_sink = ends[1];
+	if (ms > 0) {
+		ask.stop_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+		assert_int_equal(timerfd_settime(ask.stop_fd, 0, &once, NULL), 0);
+	}
+	ask_open(&ask, name);
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ECANCELED);
+	assert_true(clock_now_ms() - began < 2000);
+	if (ms > 0)
+		fd_close(&ask.stop_fd);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	ask_end(&ask);
+}
+
+static void a_stop_ends_it_wherever_it_is(void **state)
+{
+	stops(state, "stall", 0);
+	stops(state, "hang", 30);
+	stops(state, "429-wait", 0);
+}
+
+static void a_stop_beforehand_asks_nobody(void **state)
+{
+	struct ask ask;
+	int ends[2];
+
+	assert_true(fd_pipe(ends, NULL));
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	ask_begin(&ask, state);
+	ask.stop_fd = ends[0];
+	ask_open(&ask, "normal/never");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ECANCELED);
+	assert_int_equal(server_count(ask.server, "normal/never"), 0);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	ask_end(&ask);
+}
+
+static void silence_ends_at_the_deadline(void **state)
+{
+	struct ask ask;
+	size_t before;
+
+	ask_begin(&ask, state);
+	before = server_count(ask.server, "hang");
+	ask.options.idle_timeout_s = 0.05;
+	ask_open(&ask, "hang");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ETIMEDOUT);
+	assert_non_null(strstr(ask.err.text, "nothing came for 0.05 seconds"));
+	/* A server at work is not made to begin anew. */
+	assert_int_equal(server_count(ask.server, "hang"), before + 1);
+	ask_end(&ask);
+
+	ask_begin(&ask, state);
+	ask.options.idle_timeout_s = 0.05;
+	ask.options.retries = 0;
+	ask_open(&ask, "stall");
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ETIMEDOUT);
+	ask_end(&ask);
+}
+
+static void nobody_at_the_other_end_is_told_as_such(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.retries = 0;
+	/* Port 1 is tcpmux, which nobody runs. */
+	ask.options.base_url = "http://127.0.0.1:1/v1";
+	assert_true(model_open(&ask.options, &ask.model, NULL));
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, EIO);
+	assert_non_null(strstr(ask.err.text, "no model server answers at 127.0.0.1:1"));
+	ask_end(&ask);
+}
+
+static void bad_options_are_refused_before_anything_is_asked(void **state)
+{
+	static const struct {
+		const char *name, *url, *key, *says;
+	} cases[] = {
+		{"openai-chat:x", "nonsense", NULL, "begins with http://"},
+		{"openai-chat:x", NULL, "two words", "a blank or a control character"},
+		{"openai-chat:x", NULL, "a\nb", "a blank or a control character"},
+		{"repaly:x", NULL, NULL, "did you mean \"replay\"?"},
+		{"replay:/nowhere/at/all.json", NULL, NULL, "/nowhere/at/all.json"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		struct model_options options = {
+			.name = cases[i].name,
+			.base_url = cases[i].url,
+			.key = cases[i].key,
+		};
+		struct model *model = NULL;
+		struct err err = {0};
+
+		assert_false(model_open(&options, &model, &err));
+		if (!strstr(err.text, cases[i].says))
+			fail_msg("%s", err.text);
+		assert_null(model);
+	}
+	model_close(NULL);
+}
+
+static void a_replay_is_asked_like_any_other(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.name = NULL;
+	ask.options.embedded = STR("{\"turns\": [{\"text\": \"${prompt}!\", \"usage\": "
+				   "{\"input\": 3, \"output\": 4}}, {}]}");
+	assert_true(model_open(&ask.options, &ask.model, &ask.err));
+	assert_true(model_is_replay(ask.model));
+	assert_string_equal(model_name(ask.model), "replay");
+	assert_true(ask_once(&ask));
+	assert_string_equal(ask.text.data, "hi!");
+	assert_int_equal(ask.usage.output, 4);
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, EPROTO);
+	assert_non_null(strstr(ask.err.text, "says nothing"));
+	assert_false(ask_once(&ask));
+	assert_non_null(strstr(ask.err.text, "embedded has only 2 turns"));
+	ask_end(&ask);
+}
+
+static int begin_group(void **state)
+{
+	static struct server server;
+
+	/* A proxy that is not there: servers on this machine are asked without one. */
+	(void)setenv("http_proxy", "http://127.0.0.1:1", 1);
+	*state = &server;
+	return server_begin(&server) ? 0 : -1;
+}
+
+static int end_group(void **state)
+{
+	server_end(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_of_all_kinds_come_in),
+		cmocka_unit_test(a_connection_left_open_after_the_end_is_not_waited_for),
+		cmocka_unit_test(passing_faults_are_tried_again),
+		cmocka_unit_test(a_cut_stream_is_tried_again_and_the_front_is_told),
+		cmocka_unit_test(the_last_try_s_failure_is_told),
+		cmocka_unit_test(lasting_faults_end_after_two_more_tries),
+		cmocka_unit_test(what_would_be_refused_again_is_asked_once),
+		cmocka_unit_test(a_key_in_the_service_s_words_is_hidden),
+		cmocka_unit_test(without_a_key_the_advice_names_the_variable),
+		cmocka_unit_test(the_key_goes_as_a_bearer_token),
+		cmocka_unit_test(calls_and_their_results_make_a_conversation),
+		cmocka_unit_test(a_connection_serves_several_questions),
+		cmocka_unit_test(twenty_thousand_pieces_are_no_trouble),
+		cmocka_unit_test(a_stop_ends_it_wherever_it_is),
+		cmocka_unit_test(a_stop_beforehand_asks_nobody),
+		cmocka_unit_test(silence_ends_at_the_deadline),
+		cmocka_unit_test(nobody_at_the_other_end_is_told_as_such),
+		cmocka_unit_test(bad_options_are_refused_before_anything_is_asked),
+		cmocka_unit_test(a_replay_is_asked_like_any_other),
+	};
+
+	return cmocka_run_group_tests(tests, begin_group, end_group);
+}
