@@ -1,0 +1,325 @@
+/* agent: turns from beginning to end. */
+#include "agent/agent.h"
+
+#include "agent/turn.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "policy/policy.h"
+#include "runtime/schema.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* The role's prompt and our paragraph about the place. */
+enum { AGENT_SYSTEM_MAX = 1 << 20 };
+
+const char turn_patch_tool[] = "generate_patch";
+const char turn_interrupted[] = "Interrupted by the user.";
+
+static const struct {
+	const char *name;
+	int exit_code;
+} reasons[] = {
+	[AGENT_MODEL_FAILED] = {"model_failed", 1}, [AGENT_STOPPED] = {"stopped", 0},
+	[AGENT_PATCH] = {"patch", 0},		    [AGENT_ITERATIONS] = {"iterations", 3},
+	[AGENT_TOKENS] = {"tokens", 3},		    [AGENT_WALL] = {"wall", 3},
+	[AGENT_SHELL] = {"shell", 3},		    [AGENT_REPEATS] = {"repeats", 3},
+	[AGENT_TIMEOUTS] = {"timeouts", 3},	    [AGENT_CANCELLED] = {"cancelled", 130},
+};
+
+const char *agent_reason_name(enum agent_reason reason)
+{
+	return reasons[reason].name;
+}
+
+int agent_reason_exit_code(enum agent_reason reason)
+{
+	return reasons[reason].exit_code;
+}
+
+static bool agent_listen(void *context, const struct event *event, struct err *err)
+{
+	return history_event(context, event, err);
+}
+
+static bool agent_watch(int set, int fd, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (fd >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0)
+		return err_set(err, errno, "waiting for an interrupt: %s", strerror(errno));
+	return true;
+}
+
+static bool agent_open_stop(struct agent *agent, struct err *err)
+{
+	agent->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	agent->stop_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (agent->timer_fd < 0 || agent->stop_fd < 0)
+		return err_set(err, errno, "waiting for an interrupt: %s", strerror(errno));
+	return agent_watch(agent->stop_fd, agent->timer_fd, err) &&
+	       agent_watch(agent->stop_fd, agent->options.cancel_fd, err);
+}
+
+static void agent_offer_tools(struct agent *agent)
+{
+	const struct tool *const *tools = session_tools(agent->options.session);
+
+	while (tools[agent->tool_count])
+		agent->tool_count++;
+	agent->tools = memory_array(agent->tool_count + 1, sizeof(*agent->tools));
+	agent->schemas = memory_array(agent->tool_count + 1, sizeof(struct value *));
+	for (size_t i = 0; i < agent->tool_count; i++) {
+		agent->schemas[i] = schema_of_tool(tools[i]);
+		agent->tools[i] = (struct model_tool){
+			.name = tools[i]->name,
+			.description = tools[i]->description,
+			.schema = agent->schemas[i],
+		};
+	}
+}
+
+/* What a role's prompt cannot know. */
+static void agent_set_system(struct agent *agent)
+{
+	struct buf text;
+
+	buf_init(&text, AGENT_SYSTEM_MAX);
+	if (agent->options.prompt)
+		buf_addf(&text, "%s\n\n", agent->options.prompt);
+	buf_addf(&text,
+		 "The workspace is %s; paths are relative to it. Every tool runs in a sealed "
+		 "cell: other folders of the user are not visible there, /tmp is private, and "
+		 "there is no network.",
+		 session_workspace(agent->options.session));
+	conversation_set_system(&agent->history.conversation, text.data);
+	buf_fini(&text);
+}
+
+static bool agent_begin(struct agent *agent, struct err *err)
+{
+	const struct agent_options *options = &agent->options;
+	const char *workspace = session_workspace(options->session);
+	const char *model = model_name(options->model);
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_SESSION_BEGAN, .data = data};
+
+	if (!recorder_begin(options->recorder, workspace, options->name, model, err))
+		return false;
+	value_set_text(data, "session", recorder_session_id(options->recorder));
+	value_set_text(data, "workspace", workspace);
+	value_set_text(data, "agent", options->name);
+	value_set_text(data, "model", model);
+	value_set_boolean(data, "replay", model_is_replay(options->model));
+	value_set_integer(data, "level", session_level(options->session));
+	return recorder_event(options->recorder, &event, err);
+}
+
+bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err)
+{
+	struct agent *made = memory_alloc(sizeof(*made));
+	struct event_sink listener = {.event = agent_listen, .context = &made->history};
+
+	made->options = *options;
+	made->stop_fd = -1;
+	made->timer_fd = -1;
+	history_init(&made->history);
+	recorder_set_listener(options->recorder, listener);
+	agent_offer_tools(made);
+	agent_set_system(made);
+	if (!agent_open_stop(made, err) || !agent_begin(made, err)) {
+		agent_close(made);
+		return false;
+	}
+	*agent = made;
+	return true;
+}
+
+void agent_close(struct agent *agent)
+{
+	if (!agent)
+		return;
+	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
+	for (size_t i = 0; i < agent->tool_count; i++)
+		value_free(agent->schemas[i]);
+	free(agent->schemas);
+	free(agent->tools);
+	history_fini(&agent->history);
+	fd_close(&agent->stop_fd);
+	fd_close(&agent->timer_fd);
+	free(agent);
+}
+
+bool agent_interrupted(const struct agent *agent)
+{
+	struct pollfd poll_fd = {.fd = agent->options.cancel_fd, .events = POLLIN};
+
+	return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+void agent_clear_interrupt(struct agent *agent)
+{
+	char bytes[256]; /* a signalfd wants room for a whole record: 128 bytes */
+
+	while (agent_interrupted(agent)) {
+		if (read(agent->options.cancel_fd, bytes, sizeof(bytes)) <= 0)
+			return;
+	}
+}
+
+void agent_new_id(struct agent *agent, char id[AGENT_ID])
+{
+	do {
+		(void)snprintf(id, AGENT_ID, "c%llu", (unsigned long long)++agent->last_id);
+	} while (history_has_call(&agent->history.conversation, id));
+}
+
+bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {
+		.kind = EVENT_NOTICE,
+		.text = str_of(sentence),
+		.data = data,
+	};
+
+	value_set_boolean(data, "to_model", to_model);
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
+{
+	if (turn->over)
+		return;
+	turn->over = true;
+	turn->outcome->reason = reason;
+	if (sentence)
+		(void)snprintf(turn->outcome->sentence, sizeof(turn->outcome->sentence), "%s",
+			       sentence);
+}
+
+static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
+		       struct agent_outcome *outcome)
+{
+	const struct policy_limits *limits = &session_policy(agent->options.session)->limits;
+	struct itimerspec at = {0};
+	int64_t deadline_ms;
+
+	*outcome = (struct agent_outcome){.last_exit_code = -1};
+	*turn = (struct turn){
+		.text = text,
+		.outcome = outcome,
+		.limits = {
+			.iterations_max = limits->iterations,
+			.tokens_max = limits->tokens,
+			.wall_s = AGENT_WALL_S,
+			.shell_s = limits->shell_s,
+		},
+	};
+	limits_init(&turn->limits, clock_now_ms());
+	deadline_ms = limits_deadline_ms(&turn->limits);
+	at.it_value.tv_sec = deadline_ms / 1000;
+	at.it_value.tv_nsec = deadline_ms % 1000 * 1000000;
+	(void)timerfd_settime(agent->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Is there another step, and is the model told when it is the last one? */
+static bool turn_begin_step(struct agent *agent, struct turn *turn, struct err *err)
+{
+	enum agent_reason reason;
+	struct buf sentence;
+	bool recorded = true;
+
+	buf_init(&sentence, ERR_TEXT_MAX);
+	switch (limits_step(&turn->limits, clock_now_ms(), &reason, &sentence)) {
+	case LIMITS_GO:
+		break;
+	case LIMITS_LAST:
+		recorded = agent_notice(agent, sentence.data, true, err);
+		break;
+	case LIMITS_STOP:
+		turn_end(turn, reason, sentence.data);
+		break;
+	}
+	buf_fini(&sentence);
+	return recorded;
+}
+
+static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
+{
+	if (agent_interrupted(agent)) {
+		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
+		return true;
+	}
+	if (!turn_begin_step(agent, turn, err))
+		return false;
+	if (turn->over)
+		return true;
+	history_settle(&agent->history);
+	if (!ask_model(agent, turn, err))
+		return false;
+	if (turn->over)
+		return true;
+	return calls_run(agent, turn, err);
+}
+
+static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *err)
+{
+	struct agent_outcome *outcome = turn->outcome;
+	auto_value struct value *data = value_new_object();
+	struct value *usage = value_new_object();
+	struct event event = {.kind = EVENT_TURN_ENDED, .data = data};
+
+	value_set_integer(usage, "input", (int64_t)outcome->usage.input);
+	value_set_integer(usage, "output", (int64_t)outcome->usage.output);
+	value_set_integer(usage, "cached", (int64_t)outcome->usage.cached);
+	value_set_text(data, "reason", agent_reason_name(outcome->reason));
+	value_set_integer(data, "iterations", (int64_t)outcome->iterations);
+	value_set(data, "usage", usage);
+	value_set_real(data, "seconds", outcome->seconds);
+	value_set_real(data, "shell_seconds", outcome->shell_seconds);
+	value_set_integer(data, "level", session_level(agent->options.session));
+	handover_describe(agent, turn, data);
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+static bool turn_finish(struct agent *agent, struct turn *turn, struct err *err)
+{
+	struct agent_outcome *outcome = turn->outcome;
+
+	outcome->iterations = turn->limits.iterations;
+	outcome->shell_seconds = turn->limits.shell_seconds;
+	if (outcome->sentence[0] && !agent_notice(agent, outcome->sentence, false, err))
+		return false;
+	/* The interrupt was for the turn, not for keeping what it made. */
+	if (outcome->reason == AGENT_CANCELLED)
+		agent_clear_interrupt(agent);
+	if (!handover_make(agent, turn, err))
+		return false;
+	outcome->seconds = (double)(clock_now_ms() - turn->limits.began_ms) / 1000;
+	return turn_record_end(agent, turn, err);
+}
+
+bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
+		  struct err *err)
+{
+	struct event began = {.kind = EVENT_TURN_BEGAN, .text = str_of(text)};
+	struct turn turn;
+	bool recorded;
+
+	turn_begin(agent, &turn, text, outcome);
+	recorded = recorder_event(agent->options.recorder, &began, err);
+	while (recorded && !turn.over)
+		recorded = turn_step(agent, &turn, err);
+	if (recorded)
+		recorded = turn_finish(agent, &turn, err);
+	value_free(turn.patch);
+	return recorded;
+}

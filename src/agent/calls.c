@@ -1,0 +1,206 @@
+/* calls: run what the model asked for; every call is answered, whatever comes between. */
+#include "agent/turn.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "policy/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Calls under way at once: twice the workers of a small machine; more would only queue. */
+enum { CALLS_SIDE_BY_SIDE = 8 };
+
+/* A deadline of 0 would say "the tool's own". */
+static const double calls_shortest_s = 0.001;
+
+struct asked {
+	const struct part *part;
+	const struct tool *tool; /* NULL: there is none of this name */
+	struct running *running;
+};
+
+/* A deadline of its own for a call, when the turn has less time left than the call would get. */
+static double calls_deadline_s(const struct agent *agent, const struct turn *turn,
+			       const struct asked *asked)
+{
+	const struct tool *tool = asked->tool;
+	auto_value struct value *arguments = NULL;
+	const struct value *wanted = NULL;
+	double left, timeout_s;
+	bool runs;
+
+	if (!tool)
+		return 0;
+	runs = tool->effects & EFFECT_RUNS;
+	left = limits_left_s(&turn->limits, clock_now_ms(), runs);
+	timeout_s = runs ? session_policy(agent->options.session)->limits.wall_s : tool->timeout_s;
+	if (tool->timeout_max_s > 0 &&
+	    value_parse(str_of(asked->part->arguments), VALUE_REPAIR, &arguments, NULL))
+		wanted = value_member(arguments, "timeout_s");
+	if (value_is_number(wanted))
+		timeout_s = value_number(wanted);
+	if (left >= timeout_s)
+		return 0;
+	return left > calls_shortest_s ? left : calls_shortest_s;
+}
+
+/* The answer to a call that was never started. */
+static bool calls_refuse(struct agent *agent, const struct turn *turn, const struct part *part,
+			 struct err *err)
+{
+	bool cancelled = turn->outcome->reason == AGENT_CANCELLED;
+	struct event event = {
+		.kind = EVENT_TOOL_ENDED,
+		.call = part->call_id,
+		.tool = part->tool,
+	};
+	auto_value struct value *data = NULL;
+	struct tool_result result;
+
+	tool_result_init(&result);
+	result.status = cancelled ? RESULT_CANCELLED : RESULT_FAILED;
+	result.level = session_level(agent->options.session);
+	buf_addf(&result.text, "Not run: %s", turn->outcome->sentence);
+	data = tool_result_value(&result);
+	tool_result_fini(&result);
+	event.data = data;
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+void calls_note(struct turn *turn, const struct tool *tool, const struct tool_result *result)
+{
+	bool done = result->status == RESULT_DONE;
+
+	if (tool->effects & EFFECT_RUNS) {
+		turn->limits.shell_seconds += result->seconds;
+		turn->outcome->last_exit_code = result->exit_code;
+	}
+	if (strcmp(tool->name, turn_patch_tool) == 0) {
+		if (!done)
+			return;
+		value_free(turn->patch);
+		turn->patch = value_ref(result->details);
+		turn->changed = false;
+	} else if (done && (tool->effects & EFFECT_WRITES)) {
+		turn->changed = true;
+	}
+}
+
+/* Start COUNT calls, wait for all. */
+static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked, size_t count)
+{
+	struct session *session = agent->options.session;
+	size_t done = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct request request = {
+			.tool = asked[i].part->tool,
+			.arguments_text = str_of(asked[i].part->arguments),
+			.id = asked[i].part->call_id,
+			.timeout_s = calls_deadline_s(agent, turn, &asked[i]),
+		};
+
+		asked[i].running = session_start(session, &request, NULL, NULL);
+	}
+	while (done < count) {
+		if (running_is_done(asked[done].running))
+			done++;
+		else
+			loop_turn(session_loop(session), CLOCK_NEVER);
+	}
+}
+
+static void calls_settle(struct turn *turn, const struct asked *asked)
+{
+	const struct tool_result *result = running_result(asked->running);
+	struct err why;
+
+	if (asked->tool)
+		calls_note(turn, asked->tool, result);
+	if (result->status == RESULT_CANCELLED)
+		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
+	if (!guard_result(&turn->guard, result->status, &why))
+		turn_end(turn, AGENT_TIMEOUTS, why.text);
+}
+
+static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked *asked,
+			    size_t count, struct err *err)
+{
+	calls_wait(agent, turn, asked, count);
+	for (size_t i = 0; i < count; i++) {
+		calls_settle(turn, &asked[i]);
+		running_free(asked[i].running);
+	}
+	return !recorder_failed(agent->options.recorder, err);
+}
+
+static bool calls_only_reads(const struct asked *asked)
+{
+	return asked->tool && asked->tool->effects == EFFECT_READS;
+}
+
+/* How many of COUNT calls may go side by side; fewer, with the turn over, when one goes round in circles. */
+static size_t calls_batch(struct turn *turn, const struct asked *asked, size_t count)
+{
+	size_t size = 0;
+	struct err why;
+
+	do {
+		const struct part *part = asked[size].part;
+
+		if (!guard_call(&turn->guard, part->tool, part->arguments, &why)) {
+			turn_end(turn, AGENT_REPEATS, why.text);
+			break;
+		}
+		size++;
+	} while (size < count && size < CALLS_SIDE_BY_SIDE && calls_only_reads(&asked[0]) &&
+		 calls_only_reads(&asked[size]));
+	return size;
+}
+
+static struct asked *calls_of(const struct agent *agent, size_t *count)
+{
+	const struct conversation *conversation = &agent->history.conversation;
+	const struct message *message =
+		&conversation->messages[conversation->message_count - 1];
+	struct asked *asked = memory_array(message->part_count, sizeof(*asked));
+
+	*count = 0;
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct part *part = &message->parts[i];
+
+		if (part->kind != PART_CALL)
+			continue;
+		asked[*count].part = part;
+		asked[*count].tool = tool_find(session_tools(agent->options.session), part->tool);
+		(*count)++;
+	}
+	return asked;
+}
+
+bool calls_run(struct agent *agent, struct turn *turn, struct err *err)
+{
+	size_t count, at = 0;
+	auto_free struct asked *asked = calls_of(agent, &count);
+
+	while (at < count && !turn->over) {
+		size_t size;
+
+		if (agent_interrupted(agent)) {
+			turn_end(turn, AGENT_CANCELLED, turn_interrupted);
+			break;
+		}
+		size = calls_batch(turn, &asked[at], count - at);
+		if (size > 0 && !calls_run_batch(agent, turn, &asked[at], size, err))
+			return false;
+		at += size;
+	}
+	for (; at < count; at++) {
+		if (!calls_refuse(agent, turn, asked[at].part, err))
+			return false;
+	}
+	if (turn->patch)
+		turn_end(turn, AGENT_PATCH, NULL);
+	return true;
+}

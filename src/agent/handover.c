@@ -1,0 +1,93 @@
+/* handover: what a turn changed, as a patch, however the turn ended. */
+#include "agent/turn.h"
+#include "base/text.h"
+
+#include <string.h>
+
+/* A title is a line one can read in a list. */
+enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
+
+static struct value *handover_arguments(const struct turn *turn)
+{
+	struct value *arguments = value_new_object();
+	struct str rest = str_trim(str_of(turn->text));
+	struct str title = STR("Changes");
+	struct str line;
+
+	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
+		title = str_trim(line);
+	title = str_part(title, 0, text_character_border(title, HANDOVER_TITLE_MAX));
+	value_set_str(arguments, "title", title);
+	value_set_text(arguments, "summary",
+		       turn->outcome->sentence[0] ? turn->outcome->sentence
+						  : "The change made in this run.");
+	return arguments;
+}
+
+bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
+{
+	struct session *session = agent->options.session;
+	auto_value struct value *arguments = NULL;
+	struct request request = {.tool = turn_patch_tool, .by_front = true};
+	struct tool_result result;
+	char id[AGENT_ID];
+	bool recorded = true;
+
+	if (!turn->changed)
+		return true;
+	arguments = handover_arguments(turn);
+	agent_new_id(agent, id);
+	request.id = id;
+	request.arguments = arguments;
+	tool_result_init(&result);
+	session_call(session, &request, &result);
+	if (recorder_failed(agent->options.recorder, err)) {
+		recorded = false;
+	} else if (result.status == RESULT_DONE) {
+		value_free(turn->patch);
+		turn->patch = value_ref(result.details);
+		turn->changed = false;
+	} else {
+		struct buf sentence;
+
+		buf_init(&sentence, HANDOVER_TEXT_MAX);
+		buf_adds(&sentence, "The change could not be made a patch: ");
+		buf_addstr(&sentence, str_part(buf_str(&result.text), 0, HANDOVER_TEXT_MAX / 2));
+		recorded = agent_notice(agent, sentence.data, false, err);
+		buf_fini(&sentence);
+	}
+	tool_result_fini(&result);
+	return recorded;
+}
+
+/* Without a patch the names alone. */
+static struct value *handover_names(struct session *session)
+{
+	const char *const *paths = session_changed(session);
+	struct value *files = value_new_array();
+
+	for (size_t i = 0; paths && paths[i]; i++) {
+		struct value *file = value_new_object();
+
+		value_set_text(file, "path", paths[i]);
+		value_append(files, file);
+	}
+	return files;
+}
+
+void handover_describe(struct agent *agent, struct turn *turn, struct value *data)
+{
+	struct value *files = value_member(turn->patch, "files");
+	const char *patch = value_text(value_member(turn->patch, "patch"));
+
+	if (files)
+		files = value_ref(files);
+	else if (turn->changed)
+		files = handover_names(agent->options.session);
+	else
+		files = value_new_array();
+	turn->outcome->changed = value_count(files);
+	value_set(data, "changed", files);
+	if (patch)
+		value_set_text(data, "patch", patch);
+}

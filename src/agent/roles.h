@@ -1,0 +1,34 @@
+/*
+ * roles: agents as data. Each role is a Markdown file with front matter (the keys of an agent's entry in the
+ * configuration, and its name); the texts are handed in, so that this layer opens no file.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct role_text {
+	const char *file; /* "agents/coder.md": its last part without ".md" must be the name */
+	struct str text;
+};
+
+struct role {
+	char *name;
+	struct value *entry; /* checked; without `name` */
+};
+
+struct roles {
+	struct role *items; /* in the order of the texts */
+	size_t count;
+};
+
+/* Read COUNT texts. ERR names the file, and the line or the key that is wrong. */
+bool roles_init(struct roles *roles, const struct role_text *texts, size_t count,
+		struct err *err);
+void roles_fini(struct roles *roles);
+
+/* NULL: there is none of that name. */
+const struct role *roles_find(const struct roles *roles, const char *name);

@@ -1,0 +1,269 @@
+/* history: events -> conversation, live and from the journal's lines. */
+#include "agent/history.h"
+#include "base/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void add(struct history *history, struct event event)
+{
+	struct err err = {0};
+
+	if (!history_event(history, &event, &err))
+		fail_msg("%s", err.text);
+}
+
+static void add_result(struct history *history, const char *call, const char *status,
+		       const char *text)
+{
+	auto_value struct value *data = value_new_object();
+
+	value_set_text(data, "status", status);
+	value_set_text(data, "text", text);
+	add(history, (struct event){.kind = EVENT_TOOL_ENDED, .call = call, .data = data});
+}
+
+static void add_calls(struct history *history, const char *first, const char *second)
+{
+	struct conversation made;
+	struct message *message;
+	struct value *data;
+
+	conversation_init(&made);
+	message = conversation_add(&made, SPEAKER_MODEL);
+	message_add_text(message, "I look.");
+	message_add_call(message, first, "read_file", "{\"path\": \"a\"}");
+	message_add_call(message, second, "read_file", "no JSON");
+	data = history_message_value(message);
+	add(history, (struct event){.kind = EVENT_MESSAGE, .data = data});
+	value_free(data);
+	conversation_fini(&made);
+}
+
+static const struct message *message_at(const struct history *history, size_t at)
+{
+	assert_true(at < history->conversation.message_count);
+	return &history->conversation.messages[at];
+}
+
+static void results_join_in_the_order_of_the_calls(void **state)
+{
+	struct history history;
+	const struct message *answers;
+
+	(void)state;
+	history_init(&history);
+	add(&history, (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("go")});
+	add_calls(&history, "x", "y");
+	add_result(&history, "y", "failed", "second");
+	add_result(&history, "x", "done", "first");
+	history_settle(&history);
+	assert_int_equal(history.conversation.message_count, 3);
+	answers = message_at(&history, 2);
+	assert_int_equal(answers->speaker, SPEAKER_USER);
+	assert_int_equal(answers->part_count, 2);
+	assert_string_equal(answers->parts[0].text, "first");
+	assert_string_equal(answers->parts[0].call_id, "x");
+	assert_false(answers->parts[0].is_error);
+	assert_string_equal(answers->parts[1].text, "second");
+	assert_true(answers->parts[1].is_error);
+	history_fini(&history);
+}
+
+static void a_call_without_a_result_gets_a_sentence(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add_calls(&history, "x", "y");
+	add_result(&history, "x", "done", "first");
+	add(&history, (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("again")});
+	assert_int_equal(message_at(&history, 1)->part_count, 3);
+	assert_non_null(strstr(message_at(&history, 1)->parts[1].text, "before this call"));
+	assert_true(message_at(&history, 1)->parts[1].is_error);
+	assert_string_equal(message_at(&history, 1)->parts[2].text, "again");
+	history_fini(&history);
+}
+
+static void an_empty_result_becomes_a_sentence(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add_calls(&history, "x", "y");
+	add_result(&history, "x", "done", " \n");
+	add_result(&history, "y", "done", "");
+	history_settle(&history);
+	assert_string_equal(message_at(&history, 1)->parts[0].text, "(The tool gave no output.)");
+	assert_string_equal(message_at(&history, 1)->parts[1].text, "(The tool gave no output.)");
+	history_fini(&history);
+}
+
+static void results_of_nobody_and_second_results_add_nothing(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add_result(&history, "early", "done", "none asked");
+	add_calls(&history, "x", "y");
+	add_result(&history, "x", "done", "first");
+	add_result(&history, "x", "done", "once more");
+	add_result(&history, "handover", "done", "patch");
+	history_settle(&history);
+	history_settle(&history);
+	assert_int_equal(history.conversation.message_count, 2);
+	assert_int_equal(message_at(&history, 1)->part_count, 2);
+	assert_string_equal(message_at(&history, 1)->parts[0].text, "first");
+	history_fini(&history);
+}
+
+static void only_notices_to_the_model_join(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add(&history, (struct event){.kind = EVENT_NOTICE, .text = STR("for the person")});
+	assert_int_equal(history.conversation.message_count, 0);
+	value_set_boolean(data, "to_model", true);
+	add_calls(&history, "x", "y");
+	add(&history, (struct event){.kind = EVENT_NOTICE, .text = STR("last step"), .data = data});
+	assert_int_equal(history.conversation.message_count, 2);
+	assert_string_equal(message_at(&history, 1)->parts[2].text, "last step");
+	history_fini(&history);
+}
+
+static void finds_the_calls_it_has(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add_calls(&history, "x", "y");
+	assert_true(history_has_call(&history.conversation, "y"));
+	assert_false(history_has_call(&history.conversation, "z"));
+	history_fini(&history);
+}
+
+/* Everything a conversation can hold, once as events and once as the journal's lines. */
+static void lines_give_the_same_conversation_as_events(void **state)
+{
+	auto_value struct value *extra = value_new_object();
+	auto_value struct value *told = value_new_object();
+	auto_value struct value *result = value_new_object();
+	struct conversation made;
+	struct message *message;
+	struct value *data;
+	struct history live, read;
+	struct event events[6];
+	struct err err = {0};
+
+	(void)state;
+	history_init(&live);
+	history_init(&read);
+	conversation_init(&made);
+	value_set_text(extra, "signature", "s\"1");
+	message = conversation_add(&made, SPEAKER_MODEL);
+	message_add_thinking(message, "hm, \xe2\x80\x9ewell\"", value_ref(extra));
+	message_add_text(message, "line\nline");
+	message_add_call(message, "call-1", "bash", "{\"command\": \"a\\nb\"}")->extra =
+		value_ref(extra);
+	data = history_message_value(message);
+	value_set_boolean(told, "to_model", true);
+	value_set_text(result, "status", "timed_out");
+	value_set_text(result, "text", "half\tdone");
+	events[0] = (struct event){.kind = EVENT_SESSION_BEGAN};
+	events[1] = (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("do \xc3\xa4 thing")};
+	events[2] = (struct event){.kind = EVENT_MESSAGE, .data = data};
+	events[3] = (struct event){
+		.kind = EVENT_TOOL_ENDED, .call = "call-1", .tool = "bash", .data = result};
+	events[4] = (struct event){.kind = EVENT_NOTICE, .text = STR("now"), .data = told};
+	events[5] = (struct event){.kind = EVENT_TURN_ENDED};
+	for (size_t i = 0; i < 6; i++) {
+		struct buf line;
+
+		events[i].number = (int64_t)i + 1;
+		buf_init(&line, 1 << 20);
+		assert_true(event_print(&events[i], &line));
+		assert_true(history_event(&live, &events[i], &err));
+		if (!history_line(&read, buf_str(&line), &err))
+			fail_msg("%s", err.text);
+		buf_fini(&line);
+	}
+	history_settle(&live);
+	history_settle(&read);
+	assert_int_equal(live.conversation.message_count, 3);
+	assert_int_equal(read.conversation.message_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct message *a = message_at(&live, i), *b = message_at(&read, i);
+
+		assert_int_equal(a->speaker, b->speaker);
+		assert_int_equal(a->part_count, b->part_count);
+		for (size_t k = 0; k < a->part_count; k++) {
+			const struct part *one = &a->parts[k], *two = &b->parts[k];
+
+			assert_int_equal(one->kind, two->kind);
+			assert_int_equal(one->is_error, two->is_error);
+			assert_true(str_equal(str_of(one->text), str_of(two->text)));
+			assert_true(str_equal(str_of(one->call_id), str_of(two->call_id)));
+			assert_true(str_equal(str_of(one->tool), str_of(two->tool)));
+			assert_true(str_equal(str_of(one->arguments), str_of(two->arguments)));
+			assert_true(value_equal(one->extra, two->extra));
+		}
+	}
+	assert_true(value_equal(message_at(&read, 1)->parts[0].extra, extra));
+	assert_true(message_at(&read, 2)->parts[0].is_error);
+	value_free(data);
+	conversation_fini(&made);
+	history_fini(&live);
+	history_fini(&read);
+}
+
+static void a_damaged_line_is_named(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"{\"event\":\"message\"",
+		"{\"event\":\"birthday\",\"n\":1}",
+		"{\"n\":1}",
+		"{\"event\":\"message\",\"n\":1}",
+		"{\"event\":\"message\",\"n\":1,\"parts\":[{\"kind\":\"call\",\"call\":\"x\"}]}",
+		"{\"event\":\"message\",\"n\":1,\"parts\":[{\"text\":\"x\"}]}",
+		"{\"event\":\"message\",\"n\":1,\"parts\":[7]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct history history;
+		struct err err = {0};
+
+		history_init(&history);
+		assert_false(history_line(&history, str_of(lines[i]), &err));
+		assert_true(err.text[0]);
+		history_fini(&history);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(results_join_in_the_order_of_the_calls),
+		cmocka_unit_test(a_call_without_a_result_gets_a_sentence),
+		cmocka_unit_test(an_empty_result_becomes_a_sentence),
+		cmocka_unit_test(results_of_nobody_and_second_results_add_nothing),
+		cmocka_unit_test(only_notices_to_the_model_join),
+		cmocka_unit_test(finds_the_calls_it_has),
+		cmocka_unit_test(lines_give_the_same_conversation_as_events),
+		cmocka_unit_test(a_damaged_line_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
