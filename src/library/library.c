@@ -1,0 +1,302 @@
+/*
+ * library: include/glovebox.h over runtime/session: texts in, texts out, nothing of ours visible. What each
+ * function promises is in that header.
+ */
+#include "glovebox.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "build_config.h"
+#include "policy/config.h"
+#include "runtime/schema.h"
+#include "runtime/session.h"
+#include "tools/tools.h"
+
+/* As many as an agent loop keeps: one works while the next is being made. */
+enum { READY_WORKERS = 2 };
+
+/* The result of a call is a few times its text at most, and that has its own ceiling. */
+enum { DETAILS_MAX = 4 * RESULT_TEXT_MAX, SCHEMA_MAX = 1 << 20 };
+
+struct glovebox_session {
+	struct session *session;
+	int cancel_fd;
+	glovebox_output *output;
+	void *context;
+	struct glovebox_tool *tools;
+	size_t tool_count;
+};
+
+/* What glovebox_call hands out: the public part first, what it points to behind it. */
+struct answer {
+	struct glovebox_result public;
+	struct buf text, details;
+};
+
+/* The options as this version knows them; what an older caller has not is zero. */
+static bool options_read(const struct glovebox_options *given, struct glovebox_options *options,
+			 struct err *err)
+{
+	static const struct glovebox_options none = GLOVEBOX_OPTIONS;
+
+	*options = none;
+	if (given == NULL || given->size < offsetof(struct glovebox_options, policy))
+		return err_set(err, EINVAL, "glovebox_open: begin with GLOVEBOX_OPTIONS and set "
+					    "a workspace");
+	if (given->size > sizeof(*options))
+		return err_set(err, EINVAL,
+			       "glovebox_open: the program was built for a newer library than %s",
+			       GLOVEBOX_VERSION);
+	memcpy(options, given, given->size);
+	if (options->workspace == NULL)
+		return err_set(err, EINVAL, "glovebox_open: no workspace is set");
+	return true;
+}
+
+static bool policy_read(const struct glovebox_options *options, struct policy **policy,
+			struct err *err)
+{
+	auto_config struct config *config = NULL;
+	auto_value struct value *entry = NULL;
+	auto_free char *workspace = realpath(options->workspace, NULL);
+
+	if (workspace == NULL)
+		return err_set(err, errno, "workspace %s: %s", options->workspace,
+			       strerror(errno));
+	if (!config_parse(str_of(options->config), "config", &config, err))
+		return false;
+	if (options->policy != NULL) {
+		if (!value_parse(str_of(options->policy), VALUE_COMMENTS, &entry, err))
+			return err_while(err, "policy");
+		if (!config_override(config, options->agent, entry, "policy", err))
+			return false;
+	}
+	return config_policy(config, NULL, options->agent, workspace, policy, err);
+}
+
+static bool on_event(void *context, const struct event *event, struct err *err)
+{
+	struct glovebox_session *session = context;
+
+	(void)err;
+	if (event->kind == EVENT_TOOL_OUTPUT && session->output != NULL)
+		session->output(session->context, event->tool,
+				(int)value_integer(value_member(event->data, "stream")),
+				event->text.data, event->text.size);
+	return true;
+}
+
+static void tools_read(struct glovebox_session *session)
+{
+	const struct tool *const *tools = session_tools(session->session);
+
+	while (tools[session->tool_count] != NULL)
+		session->tool_count++;
+	session->tools = memory_array(session->tool_count + 1, sizeof(*session->tools));
+	for (size_t i = 0; i < session->tool_count; i++) {
+		auto_value struct value *schema = schema_of_tool(tools[i]);
+		struct buf text;
+
+		buf_init(&text, SCHEMA_MAX);
+		(void)value_print(schema, 0, &text);
+		session->tools[i] = (struct glovebox_tool){
+			.name = tools[i]->name,
+			.description = tools[i]->description,
+			.schema = buf_take(&text),
+			.reads = tools[i]->effects & EFFECT_READS,
+			.writes = tools[i]->effects & EFFECT_WRITES,
+			.runs = tools[i]->effects & EFFECT_RUNS,
+		};
+	}
+}
+
+static bool open_session(struct glovebox_session *session, const struct glovebox_options *given,
+			 struct err *err)
+{
+	struct glovebox_options options;
+	auto_policy struct policy *policy = NULL;
+
+	if (!options_read(given, &options, err) || !policy_read(&options, &policy, err))
+		return false;
+	session->output = options.output;
+	session->context = options.context;
+	session->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (session->cancel_fd < 0)
+		return err_set(err, errno, "eventfd: %s", strerror(errno));
+
+	struct session_options session_options = {
+		.workspace = options.workspace,
+		.take_policy = policy,
+		.tools = builtin_tools,
+		.sink = {on_event, session},
+		.program = options.program != NULL ? options.program : GLOVEBOX_PROGRAM,
+		.ready_workers = options.ready_workers != 0 ? options.ready_workers :
+							      READY_WORKERS,
+		.cancel_fd = session->cancel_fd,
+	};
+
+	policy = NULL;
+	if (!session_open(&session_options, &session->session, err))
+		return false;
+	tools_read(session);
+	return true;
+}
+
+struct glovebox_session *glovebox_open(const struct glovebox_options *options, char *error,
+				       size_t error_size)
+{
+	struct glovebox_session *session = memory_alloc(sizeof(*session));
+	struct err err = {0};
+
+	session->cancel_fd = -1;
+	if (open_session(session, options, &err))
+		return session;
+	if (error != NULL && error_size > 0)
+		(void)snprintf(error, error_size, "%s", err.text);
+	glovebox_close(session);
+	return NULL;
+}
+
+void glovebox_close(struct glovebox_session *session)
+{
+	if (session == NULL)
+		return;
+	session_close(session->session);
+	for (size_t i = 0; i < session->tool_count; i++)
+		free((void *)(uintptr_t)session->tools[i].schema);
+	free(session->tools);
+	fd_close(&session->cancel_fd);
+	free(session);
+}
+
+int glovebox_level(const struct glovebox_session *session)
+{
+	return session_level(session->session);
+}
+
+const char *glovebox_workspace(const struct glovebox_session *session)
+{
+	return session_workspace(session->session);
+}
+
+const struct glovebox_tool *glovebox_tool(const struct glovebox_session *session, size_t index)
+{
+	return index < session->tool_count ? &session->tools[index] : NULL;
+}
+
+static enum glovebox_status status_of(enum result_status status)
+{
+	switch (status) {
+	case RESULT_FAILED:
+		return GLOVEBOX_FAILED;
+	case RESULT_DONE:
+		return GLOVEBOX_DONE;
+	case RESULT_DENIED:
+		return GLOVEBOX_DENIED;
+	case RESULT_TIMED_OUT:
+		return GLOVEBOX_TIMED_OUT;
+	case RESULT_CANCELLED:
+		return GLOVEBOX_CANCELLED;
+	}
+	return GLOVEBOX_FAILED;
+}
+
+static struct glovebox_result *answer_new(struct tool_result *result)
+{
+	struct answer *answer = memory_alloc(sizeof(*answer));
+
+	buf_init(&answer->text, RESULT_TEXT_MAX);
+	buf_init(&answer->details, DETAILS_MAX);
+	(void)buf_addstr(&answer->text, buf_str(&result->text));
+	if (result->details == NULL || !value_print(result->details, 0, &answer->details)) {
+		buf_clear(&answer->details);
+		(void)buf_adds(&answer->details, "{}");
+	}
+	answer->public = (struct glovebox_result){
+		.status = status_of(result->status),
+		.text = answer->text.data,
+		.text_size = answer->text.size,
+		.exit_code = result->exit_code,
+		.signal = result->signal,
+		.seconds = result->seconds,
+		.level = result->level,
+		.left_out_bytes = result->left_out_bytes,
+		.left_out_lines = result->left_out_lines,
+		.details = answer->details.data,
+	};
+	return &answer->public;
+}
+
+struct glovebox_result *glovebox_call(struct glovebox_session *session, const char *tool,
+				      const char *arguments)
+{
+	struct request request = {
+		.tool = tool != NULL ? tool : "",
+		.arguments_text = str_of(arguments),
+	};
+	struct tool_result result;
+	struct glovebox_result *answer;
+	uint64_t count;
+
+	tool_result_init(&result);
+	session_call(session->session, &request, &result);
+	/* A cancel was for this call; the next one begins without it. */
+	if (result.status == RESULT_CANCELLED)
+		(void)!read(session->cancel_fd, &count, sizeof(count));
+	answer = answer_new(&result);
+	tool_result_fini(&result);
+	return answer;
+}
+
+void glovebox_result_free(struct glovebox_result *result)
+{
+	struct answer *answer = (struct answer *)result;
+
+	if (answer == NULL)
+		return;
+	buf_fini(&answer->text);
+	buf_fini(&answer->details);
+	free(answer);
+}
+
+const char *glovebox_status_name(enum glovebox_status status)
+{
+	switch (status) {
+	case GLOVEBOX_DONE:
+		return "done";
+	case GLOVEBOX_DENIED:
+		return "denied";
+	case GLOVEBOX_TIMED_OUT:
+		return "timed_out";
+	case GLOVEBOX_CANCELLED:
+		return "cancelled";
+	case GLOVEBOX_FAILED:
+		break;
+	}
+	return "failed";
+}
+
+void glovebox_cancel(struct glovebox_session *session)
+{
+	static const uint64_t one = 1;
+	int before = errno;
+
+	(void)!write(session->cancel_fd, &one, sizeof(one));
+	errno = before;
+}
+
+const char *glovebox_version(void)
+{
+	return GLOVEBOX_VERSION;
+}
