@@ -1,0 +1,76 @@
+/* config_file: the checks of owner and mode, and the one place where the file lives. */
+#include "front/config_file.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool config_file_place(const char *name, struct buf *path)
+{
+	const char *folder = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	/* The XDG Base Directory Specification: a relative path is to be ignored. */
+	if (folder && folder[0] == '/')
+		return buf_addf(path, "%s/glovebox/%s", folder, name);
+	if (home && home[0] == '/')
+		return buf_addf(path, "%s/.config/glovebox/%s", home, name);
+	return false;
+}
+
+static bool check_owner(const char *path, const struct stat *st, struct err *err)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, EINVAL, "%s: is not a regular file", path);
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(err, EPERM,
+			       "%s: belongs to another user (uid %u), who could change what agents may "
+			       "do; copy it, or chown it to yourself",
+			       path, (unsigned)st->st_uid);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, EPERM, "%s: %s may write to it; chmod go-w %s", path,
+			       st->st_mode & S_IWOTH ? "anyone" : "its group", path);
+	return true;
+}
+
+bool config_file_read(const char *path, struct buf *buf, struct err *err)
+{
+	/* Not blocking: a FIFO of that name must not hold the program. */
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return check_owner(path, &st, err) && fd_read_all(fd, buf, path, err);
+}
+
+bool config_file_load(const char *path, struct config **config, struct err *err)
+{
+	struct buf place;
+	struct buf text;
+	struct err why = {0};
+	bool fine = true;
+
+	buf_init(&place, PATH_MAX - 1);
+	buf_init(&text, CONFIG_TEXT_MAX);
+	if (path || config_file_place("config.json", &place)) {
+		const char *name = path ? path : place.data;
+
+		fine = config_file_read(name, &text, &why) ||
+		       (!path && (why.code == ENOENT || why.code == ENOTDIR));
+		fine = fine && config_parse(buf_str(&text), name, config, &why);
+		if (!fine)
+			(void)err_set(err, why.code, "%s", why.text);
+	} else {
+		*config = config_new();
+	}
+	buf_fini(&text);
+	buf_fini(&place);
+	return fine;
+}

@@ -1,0 +1,50 @@
+/* environment: keeping what a cell may know and overwriting the rest; see environment.h. */
+#include "front/environment.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+/* Names, or beginnings of names when they end in '*'. */
+static const char *const kept[] = {
+	"PATH", "HOME", "LANG",	 "LC_*",	"LANGUAGE", "TERM", "TZ", "USER", "LOGNAME",
+	"SHELL", "TMPDIR", "XDG_STATE_HOME",
+	/* Where toolchains are that PATH leads to. */
+	"CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "GOROOT", "GOPATH",
+};
+
+static bool is_kept(const char *entry)
+{
+	size_t length = strcspn(entry, "=");
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		size_t size = strlen(kept[i]);
+
+		if (kept[i][size - 1] == '*') {
+			if (length >= size - 1 && memcmp(entry, kept[i], size - 1) == 0)
+				return true;
+		} else if (size == length && memcmp(entry, kept[i], size) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *const *environment_wipe(void)
+{
+	size_t count = 0, left = 0;
+	char **copy;
+
+	while (environ != NULL && environ[count] != NULL)
+		count++;
+	copy = memory_array(count + 1, sizeof(*copy));
+	for (size_t i = 0; i < count; i++)
+		if (is_kept(environ[i]))
+			copy[left++] = memory_copy(environ[i]);
+	for (size_t i = 0; i < count; i++)
+		explicit_bzero(environ[i], strlen(environ[i]));
+	environ = copy;
+	return (const char *const *)copy;
+}

@@ -1,0 +1,52 @@
+/* json_events: one event, one line, one write. */
+#include "front/json_events.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+/* As much as the record takes of one event. */
+enum { JSON_EVENT_MAX = 64 << 20 };
+
+struct json_events {
+	int fd;
+	bool gone; /* nobody reads any more */
+	struct buf line;
+};
+
+struct json_events *json_events_new(int fd)
+{
+	struct json_events *events = memory_alloc(sizeof(*events));
+
+	events->fd = fd;
+	buf_init(&events->line, JSON_EVENT_MAX);
+	return events;
+}
+
+void json_events_free(struct json_events *events)
+{
+	if (!events)
+		return;
+	buf_fini(&events->line);
+	free(events);
+}
+
+static bool json_events_take(void *context, const struct event *event, struct err *err)
+{
+	struct json_events *events = context;
+
+	if (events->gone)
+		return true;
+	buf_clear(&events->line);
+	if (!event_print(event, &events->line) || !buf_addc(&events->line, '\n'))
+		return err_set(err, 0, "an event is too large to be printed");
+	events->gone = !fd_write_all(events->fd, events->line.data, events->line.size, NULL);
+	return true;
+}
+
+struct event_sink json_events_sink(struct json_events *events)
+{
+	return (struct event_sink){.event = json_events_take, .context = events};
+}

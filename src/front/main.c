@@ -1,0 +1,40 @@
+/*
+ * main: the program. The cell's own processes are entered before anything else is set up; then the
+ * command line decides.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "front/exit_code.h"
+#include "front/verb.h"
+#include "runtime/session.h"
+#include "tools/tools.h"
+
+/* A closed standard descriptor would be taken by the next file we open, and written to. */
+static void open_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			abort();
+}
+
+int main(int argc, char **argv)
+{
+	int code;
+
+	session_role(argc, argv, builtin_tools);
+	open_standard_descriptors();
+	/* A reader that goes away is an error of the write, said where it happens. */
+	(void)signal(SIGPIPE, SIG_IGN);
+
+	code = verb_dispatch((const char *const *)argv + (argc > 0));
+	if (fflush(stdout) != 0 && errno != EPIPE && code == CODE_DONE) {
+		perror("glovebox: standard output");
+		code = CODE_FAILED;
+	}
+	return code;
+}

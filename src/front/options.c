@@ -1,0 +1,198 @@
+/* options: parsing the command line by rows; what each function promises is in options.h. */
+#include "front/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text.h"
+
+/* A count beyond this is a slip, and still fits every counter of ours. */
+static const uint64_t count_max = 1000000000;
+
+/* Is WORD an option at all? "-" alone is a word: it stands for standard input. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0';
+}
+
+/* The row of WORD, with where its value begins (NULL: not in this word). */
+static const struct option_row *find_row(const struct option_row *rows, const char *word,
+					 const char **value)
+{
+	size_t length;
+
+	*value = NULL;
+	if (!is_option(word))
+		return NULL;
+	if (word[1] != '-') {
+		for (; rows->name != NULL; rows++) {
+			if (rows->letter != word[1])
+				continue;
+			if (word[2] != '\0')
+				*value = word + 2 + (word[2] == '=');
+			return rows;
+		}
+		return NULL;
+	}
+	length = strcspn(word + 2, "=");
+	for (; rows->name != NULL; rows++) {
+		if (strlen(rows->name) != length || memcmp(rows->name, word + 2, length) != 0)
+			continue;
+		if (word[2 + length] == '=')
+			*value = word + 2 + length + 1;
+		return rows;
+	}
+	return NULL;
+}
+
+const struct option_row *options_find(const struct option_row *rows, const char *word,
+				      bool *apart)
+{
+	const char *value;
+	const struct option_row *row = find_row(rows, word, &value);
+
+	*apart = row != NULL && row->kind != OPTION_FLAG && value == NULL;
+	return row;
+}
+
+static bool refuse_unknown(const struct option_row *rows, const char *word, struct err *err)
+{
+	const char *names[OPTIONS_MAX + 1];
+	auto_free char *given = NULL;
+	const char *nearest = NULL;
+	size_t count = 0;
+
+	if (word[1] == '-') {
+		for (const struct option_row *row = rows; row->name != NULL; row++)
+			names[count++] = row->name;
+		names[count] = NULL;
+		given = memory_copy(word + 2);
+		given[strcspn(given, "=")] = '\0';
+		nearest = text_nearest(given, names);
+	}
+	if (nearest != NULL)
+		return err_set(err, EINVAL, "no option %.100s; did you mean --%s?", word, nearest);
+	return err_set(err, EINVAL,
+		       "no option %.100s; words that begin with a dash stand behind --", word);
+}
+
+static bool parse_value(const struct option_row *row, struct option_value *value,
+			const char *text, struct err *err)
+{
+	value->given = true;
+	value->text = text;
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_TEXT:
+		return true;
+	case OPTION_COUNT:
+		if (!text_parse_count(text, count_max, &value->count, err))
+			return err_while(err, "--%s", row->name);
+		if (value->count == 0)
+			return err_set(err, EINVAL, "--%s: 0 is too small, 1 is the least",
+				       row->name);
+		return true;
+	case OPTION_SECONDS:
+		if (!text_parse_seconds(text, &value->seconds, err))
+			return err_while(err, "--%s", row->name);
+		return true;
+	}
+	return true;
+}
+
+/* Take the option at WORDS[*AT], and its value's word. */
+static bool take_option(struct options *options, const char *const *words, size_t *at,
+			struct err *err)
+{
+	const char *word = words[*at];
+	const char *text;
+	const struct option_row *row = find_row(options->rows, word, &text);
+
+	if (row == NULL)
+		return refuse_unknown(options->rows, word, err);
+	if (row->kind == OPTION_FLAG) {
+		if (text != NULL)
+			return err_set(err, EINVAL, "%.100s: --%s takes no value", word,
+				       row->name);
+	} else if (text == NULL) {
+		text = words[*at + 1];
+		if (text == NULL)
+			return err_set(err, EINVAL, "%s needs a value: --%s %s", word, row->name,
+				       row->value);
+		++*at;
+	}
+	return parse_value(row, &options->values[row - options->rows], text, err);
+}
+
+bool options_parse(struct options *options, const struct option_row *rows,
+		   const char *const *words, bool words_end_it, struct err *err)
+{
+	size_t count = 0;
+	bool ended = false;
+
+	memset(options, 0, sizeof(*options));
+	options->rows = rows;
+	while (rows[count].name != NULL)
+		count++;
+	assert(count < OPTIONS_MAX);
+	for (count = 0; words[count] != NULL; count++)
+		;
+	options->words = memory_array(count + 1, sizeof(*options->words));
+
+	for (size_t i = 0; i < count; i++) {
+		if (!ended && strcmp(words[i], "--") == 0) {
+			ended = true;
+		} else if (!ended && is_option(words[i])) {
+			if (!take_option(options, words, &i, err))
+				return false;
+		} else {
+			options->words[options->word_count++] = words[i];
+			ended = ended || words_end_it;
+		}
+	}
+	return true;
+}
+
+void options_fini(struct options *options)
+{
+	free(options->words);
+	options->words = NULL;
+	options->word_count = 0;
+}
+
+static const struct option_value *value_of(const struct options *options, const char *name)
+{
+	const struct option_row *row = options->rows;
+
+	while (row->name != NULL && strcmp(row->name, name) != 0)
+		row++;
+	assert(row->name != NULL);
+	return &options->values[row - options->rows];
+}
+
+bool options_given(const struct options *options, const char *name)
+{
+	return value_of(options, name)->given;
+}
+
+const char *options_text(const struct options *options, const char *name)
+{
+	return value_of(options, name)->text;
+}
+
+uint64_t options_count(const struct options *options, const char *name, uint64_t absent)
+{
+	const struct option_value *value = value_of(options, name);
+
+	return value->given ? value->count : absent;
+}
+
+double options_seconds(const struct options *options, const char *name, double absent)
+{
+	const struct option_value *value = value_of(options, name);
+
+	return value->given ? value->seconds : absent;
+}

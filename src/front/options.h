@@ -1,0 +1,74 @@
+/*
+ * options: the command line out of rows. A row is an option's name, what it takes and its line of
+ * help; the same rows are parsed with and printed by `--help`. Long options take their value
+ * after "=" or as the next word; `--` ends the options.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+	OPTION_FLAG = 1,
+	OPTION_TEXT,
+	OPTION_COUNT,   /* an integer >= 1 */
+	OPTION_SECONDS, /* a number >= 0, fractions allowed */
+};
+
+/* A table of these ends with {0}. */
+struct option_row {
+	const char *name; /* without its dashes */
+	char letter;      /* 0: none */
+	enum option_kind kind;
+	const char *value; /* what stands for the value in the help: "DIR" */
+	const char *help;
+};
+
+/* Rows that several verbs have. */
+#define OPTION_ROW_WORKSPACE                                                                       \
+	{"workspace", 'C', OPTION_TEXT, "DIR", "the folder to work in (default: where you are)"}
+#define OPTION_ROW_CONFIG                                                                          \
+	{"config", 0, OPTION_TEXT, "FILE", "read this configuration instead of your own"}
+#define OPTION_ROW_AGENT                                                                           \
+	{"agent", 'a', OPTION_TEXT, "NAME", "work as this agent, with its rights (default: default)"}
+#define OPTION_ROW_HELP {"help", 'h', OPTION_FLAG, NULL, "print this help"}
+
+/* Most rows of one verb. */
+enum { OPTIONS_MAX = 24 };
+
+struct option_value {
+	bool given;
+	const char *text; /* as written */
+	uint64_t count;
+	double seconds;
+};
+
+struct options {
+	const struct option_row *rows;
+	struct option_value values[OPTIONS_MAX];
+	const char **words; /* what is not an option, NULL-ended; the words stay the caller's */
+	size_t word_count;
+};
+
+/*
+ * Parse WORDS (NULL-ended). WORDS_END_IT: behind the first word that is no option, nothing is one.
+ * ERR names the option and the nearest one that exists. options_fini in either case.
+ */
+bool options_parse(struct options *options, const struct option_row *rows,
+		   const char *const *words, bool words_end_it, struct err *err);
+void options_fini(struct options *options);
+
+/* By name; a name without a row is our own mistake. */
+bool options_given(const struct options *options, const char *name);
+const char *options_text(const struct options *options, const char *name); /* NULL: not given */
+uint64_t options_count(const struct options *options, const char *name, uint64_t absent);
+double options_seconds(const struct options *options, const char *name, double absent);
+
+/*
+ * The row that WORD ("--name", "--name=x", "-C", "-Cx") would be, or NULL; *APART: its value is the next
+ * word. For finding the verb behind options that were written before it.
+ */
+const struct option_row *options_find(const struct option_row *rows, const char *word,
+				      bool *apart);

@@ -1,0 +1,267 @@
+/* relay: carrying bytes between the caller's descriptors and pipes of ours; see relay.h. */
+#include "front/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+/* One piece: what a pipe holds. More would only make the memory larger. */
+enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
+
+/* One direction: a piece is read from `from`, written to `to`, and only then the next one is read. */
+struct stream {
+	struct loop *loop;
+	struct watch input, output;
+	int from, to;
+	bool from_is_callers, to_is_callers; /* there before us: not ours to close */
+	bool to_is_socket;
+	size_t size, sent;
+	char *piece; /* NULL: nothing is carried here */
+};
+
+struct relay {
+	struct loop *loop;
+	struct stream streams[RELAY_STREAMS];
+	int fds[RELAY_STREAMS]; /* for the program */
+	bool passed[RELAY_STREAMS];
+};
+
+static void stream_end(struct stream *stream)
+{
+	if (stream->piece == NULL)
+		return;
+	loop_remove(&stream->input);
+	loop_remove(&stream->output);
+	if (!stream->from_is_callers)
+		fd_close(&stream->from);
+	if (!stream->to_is_callers)
+		fd_close(&stream->to);
+	free(stream->piece);
+	stream->piece = NULL;
+}
+
+/* Write what is held; false when the other side is gone. */
+static bool stream_write(struct stream *stream)
+{
+	const char *data = stream->piece + stream->sent;
+	size_t size = stream->size - stream->sent;
+	ssize_t n;
+
+	if (stream->to_is_socket)
+		n = send(stream->to, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		n = write(stream->to, data, size);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	stream->sent += (size_t)n;
+	return true;
+}
+
+static void output_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+
+	if (!(events & POLLOUT)) {
+		/* The reader is gone; the writer is to see it too. */
+		stream_end(stream);
+		return;
+	}
+	if (!stream_write(stream)) {
+		if (stream->to_is_callers && errno != EPIPE)
+			(void)fprintf(stderr, "glovebox: output: %s\n", strerror(errno));
+		stream_end(stream);
+		return;
+	}
+	if (stream->sent == stream->size) {
+		watch->events = 0;
+		loop_add(stream->loop, &stream->input);
+	}
+}
+
+static void input_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+	ssize_t n = read(stream->from, stream->piece, RELAY_PIECE);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0 && errno == EISDIR)
+		(void)fprintf(stderr, "glovebox: standard input: %s\n", strerror(errno));
+	if (n <= 0) {
+		stream_end(stream);
+		return;
+	}
+	stream->size = (size_t)n;
+	stream->sent = 0;
+	loop_remove(&stream->input);
+	stream->output.events = POLLOUT;
+}
+
+static void stream_begin(struct stream *stream, struct loop *loop)
+{
+	stream->loop = loop;
+	stream->piece = memory_alloc(RELAY_PIECE);
+	stream->input.fd = stream->from;
+	stream->input.events = POLLIN;
+	stream->input.ready = input_ready;
+	stream->input.context = stream;
+	stream->output.fd = stream->to;
+	stream->output.events = 0;
+	stream->output.ready = output_ready;
+	stream->output.context = stream;
+	loop_add(loop, &stream->input);
+	loop_add(loop, &stream->output);
+}
+
+/* Standard input comes through a pipe of ours. */
+static bool relay_input(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[1], false, err);
+}
+
+/*
+ * A terminal that was stopped (Ctrl+S) would hold a blocking write, and with it deadline and cancel. Its flags
+ * are shared with the caller, so it is opened once more. Where that is forbidden the caller's own is used.
+ */
+static int reopen_terminal(int fd)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static bool relay_output(struct relay *relay, int fd, const struct stat *st, struct err *err)
+{
+	struct stream *stream = &relay->streams[fd];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[fd] = ends[1];
+	stream->from = ends[0];
+	stream->to = S_ISCHR(st->st_mode) && isatty(fd) ? reopen_terminal(fd) : -1;
+	if (stream->to < 0) {
+		stream->to = fd;
+		stream->to_is_callers = true;
+	}
+	stream->to_is_socket = S_ISSOCK(st->st_mode);
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[0], false, err);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool relay_prepare(struct relay *relay, struct err *err)
+{
+	struct stat st[RELAY_STREAMS];
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fstat(fd, &st[fd]) < 0)
+			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
+		if (S_ISFIFO(st[fd].st_mode)) {
+			relay->passed[fd] = true;
+			relay->fds[fd] = fd;
+		}
+	}
+	if (!relay->passed[STDIN_FILENO] && !relay_input(relay, err))
+		return false;
+	if (!relay->passed[STDOUT_FILENO] &&
+	    !relay_output(relay, STDOUT_FILENO, &st[STDOUT_FILENO], err))
+		return false;
+	if (relay->passed[STDERR_FILENO])
+		return true;
+	/* Both on one terminal or file: one pipe keeps their order. */
+	if (!relay->passed[STDOUT_FILENO] && same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
+		relay->fds[STDERR_FILENO] =
+			fcntl(relay->fds[STDOUT_FILENO], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (relay->fds[STDERR_FILENO] < 0)
+			return err_set(err, errno, "standard error: %s", strerror(errno));
+		return true;
+	}
+	return relay_output(relay, STDERR_FILENO, &st[STDERR_FILENO], err);
+}
+
+bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+{
+	struct relay *relay = memory_alloc(sizeof(*relay));
+
+	relay->loop = loop;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		relay->fds[i] = -1;
+	/* Reading a terminal from the background is then an error instead of a stop of this process. */
+	(void)signal(SIGTTIN, SIG_IGN);
+	if (!relay_prepare(relay, err)) {
+		relay_close(relay);
+		return false;
+	}
+	*opened = relay;
+	return true;
+}
+
+static void close_programs_ends(struct relay *relay)
+{
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		if (!relay->passed[i])
+			fd_close(&relay->fds[i]);
+}
+
+void relay_close(struct relay *relay)
+{
+	if (relay == NULL)
+		return;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		stream_end(&relay->streams[i]);
+	close_programs_ends(relay);
+	free(relay);
+}
+
+const int *relay_fds(const struct relay *relay)
+{
+	return relay->fds;
+}
+
+void relay_handed_over(struct relay *relay)
+{
+	auto_close int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	close_programs_ends(relay);
+	if (nothing < 0)
+		return;
+	/* Not standard error: our own sentences still go there. */
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
+		if (relay->passed[fd])
+			(void)dup2(nothing, fd);
+}
+
+void relay_drain(struct relay *relay)
+{
+	stream_end(&relay->streams[STDIN_FILENO]);
+	while (relay->streams[STDOUT_FILENO].piece != NULL ||
+	       relay->streams[STDERR_FILENO].piece != NULL)
+		loop_turn(relay->loop, CLOCK_NEVER);
+}

@@ -1,0 +1,462 @@
+/* screen: events in, bytes out. What things look like is in screen_paint and screen_call. */
+#include "front/screen.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "front/screen_flow.h"
+#include "front/screen_paint.h"
+#include "front/screen_spinner.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+	SCREEN_PROMPT_LINES = 10,
+	SCREEN_SPINNER_AFTER_MS = 300, /* what is quicker needs no spinner */
+	SCREEN_LABEL_COLUMNS = 60,
+};
+
+/* A call that has begun and not ended. */
+struct screen_call {
+	char *id, *tool;
+	struct value *arguments;
+	int64_t began_ms;
+	struct screen_call *next;
+};
+
+struct screen {
+	int fd;
+	struct screen_options options;
+	pthread_mutex_t lock; /* the spinner's thread comes in too */
+	struct paint paint;
+	struct screen_flow flow;
+	enum event_kind flowing;   /* EVENT_TEXT, EVENT_THINKING or 0: what is streaming */
+	bool line_open;            /* some of it is shown: the cursor stands behind it */
+	size_t line_ends;          /* that came last; shown when more comes */
+	bool anything;             /* was written: the next item stands off by a blank line */
+	bool text_shown;           /* of the message that is coming */
+	bool gone;                 /* nobody looks any more */
+	struct screen_call *calls; /* in the order of beginning */
+	char *session;             /* its id in the journal */
+	struct screen_spinner *spinner;
+	bool spinner_drawn;
+	int64_t waiting_since_ms;  /* for the model; 0: nobody waits */
+};
+
+static bool environment_says_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale && *locale)
+			return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+	}
+	return false;
+}
+
+struct screen_options screen_options_of(int fd)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	bool able = isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+
+	return (struct screen_options){
+		.terminal = able,
+		.colour = able && !(no_colour && *no_colour),
+		.unicode = environment_says_utf8(),
+	};
+}
+
+static size_t screen_columns(const struct screen *screen)
+{
+	struct winsize size = {0};
+	size_t columns = screen->options.columns;
+
+	if (columns == 0 && ioctl(screen->fd, TIOCGWINSZ, &size) == 0)
+		columns = size.ws_col;
+	if (columns == 0)
+		columns = SCREEN_COLUMNS;
+	return columns < SCREEN_COLUMNS_MIN ? SCREEN_COLUMNS_MIN : columns;
+}
+
+/* Write what was composed, over the spinner's line. */
+static void screen_flush(struct screen *screen)
+{
+	static const char clear[] = "\r\x1b[K";
+	struct buf *out = &screen->paint.out;
+
+	if (!screen->gone && screen->spinner_drawn && out->size > 0) {
+		screen->gone = !fd_write_all(screen->fd, clear, sizeof(clear) - 1, NULL);
+		screen->spinner_drawn = false;
+	}
+	if (!screen->gone && out->size > 0)
+		screen->gone = !fd_write_all(screen->fd, out->data, out->size, NULL);
+	buf_clear(out);
+}
+
+static void screen_stand_off(struct screen *screen)
+{
+	if (screen->anything)
+		buf_addc(&screen->paint.out, '\n');
+	screen->anything = true;
+}
+
+/* Streamed TEXT, clean. Line ends at its two borders are the screen's business: models send any number. */
+static void screen_show_flow(struct screen *screen, struct str text)
+{
+	enum paint_style style = screen->flowing == EVENT_THINKING ? PAINT_DIM : PAINT_PLAIN;
+	size_t size;
+
+	while (!screen->line_open && text.size > 0 && strchr(" \t\n", text.data[0]))
+		text = str_part(text, 1, text.size - 1);
+	for (size = text.size; size > 0 && text.data[size - 1] == '\n';)
+		size--;
+	if (size > 0) {
+		if (!screen->line_open)
+			screen_stand_off(screen);
+		for (; screen->line_ends > 0; screen->line_ends--)
+			buf_addc(&screen->paint.out, '\n');
+		paint_text(&screen->paint, style, str_part(text, 0, size));
+		screen->line_open = true;
+		screen->text_shown = screen->text_shown || screen->flowing == EVENT_TEXT;
+	}
+	screen->line_ends += text.size - size;
+}
+
+static void screen_end_flow(struct screen *screen)
+{
+	struct buf rest;
+
+	if (!screen->flowing)
+		return;
+	buf_init(&rest, PAINT_MAX);
+	screen_flow_end(&screen->flow, &rest);
+	screen_show_flow(screen, buf_str(&rest));
+	buf_fini(&rest);
+	if (screen->line_open)
+		buf_addc(&screen->paint.out, '\n');
+	screen->flowing = 0;
+	screen->line_open = false;
+	screen->line_ends = 0;
+}
+
+/* The next thing on the screen: on a line of its own, a blank line before it. */
+static void screen_begin_item(struct screen *screen)
+{
+	screen_end_flow(screen);
+	screen_stand_off(screen);
+}
+
+static void screen_session_began(struct screen *screen, const struct value *data)
+{
+	struct paint *paint = &screen->paint;
+	const char *dot = paint_dot(paint);
+
+	free(screen->session);
+	screen->session = memory_copy(value_text(value_member(data, "session")));
+	screen_begin_item(screen);
+	paint_format(paint, PAINT_DIM, "glovebox%sagent ", dot);
+	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "agent")), SCREEN_COLUMNS);
+	paint_format(paint, PAINT_DIM, "%smodel ", dot);
+	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "model")), SCREEN_COLUMNS);
+	paint_format(paint, PAINT_DIM, "%scell L%" PRId64 "%s", dot,
+		     value_integer(value_member(data, "level")), dot);
+	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "workspace")),
+		       SCREEN_COLUMNS * 2);
+	buf_addc(&paint->out, '\n');
+	if (value_is_true(value_member(data, "replay")))
+		buf_adds(&paint->out,
+			 "The model's words are recorded (a replay). Everything else is real: "
+			 "the tools,\nthe commands and the files run and change inside the cell.\n");
+}
+
+static void screen_turn_began(struct screen *screen, struct str text)
+{
+	struct paint *paint = &screen->paint;
+	struct buf clean;
+	struct str rest, line;
+	size_t shown = 0;
+
+	buf_init(&clean, PAINT_MAX);
+	text_clean(str_trim(text), &clean);
+	rest = buf_str(&clean);
+	screen_begin_item(screen);
+	while (shown < SCREEN_PROMPT_LINES && str_next_line(&rest, &line)) {
+		buf_adds(&paint->out, "> ");
+		paint_text(paint, PAINT_BOLD, line);
+		buf_addc(&paint->out, '\n');
+		shown++;
+	}
+	if (rest.size > 0) {
+		size_t more = text_count_lines(rest);
+
+		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint), more,
+			     more == 1 ? "line" : "lines");
+		buf_addc(&paint->out, '\n');
+	}
+	buf_fini(&clean);
+}
+
+/*
+ * Reasoning is dim on a terminal with colours; elsewhere nothing would tell it from the answer,
+ * so it is left out.
+ */
+static void screen_fragment(struct screen *screen, enum event_kind kind, struct str text)
+{
+	struct buf shown;
+
+	if (kind == EVENT_THINKING && !screen->options.colour)
+		return;
+	if (screen->flowing != kind)
+		screen_end_flow(screen);
+	screen->flowing = kind;
+	buf_init(&shown, PAINT_MAX);
+	screen_flow_add(&screen->flow, text, &shown);
+	screen_show_flow(screen, buf_str(&shown));
+	buf_fini(&shown);
+}
+
+/* Models that do not stream have their words in the message alone. */
+static void screen_message(struct screen *screen, const struct value *data)
+{
+	const struct value *parts = value_member(data, "parts");
+	bool streamed;
+
+	screen_end_flow(screen);
+	streamed = screen->text_shown;
+	for (size_t i = 0; i < value_count(parts) && !streamed; i++) {
+		const struct value *part = value_item(parts, i);
+		const char *kind = value_text(value_member(part, "kind"));
+
+		if (kind && strcmp(kind, "text") == 0)
+			screen_fragment(screen, EVENT_TEXT, value_str(value_member(part, "text")));
+		screen_end_flow(screen);
+	}
+	screen->text_shown = false;
+	screen->waiting_since_ms = 0;
+}
+
+static void screen_notice(struct screen *screen, const struct event *event)
+{
+	struct paint *paint = &screen->paint;
+	bool to_model = value_is_true(value_member(event->data, "to_model"));
+	struct buf clean;
+
+	buf_init(&clean, PAINT_MAX);
+	text_clean(str_trim(event->text), &clean);
+	screen_begin_item(screen);
+	paint_text(paint, PAINT_YELLOW, to_model ? STR("! to the model: ") : STR("! "));
+	paint_text(paint, to_model ? PAINT_DIM : PAINT_YELLOW, buf_str(&clean));
+	buf_addc(&paint->out, '\n');
+	buf_fini(&clean);
+}
+
+static void screen_call_free(struct screen_call *call)
+{
+	free(call->id);
+	free(call->tool);
+	value_free(call->arguments);
+	free(call);
+}
+
+static void screen_tool_began(struct screen *screen, const struct event *event)
+{
+	struct screen_call *call = memory_alloc(sizeof(*call));
+	struct screen_call **last = &screen->calls;
+	const struct value *arguments = value_member(event->data, "arguments");
+	const char *asked = value_text(value_member(event->data, "tool_asked"));
+
+	call->id = memory_copy(event->call ? event->call : "");
+	call->tool = memory_copy(event->tool ? event->tool : asked ? asked : "");
+	call->arguments = arguments ? value_copy(arguments) : NULL;
+	call->began_ms = clock_now_ms();
+	while (*last)
+		last = &(*last)->next;
+	*last = call;
+	screen_end_flow(screen);
+}
+
+static struct screen_call *screen_take_call(struct screen *screen, const char *id)
+{
+	for (struct screen_call **at = &screen->calls; *at; at = &(*at)->next) {
+		struct screen_call *call = *at;
+
+		if (strcmp(call->id, id) != 0)
+			continue;
+		*at = call->next;
+		return call;
+	}
+	return NULL;
+}
+
+static void screen_tool_ended(struct screen *screen, const struct event *event)
+{
+	struct screen_call *call = screen_take_call(screen, event->call ? event->call : "");
+
+	screen_begin_item(screen);
+	paint_call(&screen->paint, call ? call->tool : event->tool ? event->tool : "",
+		   call ? call->arguments : NULL, event->data);
+	if (call)
+		screen_call_free(call);
+}
+
+static void screen_turn_ended(struct screen *screen, const struct event *event)
+{
+	screen_begin_item(screen);
+	paint_turn_end(&screen->paint, event->data);
+	screen->waiting_since_ms = 0;
+}
+
+static void screen_show(struct screen *screen, const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_SESSION_BEGAN:
+		screen_session_began(screen, event->data);
+		break;
+	case EVENT_TURN_BEGAN:
+		screen_turn_began(screen, event->text);
+		break;
+	case EVENT_TEXT:
+	case EVENT_THINKING:
+		screen_fragment(screen, event->kind, event->text);
+		break;
+	case EVENT_MESSAGE:
+		screen_message(screen, event->data);
+		break;
+	case EVENT_TOOL_BEGAN:
+		screen_tool_began(screen, event);
+		break;
+	case EVENT_TOOL_ENDED:
+		screen_tool_ended(screen, event);
+		break;
+	case EVENT_NOTICE:
+		screen_notice(screen, event);
+		break;
+	case EVENT_TURN_ENDED:
+		screen_turn_ended(screen, event);
+		break;
+	case EVENT_TOOL_OUTPUT:
+	case EVENT_APPROVAL_WANTED:
+		break;
+	}
+}
+
+/* What is under way now, and since when; false when nothing is. */
+static bool screen_activity(struct screen *screen, struct buf *label, int64_t *since_ms)
+{
+	const struct screen_call *call = screen->calls;
+	struct paint subject;
+
+	if (!call) {
+		*since_ms = screen->waiting_since_ms;
+		return *since_ms != 0 && buf_adds(label, "model");
+	}
+	*since_ms = call->began_ms;
+	buf_adds(label, call->tool);
+	if (call->next)
+		return buf_adds(label, paint_more(&screen->paint));
+	paint_init(&subject);
+	subject.unicode = screen->options.unicode;
+	paint_subject(&subject, call->arguments, SCREEN_LABEL_COLUMNS);
+	buf_addc(label, ' ');
+	buf_addstr(label, buf_str(&subject.out));
+	paint_fini(&subject);
+	return true;
+}
+
+static void screen_tick(void *context)
+{
+	struct screen *screen = context;
+	int64_t since_ms, elapsed_ms;
+	struct buf label;
+
+	buf_init(&label, PAINT_MAX);
+	(void)pthread_mutex_lock(&screen->lock);
+	if (!screen->gone && !screen->line_open && screen_activity(screen, &label, &since_ms)) {
+		elapsed_ms = clock_now_ms() - since_ms;
+		if (elapsed_ms >= SCREEN_SPINNER_AFTER_MS) {
+			screen->paint.columns = screen_columns(screen);
+			buf_addc(&screen->paint.out, '\r');
+			paint_spinner(&screen->paint, label.data, elapsed_ms);
+			buf_adds(&screen->paint.out, "\x1b[K");
+			screen->spinner_drawn = false;
+			screen_flush(screen);
+			screen->spinner_drawn = true;
+		}
+	}
+	(void)pthread_mutex_unlock(&screen->lock);
+	buf_fini(&label);
+}
+
+/* After these kinds the model's next words are what one waits for. */
+static void screen_note_waiting(struct screen *screen, enum event_kind kind)
+{
+	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED || kind == EVENT_NOTICE)
+		screen->waiting_since_ms = clock_now_ms();
+	if (kind == EVENT_TURN_BEGAN && screen->options.terminal && !screen->spinner)
+		screen->spinner = screen_spinner_start(screen_tick, screen);
+}
+
+static bool screen_take(void *context, const struct event *event, struct err *err)
+{
+	struct screen *screen = context;
+
+	(void)err;
+	(void)pthread_mutex_lock(&screen->lock);
+	screen->paint.columns = screen_columns(screen);
+	screen_show(screen, event);
+	screen_flush(screen);
+	screen_note_waiting(screen, event->kind);
+	(void)pthread_mutex_unlock(&screen->lock);
+	return true;
+}
+
+struct event_sink screen_sink(struct screen *screen)
+{
+	return (struct event_sink){.event = screen_take, .context = screen};
+}
+
+struct screen *screen_new(int fd, const struct screen_options *options)
+{
+	struct screen *screen = memory_alloc(sizeof(*screen));
+
+	screen->fd = fd;
+	screen->options = options ? *options : screen_options_of(fd);
+	(void)pthread_mutex_init(&screen->lock, NULL);
+	paint_init(&screen->paint);
+	screen->paint.colour = screen->options.colour;
+	screen->paint.unicode = screen->options.unicode;
+	screen_flow_init(&screen->flow);
+	return screen;
+}
+
+void screen_free(struct screen *screen)
+{
+	if (!screen)
+		return;
+	screen_spinner_stop(screen->spinner);
+	screen_end_flow(screen);
+	if (screen->spinner_drawn)
+		buf_adds(&screen->paint.out, "\r\x1b[K");
+	screen_flush(screen);
+	while (screen->calls) {
+		struct screen_call *call = screen->calls;
+
+		screen->calls = call->next;
+		screen_call_free(call);
+	}
+	(void)pthread_mutex_destroy(&screen->lock);
+	screen_flow_fini(&screen->flow);
+	paint_fini(&screen->paint);
+	free(screen->session);
+	free(screen);
+}

@@ -1,0 +1,232 @@
+/* screen_call: an ended call as a block, and the end of a turn. */
+#include "base/text.h"
+#include "front/screen_paint.h"
+#include "front/width.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	CALL_COMMAND_LINES = 12, /* of a command that is shown as it was written */
+	CALL_RUN_LINES = 10,     /* last lines of what a command printed */
+	CALL_READ_LINES = 5,     /* of what a tool found: the model reads it, the person follows */
+	CALL_DIFF_HEAD = 30,
+	CALL_DIFF_TAIL = 10,
+	TURN_DIFF_HEAD = 300, /* the hand-over itself: all of it unless it is huge */
+	TURN_DIFF_TAIL = 100,
+	TURN_FILES = 20,
+	CALL_ARGUMENT_COLUMNS = 60,
+	CALL_SUBJECT_COLUMNS = 500,
+};
+
+static bool value_is_short(const struct value *value)
+{
+	switch (value_kind(value)) {
+	case VALUE_OBJECT:
+	case VALUE_ARRAY:
+		return false;
+	case VALUE_STRING:
+		return value_str(value).size <= CALL_ARGUMENT_COLUMNS;
+	default:
+		return true;
+	}
+}
+
+/* One argument, as a reader wants it: short ones in full, long ones by their size. */
+static void subject_add(struct buf *text, const char *key, const struct value *value)
+{
+	char size[32];
+
+	if (text->size > 0)
+		buf_addc(text, ' ');
+	buf_addf(text, "%s=", key);
+	if (value_kind(value) == VALUE_STRING && value_is_short(value))
+		buf_addstr(text, value_str(value));
+	else if (value_kind(value) == VALUE_STRING)
+		buf_addf(text, "(%s)", text_size(value_str(value).size, size));
+	else if (value_is_short(value))
+		value_print(value, 0, text);
+	else
+		buf_addf(text, "[%zu]", value_count(value));
+}
+
+void paint_subject(struct paint *paint, const struct value *arguments, size_t columns)
+{
+	static const char *const first[] = {"command", "path", "pattern"};
+	const char *leader = NULL;
+	struct buf text;
+
+	buf_init(&text, PAINT_MAX);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]) && !leader; i++) {
+		if (value_text(value_member(arguments, first[i])))
+			leader = first[i];
+	}
+	if (leader)
+		buf_addstr(&text, value_str(value_member(arguments, leader)));
+	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
+		if (!leader || strcmp(value_key(at), leader) != 0)
+			subject_add(&text, value_key(at), value_at(at));
+	}
+	paint_one_line(paint, PAINT_PLAIN, buf_str(&text), columns);
+	buf_fini(&text);
+}
+
+static void call_head(struct paint *paint, const char *tool, const struct value *arguments)
+{
+	struct str command = value_str(value_member(arguments, "command"));
+
+	paint_rule(paint, tool);
+	if (command.size > 0) {
+		const struct paint_excerpt excerpt = {
+			.head = CALL_COMMAND_LINES,
+			.barred = true,
+		};
+
+		paint_lines(paint, command, &excerpt);
+	} else if (value_count(arguments) > 0) {
+		paint_bar(paint);
+		paint_subject(paint, arguments, CALL_SUBJECT_COLUMNS);
+		buf_addc(&paint->out, '\n');
+	}
+}
+
+/* "✅ exit 0 · 0.4 s" */
+static void call_status(struct paint *paint, const struct value *result)
+{
+	const char *status = value_text(value_member(result, "status"));
+	const struct value *exit_code = value_member(result, "exit_code");
+	int64_t death = value_integer(value_member(result, "signal"));
+	double seconds = value_number(value_member(result, "seconds"));
+	bool ran = value_kind(exit_code) == VALUE_INTEGER;
+	bool good = status && strcmp(status, "done") == 0 && death == 0 &&
+		    (!ran || value_integer(exit_code) == 0);
+
+	paint_bar(paint);
+	if (paint->unicode)
+		buf_adds(&paint->out, good ? "✅ " : "❌ ");
+	else
+		paint_text(paint, good ? PAINT_GREEN : PAINT_RED,
+			   good ? STR("[ok] ") : STR("[x] "));
+	if (!status || strcmp(status, "done") != 0) {
+		paint_one_line(paint, PAINT_BOLD,
+			       !status			     ? STR("failed")
+			       : strcmp(status, "timed_out") ? str_of(status)
+							     : STR("timed out"),
+			       CALL_ARGUMENT_COLUMNS);
+		if (ran || death > 0)
+			buf_adds(&paint->out, paint_dot(paint));
+	}
+	if (death > 0)
+		paint_format(paint, PAINT_BOLD, "signal %" PRId64, death);
+	else if (ran)
+		paint_format(paint, PAINT_BOLD, "exit %" PRId64, value_integer(exit_code));
+	else if (good)
+		paint_text(paint, PAINT_BOLD, STR("done"));
+	paint_format(paint, PAINT_DIM, "%s%.1f s", paint_dot(paint), seconds);
+	buf_addc(&paint->out, '\n');
+}
+
+void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
+		const struct value *result)
+{
+	const struct value *details = value_member(result, "details");
+	const char *diff = value_text(value_member(details, "diff"));
+	const char *status = value_text(value_member(result, "status"));
+	const char *spill = value_text(value_member(details, "spill"));
+	const struct value *left_out = value_member(result, "left_out");
+	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
+	struct paint_excerpt excerpt = {
+		.tail = ran || !status || strcmp(status, "done") != 0 ? CALL_RUN_LINES
+								      : CALL_READ_LINES,
+		.more = (size_t)value_integer(value_member(left_out, "lines")),
+		.handle = spill,
+		.barred = true,
+	};
+
+	call_head(paint, tool, arguments);
+	paint_text(paint, PAINT_DIM, str_of(paint->unicode ? "│" : "|"));
+	buf_addc(&paint->out, '\n');
+	call_status(paint, result);
+	if (value_member(details, "patch")) {
+		/* The hand-over: the end of the turn shows it whole. */
+	} else if (diff && *diff) {
+		excerpt = (struct paint_excerpt){
+			.head = CALL_DIFF_HEAD,
+			.tail = CALL_DIFF_TAIL,
+			.barred = true,
+			.is_diff = true,
+		};
+		paint_lines(paint, str_of(diff), &excerpt);
+	} else {
+		paint_lines(paint, value_str(value_member(result, "text")), &excerpt);
+	}
+	paint_rule(paint, NULL);
+}
+
+static void turn_files(struct paint *paint, const struct value *files)
+{
+	size_t count = value_count(files);
+
+	for (size_t i = 0; i < count && i < TURN_FILES; i++) {
+		const struct value *file = value_item(files, i);
+		const char *state = value_text(value_member(file, "state"));
+
+		buf_adds(&paint->out, "   ");
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
+			       CALL_SUBJECT_COLUMNS);
+		if (value_member(file, "added")) {
+			paint_format(paint, PAINT_GREEN, " +%" PRId64,
+				     value_integer(value_member(file, "added")));
+			paint_format(paint, PAINT_RED, " -%" PRId64,
+				     value_integer(value_member(file, "removed")));
+		}
+		if (state && strcmp(state, "modified") != 0) {
+			buf_addc(&paint->out, ' ');
+			paint_one_line(paint, PAINT_DIM, str_of(state), CALL_ARGUMENT_COLUMNS);
+		}
+		buf_addc(&paint->out, '\n');
+	}
+	if (count > TURN_FILES)
+		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n", paint_more(paint),
+			     count - TURN_FILES);
+}
+
+static int64_t tokens_of(const struct value *data, const char *which)
+{
+	return value_integer(value_member(value_member(data, "usage"), which));
+}
+
+void paint_turn_end(struct paint *paint, const struct value *data)
+{
+	const char *reason = value_text(value_member(data, "reason"));
+	const struct value *files = value_member(data, "changed");
+	const char *patch = value_text(value_member(data, "patch"));
+	const char *dot = paint_dot(paint);
+	struct buf line;
+
+	if (patch && *patch) {
+		const struct paint_excerpt excerpt = {
+			.head = TURN_DIFF_HEAD,
+			.tail = TURN_DIFF_TAIL,
+			.is_diff = true,
+		};
+
+		paint_text(paint, PAINT_BOLD, STR("The change:"));
+		buf_addc(&paint->out, '\n');
+		paint_lines(paint, str_of(patch), &excerpt);
+		buf_addc(&paint->out, '\n');
+	}
+	buf_init(&line, PAINT_MAX);
+	buf_addf(&line, "%s %s%s", paint->unicode ? "──" : "--", reason ? reason : "ended", dot);
+	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")), "answer");
+	buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out, %" PRId64 " cached", dot,
+		 tokens_of(data, "input"), tokens_of(data, "output"), tokens_of(data, "cached"));
+	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
+		 value_number(value_member(data, "seconds")), dot,
+		 value_integer(value_member(data, "level")), dot);
+	text_add_count(&line, value_count(files), "changed file");
+	paint_text(paint, PAINT_DIM, buf_str(&line));
+	buf_addc(&paint->out, '\n');
+	buf_fini(&line);
+	turn_files(paint, files);
+}

@@ -1,0 +1,77 @@
+/*
+ * screen_paint: what the parts of the screen look like, as bytes in a buffer: rules, marks,
+ * lines inside a block, diffs, whole calls. Nothing is written here, so all of it can be
+ * tested with text. Foreign text is made safe by text_clean before it is put anywhere.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most bytes composed before they are written. */
+enum { PAINT_MAX = 16 << 20 };
+
+struct paint {
+	struct buf out;
+	bool colour, unicode;
+	size_t columns;
+};
+
+enum paint_style {
+	PAINT_PLAIN,
+	PAINT_BOLD,
+	PAINT_DIM,
+	PAINT_RED,
+	PAINT_GREEN,
+	PAINT_YELLOW,
+	PAINT_CYAN,
+};
+
+void paint_init(struct paint *paint);
+void paint_fini(struct paint *paint);
+
+/* Our own words or text that is clean already. */
+void paint_text(struct paint *paint, enum paint_style style, struct str text);
+void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Foreign text on one line: cleaned, line ends and tabs as blanks, cut to COLUMNS with a mark. */
+void paint_one_line(struct paint *paint, enum paint_style style, struct str text,
+		    size_t columns);
+
+/* "┌─ TITLE ────…" and "└─────…" to the right border; with the line end. */
+void paint_rule(struct paint *paint, const char *title);
+/* "│ ", before each line of a block. */
+void paint_bar(struct paint *paint);
+/* The two between parts of a line, the one before what was left out. */
+const char *paint_dot(const struct paint *paint);
+const char *paint_more(const struct paint *paint);
+
+/* How much of a text is shown, and how. */
+struct paint_excerpt {
+	size_t head, tail;  /* lines of its front and of its end */
+	size_t more;        /* lines that were left out of the text before it came here */
+	const char *handle; /* where all of it is, or NULL */
+	bool barred;        /* inside a block: after a bar, and long lines are cut */
+	bool is_diff;
+};
+
+/* TEXT is foreign. "… 12 more lines (HANDLE)" stands in the gap. */
+void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt);
+
+/* The block of one ended call: ARGUMENTS as they were sent, RESULT as tool_result_value has it. */
+void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
+		const struct value *result);
+
+/* The end of a turn: the change as a diff, the files, the closing line. DATA: EVENT_TURN_ENDED's. */
+void paint_turn_end(struct paint *paint, const struct value *data);
+
+/* What a call is about, on one line: "make test", "src/a.c start_line=3". */
+void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);
+
+/* One picture of the spinner, "⠋ bash 3.2 s", at most COLUMNS - 1 wide. */
+void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms);

@@ -1,0 +1,151 @@
+/* setup: configuration, role, workspace and policy, and the session made of them; see setup.h. */
+#include "front/setup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/roles.h"
+#include "base/memory.h"
+#include "front/config_file.h"
+#include "front/embedded.h"
+#include "front/exit_code.h"
+#include "front/verb.h"
+#include "tools/tools.h"
+
+static const char roles_folder[] = "agents/";
+static const char default_agent[] = "default";
+
+/* Tools a policy can be settled against. */
+enum { TOOLS_MAX = 128 };
+
+/* The name in "agents/NAME.md", or an empty text. */
+static struct str role_name(const struct embedded_file *file)
+{
+	struct str name = str_of(file->name);
+
+	if (!str_starts(name, str_of(roles_folder)) || !str_ends(name, STR(".md")))
+		return STR("");
+	return str_part(name, strlen(roles_folder),
+			name.size - strlen(roles_folder) - strlen(".md"));
+}
+
+/* Tell CONFIG of all shipped roles, but read the wanted one only: the others cost every start. */
+static bool read_role(const char *agent, struct config *config, struct roles *roles,
+		      struct err *err)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		struct role_text text = {file->name, {file->data, file->size}};
+		auto_free char *name = memory_copy_str(role_name(file));
+
+		if (name[0] == '\0')
+			continue;
+		config_know_agent(config, name);
+		if (strcmp(name, agent) == 0 && !roles_init(roles, &text, 1, err))
+			return false;
+	}
+	return true;
+}
+
+static bool check_tools(struct policy *policy, struct err *err)
+{
+	struct policy_tool tools[TOOLS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; builtin_tools[i] != NULL && count < TOOLS_MAX; i++)
+		tools[count++] = (struct policy_tool){
+			.name = builtin_tools[i]->name,
+			.aliases = builtin_tools[i]->aliases,
+			.effects = builtin_tools[i]->effects,
+			.only_when_named = builtin_tools[i]->internal,
+		};
+	return policy_check_tools(policy, tools, count, err);
+}
+
+/* CONFIG is complete; the agent's role, from all layers, and its policy. */
+static bool choose_agent(struct setup *setup, struct config *config, struct err *err)
+{
+	struct roles roles = {0};
+	const struct role *role;
+	const struct value *shipped;
+	bool sound;
+
+	if (!read_role(setup->agent, config, &roles, err)) {
+		roles_fini(&roles);
+		return false;
+	}
+	role = roles_find(&roles, setup->agent);
+	shipped = role != NULL ? role->entry : NULL;
+	sound = config_policy(config, shipped, setup->agent, setup->workspace, &setup->policy,
+			      err) &&
+		config_role(config, shipped, setup->agent, &setup->role, err) &&
+		check_tools(setup->policy, err);
+	setup->minimum_level = config_minimum_level(config);
+	roles_fini(&roles);
+	return sound;
+}
+
+static bool set_workspace(struct setup *setup, const char *folder, struct err *err)
+{
+	setup->workspace = realpath(folder, NULL);
+	if (setup->workspace == NULL)
+		return err_set(err, errno, "workspace %s: %s", folder, strerror(errno));
+	return true;
+}
+
+bool setup_init(struct setup *setup, const struct options *options, struct err *err)
+{
+	auto_config struct config *config = NULL;
+	const char *agent = options_text(options, "agent");
+	const char *folder = options_text(options, "workspace");
+
+	memset(setup, 0, sizeof(*setup));
+	setup->agent = memory_copy(agent != NULL ? agent : default_agent);
+	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
+	       config_file_load(options_text(options, "config"), &config, err) &&
+	       choose_agent(setup, config, err);
+}
+
+bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err)
+{
+	auto_config struct config *config = config_new();
+
+	memset(setup, 0, sizeof(*setup));
+	setup->agent = memory_copy(default_agent);
+	return set_workspace(setup, folder, err) && choose_agent(setup, config, err);
+}
+
+void setup_fini(struct setup *setup)
+{
+	policy_free(setup->policy);
+	config_role_fini(&setup->role);
+	free(setup->workspace);
+	free(setup->agent);
+	memset(setup, 0, sizeof(*setup));
+}
+
+bool setup_has_tool(const struct setup *setup, const struct tool *tool)
+{
+	return policy_has_tool(setup->policy, tool->name);
+}
+
+bool setup_open_session(struct setup *setup, struct session_options *options,
+			struct session **session, struct err *err)
+{
+	options->workspace = setup->workspace;
+	options->tools = builtin_tools;
+	options->take_policy = setup->policy;
+	setup->policy = NULL;
+	return session_open(options, session, err);
+}
+
+int setup_session(struct setup *setup, struct session_options *options,
+		  struct session **session)
+{
+	struct err err = {0};
+
+	options->minimum_level = (int)setup->minimum_level;
+	if (setup_open_session(setup, options, session, &err))
+		return CODE_DONE;
+	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s", err.text);
+}

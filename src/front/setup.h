@@ -1,0 +1,40 @@
+/*
+ * setup: from the command line to an open session: the configuration, the agent's role and rights, the workspace.
+ * Every verb that has hands goes this way.
+ */
+#pragma once
+#include "base/err.h"
+#include "front/options.h"
+#include "policy/config.h"
+#include "runtime/session.h"
+
+#include <stdbool.h>
+
+struct setup {
+	char *workspace;           /* real, absolute */
+	char *agent;               /* its name */
+	struct policy *policy;     /* moved into the session by setup_session; NULL then */
+	struct config_role role;
+	unsigned minimum_level;
+};
+
+/* From the options workspace, config and agent, which the verb must have. setup_fini in either case. */
+bool setup_init(struct setup *setup, const struct options *options, struct err *err);
+
+/* The same for the default agent in FOLDER as it is shipped, whatever the person's configuration says. */
+bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err);
+void setup_fini(struct setup *setup);
+
+/* Does the agent have this tool? */
+bool setup_has_tool(const struct setup *setup, const struct tool *tool);
+
+/*
+ * Open the session that OPTIONS describe; workspace, policy and tools are filled in here. Refuses a cell below the
+ * configuration's minimum level. An exit code; complaints have been printed.
+ */
+int setup_session(struct setup *setup, struct session_options *options,
+		  struct session **session);
+
+/* The same without a minimum; ERR as session_open's. */
+bool setup_open_session(struct setup *setup, struct session_options *options,
+			struct session **session, struct err *err);

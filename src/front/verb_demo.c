@@ -1,0 +1,182 @@
+/*
+ * glovebox demo: a whole session on a small project, without a model: its words are recorded, the tools, the cell,
+ * the compiler and the tests are real.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/embedded.h"
+#include "front/exit_code.h"
+#include "front/find_program.h"
+#include "front/setup.h"
+#include "front/talk.h"
+#include "front/verb.h"
+
+static const char demo_files[] = "examples/demo/";
+static const char demo_replay[] = "examples/demo/replay.json";
+
+/* Deeper than the demo's folders and what a build makes in them. */
+enum { DEMO_DEPTH_MAX = 8 };
+
+static const struct option_row demo_options[] = {
+	{"plain", 0, OPTION_FLAG, NULL, "no colours and no spinner"},
+	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"},
+	{"keep", 0, OPTION_FLAG, NULL, "leave the project's folder there afterwards"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* NAME relative to FOLDER_FD, its parents made. */
+static bool write_demo_file(int folder_fd, const char *name, const struct embedded_file *file,
+			    struct err *err)
+{
+	auto_close int fd = -1;
+	char parent[256];
+
+	for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
+		if (mkdirat(folder_fd, parent, 0755) < 0 && errno != EEXIST)
+			return err_set(err, errno, "%s: %s", parent, strerror(errno));
+	}
+	fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    file->executable ? 0755 : 0644);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", name, strerror(errno));
+	return fd_write_all(fd, file->data, file->size, err);
+}
+
+static bool write_demo(const char *folder, struct err *err)
+{
+	auto_close int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t count = 0;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", folder, strerror(errno));
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		if (strncmp(file->name, demo_files, strlen(demo_files)) != 0 ||
+		    strcmp(file->name, demo_replay) == 0)
+			continue;
+		if (!write_demo_file(fd, file->name + strlen(demo_files), file, err))
+			return err_while(err, "writing the demo into %s", folder);
+		count++;
+	}
+	if (count == 0)
+		return err_set(err, ENOENT, "this program was built without its demo");
+	return true;
+}
+
+static void remove_tree(int parent_fd, const char *name, int depth)
+{
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (folder == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	while ((entry = readdir(folder)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) < 0 && depth < DEMO_DEPTH_MAX)
+			remove_tree(fd, entry->d_name, depth + 1);
+	}
+	(void)closedir(folder);
+	(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+static int play(const char *folder, const struct options *options)
+{
+	struct screen_options plain = screen_options_of(STDOUT_FILENO);
+	struct talk talk = {
+		.prompt = "A test of this project fails. Find out why, mend it, and show me "
+			  "the change.",
+		.json = options_given(options, "json"),
+		.screen = options_given(options, "plain") ? &plain : NULL,
+		.model = {
+			.name = "replay",
+			.embedded = talk_embedded(demo_replay),
+			.temperature = CONFIG_TEMPERATURE_ABSENT,
+		},
+	};
+	struct agent_outcome outcome;
+	struct setup setup;
+	struct err err = {0};
+	int code;
+
+	plain.terminal = plain.colour = false;
+	if (!setup_init_shipped(&setup, folder, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = talk_run(&talk, &setup, &outcome);
+	if (code == CODE_DONE && outcome.last_exit_code != 0)
+		code = verb_complain(CODE_FAILED, "the last run of the tests was not green");
+	setup_fini(&setup);
+	return code;
+}
+
+/* What the project is built with must be there: the demo runs it for real. */
+static bool check_programs(struct err *err)
+{
+	static const char *const names[] = {"bash", "make", "cc"};
+	struct buf path;
+	bool found = true;
+
+	buf_init(&path, 4096);
+	for (size_t i = 0; found && i < sizeof(names) / sizeof(names[0]); i++)
+		found = find_program(names[i], &path) ||
+			err_set(err, ENOENT,
+				"the demo compiles a small C project and needs %s, which is not "
+				"there; on Debian and Ubuntu: sudo apt install %s", names[i],
+				strcmp(names[i], "bash") == 0 ? "bash" : "build-essential");
+	buf_fini(&path);
+	return found;
+}
+
+static int demo_run(const struct options *options)
+{
+	const char *parent = getenv("TMPDIR");
+	char folder[4096];
+	struct err err = {0};
+	int code;
+
+	if (!check_programs(&err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (parent == NULL || parent[0] != '/')
+		parent = "/tmp";
+	(void)snprintf(folder, sizeof(folder), "%s/glovebox-demo-XXXXXX", parent);
+	if (mkdtemp(folder) == NULL)
+		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));
+	if (!write_demo(folder, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = play(folder, options);
+	if (options_given(options, "keep"))
+		(void)fprintf(stderr, "The project is in %s\n", folder);
+	else
+		remove_tree(AT_FDCWD, folder, 0);
+	return code;
+}
+
+const struct verb verb_demo = {
+	.name = "demo",
+	.summary = "watch a whole session, without a model",
+	.arguments = "",
+	.help = "Copy a small C project with a failing test to a temporary folder and let an\n"
+		"agent mend it there. Only the model's words are recorded: files, compiler,\n"
+		"tests and the cell around them are real, and a result that does not fit the\n"
+		"recording ends the demo. It needs make and a C compiler, and some seconds.\n\n"
+		"Exit codes: 0 the last run of the tests was green, 1 it was not, 5 the cell\n"
+		"could not be built.",
+	.example = "  glovebox demo --plain",
+	.options = demo_options,
+	.run = demo_run,
+};

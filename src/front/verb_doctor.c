@@ -1,0 +1,265 @@
+/* glovebox doctor: how strong the cell is on this machine, why not stronger, and how to mend it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/value.h"
+#include "build_config.h"
+#include "front/config_file.h"
+#include "front/exit_code.h"
+#include "front/find_program.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "sandbox/probe.h"
+
+enum { PATH_BYTES_MAX = 4096, REPORT_MAX = 1 << 20 };
+
+static const struct option_row doctor_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print the report as one JSON object"},
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+struct program_row {
+	const char *name, *package, *used_for;
+	bool needed;
+};
+
+static const struct program_row program_rows[] = {
+	{"bash", "bash", "the bash tool", true},
+	{"git", "git", "work in repositories", false},
+	{"cc", "build-essential", "the demo, C projects", false},
+	{"make", "build-essential", "the demo, C projects", false},
+	{"rg", "ripgrep", "searches in commands of the model", false},
+	{"patch", "patch", "patches in commands of the model", false},
+	{"python3", "python3", "scripts of the model", false},
+};
+
+/* The settings of a model: names only, never a value. */
+static const char *const model_variables[] = {
+	"GLOVEBOX_MODEL",
+	"GLOVEBOX_BASE_URL",
+	"OPENAI_API_KEY",
+};
+
+static struct value *row_new(const char *name, bool good, const char *text, const char *remedy)
+{
+	struct value *row = value_new_object();
+
+	value_set_text(row, "name", name);
+	value_set_boolean(row, "ok", good);
+	value_set_text(row, "value", text);
+	if (remedy != NULL && remedy[0] != '\0')
+		value_set_text(row, "remedy", remedy);
+	return row;
+}
+
+/* Really open a session in a folder of its own; -1 and the sentence when it cannot be. */
+static int try_cell(struct err *err)
+{
+	char folder[] = "/tmp/glovebox-doctor-XXXXXX";
+	struct session_options options = {.ready_workers = 1, .cancel_fd = -1};
+	struct session *session = NULL;
+	struct setup setup;
+	int level = -1;
+
+	if (mkdtemp(folder) == NULL) {
+		(void)err_set(err, errno, "%s: %s", folder, strerror(errno));
+		return -1;
+	}
+	if (setup_init_shipped(&setup, folder, err) &&
+	    setup_open_session(&setup, &options, &session, err))
+		level = session_level(session);
+	session_close(session);
+	setup_fini(&setup);
+	(void)rmdir(folder);
+	return level;
+}
+
+static struct value *report_cell(void)
+{
+	struct value *cell = value_new_object();
+	struct err err = {0};
+	int level = try_cell(&err);
+
+	if (level >= 0) {
+		value_set_integer(cell, "level", level);
+		return cell;
+	}
+	value_set(cell, "level", value_new_null());
+	value_set_text(cell, "because", err.text);
+	return cell;
+}
+
+static struct value *report_kernel(void)
+{
+	struct probe_fact facts[PROBE_FACTS_MAX];
+	size_t count = probe_kernel(facts);
+	struct value *rows = value_new_array();
+
+	for (size_t i = 0; i < count; i++)
+		value_append(rows, row_new(facts[i].name, !facts[i].missing, facts[i].value,
+					   facts[i].remedy));
+	return rows;
+}
+
+static struct value *report_programs(void)
+{
+	struct value *rows = value_new_array();
+	struct buf path, remedy;
+
+	buf_init(&path, PATH_BYTES_MAX);
+	buf_init(&remedy, PATH_BYTES_MAX);
+	for (size_t i = 0; i < sizeof(program_rows) / sizeof(program_rows[0]); i++) {
+		const struct program_row *row = &program_rows[i];
+		bool found = find_program(row->name, &path);
+
+		buf_clear(&remedy);
+		if (!found)
+			(void)buf_addf(&remedy, "for %s, on Debian and Ubuntu: sudo apt install %s",
+				       row->used_for, row->package);
+		value_append(rows, row_new(row->name, found || !row->needed,
+					   found ? path.data : "not found", remedy.data));
+	}
+	buf_fini(&path);
+	buf_fini(&remedy);
+	return rows;
+}
+
+static struct value *report_model(void)
+{
+	struct value *rows = value_new_array();
+	const char *url = getenv("GLOVEBOX_BASE_URL");
+	const char *name = getenv("GLOVEBOX_MODEL");
+
+	for (size_t i = 0; i < sizeof(model_variables) / sizeof(model_variables[0]); i++) {
+		const char *value = getenv(model_variables[i]);
+
+		value_append(rows, row_new(model_variables[i], true,
+					   value != NULL && value[0] != '\0' ? "set" : "not set",
+					   NULL));
+	}
+	if (name != NULL && name[0] != '\0')
+		return rows;
+	value_append(rows,
+		     row_new("model", url == NULL || url[0] == '\0', "none: a recorded answer is played",
+			     "export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1 "
+			     "GLOVEBOX_MODEL=NAME"));
+	return rows;
+}
+
+static struct value *report_configuration(const struct options *options)
+{
+	const char *given = options_text(options, "config");
+	auto_config struct config *config = NULL;
+	struct err err = {0};
+	struct buf path;
+	struct value *row;
+
+	buf_init(&path, PATH_BYTES_MAX);
+	if (given != NULL)
+		(void)buf_adds(&path, given);
+	else if (!config_file_place("config.json", &path))
+		(void)buf_adds(&path, "(no home)");
+	if (!config_file_load(given, &config, &err)) {
+		row = row_new(path.data, false, "refused", err.text);
+	} else {
+		row = row_new(path.data, true,
+			      access(path.data, F_OK) == 0 ? "read" : "none, which is fine",
+			      NULL);
+		value_set_integer(row, "minimum_level", config_minimum_level(config));
+	}
+	buf_fini(&path);
+	return row;
+}
+
+static void print_row(const struct value *row)
+{
+	const char *remedy = value_text(value_member(row, "remedy"));
+
+	(void)printf("  %-4s %-40s %s\n", value_is_true(value_member(row, "ok")) ? "ok" : "NO",
+		     value_text(value_member(row, "name")),
+		     value_text(value_member(row, "value")));
+	if (remedy != NULL)
+		(void)printf("       %s\n", remedy);
+}
+
+static void print_rows(const char *title, const struct value *rows)
+{
+	(void)printf("\n%s\n", title);
+	for (size_t i = 0; i < value_count(rows); i++)
+		print_row(value_item(rows, i));
+}
+
+static void print_report(const struct value *report)
+{
+	const struct value *cell = value_member(report, "cell");
+	const struct value *level = value_member(cell, "level");
+
+	(void)printf("glovebox " GLOVEBOX_VERSION "\n\nCell\n");
+	if (value_is_number(level))
+		(void)printf("  ok   a session was opened at level L%d%s\n",
+			     (int)value_integer(level),
+			     value_integer(level) == 3 ?
+				     ": namespaces, Landlock and seccomp hold" :
+				     "; L3 is the strongest, see what is missing below");
+	else
+		(void)printf("  NO   no session could be opened: %s\n",
+			     value_text(value_member(cell, "because")));
+	print_rows("Kernel", value_member(report, "kernel"));
+	print_rows("Programs", value_member(report, "programs"));
+	print_rows("Model", value_member(report, "model"));
+	(void)printf("\nConfiguration\n");
+	print_row(value_member(report, "configuration"));
+}
+
+static int doctor_run(const struct options *options)
+{
+	auto_value struct value *report = value_new_object();
+	const struct value *level;
+	int64_t minimum;
+
+	value_set_text(report, "version", GLOVEBOX_VERSION);
+	value_set(report, "cell", report_cell());
+	value_set(report, "kernel", report_kernel());
+	value_set(report, "programs", report_programs());
+	value_set(report, "model", report_model());
+	value_set(report, "configuration", report_configuration(options));
+	if (options_given(options, "json")) {
+		struct buf text;
+
+		buf_init(&text, REPORT_MAX);
+		(void)value_print(report, VALUE_PRETTY, &text);
+		(void)puts(text.data);
+		buf_fini(&text);
+	} else {
+		print_report(report);
+	}
+	level = value_member(value_member(report, "cell"), "level");
+	minimum = value_integer(
+		value_member(value_member(report, "configuration"), "minimum_level"));
+	if (!value_is_number(level) || value_integer(level) < minimum)
+		return CODE_NO_CELL;
+	return value_is_true(value_member(value_member(report, "configuration"), "ok")) ?
+		       CODE_DONE :
+		       CODE_FAILED;
+}
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.summary = "say how strong the cell is here, and how to mend what is missing",
+	.arguments = "",
+	.help = "Open a session in a temporary folder and say which level its cell reached, which\n"
+		"features of the kernel it is made of, which programs and which settings of a\n"
+		"model were found (names of variables, never their values), and what to do about\n"
+		"what is missing.\n\n"
+		"Exit codes: 0 all is well, 1 the configuration is refused, 5 the cell cannot be\n"
+		"built or is weaker than the configuration's minimum_level.",
+	.example = "  glovebox doctor --json",
+	.options = doctor_options,
+	.run = doctor_run,
+};

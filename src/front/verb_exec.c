@@ -1,0 +1,183 @@
+/* glovebox exec: any program in the cell, as if the cell were not there: its streams, its exit code. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "front/environment.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/relay.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "runtime/session.h"
+
+static const struct option_row exec_options[] = {
+	{"timeout", 't', OPTION_SECONDS, "S", "end the program after S seconds (default: 0, never)"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* JSON has no bytes but UTF-8; a name that is none goes as hexadecimal digits. */
+static void append_word(struct value *argv, const char *word, bool as_hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct buf hex;
+
+	if (!as_hex) {
+		value_append(argv, value_new_text(word));
+		return;
+	}
+	buf_init(&hex, 2 * strlen(word));
+	for (; *word != '\0'; word++) {
+		(void)buf_addc(&hex, digits[(unsigned char)*word >> 4]);
+		(void)buf_addc(&hex, digits[(unsigned char)*word & 15]);
+	}
+	value_append(argv, value_new_str(buf_str(&hex)));
+	buf_fini(&hex);
+}
+
+static struct value *arguments_of(const struct options *options)
+{
+	struct value *arguments = value_new_object();
+	struct value *argv = value_new_array();
+	bool as_hex = false;
+
+	for (size_t i = 0; i < options->word_count; i++)
+		as_hex = as_hex || !text_is_utf8(str_of(options->words[i]));
+	for (size_t i = 0; i < options->word_count; i++)
+		append_word(argv, options->words[i], as_hex);
+	value_set(arguments, "argv", argv);
+	if (as_hex)
+		value_set_boolean(arguments, "hex", true);
+	return arguments;
+}
+
+/* The tool's sentence, for whatever kept the program from ending by itself. */
+static void print_sentence(const struct tool_result *result)
+{
+	struct str text = str_trim(buf_str(&result->text));
+
+	if (text.size > 0)
+		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
+}
+
+static int code_of(const struct tool_result *result, const struct interrupt *interrupt)
+{
+	int number = interrupt_signal(interrupt);
+
+	switch (result->status) {
+	case RESULT_DONE:
+		return result->signal != 0 ? CODE_SIGNAL + result->signal : result->exit_code;
+	case RESULT_TIMED_OUT:
+		return CODE_TIMED_OUT;
+	case RESULT_CANCELLED:
+		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
+	case RESULT_DENIED:
+	case RESULT_FAILED:
+		break;
+	}
+	print_sentence(result);
+	if (result->exit_code == CODE_EXEC_NOT_EXECUTABLE ||
+	    result->exit_code == CODE_EXEC_NOT_FOUND)
+		return result->exit_code;
+	return CODE_EXEC_NO_CELL;
+}
+
+static int follow(struct session *session, const struct options *options,
+		  struct interrupt *interrupt, struct relay *relay)
+{
+	double timeout_s = options_seconds(options, "timeout", 0);
+	auto_value struct value *arguments = arguments_of(options);
+	struct request request = {
+		.tool = "exec",
+		.arguments = arguments,
+		.fd_count = 3,
+		.by_front = true,
+		.timeout_s = timeout_s > 0 ? timeout_s : -1,
+	};
+	struct running *running;
+	int code;
+
+	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
+	running = session_start(session, &request, NULL, NULL);
+	while (!running_is_handed_over(running))
+		loop_turn(session_loop(session), CLOCK_NEVER);
+	relay_handed_over(relay);
+	while (!running_is_done(running))
+		loop_turn(session_loop(session), CLOCK_NEVER);
+	relay_drain(relay);
+	code = code_of(running_result(running), interrupt);
+	running_free(running);
+	return code;
+}
+
+static int exec_with(struct setup *setup, const struct options *options,
+		     struct interrupt *interrupt)
+{
+	struct session_options session_options = {
+		.direct = true,
+		.ready_workers = 1,
+		.caller_environment = environment_wipe(),
+		.cancel_fd = interrupt_fd(interrupt),
+	};
+	struct session *session = NULL;
+	struct relay *relay = NULL;
+	struct err err = {0};
+	int code = setup_session(setup, &session_options, &session);
+
+	if (code != CODE_DONE)
+		return CODE_EXEC_NO_CELL;
+	if (!interrupt_start(interrupt, &err) ||
+	    !relay_open(session_loop(session), &relay, &err))
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	else
+		code = follow(session, options, interrupt, relay);
+	relay_close(relay);
+	session_close(session);
+	return code;
+}
+
+static int exec_run(const struct options *options)
+{
+	struct interrupt *interrupt = NULL;
+	struct setup setup;
+	struct err err = {0};
+	int code;
+
+	if (!setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	else
+		code = exec_with(&setup, options, interrupt);
+	interrupt_close(interrupt);
+	setup_fini(&setup);
+	return code;
+}
+
+const struct verb verb_exec = {
+	.name = "exec",
+	.summary = "run a program in the cell",
+	.arguments = "[--] CMD [ARGS…]",
+	.help = "Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
+		"system's programs, no other file of yours, no network and none of your\n"
+		"environment but PATH, HOME, TERM and their like. When it ends, everything\n"
+		"that it started ends too.\n\n"
+		"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
+		"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
+		"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
+		"cannot be executed, 127 when there is none of that name. Ctrl+C and SIGTERM\n"
+		"end the program first (130, 143).",
+	.example = "  glovebox exec --timeout 60 -- make -j4\n"
+		   "  echo 'print(6 * 7)' | glovebox exec -C /tmp/try -- python3 -",
+	.options = exec_options,
+	.words_least = 1,
+	.words_most = VERB_WORDS_ANY,
+	.words_end_options = true,
+	.run = exec_run,
+};

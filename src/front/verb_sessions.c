@@ -1,0 +1,195 @@
+/* glovebox sessions list and show: what is in the journal. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "front/exit_code.h"
+#include "front/verb.h"
+#include "store/journal.h"
+
+enum { PATH_BYTES_MAX = 4096, SESSIONS_LISTED = 20 };
+
+/* One event is at most a tool's result with its details. */
+enum { EVENT_TEXT_MAX = 64 << 20 };
+
+static const struct option_row list_options[] = {
+	{"limit", 'n', OPTION_COUNT, "N", "at most N of them, newest first (default: 20)"},
+	{"json", 0, OPTION_FLAG, NULL, "print one object per line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row show_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print every event as it was recorded, one per line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static bool open_journal(struct journal **journal, struct err *err)
+{
+	struct buf path;
+	bool opened;
+
+	buf_init(&path, PATH_BYTES_MAX);
+	opened = journal_default_path(&path, err) && journal_open(path.data, journal, err);
+	buf_fini(&path);
+	return opened;
+}
+
+static void print_time(int64_t wall_ms, char text[32])
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm local;
+
+	text[0] = '\0';
+	if (localtime_r(&seconds, &local) != NULL)
+		(void)strftime(text, 32, "%Y-%m-%d %H:%M:%S", &local);
+}
+
+static void print_json(const struct value *value)
+{
+	struct buf text;
+
+	buf_init(&text, EVENT_TEXT_MAX);
+	(void)value_print(value, 0, &text);
+	(void)printf("%s\n", text.data);
+	buf_fini(&text);
+}
+
+static bool list_one(void *context, const struct journal_session *session)
+{
+	const struct options *options = context;
+	char began[32];
+
+	if (options_given(options, "json")) {
+		auto_value struct value *row = value_new_object();
+
+		value_set_text(row, "session", session->id);
+		value_set_integer(row, "began_ms", session->began_wall_ms);
+		value_set_integer(row, "last_ms", session->last_wall_ms);
+		value_set_integer(row, "events", session->events);
+		value_set_str(row, "agent", session->agent);
+		value_set_str(row, "model", session->model);
+		value_set_str(row, "workspace", session->workspace);
+		print_json(row);
+		return true;
+	}
+	print_time(session->began_wall_ms, began);
+	(void)printf("%s  %s  %5lld events  %.*s  %.*s  %.*s\n", session->id, began,
+		     (long long)session->events, (int)session->agent.size, session->agent.data,
+		     (int)session->model.size, session->model.data,
+		     (int)session->workspace.size, session->workspace.data);
+	return true;
+}
+
+static int list_run(const struct options *options)
+{
+	struct options copy = *options;
+	struct journal *journal = NULL;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!open_journal(&journal, &err) ||
+	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED), list_one,
+			  &copy, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_close(journal);
+	return code;
+}
+
+struct shown {
+	bool json;
+	size_t count;
+};
+
+/* One event in a line: what it is, of which tool, and the beginning of its text. */
+static void print_event(int64_t number, const char *kind, int64_t wall_ms,
+			const struct value *event)
+{
+	static const char *const members[] = {"tool", "status", "text", "reason"};
+	/* Of a text, what still leaves the line readable. */
+	enum { TEXT_SHOWN = 100 };
+	char when[32];
+
+	print_time(wall_ms, when);
+	(void)printf("%5lld  %s  %-13s", (long long)number, when, kind);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		struct str text = str_trim(value_str(value_member(event, members[i])));
+		size_t line = str_find(text, STR("\n"), 0);
+		struct buf clean;
+
+		if (text.size == 0)
+			continue;
+		text = str_part(text, 0, line < text.size ? line : text.size);
+		text.size = text_character_border(text, text.size < TEXT_SHOWN ? text.size :
+										 TEXT_SHOWN);
+		buf_init(&clean, TEXT_SHOWN * 8);
+		(void)text_clean(text, &clean);
+		(void)printf("  %s", clean.data);
+		buf_fini(&clean);
+	}
+	(void)putchar('\n');
+}
+
+static bool show_one(void *context, int64_t number, const char *kind, int64_t wall_ms,
+		     struct str json)
+{
+	struct shown *shown = context;
+	auto_value struct value *event = NULL;
+
+	shown->count++;
+	if (shown->json) {
+		(void)printf("%.*s\n", (int)json.size, json.data);
+		return true;
+	}
+	/* What cannot be read is still listed by its kind. */
+	(void)value_parse(json, 0, &event, NULL);
+	print_event(number, kind, wall_ms, event);
+	return true;
+}
+
+static int show_run(const struct options *options)
+{
+	struct shown shown = {.json = options_given(options, "json")};
+	struct journal *journal = NULL;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!open_journal(&journal, &err) ||
+	    !journal_read(journal, options->words[0], show_one, &shown, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (shown.count == 0)
+		code = verb_complain(CODE_FAILED,
+				     "there is no session \"%.100s\"",
+				     options->words[0]);
+	journal_close(journal);
+	return code;
+}
+
+const struct verb verb_sessions_list = {
+	.name = "sessions list",
+	.summary = "list the sessions there were",
+	.arguments = "",
+	.help = "List the sessions in the journal, the newest first: id, begin, number of\n"
+		"events, agent, model, workspace.",
+	.example = "  glovebox sessions list --limit 5",
+	.options = list_options,
+	.run = list_run,
+};
+
+const struct verb verb_sessions_show = {
+	.name = "sessions show",
+	.summary = "show what happened in one of them",
+	.arguments = "ID",
+	.help = "Show the events of the session ID in their order, one line each; with --json\n"
+		"as they were recorded.",
+	.example = "  glovebox sessions show 3f9a61c2e07d",
+	.options = show_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = show_run,
+};

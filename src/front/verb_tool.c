@@ -1,0 +1,302 @@
+/* glovebox tool list, schema and call: the tools by hand, through the same door as a model's calls. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "front/environment.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "runtime/schema.h"
+#include "runtime/session.h"
+#include "tools/tools.h"
+
+/* A schema of ours has some kilobytes. */
+enum { SCHEMA_TEXT_MAX = 4 << 20 };
+
+/* Most tools one list can have. */
+enum { TOOL_NAMES_MAX = 128 };
+
+static const struct option_row list_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print name, description, schema and effects as JSON"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row schema_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print it on one line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row call_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print the whole result as one JSON object"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* VALUE as text on standard output. */
+static int print_value(const struct value *value, unsigned flags)
+{
+	struct buf text;
+	int code = CODE_DONE;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	if (!value_print(value, flags, &text) || fwrite(text.data, 1, text.size, stdout) != text.size)
+		code = CODE_FAILED;
+	(void)fputc('\n', stdout);
+	buf_fini(&text);
+	return code;
+}
+
+static struct value *effects_of(const struct tool *tool)
+{
+	struct value *effects = value_new_array();
+
+	if (tool->effects & EFFECT_READS)
+		value_append(effects, value_new_text("reads"));
+	if (tool->effects & EFFECT_WRITES)
+		value_append(effects, value_new_text("writes"));
+	if (tool->effects & EFFECT_RUNS)
+		value_append(effects, value_new_text("runs"));
+	return effects;
+}
+
+static void print_row(const struct tool *tool)
+{
+	auto_value struct value *effects = effects_of(tool);
+	char marks[32] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < value_count(effects); i++)
+		at += (size_t)snprintf(marks + at, sizeof(marks) - at, "%s%s", i > 0 ? ", " : "",
+				       value_text(value_item(effects, i)));
+	(void)printf("%-16s %-16s %s\n", tool->name, marks, tool->description);
+}
+
+static int list_run(const struct options *options)
+{
+	auto_value struct value *list = value_new_array();
+	struct setup setup;
+	struct err err = {0};
+	bool sound = setup_init(&setup, options, &err);
+
+	for (size_t i = 0; sound && builtin_tools[i] != NULL; i++) {
+		const struct tool *tool = builtin_tools[i];
+		struct value *row;
+
+		if (tool->internal || !setup_has_tool(&setup, tool))
+			continue;
+		if (!options_given(options, "json")) {
+			print_row(tool);
+			continue;
+		}
+		row = value_new_object();
+		value_set_text(row, "name", tool->name);
+		value_set_text(row, "description", tool->description);
+		value_set(row, "effects", effects_of(tool));
+		value_set(row, "schema", schema_of_tool(tool));
+		value_append(list, row);
+	}
+	setup_fini(&setup);
+	if (!sound)
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return options_given(options, "json") ? print_value(list, VALUE_PRETTY) : CODE_DONE;
+}
+
+const struct verb verb_tool_list = {
+	.name = "tool list",
+	.summary = "list the tools an agent has",
+	.arguments = "",
+	.help = "List the tools of an agent: name, what it does to the workspace (reads, writes,\n"
+		"runs programs), description.",
+	.example = "  glovebox tool list --agent reviewer",
+	.options = list_options,
+	.run = list_run,
+};
+
+static int schema_run(const struct options *options)
+{
+	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
+	auto_value struct value *schema = NULL;
+
+	if (tool == NULL || tool->internal) {
+		const char *names[TOOL_NAMES_MAX + 1];
+		const char *nearest;
+		size_t count = 0;
+
+		for (size_t i = 0; builtin_tools[i] != NULL && count < TOOL_NAMES_MAX; i++)
+			if (!builtin_tools[i]->internal)
+				names[count++] = builtin_tools[i]->name;
+		names[count] = NULL;
+		nearest = text_nearest(options->words[0], names);
+		return verb_complain(CODE_FAILED, "no tool \"%.100s\"%s%s%s",
+				     options->words[0],
+				     nearest != NULL ? "; did you mean " : "",
+				     nearest != NULL ? nearest : "; see: glovebox tool list",
+				     nearest != NULL ? "?" : "");
+	}
+	schema = schema_of_tool(tool);
+	return print_value(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
+}
+
+const struct verb verb_tool_schema = {
+	.name = "tool schema",
+	.summary = "print the JSON Schema of a tool's arguments",
+	.arguments = "NAME",
+	.help = "Print the JSON Schema that calls of the tool are checked against.",
+	.example = "  glovebox tool schema edit_file",
+	.options = schema_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = schema_run,
+};
+
+static int code_of(const struct tool_result *result, const struct interrupt *interrupt)
+{
+	int number = interrupt_signal(interrupt);
+
+	switch (result->status) {
+	case RESULT_DONE:
+		return CODE_DONE;
+	case RESULT_DENIED:
+		return CODE_DENIED;
+	case RESULT_TIMED_OUT:
+		return CODE_TIMED_OUT;
+	case RESULT_CANCELLED:
+		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
+	case RESULT_FAILED:
+		break;
+	}
+	return CODE_FAILED;
+}
+
+/* The text as it is on standard output, and in one line on standard error what became of the call. */
+static int print_result(const char *tool, const struct tool_result *result)
+{
+	struct str text = buf_str(&result->text);
+	int code = CODE_DONE;
+
+	if (fwrite(text.data, 1, text.size, stdout) != text.size)
+		code = CODE_FAILED;
+	if (text.size > 0 && !str_ends(text, STR("\n")))
+		(void)fputc('\n', stdout);
+	if (fflush(stdout) != 0)
+		code = CODE_FAILED;
+	(void)fprintf(stderr, "%s: %s", tool, result_status_name(result->status));
+	if (result->signal != 0)
+		(void)fprintf(stderr, ", signal %d", result->signal);
+	else if (result->exit_code >= 0)
+		(void)fprintf(stderr, ", exit code %d", result->exit_code);
+	(void)fprintf(stderr, ", %.2f s, level L%d\n", result->seconds, result->level);
+	return code;
+}
+
+static int call_and_print(struct session *session, const struct options *options,
+			  struct str arguments, const struct interrupt *interrupt)
+{
+	struct request request = {
+		.tool = options->words[0],
+		.arguments_text = arguments,
+	};
+	struct tool_result result;
+	int printed, code;
+
+	tool_result_init(&result);
+	session_call(session, &request, &result);
+	if (options_given(options, "json")) {
+		auto_value struct value *value = tool_result_value(&result);
+
+		printed = print_value(value, 0);
+	} else {
+		printed = print_result(options->words[0], &result);
+	}
+	code = code_of(&result, interrupt);
+	tool_result_fini(&result);
+	return code != CODE_DONE ? code : printed;
+}
+
+/* The JSON: given as a word, read from standard input for "-", or absent. */
+static bool read_arguments(const struct options *options, struct buf *input, struct str *text,
+			   struct err *err)
+{
+	*text = str_of(options->word_count > 1 ? options->words[1] : NULL);
+	if (!str_is(*text, "-"))
+		return true;
+	if (!fd_read_all(STDIN_FILENO, input, "standard input", err))
+		return false;
+	*text = buf_str(input);
+	return true;
+}
+
+static int call_with(struct setup *setup, const struct options *options, struct str arguments,
+		     struct interrupt *interrupt)
+{
+	struct session_options session_options = {
+		.direct = true,
+		.ready_workers = 1,
+		.caller_environment = environment_wipe(),
+		.cancel_fd = interrupt_fd(interrupt),
+	};
+	struct session *session = NULL;
+	struct err err = {0};
+	int code = setup_session(setup, &session_options, &session);
+
+	if (code != CODE_DONE)
+		return code;
+	if (!interrupt_start(interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = call_and_print(session, options, arguments, interrupt);
+	session_close(session);
+	return code;
+}
+
+static int call_run(const struct options *options)
+{
+	struct interrupt *interrupt = NULL;
+	struct setup setup = {0};
+	struct buf input;
+	struct str arguments;
+	struct err err = {0};
+	int code;
+
+	buf_init(&input, VALUE_TEXT_MAX);
+	if (!read_arguments(options, &input, &arguments, &err) ||
+	    !setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = call_with(&setup, options, arguments, interrupt);
+	interrupt_close(interrupt);
+	setup_fini(&setup);
+	buf_fini(&input);
+	return code;
+}
+
+const struct verb verb_tool_call = {
+	.name = "tool call",
+	.summary = "call one tool and print what it says",
+	.arguments = "NAME [JSON|-]",
+	.help = "Call the tool NAME in a cell of its own with the arguments JSON (an object; none\n"
+		"means {}; - reads it from standard input) and print its text. One line on\n"
+		"standard error says how it went.\n\n"
+		"Exit codes: 0 done (also when a command that it ran failed: see exit_code in\n"
+		"--json), 1 failed, 4 denied by the policy, 5 the cell could not be built,\n"
+		"124 timeout, 130 cancelled.",
+	.example = "  glovebox tool call read_file '{\"path\": \"README.md\", \"end_line\": 20}'\n"
+		   "  glovebox tool call bash '{\"command\": \"make test\"}' --json",
+	.options = call_options,
+	.words_least = 1,
+	.words_most = 2,
+	.run = call_run,
+};

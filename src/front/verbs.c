@@ -1,0 +1,235 @@
+/* verbs: the table of verbs, and the way from the command line to one of them. */
+#include "front/verb.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "build_config.h"
+#include "front/exit_code.h"
+#include "front/help.h"
+
+const struct verb *const verbs[] = {
+	&verb_run,	    &verb_exec,		 &verb_tool_list, &verb_tool_schema,
+	&verb_tool_call,    &verb_sessions_list, &verb_sessions_show,
+	&verb_doctor,	    &verb_demo,		 &verb_help,
+	NULL,
+};
+
+/* What may stand alone, without a verb. */
+static const struct option_row main_options[] = {
+	{"version", 'V', OPTION_FLAG, NULL, "print the version"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* Longest name of a verb with its group. */
+enum { VERB_NAME_MAX = 64, VERBS_MAX = 64 };
+
+int verb_complain(int code, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)fflush(stdout);
+	(void)fputs("glovebox: ", stderr);
+	va_start(arguments, format);
+	(void)vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	(void)fputc('\n', stderr);
+	return code;
+}
+
+const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; verbs[i] != NULL; i++)
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	return NULL;
+}
+
+bool verb_is_in_group(const struct verb *verb, const char *group)
+{
+	size_t length = strlen(group);
+
+	return strncmp(verb->name, group, length) == 0 && verb->name[length] == ' ';
+}
+
+bool verb_group_exists(const char *group)
+{
+	for (size_t i = 0; verbs[i] != NULL; i++)
+		if (verb_is_in_group(verbs[i], group))
+			return true;
+	return false;
+}
+
+/* Is WORD an option of any verb, so that it may stand before the verb itself? */
+static bool known_option(const char *word, bool *apart)
+{
+	if (options_find(main_options, word, apart) != NULL)
+		return true;
+	for (size_t i = 0; verbs[i] != NULL; i++)
+		if (options_find(verbs[i]->options, word, apart) != NULL)
+			return true;
+	return false;
+}
+
+/* The first word at or behind FROM that is no option and no option's value; the end if there is none. */
+static size_t find_word(const char *const *words, size_t from)
+{
+	while (words[from] != NULL) {
+		bool apart;
+
+		if (words[from][0] != '-' || words[from][1] == '\0' ||
+		    strcmp(words[from], "--") == 0)
+			return from;
+		if (known_option(words[from], &apart) && apart && words[from + 1] != NULL)
+			from++;
+		from++;
+	}
+	return from;
+}
+
+static int refuse_verb(const char *name, const char *group)
+{
+	const char *names[VERBS_MAX + 1];
+	const char *nearest;
+	size_t count = 0;
+
+	for (size_t i = 0; verbs[i] != NULL && count < VERBS_MAX; i++)
+		if (group == NULL || verb_is_in_group(verbs[i], group))
+			names[count++] = verbs[i]->name;
+	names[count] = NULL;
+	nearest = text_nearest(name, names);
+	/* The first word of a group is no verb, but as near as one. */
+	if (nearest == NULL && group == NULL) {
+		static const char *const groups[] = {"tool", "sessions", NULL};
+
+		nearest = text_nearest(name, groups);
+	}
+	if (group != NULL)
+		return verb_complain(CODE_USAGE, "no verb \"%.100s\"%s%s%s; see: glovebox %s --help",
+				     name, nearest != NULL ? "; did you mean: glovebox " : "",
+				     nearest != NULL ? nearest : "", nearest != NULL ? "" : "",
+				     group);
+	return verb_complain(CODE_USAGE,
+			     "no verb \"%.100s\"%s%s%s; to send it as a prompt: "
+			     "glovebox run %.100s",
+			     name, nearest != NULL ? "; did you mean \"" : "",
+			     nearest != NULL ? nearest : "", nearest != NULL ? "\"" : "", name);
+}
+
+static int run_verb(const struct verb *verb, const char *const *words)
+{
+	struct options options;
+	struct err err = {0};
+	int code;
+
+	if (!options_parse(&options, verb->options, words, verb->words_end_options, &err))
+		code = verb_complain(CODE_USAGE, "%s: %s", verb->name, err.text);
+	else if (options_given(&options, "help"))
+		code = help_print_verb(verb, stdout);
+	else if (options.word_count < verb->words_least)
+		code = verb_complain(CODE_USAGE, "%s: something is missing; usage: glovebox %s %s",
+				     verb->name, verb->name, verb->arguments);
+	else if (options.word_count > verb->words_most)
+		code = verb_complain(CODE_USAGE, "%s: \"%.100s\" is one word too many; "
+				     "usage: glovebox %s %s", verb->name,
+				     options.words[verb->words_most], verb->name,
+				     verb->arguments);
+	else
+		code = verb->run(&options);
+	options_fini(&options);
+	return code;
+}
+
+/* Only options: --version, --help, or somebody forgot the verb. */
+static int run_without_verb(const char *const *words)
+{
+	struct options options;
+	struct err err = {0};
+	int code;
+
+	if (words[0] == NULL)
+		return help_print_overview(stdout);
+	if (!options_parse(&options, main_options, words, false, &err)) {
+		bool apart;
+
+		if (known_option(words[0], &apart))
+			code = verb_complain(CODE_USAGE, "%s: there is no verb and no prompt; "
+					     "see: glovebox --help", words[0]);
+		else
+			code = verb_complain(CODE_USAGE, "%s", err.text);
+	} else if (options_given(&options, "version")) {
+		code = printf("glovebox %s\n", GLOVEBOX_VERSION) < 0 ? CODE_FAILED : CODE_DONE;
+	} else {
+		code = help_print_overview(stdout);
+	}
+	options_fini(&options);
+	return code;
+}
+
+static void remove_word(const char **words, size_t at)
+{
+	for (; words[at] != NULL; at++)
+		words[at] = words[at + 1];
+}
+
+/* WORDS[AT] is a group: the verb is made of it and the next word. */
+static int run_group(const char **words, size_t at)
+{
+	const char *group = words[at];
+	const struct verb *verb;
+	char name[VERB_NAME_MAX];
+	size_t next;
+
+	remove_word(words, at);
+	next = find_word(words, at);
+	if (words[next] == NULL) {
+		for (size_t i = 0; words[i] != NULL; i++)
+			if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
+				return help_print_group(group, stdout);
+		(void)help_print_group(group, stderr);
+		return CODE_USAGE;
+	}
+	(void)snprintf(name, sizeof(name), "%s %s", group, words[next]);
+	verb = verb_find(name);
+	if (verb == NULL)
+		return refuse_verb(name, group);
+	remove_word(words, next);
+	return run_verb(verb, words);
+}
+
+int verb_dispatch(const char *const *given)
+{
+	auto_free const char **words = NULL;
+	const struct verb *verb;
+	size_t count = 0, at;
+
+	while (given[count] != NULL)
+		count++;
+	words = memory_array(count + 1, sizeof(*words));
+	for (size_t i = 0; i < count; i++)
+		words[i] = given[i];
+
+	at = find_word((const char *const *)words, 0);
+	if (words[at] == NULL)
+		return run_without_verb((const char *const *)words);
+	if (words[at][0] == '\0')
+		return verb_complain(CODE_USAGE, "the prompt is empty");
+	if (strcmp(words[at], "--") == 0)
+		return verb_complain(CODE_USAGE, "there is no verb before --; to send what "
+				     "follows as a prompt: glovebox run -- …");
+	/* A verb never has a blank, and a prompt of one word is rarely meant as one. */
+	if (strpbrk(words[at], " \t\n") != NULL)
+		return run_verb(&verb_run, (const char *const *)words);
+	if (verb_group_exists(words[at]))
+		return run_group(words, at);
+	verb = verb_find(words[at]);
+	if (verb == NULL || strchr(verb->name, ' ') != NULL)
+		return refuse_verb(words[at], NULL);
+	remove_word(words, at);
+	return run_verb(verb, (const char *const *)words);
+}

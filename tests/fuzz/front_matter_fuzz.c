@@ -1,0 +1,34 @@
+/* front_matter_fuzz: any text as a role's file; what is taken can be printed and read as a role. */
+#include "agent/front_matter.h"
+
+#include "agent/roles.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Escapes make a text up to six times as long. */
+enum { PRINTED_MAX = 8 * FRONT_MATTER_TEXT_MAX };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct role_text text = {"agents/coder.md", {(const char *)data, size}};
+	auto_value struct value *object = NULL;
+	struct roles roles;
+	struct buf printed;
+	struct err err;
+
+	if (!front_matter_parse(text.text, &object, &err))
+		return 0;
+	assert(value_kind(object) == VALUE_OBJECT);
+	buf_init(&printed, PRINTED_MAX);
+	assert(value_print(object, 0, &printed));
+	buf_fini(&printed);
+	if (roles_init(&roles, &text, 1, &err)) {
+		assert(roles_find(&roles, "coder"));
+		roles_fini(&roles);
+	}
+	return 0;
+}

@@ -1,0 +1,408 @@
+/* screen: events in, bytes out. */
+#include "front/screen.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/screen_flow.h"
+#include "front/screen_paint.h"
+#include "front/width.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct stage {
+	int fd;
+	struct screen *screen;
+};
+
+/* One line of a play: kind, call, tool, text, data as JSON. */
+struct cue {
+	const char *kind, *call, *tool, *text, *data;
+};
+
+static struct stage stage_open(struct screen_options options)
+{
+	struct stage stage = {.fd = -1};
+
+	assert_true(fd_memory_file("screen", STR(""), &stage.fd, NULL));
+	stage.screen = screen_new(stage.fd, &options);
+	return stage;
+}
+
+static void stage_play(struct stage *stage, const struct cue *cue)
+{
+	auto_value struct value *data = NULL;
+	struct event event = {.call = cue->call, .tool = cue->tool, .text = str_of(cue->text)};
+	struct event_sink sink = screen_sink(stage->screen);
+	struct err err = {0};
+
+	assert_true(event_kind_parse(cue->kind, &event.kind));
+	if (cue->data && !value_parse(str_of(cue->data), 0, &data, &err))
+		fail_msg("%s", err.text);
+	event.data = data;
+	assert_true(sink.event(sink.context, &event, NULL));
+}
+
+static void stage_close(struct stage *stage, struct buf *shown)
+{
+	screen_free(stage->screen);
+	assert_true(lseek(stage->fd, 0, SEEK_SET) == 0);
+	assert_true(fd_read_all(stage->fd, shown, "screen", NULL));
+	fd_close(&stage->fd);
+}
+
+static void shows(struct screen_options options, const struct cue *cues, const char *expected)
+{
+	struct stage stage = stage_open(options);
+	struct buf shown;
+
+	buf_init(&shown, 1 << 20);
+	for (; cues->kind; cues++)
+		stage_play(&stage, cues);
+	stage_close(&stage, &shown);
+	if (strcmp(shown.data, expected) != 0)
+		fail_msg("expected:\n%s\nshown:\n%s", expected, shown.data);
+	buf_fini(&shown);
+}
+
+static const struct screen_options wide = {.unicode = true, .columns = 40};
+static const struct screen_options ascii = {.columns = 30};
+static const struct screen_options coloured = {.unicode = true, .colour = true, .columns = 24};
+
+static const char done_result[] =
+	"{\"status\":\"done\",\"text\":\"all\\n3 tests ok\\n\",\"exit_code\":0,\"seconds\":0.42,"
+	"\"level\":3,\"left_out\":{\"bytes\":0,\"lines\":0},\"details\":{}}";
+
+static void a_whole_session(void **state)
+{
+	static const struct cue cues[] = {
+		{"session_began", NULL, NULL, NULL,
+		 "{\"session\":\"ab12\",\"workspace\":\"/w/p\",\"agent\":\"default\","
+		 "\"model\":\"replay:x\",\"replay\":true,\"level\":3}"},
+		{"turn_began", NULL, NULL, "fix it\n", NULL},
+		{"text", NULL, NULL, "\n\nI run ", NULL},
+		{"text", NULL, NULL, "the tests.\n", NULL},
+		{"message", NULL, NULL, NULL,
+		 "{\"parts\":[{\"kind\":\"text\",\"text\":\"I run the tests.\"}]}"},
+		{"tool_began", "c1", "bash", NULL, "{\"arguments\":{\"command\":\"make test\"}}"},
+		{"tool_output", "c1", "bash", "all\n", "{\"stream\":1}"},
+		{"tool_ended", "c1", "bash", NULL, done_result},
+		{"message", NULL, NULL, NULL,
+		 "{\"parts\":[{\"kind\":\"text\",\"text\":\"Green.\"}]}"},
+		{"turn_ended", NULL, NULL, NULL,
+		 "{\"reason\":\"stopped\",\"iterations\":2,\"usage\":{\"input\":10,\"output\":4,"
+		 "\"cached\":3},\"seconds\":1.25,\"level\":3,\"changed\":[]}"},
+		{0},
+	};
+
+	(void)state;
+	shows(wide, cues,
+	      "glovebox · agent default · model replay:x · cell L3 · /w/p\n"
+	      "The model's words are recorded (a replay). Everything else is real: the tools,\n"
+	      "the commands and the files run and change inside the cell.\n"
+	      "\n"
+	      "> fix it\n"
+	      "\n"
+	      "I run the tests.\n"
+	      "\n"
+	      "┌─ bash ────────────────────────────────\n"
+	      "│ make test\n"
+	      "│\n"
+	      "│ ✅ exit 0 · 0.4 s\n"
+	      "│ all\n"
+	      "│ 3 tests ok\n"
+	      "└───────────────────────────────────────\n"
+	      "\n"
+	      "Green.\n"
+	      "\n"
+	      "── stopped · 2 answers · tokens 10 in, 4 out, 3 cached · 1.2 s · cell L3 · "
+	      "0 changed files\n");
+}
+
+static void ascii_for_other_locales(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL, "{\"arguments\":{\"command\":\"false\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"no\",\"exit_code\":1,\"seconds\":2}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "+- bash ----------------------\n"
+	      "| false\n"
+	      "|\n"
+	      "| [x] exit 1, 2.0 s\n"
+	      "| no\n"
+	      "+-----------------------------\n");
+}
+
+static void an_edit_is_a_coloured_diff(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "edit_file", NULL,
+		 "{\"arguments\":{\"path\":\"a.c\",\"edits\":[{\"old\":\"1\",\"new\":\"2\"}]}}"},
+		{"tool_ended", "c1", "edit_file", NULL,
+		 "{\"status\":\"done\",\"text\":\"edited\",\"exit_code\":null,\"seconds\":0,"
+		 "\"details\":{\"diff\":\"--- a/a.c\\n+++ b/a.c\\n@@ -1 +1 @@\\n-1\\n+2\\n\"}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(coloured, cues,
+	      "\x1b[2m┌─ edit_file ───────────\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m a.c edits=[1]\n"
+	      "\x1b[2m│\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m ✅ \x1b[1mdone\x1b[0m\x1b[2m · 0.0 s\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m \x1b[1m--- a/a.c\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m \x1b[1m+++ b/a.c\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m \x1b[36m@@ -1 +1 @@\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m \x1b[31m-1\x1b[0m\n"
+	      "\x1b[2m│\x1b[0m \x1b[32m+2\x1b[0m\n"
+	      "\x1b[2m└───────────────────────\x1b[0m\n");
+}
+
+static void the_last_lines_of_long_output(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL, "{\"arguments\":{\"command\":\"seq 13\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"timed_out\","
+		 "\"text\":\"1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\n13\\n\","
+		 "\"exit_code\":null,\"signal\":9,\"seconds\":120.06,"
+		 "\"left_out\":{\"bytes\":900,\"lines\":30},"
+		 "\"details\":{\"spill\":\"/tmp/glovebox/1.log\"}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(wide, cues,
+	      "┌─ bash ────────────────────────────────\n"
+	      "│ seq 13\n"
+	      "│\n"
+	      "│ ❌ timed out · signal 9 · 120.1 s\n"
+	      "│ … 33 more lines (/tmp/glovebox/1.log)\n"
+	      "│ 4\n│ 5\n│ 6\n│ 7\n│ 8\n│ 9\n│ 10\n│ 11\n│ 12\n│ 13\n"
+	      "└───────────────────────────────────────\n");
+}
+
+static void nothing_foreign_reaches_the_terminal(void **state)
+{
+	static const struct cue cues[] = {
+		{"text", NULL, NULL, "\x1b", NULL},
+		{"text", NULL, NULL, "]0;owned\a red\x1b[3", NULL},
+		{"text", NULL, NULL, "1m\r\nnext \xe2\x82", NULL},
+		{"text", NULL, NULL, "\xac\x9b", NULL},
+		{"message", NULL, NULL, NULL, "{\"parts\":[]}"},
+		{"notice", NULL, NULL, "a\x1b[2Jb\bc", NULL},
+		{"tool_ended", "c9", "ba\x1b[5msh", NULL,
+		 "{\"status\":\"failed\",\"text\":\"\\u001b[1mx\\u009b2J\",\"seconds\":0}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "red\nnext €\\x9B\n"
+	      "\n"
+	      "! ab\\x08c\n"
+	      "\n"
+	      "+- bash ----------------------\n"
+	      "|\n"
+	      "| [x] failed, 0.0 s\n"
+	      "| x\\xC2\\x9B2J\n"
+	      "+-----------------------------\n");
+}
+
+static void side_by_side_calls_keep_their_own_arguments(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "a", "glob", NULL, "{\"arguments\":{\"pattern\":\"*.c\"}}"},
+		{"tool_began", "b", "read_file", NULL,
+		 "{\"arguments\":{\"start_line\":3,\"path\":\"x\"}}"},
+		{"tool_ended", "b", "read_file", NULL,
+		 "{\"status\":\"done\",\"text\":\"\",\"seconds\":0}"},
+		{"tool_ended", "a", "glob", NULL,
+		 "{\"status\":\"denied\",\"text\":\"no\",\"seconds\":0}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "+- read_file -----------------\n"
+	      "| x start_line=3\n"
+	      "|\n"
+	      "| [ok] done, 0.0 s\n"
+	      "+-----------------------------\n"
+	      "\n"
+	      "+- glob ----------------------\n"
+	      "| *.c\n"
+	      "|\n"
+	      "| [x] denied, 0.0 s\n"
+	      "| no\n"
+	      "+-----------------------------\n");
+}
+
+static void the_change_is_a_diff_that_can_be_copied(void **state)
+{
+	static const struct cue cues[] = {
+		{"turn_ended", NULL, NULL, NULL,
+		 "{\"reason\":\"patch\",\"iterations\":1,\"usage\":{},\"seconds\":0,\"level\":2,"
+		 "\"changed\":[{\"path\":\"a\",\"added\":1,\"removed\":0,\"state\":\"created\"},"
+		 "{\"path\":\"b\"}],"
+		 "\"patch\":\"--- /dev/null\\n+++ b/a\\n@@ -0,0 +1 @@\\n+x\\n\"}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "The change:\n"
+	      "--- /dev/null\n"
+	      "+++ b/a\n"
+	      "@@ -0,0 +1 @@\n"
+	      "+x\n"
+	      "\n"
+	      "-- patch, 1 answer, tokens 0 in, 0 out, 0 cached, 0.0 s, cell L2, 2 changed files\n"
+	      "   a +1 -0 created\n"
+	      "   b\n");
+}
+
+static void reasoning_is_dim_and_only_with_colour(void **state)
+{
+	static const struct cue cues[] = {
+		{"thinking", NULL, NULL, "hm", NULL},
+		{"text", NULL, NULL, "yes", NULL},
+		{"notice", NULL, NULL, "told", "{\"to_model\":true}"},
+		{0},
+	};
+
+	(void)state;
+	shows(coloured, cues,
+	      "\x1b[2mhm\x1b[0m\n\nyes\n\n\x1b[33m! to the model: \x1b[0m\x1b[2mtold\x1b[0m\n");
+	shows(wide, cues, "yes\n\n! to the model: told\n");
+}
+
+static void a_long_prompt_is_cut(void **state)
+{
+	static const struct cue cues[] = {
+		{"turn_began", NULL, NULL, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12", NULL},
+		{0},
+	};
+
+	(void)state;
+	shows(wide, cues,
+	      "> 1\n> 2\n> 3\n> 4\n> 5\n> 6\n> 7\n> 8\n> 9\n> 10\n> … 2 more lines\n");
+}
+
+static void narrow_rules_fit(void **state)
+{
+	static const struct screen_options narrow = {.unicode = true, .columns = 1};
+	static const struct cue cues[] = {
+		{"tool_ended", "c", "bash", NULL, "{\"status\":\"done\",\"text\":\"\"}"},
+		{0},
+	};
+
+	(void)state;
+	shows(narrow, cues,
+	      "┌─ bash ────────────\n│\n│ ✅ done · 0.0 s\n└───────────────────\n");
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t columns;
+	} rows[] = {
+		{"", 0},	       {"abc", 3},
+		{"\xe4\xb8\xad\xe6\x96\x87", 4}, /* CJK */
+		{"e\xcc\x81", 1},	     /* combining accent */
+		{"\xe2\x9c\x85", 2},	     /* check mark */
+		{"\xe2\x9d\xa4\xef\xb8\x8f", 2}, /* heart in its emoji form */
+		{"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7", 2}, /* joined by ZWJ */
+		{"\xff\xfe", 2},	     /* no UTF-8 */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(width_of(str_of(rows[i].text)), rows[i].columns);
+	assert_int_equal(width_fit(STR("\xe4\xb8\xad\xe6\x96\x87"), 3), 3);
+	assert_int_equal(width_fit(STR("e\xcc\x81x"), 1), 3);
+	assert_int_equal(width_fit(STR("abc"), 9), 3);
+}
+
+static void the_spinner_fits_and_turns(void **state)
+{
+	struct paint paint;
+
+	(void)state;
+	paint_init(&paint);
+	paint.columns = 20;
+	paint_spinner(&paint, "bash make test-everything", 3210);
+	assert_string_equal(paint.out.data, "| bash make test...");
+	buf_clear(&paint.out);
+	paint.unicode = true;
+	paint_spinner(&paint, "bash", 3310);
+	assert_string_equal(paint.out.data, "⠸ bash 3.3 s");
+	paint_fini(&paint);
+}
+
+static void flow_gives_the_same_text_however_it_is_cut(void **state)
+{
+	static const char text[] = "a \xf0\x9f\x98\x80 \x1b[1mb\x1b[0m\tc\xc3\xa9\nd\r\ne\n";
+
+	(void)state;
+	for (size_t step = 1; step < sizeof(text); step++) {
+		struct screen_flow flow;
+		struct buf out;
+
+		buf_init(&out, 4096);
+		screen_flow_init(&flow);
+		for (size_t at = 0; at < sizeof(text) - 1; at += step)
+			screen_flow_add(&flow, str_part(STR(text), at, step), &out);
+		screen_flow_end(&flow, &out);
+		assert_string_equal(out.data, "a \xf0\x9f\x98\x80 b\tc\xc3\xa9\nd\ne\n");
+		screen_flow_fini(&flow);
+		buf_fini(&out);
+	}
+}
+
+static void options_follow_the_environment(void **state)
+{
+	struct screen_options options;
+
+	(void)state;
+	assert_int_equal(setenv("LC_ALL", "de_DE.utf8", 1), 0);
+	options = screen_options_of(STDERR_FILENO);
+	assert_true(options.unicode);
+	assert_int_equal(setenv("LC_ALL", "C", 1), 0);
+	assert_int_equal(setenv("TERM", "dumb", 1), 0);
+	options = screen_options_of(STDERR_FILENO);
+	assert_false(options.unicode || options.colour || options.terminal);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_session),
+		cmocka_unit_test(ascii_for_other_locales),
+		cmocka_unit_test(an_edit_is_a_coloured_diff),
+		cmocka_unit_test(the_last_lines_of_long_output),
+		cmocka_unit_test(nothing_foreign_reaches_the_terminal),
+		cmocka_unit_test(side_by_side_calls_keep_their_own_arguments),
+		cmocka_unit_test(the_change_is_a_diff_that_can_be_copied),
+		cmocka_unit_test(reasoning_is_dim_and_only_with_colour),
+		cmocka_unit_test(a_long_prompt_is_cut),
+		cmocka_unit_test(narrow_rules_fit),
+		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(the_spinner_fits_and_turns),
+		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
+		cmocka_unit_test(options_follow_the_environment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
