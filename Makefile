@@ -11,6 +11,7 @@
 #   make clean
 
 BUILD = build
+NINJA_FLAGS =
 BENCH =
 SECONDS = 60
 PREFIX =
@@ -22,7 +23,7 @@ export PREFIX WERROR
 all:
 	@dev/bootstrap build
 	@dev/configure release $(BUILD) >/dev/null
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) $(NINJA_FLAGS)
 
 demo: all
 	@$(BUILD)/glovebox demo

@@ -3,7 +3,7 @@
  * ROUNDS times each after WARM_UP unmeasured ones, and print the microseconds from the start
  * of each to its end, one line per round and one column per command. Taking turns is what
  * makes ratios of one run hold on a machine whose speed drifts. A command that does not exit
- * with its CODE ends the measurement. Standard output of the commands goes to /dev/null.
+ * with its CODE ends the measurement. What the commands print goes to /dev/null.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,8 @@ int main(int argc, char **argv)
 	}
 	if (posix_spawn_file_actions_init(&actions) != 0 ||
 	    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null",
-					     O_WRONLY, 0) != 0)
+					     O_WRONLY, 0) != 0 ||
+	    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO) != 0)
 		return EXIT_FAILURE;
 
 	for (long round = -warm_up; round < rounds; round++) {

@@ -1,9 +1,10 @@
 /*
  * libglovebox: tools for AI agents, run inside a kernel-enforced cell.
  *
- * A session is one workspace, one policy (what may be read, written and run there) and one cell made
- * from it: a sealed process tree in which every tool and every command runs. Calls go in as JSON and come
- * back as one result. Nothing of a call runs in your process.
+ * A session is one workspace, one policy (what may be read, written and run there) and
+ * one cell made from it: a sealed process tree in which every tool and every command
+ * runs. Calls go in as JSON and come back as one result. Nothing of a call runs in your
+ * process.
  *
  *	struct glovebox_options options = GLOVEBOX_OPTIONS;
  *	char error[GLOVEBOX_ERROR_MAX];
@@ -17,11 +18,13 @@
  *	glovebox_result_free(result);
  *	glovebox_close(session);
  *
- * Threads: a session belongs to the thread that opened it, which must live as long as the session (the cell ends
- * with it). Several sessions in several threads are fine. glovebox_cancel alone may be called from anywhere.
+ * Threads: a session belongs to the thread that opened it, which must live as long as
+ * the session (the cell ends with it). Several sessions in several threads are fine.
+ * glovebox_cancel alone may be called from anywhere.
  *
- * Compatibility: structs are made by the library and grow at their end only, except `struct
- * glovebox_options`, which is yours and says its own size. Names and meanings stay within one soname.
+ * Compatibility: structs are made by the library and grow at their end only, except
+ * `struct glovebox_options`, which is yours and says its own size. Names and meanings
+ * stay within one soname.
  */
 #ifndef GLOVEBOX_H
 #define GLOVEBOX_H
@@ -45,29 +48,44 @@ extern "C" {
 
 struct glovebox_session;
 
-/* Output of a running call, as it comes: STREAM is 1 or 2 (standard output, standard error), BYTES are SIZE bytes,
- * no C string. Called from inside glovebox_call. Fragments may be merged or left out when they come too fast: the
- * result holds what matters. */
-typedef void glovebox_output(void *context, const char *tool, int stream, const char *bytes,
-			     size_t size);
+/*
+ * Output of a running call, as it comes: STREAM is 1 or 2 (standard output, standard
+ * error), BYTES are SIZE bytes, no C string. Called from inside glovebox_call.
+ * Fragments may be merged or left out when they come too fast: the result holds what
+ * matters.
+ */
+typedef void glovebox_output(void *context, const char *tool, int stream,
+			     const char *bytes, size_t size);
 
-/* Start from GLOVEBOX_OPTIONS and set what you need; everything may stay zero but `size` and `workspace`. */
+/*
+ * Start from GLOVEBOX_OPTIONS and set what you need; everything may stay zero but
+ * `size` and `workspace`.
+ */
 struct glovebox_options {
 	size_t size; /* of this struct, as your compiler saw it */
 
 	/* The folder that is worked on. */
 	const char *workspace;
 
-	/* The rights, as the JSON text of one policy object: the keys `tools`, `base`, `read`, `write`, `blocked`, `limits` of
-	 * docs/policy.md. NULL: those of `agent` in `config`, else the workspace may be read and nothing written. Keys given here
-	 * win over those of the agent. */
+	/*
+	 * The rights, as the JSON text of one policy object: the keys `tools`, `base`,
+	 * `read`, `write`, `blocked`, `limits` of docs/policy.md. NULL: those of
+	 * `agent` in `config`, else the workspace may be read and nothing written. Keys
+	 * given here win over those of the agent.
+	 */
 	const char *policy;
 
-	/* The text of a configuration file, and the name of one of the agents in it (NULL: "default"). */
+	/*
+	 * The text of a configuration file, and the name of one of the agents in it
+	 * (NULL: "default").
+	 */
 	const char *config;
 	const char *agent;
 
-	/* The `glovebox` program, which becomes the cell. NULL: where this library was installed with. */
+	/*
+	 * The `glovebox` program, which becomes the cell. NULL: where this library was
+	 * installed with.
+	 */
 	const char *program;
 
 	/* Workers kept ready for the next call; 0: two. */
@@ -77,11 +95,15 @@ struct glovebox_options {
 	glovebox_output *output;
 	void *context;
 };
-#define GLOVEBOX_OPTIONS {sizeof(struct glovebox_options), 0, 0, 0, 0, 0, 0, 0, 0}
+#define GLOVEBOX_OPTIONS                                                \
+	{                                                               \
+		sizeof(struct glovebox_options), 0, 0, 0, 0, 0, 0, 0, 0 \
+	}
 
 /*
- * Make the cell and wait until its first worker is walled in. NULL on failure: then nothing has run, and ERROR (of
- * ERROR_SIZE bytes; may be NULL) holds a sentence that says what to do.
+ * Make the cell and wait until its first worker is walled in. NULL on failure: then
+ * nothing has run, and ERROR (of ERROR_SIZE bytes; may be NULL) holds a sentence that
+ * says what to do.
  */
 GLOVEBOX_EXPORT struct glovebox_session *glovebox_open(const struct glovebox_options *options,
 						       char *error, size_t error_size);
@@ -100,17 +122,18 @@ struct glovebox_tool {
 	const char *name;
 	const char *description;
 	const char *schema; /* JSON Schema of its arguments */
-	bool reads, writes, runs; /* what it does to the workspace; runs: it starts programs */
+	bool reads, writes,
+		runs; /* what it does to the workspace; runs: it starts programs */
 };
 
 /* The tools that the session's policy has: INDEX from 0 on, NULL past the last. */
-GLOVEBOX_EXPORT const struct glovebox_tool *
-glovebox_tool(const struct glovebox_session *session, size_t index);
+GLOVEBOX_EXPORT const struct glovebox_tool *glovebox_tool(
+	const struct glovebox_session *session, size_t index);
 
 enum glovebox_status {
-	GLOVEBOX_FAILED = 0,    /* the text says what was wrong with the call, and the next step */
-	GLOVEBOX_DONE = 1,      /* also when a command exited with 1: it ran */
-	GLOVEBOX_DENIED = 2,    /* by the policy; the text names rule and remedy */
+	GLOVEBOX_FAILED = 0, /* the text says what was wrong with the call, and the next step */
+	GLOVEBOX_DONE = 1,   /* also when a command exited with 1: it ran */
+	GLOVEBOX_DENIED = 2, /* by the policy; the text names rule and remedy */
 	GLOVEBOX_TIMED_OUT = 3,
 	GLOVEBOX_CANCELLED = 4,
 };
@@ -120,28 +143,30 @@ struct glovebox_result {
 	enum glovebox_status status;
 	const char *text; /* for the model; a C string */
 	size_t text_size;
-	int exit_code;    /* of a program; -1: none ran, or it died of `signal` */
-	int signal;       /* 0: none */
+	int exit_code; /* of a program; -1: none ran, or it died of `signal` */
+	int signal;    /* 0: none */
 	double seconds;
-	int level;        /* in force when it ran */
+	int level;                               /* in force when it ran */
 	uint64_t left_out_bytes, left_out_lines; /* of the output, by ceilings */
-	const char *details; /* JSON object for people and programs, not for the model; "{}" at least */
+	const char *details; /* JSON object for people and programs, never for the model */
 };
 
 /*
- * Call TOOL with ARGUMENTS (JSON text of an object; NULL: none) and wait for its answer. Never NULL: what is wrong with
- * the call is an answer as well.
+ * Call TOOL with ARGUMENTS (JSON text of an object; NULL: none) and wait for its
+ * answer. Never NULL: what is wrong with the call is an answer as well.
  */
 GLOVEBOX_EXPORT struct glovebox_result *glovebox_call(struct glovebox_session *session,
-						      const char *tool, const char *arguments);
+						      const char *tool,
+						      const char *arguments);
 GLOVEBOX_EXPORT void glovebox_result_free(struct glovebox_result *result); /* NULL is fine */
 
 /* "done", "failed", "denied", "timed_out", "cancelled". */
 GLOVEBOX_EXPORT const char *glovebox_status_name(enum glovebox_status status);
 
 /*
- * Cancel the call under way, which then answers with GLOVEBOX_CANCELLED within half a second; if there is none, the next
- * one. From any thread, and from a signal handler. The session must not be closed at the same time.
+ * Cancel the call under way, which then answers with GLOVEBOX_CANCELLED within half a
+ * second; if there is none, the next one. From any thread, and from a signal handler.
+ * The session must not be closed at the same time.
  */
 GLOVEBOX_EXPORT void glovebox_cancel(struct glovebox_session *session);
 

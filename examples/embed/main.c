@@ -1,6 +1,6 @@
 /*
- * embed: what another program needs of libglovebox, in forty lines. It opens a session on a folder
- * that may only be read, except for out/, and makes one call.
+ * embed: what another program needs of libglovebox, in forty lines. It opens a session
+ * on a folder that may only be read, except for out/, and makes one call.
  *
  *	cc main.c -o embed $(pkg-config --cflags --libs glovebox)
  *	./embed FOLDER bash '{"command": "ls; date > out/now"}'
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void show(void *context, const char *tool, int stream, const char *bytes, size_t size)
+static void show(void *context, const char *tool, int stream, const char *bytes,
+		 size_t size)
 {
 	(void)context;
 	fprintf(stderr, "[%s, stream %d] %.*s", tool, stream, (int)size, bytes);
@@ -35,7 +36,8 @@ int main(int argc, char **argv)
 	if (argc >= 4) {
 		struct glovebox_result *result = glovebox_call(session, argv[2], argv[3]);
 		printf("%s\n%s at level L%d in %.2f s\n", result->text,
-		       glovebox_status_name(result->status), result->level, result->seconds);
+		       glovebox_status_name(result->status), result->level,
+		       result->seconds);
 		glovebox_result_free(result);
 	}
 	glovebox_close(session);

@@ -27,11 +27,16 @@ static const struct {
 	const char *name;
 	int exit_code;
 } reasons[] = {
-	[AGENT_MODEL_FAILED] = {"model_failed", 1}, [AGENT_STOPPED] = {"stopped", 0},
-	[AGENT_PATCH] = {"patch", 0},		    [AGENT_ITERATIONS] = {"iterations", 3},
-	[AGENT_TOKENS] = {"tokens", 3},		    [AGENT_WALL] = {"wall", 3},
-	[AGENT_SHELL] = {"shell", 3},		    [AGENT_REPEATS] = {"repeats", 3},
-	[AGENT_TIMEOUTS] = {"timeouts", 3},	    [AGENT_CANCELLED] = {"cancelled", 130},
+	[AGENT_MODEL_FAILED] = {"model_failed", 1},
+	[AGENT_STOPPED] = {"stopped", 0},
+	[AGENT_PATCH] = {"patch", 0},
+	[AGENT_ITERATIONS] = {"iterations", 3},
+	[AGENT_TOKENS] = {"tokens", 3},
+	[AGENT_WALL] = {"wall", 3},
+	[AGENT_SHELL] = {"shell", 3},
+	[AGENT_REPEATS] = {"repeats", 3},
+	[AGENT_TIMEOUTS] = {"timeouts", 3},
+	[AGENT_CANCELLED] = {"cancelled", 130},
 };
 
 const char *agent_reason_name(enum agent_reason reason)
@@ -201,14 +206,15 @@ void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
 	turn->over = true;
 	turn->outcome->reason = reason;
 	if (sentence)
-		(void)snprintf(turn->outcome->sentence, sizeof(turn->outcome->sentence), "%s",
-			       sentence);
+		(void)snprintf(turn->outcome->sentence, sizeof(turn->outcome->sentence),
+			       "%s", sentence);
 }
 
 static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 		       struct agent_outcome *outcome)
 {
-	const struct policy_limits *limits = &session_policy(agent->options.session)->limits;
+	const struct policy_limits *limits =
+		&session_policy(agent->options.session)->limits;
 	struct itimerspec at = {0};
 	int64_t deadline_ms;
 
@@ -216,12 +222,13 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 	*turn = (struct turn){
 		.text = text,
 		.outcome = outcome,
-		.limits = {
-			.iterations_max = limits->iterations,
-			.tokens_max = limits->tokens,
-			.wall_s = AGENT_WALL_S,
-			.shell_s = limits->shell_s,
-		},
+		.limits =
+			{
+				.iterations_max = limits->iterations,
+				.tokens_max = limits->tokens,
+				.wall_s = AGENT_WALL_S,
+				.shell_s = limits->shell_s,
+			},
 	};
 	limits_init(&turn->limits, clock_now_ms());
 	deadline_ms = limits_deadline_ms(&turn->limits);

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Answers in a row without a call that are empty or cut: after these it will not get better. */
+/*
+ * Answers in a row without a call that are empty or cut: after these it will not get
+ * better.
+ */
 enum { ASK_FRUITLESS_MAX = 3 };
 
 static const char empty_answer[] = "(This answer was empty.)";
@@ -39,14 +42,19 @@ static void ask_retry(void *context, const char *why, double wait_s)
 	struct buf sentence;
 
 	buf_init(&sentence, ERR_TEXT_MAX);
-	buf_addf(&sentence, "The answer did not come whole, asking again in %.1f s: ", wait_s);
+	buf_addf(&sentence,
+		 "The answer did not come whole, asking again in %.1f s: ", wait_s);
 	(void)buf_addstr(&sentence, str_part(str_of(why), 0, ERR_TEXT_MAX / 2));
 	(void)agent_notice(context, sentence.data, false, NULL);
 	buf_fini(&sentence);
 }
 
-/* Does another call of MESSAGE than the one AT have this id? Earlier ones only, unless ALL. */
-static bool ask_id_is_taken(const struct message *message, size_t at, bool all, const char *id)
+/*
+ * Does another call of MESSAGE than the one AT have this id? Earlier ones only, unless
+ * ALL.
+ */
+static bool ask_id_is_taken(const struct message *message, size_t at, bool all,
+			    const char *id)
 {
 	for (size_t i = 0; i < message->part_count; i++) {
 		const struct part *part = &message->parts[i];
@@ -85,7 +93,10 @@ static size_t ask_settle_ids(struct agent *agent, struct message *message)
 	return calls;
 }
 
-/* True when the model said nothing but blanks; the sentence that stands for it is put in. */
+/*
+ * True when the model said nothing but blanks; the sentence that stands for it is put
+ * in.
+ */
 static bool ask_fill_empty(struct message *message)
 {
 	struct part *text = NULL;
@@ -141,8 +152,8 @@ static bool ask_record(struct agent *agent, const struct message *message,
 }
 
 /* An answer without a call: the end, unless it was no answer. */
-static bool ask_end(struct agent *agent, struct turn *turn, enum model_finish finish, bool empty,
-		    struct err *err)
+static bool ask_end(struct agent *agent, struct turn *turn, enum model_finish finish,
+		    bool empty, struct err *err)
 {
 	bool cut = finish == MODEL_FINISH_LENGTH;
 
@@ -201,12 +212,18 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 	struct model_usage usage = {0};
 	enum model_finish finish = MODEL_FINISH_STOP;
 	struct err why = {0};
-	bool recorded = true;
+	bool answered, recorded = true;
 
 	conversation_init(&answer);
-	if (model_ask(agent->options.model, &request, &sink, &answer, &finish, &usage, &why))
-		recorded = ask_take(agent, turn, &answer.messages[answer.message_count - 1],
-				    finish, &usage, err);
+	answered = model_ask(agent->options.model, &request, &sink, &answer, &finish,
+			     &usage, &why);
+	if (!answered && why.code == ENODATA) {
+		/* Blanks only: an answer all the same, and the model is told so. */
+		(void)conversation_add(&answer, SPEAKER_MODEL);
+		answered = true;
+	}
+	if (answered)
+		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
 	else
 		ask_failed(agent, turn, &why);
 	conversation_fini(&answer);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls under way at once: twice the workers of a small machine; more would only queue. */
+/*
+ * Calls under way at once: twice the workers of a small machine; more would only queue.
+ */
 enum { CALLS_SIDE_BY_SIDE = 8 };
 
 /* A deadline of 0 would say "the tool's own". */
@@ -20,7 +22,10 @@ struct asked {
 	struct running *running;
 };
 
-/* A deadline of its own for a call, when the turn has less time left than the call would get. */
+/*
+ * A deadline of its own for a call, when the turn has less time left than the call
+ * would get.
+ */
 static double calls_deadline_s(const struct agent *agent, const struct turn *turn,
 			       const struct asked *asked)
 {
@@ -34,7 +39,8 @@ static double calls_deadline_s(const struct agent *agent, const struct turn *tur
 		return 0;
 	runs = tool->effects & EFFECT_RUNS;
 	left = limits_left_s(&turn->limits, clock_now_ms(), runs);
-	timeout_s = runs ? session_policy(agent->options.session)->limits.wall_s : tool->timeout_s;
+	timeout_s = runs ? session_policy(agent->options.session)->limits.wall_s
+			 : tool->timeout_s;
 	if (tool->timeout_max_s > 0 &&
 	    value_parse(str_of(asked->part->arguments), VALUE_REPAIR, &arguments, NULL))
 		wanted = value_member(arguments, "timeout_s");
@@ -46,8 +52,8 @@ static double calls_deadline_s(const struct agent *agent, const struct turn *tur
 }
 
 /* The answer to a call that was never started. */
-static bool calls_refuse(struct agent *agent, const struct turn *turn, const struct part *part,
-			 struct err *err)
+static bool calls_refuse(struct agent *agent, const struct turn *turn,
+			 const struct part *part, struct err *err)
 {
 	bool cancelled = turn->outcome->reason == AGENT_CANCELLED;
 	struct event event = {
@@ -68,27 +74,26 @@ static bool calls_refuse(struct agent *agent, const struct turn *turn, const str
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
-void calls_note(struct turn *turn, const struct tool *tool, const struct tool_result *result)
+/* What of RESULT the turn must know. */
+static void calls_note(struct turn *turn, const struct tool *tool,
+		       const struct tool_result *result)
 {
-	bool done = result->status == RESULT_DONE;
+	bool ran = result->status != RESULT_FAILED && result->status != RESULT_DENIED;
 
-	if (tool->effects & EFFECT_RUNS) {
+	if ((tool->effects & EFFECT_RUNS) && ran) {
 		turn->limits.shell_seconds += result->seconds;
 		turn->outcome->last_exit_code = result->exit_code;
 	}
-	if (strcmp(tool->name, turn_patch_tool) == 0) {
-		if (!done)
-			return;
-		value_free(turn->patch);
-		turn->patch = value_ref(result->details);
-		turn->changed = false;
-	} else if (done && (tool->effects & EFFECT_WRITES)) {
+	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
+		handover_take(turn, result);
+	/* Also by a call that was cut short: its file is the new one already. */
+	else if (value_count(result->before) > 0)
 		turn->changed = true;
-	}
 }
 
 /* Start COUNT calls, wait for all. */
-static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked, size_t count)
+static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked,
+		       size_t count)
 {
 	struct session *session = agent->options.session;
 	size_t done = 0;
@@ -140,7 +145,10 @@ static bool calls_only_reads(const struct asked *asked)
 	return asked->tool && asked->tool->effects == EFFECT_READS;
 }
 
-/* How many of COUNT calls may go side by side; fewer, with the turn over, when one goes round in circles. */
+/*
+ * How many of COUNT calls may go side by side; fewer, with the turn over, when one goes
+ * round in circles.
+ */
 static size_t calls_batch(struct turn *turn, const struct asked *asked, size_t count)
 {
 	size_t size = 0;
@@ -154,8 +162,8 @@ static size_t calls_batch(struct turn *turn, const struct asked *asked, size_t c
 			break;
 		}
 		size++;
-	} while (size < count && size < CALLS_SIDE_BY_SIDE && calls_only_reads(&asked[0]) &&
-		 calls_only_reads(&asked[size]));
+	} while (size < count && size < CALLS_SIDE_BY_SIDE &&
+		 calls_only_reads(&asked[0]) && calls_only_reads(&asked[size]));
 	return size;
 }
 
@@ -173,7 +181,8 @@ static struct asked *calls_of(const struct agent *agent, size_t *count)
 		if (part->kind != PART_CALL)
 			continue;
 		asked[*count].part = part;
-		asked[*count].tool = tool_find(session_tools(agent->options.session), part->tool);
+		asked[*count].tool =
+			tool_find(session_tools(agent->options.session), part->tool);
 		(*count)++;
 	}
 	return asked;

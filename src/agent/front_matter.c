@@ -1,4 +1,7 @@
-/* front_matter: split the file, walk libyaml's events, read plain words by the core schema. */
+/*
+ * front_matter: split the file, walk libyaml's events, read plain words by the core
+ * schema.
+ */
 #include "agent/front_matter.h"
 
 #include "base/memory.h"
@@ -43,7 +46,8 @@ static bool split_parts(struct str text, struct parts *parts, struct err *err)
 			return true;
 		}
 	}
-	return err_set(err, EINVAL, "the front matter has no end: a second line \"---\" is missing");
+	return err_set(err, EINVAL,
+		       "the front matter has no end: a second line \"---\" is missing");
 }
 
 /* Lines of the file: the first one is the fence, and libyaml counts from 0. */
@@ -56,8 +60,8 @@ static bool next_event(yaml_parser_t *parser, yaml_event_t *event, struct err *e
 {
 	if (yaml_parser_parse(parser, event))
 		return true;
-	return err_set(err, EINVAL, "line %zu, column %zu: %s%s%s", line_of(&parser->problem_mark),
-		       parser->problem_mark.column + 1,
+	return err_set(err, EINVAL, "line %zu, column %zu: %s%s%s",
+		       line_of(&parser->problem_mark), parser->problem_mark.column + 1,
 		       parser->problem ? parser->problem : "is not YAML",
 		       parser->context ? " " : "", parser->context ? parser->context : "");
 }
@@ -71,7 +75,10 @@ static bool is_word(struct str text, const char *const *words)
 	return false;
 }
 
-/* [-+]? digits, with at most one dot and an exponent: what the core schema calls a number. */
+/*
+ * [-+]? digits, with at most one dot and an exponent: what the core schema calls a
+ * number.
+ */
 static bool looks_like_number(struct str text, bool *whole)
 {
 	size_t at = text.size && (text.data[0] == '-' || text.data[0] == '+');
@@ -126,7 +133,8 @@ static struct value *plain_value(struct str text)
 
 static struct value *scalar_value(const yaml_event_t *event)
 {
-	struct str text = {(const char *)event->data.scalar.value, event->data.scalar.length};
+	struct str text = {(const char *)event->data.scalar.value,
+			   event->data.scalar.length};
 
 	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
 		return plain_value(text);
@@ -153,14 +161,16 @@ static bool check_plain(const yaml_event_t *event, struct err *err)
 		tag = event->data.mapping_start.tag;
 		break;
 	case YAML_ALIAS_EVENT:
-		return err_set(err, EINVAL, "line %zu: an alias (*) is not taken; write it out",
+		return err_set(err, EINVAL,
+			       "line %zu: an alias (*) is not taken; write it out",
 			       line_of(&event->start_mark));
 	default:
 		break;
 	}
 	if (anchor || tag)
 		return err_set(err, EINVAL, "line %zu: %s is not taken; write plain data",
-			       line_of(&event->start_mark), anchor ? "an anchor (&)" : "a tag (!)");
+			       line_of(&event->start_mark),
+			       anchor ? "an anchor (&)" : "a tag (!)");
 	return true;
 }
 
@@ -272,7 +282,8 @@ static bool read_node(yaml_parser_t *parser, const yaml_event_t *event, size_t d
 		return read_sequence(parser, depth + 1, value, err);
 	if (event->type == YAML_MAPPING_START_EVENT)
 		return read_mapping(parser, depth + 1, value, err);
-	return err_set(err, EINVAL, "line %zu: a value is missing", line_of(&event->start_mark));
+	return err_set(err, EINVAL, "line %zu: a value is missing",
+		       line_of(&event->start_mark));
 }
 
 /* The events around the one mapping: stream and document begin. */
@@ -305,7 +316,8 @@ static bool read_end(yaml_parser_t *parser, struct err *err)
 		line = line_of(&event.start_mark);
 		yaml_event_delete(&event);
 		if (type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT)
-			return err_set(err, EINVAL, "line %zu: a second document is not taken", line);
+			return err_set(err, EINVAL,
+				       "line %zu: a second document is not taken", line);
 	}
 	return true;
 }
@@ -341,7 +353,7 @@ static bool read_yaml(yaml_parser_t *parser, struct value **object, struct err *
 bool front_matter_parse(struct str text, struct value **object, struct err *err)
 {
 	struct value *value = NULL;
-	struct parts parts;
+	struct parts parts = {0};
 	yaml_parser_t parser;
 	bool fine;
 
@@ -363,8 +375,9 @@ bool front_matter_parse(struct str text, struct value **object, struct err *err)
 	yaml_parser_delete(&parser);
 	if (fine && parts.body.size && value_member(value, "prompt")) {
 		value_free(value);
-		return err_set(err, EINVAL,
-			       "the prompt is there twice: as key and as text below the front matter");
+		return err_set(
+			err, EINVAL,
+			"the prompt is there twice: as key and as text below the front matter");
 	}
 	if (!fine)
 		return false;

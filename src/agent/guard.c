@@ -68,6 +68,7 @@ bool guard_result(struct guard *guard, enum result_status status, struct err *wh
 	guard->timeouts = status == RESULT_TIMED_OUT ? guard->timeouts + 1 : 0;
 	if (guard->timeouts < GUARD_TIMEOUTS)
 		return true;
-	return err_set(why, 0, "%u calls in a row ran into their time limit, so the run was stopped.",
+	return err_set(why, 0,
+		       "%u calls in a row ran into their time limit, so the run was stopped.",
 		       guard->timeouts);
 }

@@ -1,6 +1,7 @@
 /*
- * guard: sees a model that goes round in circles. Three identical calls in a row, more than
- * five equal ones among the last ten, or three timeouts in a row end the run. Pure.
+ * guard: sees a model that goes round in circles. Three identical calls in a row, more
+ * than five equal ones among the last ten, or three timeouts in a row end the run.
+ * Pure.
  */
 #pragma once
 #include "base/err.h"
@@ -26,10 +27,12 @@ struct guard {
 };
 
 /*
- * The model makes this call. Arguments are equal when they are as JSON (order and blanks do not
- * count), else by their bytes. False: it must not run, WHY says the reason.
+ * The model makes this call. Arguments are equal when they are as JSON (order and
+ * blanks do not count), else by their bytes. False: it must not run, WHY says the
+ * reason.
  */
-bool guard_call(struct guard *guard, const char *tool, const char *arguments, struct err *why);
+bool guard_call(struct guard *guard, const char *tool, const char *arguments,
+		struct err *why);
 
 /* A call ended. False: that was one timeout too many. */
 bool guard_result(struct guard *guard, enum result_status status, struct err *why);

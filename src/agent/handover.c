@@ -24,6 +24,13 @@ static struct value *handover_arguments(const struct turn *turn)
 	return arguments;
 }
 
+void handover_take(struct turn *turn, const struct tool_result *result)
+{
+	value_free(turn->patch);
+	turn->patch = value_ref(result->details);
+	turn->changed = false;
+}
+
 bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 {
 	struct session *session = agent->options.session;
@@ -44,15 +51,14 @@ bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 	if (recorder_failed(agent->options.recorder, err)) {
 		recorded = false;
 	} else if (result.status == RESULT_DONE) {
-		value_free(turn->patch);
-		turn->patch = value_ref(result.details);
-		turn->changed = false;
+		handover_take(turn, &result);
 	} else {
 		struct buf sentence;
 
 		buf_init(&sentence, HANDOVER_TEXT_MAX);
 		buf_adds(&sentence, "The change could not be made a patch: ");
-		buf_addstr(&sentence, str_part(buf_str(&result.text), 0, HANDOVER_TEXT_MAX / 2));
+		buf_addstr(&sentence,
+			   str_part(buf_str(&result.text), 0, HANDOVER_TEXT_MAX / 2));
 		recorded = agent_notice(agent, sentence.data, false, err);
 		buf_fini(&sentence);
 	}
@@ -88,6 +94,6 @@ void handover_describe(struct agent *agent, struct turn *turn, struct value *dat
 		files = value_new_array();
 	turn->outcome->changed = value_count(files);
 	value_set(data, "changed", files);
-	if (patch)
+	if (patch && *patch)
 		value_set_text(data, "patch", patch);
 }

@@ -151,7 +151,8 @@ struct value *history_message_value(const struct message *message)
 		if (part->kind == PART_CALL) {
 			value_set_text(item, "call", part->call_id);
 			value_set_text(item, "tool", part->tool);
-			value_set_text(item, "arguments", part->arguments ? part->arguments : "");
+			value_set_text(item, "arguments",
+				       part->arguments ? part->arguments : "");
 		} else {
 			value_set_text(item, "text", part->text ? part->text : "");
 		}
@@ -178,10 +179,12 @@ static bool history_add_part(struct message *message, const struct value *item,
 		part = message_add_text(message, text);
 	else if (kind && strcmp(kind, part_names[PART_THINKING]) == 0 && text)
 		part = message_add_thinking(message, text, NULL);
-	else if (kind && strcmp(kind, part_names[PART_CALL]) == 0 && call && tool && arguments)
+	else if (kind && strcmp(kind, part_names[PART_CALL]) == 0 && call && tool &&
+		 arguments)
 		part = message_add_call(message, call, tool, arguments);
 	if (!part)
-		return err_set(err, EPROTO, "a message holds a part that is none of ours (%s)",
+		return err_set(err, EPROTO,
+			       "a message holds a part that is none of ours (%s)",
 			       kind ? kind : "without a kind");
 	if (extra)
 		part->extra = value_copy(extra);

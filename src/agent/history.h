@@ -1,7 +1,7 @@
 /*
- * history: the conversation that a session's kept events add up to. The running agent and
- * whoever reads a journal build it by the same function, so that resume is replay. Results
- * join in the order of the calls, whatever order they came in.
+ * history: the conversation that a session's kept events add up to. The running agent
+ * and whoever reads a journal build it by the same function, so that resume is replay.
+ * Results join in the order of the calls, whatever order they came in.
  */
 #pragma once
 #include "base/err.h"
@@ -29,8 +29,8 @@ void history_fini(struct history *history);
 
 /*
  * What EVENT adds: a turn's text, a message, a result, or a notice whose data says
- * `to_model`; other kinds add nothing. A result for a call that the last message did not make
- * (the hand-over's) adds nothing either. ERR (EPROTO): a message that is none.
+ * `to_model`; other kinds add nothing. A result for a call that the last message did
+ * not make (the hand-over's) adds nothing either. ERR (EPROTO): a message that is none.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 
@@ -38,12 +38,16 @@ bool history_event(struct history *history, const struct event *event, struct er
 bool history_line(struct history *history, struct str json, struct err *err);
 
 /*
- * Let the results that came join the conversation; a call without one (the program was killed)
- * gets a sentence that says so. Before each question to a model, and after the last line.
+ * Let the results that came join the conversation; a call without one (the program was
+ * killed) gets a sentence that says so. Before each question to a model, and after the
+ * last line.
  */
 void history_settle(struct history *history);
 
-/* A message as data of EVENT_MESSAGE: {"parts": [{"kind", "text" …}]}. The caller frees it. */
+/*
+ * A message as data of EVENT_MESSAGE: {"parts": [{"kind", "text" …}]}. The caller frees
+ * it.
+ */
 struct value *history_message_value(const struct message *message);
 
 /* Is CALL the id of any call in it? */

@@ -25,11 +25,12 @@ static void limits_describe(const struct limits *limits, enum agent_reason reaso
 {
 	switch (reason) {
 	case AGENT_ITERATIONS:
-		buf_addf(sentence, "%" PRIu64 " answers of the model", limits->iterations_max);
+		buf_addf(sentence, "%" PRIu64 " answers of the model",
+			 limits->iterations_max);
 		break;
 	case AGENT_TOKENS:
-		buf_addf(sentence, "%" PRIu64 " tokens, %" PRIu64 " used", limits->tokens_max,
-			 limits->tokens);
+		buf_addf(sentence, "%" PRIu64 " tokens, %" PRIu64 " used",
+			 limits->tokens_max, limits->tokens);
 		break;
 	case AGENT_WALL:
 		buf_addf(sentence, "%.0f seconds", limits->wall_s);
@@ -76,8 +77,8 @@ static void limits_close_step(struct limits *limits, int64_t now_ms)
 	limits->at_shell_seconds = limits->shell_seconds;
 }
 
-enum limits_answer limits_step(struct limits *limits, int64_t now_ms, enum agent_reason *reason,
-			       struct buf *sentence)
+enum limits_answer limits_step(struct limits *limits, int64_t now_ms,
+			       enum agent_reason *reason, struct buf *sentence)
 {
 	limits_close_step(limits, now_ms);
 	*reason = limits_reached(limits, now_ms, false);
@@ -95,8 +96,9 @@ enum limits_answer limits_step(struct limits *limits, int64_t now_ms, enum agent
 		return LIMITS_GO;
 	buf_adds(sentence, "This is the last step of this run (limit: ");
 	limits_describe(limits, limits->announced, sentence);
-	buf_adds(sentence, "). Calls of this answer still run, but you will not see their results. "
-			   "Finish now: say what is done and what is left.");
+	buf_adds(sentence,
+		 "). Calls of this answer still run, but you will not see their results. "
+		 "Finish now: say what is done and what is left.");
 	return LIMITS_LAST;
 }
 

@@ -1,8 +1,9 @@
 /*
- * limits: how much of a turn is left: answers, tokens, wall time, time in commands. A step is
- * one answer of the model and the calls in it. The step after which a limit will be reached is
- * known beforehand (by count, or because what is left is less than the step before took), so
- * that the model can be told in time. Pure: the clock is the caller's.
+ * limits: how much of a turn is left: answers, tokens, wall time, time in commands. A
+ * step is one answer of the model and the calls in it. The step after which a limit
+ * will be reached is known beforehand (by count, or because what is left is less than
+ * the step before took), so that the model can be told in time. Pure: the clock is the
+ * caller's.
  */
 #pragma once
 #include "agent/agent.h"
@@ -34,13 +35,16 @@ enum limits_answer { LIMITS_GO, LIMITS_LAST, LIMITS_STOP };
 void limits_init(struct limits *limits, int64_t now_ms);
 
 /*
- * May another step begin? LAST: yes, and SENTENCE is what the model must be told. STOP: no, REASON
- * says which limit and SENTENCE tells the person. A step that began is counted.
+ * May another step begin? LAST: yes, and SENTENCE is what the model must be told. STOP:
+ * no, REASON says which limit and SENTENCE tells the person. A step that began is
+ * counted.
  */
-enum limits_answer limits_step(struct limits *limits, int64_t now_ms, enum agent_reason *reason,
-			       struct buf *sentence);
+enum limits_answer limits_step(struct limits *limits, int64_t now_ms,
+			       enum agent_reason *reason, struct buf *sentence);
 
-/* Seconds that a call may still take, one that RUNS commands or another; INFINITY: any. */
+/*
+ * Seconds that a call may still take, one that RUNS commands or another; INFINITY: any.
+ */
 double limits_left_s(const struct limits *limits, int64_t now_ms, bool runs);
 
 /* Monotonic moment the turn must be over; CLOCK_NEVER without a limit. */

@@ -7,7 +7,10 @@
 
 #include <stdlib.h>
 
-/* One event as JSON: a result's text is at most 4 MiB, escaping makes it six times that. */
+/*
+ * One event as JSON: a result's text is at most 4 MiB, escaping makes it six times
+ * that.
+ */
 enum { RECORDER_EVENT_MAX = 64 << 20 };
 
 struct recorder {

@@ -1,7 +1,8 @@
 /*
- * recorder: gives the events of one session their numbers, keeps them in the journal and
- * only then hands them on. The session's own events (a call began, its output, its end) come
- * through recorder_sink, the agent's through recorder_event: one order for both.
+ * recorder: gives the events of one session their numbers, keeps them in the journal
+ * and only then hands them on. The session's own events (a call began, its output, its
+ * end) come through recorder_sink, the agent's through recorder_event: one order for
+ * both.
  */
 #pragma once
 #include "base/err.h"
@@ -12,7 +13,10 @@
 
 struct recorder;
 
-/* JOURNAL NULL: nothing is kept. FRONT shows the events; it has no veto (event may be NULL). */
+/*
+ * JOURNAL NULL: nothing is kept. FRONT shows the events; it has no veto (event may be
+ * NULL).
+ */
 struct recorder *recorder_new(struct journal *journal, struct event_sink front);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
 
@@ -22,15 +26,19 @@ struct event_sink recorder_sink(struct recorder *recorder);
 /* Who must know of each kept event before the front does: the agent's history. */
 void recorder_set_listener(struct recorder *recorder, struct event_sink listener);
 
-/* A new session in the journal. Without this, events are numbered and shown but not kept. */
+/*
+ * A new session in the journal. Without this, events are numbered and shown but not
+ * kept.
+ */
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
 		    const char *model, struct err *err);
 /* The session's id in the journal; "" without one. */
 const char *recorder_session_id(const struct recorder *recorder);
 
 /*
- * Number, keep, show; EVENT's number and time are filled in. False when it could not be kept;
- * from then on every kept kind is refused with the same sentence: the record has no hole.
+ * Number, keep, show; EVENT's number and time are filled in. False when it could not be
+ * kept; from then on every kept kind is refused with the same sentence: the record has
+ * no hole.
  */
 bool recorder_event(struct recorder *recorder, struct event *event, struct err *err);
 

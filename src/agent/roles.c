@@ -51,7 +51,8 @@ bool roles_init(struct roles *roles, const struct role_text *texts, size_t count
 
 		for (size_t j = 0; fine && j < i; j++) {
 			if (strcmp(roles->items[j].name, role->name) == 0)
-				fine = err_set(err, EEXIST, "%s: there is a role \"%s\" already",
+				fine = err_set(err, EEXIST,
+					       "%s: there is a role \"%s\" already",
 					       texts[i].file, role->name);
 		}
 		if (!fine) {

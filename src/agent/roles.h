@@ -1,6 +1,7 @@
 /*
- * roles: agents as data. Each role is a Markdown file with front matter (the keys of an agent's entry in the
- * configuration, and its name); the texts are handed in, so that this layer opens no file.
+ * roles: agents as data. Each role is a Markdown file with front matter (the keys of an
+ * agent's entry in the configuration, and its name); the texts are handed in, so that
+ * this layer opens no file.
  */
 #pragma once
 #include "base/err.h"

@@ -87,9 +87,8 @@ static bool diff_add_range(char mark, size_t from, size_t to, struct buf *out)
 }
 
 /* One hunk: CHANGES from the first to the last, with CONTEXT lines around. */
-static bool diff_add_hunk(const struct diff_sides *sides,
-			  const struct diff_change *changes, size_t count, size_t context,
-			  struct buf *out)
+static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_change *changes,
+			  size_t count, size_t context, struct buf *out)
 {
 	const struct diff_change *first = changes, *last = &changes[count - 1];
 	size_t before = first->old_from < context ? first->old_from : context;
@@ -98,16 +97,14 @@ static bool diff_add_hunk(const struct diff_sides *sides,
 
 	after = after < context ? after : context;
 	if (!buf_adds(out, "@@ ") ||
-	    !diff_add_range('-', shown, last->old_to + after, out) ||
-	    !buf_addc(out, ' ') ||
+	    !diff_add_range('-', shown, last->old_to + after, out) || !buf_addc(out, ' ') ||
 	    !diff_add_range('+', first->new_from - before, last->new_to + after, out) ||
 	    !buf_adds(out, " @@\n"))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct diff_change *change = &changes[i];
 
-		if (!diff_add_lines(&sides->old_side, shown, change->old_from, ' ',
-				    out) ||
+		if (!diff_add_lines(&sides->old_side, shown, change->old_from, ' ', out) ||
 		    !diff_add_lines(&sides->old_side, change->old_from, change->old_to,
 				    '-', out) ||
 		    !diff_add_lines(&sides->new_side, change->new_from, change->new_to,
@@ -154,12 +151,10 @@ static bool diff_add_head(const char *old_name, const char *new_name, struct buf
 {
 	if (!old_name && !new_name)
 		return true;
-	return diff_add_name("--- ", old_name, out) &&
-	       diff_add_name("+++ ", new_name, out);
+	return diff_add_name("--- ", old_name, out) && diff_add_name("+++ ", new_name, out);
 }
 
-static bool diff_add_hunks(const struct diff_sides *sides, size_t context,
-			   struct buf *out)
+static bool diff_add_hunks(const struct diff_sides *sides, size_t context, struct buf *out)
 {
 	struct diff_change *changes = NULL, next;
 	size_t count = 0, capacity = 0, old_at = 0, new_at = 0;

@@ -8,24 +8,25 @@
 #include "base/text.h"
 
 /*
- * Steps of the search over one pair of texts: about half a second. What is undecided then
- * is shown as replaced whole, which is correct and no worse to read than a diff of that
- * size.
+ * Steps of the search over one pair of texts: a quarter of a second. What is undecided
+ * then is shown as replaced whole, which is correct and no worse to read than a diff of
+ * that size.
  */
-#define DIFF_EFFORT ((ptrdiff_t)100000000)
+#define DIFF_EFFORT ((ptrdiff_t)40000000)
 
-/* A line of either text, for numbering equal ones. */
+/*
+ * A table of different lines. A line's number is one more than the place of the first
+ * line equal to it, old lines first: so a new line is in the old text when its number is
+ * in there.
+ */
 struct diff_slot {
-	uint64_t hash;
-	struct str line;
-	uint32_t id;
-	bool used, in_old, in_new;
+	uint32_t hash, id; /* id 0: free */
 };
 
 struct diff_table {
+	const struct diff_sides *sides;
 	struct diff_slot *slots;
 	size_t mask;
-	uint32_t next_id;
 };
 
 /*
@@ -48,30 +49,35 @@ static uint64_t diff_hash(struct str line)
 	return hash ^ (hash >> 33);
 }
 
-static struct diff_slot *diff_table_find(struct diff_table *table, struct str line)
-{
-	uint64_t hash = diff_hash(line);
-	size_t at = (size_t)hash & table->mask;
-	struct diff_slot *slot;
-
-	for (;; at = (at + 1) & table->mask) {
-		slot = &table->slots[at];
-		if (!slot->used)
-			break;
-		if (slot->hash == hash && str_equal(slot->line, line))
-			return slot;
-	}
-	*slot = (struct diff_slot){.hash = hash,
-				   .line = line,
-				   .id = table->next_id++,
-				   .used = true};
-	return slot;
-}
-
 struct str diff_line(const struct diff_side *side, size_t i)
 {
-	return str_part(side->text, side->starts[i],
-			side->starts[i + 1] - side->starts[i]);
+	return str_part(side->text, side->starts[i], side->starts[i + 1] - side->starts[i]);
+}
+
+/* The number of LINE; NEXT when it is the first of its kind. */
+static uint32_t diff_table_number(struct diff_table *table, struct str line, uint32_t next)
+{
+	const size_t old_count = table->sides->old_side.count;
+	uint64_t hash = diff_hash(line);
+	struct diff_slot *slot;
+
+	for (size_t at = (size_t)hash & table->mask;; at = (at + 1) & table->mask) {
+		size_t first;
+
+		slot = &table->slots[at];
+		if (slot->id == 0)
+			break;
+		if (slot->hash != (uint32_t)(hash >> 32))
+			continue;
+		first = slot->id - 1;
+		if (str_equal(line, first < old_count
+					    ? diff_line(&table->sides->old_side, first)
+					    : diff_line(&table->sides->new_side,
+							first - old_count)))
+			return slot->id;
+	}
+	*slot = (struct diff_slot){(uint32_t)(hash >> 32), next};
+	return next;
 }
 
 static void diff_side_init(struct diff_side *side, struct str text)
@@ -203,8 +209,7 @@ static bool diff_forward(struct diff_search *search, const struct diff_box *box,
 			x++;
 		front->reach[k] = x;
 		search->effort -= x - start + 1;
-		if (decides && other->low <= k && k <= other->high &&
-		    other->reach[k] <= x) {
+		if (decides && other->low <= k && k <= other->high && other->reach[k] <= x) {
 			*meet = (struct diff_point){x, x - k};
 			return true;
 		}
@@ -223,13 +228,11 @@ static bool diff_backward(struct diff_search *search, const struct diff_box *box
 		ptrdiff_t left = front->reach[k + 1] - 1, up = front->reach[k - 1];
 		ptrdiff_t x = left < up ? left : up, start = x;
 
-		while (x > box->x0 && x - k > box->y0 &&
-		       diff_same(search, x - 1, x - k - 1))
+		while (x > box->x0 && x - k > box->y0 && diff_same(search, x - 1, x - k - 1))
 			x--;
 		front->reach[k] = x;
 		search->effort -= start - x + 1;
-		if (decides && other->low <= k && k <= other->high &&
-		    x <= other->reach[k]) {
+		if (decides && other->low <= k && k <= other->high && x <= other->reach[k]) {
 			*meet = (struct diff_point){x, x - k};
 			return true;
 		}
@@ -280,29 +283,35 @@ static void diff_box_compare(struct diff_search *search, struct diff_box box)
 }
 
 /*
- * Number the lines of both sides; a line that the other side has not is changed for sure.
+ * Number the lines of both sides between FROM and the ends; one that the other side has
+ * not is changed for sure.
  */
-static void diff_number(struct diff_sides *sides, size_t from, size_t old_to,
-			size_t new_to, struct diff_table *table)
+static void diff_number(struct diff_sides *sides, size_t from, size_t old_to, size_t new_to)
 {
 	struct diff_side *old_side = &sides->old_side, *new_side = &sides->new_side;
+	auto_free bool *in_new = memory_array(old_to + 1, sizeof(*in_new));
+	struct diff_table table = {.sides = sides};
+	size_t wanted = 16;
 
-	for (size_t i = from; i < old_to; i++) {
-		struct diff_slot *slot = diff_table_find(table, diff_line(old_side, i));
-
-		slot->in_old = true;
-		old_side->ids[i] = slot->id;
-	}
+	/* A power of two, and half full at most. */
+	while (wanted < 2 * (old_to - from + new_to - from))
+		wanted *= 2;
+	table.slots = memory_array(wanted, sizeof(*table.slots));
+	table.mask = wanted - 1;
+	for (size_t i = from; i < old_to; i++)
+		old_side->ids[i] = diff_table_number(&table, diff_line(old_side, i),
+						     (uint32_t)(i + 1));
 	for (size_t i = from; i < new_to; i++) {
-		struct diff_slot *slot = diff_table_find(table, diff_line(new_side, i));
+		uint32_t next = (uint32_t)(old_side->count + i + 1);
 
-		slot->in_new = true;
-		new_side->ids[i] = slot->id;
-		new_side->changed[i] = !slot->in_old;
+		new_side->ids[i] = diff_table_number(&table, diff_line(new_side, i), next);
+		new_side->changed[i] = new_side->ids[i] > old_to;
+		if (!new_side->changed[i])
+			in_new[new_side->ids[i]] = true;
 	}
 	for (size_t i = from; i < old_to; i++)
-		old_side->changed[i] =
-			!diff_table_find(table, diff_line(old_side, i))->in_new;
+		old_side->changed[i] = !in_new[old_side->ids[i]];
+	free(table.slots);
 }
 
 /* What is left to be searched of SIDE between FROM and TO. */
@@ -353,25 +362,17 @@ static void diff_search_between(struct diff_sides *sides, size_t from, size_t ol
 void diff_lines_compare(struct diff_sides *sides)
 {
 	const struct diff_side *old_side = &sides->old_side, *new_side = &sides->new_side;
-	size_t from = 0, old_to = old_side->count, new_to = new_side->count, wanted;
-	struct diff_table table = {0};
+	size_t from = 0, old_to = old_side->count, new_to = new_side->count;
 
 	/* Most edits are small: what is equal on both ends needs no numbers. */
 	while (from < old_to && from < new_to &&
 	       str_equal(diff_line(old_side, from), diff_line(new_side, from)))
 		from++;
 	while (old_to > from && new_to > from &&
-	       str_equal(diff_line(old_side, old_to - 1),
-			 diff_line(new_side, new_to - 1))) {
+	       str_equal(diff_line(old_side, old_to - 1), diff_line(new_side, new_to - 1))) {
 		old_to--;
 		new_to--;
 	}
-	/* Half full at most, and a power of two. */
-	for (wanted = 16; wanted < 2 * (old_to - from + new_to - from);)
-		wanted *= 2;
-	table.slots = memory_array(wanted, sizeof(*table.slots));
-	table.mask = wanted - 1;
-	diff_number(sides, from, old_to, new_to, &table);
-	free(table.slots);
+	diff_number(sides, from, old_to, new_to);
 	diff_search_between(sides, from, old_to, new_to);
 }

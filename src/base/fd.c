@@ -70,8 +70,7 @@ static size_t fd_expected_size(int fd)
 }
 
 /* fd_read_all with a ceiling of MAX bytes for what is read, besides the buffer's own. */
-static bool fd_read_to(int fd, struct buf *buf, size_t max, const char *what,
-		       struct err *err)
+static bool fd_read_to(int fd, struct buf *buf, size_t max, const char *what, struct err *err)
 {
 	size_t start = buf->size, chunk = fd_expected_size(fd);
 

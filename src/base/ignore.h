@@ -17,8 +17,7 @@ enum ignore_answer { IGNORE_SILENT, IGNORE_YES, IGNORE_NO /* a "!" rule */ };
  * walk's root, "" for the root itself). PARENT is consulted after it and stays the
  * caller's; it must live as long. Bad lines are skipped as git does.
  */
-struct ignore *ignore_new(struct str text, struct str folder,
-			  const struct ignore *parent);
+struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent);
 void ignore_free(struct ignore *ignore);
 
 /* PATH is relative to the walk's root. NULL IGNORE is silent. */

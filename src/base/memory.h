@@ -10,9 +10,8 @@
 
 void *memory_alloc(size_t size);               /* zeroed */
 void *memory_array(size_t count, size_t size); /* zeroed; overflow ends the process */
-void *memory_grow(void *old, size_t count,
-		  size_t size);      /* realloc; new part not zeroed */
-char *memory_copy(const char *text); /* NULL stays NULL */
+void *memory_grow(void *old, size_t count, size_t size); /* realloc; new part not zeroed */
+char *memory_copy(const char *text);                     /* NULL stays NULL */
 char *memory_copy_str(struct str text);
 _Noreturn void memory_exhausted(size_t size);
 

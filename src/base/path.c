@@ -57,8 +57,7 @@ bool path_within(const char *path, const char *root)
 	/* No root at all holds nothing; it must not become "/". */
 	if (root[0] == '\0')
 		return path[0] == '\0';
-	return strncmp(path, root, size) == 0 &&
-	       (path[size] == '/' || path[size] == '\0');
+	return strncmp(path, root, size) == 0 && (path[size] == '/' || path[size] == '\0');
 }
 
 const char *path_relative(const char *path, const char *root)

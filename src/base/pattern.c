@@ -18,8 +18,7 @@ static size_t pattern_skip(struct str pattern, size_t at, unsigned flags)
 	size_t size = 1;
 
 	if (pattern.data[at] == '[') {
-		size = pattern_bracket_read(str_part(pattern, at, pattern.size), flags, 0)
-			       .size;
+		size = pattern_bracket_read(str_part(pattern, at, pattern.size), flags, 0).size;
 		return size ? at + size : 0;
 	}
 	if (pattern.data[at] == '\\')
@@ -57,8 +56,7 @@ static size_t pattern_count(struct pattern_count *counter, size_t depth)
 				break;
 			}
 			counter->at++;
-			product =
-				pattern_cap(product * pattern_count(counter, depth + 1));
+			product = pattern_cap(product * pattern_count(counter, depth + 1));
 			continue;
 		}
 		if (depth && (c == '}' || c == ',')) {
@@ -72,9 +70,8 @@ static size_t pattern_count(struct pattern_count *counter, size_t depth)
 		next = pattern_skip(counter->pattern, counter->at, counter->flags);
 		if (next == 0)
 			counter->wrong =
-				c == '['
-					? "a '[' is not closed, or holds an unknown class"
-					: "a '\\' stands at its end";
+				c == '[' ? "a '[' is not closed, or holds an unknown class"
+					 : "a '\\' stands at its end";
 		counter->at = next;
 	}
 	if (depth && !counter->wrong)
@@ -122,17 +119,16 @@ struct pattern_expansion {
 	unsigned flags;
 };
 
-static bool pattern_try(const struct pattern_expansion *expansion, size_t size)
+/* PATTERN has no braces any more. */
+static bool pattern_try(struct str pattern, struct str path, unsigned flags)
 {
-	struct str pattern = {expansion->text, size}, path = expansion->path;
-
-	if ((expansion->flags & PATTERN_BASENAME) && !memchr(pattern.data, '/', size)) {
+	if ((flags & PATTERN_BASENAME) && str_find(pattern, STR("/"), 0) == (size_t)-1) {
 		const char *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
 
 		if (slash)
 			path = str_part(path, (size_t)(slash + 1 - path.data), path.size);
 	}
-	return pattern_match_plain(pattern, path, expansion->flags);
+	return pattern_match_plain(pattern, path, flags);
 }
 
 /*
@@ -192,7 +188,8 @@ static bool pattern_expand(struct pattern_expansion *expansion,
 		} while (at != end);
 		return false;
 	}
-	return pattern_try(expansion, size);
+	return pattern_try((struct str){expansion->text, size}, expansion->path,
+			   expansion->flags);
 }
 
 bool pattern_match(struct str pattern, struct str path, unsigned flags)
@@ -202,6 +199,8 @@ bool pattern_match(struct str pattern, struct str path, unsigned flags)
 
 	if (pattern_wrong(pattern, flags))
 		return false;
+	if (!(flags & PATTERN_BRACES) || str_find(pattern, STR("{"), 0) == (size_t)-1)
+		return pattern_try(pattern, path, flags);
 	expansion.path = path;
 	expansion.flags = flags;
 	return pattern_expand(&expansion, &whole, 0);

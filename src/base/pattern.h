@@ -12,8 +12,7 @@
 
 enum pattern_flags {
 	PATTERN_BRACES = 1,
-	PATTERN_BASENAME =
-		2, /* a pattern without a slash matches the last name at any depth */
+	PATTERN_BASENAME = 2, /* a pattern without a slash matches the last name at any depth */
 	PATTERN_IGNORE_CASE = 4,
 };
 

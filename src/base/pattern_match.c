@@ -89,8 +89,7 @@ static size_t pattern_class_at(struct str text, size_t at, unsigned c, unsigned 
 		return 0;
 	*contains = pattern_class(str_part(text, at + 2, close - at - 3), c);
 	if (*contains == 0 && (flags & PATTERN_IGNORE_CASE) && c < 128 && isalpha((int)c))
-		*contains =
-			pattern_class(str_part(text, at + 2, close - at - 3), c ^ 0x20);
+		*contains = pattern_class(str_part(text, at + 2, close - at - 3), c ^ 0x20);
 	return close + 1 - at;
 }
 
@@ -105,8 +104,7 @@ struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags, uns
 	negated = at < text.size && (text.data[at] == '!' || text.data[at] == '^');
 	at += negated;
 	/* A "]" that comes first is an ordinary character. */
-	for (size_t first = at;
-	     at < text.size && (at == first || text.data[at] != ']');) {
+	for (size_t first = at; at < text.size && (at == first || text.data[at] != ']');) {
 		size = pattern_class_at(text, at, c, flags, &in_class);
 		if (size) {
 			if (in_class < 0)

@@ -54,15 +54,13 @@ static bool regex_refuse(int code, size_t at, struct err *err)
 	PCRE2_UCHAR message[256];
 
 	/* Longer messages come cut, still ended by NUL. */
-	if (pcre2_get_error_message(code, message, sizeof(message)) ==
-	    PCRE2_ERROR_BADDATA)
+	if (pcre2_get_error_message(code, message, sizeof(message)) == PCRE2_ERROR_BADDATA)
 		message[0] = '\0';
 	return err_set(err, EINVAL, "regular expression, character position %zu: %s",
 		       at + 1, (const char *)message);
 }
 
-bool regex_compile(struct str pattern, unsigned flags, struct regex **regex,
-		   struct err *err)
+bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, struct err *err)
 {
 	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
 	PCRE2_SPTR text = (PCRE2_SPTR)(pattern.data ? pattern.data : "");

@@ -126,13 +126,14 @@ bool text_is_binary(struct str text)
 size_t text_count_lines(struct str text)
 {
 	size_t lines = 0;
-	const char *at = text.data, *end = text.data + text.size;
 
-	while (at < end) {
-		const char *next = memchr(at, '\n', (size_t)(end - at));
+	while (text.size) {
+		const char *end = memchr(text.data, '\n', text.size);
+		size_t size = end ? (size_t)(end - text.data) + 1 : text.size;
 
 		lines++;
-		at = next ? next + 1 : end;
+		text.data += size;
+		text.size -= size;
 	}
 	return lines;
 }

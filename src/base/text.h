@@ -52,8 +52,7 @@ char *text_size(uint64_t bytes, char text[32]);
  * when none is near enough to be a slip (distance over a third of the length + 1).
  */
 const char *text_nearest(const char *word, const char *const *names);
-size_t text_distance(struct str a, struct str b,
-		     size_t limit); /* > LIMIT gives LIMIT + 1 */
+size_t text_distance(struct str a, struct str b, size_t limit); /* > LIMIT gives LIMIT + 1 */
 
 /* "a day", "1 file", "2 files": COUNT with NOUN, an "s" added unless 1. For sentences. */
 bool text_add_count(struct buf *out, size_t count, const char *noun);

@@ -48,8 +48,7 @@ static size_t text_control_string(struct str text)
 		if (text.data[at] == BELL)
 			return at + 1;
 		if (text.data[at] == ESCAPE)
-			return at + 1 < text.size && text.data[at + 1] == '\\' ? at + 2
-									       : 0;
+			return at + 1 < text.size && text.data[at + 1] == '\\' ? at + 2 : 0;
 	}
 	return 0;
 }

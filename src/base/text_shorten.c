@@ -40,8 +40,8 @@ static size_t text_last_line(struct str text)
 /* Take a line of SIZE bytes when the budget allows. */
 static bool text_take_line(struct text_part *part, size_t size)
 {
-	/* A line over its own limit costs what is shown of it. */
-	size_t cost = size > part->line_bytes ? part->line_bytes : size;
+	/* A line over its own limit costs what is shown of it, and its line end. */
+	size_t cost = size - 1 > part->line_bytes ? part->line_bytes + 1 : size;
 
 	if (part->lines == 0 || cost > part->bytes)
 		return false;
@@ -116,8 +116,7 @@ static bool text_add_mark(struct str middle, bool after_line_end, struct buf *ou
 
 	return (after_line_end || buf_addc(out, '\n')) && buf_adds(out, "[… ") &&
 	       text_add_count(out, lines, "line") && buf_adds(out, ", ") &&
-	       text_add_count(out, middle.size, "byte") &&
-	       buf_adds(out, " left out …]\n");
+	       text_add_count(out, middle.size, "byte") && buf_adds(out, " left out …]\n");
 }
 
 bool text_shorten(struct str text, const struct text_limits *limits, struct buf *out,

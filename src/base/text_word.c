@@ -86,8 +86,7 @@ const char *text_nearest(const char *word, const char *const *names)
 	return nearest;
 }
 
-static bool text_refuse(const char *text, const char *what, const char *form,
-			struct err *err)
+static bool text_refuse(const char *text, const char *what, const char *form, struct err *err)
 {
 	struct str shown = str_of(text);
 	struct buf clean;

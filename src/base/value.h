@@ -25,10 +25,8 @@ enum value_kind {
 };
 
 enum value_flags {
-	VALUE_COMMENTS =
-		1, /* allow // and block comments and trailing commas (configuration) */
-	VALUE_REPAIR =
-		2, /* take a code fence and trailing commas away (a model's words) */
+	VALUE_COMMENTS = 1, /* allow // and block comments and trailing commas (configuration) */
+	VALUE_REPAIR = 2, /* take a code fence and trailing commas away (a model's words) */
 	VALUE_PRETTY = 4, /* value_print: indent by two */
 	VALUE_SORTED = 8, /* value_print: keys in order */
 };
@@ -54,13 +52,11 @@ int64_t value_integer(const struct value *value); /* a real is cut toward zero *
 double value_number(const struct value *value);
 bool value_is_true(const struct value *value);
 bool value_is_number(const struct value *value);
-bool value_equal(const struct value *a,
-		 const struct value *b); /* 1 equals 1.0 (JSON Schema) */
+bool value_equal(const struct value *a, const struct value *b); /* 1 equals 1.0 (JSON Schema) */
 
 size_t value_count(const struct value *value);                     /* items or members */
 struct value *value_item(const struct value *array, size_t index); /* NULL past the end */
-struct value *value_member(const struct value *object,
-			   const char *key); /* NULL if absent */
+struct value *value_member(const struct value *object, const char *key); /* NULL if absent */
 
 /*
  * Members in the order of the text:
@@ -75,8 +71,7 @@ struct value *value_at(void *at);
 /* Builders. `take_…` arguments move into the container. */
 struct value *value_new_object(void);
 struct value *value_new_array(void);
-struct value *value_new_text(
-	const char *text); /* invalid UTF-8 becomes U+FFFD; NULL: null */
+struct value *value_new_text(const char *text); /* invalid UTF-8 becomes U+FFFD; NULL: null */
 struct value *value_new_str(struct str text); /* likewise */
 struct value *value_new_integer(int64_t number);
 struct value *value_new_real(double number); /* NaN and infinities become null */

@@ -49,9 +49,9 @@ bool value_syntax_fail(struct str text, size_t at, const char *what, struct err 
 	near = str_part(text, at, text.size);
 	near.size = text_character_border(near, VALUE_NEAR);
 	if (near.size && memchr(near.data + 1, '\n', near.size - 1))
-		near.size = (size_t)((const char *)memchr(near.data + 1, '\n',
-							  near.size - 1) -
-				     near.data);
+		near.size =
+			(size_t)((const char *)memchr(near.data + 1, '\n', near.size - 1) -
+				 near.data);
 	if (near.size == 0)
 		return err_set(err, EINVAL,
 			       "line %zu, column %zu: %s at the end of the text", line,
@@ -288,8 +288,7 @@ static bool value_read_string(struct value_reader *reader)
 			continue;
 		}
 		if (c == '\n' || c == '\r')
-			return value_wrong(reader,
-					   "a line end inside a string; write \\n");
+			return value_wrong(reader, "a line end inside a string; write \\n");
 		if (c < 0x20)
 			return value_wrong(reader, "a control byte inside a string");
 		length = text_utf8_length(str_part(reader->text, reader->at, 4));
@@ -392,8 +391,7 @@ static bool value_read(struct value_reader *reader)
 	if (c == '-' || value_is_digit(c))
 		return value_read_number(reader);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (str_equal(str_part(reader->text, reader->at, words[i].size),
-			      words[i])) {
+		if (str_equal(str_part(reader->text, reader->at, words[i].size), words[i])) {
 			reader->at += words[i].size;
 			return true;
 		}

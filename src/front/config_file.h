@@ -1,6 +1,6 @@
 /*
- * config_file: the configuration from disk. A file that somebody else may write or owns is refused: it
- * decides what agents may do.
+ * config_file: the configuration from disk. A file that somebody else may write or owns
+ * is refused: it decides what agents may do.
  */
 #pragma once
 #include "base/buf.h"
@@ -11,13 +11,19 @@
 #include <stddef.h>
 
 /*
- * Read PATH, or when NULL glovebox/config.json in the XDG config directory, which may be missing: the
- * configuration is then empty. A PATH that is missing is an error.
+ * Read PATH, or when NULL glovebox/config.json in the XDG config directory, which may
+ * be missing: the configuration is then empty. A PATH that is missing is an error.
  */
 bool config_file_load(const char *path, struct config **config, struct err *err);
 
-/* The whole of PATH into BUF after the checks of owner and mode. ENOENT when it is missing. */
+/*
+ * The whole of PATH into BUF after the checks of owner and mode. ENOENT when it is
+ * missing.
+ */
 bool config_file_read(const char *path, struct buf *buf, struct err *err);
 
-/* Append the place of our own file NAME in the XDG config directory; false: there is no home. */
+/*
+ * Append the place of our own file NAME in the XDG config directory; false: there is no
+ * home.
+ */
 bool config_file_place(const char *name, struct buf *path);

@@ -1,4 +1,7 @@
-/* environment: keeping what a cell may know and overwriting the rest; see environment.h. */
+/*
+ * environment: keeping what a cell may know and overwriting the rest; see
+ * environment.h.
+ */
 #include "front/environment.h"
 
 #include <stdbool.h>
@@ -9,10 +12,25 @@
 
 /* Names, or beginnings of names when they end in '*'. */
 static const char *const kept[] = {
-	"PATH", "HOME", "LANG",	 "LC_*",	"LANGUAGE", "TERM", "TZ", "USER", "LOGNAME",
-	"SHELL", "TMPDIR", "XDG_STATE_HOME",
+	"PATH",
+	"HOME",
+	"LANG",
+	"LC_*",
+	"LANGUAGE",
+	"TERM",
+	"TZ",
+	"USER",
+	"LOGNAME",
+	"SHELL",
+	"TMPDIR",
+	"XDG_STATE_HOME",
 	/* Where toolchains are that PATH leads to. */
-	"CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "GOROOT", "GOPATH",
+	"CARGO_HOME",
+	"RUSTUP_HOME",
+	"PYENV_ROOT",
+	"NVM_DIR",
+	"GOROOT",
+	"GOPATH",
 };
 
 static bool is_kept(const char *entry)

@@ -1,4 +1,7 @@
-/* exit_code: what the program's exit status means, the same for every verb (house.md, section 5). */
+/*
+ * exit_code: what the program's exit status means, the same for every verb (house.md,
+ * section 5).
+ */
 #pragma once
 
 enum exit_code {
@@ -9,7 +12,10 @@ enum exit_code {
 	CODE_DENIED = 4,
 	CODE_NO_CELL = 5,
 	CODE_TIMED_OUT = 124,
-	/* Only `exec`, whose program may use 1 to 5 itself; as env(1) and timeout(1) do. */
+	/*
+	 * Only `exec`, whose program may use 1 to 5 itself; as env(1) and timeout(1)
+	 * do.
+	 */
 	CODE_EXEC_NO_CELL = 125,
 	CODE_EXEC_NOT_EXECUTABLE = 126,
 	CODE_EXEC_NOT_FOUND = 127,

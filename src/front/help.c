@@ -46,8 +46,8 @@ static void print_option(const struct option_row *row, FILE *out)
 	const char *value = row->kind == OPTION_FLAG ? "" : row->value;
 
 	if (row->letter != 0)
-		(void)snprintf(name, sizeof(name), "-%c, --%s%s%s", row->letter, row->name, blank,
-			       value);
+		(void)snprintf(name, sizeof(name), "-%c, --%s%s%s", row->letter,
+			       row->name, blank, value);
 	else
 		(void)snprintf(name, sizeof(name), "    --%s%s%s", row->name, blank, value);
 	(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN, name, row->help);

@@ -1,4 +1,7 @@
-/* help: what `--help` prints, made from the rows of verbs and options. All return an exit code. */
+/*
+ * help: what `--help` prints, made from the rows of verbs and options. All return an
+ * exit code.
+ */
 #pragma once
 #include "front/verb.h"
 

@@ -1,6 +1,7 @@
 /*
- * interrupt: a thread that waits for the signals, so that neither a handler nor a global variable is needed
- * and a second signal ends the program even while the main thread is stuck in a write.
+ * interrupt: a thread that waits for the signals, so that neither a handler nor a
+ * global variable is needed and a second signal ends the program even while the main
+ * thread is stuck in a write.
  */
 #include "front/interrupt.h"
 
@@ -24,7 +25,10 @@ struct interrupt {
 	sigset_t set, before;
 };
 
-/* What the caller has switched off stays off: nohup(1), a job in the background of a script. */
+/*
+ * What the caller has switched off stays off: nohup(1), a job in the background of a
+ * script.
+ */
 static void signals_of_interest(sigset_t *set)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -107,7 +111,8 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err)
 	failed = pthread_create(&interrupt->thread, NULL, wait_for_signals, interrupt);
 	if (failed != 0) {
 		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
-		return err_set(err, failed, "starting to listen for signals: %s", strerror(failed));
+		return err_set(err, failed, "starting to listen for signals: %s",
+			       strerror(failed));
 	}
 	interrupt->started = true;
 	return true;

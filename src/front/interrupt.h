@@ -1,6 +1,7 @@
 /*
- * interrupt: Ctrl+C, SIGTERM and SIGHUP as a descriptor that becomes readable. The first one asks for
- * an orderly end; a second one ends the front at once, and the cell dies with it.
+ * interrupt: Ctrl+C, SIGTERM and SIGHUP as a descriptor that becomes readable. The
+ * first one asks for an orderly end; a second one ends the front at once, and the cell
+ * dies with it.
  */
 #pragma once
 #include "base/err.h"
@@ -12,12 +13,15 @@ struct interrupt;
 bool interrupt_open(struct interrupt **interrupt, struct err *err);
 void interrupt_close(struct interrupt *interrupt); /* NULL is fine */
 
-/* Readable once a signal has come (session_options.cancel_fd). Whoever handled it may read it empty. */
+/*
+ * Readable once a signal has come (session_options.cancel_fd). Whoever handled it may
+ * read it empty.
+ */
 int interrupt_fd(const struct interrupt *interrupt);
 
 /*
- * From now on signals go there; before this they end the process as they always do, which is right as
- * long as nothing runs. Call it when the session is open.
+ * From now on signals go there; before this they end the process as they always do,
+ * which is right as long as nothing runs. Call it when the session is open.
  */
 bool interrupt_start(struct interrupt *interrupt, struct err *err);
 

@@ -42,7 +42,8 @@ static bool json_events_take(void *context, const struct event *event, struct er
 	buf_clear(&events->line);
 	if (!event_print(event, &events->line) || !buf_addc(&events->line, '\n'))
 		return err_set(err, 0, "an event is too large to be printed");
-	events->gone = !fd_write_all(events->fd, events->line.data, events->line.size, NULL);
+	events->gone =
+		!fd_write_all(events->fd, events->line.data, events->line.size, NULL);
 	return true;
 }
 

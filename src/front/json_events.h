@@ -1,6 +1,7 @@
 /*
- * json_events: `--json`: one event per line on a descriptor, in the order of the record. A reader that has gone away is
- * remembered and ends nothing: the run goes on (a caller that wants to stop it sends a signal).
+ * json_events: `--json`: one event per line on a descriptor, in the order of the
+ * record. A reader that has gone away is remembered and ends nothing: the run goes on
+ * (a caller that wants to stop it sends a signal).
  */
 #pragma once
 #include "runtime/event.h"

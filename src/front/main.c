@@ -1,6 +1,6 @@
 /*
- * main: the program. The cell's own processes are entered before anything else is set up; then the
- * command line decides.
+ * main: the program. The cell's own processes are entered before anything else is set
+ * up; then the command line decides.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,9 @@
 #include "runtime/session.h"
 #include "tools/tools.h"
 
-/* A closed standard descriptor would be taken by the next file we open, and written to. */
+/*
+ * A closed standard descriptor would be taken by the next file we open, and written to.
+ */
 static void open_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -1,4 +1,7 @@
-/* options: parsing the command line by rows; what each function promises is in options.h. */
+/*
+ * options: parsing the command line by rows; what each function promises is in
+ * options.h.
+ */
 #include "front/options.h"
 
 #include <assert.h>
@@ -39,7 +42,8 @@ static const struct option_row *find_row(const struct option_row *rows, const ch
 	}
 	length = strcspn(word + 2, "=");
 	for (; rows->name != NULL; rows++) {
-		if (strlen(rows->name) != length || memcmp(rows->name, word + 2, length) != 0)
+		if (strlen(rows->name) != length ||
+		    memcmp(rows->name, word + 2, length) != 0)
 			continue;
 		if (word[2 + length] == '=')
 			*value = word + 2 + length + 1;
@@ -74,9 +78,11 @@ static bool refuse_unknown(const struct option_row *rows, const char *word, stru
 		nearest = text_nearest(given, names);
 	}
 	if (nearest != NULL)
-		return err_set(err, EINVAL, "no option %.100s; did you mean --%s?", word, nearest);
+		return err_set(err, EINVAL, "no option %.100s; did you mean --%s?", word,
+			       nearest);
 	return err_set(err, EINVAL,
-		       "no option %.100s; words that begin with a dash stand behind --", word);
+		       "no option %.100s; words that begin with a dash stand behind --",
+		       word);
 }
 
 static bool parse_value(const struct option_row *row, struct option_value *value,
@@ -92,8 +98,8 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 		if (!text_parse_count(text, count_max, &value->count, err))
 			return err_while(err, "--%s", row->name);
 		if (value->count == 0)
-			return err_set(err, EINVAL, "--%s: 0 is too small, 1 is the least",
-				       row->name);
+			return err_set(err, EINVAL,
+				       "--%s: 0 is too small, 1 is the least", row->name);
 		return true;
 	case OPTION_SECONDS:
 		if (!text_parse_seconds(text, &value->seconds, err))
@@ -120,8 +126,8 @@ static bool take_option(struct options *options, const char *const *words, size_
 	} else if (text == NULL) {
 		text = words[*at + 1];
 		if (text == NULL)
-			return err_set(err, EINVAL, "%s needs a value: --%s %s", word, row->name,
-				       row->value);
+			return err_set(err, EINVAL, "%s needs a value: --%s %s", word,
+				       row->name, row->value);
 		++*at;
 	}
 	return parse_value(row, &options->values[row - options->rows], text, err);

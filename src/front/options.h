@@ -1,7 +1,7 @@
 /*
- * options: the command line out of rows. A row is an option's name, what it takes and its line of
- * help; the same rows are parsed with and printed by `--help`. Long options take their value
- * after "=" or as the next word; `--` ends the options.
+ * options: the command line out of rows. A row is an option's name, what it takes and
+ * its line of help; the same rows are parsed with and printed by `--help`. Long options
+ * take their value after "=" or as the next word; `--` ends the options.
  */
 #pragma once
 #include "base/err.h"
@@ -27,13 +27,25 @@ struct option_row {
 };
 
 /* Rows that several verbs have. */
-#define OPTION_ROW_WORKSPACE                                                                       \
-	{"workspace", 'C', OPTION_TEXT, "DIR", "the folder to work in (default: where you are)"}
-#define OPTION_ROW_CONFIG                                                                          \
-	{"config", 0, OPTION_TEXT, "FILE", "read this configuration instead of your own"}
-#define OPTION_ROW_AGENT                                                                           \
-	{"agent", 'a', OPTION_TEXT, "NAME", "work as this agent, with its rights (default: default)"}
-#define OPTION_ROW_HELP {"help", 'h', OPTION_FLAG, NULL, "print this help"}
+#define OPTION_ROW_WORKSPACE                                             \
+	{                                                                \
+		"workspace", 'C', OPTION_TEXT, "DIR",                    \
+			"the folder to work in (default: where you are)" \
+	}
+#define OPTION_ROW_CONFIG                                             \
+	{                                                             \
+		"config", 0, OPTION_TEXT, "FILE",                     \
+			"read this configuration instead of your own" \
+	}
+#define OPTION_ROW_AGENT                                                         \
+	{                                                                        \
+		"agent", 'a', OPTION_TEXT, "NAME",                               \
+			"work as this agent, with its rights (default: default)" \
+	}
+#define OPTION_ROW_HELP                                           \
+	{                                                         \
+		"help", 'h', OPTION_FLAG, NULL, "print this help" \
+	}
 
 /* Most rows of one verb. */
 enum { OPTIONS_MAX = 24 };
@@ -48,13 +60,14 @@ struct option_value {
 struct options {
 	const struct option_row *rows;
 	struct option_value values[OPTIONS_MAX];
-	const char **words; /* what is not an option, NULL-ended; the words stay the caller's */
+	const char **words; /* no options; NULL-ended; the texts stay the caller's */
 	size_t word_count;
 };
 
 /*
- * Parse WORDS (NULL-ended). WORDS_END_IT: behind the first word that is no option, nothing is one.
- * ERR names the option and the nearest one that exists. options_fini in either case.
+ * Parse WORDS (NULL-ended). WORDS_END_IT: behind the first word that is no option,
+ * nothing is one. ERR names the option and the nearest one that exists. options_fini in
+ * either case.
  */
 bool options_parse(struct options *options, const struct option_row *rows,
 		   const char *const *words, bool words_end_it, struct err *err);
@@ -67,8 +80,9 @@ uint64_t options_count(const struct options *options, const char *name, uint64_t
 double options_seconds(const struct options *options, const char *name, double absent);
 
 /*
- * The row that WORD ("--name", "--name=x", "-C", "-Cx") would be, or NULL; *APART: its value is the next
- * word. For finding the verb behind options that were written before it.
+ * The row that WORD ("--name", "--name=x", "-C", "-Cx") would be, or NULL; *APART: its
+ * value is the next word. For finding the verb behind options that were written before
+ * it.
  */
 const struct option_row *options_find(const struct option_row *rows, const char *word,
 				      bool *apart);

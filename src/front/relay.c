@@ -1,4 +1,7 @@
-/* relay: carrying bytes between the caller's descriptors and pipes of ours; see relay.h. */
+/*
+ * relay: carrying bytes between the caller's descriptors and pipes of ours; see
+ * relay.h.
+ */
 #include "front/relay.h"
 
 #include <errno.h>
@@ -18,7 +21,10 @@
 /* One piece: what a pipe holds. More would only make the memory larger. */
 enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
 
-/* One direction: a piece is read from `from`, written to `to`, and only then the next one is read. */
+/*
+ * One direction: a piece is read from `from`, written to `to`, and only then the next
+ * one is read.
+ */
 struct stream {
 	struct loop *loop;
 	struct watch input, output;
@@ -141,8 +147,9 @@ static bool relay_input(struct relay *relay, struct err *err)
 }
 
 /*
- * A terminal that was stopped (Ctrl+S) would hold a blocking write, and with it deadline and cancel. Its flags
- * are shared with the caller, so it is opened once more. Where that is forbidden the caller's own is used.
+ * A terminal that was stopped (Ctrl+S) would hold a blocking write, and with it
+ * deadline and cancel. Its flags are shared with the caller, so it is opened once more.
+ * Where that is forbidden the caller's own is used.
  */
 static int reopen_terminal(int fd)
 {
@@ -196,9 +203,10 @@ static bool relay_prepare(struct relay *relay, struct err *err)
 	if (relay->passed[STDERR_FILENO])
 		return true;
 	/* Both on one terminal or file: one pipe keeps their order. */
-	if (!relay->passed[STDOUT_FILENO] && same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
-		relay->fds[STDERR_FILENO] =
-			fcntl(relay->fds[STDOUT_FILENO], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (!relay->passed[STDOUT_FILENO] &&
+	    same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
+		relay->fds[STDERR_FILENO] = fcntl(relay->fds[STDOUT_FILENO],
+						  F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		if (relay->fds[STDERR_FILENO] < 0)
 			return err_set(err, errno, "standard error: %s", strerror(errno));
 		return true;
@@ -213,7 +221,10 @@ bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
 	relay->loop = loop;
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		relay->fds[i] = -1;
-	/* Reading a terminal from the background is then an error instead of a stop of this process. */
+	/*
+	 * Reading a terminal from the background is then an error instead of a stop of
+	 * this process.
+	 */
 	(void)signal(SIGTTIN, SIG_IGN);
 	if (!relay_prepare(relay, err)) {
 		relay_close(relay);
@@ -245,22 +256,14 @@ const int *relay_fds(const struct relay *relay)
 	return relay->fds;
 }
 
-void relay_handed_over(struct relay *relay)
-{
-	auto_close int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	close_programs_ends(relay);
-	if (nothing < 0)
-		return;
-	/* Not standard error: our own sentences still go there. */
-	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++)
-		if (relay->passed[fd])
-			(void)dup2(nothing, fd);
-}
-
 void relay_drain(struct relay *relay)
 {
 	stream_end(&relay->streams[STDIN_FILENO]);
+	/*
+	 * Ours were the last writing ends: behind what the program has written comes
+	 * the end.
+	 */
+	close_programs_ends(relay);
 	while (relay->streams[STDOUT_FILENO].piece != NULL ||
 	       relay->streams[STDERR_FILENO].piece != NULL)
 		loop_turn(relay->loop, CLOCK_NEVER);

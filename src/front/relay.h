@@ -1,7 +1,8 @@
 /*
- * relay: what the program of `exec` gets as its standard streams. The caller's pipes are handed on. Anything
- * else (terminal, file, device, directory, socket) stays outside, since such a descriptor opens more than
- * itself; its bytes go through a pipe of ours, as fast as the slower side takes them.
+ * relay: what the program of `exec` gets as its standard streams. The caller's pipes
+ * are handed on. Anything else (terminal, file, device, directory, socket) stays
+ * outside, since such a descriptor opens more than itself; its bytes go through a pipe
+ * of ours, as fast as the slower side takes them.
  */
 #pragma once
 #include "base/err.h"
@@ -19,10 +20,7 @@ void relay_close(struct relay *relay); /* NULL is fine; what was not carried is 
 const int *relay_fds(const struct relay *relay);
 
 /*
- * The program has its copies. Ours are closed, the caller's handed-on pipes included, so that both sides see the
- * end of the other as if we were not there.
+ * The program is gone: nothing more is read for it. Turns the loop until its last byte
+ * is delivered.
  */
-void relay_handed_over(struct relay *relay);
-
-/* The program is gone: nothing more is read for it. Turns the loop until its last byte is delivered. */
 void relay_drain(struct relay *relay);

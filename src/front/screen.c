@@ -1,4 +1,7 @@
-/* screen: events in, bytes out. What things look like is in screen_paint and screen_call. */
+/*
+ * screen: events in, bytes out. What things look like is in screen_paint and
+ * screen_call.
+ */
 #include "front/screen.h"
 
 #include "base/clock.h"
@@ -37,17 +40,17 @@ struct screen {
 	pthread_mutex_t lock; /* the spinner's thread comes in too */
 	struct paint paint;
 	struct screen_flow flow;
-	enum event_kind flowing;   /* EVENT_TEXT, EVENT_THINKING or 0: what is streaming */
-	bool line_open;            /* some of it is shown: the cursor stands behind it */
-	size_t line_ends;          /* that came last; shown when more comes */
-	bool anything;             /* was written: the next item stands off by a blank line */
-	bool text_shown;           /* of the message that is coming */
-	bool gone;                 /* nobody looks any more */
+	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: what is streaming */
+	bool line_open;          /* some of it is shown: the cursor stands behind it */
+	size_t line_ends;        /* that came last; shown when more comes */
+	bool anything;   /* was written: the next item stands off by a blank line */
+	bool text_shown; /* of the message that is coming */
+	bool gone;       /* nobody looks any more */
 	struct screen_call *calls; /* in the order of beginning */
-	char *session;             /* its id in the journal */
+	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
-	int64_t waiting_since_ms;  /* for the model; 0: nobody waits */
+	int64_t waiting_since_ms; /* for the model; 0: nobody waits */
 };
 
 static bool environment_says_utf8(void)
@@ -110,10 +113,14 @@ static void screen_stand_off(struct screen *screen)
 	screen->anything = true;
 }
 
-/* Streamed TEXT, clean. Line ends at its two borders are the screen's business: models send any number. */
+/*
+ * Streamed TEXT, clean. Line ends at its two borders are the screen's business: models
+ * send any number.
+ */
 static void screen_show_flow(struct screen *screen, struct str text)
 {
-	enum paint_style style = screen->flowing == EVENT_THINKING ? PAINT_DIM : PAINT_PLAIN;
+	enum paint_style style =
+		screen->flowing == EVENT_THINKING ? PAINT_DIM : PAINT_PLAIN;
 	size_t size;
 
 	while (!screen->line_open && text.size > 0 && strchr(" \t\n", text.data[0]))
@@ -161,13 +168,13 @@ static void screen_session_began(struct screen *screen, const struct value *data
 	struct paint *paint = &screen->paint;
 	const char *dot = paint_dot(paint);
 
-	free(screen->session);
-	screen->session = memory_copy(value_text(value_member(data, "session")));
 	screen_begin_item(screen);
 	paint_format(paint, PAINT_DIM, "glovebox%sagent ", dot);
-	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "agent")), SCREEN_COLUMNS);
+	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "agent")),
+		       SCREEN_COLUMNS);
 	paint_format(paint, PAINT_DIM, "%smodel ", dot);
-	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "model")), SCREEN_COLUMNS);
+	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "model")),
+		       SCREEN_COLUMNS);
 	paint_format(paint, PAINT_DIM, "%scell L%" PRId64 "%s", dot,
 		     value_integer(value_member(data, "level")), dot);
 	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "workspace")),
@@ -199,16 +206,16 @@ static void screen_turn_began(struct screen *screen, struct str text)
 	if (rest.size > 0) {
 		size_t more = text_count_lines(rest);
 
-		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint), more,
-			     more == 1 ? "line" : "lines");
+		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint),
+			     more, more == 1 ? "line" : "lines");
 		buf_addc(&paint->out, '\n');
 	}
 	buf_fini(&clean);
 }
 
 /*
- * Reasoning is dim on a terminal with colours; elsewhere nothing would tell it from the answer,
- * so it is left out.
+ * Reasoning is dim on a terminal with colours; elsewhere nothing would tell it from the
+ * answer, so it is left out.
  */
 static void screen_fragment(struct screen *screen, enum event_kind kind, struct str text)
 {
@@ -225,7 +232,20 @@ static void screen_fragment(struct screen *screen, enum event_kind kind, struct 
 	buf_fini(&shown);
 }
 
-/* Models that do not stream have their words in the message alone. */
+/* A call is shown with the arguments that were written, without all the defaults. */
+static void screen_note_asked(struct screen *screen, const struct value *part)
+{
+	const char *call = value_text(value_member(part, "call"));
+	struct value *arguments = NULL;
+
+	if (!call || !value_parse(value_str(value_member(part, "arguments")),
+				  VALUE_REPAIR, &arguments, NULL))
+		return;
+	if (value_kind(arguments) == VALUE_OBJECT)
+		value_set(screen->asked, call, value_ref(arguments));
+	value_free(arguments);
+}
+
 static void screen_message(struct screen *screen, const struct value *data)
 {
 	const struct value *parts = value_member(data, "parts");
@@ -233,12 +253,17 @@ static void screen_message(struct screen *screen, const struct value *data)
 
 	screen_end_flow(screen);
 	streamed = screen->text_shown;
-	for (size_t i = 0; i < value_count(parts) && !streamed; i++) {
+	value_free(screen->asked);
+	screen->asked = value_new_object();
+	for (size_t i = 0; i < value_count(parts); i++) {
 		const struct value *part = value_item(parts, i);
 		const char *kind = value_text(value_member(part, "kind"));
 
-		if (kind && strcmp(kind, "text") == 0)
-			screen_fragment(screen, EVENT_TEXT, value_str(value_member(part, "text")));
+		screen_note_asked(screen, part);
+		/* Models that do not stream have their words in the message alone. */
+		if (kind && strcmp(kind, "text") == 0 && !streamed)
+			screen_fragment(screen, EVENT_TEXT,
+					value_str(value_member(part, "text")));
 		screen_end_flow(screen);
 	}
 	screen->text_shown = false;
@@ -272,9 +297,12 @@ static void screen_tool_began(struct screen *screen, const struct event *event)
 {
 	struct screen_call *call = memory_alloc(sizeof(*call));
 	struct screen_call **last = &screen->calls;
-	const struct value *arguments = value_member(event->data, "arguments");
+	const struct value *arguments =
+		value_member(screen->asked, event->call ? event->call : "");
 	const char *asked = value_text(value_member(event->data, "tool_asked"));
 
+	if (!arguments)
+		arguments = value_member(event->data, "arguments");
 	call->id = memory_copy(event->call ? event->call : "");
 	call->tool = memory_copy(event->tool ? event->tool : asked ? asked : "");
 	call->arguments = arguments ? value_copy(arguments) : NULL;
@@ -303,7 +331,10 @@ static void screen_tool_ended(struct screen *screen, const struct event *event)
 	struct screen_call *call = screen_take_call(screen, event->call ? event->call : "");
 
 	screen_begin_item(screen);
-	paint_call(&screen->paint, call ? call->tool : event->tool ? event->tool : "",
+	paint_call(&screen->paint,
+		   call          ? call->tool
+		   : event->tool ? event->tool
+				 : "",
 		   call ? call->arguments : NULL, event->data);
 	if (call)
 		screen_call_free(call);
@@ -381,7 +412,8 @@ static void screen_tick(void *context)
 
 	buf_init(&label, PAINT_MAX);
 	(void)pthread_mutex_lock(&screen->lock);
-	if (!screen->gone && !screen->line_open && screen_activity(screen, &label, &since_ms)) {
+	if (!screen->gone && !screen->line_open &&
+	    screen_activity(screen, &label, &since_ms)) {
 		elapsed_ms = clock_now_ms() - since_ms;
 		if (elapsed_ms >= SCREEN_SPINNER_AFTER_MS) {
 			screen->paint.columns = screen_columns(screen);
@@ -430,6 +462,7 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	struct screen *screen = memory_alloc(sizeof(*screen));
 
 	screen->fd = fd;
+	screen->asked = value_new_object();
 	screen->options = options ? *options : screen_options_of(fd);
 	(void)pthread_mutex_init(&screen->lock, NULL);
 	paint_init(&screen->paint);
@@ -457,6 +490,6 @@ void screen_free(struct screen *screen)
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
 	paint_fini(&screen->paint);
-	free(screen->session);
+	value_free(screen->asked);
 	free(screen);
 }

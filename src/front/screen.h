@@ -1,7 +1,9 @@
 /*
- * screen: the plain screen of a conversation: a consumer of events that writes to one descriptor, append-only. Words of the model as they
- * stream, each call as a headed block, the change as a diff, a closing line. What came from a model or a tool is made
- * safe for a terminal; our own lines are never broken inside a text, so that copying gives what was said.
+ * screen: the plain screen of a conversation: a consumer of events that writes to one
+ * descriptor, append-only. Words of the model as they stream, each call as a headed
+ * block, the change as a diff, a closing line. What came from a model or a tool is made
+ * safe for a terminal; our own lines are never broken inside a text, so that copying
+ * gives what was said.
  */
 #pragma once
 #include "runtime/event.h"
@@ -15,12 +17,15 @@ struct screen;
 struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
-	bool unicode;  /* else boxes and marks are ASCII */
+	bool unicode; /* else boxes and marks are ASCII */
 	size_t columns; /* 0: ask the descriptor before each use, SCREEN_COLUMNS when it has none */
 };
 enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20 };
 
-/* From the descriptor and the environment: NO_COLOR, TERM=dumb, no terminal: plain; LC_ALL, LC_CTYPE, LANG: ASCII unless UTF-8. */
+/*
+ * From the descriptor and the environment: NO_COLOR, TERM=dumb, no terminal: plain;
+ * LC_ALL, LC_CTYPE, LANG: ASCII unless UTF-8.
+ */
 struct screen_options screen_options_of(int fd);
 
 /* OPTIONS NULL: screen_options_of(fd). FD stays the caller's. */

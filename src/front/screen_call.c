@@ -9,7 +9,7 @@
 enum {
 	CALL_COMMAND_LINES = 12, /* of a command that is shown as it was written */
 	CALL_RUN_LINES = 10,     /* last lines of what a command printed */
-	CALL_READ_LINES = 5,     /* of what a tool found: the model reads it, the person follows */
+	CALL_READ_LINES = 5, /* of what a tool found: the model reads it, the person follows */
 	CALL_DIFF_HEAD = 30,
 	CALL_DIFF_TAIL = 10,
 	TURN_DIFF_HEAD = 300, /* the hand-over itself: all of it unless it is huge */
@@ -109,7 +109,7 @@ static void call_status(struct paint *paint, const struct value *result)
 			   good ? STR("[ok] ") : STR("[x] "));
 	if (!status || strcmp(status, "done") != 0) {
 		paint_one_line(paint, PAINT_BOLD,
-			       !status			     ? STR("failed")
+			       !status                       ? STR("failed")
 			       : strcmp(status, "timed_out") ? str_of(status)
 							     : STR("timed out"),
 			       CALL_ARGUMENT_COLUMNS);
@@ -126,18 +126,40 @@ static void call_status(struct paint *paint, const struct value *result)
 	buf_addc(&paint->out, '\n');
 }
 
+/*
+ * The text of a result; of a command that went well without its last line, "[exit code
+ * 0, 1.5 s; in .]", which the status line has. Otherwise that line tells more, and
+ * stays.
+ */
+static struct str call_text(const struct value *result)
+{
+	const struct value *exit_code = value_member(result, "exit_code");
+	bool went_well =
+		value_kind(exit_code) == VALUE_INTEGER && value_integer(exit_code) == 0;
+	struct str text = value_str(value_member(result, "text"));
+	struct str trimmed = str_trim(text);
+	const char *last;
+
+	if (!went_well || !value_member(value_member(result, "details"), "stdout_bytes"))
+		return text;
+	last = memrchr(trimmed.data, '\n', trimmed.size);
+	if (!last || last[1] != '[')
+		return text;
+	return str_part(text, 0, (size_t)(last - text.data));
+}
+
 void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
 		const struct value *result)
 {
 	const struct value *details = value_member(result, "details");
 	const char *diff = value_text(value_member(details, "diff"));
 	const char *status = value_text(value_member(result, "status"));
+	bool done = status && strcmp(status, "done") == 0;
 	const char *spill = value_text(value_member(details, "spill"));
 	const struct value *left_out = value_member(result, "left_out");
 	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
 	struct paint_excerpt excerpt = {
-		.tail = ran || !status || strcmp(status, "done") != 0 ? CALL_RUN_LINES
-								      : CALL_READ_LINES,
+		.tail = ran || !done ? CALL_RUN_LINES : CALL_READ_LINES,
 		.more = (size_t)value_integer(value_member(left_out, "lines")),
 		.handle = spill,
 		.barred = true,
@@ -158,7 +180,7 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 		};
 		paint_lines(paint, str_of(diff), &excerpt);
 	} else {
-		paint_lines(paint, value_str(value_member(result, "text")), &excerpt);
+		paint_lines(paint, call_text(result), &excerpt);
 	}
 	paint_rule(paint, NULL);
 }
@@ -182,13 +204,14 @@ static void turn_files(struct paint *paint, const struct value *files)
 		}
 		if (state && strcmp(state, "modified") != 0) {
 			buf_addc(&paint->out, ' ');
-			paint_one_line(paint, PAINT_DIM, str_of(state), CALL_ARGUMENT_COLUMNS);
+			paint_one_line(paint, PAINT_DIM, str_of(state),
+				       CALL_ARGUMENT_COLUMNS);
 		}
 		buf_addc(&paint->out, '\n');
 	}
 	if (count > TURN_FILES)
-		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n", paint_more(paint),
-			     count - TURN_FILES);
+		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n",
+			     paint_more(paint), count - TURN_FILES);
 }
 
 static int64_t tokens_of(const struct value *data, const char *which)
@@ -217,10 +240,13 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 		buf_addc(&paint->out, '\n');
 	}
 	buf_init(&line, PAINT_MAX);
-	buf_addf(&line, "%s %s%s", paint->unicode ? "──" : "--", reason ? reason : "ended", dot);
-	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")), "answer");
-	buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out, %" PRId64 " cached", dot,
-		 tokens_of(data, "input"), tokens_of(data, "output"), tokens_of(data, "cached"));
+	buf_addf(&line, "%s %s%s", paint->unicode ? "──" : "--",
+		 reason ? reason : "ended", dot);
+	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")),
+		       "answer");
+	buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out, %" PRId64 " cached",
+		 dot, tokens_of(data, "input"), tokens_of(data, "output"),
+		 tokens_of(data, "cached"));
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-	FLOW_MAX = 16 << 20,   /* an answer is refused above this */
-	FLOW_HELD_MAX = 256,   /* longer than any sequence that means something */
+	FLOW_MAX = 16 << 20, /* an answer is refused above this */
+	FLOW_HELD_MAX = 256, /* longer than any sequence that means something */
 	FLOW_CHARACTER_MAX = 4,
 };
 
@@ -26,7 +26,10 @@ static size_t flow_torn(struct str text)
 {
 	for (size_t back = 1; back < FLOW_CHARACTER_MAX && back <= text.size; back++) {
 		unsigned char byte = (unsigned char)text.data[text.size - back];
-		size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+		size_t length = byte >= 0xf0   ? 4
+				: byte >= 0xe0 ? 3
+				: byte >= 0xc0 ? 2
+					       : 1;
 
 		if (byte >= 0x80 && byte < 0xc0)
 			continue;

@@ -1,7 +1,7 @@
 /*
- * screen_flow: a model's words in fragments of any size, out of which comes text that is safe on
- * a terminal. The end of a fragment is held back while it may be the front half of a
- * character or of an escape sequence; nothing is held for ever.
+ * screen_flow: a model's words in fragments of any size, out of which comes text that
+ * is safe on a terminal. The end of a fragment is held back while it may be the front
+ * half of a character or of an escape sequence; nothing is held for ever.
  */
 #pragma once
 #include "base/buf.h"

@@ -13,7 +13,7 @@ enum { PAINT_RULE_COLUMNS = 78 };
 enum { PAINT_LINE_COLUMNS = 500 };
 
 static const char *const codes[] = {
-	[PAINT_BOLD] = "1", [PAINT_DIM] = "2",     [PAINT_RED] = "31",
+	[PAINT_BOLD] = "1",   [PAINT_DIM] = "2",     [PAINT_RED] = "31",
 	[PAINT_GREEN] = "32", [PAINT_YELLOW] = "33", [PAINT_CYAN] = "36",
 };
 
@@ -89,7 +89,10 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 {
 	struct buf clean;
 
-	/* A character takes at most four bytes and, with what combines with it, rarely more. */
+	/*
+	 * A character takes at most four bytes and, with what combines with it, rarely
+	 * more.
+	 */
 	text = str_part(text, 0, text_character_border(text, (columns + 1) * 16));
 	buf_init(&clean, PAINT_MAX);
 	text_clean(text, &clean);
@@ -104,7 +107,8 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 void paint_rule(struct paint *paint, const char *title)
 {
 	const char *line = paint->unicode ? "─" : "-";
-	size_t columns = paint->columns < PAINT_RULE_COLUMNS ? paint->columns : PAINT_RULE_COLUMNS;
+	size_t columns =
+		paint->columns < PAINT_RULE_COLUMNS ? paint->columns : PAINT_RULE_COLUMNS;
 	size_t used = 1;
 	struct paint rule;
 
@@ -157,7 +161,8 @@ static void paint_gap(struct paint *paint, size_t count, const struct paint_exce
 		     count == 1 ? "line" : "lines");
 	if (excerpt->handle) {
 		paint_text(paint, PAINT_DIM, STR(" ("));
-		paint_one_line(paint, PAINT_DIM, str_of(excerpt->handle), PAINT_LINE_COLUMNS);
+		paint_one_line(paint, PAINT_DIM, str_of(excerpt->handle),
+			       PAINT_LINE_COLUMNS);
 		paint_text(paint, PAINT_DIM, STR(")"));
 	}
 	buf_addc(&paint->out, '\n');
@@ -173,11 +178,14 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 	text_clean(text, &clean);
 	rest = buf_str(&clean);
 	count = text_count_lines(rest);
-	left_out = count > excerpt->head + excerpt->tail ? count - excerpt->head - excerpt->tail : 0;
+	left_out = count > excerpt->head + excerpt->tail
+			   ? count - excerpt->head - excerpt->tail
+			   : 0;
 	if (left_out == 0 && excerpt->head == 0)
 		paint_gap(paint, excerpt->more, excerpt);
 	for (; str_next_line(&rest, &line); number++) {
-		enum paint_style style = excerpt->is_diff ? paint_diff_style(line) : PAINT_PLAIN;
+		enum paint_style style =
+			excerpt->is_diff ? paint_diff_style(line) : PAINT_PLAIN;
 
 		if (left_out > 0 && number == excerpt->head)
 			paint_gap(paint, left_out + excerpt->more, excerpt);
@@ -198,16 +206,17 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 
 void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms)
 {
-	static const char *const unicode[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+	static const char *const unicode[] = {"⠋", "⠙", "⠹", "⠸", "⠼",
+					      "⠴", "⠦", "⠧", "⠇", "⠏"};
 	static const char *const ascii[] = {"|", "/", "-", "\\"};
 	size_t turn = (size_t)(elapsed_ms / 100);
 	struct buf text;
 
 	buf_init(&text, PAINT_MAX);
-	buf_addf(&text, "%s %s %.1f s",
+	buf_addf(&text, "%s %.1f s  %s",
 		 paint->unicode ? unicode[turn % (sizeof(unicode) / sizeof(unicode[0]))]
 				: ascii[turn % (sizeof(ascii) / sizeof(ascii[0]))],
-		 label, (double)elapsed_ms / 1000);
+		 (double)elapsed_ms / 1000, label);
 	/* The last column stays free: some terminals wrap as soon as it is written. */
 	paint_one_line(paint, PAINT_DIM, buf_str(&text), paint->columns - 1);
 	buf_fini(&text);

@@ -1,7 +1,8 @@
 /*
- * screen_paint: what the parts of the screen look like, as bytes in a buffer: rules, marks,
- * lines inside a block, diffs, whole calls. Nothing is written here, so all of it can be
- * tested with text. Foreign text is made safe by text_clean before it is put anywhere.
+ * screen_paint: what the parts of the screen look like, as bytes in a buffer: rules,
+ * marks, lines inside a block, diffs, whole calls. Nothing is written here, so all of
+ * it can be tested with text. Foreign text is made safe by text_clean before it is put
+ * anywhere.
  */
 #pragma once
 #include "base/buf.h"
@@ -39,7 +40,10 @@ void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Foreign text on one line: cleaned, line ends and tabs as blanks, cut to COLUMNS with a mark. */
+/*
+ * Foreign text on one line: cleaned, line ends and tabs as blanks, cut to COLUMNS with
+ * a mark.
+ */
 void paint_one_line(struct paint *paint, enum paint_style style, struct str text,
 		    size_t columns);
 
@@ -63,15 +67,21 @@ struct paint_excerpt {
 /* TEXT is foreign. "… 12 more lines (HANDLE)" stands in the gap. */
 void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt);
 
-/* The block of one ended call: ARGUMENTS as they were sent, RESULT as tool_result_value has it. */
+/*
+ * The block of one ended call: ARGUMENTS as they were sent, RESULT as tool_result_value
+ * has it.
+ */
 void paint_call(struct paint *paint, const char *tool, const struct value *arguments,
 		const struct value *result);
 
-/* The end of a turn: the change as a diff, the files, the closing line. DATA: EVENT_TURN_ENDED's. */
+/*
+ * The end of a turn: the change as a diff, the files, the closing line. DATA:
+ * EVENT_TURN_ENDED's.
+ */
 void paint_turn_end(struct paint *paint, const struct value *data);
 
 /* What a call is about, on one line: "make test", "src/a.c start_line=3". */
 void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);
 
-/* One picture of the spinner, "⠋ bash 3.2 s", at most COLUMNS - 1 wide. */
+/* One picture of the spinner, "⠋ 3.2 s  bash", at most COLUMNS - 1 wide. */
 void paint_spinner(struct paint *paint, const char *label, int64_t elapsed_ms);

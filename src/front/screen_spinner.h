@@ -1,7 +1,8 @@
 /*
- * screen_spinner: a thread that calls TICK every tenth of a second, for the line that shows that
- * something is under way while the front waits elsewhere (in the model's socket, in a call).
- * The thread takes no signals. It starts with the first screen_spinner_start.
+ * screen_spinner: a thread that calls TICK every tenth of a second, for the line that
+ * shows that something is under way while the front waits elsewhere (in the model's
+ * socket, in a call). The thread takes no signals. It starts with the first
+ * screen_spinner_start.
  */
 #pragma once
 

@@ -1,4 +1,7 @@
-/* setup: configuration, role, workspace and policy, and the session made of them; see setup.h. */
+/*
+ * setup: configuration, role, workspace and policy, and the session made of them; see
+ * setup.h.
+ */
 #include "front/setup.h"
 
 #include <errno.h>
@@ -30,7 +33,10 @@ static struct str role_name(const struct embedded_file *file)
 			name.size - strlen(roles_folder) - strlen(".md"));
 }
 
-/* Tell CONFIG of all shipped roles, but read the wanted one only: the others cost every start. */
+/*
+ * Tell CONFIG of all shipped roles, but read the wanted one only: the others cost every
+ * start.
+ */
 static bool read_role(const char *agent, struct config *config, struct roles *roles,
 		      struct err *err)
 {
@@ -76,8 +82,8 @@ static bool choose_agent(struct setup *setup, struct config *config, struct err 
 	}
 	role = roles_find(&roles, setup->agent);
 	shipped = role != NULL ? role->entry : NULL;
-	sound = config_policy(config, shipped, setup->agent, setup->workspace, &setup->policy,
-			      err) &&
+	sound = config_policy(config, shipped, setup->agent, setup->workspace,
+			      &setup->policy, err) &&
 		config_role(config, shipped, setup->agent, &setup->role, err) &&
 		check_tools(setup->policy, err);
 	setup->minimum_level = config_minimum_level(config);
@@ -147,5 +153,6 @@ int setup_session(struct setup *setup, struct session_options *options,
 	options->minimum_level = (int)setup->minimum_level;
 	if (setup_open_session(setup, options, session, &err))
 		return CODE_DONE;
-	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s", err.text);
+	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",
+			     err.text);
 }

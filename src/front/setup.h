@@ -1,6 +1,6 @@
 /*
- * setup: from the command line to an open session: the configuration, the agent's role and rights, the workspace.
- * Every verb that has hands goes this way.
+ * setup: from the command line to an open session: the configuration, the agent's role
+ * and rights, the workspace. Every verb that has hands goes this way.
  */
 #pragma once
 #include "base/err.h"
@@ -11,17 +11,23 @@
 #include <stdbool.h>
 
 struct setup {
-	char *workspace;           /* real, absolute */
-	char *agent;               /* its name */
-	struct policy *policy;     /* moved into the session by setup_session; NULL then */
+	char *workspace;       /* real, absolute */
+	char *agent;           /* its name */
+	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	struct config_role role;
 	unsigned minimum_level;
 };
 
-/* From the options workspace, config and agent, which the verb must have. setup_fini in either case. */
+/*
+ * From the options workspace, config and agent, which the verb must have. setup_fini in
+ * either case.
+ */
 bool setup_init(struct setup *setup, const struct options *options, struct err *err);
 
-/* The same for the default agent in FOLDER as it is shipped, whatever the person's configuration says. */
+/*
+ * The same for the default agent in FOLDER as it is shipped, whatever the person's
+ * configuration says.
+ */
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err);
 void setup_fini(struct setup *setup);
 
@@ -29,8 +35,9 @@ void setup_fini(struct setup *setup);
 bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 
 /*
- * Open the session that OPTIONS describe; workspace, policy and tools are filled in here. Refuses a cell below the
- * configuration's minimum level. An exit code; complaints have been printed.
+ * Open the session that OPTIONS describe; workspace, policy and tools are filled in
+ * here. Refuses a cell below the configuration's minimum level. An exit code;
+ * complaints have been printed.
  */
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session);

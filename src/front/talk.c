@@ -50,8 +50,8 @@ static const char *variable(const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-bool talk_model(const char *name, const struct config_role *role, struct model_options *model,
-		struct err *err)
+bool talk_model(const char *name, const struct config_role *role,
+		struct model_options *model, struct err *err)
 {
 	*model = (struct model_options){
 		.name = name,
@@ -66,14 +66,16 @@ bool talk_model(const char *name, const struct config_role *role, struct model_o
 	if (model->name == NULL)
 		model->name = role->model;
 	if (model->name == NULL && model->base_url != NULL)
-		return err_set(err, EINVAL, "GLOVEBOX_BASE_URL names a server, but no model of it: "
-					    "set GLOVEBOX_MODEL, or give --model NAME");
+		return err_set(err, EINVAL,
+			       "GLOVEBOX_BASE_URL names a server, but no model of it: "
+			       "set GLOVEBOX_MODEL, or give --model NAME");
 	return true;
 }
 
 /*
- * No other process of this user may read the keys out of our memory, and no core file holds them. The leak checker
- * of sanitizer builds reads memory the same way and would be kept out too.
+ * No other process of this user may read the keys out of our memory, and no core file
+ * holds them. The leak checker of sanitizer builds reads memory the same way and would
+ * be kept out too.
  */
 static void hide_memory(void)
 {

@@ -1,6 +1,7 @@
 /*
- * verb: the words of the command line. A verb is one file with one `struct verb`, and a row in
- * verbs.c; usage, help, parsing and the refusal of what it does not know come from that one record.
+ * verb: the words of the command line. A verb is one file with one `struct verb`, and a
+ * row in verbs.c; usage, help, parsing and the refusal of what it does not know come
+ * from that one record.
  */
 #pragma once
 #include "front/options.h"
@@ -9,14 +10,14 @@
 #include <stddef.h>
 
 struct verb {
-	const char *name;      /* "run", or a group and a word: "tool call" */
-	const char *summary;   /* one line, no full stop */
-	const char *arguments; /* "NAME [JSON|-]"; "" when there are none */
-	const char *help;      /* lines of at most 78 characters */
-	const char *example;   /* lines as they are typed */
+	const char *name;                 /* "run", or a group and a word: "tool call" */
+	const char *summary;              /* one line, no full stop */
+	const char *arguments;            /* "NAME [JSON|-]"; "" when there are none */
+	const char *help;                 /* lines of at most 78 characters */
+	const char *example;              /* lines as they are typed */
 	const struct option_row *options; /* ends with {0} */
 	size_t words_least, words_most;
-	bool words_end_options; /* behind the first word everything belongs to somebody else */
+	bool words_end_options; /* what follows the first word is not ours */
 	/* An exit code (exit_code.h). The words are counted, the options parsed. */
 	int (*run)(const struct options *options);
 };
@@ -27,8 +28,9 @@ struct verb {
 /* In the order of the help; NULL ends it. */
 extern const struct verb *const verbs[];
 
-extern const struct verb verb_run, verb_exec, verb_tool_list, verb_tool_schema, verb_tool_call,
-	verb_sessions_list, verb_sessions_show, verb_doctor, verb_demo, verb_help;
+extern const struct verb verb_run, verb_exec, verb_tool_list, verb_tool_schema,
+	verb_tool_call, verb_sessions_list, verb_sessions_show, verb_doctor, verb_demo,
+	verb_help;
 
 /* The verb of this name ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
@@ -37,7 +39,10 @@ const struct verb *verb_find(const char *name);
 bool verb_group_exists(const char *group);
 bool verb_is_in_group(const struct verb *verb, const char *group);
 
-/* Find the verb in WORDS (the program's arguments, NULL-ended), parse the rest with its rows, run it. */
+/*
+ * Find the verb in WORDS (the program's arguments, NULL-ended), parse the rest with its
+ * rows, run it.
+ */
 int verb_dispatch(const char *const *words);
 
 /* "glovebox: sentence" and a line end on standard error; returns CODE. */

@@ -1,6 +1,6 @@
 /*
- * glovebox demo: a whole session on a small project, without a model: its words are recorded, the tools, the cell,
- * the compiler and the tests are real.
+ * glovebox demo: a whole session on a small project, without a model: its words are
+ * recorded, the tools, the cell, the compiler and the tests are real.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,13 +35,14 @@ static const struct option_row demo_options[] = {
 };
 
 /* NAME relative to FOLDER_FD, its parents made. */
-static bool write_demo_file(int folder_fd, const char *name, const struct embedded_file *file,
-			    struct err *err)
+static bool write_demo_file(int folder_fd, const char *name,
+			    const struct embedded_file *file, struct err *err)
 {
 	auto_close int fd = -1;
 	char parent[256];
 
-	for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(name, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
 		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
 		if (mkdirat(folder_fd, parent, 0755) < 0 && errno != EEXIST)
 			return err_set(err, errno, "%s: %s", parent, strerror(errno));
@@ -101,13 +102,14 @@ static int play(const char *folder, const struct options *options)
 			  "the change.",
 		.json = options_given(options, "json"),
 		.screen = options_given(options, "plain") ? &plain : NULL,
-		.model = {
-			.name = "replay",
-			.embedded = talk_embedded(demo_replay),
-			.temperature = CONFIG_TEMPERATURE_ABSENT,
-		},
+		.model =
+			{
+				.name = "replay",
+				.embedded = talk_embedded(demo_replay),
+				.temperature = CONFIG_TEMPERATURE_ABSENT,
+			},
 	};
-	struct agent_outcome outcome;
+	struct agent_outcome outcome = {0};
 	struct setup setup;
 	struct err err = {0};
 	int code;
@@ -135,7 +137,8 @@ static bool check_programs(struct err *err)
 		found = find_program(names[i], &path) ||
 			err_set(err, ENOENT,
 				"the demo compiles a small C project and needs %s, which is not "
-				"there; on Debian and Ubuntu: sudo apt install %s", names[i],
+				"there; on Debian and Ubuntu: sudo apt install %s",
+				names[i],
 				strcmp(names[i], "bash") == 0 ? "bash" : "build-essential");
 	buf_fini(&path);
 	return found;
@@ -166,16 +169,19 @@ static int demo_run(const struct options *options)
 	return code;
 }
 
+static const char demo_help[] =
+	"Copy a small C project with a failing test to a temporary folder and let an\n"
+	"agent mend it there. Only the model's words are recorded: files, compiler,\n"
+	"tests and the cell around them are real, and a result that does not fit the\n"
+	"recording ends the demo. It needs make and a C compiler, and some seconds.\n\n"
+	"Exit codes: 0 the last run of the tests was green, 1 it was not, 5 the cell\n"
+	"could not be built.";
+
 const struct verb verb_demo = {
 	.name = "demo",
 	.summary = "watch a whole session, without a model",
 	.arguments = "",
-	.help = "Copy a small C project with a failing test to a temporary folder and let an\n"
-		"agent mend it there. Only the model's words are recorded: files, compiler,\n"
-		"tests and the cell around them are real, and a result that does not fit the\n"
-		"recording ends the demo. It needs make and a C compiler, and some seconds.\n\n"
-		"Exit codes: 0 the last run of the tests was green, 1 it was not, 5 the cell\n"
-		"could not be built.",
+	.help = demo_help,
 	.example = "  glovebox demo --plain",
 	.options = demo_options,
 	.run = demo_run,

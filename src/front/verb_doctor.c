@@ -1,4 +1,7 @@
-/* glovebox doctor: how strong the cell is on this machine, why not stronger, and how to mend it. */
+/*
+ * glovebox doctor: how strong the cell is on this machine, why not stronger, and how to
+ * mend it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +49,8 @@ static const char *const model_variables[] = {
 	"OPENAI_API_KEY",
 };
 
-static struct value *row_new(const char *name, bool good, const char *text, const char *remedy)
+static struct value *row_new(const char *name, bool good, const char *text,
+			     const char *remedy)
 {
 	struct value *row = value_new_object();
 
@@ -102,8 +106,8 @@ static struct value *report_kernel(void)
 	struct value *rows = value_new_array();
 
 	for (size_t i = 0; i < count; i++)
-		value_append(rows, row_new(facts[i].name, !facts[i].missing, facts[i].value,
-					   facts[i].remedy));
+		value_append(rows, row_new(facts[i].name, !facts[i].missing,
+					   facts[i].value, facts[i].remedy));
 	return rows;
 }
 
@@ -120,7 +124,8 @@ static struct value *report_programs(void)
 
 		buf_clear(&remedy);
 		if (!found)
-			(void)buf_addf(&remedy, "for %s, on Debian and Ubuntu: sudo apt install %s",
+			(void)buf_addf(&remedy,
+				       "for %s, on Debian and Ubuntu: sudo apt install %s",
 				       row->used_for, row->package);
 		value_append(rows, row_new(row->name, found || !row->needed,
 					   found ? path.data : "not found", remedy.data));
@@ -139,16 +144,17 @@ static struct value *report_model(void)
 	for (size_t i = 0; i < sizeof(model_variables) / sizeof(model_variables[0]); i++) {
 		const char *value = getenv(model_variables[i]);
 
-		value_append(rows, row_new(model_variables[i], true,
-					   value != NULL && value[0] != '\0' ? "set" : "not set",
-					   NULL));
+		value_append(rows,
+			     row_new(model_variables[i], true,
+				     value != NULL && value[0] != '\0' ? "set" : "not set",
+				     NULL));
 	}
 	if (name != NULL && name[0] != '\0')
 		return rows;
-	value_append(rows,
-		     row_new("model", url == NULL || url[0] == '\0', "none: a recorded answer is played",
-			     "export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1 "
-			     "GLOVEBOX_MODEL=NAME"));
+	value_append(rows, row_new("model", url == NULL || url[0] == '\0',
+				   "none: a recorded answer is played",
+				   "export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1 "
+				   "GLOVEBOX_MODEL=NAME"));
 	return rows;
 }
 
@@ -181,7 +187,8 @@ static void print_row(const struct value *row)
 {
 	const char *remedy = value_text(value_member(row, "remedy"));
 
-	(void)printf("  %-4s %-40s %s\n", value_is_true(value_member(row, "ok")) ? "ok" : "NO",
+	(void)printf("  %-4s %-40s %s\n",
+		     value_is_true(value_member(row, "ok")) ? "ok" : "NO",
 		     value_text(value_member(row, "name")),
 		     value_text(value_member(row, "value")));
 	if (remedy != NULL)
@@ -204,9 +211,9 @@ static void print_report(const struct value *report)
 	if (value_is_number(level))
 		(void)printf("  ok   a session was opened at level L%d%s\n",
 			     (int)value_integer(level),
-			     value_integer(level) == 3 ?
-				     ": namespaces, Landlock and seccomp hold" :
-				     "; L3 is the strongest, see what is missing below");
+			     value_integer(level) == 3
+				     ? ": namespaces, Landlock and seccomp hold"
+				     : "; L3 is the strongest, see what is missing below");
 	else
 		(void)printf("  NO   no session could be opened: %s\n",
 			     value_text(value_member(cell, "because")));
@@ -244,21 +251,24 @@ static int doctor_run(const struct options *options)
 		value_member(value_member(report, "configuration"), "minimum_level"));
 	if (!value_is_number(level) || value_integer(level) < minimum)
 		return CODE_NO_CELL;
-	return value_is_true(value_member(value_member(report, "configuration"), "ok")) ?
-		       CODE_DONE :
-		       CODE_FAILED;
+	return value_is_true(value_member(value_member(report, "configuration"), "ok"))
+		       ? CODE_DONE
+		       : CODE_FAILED;
 }
+
+static const char doctor_help[] =
+	"Open a session in a temporary folder and say which level its cell reached, which\n"
+	"features of the kernel it is made of, which programs and which settings of a\n"
+	"model were found (names of variables, never their values), and what to do about\n"
+	"what is missing.\n\n"
+	"Exit codes: 0 all is well, 1 the configuration is refused, 5 the cell cannot be\n"
+	"built or is weaker than the configuration's minimum_level.";
 
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "say how strong the cell is here, and how to mend what is missing",
 	.arguments = "",
-	.help = "Open a session in a temporary folder and say which level its cell reached, which\n"
-		"features of the kernel it is made of, which programs and which settings of a\n"
-		"model were found (names of variables, never their values), and what to do about\n"
-		"what is missing.\n\n"
-		"Exit codes: 0 all is well, 1 the configuration is refused, 5 the cell cannot be\n"
-		"built or is weaker than the configuration's minimum_level.",
+	.help = doctor_help,
 	.example = "  glovebox doctor --json",
 	.options = doctor_options,
 	.run = doctor_run,

@@ -1,4 +1,7 @@
-/* glovebox exec: any program in the cell, as if the cell were not there: its streams, its exit code. */
+/*
+ * glovebox exec: any program in the cell, as if the cell were not there: its streams,
+ * its exit code.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +19,8 @@
 #include "runtime/session.h"
 
 static const struct option_row exec_options[] = {
-	{"timeout", 't', OPTION_SECONDS, "S", "end the program after S seconds (default: 0, never)"},
+	{"timeout", 't', OPTION_SECONDS, "S",
+	 "end the program after S seconds (default: 0, never)"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
@@ -74,7 +78,8 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 
 	switch (result->status) {
 	case RESULT_DONE:
-		return result->signal != 0 ? CODE_SIGNAL + result->signal : result->exit_code;
+		return result->signal != 0 ? CODE_SIGNAL + result->signal
+					   : result->exit_code;
 	case RESULT_TIMED_OUT:
 		return CODE_TIMED_OUT;
 	case RESULT_CANCELLED:
@@ -107,9 +112,6 @@ static int follow(struct session *session, const struct options *options,
 
 	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
 	running = session_start(session, &request, NULL, NULL);
-	while (!running_is_handed_over(running))
-		loop_turn(session_loop(session), CLOCK_NEVER);
-	relay_handed_over(relay);
 	while (!running_is_done(running))
 		loop_turn(session_loop(session), CLOCK_NEVER);
 	relay_drain(relay);
@@ -160,19 +162,22 @@ static int exec_run(const struct options *options)
 	return code;
 }
 
+static const char exec_help[] =
+	"Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
+	"system's programs, no other file of yours, no network and none of your\n"
+	"environment but PATH, HOME, TERM and their like. When it ends, everything\n"
+	"that it started ends too.\n\n"
+	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
+	"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
+	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
+	"cannot be executed, 127 when there is none of that name. Ctrl+C and SIGTERM\n"
+	"end the program first (130, 143).";
+
 const struct verb verb_exec = {
 	.name = "exec",
 	.summary = "run a program in the cell",
 	.arguments = "[--] CMD [ARGS…]",
-	.help = "Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
-		"system's programs, no other file of yours, no network and none of your\n"
-		"environment but PATH, HOME, TERM and their like. When it ends, everything\n"
-		"that it started ends too.\n\n"
-		"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
-		"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
-		"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
-		"cannot be executed, 127 when there is none of that name. Ctrl+C and SIGTERM\n"
-		"end the program first (130, 143).",
+	.help = exec_help,
 	.example = "  glovebox exec --timeout 60 -- make -j4\n"
 		   "  echo 'print(6 * 7)' | glovebox exec -C /tmp/try -- python3 -",
 	.options = exec_options,

@@ -29,15 +29,19 @@ static int help_run(const struct options *options)
 		       options->word_count > 1 ? options->words[1] : "");
 	verb = verb_find(name);
 	if (verb == NULL)
-		return verb_complain(CODE_USAGE, "no verb \"%.100s\"; see: glovebox help", name);
+		return verb_complain(CODE_USAGE, "no verb \"%.100s\"; see: glovebox help",
+				     name);
 	return help_print_verb(verb, stdout);
 }
+
+static const char help_help[] =
+	"Print the list of verbs, or what one of them does and which options it has.";
 
 const struct verb verb_help = {
 	.name = "help",
 	.summary = "explain a verb",
 	.arguments = "[VERB]",
-	.help = "Print the list of verbs, or what one of them does and which options it has.",
+	.help = help_help,
 	.example = "  glovebox help tool call",
 	.options = help_options,
 	.words_most = 2,

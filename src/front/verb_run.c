@@ -38,7 +38,8 @@ static bool read_prompt(const struct options *options, struct buf *prompt, struc
 		}
 	}
 	if (prompt->overflowed)
-		return err_set(err, E2BIG, "the prompt is longer than %d MiB", PROMPT_MAX >> 20);
+		return err_set(err, E2BIG, "the prompt is longer than %d MiB",
+			       PROMPT_MAX >> 20);
 	if (strlen(prompt->data) != prompt->size)
 		return err_set(err, EINVAL, "the prompt holds a NUL byte: is it a text?");
 	return true;
@@ -82,19 +83,22 @@ static int run_run(const struct options *options)
 	return code;
 }
 
+static const char run_help[] =
+	"Send PROMPT to a model and run the tools it calls, in the cell, until it is\n"
+	"done; then show what was changed. - reads the prompt from standard input. A\n"
+	"first word with a blank in it needs no verb: glovebox \"fix the failing test\".\n\n"
+	"The model is the one that --model, GLOVEBOX_MODEL or the configuration names,\n"
+	"at the server GLOVEBOX_BASE_URL (any that speaks the chat completions API:\n"
+	"llama.cpp, Ollama, vLLM, OpenRouter, …), with the key in OPENAI_API_KEY. With\n"
+	"none of them a recorded answer is played; --model replay:FILE plays yours.\n\n"
+	"Exit codes: 0 done, 1 failed, 3 a limit was reached, 5 the cell could not be\n"
+	"built, 130 cancelled.";
+
 const struct verb verb_run = {
 	.name = "run",
 	.summary = "let an agent work on this folder",
 	.arguments = "PROMPT|-",
-	.help = "Send PROMPT to a model and run the tools it calls, in the cell, until it is\n"
-		"done; then show what was changed. - reads the prompt from standard input. A\n"
-		"first word with a blank in it needs no verb: glovebox \"fix the failing test\".\n\n"
-		"The model is the one that --model, GLOVEBOX_MODEL or the configuration names,\n"
-		"at the server GLOVEBOX_BASE_URL (any that speaks the chat completions API:\n"
-		"llama.cpp, Ollama, vLLM, OpenRouter, …), with the key in OPENAI_API_KEY. With\n"
-		"none of them a recorded answer is played; --model replay:FILE plays yours.\n\n"
-		"Exit codes: 0 done, 1 failed, 3 a limit was reached, 5 the cell could not be\n"
-		"built, 130 cancelled.",
+	.help = run_help,
 	.example = "  export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1\n"
 		   "  glovebox run --model qwen3-coder \"find out why make test fails\"",
 	.options = run_options,

@@ -80,8 +80,8 @@ static bool list_one(void *context, const struct journal_session *session)
 	}
 	print_time(session->began_wall_ms, began);
 	(void)printf("%s  %s  %5lld events  %.*s  %.*s  %.*s\n", session->id, began,
-		     (long long)session->events, (int)session->agent.size, session->agent.data,
-		     (int)session->model.size, session->model.data,
+		     (long long)session->events, (int)session->agent.size,
+		     session->agent.data, (int)session->model.size, session->model.data,
 		     (int)session->workspace.size, session->workspace.data);
 	return true;
 }
@@ -94,8 +94,8 @@ static int list_run(const struct options *options)
 	int code = CODE_DONE;
 
 	if (!open_journal(&journal, &err) ||
-	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED), list_one,
-			  &copy, &err))
+	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED),
+			  list_one, &copy, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	journal_close(journal);
 	return code;
@@ -125,8 +125,9 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 		if (text.size == 0)
 			continue;
 		text = str_part(text, 0, line < text.size ? line : text.size);
-		text.size = text_character_border(text, text.size < TEXT_SHOWN ? text.size :
-										 TEXT_SHOWN);
+		text.size =
+			text_character_border(text, text.size < TEXT_SHOWN ? text.size
+									   : TEXT_SHOWN);
 		buf_init(&clean, TEXT_SHOWN * 8);
 		(void)text_clean(text, &clean);
 		(void)printf("  %s", clean.data);
@@ -163,30 +164,35 @@ static int show_run(const struct options *options)
 	    !journal_read(journal, options->words[0], show_one, &shown, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (shown.count == 0)
-		code = verb_complain(CODE_FAILED,
-				     "there is no session \"%.100s\"",
+		code = verb_complain(CODE_FAILED, "there is no session \"%.100s\"",
 				     options->words[0]);
 	journal_close(journal);
 	return code;
 }
 
+static const char sessions_list_help[] =
+	"List the sessions in the journal, the newest first: id, begin, number of\n"
+	"events, agent, model, workspace.";
+
 const struct verb verb_sessions_list = {
 	.name = "sessions list",
 	.summary = "list the sessions there were",
 	.arguments = "",
-	.help = "List the sessions in the journal, the newest first: id, begin, number of\n"
-		"events, agent, model, workspace.",
+	.help = sessions_list_help,
 	.example = "  glovebox sessions list --limit 5",
 	.options = list_options,
 	.run = list_run,
 };
 
+static const char sessions_show_help[] =
+	"Show the events of the session ID in their order, one line each; with --json\n"
+	"as they were recorded.";
+
 const struct verb verb_sessions_show = {
 	.name = "sessions show",
 	.summary = "show what happened in one of them",
 	.arguments = "ID",
-	.help = "Show the events of the session ID in their order, one line each; with --json\n"
-		"as they were recorded.",
+	.help = sessions_show_help,
 	.example = "  glovebox sessions show 3f9a61c2e07d",
 	.options = show_options,
 	.words_least = 1,

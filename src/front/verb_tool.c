@@ -1,4 +1,7 @@
-/* glovebox tool list, schema and call: the tools by hand, through the same door as a model's calls. */
+/*
+ * glovebox tool list, schema and call: the tools by hand, through the same door as a
+ * model's calls.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,7 +55,8 @@ static int print_value(const struct value *value, unsigned flags)
 	int code = CODE_DONE;
 
 	buf_init(&text, VALUE_TEXT_MAX);
-	if (!value_print(value, flags, &text) || fwrite(text.data, 1, text.size, stdout) != text.size)
+	if (!value_print(value, flags, &text) ||
+	    fwrite(text.data, 1, text.size, stdout) != text.size)
 		code = CODE_FAILED;
 	(void)fputc('\n', stdout);
 	buf_fini(&text);
@@ -79,7 +83,8 @@ static void print_row(const struct tool *tool)
 	size_t at = 0;
 
 	for (size_t i = 0; i < value_count(effects); i++)
-		at += (size_t)snprintf(marks + at, sizeof(marks) - at, "%s%s", i > 0 ? ", " : "",
+		at += (size_t)snprintf(marks + at, sizeof(marks) - at, "%s%s",
+				       i > 0 ? ", " : "",
 				       value_text(value_item(effects, i)));
 	(void)printf("%-16s %-16s %s\n", tool->name, marks, tool->description);
 }
@@ -114,12 +119,15 @@ static int list_run(const struct options *options)
 	return options_given(options, "json") ? print_value(list, VALUE_PRETTY) : CODE_DONE;
 }
 
+static const char tool_list_help[] =
+	"List the tools of an agent: name, what it does to the workspace (reads, writes,\n"
+	"runs programs), description.";
+
 const struct verb verb_tool_list = {
 	.name = "tool list",
 	.summary = "list the tools an agent has",
 	.arguments = "",
-	.help = "List the tools of an agent: name, what it does to the workspace (reads, writes,\n"
-		"runs programs), description.",
+	.help = tool_list_help,
 	.example = "  glovebox tool list --agent reviewer",
 	.options = list_options,
 	.run = list_run,
@@ -150,11 +158,14 @@ static int schema_run(const struct options *options)
 	return print_value(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
 }
 
+static const char tool_schema_help[] =
+	"Print the JSON Schema that calls of the tool are checked against.";
+
 const struct verb verb_tool_schema = {
 	.name = "tool schema",
 	.summary = "print the JSON Schema of a tool's arguments",
 	.arguments = "NAME",
-	.help = "Print the JSON Schema that calls of the tool are checked against.",
+	.help = tool_schema_help,
 	.example = "  glovebox tool schema edit_file",
 	.options = schema_options,
 	.words_least = 1,
@@ -181,7 +192,10 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 	return CODE_FAILED;
 }
 
-/* The text as it is on standard output, and in one line on standard error what became of the call. */
+/*
+ * The text as it is on standard output, and in one line on standard error what became
+ * of the call.
+ */
 static int print_result(const char *tool, const struct tool_result *result)
 {
 	struct str text = buf_str(&result->text);
@@ -227,8 +241,8 @@ static int call_and_print(struct session *session, const struct options *options
 }
 
 /* The JSON: given as a word, read from standard input for "-", or absent. */
-static bool read_arguments(const struct options *options, struct buf *input, struct str *text,
-			   struct err *err)
+static bool read_arguments(const struct options *options, struct buf *input,
+			   struct str *text, struct err *err)
 {
 	*text = str_of(options->word_count > 1 ? options->words[1] : NULL);
 	if (!str_is(*text, "-"))
@@ -239,8 +253,8 @@ static bool read_arguments(const struct options *options, struct buf *input, str
 	return true;
 }
 
-static int call_with(struct setup *setup, const struct options *options, struct str arguments,
-		     struct interrupt *interrupt)
+static int call_with(struct setup *setup, const struct options *options,
+		     struct str arguments, struct interrupt *interrupt)
 {
 	struct session_options session_options = {
 		.direct = true,
@@ -283,16 +297,19 @@ static int call_run(const struct options *options)
 	return code;
 }
 
+static const char tool_call_help[] =
+	"Call the tool NAME in a cell of its own with the arguments JSON (an object; none\n"
+	"means {}; - reads it from standard input) and print its text. One line on\n"
+	"standard error says how it went.\n\n"
+	"Exit codes: 0 done (also when a command that it ran failed: see exit_code in\n"
+	"--json), 1 failed, 4 denied by the policy, 5 the cell could not be built,\n"
+	"124 timeout, 130 cancelled.";
+
 const struct verb verb_tool_call = {
 	.name = "tool call",
 	.summary = "call one tool and print what it says",
 	.arguments = "NAME [JSON|-]",
-	.help = "Call the tool NAME in a cell of its own with the arguments JSON (an object; none\n"
-		"means {}; - reads it from standard input) and print its text. One line on\n"
-		"standard error says how it went.\n\n"
-		"Exit codes: 0 done (also when a command that it ran failed: see exit_code in\n"
-		"--json), 1 failed, 4 denied by the policy, 5 the cell could not be built,\n"
-		"124 timeout, 130 cancelled.",
+	.help = tool_call_help,
 	.example = "  glovebox tool call read_file '{\"path\": \"README.md\", \"end_line\": 20}'\n"
 		   "  glovebox tool call bash '{\"command\": \"make test\"}' --json",
 	.options = call_options,

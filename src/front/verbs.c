@@ -13,9 +13,16 @@
 #include "front/help.h"
 
 const struct verb *const verbs[] = {
-	&verb_run,	    &verb_exec,		 &verb_tool_list, &verb_tool_schema,
-	&verb_tool_call,    &verb_sessions_list, &verb_sessions_show,
-	&verb_doctor,	    &verb_demo,		 &verb_help,
+	&verb_run,
+	&verb_exec,
+	&verb_tool_list,
+	&verb_tool_schema,
+	&verb_tool_call,
+	&verb_sessions_list,
+	&verb_sessions_show,
+	&verb_doctor,
+	&verb_demo,
+	&verb_help,
 	NULL,
 };
 
@@ -27,7 +34,9 @@ static const struct option_row main_options[] = {
 };
 
 /* Longest name of a verb with its group. */
-enum { VERB_NAME_MAX = 64, VERBS_MAX = 64 };
+enum { VERB_NAME_MAX = 64 };
+
+enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 int verb_complain(int code, const char *format, ...)
 {
@@ -76,7 +85,10 @@ static bool known_option(const char *word, bool *apart)
 	return false;
 }
 
-/* The first word at or behind FROM that is no option and no option's value; the end if there is none. */
+/*
+ * The first word at or behind FROM that is no option and no option's value; the end if
+ * there is none.
+ */
 static size_t find_word(const char *const *words, size_t from)
 {
 	while (words[from] != NULL) {
@@ -92,33 +104,52 @@ static size_t find_word(const char *const *words, size_t from)
 	return from;
 }
 
-static int refuse_verb(const char *name, const char *group)
+/* NAME and, when there is one, the nearest verb or group of verbs. */
+static int refuse_verb(const char *name)
 {
-	const char *names[VERBS_MAX + 1];
+	char groups[VERBS_COUNT][VERB_NAME_MAX];
+	const char *names[2 * VERBS_COUNT + 1];
 	const char *nearest;
 	size_t count = 0;
 
-	for (size_t i = 0; verbs[i] != NULL && count < VERBS_MAX; i++)
-		if (group == NULL || verb_is_in_group(verbs[i], group))
+	for (size_t i = 0; i < VERBS_COUNT; i++) {
+		(void)snprintf(groups[i], VERB_NAME_MAX, "%.*s",
+			       (int)strcspn(verbs[i]->name, " "), verbs[i]->name);
+		names[count++] = verbs[i]->name;
+		names[count++] = groups[i];
+	}
+	names[count] = NULL;
+	nearest = text_nearest(name, names);
+	if (nearest == NULL)
+		return verb_complain(CODE_USAGE,
+				     "no verb \"%.100s\"; to send it as a prompt: "
+				     "glovebox run %.100s",
+				     name, name);
+	return verb_complain(CODE_USAGE,
+			     "no verb \"%.100s\"; did you mean \"%s\"; to send it as a "
+			     "prompt: glovebox run %.100s",
+			     name, nearest, name);
+}
+
+static int refuse_in_group(const char *name, const char *group)
+{
+	const char *names[VERBS_COUNT + 1];
+	const char *nearest;
+	size_t count = 0;
+
+	for (size_t i = 0; i < VERBS_COUNT; i++)
+		if (verb_is_in_group(verbs[i], group))
 			names[count++] = verbs[i]->name;
 	names[count] = NULL;
 	nearest = text_nearest(name, names);
-	/* The first word of a group is no verb, but as near as one. */
-	if (nearest == NULL && group == NULL) {
-		static const char *const groups[] = {"tool", "sessions", NULL};
-
-		nearest = text_nearest(name, groups);
-	}
-	if (group != NULL)
-		return verb_complain(CODE_USAGE, "no verb \"%.100s\"%s%s%s; see: glovebox %s --help",
-				     name, nearest != NULL ? "; did you mean: glovebox " : "",
-				     nearest != NULL ? nearest : "", nearest != NULL ? "" : "",
+	if (nearest == NULL)
+		return verb_complain(CODE_USAGE,
+				     "no verb \"%.100s\"; see: glovebox %s --help", name,
 				     group);
 	return verb_complain(CODE_USAGE,
-			     "no verb \"%.100s\"%s%s%s; to send it as a prompt: "
-			     "glovebox run %.100s",
-			     name, nearest != NULL ? "; did you mean \"" : "",
-			     nearest != NULL ? nearest : "", nearest != NULL ? "\"" : "", name);
+			     "no verb \"%.100s\"; did you mean: glovebox %s; see: "
+			     "glovebox %s --help",
+			     name, nearest, group);
 }
 
 static int run_verb(const struct verb *verb, const char *const *words)
@@ -132,13 +163,15 @@ static int run_verb(const struct verb *verb, const char *const *words)
 	else if (options_given(&options, "help"))
 		code = help_print_verb(verb, stdout);
 	else if (options.word_count < verb->words_least)
-		code = verb_complain(CODE_USAGE, "%s: something is missing; usage: glovebox %s %s",
+		code = verb_complain(CODE_USAGE,
+				     "%s: something is missing; usage: glovebox %s %s",
 				     verb->name, verb->name, verb->arguments);
 	else if (options.word_count > verb->words_most)
-		code = verb_complain(CODE_USAGE, "%s: \"%.100s\" is one word too many; "
-				     "usage: glovebox %s %s", verb->name,
-				     options.words[verb->words_most], verb->name,
-				     verb->arguments);
+		code = verb_complain(CODE_USAGE,
+				     "%s: \"%.100s\" is one word too many; "
+				     "usage: glovebox %s %s",
+				     verb->name, options.words[verb->words_most],
+				     verb->name, verb->arguments);
 	else
 		code = verb->run(&options);
 	options_fini(&options);
@@ -158,12 +191,15 @@ static int run_without_verb(const char *const *words)
 		bool apart;
 
 		if (known_option(words[0], &apart))
-			code = verb_complain(CODE_USAGE, "%s: there is no verb and no prompt; "
-					     "see: glovebox --help", words[0]);
+			code = verb_complain(CODE_USAGE,
+					     "%s: there is no verb and no prompt; "
+					     "see: glovebox --help",
+					     words[0]);
 		else
 			code = verb_complain(CODE_USAGE, "%s", err.text);
 	} else if (options_given(&options, "version")) {
-		code = printf("glovebox %s\n", GLOVEBOX_VERSION) < 0 ? CODE_FAILED : CODE_DONE;
+		code = printf("glovebox %s\n", GLOVEBOX_VERSION) < 0 ? CODE_FAILED
+								     : CODE_DONE;
 	} else {
 		code = help_print_overview(stdout);
 	}
@@ -197,7 +233,7 @@ static int run_group(const char **words, size_t at)
 	(void)snprintf(name, sizeof(name), "%s %s", group, words[next]);
 	verb = verb_find(name);
 	if (verb == NULL)
-		return refuse_verb(name, group);
+		return refuse_in_group(name, group);
 	remove_word(words, next);
 	return run_verb(verb, words);
 }
@@ -221,7 +257,7 @@ int verb_dispatch(const char *const *given)
 		return verb_complain(CODE_USAGE, "the prompt is empty");
 	if (strcmp(words[at], "--") == 0)
 		return verb_complain(CODE_USAGE, "there is no verb before --; to send what "
-				     "follows as a prompt: glovebox run -- …");
+						 "follows as a prompt: glovebox run -- …");
 	/* A verb never has a blank, and a prompt of one word is rarely meant as one. */
 	if (strpbrk(words[at], " \t\n") != NULL)
 		return run_verb(&verb_run, (const char *const *)words);
@@ -229,7 +265,7 @@ int verb_dispatch(const char *const *given)
 		return run_group(words, at);
 	verb = verb_find(words[at]);
 	if (verb == NULL || strchr(verb->name, ' ') != NULL)
-		return refuse_verb(words[at], NULL);
+		return refuse_verb(words[at]);
 	remove_word(words, at);
 	return run_verb(verb, (const char *const *)words);
 }

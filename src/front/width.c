@@ -34,7 +34,8 @@ static struct cluster width_cluster(struct str text, size_t at)
 		size = width_next(text, at + cluster.size, &character);
 		if (size <= 0 || utf8proc_grapheme_break_stateful(before, character, &state))
 			break;
-		columns = character == emoji_form ? 2 : (size_t)utf8proc_charwidth(character);
+		columns = character == emoji_form ? 2
+						  : (size_t)utf8proc_charwidth(character);
 		if (columns > cluster.columns)
 			cluster.columns = columns;
 		cluster.size += (size_t)size;

@@ -1,9 +1,15 @@
-/* width: how many columns a text takes on a terminal. The only file that knows utf8proc. */
+/*
+ * width: how many columns a text takes on a terminal. The only file that knows
+ * utf8proc.
+ */
 #pragma once
 #include "base/str.h"
 
 /* Columns of TEXT (one line, no control bytes; what is no UTF-8 counts one each byte). */
 size_t width_of(struct str text);
 
-/* Size of the longest front part of TEXT that takes at most COLUMNS; no character is cut. */
+/*
+ * Size of the longest front part of TEXT that takes at most COLUMNS; no character is
+ * cut.
+ */
 size_t width_fit(struct str text, size_t columns);

@@ -1,6 +1,6 @@
 /*
- * library: include/glovebox.h over runtime/session: texts in, texts out, nothing of ours visible. What each
- * function promises is in that header.
+ * library: include/glovebox.h over runtime/session: texts in, texts out, nothing of
+ * ours visible. What each function promises is in that header.
  */
 #include "glovebox.h"
 
@@ -45,15 +45,16 @@ struct answer {
 };
 
 /* The options as this version knows them; what an older caller has not is zero. */
-static bool options_read(const struct glovebox_options *given, struct glovebox_options *options,
-			 struct err *err)
+static bool options_read(const struct glovebox_options *given,
+			 struct glovebox_options *options, struct err *err)
 {
 	static const struct glovebox_options none = GLOVEBOX_OPTIONS;
 
 	*options = none;
 	if (given == NULL || given->size < offsetof(struct glovebox_options, policy))
-		return err_set(err, EINVAL, "glovebox_open: begin with GLOVEBOX_OPTIONS and set "
-					    "a workspace");
+		return err_set(err, EINVAL,
+			       "glovebox_open: begin with GLOVEBOX_OPTIONS and set "
+			       "a workspace");
 	if (given->size > sizeof(*options))
 		return err_set(err, EINVAL,
 			       "glovebox_open: the program was built for a newer library than %s",
@@ -121,8 +122,8 @@ static void tools_read(struct glovebox_session *session)
 	}
 }
 
-static bool open_session(struct glovebox_session *session, const struct glovebox_options *given,
-			 struct err *err)
+static bool open_session(struct glovebox_session *session,
+			 const struct glovebox_options *given, struct err *err)
 {
 	struct glovebox_options options;
 	auto_policy struct policy *policy = NULL;
@@ -141,8 +142,8 @@ static bool open_session(struct glovebox_session *session, const struct glovebox
 		.tools = builtin_tools,
 		.sink = {on_event, session},
 		.program = options.program != NULL ? options.program : GLOVEBOX_PROGRAM,
-		.ready_workers = options.ready_workers != 0 ? options.ready_workers :
-							      READY_WORKERS,
+		.ready_workers = options.ready_workers != 0 ? options.ready_workers
+							    : READY_WORKERS,
 		.cancel_fd = session->cancel_fd,
 	};
 
@@ -153,8 +154,8 @@ static bool open_session(struct glovebox_session *session, const struct glovebox
 	return true;
 }
 
-struct glovebox_session *glovebox_open(const struct glovebox_options *options, char *error,
-				       size_t error_size)
+struct glovebox_session *glovebox_open(const struct glovebox_options *options,
+				       char *error, size_t error_size)
 {
 	struct glovebox_session *session = memory_alloc(sizeof(*session));
 	struct err err = {0};
@@ -190,7 +191,8 @@ const char *glovebox_workspace(const struct glovebox_session *session)
 	return session_workspace(session->session);
 }
 
-const struct glovebox_tool *glovebox_tool(const struct glovebox_session *session, size_t index)
+const struct glovebox_tool *glovebox_tool(const struct glovebox_session *session,
+					  size_t index)
 {
 	return index < session->tool_count ? &session->tools[index] : NULL;
 }

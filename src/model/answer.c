@@ -1,4 +1,6 @@
-/* answer: blocks in the order of their first fragment, and the slot rule for tool calls. */
+/*
+ * answer: blocks in the order of their first fragment, and the slot rule for tool calls.
+ */
 #include "model/answer.h"
 
 #include <errno.h>
@@ -12,7 +14,9 @@
 /* ASCII's own character for one that cannot be kept. */
 enum { SUBSTITUTE = 0x1a };
 
-/* Where a reader of JSON stands in a call's arguments, so that "whole?" costs no parsing. */
+/*
+ * Where a reader of JSON stands in a call's arguments, so that "whole?" costs no parsing.
+ */
 struct scan {
 	size_t depth;
 	bool in_string, escaped, begun, whole;
@@ -162,7 +166,10 @@ static bool block_has_id(const struct block *block, struct str id)
 	return block->id && str_is(id, block->id);
 }
 
-/* The newest call whose id is ID and whose index agrees; a nameless fragment needs no index. */
+/*
+ * The newest call whose id is ID and whose index agrees; a nameless fragment needs no
+ * index.
+ */
 static struct block *slot_by_id(struct answer *answer, int64_t index, struct str id,
 				bool nameless)
 {
@@ -176,7 +183,9 @@ static struct block *slot_by_id(struct answer *answer, int64_t index, struct str
 	return NULL;
 }
 
-/* The newest call at INDEX; the last one without an index, or when only arguments came. */
+/*
+ * The newest call at INDEX; the last one without an index, or when only arguments came.
+ */
 static struct block *slot_by_index(struct answer *answer, int64_t index, bool anonymous)
 {
 	struct block *last = NULL;

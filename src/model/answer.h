@@ -33,11 +33,11 @@ struct value *answer_thinking_extra(struct answer *answer);
 void answer_each_extra(struct answer *answer, void (*each)(struct value *extra));
 
 /*
- * One fragment of a tool call. INDEX < 0 when the API gave none; ID, NAME and ARGUMENTS may
- * be empty. Which call it belongs to follows the rule of the dialects: a new call when the id
- * differs from the slot's non-empty one, or a name comes after arguments started; a missing
- * index means the last slot; never merged by index alone. A name that only repeats the
- * slot's goes on with the slot while its arguments are not whole JSON.
+ * One fragment of a tool call. INDEX < 0 when the API gave none; ID, NAME and ARGUMENTS
+ * may be empty. Which call it belongs to follows the rule of the dialects: a new call
+ * when the id differs from the slot's non-empty one, or a name comes after arguments
+ * started; a missing index means the last slot; never merged by index alone. A name that
+ * only repeats the slot's goes on with the slot while its arguments are not whole JSON.
  */
 void answer_add_call(struct answer *answer, int64_t index, struct str id, struct str name,
 		     struct str arguments);
@@ -47,7 +47,7 @@ void answer_set_usage(struct answer *answer, const struct model_usage *usage);
 
 bool answer_has_content(const struct answer *answer); /* text, thinking or a call */
 bool answer_is_finished(const struct answer *answer); /* answer_set_finish was called … */
-bool answer_is_refused(const struct answer *answer);  /* … with MODEL_FINISH_REFUSED */
+bool answer_is_refused(const struct answer *answer); /* … with MODEL_FINISH_REFUSED */
 /* There are calls, and the arguments of each are a whole JSON object or nothing. */
 bool answer_calls_are_whole(const struct answer *answer);
 /* False (EIO) once it went over MODEL_ANSWER_MAX or ANSWER_CALLS_MAX: stop reading. */
@@ -55,10 +55,10 @@ bool answer_fits(const struct answer *answer, struct err *err);
 
 /*
  * Append it as the model's message; fails on a call without a name (EPROTO) or over the
- * ceilings (EIO), with nothing appended. Empty arguments become "{}"; an id that is missing
- * or stands twice is replaced. FINISH is MODEL_FINISH_CALLS whenever there are calls, except
- * that LENGTH stays when the limit cut a call's arguments: its calls are in the message all
- * the same and want results. FINISH and USAGE may be NULL.
+ * ceilings (EIO), with nothing appended. Empty arguments become "{}"; an id that is
+ * missing or stands twice is replaced. FINISH is MODEL_FINISH_CALLS whenever there are
+ * calls, except that LENGTH stays when the limit cut a call's arguments: its calls are in
+ * the message all the same and want results. FINISH and USAGE may be NULL.
  */
 bool answer_finish(struct answer *answer, struct conversation *into,
 		   enum model_finish *finish, struct model_usage *usage, struct err *err);

@@ -6,7 +6,9 @@
 
 #include "base/memory.h"
 
-/* Room for one more in ARRAY of COUNT. Its capacity is the next power of two, never kept. */
+/*
+ * Room for one more in ARRAY of COUNT. Its capacity is the next power of two, never kept.
+ */
 static void *array_make_room(void *array, size_t count, size_t size)
 {
 	if (count == 0)
@@ -95,8 +97,8 @@ struct part *message_add_thinking(struct message *message, const char *text,
 	return part;
 }
 
-struct part *message_add_call(struct message *message, const char *call_id, const char *tool,
-			      const char *arguments)
+struct part *message_add_call(struct message *message, const char *call_id,
+			      const char *tool, const char *arguments)
 {
 	struct part *part = message_add_part(message, PART_CALL);
 

@@ -21,11 +21,11 @@ enum speaker { SPEAKER_USER, SPEAKER_MODEL };
 
 struct part {
 	enum part_kind kind;
-	char *text;      /* text, thinking, or a result's text */
-	char *call_id;   /* call and result */
-	char *tool;      /* call and result: the tool's name */
-	char *arguments; /* call: JSON text as the model wrote it; may be no JSON at all */
-	bool is_error;   /* result */
+	char *text;          /* text, thinking, or a result's text */
+	char *call_id;       /* call and result */
+	char *tool;          /* call and result: the tool's name */
+	char *arguments;     /* call: as the model wrote it; may be no JSON at all */
+	bool is_error;       /* result */
 	struct value *extra; /* provider-specific, kept unchanged; or NULL */
 };
 
@@ -48,11 +48,13 @@ void conversation_set_system(struct conversation *conversation, const char *text
 /* Append an empty message; the pointer is valid until the next append. */
 struct message *conversation_add(struct conversation *conversation, enum speaker speaker);
 
-/* Append a part to MESSAGE; TEXT and the others are copied. Valid until the next append. */
+/*
+ * Append a part to MESSAGE; TEXT and the others are copied. Valid until the next append.
+ */
 struct part *message_add_text(struct message *message, const char *text);
 struct part *message_add_thinking(struct message *message, const char *text,
 				  struct value *take_extra);
-struct part *message_add_call(struct message *message, const char *call_id, const char *tool,
-			      const char *arguments);
+struct part *message_add_call(struct message *message, const char *call_id,
+			      const char *tool, const char *arguments);
 struct part *message_add_result(struct message *message, const char *call_id,
 				const char *tool, const char *text, bool is_error);

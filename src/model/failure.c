@@ -13,27 +13,27 @@
  * Nearly all come with status 400, so that the status alone tells nothing.
  */
 static const char *const overflow_words[] = {
-	"available context size",       /* llama.cpp */
-	"exceed_context_size",          /* llama.cpp, its type */
-	"context_length_exceeded",      /* OpenAI, its code */
+	"available context size",  /* llama.cpp */
+	"exceed_context_size",     /* llama.cpp, its type */
+	"context_length_exceeded", /* OpenAI, its code */
 	"context length exceeded",
-	"maximum context length",       /* OpenAI, vLLM, OpenRouter, Mistral */
-	"max context length",           /* Ollama */
-	"than the context length",      /* LM Studio */
-	"with context length of",       /* LM Studio, older */
-	"the context window",           /* OpenAI, Bedrock */
-	"context window exceeds",       /* MiniMax */
+	"maximum context length",  /* OpenAI, vLLM, OpenRouter, Mistral */
+	"max context length",      /* Ollama */
+	"than the context length", /* LM Studio */
+	"with context length of",  /* LM Studio, older */
+	"the context window",      /* OpenAI, Bedrock */
+	"context window exceeds",  /* MiniMax */
 	"context limit",
 	"context_window_exceeded",
-	"prompt is too long",           /* Anthropic and gateways to it */
+	"prompt is too long", /* Anthropic and gateways to it */
 	"prompt too long",
-	"input is too long",            /* Bedrock */
+	"input is too long", /* Bedrock */
 	"input length exceeds",
-	"maximum prompt length",        /* xAI */
+	"maximum prompt length",            /* xAI */
 	"maximum number of tokens allowed", /* Gemini */
 	"maximum input length",
-	"exceeded model token limit",   /* Moonshot */
-	"reduce the length of the",     /* Groq, OpenAI */
+	"exceeded model token limit", /* Moonshot */
+	"reduce the length of the",   /* Groq, OpenAI */
 };
 
 static bool contains_word(struct str text, const char *word)
@@ -98,6 +98,7 @@ int failure_public_code(int code)
 	case E2BIG:
 	case EBUSY:
 	case EPROTO:
+	case ENODATA:
 	case ECANCELED:
 	case ETIMEDOUT:
 		return code;
@@ -114,7 +115,9 @@ void failure_quote(struct str message, struct buf *out)
 
 	buf_init(&clean, 8 * FAILURE_QUOTE_MAX);
 	message = str_trim(message);
-	/* Escaping makes four bytes of one at most, so this is enough and never too much. */
+	/*
+	 * Escaping makes four bytes of one at most, so this is enough and never too much.
+	 */
 	message = str_part(message, 0, text_character_border(message, FAILURE_QUOTE_MAX));
 	(void)text_clean(message, &clean);
 	for (size_t i = 0; i < clean.size; i++) {

@@ -3,7 +3,8 @@
  * help. The kinds are errno values, in struct err's code while a try is judged:
  *   EACCES the key; E2BIG more than the model's context; EBUSY too many requests;
  *   EAGAIN a passing fault of the service; EINVAL it will not take this request;
- *   EPROTO torn or empty; EBADMSG no answer of a model at all, and would not become one
+ *   EPROTO torn or empty; ENODATA whole, but of blanks alone (asked again as it is, a model
+ *   says nothing again); EBADMSG no answer of a model at all, and would not become one
  */
 #pragma once
 #include "base/str.h"
@@ -11,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From an HTTP status (or the same number in an error object; 0: none) and the message. */
+/*
+ * From an HTTP status (or the same number in an error object; 0: none) and the message.
+ */
 int failure_code(int64_t status, struct str message);
 
 bool failure_may_pass(int code);
@@ -22,7 +25,10 @@ int failure_public_code(int code);
 /* Does MESSAGE say, in any service's wording, that the context is too small? */
 bool failure_is_overflow(struct str message);
 
-/* Append what a service said, fit for one line of ours: escaped, at most FAILURE_QUOTE_MAX bytes. */
+/*
+ * Append what a service said, fit for one line of ours: escaped, at most
+ * FAILURE_QUOTE_MAX bytes.
+ */
 enum { FAILURE_QUOTE_MAX = 500 };
 struct buf;
 void failure_quote(struct str message, struct buf *out);

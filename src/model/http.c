@@ -1,7 +1,6 @@
 /* http: one easy handle per request on a multi handle that keeps the connections. */
 #include "model/http.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +17,10 @@
 #define LIBRARY "libcurl.so.4"
 
 enum {
-	/* After the answer's end: time for the closing bytes, so that the connection can be kept. */
+	/*
+	 * After the answer's end: time for the closing bytes, so that the connection can
+	 * be kept.
+	 */
 	LINGER_MS = 50,
 	/* One look at the clock this often when nothing happens. */
 	POLL_MS = 1000,
@@ -26,7 +28,9 @@ enum {
 	HEADER_MAX = 64 << 10,
 };
 
-/* The few functions used. Setting options goes through the one that takes any argument. */
+/*
+ * The few functions used. Setting options goes through the one that takes any argument.
+ */
 struct curl_functions {
 	CURLcode (*global_init)(long flags);
 	CURL *(*easy_init)(void);
@@ -97,7 +101,10 @@ static bool load_functions(void *library, struct curl_functions *curl)
 
 		if (!symbol)
 			return false;
-		/* POSIX lets a pointer to an object hold one to a function; C has no cast for it. */
+		/*
+		 * POSIX lets a pointer to an object hold one to a function; C has no cast
+		 * for it.
+		 */
 		memcpy(wanted[i].slot, &symbol, sizeof(symbol));
 	}
 	return true;
@@ -179,20 +186,6 @@ static void answer_clear(struct http_answer *answer)
 	answer->should_retry = -1;
 }
 
-static void take_content_type(struct http_answer *answer, struct str value)
-{
-	size_t size = 0;
-
-	while (size < value.size && value.data[size] != ';' &&
-	       size + 1 < sizeof(answer->content_type)) {
-		answer->content_type[size] = (char)tolower((unsigned char)value.data[size]);
-		size++;
-	}
-	while (size > 0 && answer->content_type[size - 1] == ' ')
-		size--;
-	answer->content_type[size] = '\0';
-}
-
 static size_t on_header(char *data, size_t unit, size_t count, void *context)
 {
 	struct exchange *exchange = context;
@@ -203,14 +196,13 @@ static size_t on_header(char *data, size_t unit, size_t count, void *context)
 	/* An interim answer (100) or a proxy's comes before the real one. */
 	if (str_starts(line, STR("HTTP/")))
 		answer_clear(exchange->answer);
-	else if (header_is(line, "content-type", &value))
-		take_content_type(exchange->answer, value);
 	else if (header_is(line, "x-should-retry", &value))
 		exchange->answer->should_retry =
 			str_is(value, "true") ? 1 : (str_is(value, "false") ? 0 : -1);
 	else if (header_is(line, "retry-after-ms", &value))
 		exchange->answer->retry_after_s = wait_in(exchange->http, value, 0.001);
-	else if (header_is(line, "retry-after", &value) && exchange->answer->retry_after_s < 0)
+	else if (header_is(line, "retry-after", &value) &&
+		 exchange->answer->retry_after_s < 0)
 		exchange->answer->retry_after_s = wait_in(exchange->http, value, 1);
 	return line.size;
 }
@@ -225,8 +217,8 @@ static size_t on_bytes(char *data, size_t unit, size_t count, void *context)
 						&exchange->answer->status);
 	exchange->answer->has_bytes = exchange->answer->has_bytes || bytes.size > 0;
 	if (exchange->more == HTTP_MORE) {
-		exchange->more = exchange->bytes(exchange->context, exchange->answer, bytes,
-						 exchange->err);
+		exchange->more = exchange->bytes(exchange->context, exchange->answer,
+						 bytes, exchange->err);
 		exchange->enough_ms = exchange->last_ms;
 	}
 	/* Anything but the size makes libcurl end the transfer. */
@@ -247,7 +239,9 @@ static void add_headers(struct exchange *exchange)
 {
 	add_header(exchange, "Content-Type: application/json");
 	add_header(exchange, "Accept: text/event-stream, application/json");
-	/* Else a large request waits a second for a "100 Continue" that few servers send. */
+	/*
+	 * Else a large request waits a second for a "100 Continue" that few servers send.
+	 */
 	add_header(exchange, "Expect:");
 	if (exchange->request->key && exchange->request->key[0]) {
 		struct buf line;
@@ -281,9 +275,11 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	bool ok = true;
 
 	ok = ok && curl->easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers) == CURLE_OK;
+	ok = ok &&
+	     curl->easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data) == CURLE_OK;
+	ok = ok &&
+	     curl->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				     (curl_off_t)request->body.size) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
@@ -292,14 +288,15 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	ok = ok && curl->easy_setopt(easy, CURLOPT_WRITEDATA, exchange) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERDATA, exchange) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error_text) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error_text) ==
+			   CURLE_OK;
 	ok = ok && curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 				     (long)(request->connect_timeout_s * 1000)) == CURLE_OK;
 	if (is_loopback(request->url))
 		ok = ok && curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
 	if (!ok)
 		return err_set(err, EIO, "libcurl does not take the request's options");
-	/* Those that older libraries lack; without them all still works. */
+		/* Those that older libraries lack; without them all still works. */
 #if LIBCURL_VERSION_NUM >= 0x075500
 	(void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #endif
@@ -319,7 +316,8 @@ static int code_of(const struct exchange *exchange, CURLcode code)
 
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
-		(void)exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os);
+		(void)exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO,
+							&os);
 		return os == 0 || os == ECONNREFUSED ? ECONNREFUSED : EHOSTUNREACH;
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_RESOLVE_PROXY:
@@ -361,8 +359,8 @@ static int next_wait(const struct exchange *exchange, int64_t now)
 	int64_t left;
 
 	if (exchange->request->idle_timeout_s > 0) {
-		left = exchange->last_ms + (int64_t)(exchange->request->idle_timeout_s * 1000) -
-		       now;
+		left = exchange->last_ms +
+		       (int64_t)(exchange->request->idle_timeout_s * 1000) - now;
 		wait = left < wait ? left : wait;
 	}
 	if (exchange->more == HTTP_ENOUGH) {
@@ -376,7 +374,8 @@ static bool run(struct exchange *exchange)
 {
 	const struct curl_functions *curl = &exchange->http->curl;
 	CURLM *multi = exchange->http->multi;
-	struct curl_waitfd stop = {.fd = exchange->request->stop_fd, .events = CURL_WAIT_POLLIN};
+	struct curl_waitfd stop = {.fd = exchange->request->stop_fd,
+				   .events = CURL_WAIT_POLLIN};
 	unsigned stops = exchange->request->stop_fd >= 0 ? 1 : 0;
 
 	for (;;) {

@@ -1,7 +1,7 @@
 /*
- * http: streaming POSTs over libcurl, which is loaded on first use (linking it costs every
- * start 3 ms). Redirects are not followed, so that a key goes only to the named host. The
- * only file that knows libcurl.
+ * http: streaming POSTs over libcurl, which is loaded on first use (linking it costs
+ * every start 3 ms). Redirects are not followed, so that a key goes only to the named
+ * host. The only file that knows libcurl.
  */
 #pragma once
 #include "base/err.h"
@@ -18,31 +18,30 @@ void http_close(struct http *http);
 
 struct http_request {
 	const char *url;
-	const char *key; /* bearer token or NULL; never in an error text, wiped after use */
+	const char *key; /* bearer token or NULL; never in an error text */
 	struct str body; /* JSON */
 	int stop_fd;     /* readable: give up with ECANCELED within 100 ms; -1: none */
 	double connect_timeout_s, idle_timeout_s; /* 0: none */
 };
 
 struct http_answer {
-	long status;            /* 0 when there was no answer */
-	char content_type[128]; /* lower case, without parameters */
-	double retry_after_s;   /* from retry-after-ms or retry-after (seconds or date); < 0: not said */
-	int should_retry;       /* x-should-retry: 1, 0, or -1 when not said */
-	bool has_bytes;         /* some of the body came */
+	long status;          /* 0 when there was no answer */
+	double retry_after_s; /* from retry-after-ms or retry-after; < 0: not said */
+	int should_retry;     /* x-should-retry: 1, 0, or -1 when not said */
+	bool has_bytes;       /* some of the body came */
 };
 
 enum http_more {
 	HTTP_GIVE_UP, /* end with the ERR that was set */
 	HTTP_MORE,
-	HTTP_ENOUGH, /* nothing more is wanted: a success, even if the server never ends it */
+	HTTP_ENOUGH, /* a success, even if the server never ends it */
 };
 
 /*
- * Headers are complete before the first BYTES. ERR for what failed below HTTP: ECONNREFUSED,
- * EHOSTUNREACH (no such host, or it did not take the connection in time), ETIMEDOUT (silent
- * for idle_timeout_s), ECANCELED, EPROTO (cut in the middle, or no HTTP), EIO (certificates
- * and all else). Any HTTP status is a success here.
+ * Headers are complete before the first BYTES. ERR for what failed below HTTP:
+ * ECONNREFUSED, EHOSTUNREACH (no such host, or it did not take the connection in time),
+ * ETIMEDOUT (silent for idle_timeout_s), ECANCELED, EPROTO (cut in the middle, or no
+ * HTTP), EIO (certificates and all else). Any HTTP status is a success here.
  */
 bool http_post(struct http *http, const struct http_request *request,
 	       struct http_answer *answer,

@@ -24,22 +24,28 @@ static const double first_wait_s = 0.5;
 static const double longest_wait_s = 8;
 static const double jitter = 0.25;
 
-/* A server that takes longer to accept is not there; a sleeping disk or a VPN is up by then. */
+/*
+ * A server that takes longer to accept is not there; a sleeping disk or a VPN is up by
+ * then.
+ */
 static const double connect_timeout_s = 15;
 
 /* The start of an error body: its message is in there, or nowhere. */
 enum { ERROR_BODY_MAX = 64 << 10 };
 
-/* So much of a key in a message is the key: services show up to 8 of its bytes on purpose. */
+/*
+ * So much of a key in a message is the key: services show up to 8 of its bytes on
+ * purpose.
+ */
 enum { KEY_PART_MIN = 12 };
 
 const struct provider *const providers[] = {&openai_chat_provider, NULL};
 
 struct model {
 	char *shown;
-	struct replay *replay; /* either this … */
+	struct replay *replay;           /* either this … */
 	const struct provider *provider; /* … or all below */
-	struct http *http;     /* NULL until the first question */
+	struct http *http;               /* NULL until the first question */
 	char *name, *url, *host, *key;
 	double temperature, idle_timeout_s;
 	int retries;
@@ -105,8 +111,9 @@ bool model_open(const struct model_options *options, struct model **model, struc
 	} else {
 		opened->name = memory_copy_str(name.rest);
 		opened->temperature = options->temperature;
-		opened->idle_timeout_s =
-			options->idle_timeout_s > 0 ? options->idle_timeout_s : MODEL_IDLE_S;
+		opened->idle_timeout_s = options->idle_timeout_s > 0
+						 ? options->idle_timeout_s
+						 : MODEL_IDLE_S;
 		opened->retries = options->retries < 0 ? MODEL_RETRIES : options->retries;
 		ok = model_name_url(name.provider, options->base_url, &opened->url,
 				    &opened->host, err) &&
@@ -171,15 +178,16 @@ static void hide_key(const struct model *model, struct err *err)
 	}
 }
 
-static enum http_more on_bytes(void *context, const struct http_answer *http, struct str bytes,
-			       struct err *err)
+static enum http_more on_bytes(void *context, const struct http_answer *http,
+			       struct str bytes, struct err *err)
 {
 	struct attempt *attempt = context;
 	bool enough = false;
 
 	if (http->status < 200 || http->status > 299) {
 		(void)buf_addstr(&attempt->error_body,
-				 str_part(bytes, 0, ERROR_BODY_MAX - attempt->error_body.size));
+				 str_part(bytes, 0,
+					  ERROR_BODY_MAX - attempt->error_body.size));
 		return attempt->error_body.size < ERROR_BODY_MAX ? HTTP_MORE : HTTP_ENOUGH;
 	}
 	if (!reader_feed(attempt->reader, bytes, &enough, err)) {
@@ -199,16 +207,19 @@ static void add_advice(const struct model *model, int64_t status, int code, stru
 	else if (code == EACCES)
 		(void)buf_addf(out, "; set %s to a key of this service", key_name);
 	else if (code == E2BIG)
-		(void)buf_adds(out, "; the conversation is larger than the model's context: "
-				    "begin a new session, or give the server a larger one");
+		(void)buf_adds(out,
+			       "; the conversation is larger than the model's context: "
+			       "begin a new session, or give the server a larger one");
 	else if (code == EBUSY)
 		(void)buf_adds(out, "; wait, or see the limits of your account");
 	else if (status == 404 || status == 405)
-		(void)buf_addf(out, "; check the model's name (%s) and the base URL "
-				    "(most end in /v1)",
+		(void)buf_addf(out,
+			       "; check the model's name (%s) and the base URL "
+			       "(most end in /v1)",
 			       model->name);
 	else if (status >= 300 && status <= 399)
-		(void)buf_adds(out, "; redirects are not followed: give the base URL it leads to");
+		(void)buf_adds(out,
+			       "; redirects are not followed: give the base URL it leads to");
 	else if (status == 402)
 		(void)buf_adds(out, "; see the balance of your account");
 	else if (code == EINVAL)
@@ -284,7 +295,8 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 
 	if (!model->http && !http_open(&model->http, err))
 		return false;
-	transferred = http_post(model->http, &request, &attempt->http, on_bytes, attempt, err);
+	transferred =
+		http_post(model->http, &request, &attempt->http, on_bytes, attempt, err);
 	return judge(attempt, transferred, err);
 }
 
@@ -308,7 +320,10 @@ static bool may_retry(const struct attempt *attempt, int tries, const struct err
 		return false;
 	if (http->should_retry == 0)
 		return false;
-	/* Silence before the first byte is a server at work: asking again would start it over. */
+	/*
+	 * Silence before the first byte is a server at work: asking again would start it
+	 * over.
+	 */
 	if (err->code == ETIMEDOUT && !http->has_bytes)
 		return false;
 	if (http->should_retry != 1 && !failure_may_pass(err->code))
@@ -342,8 +357,8 @@ static void add_long_wait(const struct http_answer *http, struct err *err)
 }
 
 static bool ask_service(struct model *model, const struct model_request *request,
-			const struct model_sink *sink, struct str body, struct answer **answer,
-			struct err *err)
+			const struct model_sink *sink, struct str body,
+			struct answer **answer, struct err *err)
 {
 	for (int tries = 0;; tries++) {
 		struct attempt attempt = {.model = model};
@@ -378,13 +393,15 @@ static bool ask_service(struct model *model, const struct model_request *request
 }
 
 static bool ask_replay(struct model *model, const struct model_request *request,
-		       const struct model_sink *sink, struct answer **answer, struct err *err)
+		       const struct model_sink *sink, struct answer **answer,
+		       struct err *err)
 {
 	*answer = answer_new(sink);
 	if (!replay_ask(model->replay, request, *answer, err))
 		return false;
 	if (!answer_has_content(*answer))
-		return err_set(err, EPROTO, "the replay's turn says nothing and asks for nothing");
+		return err_set(err, ENODATA,
+			       "the replay's turn says nothing and asks for nothing");
 	return true;
 }
 
@@ -402,8 +419,8 @@ bool model_ask(struct model *model, const struct model_request *request,
 		ok = ask_replay(model, request, sink, &answer, &own);
 	else
 		ok = wait_or_stop(request->stop_fd, 0, &own) &&
-		     model->provider->request(model->name, model->temperature, request, &body,
-					      &own) &&
+		     model->provider->request(model->name, model->temperature, request,
+					      &body, &own) &&
 		     ask_service(model, request, sink, buf_str(&body), &answer, &own);
 	ok = ok && answer_finish(answer, into, finish, usage, &own);
 	answer_free(answer);

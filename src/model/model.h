@@ -3,8 +3,8 @@
  * streams one answer. Retries, keys and sockets are here and in http; what the bytes mean
  * is in the providers (provider.h), which are pure.
  *
- * A model is named `replay`, `replay:FILE`, `openai-chat:NAME` or plain NAME (openai-chat; a
- * name may hold colons, as qwen3:8b does).
+ * A model is named `replay`, `replay:FILE`, `openai-chat:NAME` or plain NAME
+ * (openai-chat; a name may hold colons, as qwen3:8b does).
  */
 #pragma once
 #include "base/err.h"
@@ -19,13 +19,13 @@
 struct model;
 
 struct model_options {
-	const char *name;     /* as above; NULL: the embedded replay */
-	const char *base_url; /* e.g. http://127.0.0.1:8080/v1; NULL: the provider's own */
-	const char *key;      /* bearer token or NULL; copied, wiped at model_close */
-	struct str embedded;  /* the script that plain `replay` plays (JSON, replay.h) */
-	double temperature;   /* < 0: the service's default */
+	const char *name;      /* as above; NULL: the embedded replay */
+	const char *base_url;  /* as http://127.0.0.1:8080/v1; NULL: the provider's */
+	const char *key;       /* bearer token or NULL; copied, wiped at model_close */
+	struct str embedded;   /* the script that plain `replay` plays (JSON, replay.h) */
+	double temperature;    /* < 0: the service's default */
 	double idle_timeout_s; /* no byte for so long ends the request; 0: MODEL_IDLE_S */
-	int retries;          /* further tries; < 0: MODEL_RETRIES */
+	int retries;           /* further tries; < 0: MODEL_RETRIES */
 };
 
 enum {
@@ -33,7 +33,10 @@ enum {
 	MODEL_IDLE_S = 300,
 	/* As the official clients do: outlives a hiccup, not an outage. */
 	MODEL_RETRIES = 2,
-	/* Bytes of one answer kept; over it the answer is refused. No model writes as much. */
+	/*
+	 * Bytes of one answer kept; over it the answer is refused. No model writes as
+	 * much.
+	 */
 	MODEL_ANSWER_MAX = 16 << 20,
 	/* Bytes of one request: a context of ten million tokens has less. */
 	MODEL_BODY_MAX = 64 << 20,
@@ -45,7 +48,8 @@ enum {
  * ERR names an unknown provider, an unreadable or unfitting replay, a bad URL. An empty
  * base_url or key is none. Nothing is contacted yet.
  */
-bool model_open(const struct model_options *options, struct model **model, struct err *err);
+bool model_open(const struct model_options *options, struct model **model,
+		struct err *err);
 void model_close(struct model *model);
 bool model_is_replay(const struct model *model);
 const char *model_name(const struct model *model); /* as shown to people */
@@ -85,13 +89,14 @@ struct model_request {
 
 /*
  * Append the model's next message to INTO (a conversation, usually the request's own: the
- * request is read before anything is appended). Nothing is appended on failure. ERR.code is
- * ECANCELED after stop_fd (within 100 ms), ETIMEDOUT, EPROTO (an answer that cannot be
- * understood: HTML, a torn stream, nothing; a replay that does not fit), EACCES (401, 403),
- * EBUSY (429 after the retries), E2BIG (context overflow), else EIO; the text says what the
- * service said (escaped, at most 500 bytes) and what to do.
- * A call whose name is empty is an EPROTO; arguments are not judged here. Run the calls in
- * the message whatever FINISH says (answer.h). FINISH and USAGE may be NULL.
+ * request is read before anything is appended). Nothing is appended on failure. ERR.code
+ * is ECANCELED after stop_fd (within 100 ms), ETIMEDOUT, EPROTO (an answer that cannot be
+ * understood: HTML, a torn stream, nothing; a replay that does not fit), ENODATA (a whole
+ * answer in which the model says nothing and asks for nothing), EACCES (401, 403), EBUSY
+ * (429 after the retries), E2BIG (context overflow), else EIO; the text says what the
+ * service said (escaped, at most 500 bytes) and what to do. A call whose name is empty is
+ * an EPROTO; arguments are not judged here. Run the calls in the message whatever FINISH
+ * says (answer.h). FINISH and USAGE may be NULL.
  */
 bool model_ask(struct model *model, const struct model_request *request,
 	       const struct model_sink *sink, struct conversation *into,

@@ -16,7 +16,7 @@ enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
  * openai-chat and a base URL. No model is called so.
  */
 static const char *const services[] = {"openai",    "anthropic", "ollama",   "llama.cpp",
-				       "llamacpp",  "vllm",	 "lmstudio", "openrouter",
+				       "llamacpp",  "vllm",      "lmstudio", "openrouter",
 				       "localhost", NULL};
 
 static const struct provider *find_provider(struct str word)
@@ -35,7 +35,7 @@ static bool check_prefix(struct str word, struct err *err)
 	auto_free char *text = memory_copy_str(word);
 	const char *nearest;
 
-	for (size_t i = 0; providers[i] && i < PROVIDERS_MAX; i++)
+	for (size_t i = 0; i < PROVIDERS_MAX && providers[i]; i++)
 		names[i + 1] = providers[i]->name;
 	for (size_t i = 0; services[i]; i++) {
 		if (str_is(word, services[i]))
@@ -46,8 +46,9 @@ static bool check_prefix(struct str word, struct err *err)
 	}
 	nearest = text_nearest(text, names);
 	if (nearest)
-		return err_set(err, EINVAL, "unknown provider \"%.80s\"; did you mean \"%s\"?",
-			       text, nearest);
+		return err_set(err, EINVAL,
+			       "unknown provider \"%.80s\"; did you mean \"%s\"?", text,
+			       nearest);
 	return true;
 }
 
@@ -99,12 +100,14 @@ static bool check_url(struct str url, struct str host, struct err *err)
 				       i + 1);
 	}
 	if (str_find(host, STR("@"), 0) != (size_t)-1)
-		return err_set(err, EINVAL,
-			       "the base URL names a user: give the key in its variable instead");
+		return err_set(
+			err, EINVAL,
+			"the base URL names a user: give the key in its variable instead");
 	if (str_find(url, STR("?"), 0) != (size_t)-1 ||
 	    str_find(url, STR("#"), 0) != (size_t)-1)
-		return err_set(err, EINVAL, "the base URL has a query or a fragment: it ends "
-					    "where /chat/completions begins");
+		return err_set(err, EINVAL,
+			       "the base URL has a query or a fragment: it ends "
+			       "where /chat/completions begins");
 	if (host.size == 0 || str_starts(host, STR(":")))
 		return err_set(err, EINVAL, "the base URL names no host");
 	return true;

@@ -9,7 +9,7 @@ struct provider;
 
 struct model_name {
 	const struct provider *provider; /* NULL: a replay */
-	struct str rest;  /* the model's name at its service, or the replay's file; views of the name */
+	struct str rest;  /* the model's name there, or the replay's file; in the name */
 	struct str shown; /* for people */
 };
 
@@ -18,7 +18,8 @@ bool model_name_parse(const char *name, struct model_name *parsed, struct err *e
 
 /*
  * The URL to ask and its host (with port) for messages, both malloc'ed. BASE_URL NULL or
- * empty is the provider's. One with a user, a query or a fragment is refused: keys would be in it.
+ * empty is the provider's. One with a user, a query or a fragment is refused: keys would
+ * be in it.
  */
 bool model_name_url(const struct provider *provider, const char *base_url, char **url,
 		    char **host, struct err *err);

@@ -134,10 +134,11 @@ static void take_content(struct answer *answer, const struct value *content)
 
 		answer_add_text(answer, openai_chat_first_text(piece, text_keys));
 		answer_add_thinking(answer, value_str(thinking));
-		for (size_t n = 0; value_kind(thinking) == VALUE_ARRAY && n < value_count(thinking);
-		     n++)
+		for (size_t n = 0;
+		     value_kind(thinking) == VALUE_ARRAY && n < value_count(thinking); n++)
 			answer_add_thinking(answer,
-					    openai_chat_first_text(value_item(thinking, n), text_keys));
+					    openai_chat_first_text(value_item(thinking, n),
+								   text_keys));
 	}
 }
 
@@ -201,10 +202,14 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 		const char *word;
 		enum model_finish finish;
 	} words[] = {
-		{"tool_calls", MODEL_FINISH_CALLS},  {"function_call", MODEL_FINISH_CALLS},
-		{"tool_use", MODEL_FINISH_CALLS},    {"length", MODEL_FINISH_LENGTH},
-		{"max_tokens", MODEL_FINISH_LENGTH}, {"model_length", MODEL_FINISH_LENGTH},
-		{"refusal", MODEL_FINISH_REFUSED},   {"content_filter", MODEL_FINISH_REFUSED},
+		{"tool_calls", MODEL_FINISH_CALLS},
+		{"function_call", MODEL_FINISH_CALLS},
+		{"tool_use", MODEL_FINISH_CALLS},
+		{"length", MODEL_FINISH_LENGTH},
+		{"max_tokens", MODEL_FINISH_LENGTH},
+		{"model_length", MODEL_FINISH_LENGTH},
+		{"refusal", MODEL_FINISH_REFUSED},
+		{"content_filter", MODEL_FINISH_REFUSED},
 		{"safety", MODEL_FINISH_REFUSED},
 	};
 	struct str reason = value_str(value_member(choice, "finish_reason"));
@@ -212,10 +217,11 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 	if (reason.size == 0)
 		return true;
 	if (str_is(reason, "error"))
-		return openai_chat_is_error(choice) ? openai_chat_refuse(choice, err)
-					: err_set(err, EAGAIN,
-						  "the service ended the answer with an error "
-						  "it does not name");
+		return openai_chat_is_error(choice)
+			       ? openai_chat_refuse(choice, err)
+			       : err_set(err, EAGAIN,
+					 "the service ended the answer with an error "
+					 "it does not name");
 	/* What a refusal's own text said stays. */
 	if (answer_is_refused(answer))
 		return true;
@@ -263,7 +269,8 @@ static bool take_root(struct answer *answer, const struct value *root, struct er
 {
 	const struct value *choices = value_member(root, "choices");
 
-	for (size_t i = 0; value_kind(choices) == VALUE_ARRAY && i < value_count(choices); i++) {
+	for (size_t i = 0; value_kind(choices) == VALUE_ARRAY && i < value_count(choices);
+	     i++) {
 		const struct value *choice = value_item(choices, i);
 		const struct value *delta = value_member(choice, "delta");
 		const struct value *message = value_member(choice, "message");
@@ -300,7 +307,8 @@ static bool chat_event(struct answer *answer, struct str name, struct str data, 
 
 		buf_init(&shown, ERR_TEXT_MAX);
 		failure_quote(str_of(why.text), &shown);
-		(void)err_set(err, EPROTO, "an event of the stream is no JSON (%s)", shown.data);
+		(void)err_set(err, EPROTO, "an event of the stream is no JSON (%s)",
+			      shown.data);
 		buf_fini(&shown);
 		return false;
 	}

@@ -9,19 +9,23 @@
 #include <stdbool.h>
 
 /*
- * Names in a thinking part's `extra`: the message field its text came in and goes back in,
- * and OpenRouter's list of details, which goes back instead of the text.
+ * Names in a thinking part's `extra`: the message field its text came in and goes back
+ * in, and OpenRouter's list of details, which goes back instead of the text.
  */
-#define CHAT_EXTRA_FIELD "field"
+#define CHAT_EXTRA_FIELD   "field"
 #define CHAT_EXTRA_DETAILS "reasoning_details"
 
 /* The fields in which servers send reasoning as text, in the order of preference. */
 extern const char *const chat_reasoning_fields[]; /* NULL ends it */
 
 bool openai_chat_write(const char *model, double temperature,
-		       const struct model_request *request, struct buf *body, struct err *err);
+		       const struct model_request *request, struct buf *body,
+		       struct err *err);
 
-/* The first of OBJECT's members named by KEYS (NULL ends them) that is a text with something in it. */
+/*
+ * The first of OBJECT's members named by KEYS (NULL ends them) that is a text with
+ * something in it.
+ */
 struct str openai_chat_first_text(const struct value *object, const char *const *keys);
 
 /* Is ROOT, which came as an answer or an event of one, an error? */

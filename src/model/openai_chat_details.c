@@ -14,7 +14,8 @@ static bool same_detail(const struct value *a, const struct value *b)
 		const struct value *mine = value_member(a, keys[i]);
 		const struct value *other = value_member(b, keys[i]);
 
-		if (i == 2 && (value_kind(mine) == VALUE_NULL || value_kind(other) == VALUE_NULL))
+		if (i == 2 &&
+		    (value_kind(mine) == VALUE_NULL || value_kind(other) == VALUE_NULL))
 			continue;
 		if (!mine || !other ? mine != other : !value_equal(mine, other))
 			return false;
@@ -22,7 +23,10 @@ static bool same_detail(const struct value *a, const struct value *b)
 	return true;
 }
 
-/* One detail out of the COUNT pieces from FIRST on: KEY joined, of the rest what is not null. */
+/*
+ * One detail out of the COUNT pieces from FIRST on: KEY joined, of the rest what is not
+ * null.
+ */
 static struct value *join_details(const struct value *list, size_t first, size_t count,
 				  const char *key)
 {

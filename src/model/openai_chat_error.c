@@ -56,8 +56,10 @@ static const struct value *error_object(const struct value *root)
 /* Append "MESSAGE (code, type)" of the error in ROOT. */
 static bool add_error_message(const struct value *root, struct buf *out)
 {
-	static const char *const message_keys[] = {"message", "error", "detail", "msg",
-						   "error_msg", "error_description", NULL};
+	static const char *const message_keys[] = {"message",   "error",
+						   "detail",    "msg",
+						   "error_msg", "error_description",
+						   NULL};
 	static const char *const word_keys[] = {"code", "type", NULL};
 	const struct value *error = error_object(root);
 	struct str raw = value_str(value_member(value_member(error, "metadata"), "raw"));
@@ -86,7 +88,9 @@ bool openai_chat_error(struct str body, struct buf *out)
 	return value_parse(body, 0, &root, NULL) && add_error_message(root, out);
 }
 
-/* The HTTP status an error object stands for, by number or by word; 0 when it says none. */
+/*
+ * The HTTP status an error object stands for, by number or by word; 0 when it says none.
+ */
 static int64_t error_status(const struct value *root)
 {
 	static const struct {
@@ -95,7 +99,7 @@ static int64_t error_status(const struct value *root)
 	} words[] = {
 		{"rate_limit", 429}, {"overloaded", 503},  {"server_error", 500},
 		{"internal", 500},   {"timeout", 408},     {"quota", 429},
-		{"auth", 401},	     {"api_key", 401},     {"permission", 403},
+		{"auth", 401},       {"api_key", 401},     {"permission", 403},
 		{"billing", 402},    {"not_found", 404},   {"invalid", 400},
 		{"exceed", 400},     {"unsupported", 400},
 	};
@@ -115,7 +119,8 @@ static int64_t error_status(const struct value *root)
 	for (size_t i = 0; i < sizeof(word_keys) / sizeof(word_keys[0]); i++) {
 		struct str text = value_str(value_member(error, word_keys[i]));
 
-		for (size_t n = 0; text.size > 0 && n < sizeof(words) / sizeof(words[0]); n++) {
+		for (size_t n = 0; text.size > 0 && n < sizeof(words) / sizeof(words[0]);
+		     n++) {
 			if (str_find(text, str_of(words[n].word), 0) != (size_t)-1)
 				return words[n].status;
 		}

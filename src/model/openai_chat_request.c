@@ -1,13 +1,16 @@
 /*
- * openai_chat_request: a conversation as the body of one Chat Completions request. Written
- * straight into the buffer, so that a long conversation is not built a second time.
+ * openai_chat_request: a conversation as the body of one Chat Completions request.
+ * Written straight into the buffer, so that a long conversation is not built a second
+ * time.
  */
 #include "model/openai_chat.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-/* A tool message with nothing in it is refused by some servers and puzzles most models. */
+/*
+ * A tool message with nothing in it is refused by some servers and puzzles most models.
+ */
 #define EMPTY_RESULT "(The tool gave no text.)"
 
 static bool is_blank(const char *text)
@@ -25,8 +28,8 @@ static bool message_has(const struct message *message, enum part_kind kind)
 }
 
 /* Append `"KEY":` and the text of all parts of KIND as one string. */
-static void write_joined(const struct message *message, enum part_kind kind, const char *key,
-			 struct buf *body)
+static void write_joined(const struct message *message, enum part_kind kind,
+			 const char *key, struct buf *body)
 {
 	struct buf joined;
 
@@ -43,7 +46,8 @@ static void write_joined(const struct message *message, enum part_kind kind, con
 
 /*
  * The arguments as a string that is a JSON object itself: servers parse them again for
- * their prompt template and fail on anything else. What the model wrote wrong stays readable.
+ * their prompt template and fail on anything else. What the model wrote wrong stays
+ * readable.
  */
 static void write_arguments(const char *arguments, struct buf *body)
 {
@@ -163,8 +167,8 @@ static void write_result(const struct part *part, struct buf *body)
  * The user's messages from FIRST to before END: results first, as they must follow their
  * calls, then all text as one message, as many templates want the speakers in turns.
  */
-static void write_user_run(const struct conversation *conversation, size_t first, size_t end,
-			   struct buf *body)
+static void write_user_run(const struct conversation *conversation, size_t first,
+			   size_t end, struct buf *body)
 {
 	struct buf text;
 
@@ -251,7 +255,8 @@ static void write_tools(const struct model_request *request, struct buf *body)
 }
 
 bool openai_chat_write(const char *model, double temperature,
-		       const struct model_request *request, struct buf *body, struct err *err)
+		       const struct model_request *request, struct buf *body,
+		       struct err *err)
 {
 	(void)buf_adds(body, "{\"model\":");
 	(void)value_quote(str_of(model), body);
@@ -264,7 +269,8 @@ bool openai_chat_write(const char *model, double temperature,
 		(void)buf_adds(body, ",\"temperature\":");
 		(void)value_print(number, 0, body);
 	}
-	(void)buf_adds(body, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+	(void)buf_adds(body,
+		       ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
 	if (body->overflowed)
 		return err_set(err, E2BIG,
 			       "the conversation is larger than a request may be (%zu MiB)",

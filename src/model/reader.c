@@ -23,7 +23,8 @@ struct reader {
 	bool ended;
 };
 
-static bool reader_take_event(void *context, struct str name, struct str data, struct err *err)
+static bool reader_take_event(void *context, struct str name, struct str data,
+			      struct err *err)
 {
 	struct reader *reader = context;
 
@@ -62,8 +63,8 @@ static struct str skip_blank(struct str bytes)
 	while (at < bytes.size) {
 		unsigned char c = (unsigned char)bytes.data[at];
 
-		if (c != ' ' && c != '\t' && c != '\r' && c != '\n' && c != 0xef && c != 0xbb &&
-		    c != 0xbf)
+		if (c != ' ' && c != '\t' && c != '\r' && c != '\n' && c != 0xef &&
+		    c != 0xbb && c != 0xbf)
 			break;
 		at++;
 	}
@@ -136,7 +137,8 @@ static bool reader_refuse_page(struct reader *reader, struct err *err)
 	(void)err_set(err, EBADMSG,
 		      "a web page came%s%s%s, not the answer of a model: "
 		      "check the base URL (most end in /v1)",
-		      shown.size > 0 ? " (\"" : "", shown.data, shown.size > 0 ? "\")" : "");
+		      shown.size > 0 ? " (\"" : "", shown.data,
+		      shown.size > 0 ? "\")" : "");
 	buf_fini(&shown);
 	return false;
 }
@@ -176,5 +178,5 @@ bool reader_end(struct reader *reader, bool cut, struct err *err)
 		reader->provider->done(reader->answer);
 	if (answer_has_content(reader->answer) || answer_is_refused(reader->answer))
 		return true;
-	return err_set(err, EPROTO, "the model said nothing and asked for nothing");
+	return err_set(err, ENODATA, "the model said nothing and asked for nothing");
 }

@@ -20,8 +20,8 @@ void reader_free(struct reader *reader);
 bool reader_feed(struct reader *reader, struct str bytes, bool *enough, struct err *err);
 
 /*
- * No more bytes will come; CUT when the connection broke. False for an answer that is torn,
- * empty or none. A stream that named its finish reason is whole without its closing word, and one
- * that ended cleanly after whole calls is, too.
+ * No more bytes will come; CUT when the connection broke. False for an answer that is
+ * torn, empty or none. A stream that named its finish reason is whole without its closing
+ * word, and one that ended cleanly after whole calls is, too.
  */
 bool reader_end(struct reader *reader, bool cut, struct err *err);

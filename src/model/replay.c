@@ -1,4 +1,7 @@
-/* replay: plays one turn per question, after holding its expectations against the results. */
+/*
+ * replay: plays one turn per question, after holding its expectations against the
+ * results.
+ */
 #include "model/replay.h"
 
 #include <errno.h>
@@ -52,7 +55,9 @@ void replay_close(struct replay *replay)
 	free(replay);
 }
 
-/* The results after the model's last message, counted up from *AT; NULL after the last. */
+/*
+ * The results after the model's last message, counted up from *AT; NULL after the last.
+ */
 static const struct part *next_result(const struct conversation *conversation,
 				      size_t *message_at, size_t *part_at)
 {
@@ -102,8 +107,8 @@ static void add_quoted(struct buf *out, struct str text)
 
 /* ERR: which row of the turn did not fit, and every result there was. Always false. */
 static bool refuse_results(const struct replay *replay, size_t row,
-			   const struct value *expect, const struct conversation *conversation,
-			   struct err *err)
+			   const struct value *expect,
+			   const struct conversation *conversation, struct err *err)
 {
 	size_t message_at = first_after_model(conversation), part_at = 0;
 	const struct part *result = next_result(conversation, &message_at, &part_at);
@@ -115,8 +120,8 @@ static bool refuse_results(const struct replay *replay, size_t row,
 	if (!result)
 		(void)buf_adds(&came, "no result");
 	for (; result; result = next_result(conversation, &message_at, &part_at)) {
-		(void)buf_addf(&came, "%s%s (%s) ", came.size > 0 ? "; " : "", result->tool,
-			       result->is_error ? "not done" : "done");
+		(void)buf_addf(&came, "%s%s (%s) ", came.size > 0 ? "; " : "",
+			       result->tool, result->is_error ? "not done" : "done");
 		add_quoted(&came, str_of(result->text));
 	}
 	(void)err_set(err, EPROTO,
@@ -261,8 +266,8 @@ static bool play(const struct replay *replay, const struct value *turn,
 	buf_init(&text, MODEL_ANSWER_MAX);
 	add_with_prompt(value_str(value_member(turn, "thinking")), prompt, &thinking);
 	add_with_prompt(value_str(value_member(turn, "text")), prompt, &text);
-	ok = say(buf_str(&thinking), delay_ms, request->stop_fd, answer, answer_add_thinking,
-		 err) &&
+	ok = say(buf_str(&thinking), delay_ms, request->stop_fd, answer,
+		 answer_add_thinking, err) &&
 	     say(buf_str(&text), delay_ms, request->stop_fd, answer, answer_add_text, err);
 	buf_fini(&thinking);
 	buf_fini(&text);

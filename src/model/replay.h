@@ -11,13 +11,14 @@
  *    ]}
  *
  * `arguments` may be a string: then it goes out unchanged, valid JSON or not. `expect` is
- * held against the results of the turn before, each row against the next result that fits,
- * so that results nobody cares about need no row; what a result's `status` was is known here
- * as `done` or not. When it does not fit, the replay ends with an error that names script,
- * turn, what was expected and what came. `usage` may give tokens (`input`, `output`, `cached`).
- * `delay_ms` streams the text word by word at that pace (at most REPLAY_DELAY_MAX_MS). The
- * newest prompt may be quoted in a text as ${prompt}. `repeat: true` in the last turn plays it
- * again for ever; else asking beyond the last turn is an error that says so.
+ * held against the results of the turn before, each row against the next result that
+ * fits, so that results nobody cares about need no row; what a result's `status` was is
+ * known here as `done` or not. When it does not fit, the replay ends with an error that
+ * names script, turn, what was expected and what came. `usage` may give tokens (`input`,
+ * `output`, `cached`). `delay_ms` streams the text word by word at that pace (at most
+ * REPLAY_DELAY_MAX_MS). The newest prompt may be quoted in a text as ${prompt}. `repeat:
+ * true` in the last turn plays it again for ever; else asking beyond the last turn is an
+ * error that says so.
  */
 #pragma once
 #include "base/err.h"
@@ -27,7 +28,8 @@ enum { REPLAY_SCRIPT_MAX = 4 << 20, REPLAY_DELAY_MAX_MS = 1000 };
 
 struct replay;
 /* NAME is for messages: the file's name or "embedded". */
-bool replay_open(struct str script, const char *name, struct replay **replay, struct err *err);
+bool replay_open(struct str script, const char *name, struct replay **replay,
+		 struct err *err);
 void replay_close(struct replay *replay);
 /*
  * One turn, put into ANSWER. ECANCELED when stop_fd becomes readable (the turn is then

@@ -1,4 +1,6 @@
-/* replay_check: every key of a script by table; unknown ones are named with the nearest. */
+/*
+ * replay_check: every key of a script by table; unknown ones are named with the nearest.
+ */
 #include "model/replay_check.h"
 
 #include <errno.h>
@@ -24,14 +26,10 @@ static const struct key script_keys[] = {
 };
 
 static const struct key turn_keys[] = {
-	{"thinking", VALUE_STRING, false},
-	{"text", VALUE_STRING, false},
-	{"calls", VALUE_ARRAY, false},
-	{"expect", VALUE_ARRAY, false},
-	{"delay_ms", VALUE_INTEGER, false},
-	{"repeat", VALUE_BOOLEAN, false},
-	{"usage", VALUE_OBJECT, false},
-	{0},
+	{"thinking", VALUE_STRING, false},  {"text", VALUE_STRING, false},
+	{"calls", VALUE_ARRAY, false},      {"expect", VALUE_ARRAY, false},
+	{"delay_ms", VALUE_INTEGER, false}, {"repeat", VALUE_BOOLEAN, false},
+	{"usage", VALUE_OBJECT, false},     {0},
 };
 
 static const struct key call_keys[] = {
@@ -55,8 +53,8 @@ static const struct key usage_keys[] = {
 };
 
 /* A tool result's statuses, as in the event log. */
-static const char *const statuses[] = {"done", "failed", "denied", "timed_out", "cancelled",
-				       NULL};
+static const char *const statuses[] = {"done",      "failed",    "denied",
+				       "timed_out", "cancelled", NULL};
 
 static const struct key *find_key(const struct key *keys, const char *name)
 {
@@ -73,7 +71,7 @@ static bool refuse_key(const struct key *keys, const char *name, const char *whe
 	const char *names[KEYS_MAX + 1] = {0};
 	const char *nearest;
 
-	for (size_t i = 0; keys[i].name && i < KEYS_MAX; i++)
+	for (size_t i = 0; i < KEYS_MAX && keys[i].name; i++)
 		names[i] = keys[i].name;
 	nearest = text_nearest(name, names);
 	return err_set(err, EINVAL, "%s: unknown key \"%.80s\"%s%s%s", where, name,
@@ -94,8 +92,8 @@ static bool check_object(const struct value *object, const struct key *keys,
 		if (!key)
 			return refuse_key(keys, value_key(at), where, err);
 		if (key->kind != VALUE_NULL && kind != key->kind)
-			return err_set(err, EINVAL, "%s: \"%s\" is to be %s, not %s", where,
-				       key->name, value_kind_name(key->kind),
+			return err_set(err, EINVAL, "%s: \"%s\" is to be %s, not %s",
+				       where, key->name, value_kind_name(key->kind),
 				       value_kind_name(kind));
 		if (kind == VALUE_INTEGER && value_integer(value_at(at)) < 0)
 			return err_set(err, EINVAL, "%s: \"%s\" is less than 0", where,
@@ -103,7 +101,8 @@ static bool check_object(const struct value *object, const struct key *keys,
 	}
 	for (; keys->name; keys++) {
 		if (keys->required && !value_member(object, keys->name))
-			return err_set(err, EINVAL, "%s: \"%s\" is missing", where, keys->name);
+			return err_set(err, EINVAL, "%s: \"%s\" is missing", where,
+				       keys->name);
 	}
 	return true;
 }
@@ -153,7 +152,8 @@ static bool check_rows(const struct value *rows, const char *where, const char *
 	for (size_t i = 0; i < value_count(rows); i++) {
 		char row_where[WHERE_MAX];
 
-		(void)snprintf(row_where, sizeof(row_where), "%s, %s %zu", where, noun, i + 1);
+		(void)snprintf(row_where, sizeof(row_where), "%s, %s %zu", where, noun,
+			       i + 1);
 		if (!check(value_item(rows, i), row_where, err))
 			return false;
 	}
@@ -173,11 +173,13 @@ static bool check_turn(const struct value *turn, bool is_last, const char *where
 	if (value_is_true(value_member(turn, "repeat")) && !is_last)
 		return err_set(err, EINVAL, "%s: only the last turn may repeat", where);
 	if (value_count(value_member(turn, "calls")) > ANSWER_CALLS_MAX)
-		return err_set(err, EINVAL, "%s: more than %d calls", where, ANSWER_CALLS_MAX);
+		return err_set(err, EINVAL, "%s: more than %d calls", where,
+			       ANSWER_CALLS_MAX);
 	if (usage && !check_object(usage, usage_keys, where, err))
 		return false;
 	return check_rows(value_member(turn, "calls"), where, "call", check_call, err) &&
-	       check_rows(value_member(turn, "expect"), where, "expectation", check_expect, err);
+	       check_rows(value_member(turn, "expect"), where, "expectation",
+			  check_expect, err);
 }
 
 bool replay_check(const struct value *script, const char *name, struct err *err)
@@ -192,7 +194,8 @@ bool replay_check(const struct value *script, const char *name, struct err *err)
 		char where[WHERE_MAX];
 
 		(void)snprintf(where, sizeof(where), "%.200s, turn %zu", name, i + 1);
-		if (!check_turn(value_item(turns, i), i + 1 == value_count(turns), where, err))
+		if (!check_turn(value_item(turns, i), i + 1 == value_count(turns), where,
+				err))
 			return false;
 	}
 	return true;

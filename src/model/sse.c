@@ -113,8 +113,9 @@ static bool sse_end_line(struct sse *sse, struct str rest, struct err *err)
 	} else if (sse->line.size == 0) {
 		ok = sse_take_line(sse, rest, err);
 	} else {
-		ok = buf_addstr(&sse->line, rest) ? sse_take_line(sse, buf_str(&sse->line), err)
-						  : sse_too_long(err);
+		ok = buf_addstr(&sse->line, rest)
+			     ? sse_take_line(sse, buf_str(&sse->line), err)
+			     : sse_too_long(err);
 	}
 	buf_clear(&sse->line);
 	return ok;

@@ -19,7 +19,7 @@ void sse_free(struct sse *sse);
 /* False when the callback refused or an event is too long. */
 bool sse_feed(struct sse *sse, struct str bytes, struct err *err);
 /*
- * The end of the stream; an event without its blank line is given too when it is whole JSON
- * or the closing word [DONE], as some servers forget the last blank line.
+ * The end of the stream; an event without its blank line is given too when it is whole
+ * JSON or the closing word [DONE], as some servers forget the last blank line.
  */
 bool sse_end(struct sse *sse, struct err *err);

@@ -1,4 +1,7 @@
-/* config: the text of a configuration to a checked table of agents, and from it policies. */
+/*
+ * config: the text of a configuration to a checked table of agents, and from it
+ * policies.
+ */
 #include "policy/config.h"
 
 #include "base/memory.h"
@@ -47,7 +50,8 @@ bool config_parse(struct str text, const char *source, struct config **config,
 	struct value *agents;
 
 	if (text.size > CONFIG_TEXT_MAX)
-		return err_set(err, EFBIG, "%s: is larger than %d bytes", source, CONFIG_TEXT_MAX);
+		return err_set(err, EFBIG, "%s: is larger than %d bytes", source,
+			       CONFIG_TEXT_MAX);
 	if (str_trim(text).size == 0) {
 		*config = config_new();
 		return true;
@@ -70,8 +74,8 @@ unsigned config_minimum_level(const struct config *config)
 
 void config_know_agent(struct config *config, const char *name)
 {
-	config->known =
-		memory_grow(config->known, config->known_count + 1, sizeof(*config->known));
+	config->known = memory_grow(config->known, config->known_count + 1,
+				    sizeof(*config->known));
 	config->known[config->known_count++] = memory_copy(name);
 }
 
@@ -102,8 +106,8 @@ struct value *config_merge(const struct value *under, const struct value *over)
 		const struct value *old = value_member(merged, value_key(at));
 		bool both = value_kind(old) == VALUE_OBJECT &&
 			    value_kind(value_at(at)) == VALUE_OBJECT;
-		struct value *now = both ? config_merge(old, value_at(at))
-					 : value_copy(value_at(at));
+		struct value *now =
+			both ? config_merge(old, value_at(at)) : value_copy(value_at(at));
 
 		value_set(merged, value_key(at), now);
 	}
@@ -158,9 +162,9 @@ static bool refuse_agent(const struct config *config, const char *agent, struct 
 	for (size_t i = 0; i < count; i++)
 		(void)buf_addf(&list, "%s%s", i ? ", " : "", names[i]);
 	nearest = text_nearest(agent, names);
-	(void)err_set(err, ENOENT, "there is no agent \"%.64s\"%s%s%s; there are: %s", agent,
-		      nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-		      nearest ? "\"?" : "", list.data);
+	(void)err_set(err, ENOENT, "there is no agent \"%.64s\"%s%s%s; there are: %s",
+		      agent, nearest ? " (did you mean \"" : "", nearest ? nearest : "",
+		      nearest ? "\"?)" : "", list.data);
 	buf_fini(&list);
 	return false;
 }
@@ -170,7 +174,8 @@ static bool layer_entry(const struct config *config, const struct value *shipped
 			const char *agent, struct value **entry, struct err *err)
 {
 	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
-	const struct value *of_person = value_member(config ? config->overrides : NULL, agent);
+	const struct value *of_person =
+		value_member(config ? config->overrides : NULL, agent);
 	auto_value struct value *below = NULL;
 
 	if (!shipped_role && !of_config && strcmp(agent, POLICY_NAME_DEFAULT) != 0)
@@ -187,7 +192,8 @@ static void mark_shipped(const struct config *config, const char *agent,
 			 struct policy_paths *write)
 {
 	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
-	const struct value *of_person = value_member(config ? config->overrides : NULL, agent);
+	const struct value *of_person =
+		value_member(config ? config->overrides : NULL, agent);
 
 	if (value_member(of_config, "write") || value_member(of_person, "write"))
 		return;

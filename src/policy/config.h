@@ -1,7 +1,8 @@
 /*
- * config: the one configuration (JSON with comments) and the policies made from it. What a
- * person said for this run beats the configuration, that a user's role, that a shipped role,
- * key by key. Text in, structs out: who reads the file is front/config_file.
+ * config: the one configuration (JSON with comments) and the policies made from it.
+ * What a person said for this run beats the configuration, that a user's role, that a
+ * shipped role, key by key. Text in, structs out: who reads the file is
+ * front/config_file.
  */
 #pragma once
 #include "base/buf.h"
@@ -38,13 +39,17 @@ unsigned config_minimum_level(const struct config *config);
 void config_know_agent(struct config *config, const char *name);
 
 /*
- * What the person asked for this run (flags): an object with keys of an agent entry, laid over
- * what AGENT (NULL: default) has. A later call wins key by key. WHERE names it in sentences.
+ * What the person asked for this run (flags): an object with keys of an agent entry,
+ * laid over what AGENT (NULL: default) has. A later call wins key by key. WHERE names
+ * it in sentences.
  */
 bool config_override(struct config *config, const char *agent, const struct value *entry,
 		     const char *where, struct err *err);
 
-/* Is ENTRY (of a role's front matter, say) a sound agent entry? WHERE names it in sentences. */
+/*
+ * Is ENTRY (of a role's front matter, say) a sound agent entry? WHERE names it in
+ * sentences.
+ */
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
 /* Is NAME fit to name an agent? */
@@ -54,9 +59,10 @@ bool config_check_name(const char *name, struct err *err);
 struct value *config_merge(const struct value *under, const struct value *over);
 
 /*
- * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal. SHIPPED_ROLE is
- * the checked entry of the role of that name, or NULL. An agent that neither has is refused
- * with the names there are; `default` always exists and writes nothing by itself.
+ * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal.
+ * SHIPPED_ROLE is the checked entry of the role of that name, or NULL. An agent that
+ * neither has is refused with the names there are; `default` always exists and writes
+ * nothing by itself.
  */
 bool config_policy(const struct config *config, const struct value *shipped_role,
 		   const char *agent, const char *workspace, struct policy **policy,

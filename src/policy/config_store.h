@@ -1,4 +1,6 @@
-/* config_store: what a configuration is made of, for the key table and the reader only. */
+/*
+ * config_store: what a configuration is made of, for the key table and the reader only.
+ */
 #pragma once
 #include "base/value.h"
 #include "policy/config.h"

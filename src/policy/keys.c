@@ -12,16 +12,16 @@
 #define TEBI (1024.0 * GIBI)
 
 /* Bounds that keep a slip of the pen from looking like a wish. */
-#define ITERATIONS_MAX 10000
-#define TOKENS_MAX 1e12
-#define SECONDS_MAX (7.0 * 24 * 3600) /* a week: longer is no limit */
-#define SECONDS_MIN 0.001             /* deadlines are kept in milliseconds */
-#define GRACE_MAX 60                  /* it is taken from the time of the work */
-#define PIDS_MIN 8                    /* a shell, a pipeline and a compiler */
-#define PIDS_MAX 32768                /* pid_max of a small kernel */
-#define FILE_SIZE_MIN MEBI            /* below it no linker works */
-#define TMP_MIN (64 * 1024.0)
-#define TEMPERATURE_MAX 2             /* what every provider takes at most */
+#define ITERATIONS_MAX  10000
+#define TOKENS_MAX      1e12
+#define SECONDS_MAX     (7.0 * 24 * 3600) /* a week: longer is no limit */
+#define SECONDS_MIN     0.001             /* deadlines are kept in milliseconds */
+#define GRACE_MAX       60                /* it is taken from the time of the work */
+#define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
+#define PIDS_MAX        32768             /* pid_max of a small kernel */
+#define FILE_SIZE_MIN   MEBI              /* below it no linker works */
+#define TMP_MIN         (64 * 1024.0)
+#define TEMPERATURE_MAX 2 /* what every provider takes at most */
 
 enum {
 	DESCRIPTION_MAX = 1024,
@@ -29,9 +29,9 @@ enum {
 	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
 };
 
-#define LIMIT(member) KEY_IN_POLICY, offsetof(struct policy_limits, member)
+#define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
 #define POLICY(member) KEY_IN_POLICY, offsetof(struct policy, member)
-#define ROLE(member) KEY_IN_ROLE, offsetof(struct config_role, member)
+#define ROLE(member)   KEY_IN_ROLE, offsetof(struct config_role, member)
 #define CONFIG(member) KEY_IN_CONFIG, offsetof(struct config, member)
 
 static const struct key limit_keys[] = {
@@ -41,9 +41,11 @@ static const struct key limit_keys[] = {
 	 .initial = "no limit", .description = "Tokens of one run, in and out."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .initial = "120",
-	 .description = "Seconds one command may take, unless its call asks for another time."},
+	 .description =
+		 "Seconds one command may take, unless its call asks for another time."},
 	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .initial = "1800", .description = "Seconds all commands of one run may take together."},
+	 .initial = "1800",
+	 .description = "Seconds all commands of one run may take together."},
 	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
 	 .initial = "0.2",
 	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
@@ -51,8 +53,8 @@ static const struct key limit_keys[] = {
 	 .initial = "512", .description = "Processes of one command."},
 	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN, .max = 1024 * TEBI,
 	 .initial = "4G", .description = "Largest file a command may write."},
-	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
-	 .initial = "1G", .description = "Room in the cell's `/tmp`, which is held in memory."},
+	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI, .initial = "1G",
+	 .description = "Room in the cell's `/tmp`, which is held in memory."},
 	{0},
 };
 
@@ -63,18 +65,20 @@ const struct key keys_agent[] = {
 	{"base", KEY_PATH, POLICY(base), .initial = "the workspace",
 	 .description = "Folder where relative entries of the next three start."},
 	{"read", KEY_PATHS, POLICY(read), .initial = "the base",
-	 .description = "What may be read, beside what is writable and what the view always shows."},
+	 .description =
+		 "What may be read, beside what is writable and what the view always shows."},
 	{"write", KEY_PATHS, POLICY(write), .initial = "nothing",
 	 .description = "What may be written. A pattern (`*.md`) is taken for agents without a tool "
 			"that runs commands."},
 	{"blocked", KEY_PATHS, POLICY(blocked), .initial = "nothing",
-	 .description = "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	 .description =
+		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
 	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
 	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
-	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX, .initial = "nothing",
-	 .description = "What the agent is for, in a sentence."},
-	{"model", KEY_TEXT, ROLE(model), .max = MODEL_MAX, .initial = "the one of the run",
-	 .description = "Model to ask."},
+	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX,
+	 .initial = "nothing", .description = "What the agent is for, in a sentence."},
+	{"model", KEY_TEXT, ROLE(model), .max = MODEL_MAX,
+	 .initial = "the one of the run", .description = "Model to ask."},
 	{"temperature", KEY_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
 	 .initial = "the provider's own", .description = "Sampling temperature."},
 	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
@@ -84,10 +88,12 @@ const struct key keys_agent[] = {
 
 const struct key keys_config[] = {
 	{"agents", KEY_ENTRIES, KEY_IN_CONFIG, .initial = "the shipped roles",
-	 .description = "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
+	 .description =
+		 "`{NAME: entry}`; an entry overrides the shipped role of that name key by key.",
 	 .rows = keys_agent},
 	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
-	 .initial = "L3", .description = "Strength the cell must reach; below it nothing runs."},
+	 .initial = "L3",
+	 .description = "Strength the cell must reach; below it nothing runs."},
 	{0},
 };
 
@@ -136,8 +142,8 @@ static void describe_kind(const struct key *key, struct buf *out)
 		for (const char *at = key->choices; *at;) {
 			size_t length = strcspn(at, " ");
 
-			(void)buf_addf(out, "%s`\"%.*s\"`", at == key->choices ? "" : ", ",
-				       (int)length, at);
+			(void)buf_addf(out, "%s`\"%.*s\"`",
+				       at == key->choices ? "" : ", ", (int)length, at);
 			at += length + (at[length] == ' ');
 		}
 		break;
@@ -166,7 +172,8 @@ static void describe_rows(const char *title, const struct key *rows, struct buf 
 bool keys_describe(struct buf *out)
 {
 	describe_rows("Top level", keys_config, out);
-	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent, out);
+	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent,
+		      out);
 	describe_rows("`limits`", limit_keys, out);
 	return !out->overflowed;
 }

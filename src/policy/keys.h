@@ -1,7 +1,8 @@
 /*
- * keys: the one table of configuration keys. From its rows come the check of config.json, of the
- * front matter of roles and of a person's flags, the place where each value is stored, and the
- * list of keys in docs/policy.md. A new key is one row here and one member where it is stored.
+ * keys: the one table of configuration keys. From its rows come the check of
+ * config.json, of the front matter of roles and of a person's flags, the place where
+ * each value is stored, and the list of keys in docs/policy.md. A new key is one row
+ * here and one member where it is stored.
  */
 #pragma once
 #include "base/buf.h"
@@ -22,7 +23,7 @@ enum key_kind {
 	KEY_NUMBER,   /* double */
 	KEY_CHOICE,   /* unsigned: index in `choices` */
 	KEY_ROWS,     /* an object with the keys `rows`, stored from `offset` on */
-	KEY_ENTRIES,  /* an object: name -> object with the keys `rows`; not stored by this table */
+	KEY_ENTRIES, /* an object: name -> object with the keys `rows`; not stored by this table */
 };
 
 /* The struct that `offset` is in. */
@@ -45,15 +46,17 @@ extern const struct key keys_config[]; /* top level of config.json */
 extern const struct key keys_agent[];  /* an entry of `agents`; front matter of a role */
 
 /*
- * Does OBJECT hold only keys of ROWS, each of the right kind and within its bounds? ERR names
- * the place as JSON pointer (below POINTER), the rule, and the nearest key for an unknown one.
+ * Does OBJECT hold only keys of ROWS, each of the right kind and within its bounds? ERR
+ * names the place as JSON pointer (below POINTER), the rule, and the nearest key for an
+ * unknown one.
  */
 bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
 		struct err *err);
 
 /*
- * Store the members of OBJECT (checked before) whose row lives in HOME into the struct at TARGET.
- * Members that are absent leave their place alone; what a place owned before is not freed.
+ * Store the members of OBJECT (checked before) whose row lives in HOME into the struct
+ * at TARGET. Members that are absent leave their place alone; what a place owned before
+ * is not freed.
  */
 void keys_store(const struct key *rows, const struct value *object, enum key_home home,
 		void *target);

@@ -1,4 +1,6 @@
-/* keys_check: does an object fit the key table? The first thing that does not is named. */
+/*
+ * keys_check: does an object fit the key table? The first thing that does not is named.
+ */
 #include "policy/keys.h"
 
 #include "base/memory.h"
@@ -11,10 +13,10 @@
 #include <string.h>
 
 enum {
-	POINTER_MAX = 512,  /* bytes of a JSON pointer shown */
-	QUOTED_MAX = 64,    /* bytes of a wrong word quoted */
-	ITEMS_MAX = 1024,   /* entries of one list: a policy is written by hand */
-	ENTRIES_MAX = 256,  /* agents */
+	POINTER_MAX = 512, /* bytes of a JSON pointer shown */
+	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
+	ITEMS_MAX = 1024,  /* entries of one list: a policy is written by hand */
+	ENTRIES_MAX = 256, /* agents */
 };
 
 /* POINTER with KEY below it (RFC 6901). */
@@ -46,8 +48,8 @@ static bool check_text(const char *pointer, const struct value *value, size_t ma
 	if (memchr(text.data ? text.data : "", '\0', text.size))
 		return err_set(err, EINVAL, "%s: may not hold a NUL character", pointer);
 	if (text.size > max)
-		return err_set(err, EINVAL, "%s: is %zu bytes long, at most %zu are taken", pointer,
-			       text.size, max);
+		return err_set(err, EINVAL, "%s: is %zu bytes long, at most %zu are taken",
+			       pointer, text.size, max);
 	return true;
 }
 
@@ -67,8 +69,8 @@ static bool check_list(const char *pointer, const struct value *value, size_t ma
 	if (value_kind(value) != VALUE_ARRAY)
 		return wrong_kind(pointer, "a list of texts", value, err);
 	if (value_count(value) > ITEMS_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken", pointer,
-			       value_count(value), ITEMS_MAX);
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
 	for (size_t i = 0; i < value_count(value); i++) {
 		struct buf below;
 		bool fine;
@@ -83,25 +85,26 @@ static bool check_list(const char *pointer, const struct value *value, size_t ma
 	return true;
 }
 
-static bool check_number(const struct key *key, const char *pointer, const struct value *value,
-			 struct err *err)
+static bool check_number(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
 {
 	bool whole = key->kind == KEY_COUNT;
 	double number = value_number(value);
 
 	if (!value_is_number(value))
-		return wrong_kind(pointer, whole ? "a whole number" : "a number", value, err);
+		return wrong_kind(pointer, whole ? "a whole number" : "a number", value,
+				  err);
 	if (whole && value_kind(value) != VALUE_INTEGER)
-		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g", pointer,
-			       number);
+		return err_set(err, EINVAL, "%s: must be a whole number, not %.15g",
+			       pointer, number);
 	if (!(number >= key->min && number <= key->max))
-		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g", pointer,
-			       key->min, key->max, number);
+		return err_set(err, ERANGE, "%s: must be %.15g to %.15g, not %.15g",
+			       pointer, key->min, key->max, number);
 	return true;
 }
 
-static bool check_size(const struct key *key, const char *pointer, const struct value *value,
-		       struct err *err)
+static bool check_size(const struct key *key, const char *pointer,
+		       const struct value *value, struct err *err)
 {
 	uint64_t bytes = 0;
 	struct err why;
@@ -109,20 +112,21 @@ static bool check_size(const struct key *key, const char *pointer, const struct 
 	if (value_kind(value) == VALUE_INTEGER) {
 		bytes = value_integer(value) < 0 ? 0 : (uint64_t)value_integer(value);
 	} else if (value_kind(value) != VALUE_STRING) {
-		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value, err);
+		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value,
+				  err);
 	} else if (!check_filled(pointer, value, QUOTED_MAX, err)) {
 		return false;
 	} else if (!text_parse_size(value_text(value), &bytes, &why)) {
 		return err_set(err, EINVAL, "%s: %s", pointer, why.text);
 	}
 	if ((double)bytes < key->min || (double)bytes > key->max)
-		return err_set(err, ERANGE, "%s: must be %.0f to %.0f bytes", pointer, key->min,
-			       key->max);
+		return err_set(err, ERANGE, "%s: must be %.0f to %.0f bytes", pointer,
+			       key->min, key->max);
 	return true;
 }
 
-static bool check_choice(const struct key *key, const char *pointer, const struct value *value,
-			 struct err *err)
+static bool check_choice(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
 {
 	struct str text = value_str(value);
 
@@ -138,14 +142,14 @@ static bool check_choice(const struct key *key, const char *pointer, const struc
 	return err_set(err, EINVAL, "%s: must be one of %s", pointer, key->choices);
 }
 
-static bool check_entries(const struct key *key, const char *pointer, const struct value *value,
-			  struct err *err)
+static bool check_entries(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
 {
 	if (value_kind(value) != VALUE_OBJECT)
 		return wrong_kind(pointer, "an object", value, err);
 	if (value_count(value) > ENTRIES_MAX)
-		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken", pointer,
-			       value_count(value), ENTRIES_MAX);
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ENTRIES_MAX);
 	for (void *at = value_first(value); at; at = value_next(value, at)) {
 		struct buf below;
 		bool fine;
@@ -162,8 +166,8 @@ static bool check_entries(const struct key *key, const char *pointer, const stru
 	return true;
 }
 
-static bool check_value(const struct key *key, const char *pointer, const struct value *value,
-			struct err *err)
+static bool check_value(const struct key *key, const char *pointer,
+			const struct value *value, struct err *err)
 {
 	switch (key->kind) {
 	case KEY_TEXT:
@@ -212,8 +216,9 @@ static bool refuse_unknown(const struct key *rows, const char *name, const char 
 				  text_character_border(str_of(name), QUOTED_MAX)),
 			 &word);
 	(void)err_set(err, EINVAL, "%s: there is no key \"%s\"%s%s%s; the keys are %s",
-		      pointer[0] ? pointer : "/", word.data, nearest ? "; did you mean \"" : "",
-		      nearest ? nearest : "", nearest ? "\"?" : "", list.data);
+		      pointer[0] ? pointer : "/", word.data,
+		      nearest ? " (did you mean \"" : "", nearest ? nearest : "",
+		      nearest ? "\"?)" : "", list.data);
 	buf_fini(&word);
 	buf_fini(&list);
 	return false;

@@ -53,8 +53,8 @@ static unsigned choice_of(const struct key *key, const struct value *value)
 	abort(); /* keys_check let it pass */
 }
 
-static void store_value(const struct key *key, const struct value *value, enum key_home home,
-			void *place)
+static void store_value(const struct key *key, const struct value *value,
+			enum key_home home, void *place)
 {
 	switch (key->kind) {
 	case KEY_TEXT:

@@ -11,16 +11,16 @@
 #include <string.h>
 
 enum {
-	ITERATIONS = 50,    /* the shipped `default`; most tasks that end at all end earlier */
-	WALL_S = 120,       /* a whole suite of tests runs, an endless loop is noticed */
-	SHELL_S = 1800,     /* fifteen commands that use their whole time */
-	GRACE_MS = 200,     /* enough to flush files; the overshoot stays under 500 ms */
-	PIDS = 512,         /* make -j on a large machine; a fork bomb ends at once */
+	ITERATIONS = 50, /* the shipped `default`; most tasks that end at all end earlier */
+	WALL_S = 120,    /* a whole suite of tests runs, an endless loop is noticed */
+	SHELL_S = 1800,      /* fifteen commands that use their whole time */
+	GRACE_MS = 200,      /* enough to flush files; the overshoot stays under 500 ms */
+	PIDS = 512,          /* make -j on a large machine; a fork bomb ends at once */
 	SUGGESTED_NAMES = 32 /* names listed in one sentence */
 };
 
 #define FILE_SIZE (4ULL << 30) /* larger than any build product, smaller than a disk */
-#define TMP_SIZE (1ULL << 30)  /* held in memory */
+#define TMP_SIZE  (1ULL << 30) /* held in memory */
 
 struct policy *policy_new(const char *name, const char *workspace)
 {
@@ -137,7 +137,8 @@ static const struct policy_tool *find_tool(const struct policy_tool *tools, size
 }
 
 static bool refuse_unknown_tool(const struct policy *policy, const char *name,
-				const struct policy_tool *tools, size_t count, struct err *err)
+				const struct policy_tool *tools, size_t count,
+				struct err *err)
 {
 	auto_free const char **names = memory_array(count + 1, sizeof(*names));
 	struct buf list;
@@ -152,8 +153,8 @@ static bool refuse_unknown_tool(const struct policy *policy, const char *name,
 	nearest = text_nearest(name, names);
 	(void)err_set(err, EINVAL,
 		      "agents.%s.tools: there is no tool \"%s\"%s%s%s; there are %s",
-		      policy->name, name, nearest ? "; did you mean \"" : "",
-		      nearest ? nearest : "", nearest ? "\"?" : "", list.data);
+		      policy->name, name, nearest ? " (did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?)" : "", list.data);
 	buf_fini(&list);
 	return false;
 }
@@ -169,8 +170,8 @@ static void take_every_tool(struct policy_names *names, const struct policy_tool
 	}
 }
 
-bool policy_check_tools(struct policy *policy, const struct policy_tool *tools, size_t count,
-			struct err *err)
+bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
+			size_t count, struct err *err)
 {
 	const struct policy_path *pattern = NULL;
 
@@ -187,12 +188,13 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools, 
 		if (!tool)
 			return refuse_unknown_tool(policy, *name, tools, count, err);
 		if (pattern && (tool->effects & POLICY_RUNS))
-			return err_set(err, EINVAL,
-				       "agents.%s.write: the pattern \"%s\" cannot hold for an agent "
-				       "with the tool %s, whose commands the kernel keeps to folders "
-				       "only; name a folder, or leave %s out of agents.%s.tools",
-				       policy->name, pattern->text, tool->name, tool->name,
-				       policy->name);
+			return err_set(
+				err, EINVAL,
+				"agents.%s.write: the pattern \"%s\" cannot hold for an agent "
+				"with the tool %s, whose commands the kernel keeps to folders "
+				"only; name a folder, or leave %s out of agents.%s.tools",
+				policy->name, pattern->text, tool->name, tool->name,
+				policy->name);
 		if (strcmp(*name, tool->name) != 0) {
 			free(*name);
 			*name = memory_copy(tool->name);

@@ -1,7 +1,8 @@
 /*
- * policy: what one agent may do, and the verdict on one call. Pure: no file is opened here.
- * Paths are compared as text, component by component; whoever builds the cell resolves them
- * on disk once and hands the real ones back (policy_set_path). Zero is the safe answer.
+ * policy: what one agent may do, and the verdict on one call. Pure: no file is opened
+ * here. Paths are compared as text, component by component; whoever builds the cell
+ * resolves them on disk once and hands the real ones back (policy_set_path). Zero is
+ * the safe answer.
  */
 #pragma once
 #include "base/err.h"
@@ -12,8 +13,8 @@
 
 /* One entry of base, read, write or blocked. */
 struct policy_path {
-	char *text;    /* as written in the configuration, for sentences; NULL: not given */
-	char *path;    /* absolute and normal after policy_paths_normal, else NULL */
+	char *text; /* as written in the configuration, for sentences; NULL: not given */
+	char *path; /* absolute and normal after policy_paths_normal, else NULL */
 	char *pattern; /* below `path` only what matches (PATTERN_BASENAME); NULL: all */
 	bool shipped;  /* from a shipped role: a missing `write` folder is made */
 };
@@ -52,8 +53,8 @@ struct policy_limits {
 };
 
 struct policy {
-	char *name;      /* the agent's */
-	char *workspace; /* absolute */
+	char *name;                /* the agent's */
+	char *workspace;           /* absolute */
 	struct policy_names tools; /* not given: every tool (policy_check_tools fills them in) */
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
@@ -96,12 +97,13 @@ struct policy_tool {
 };
 
 /*
- * Settle `tools` against the COUNT that exist: unknown names are refused with the nearest,
- * aliases become names, "not given" becomes every tool. Refuses a pattern in `write` for an
- * agent that has a tool that runs commands: the kernel knows no patterns.
+ * Settle `tools` against the COUNT that exist: unknown names are refused with the
+ * nearest, aliases become names, "not given" becomes every tool. Refuses a pattern in
+ * `write` for an agent that has a tool that runs commands: the kernel knows no
+ * patterns.
  */
-bool policy_check_tools(struct policy *policy, const struct policy_tool *tools, size_t count,
-			struct err *err);
+bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
+			size_t count, struct err *err);
 bool policy_has_tool(const struct policy *policy, const char *name);
 
 struct policy_request_path {
@@ -123,7 +125,7 @@ enum { VERDICT_TEXT_MAX = 2048, VERDICT_RULE_MAX = 128 };
 struct verdict {
 	enum verdict_answer answer;
 	char because[VERDICT_TEXT_MAX]; /* for the model: the rule and the remedy; "" if allowed */
-	char rule[VERDICT_RULE_MAX];    /* "agents.tester.write"; "" if allowed */
+	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
 };
 
 /* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */

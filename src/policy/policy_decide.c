@@ -1,6 +1,6 @@
 /*
- * policy_decide: the verdict on one call, and the sentence that a model can act on. Blocked
- * first, then the roots; what is not plainly allowed is denied.
+ * policy_decide: the verdict on one call, and the sentence that a model can act on.
+ * Blocked first, then the roots; what is not plainly allowed is denied.
  */
 #include "policy/policy.h"
 
@@ -38,10 +38,14 @@ static void set_rule(struct verdict *verdict, const struct policy *policy, const
 		       policy->name ? policy->name : "", key);
 }
 
-/* PATH as the model should see it: relative inside the workspace, cut, without control bytes. */
+/*
+ * PATH as the model should see it: relative inside the workspace, cut, without control
+ * bytes.
+ */
 static void add_path(struct buf *out, const struct policy *policy, const char *path)
 {
-	const char *shown = policy->workspace ? path_relative(path, policy->workspace) : path;
+	const char *shown =
+		policy->workspace ? path_relative(path, policy->workspace) : path;
 	struct str text = str_of(strcmp(shown, ".") == 0 ? path : shown);
 	size_t size = text.size;
 
@@ -97,7 +101,8 @@ static void add_roots(struct buf *out, const struct policy *policy,
 
 	for (size_t i = 0; i < total; i++) {
 		const struct policy_path *entry =
-			i < first->count ? &first->items[i] : &second->items[i - first->count];
+			i < first->count ? &first->items[i]
+					 : &second->items[i - first->count];
 
 		if (is_listed(roots, listed, entry))
 			continue;
@@ -158,14 +163,39 @@ static bool entry_holds(const struct policy_path *entry, const char *path)
 	if (!entry->path || !path_within(path, entry->path))
 		return false;
 	return !entry->pattern ||
-	       pattern_match(str_of(entry->pattern), str_of(path_relative(path, entry->path)),
-			     PATTERN_BASENAME);
+	       pattern_match(str_of(entry->pattern),
+			     str_of(path_relative(path, entry->path)), PATTERN_BASENAME);
 }
 
-/* Reading is allowed in the whole folder of a pattern: the view shows it (house.md, section 5). */
+/*
+ * Reading is allowed in the whole folder of a pattern: the view shows it (house.md,
+ * section 5).
+ */
 static bool entry_shows(const struct policy_path *entry, const char *path)
 {
 	return entry->path && path_within(path, entry->path);
+}
+
+/*
+ * Is PATH in what the view shows to everybody? Not if the workspace or a root lies
+ * there, over it: a workspace below /tmp is no part of the cell's own /tmp.
+ */
+static bool shown_holds(const struct policy *policy, const struct policy_shown *shown,
+			const char *path)
+{
+	if (!path_within(path, shown->path))
+		return false;
+	if (policy->workspace && path_within(policy->workspace, shown->path) &&
+	    path_within(path, policy->workspace))
+		return false;
+	for (size_t i = 0; i < policy->read.count; i++) {
+		const struct policy_path *entry = &policy->read.items[i];
+
+		if (entry->path && path_within(entry->path, shown->path) &&
+		    entry_shows(entry, path))
+			return false;
+	}
+	return true;
 }
 
 static bool may_write(const struct policy *policy, const char *path)
@@ -175,7 +205,8 @@ static bool may_write(const struct policy *policy, const char *path)
 			return true;
 	}
 	for (size_t i = 0; i < policy->shown_count; i++) {
-		if (policy->shown[i].writable && path_within(path, policy->shown[i].path))
+		if (policy->shown[i].writable &&
+		    shown_holds(policy, &policy->shown[i], path))
 			return true;
 	}
 	return false;
@@ -192,7 +223,7 @@ static bool may_read(const struct policy *policy, const char *path)
 			return true;
 	}
 	for (size_t i = 0; i < policy->shown_count; i++) {
-		if (path_within(path, policy->shown[i].path))
+		if (shown_holds(policy, &policy->shown[i], path))
 			return true;
 	}
 	return false;
@@ -205,7 +236,8 @@ static void deny_tool(const struct policy *policy, const char *tool, struct verd
 	struct buf because;
 
 	begin_verdict(&because);
-	(void)buf_addf(&because, "agent \"%s\" has no tool %.64s; it has ", policy->name, tool);
+	(void)buf_addf(&because, "agent \"%s\" has no tool %.64s; it has ", policy->name,
+		       tool);
 	for (size_t i = 0; i < listed; i++) {
 		add_separator(&because, i, count);
 		(void)buf_adds(&because, policy->tools.items[i]);
@@ -215,8 +247,9 @@ static void deny_tool(const struct policy *policy, const char *tool, struct verd
 	(void)buf_addf(&because,
 		       "%s. %s ask the user to add \"%.64s\" to agents.%.64s.tools in the "
 		       "configuration.",
-		       count ? "" : "none", count ? "Use one of these, or" : "Only the user can help:",
-		       tool, policy->name);
+		       count ? "" : "none",
+		       count ? "Use one of these, or" : "Only the user can help:", tool,
+		       policy->name);
 	end_verdict(verdict, &because);
 	buf_fini(&because);
 	set_rule(verdict, policy, "tools");
@@ -283,7 +316,8 @@ static void deny_strange(const struct policy *policy, const char *tool, const ch
 }
 
 /* A tool that writes without saying where is of no use to who may write nowhere. */
-static void deny_writing(const struct policy *policy, const char *tool, struct verdict *verdict)
+static void deny_writing(const struct policy *policy, const char *tool,
+			 struct verdict *verdict)
 {
 	(void)snprintf(verdict->because, sizeof(verdict->because),
 		       "%.64s changes files, and agent \"%.64s\" writes nothing. Say in words what "

@@ -32,14 +32,15 @@ static bool check_text(const struct place *at, const char *text, struct err *err
 			       "agents.%s.%s: \"%s\": ~ is not expanded here; write the whole path",
 			       at->agent, at->key, text);
 	if (strlen(text) >= PATH_MAX)
-		return err_set(err, ENAMETOOLONG, "agents.%s.%s: \"%.64s…\" is longer than %d bytes",
+		return err_set(err, ENAMETOOLONG,
+			       "agents.%s.%s: \"%.64s…\" is longer than %d bytes",
 			       at->agent, at->key, text, PATH_MAX - 1);
 	return true;
 }
 
 /* Fill in ENTRY->path from TEXT (its text, or the part before its pattern). */
-static bool make_normal(const struct place *at, struct policy_path *entry, const char *text,
-			struct err *err)
+static bool make_normal(const struct place *at, struct policy_path *entry,
+			const char *text, struct err *err)
 {
 	struct buf normal;
 	bool fits;
@@ -51,17 +52,21 @@ static bool make_normal(const struct place *at, struct policy_path *entry, const
 			      "agents.%s.%s: \"%s\" climbs above / or becomes longer than %d bytes",
 			      at->agent, at->key, entry->text, PATH_MAX - 1);
 	else if (text[0] != '/' && !path_within(normal.data, at->start))
-		fits = err_set(err, EINVAL,
-			       "agents.%s.%s: \"%s\" leads out of the %s (%s); a relative entry stays "
-			       "beneath it, write the absolute path %s if that is what you want",
-			       at->agent, at->key, entry->text, at->what, at->start, normal.data);
+		fits = err_set(
+			err, EINVAL,
+			"agents.%s.%s: \"%s\" leads out of the %s (%s); a relative entry stays "
+			"beneath it, write the absolute path %s if that is what you want",
+			at->agent, at->key, entry->text, at->what, at->start, normal.data);
 	else
 		entry->path = buf_take(&normal);
 	buf_fini(&normal);
 	return fits;
 }
 
-/* Length of the folder before the first component of TEXT that is a pattern, slash included. */
+/*
+ * Length of the folder before the first component of TEXT that is a pattern, slash
+ * included.
+ */
 static size_t literal_length(const char *text)
 {
 	size_t start = 0;
@@ -82,7 +87,8 @@ static bool has_dots(const char *pattern)
 	for (const char *at = pattern; *at;) {
 		size_t length = strcspn(at, "/");
 
-		if ((length == 1 && at[0] == '.') || (length == 2 && memcmp(at, "..", 2) == 0))
+		if ((length == 1 && at[0] == '.') ||
+		    (length == 2 && memcmp(at, "..", 2) == 0))
 			return true;
 		at += length + (at[length] == '/');
 	}
@@ -97,8 +103,8 @@ static bool split_pattern(const struct place *at, struct policy_path *entry, str
 	struct err why;
 
 	if (!pattern_check(str_of(pattern), PATTERN_BASENAME, &why))
-		return err_set(err, EINVAL, "agents.%s.%s: \"%s\": %s", at->agent, at->key,
-			       entry->text, why.text);
+		return err_set(err, EINVAL, "agents.%s.%s: \"%s\": %s", at->agent,
+			       at->key, entry->text, why.text);
 	if (has_dots(pattern))
 		return err_set(err, EINVAL,
 			       "agents.%s.%s: the pattern \"%s\" matches no file; leave \".\", \"..\" "
@@ -110,7 +116,10 @@ static bool split_pattern(const struct place *at, struct policy_path *entry, str
 	return true;
 }
 
-/* Stars and question marks are refused where no pattern holds; brackets are names there. */
+/*
+ * Stars and question marks are refused where no pattern holds; brackets are names
+ * there.
+ */
 static bool refuse_pattern(const struct place *at, const struct policy_path *entry,
 			   struct err *err)
 {
@@ -122,8 +131,8 @@ static bool refuse_pattern(const struct place *at, const struct policy_path *ent
 		       at->agent, at->key, entry->text);
 }
 
-static bool normal_entries(const struct place *at, struct policy_paths *paths, bool patterns,
-			   struct err *err)
+static bool normal_entries(const struct place *at, struct policy_paths *paths,
+			   bool patterns, struct err *err)
 {
 	for (size_t i = 0; i < paths->count; i++) {
 		struct policy_path *entry = &paths->items[i];
@@ -137,7 +146,8 @@ static bool normal_entries(const struct place *at, struct policy_paths *paths, b
 				return false;
 			continue;
 		}
-		if (!refuse_pattern(at, entry, err) || !make_normal(at, entry, entry->text, err))
+		if (!refuse_pattern(at, entry, err) ||
+		    !make_normal(at, entry, entry->text, err))
 			return false;
 	}
 	return true;
@@ -151,7 +161,8 @@ static bool normal_base(struct policy *policy, const char *workspace, struct err
 		return true;
 	if (!policy->base.text)
 		policy->base.text = memory_copy(".");
-	return check_text(&at, policy->base.text, err) && refuse_pattern(&at, &policy->base, err) &&
+	return check_text(&at, policy->base.text, err) &&
+	       refuse_pattern(&at, &policy->base, err) &&
 	       make_normal(&at, &policy->base, policy->base.text, err);
 }
 

@@ -53,17 +53,26 @@ static bool near_is_blocked(const struct near *near, const char *path)
 	return blocked;
 }
 
-/* Keep the best few, the nearest first; what came first stays before its equals. */
+static bool near_before(const struct near_name *a, const struct near_name *b)
+{
+	size_t a_depth = path_depth(a->path);
+	size_t b_depth = path_depth(b->path);
+
+	if (a->distance != b->distance)
+		return a->distance < b->distance;
+	if (a_depth != b_depth)
+		return a_depth < b_depth;
+	return strcmp(a->path, b->path) < 0;
+}
+
+/* Keep the best few: the nearest first, then those higher up, then by name. */
 static void near_keep(struct near *near, const char *folder, const char *name,
 		      size_t distance)
 {
+	struct near_name made = {.distance = distance};
 	size_t at = near->found_count;
 	struct buf path;
 
-	while (at > 0 && near->found[at - 1].distance > distance)
-		at--;
-	if (at >= FILES_NEAR_MAX)
-		return;
 	buf_init(&path, PATH_MAX);
 	if (*folder)
 		buf_addf(&path, "%s/", folder);
@@ -72,19 +81,25 @@ static void near_keep(struct near *near, const char *folder, const char *name,
 		buf_fini(&path);
 		return;
 	}
+	made.path = buf_take(&path);
+	while (at > 0 && near_before(&made, &near->found[at - 1]))
+		at--;
+	if (at >= FILES_NEAR_MAX) {
+		free(made.path);
+		return;
+	}
 	if (near->found_count == FILES_NEAR_MAX)
 		free(near->found[--near->found_count].path);
 	memmove(&near->found[at + 1], &near->found[at],
 		(near->found_count - at) * sizeof(near->found[0]));
-	near->found[at] = (struct near_name){buf_take(&path), distance};
+	near->found[at] = made;
 	near->found_count++;
-	buf_fini(&path);
 }
 
 static void near_judge(struct near *near, const char *folder, const char *name)
 {
 	struct str have = str_of(name);
-	size_t limit = have.size / 3 + 1;
+	size_t limit = have.size / 4 + 1;
 	size_t distance;
 
 	if (limit > NEAR_DISTANCE_MAX)
@@ -200,8 +215,12 @@ void files_add_near(struct files *files, const char *path, struct buf *out)
 	if (!near_without_slash(&near, copy))
 		near_walk(&near);
 	for (size_t i = 0; i < near.found_count; i++) {
-		buf_adds(out, i == 0 ? " Did you mean: " : ", ");
-		buf_adds(out, near.found[i].path);
+		/* Files of that very name say enough. */
+		if (near.found[i].distance == near.found[0].distance ||
+		    near.found[0].distance > 0) {
+			buf_adds(out, i == 0 ? " Did you mean: " : ", ");
+			buf_adds(out, near.found[i].path);
+		}
 		free(near.found[i].path);
 	}
 	if (near.found_count)

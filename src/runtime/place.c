@@ -170,6 +170,18 @@ static int look_at(const struct files *files, struct buf *path, bool make,
 	return 1;
 }
 
+/* The folder of a root lies outside of all roots; that the root itself is a folder can still be said. */
+static bool is_root_folder(const struct files *files, const char *absolute)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < files->root_count; i++) {
+		if (strcmp(files->roots[i].path, absolute) == 0)
+			return fstat(files->roots[i].fd, &st) == 0 && S_ISDIR(st.st_mode);
+	}
+	return strcmp(absolute, "/") == 0;
+}
+
 static bool place_find(const struct files *files, const char *path, bool make,
 		       struct place *place, struct buf *absolute, struct err *err)
 {
@@ -180,7 +192,7 @@ static bool place_find(const struct files *files, const char *path, bool make,
 	for (int links = 0; more > 0; links++) {
 		if (links > FILES_LINKS_MAX)
 			return files_say(ELOOP, path, err);
-		if (strcmp(absolute->data, "/") == 0)
+		if (is_root_folder(files, absolute->data))
 			return files_say(EISDIR, path, err);
 		more = look_at(files, absolute, make, place, path, err);
 	}

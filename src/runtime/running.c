@@ -22,11 +22,6 @@ bool running_is_done(const struct running *running)
 	return running->state == RUNNING_DONE;
 }
 
-bool running_is_handed_over(const struct running *running)
-{
-	return running->state != RUNNING_QUEUED;
-}
-
 const struct tool_result *running_result(const struct running *running)
 {
 	return &running->result;

@@ -1,4 +1,7 @@
-/* schema: rows to JSON Schema, and the one way from a model's words to checked arguments. */
+/*
+ * schema: rows to JSON Schema, and the one way from a model's words to checked
+ * arguments.
+ */
 #include "runtime/schema.h"
 
 #include "base/memory.h"
@@ -99,7 +102,8 @@ static const char *type_of(enum param_kind kind)
 	return "string";
 }
 
-static void set_kind(struct value *schema, const struct tool_param *row, const struct tool *tool)
+static void set_kind(struct value *schema, const struct tool_param *row,
+		     const struct tool *tool)
 {
 	switch (row->kind) {
 	case PARAM_TEXT:
@@ -206,7 +210,10 @@ static bool has_nul(const struct value *value)
 	return text.size > 0 && memchr(text.data, '\0', text.size);
 }
 
-/* The kernel ends a path and an argument at its first NUL: what is checked would not be what is used. */
+/*
+ * The kernel ends a path and an argument at its first NUL: what is checked would not be
+ * what is used.
+ */
 static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 		      const struct value *object, struct buf *sentence)
 {
@@ -290,8 +297,8 @@ static void unwrap_string(struct value **value)
 	*value = inner;
 }
 
-bool schema_parse_arguments(const struct tool *tool, struct str json, struct value **arguments,
-			    struct buf *sentence)
+bool schema_parse_arguments(const struct tool *tool, struct str json,
+			    struct value **arguments, struct buf *sentence)
 {
 	struct value *parsed = NULL;
 	struct err err;
@@ -301,7 +308,8 @@ bool schema_parse_arguments(const struct tool *tool, struct str json, struct val
 		return true;
 	}
 	if (!value_parse(json, VALUE_REPAIR, &parsed, &err)) {
-		(void)buf_addf(sentence, "The arguments of %s are not JSON: %s", tool->name, err.text);
+		(void)buf_addf(sentence, "The arguments of %s are not JSON: %s",
+			       tool->name, err.text);
 		add_stop(sentence);
 		(void)buf_adds(sentence, " They begin with ");
 		add_first_bytes(json, sentence);
@@ -315,7 +323,8 @@ bool schema_parse_arguments(const struct tool *tool, struct str json, struct val
 		parsed = value_new_object();
 	}
 	if (value_kind(parsed) != VALUE_OBJECT) {
-		(void)buf_addf(sentence, "The arguments of %s must be one JSON object, not %s: ",
+		(void)buf_addf(sentence,
+			       "The arguments of %s must be one JSON object, not %s: ",
 			       tool->name, value_kind_name(value_kind(parsed)));
 		add_first_bytes(json, sentence);
 		add_stop(sentence);
@@ -334,8 +343,8 @@ bool schema_check_value(const struct value *schema, const struct value *value,
 
 	if (validate_value(schema, value, &problem))
 		return true;
-	(void)buf_addf(sentence, "%s %s", problem.pointer[0] ? problem.pointer : "the value",
-		       problem.rule);
+	(void)buf_addf(sentence, "%s %s",
+		       problem.pointer[0] ? problem.pointer : "the value", problem.rule);
 	add_stop(sentence);
 	return false;
 }

@@ -1,7 +1,7 @@
 /*
- * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to fit it:
- * what a model's slip left readable is repaired, everything else is refused with a sentence
- * that names the argument, the rule and an example.
+ * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to
+ * fit it: what a model's slip left readable is repaired, everything else is refused
+ * with a sentence that names the argument, the rule and an example.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,16 +18,17 @@ enum { SCHEMA_QUOTED_MAX = 200 };
 struct value *schema_of_tool(const struct tool *tool);
 
 /*
- * The text a model sent as arguments of TOOL. An empty text and null mean {}. False: SENTENCE holds
- * the position, the first bytes and an example.
+ * The text a model sent as arguments of TOOL. An empty text and null mean {}. False:
+ * SENTENCE holds the position, the first bytes and an example.
  */
-bool schema_parse_arguments(const struct tool *tool, struct str json, struct value **arguments,
-			    struct buf *sentence);
+bool schema_parse_arguments(const struct tool *tool, struct str json,
+			    struct value **arguments, struct buf *sentence);
 
 /*
- * Make ARGUMENTS fit, in place: aliases become names; numbers and booleans sent as text, lists sent as
- * JSON text, and a lone object where a list of objects is due are taken; null for an optional argument is
- * its absence; defaults are filled in. Then check. False: SENTENCE is for the model.
+ * Make ARGUMENTS fit, in place: aliases become names; numbers and booleans sent as
+ * text, lists sent as JSON text, and a lone object where a list of objects is due are
+ * taken; null for an optional argument is its absence; defaults are filled in. Then
+ * check. False: SENTENCE is for the model.
  */
 bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
 			     struct buf *sentence);

@@ -1,4 +1,7 @@
-/* schema_repair: aliases, numbers and booleans sent as text, lists sent as JSON text, null. */
+/*
+ * schema_repair: aliases, numbers and booleans sent as text, lists sent as JSON text,
+ * null.
+ */
 #include "runtime/schema_repair.h"
 
 #include "base/memory.h"
@@ -116,7 +119,8 @@ static void repair_choice(const struct tool_param *row, struct value *object, co
 	struct str word;
 
 	while (at && next_word(&at, &word)) {
-		if (word.size == text.size && strncasecmp(word.data, text.data, word.size) == 0) {
+		if (word.size == text.size &&
+		    strncasecmp(word.data, text.data, word.size) == 0) {
 			value_set_str(object, key, word);
 			return;
 		}
@@ -139,7 +143,8 @@ static void repair_list(const struct tool_param *row, struct value *object, cons
 		else
 			value_free(parsed);
 	}
-	if (row->kind == PARAM_LIST && value_kind(value_member(object, key)) == VALUE_OBJECT) {
+	if (row->kind == PARAM_LIST &&
+	    value_kind(value_member(object, key)) == VALUE_OBJECT) {
 		struct value *list = value_new_array();
 
 		value_append(list, value_ref(value_member(object, key)));
@@ -180,7 +185,8 @@ static bool repair_items(const struct tool_param *row, const struct value *list,
 	for (size_t i = 0; i < value_count(list); i++) {
 		struct value *item = value_item(list, i);
 
-		if (value_kind(item) == VALUE_OBJECT && !schema_repair(row->rows, item, sentence))
+		if (value_kind(item) == VALUE_OBJECT &&
+		    !schema_repair(row->rows, item, sentence))
 			return false;
 	}
 	return true;

@@ -76,8 +76,6 @@ struct running; /* one call under way */
 struct running *session_start(struct session *session, const struct request *request,
 			      void (*done)(void *context, struct running *running), void *context);
 bool running_is_done(const struct running *running);
-/* Has its worker got it (or is it done)? The descriptors of the request may be closed then. */
-bool running_is_handed_over(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
 const char *running_id(const struct running *running);

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 enum {
 	HOME_DIGITS = 16, /* of the workspace's hash: projects of one user never meet */
 	HOME_MEMORY = 256 << 20,
+	HOME_TRIES =
+		16, /* sessions that end at the same moment; the folder is theirs for microseconds */
 };
 
 /* ---- home ---- */
@@ -35,8 +38,8 @@ static bool home_path(const struct shape_options *options, const char *workspace
 	if (state != NULL && state[0] == '/')
 		return buf_addf(path, "%s/glovebox/homes/%.*s", state, HOME_DIGITS, hex);
 	if (home != NULL && home[0] == '/')
-		return buf_addf(path, "%s/.local/state/glovebox/homes/%.*s", home, HOME_DIGITS,
-				hex);
+		return buf_addf(path, "%s/.local/state/glovebox/homes/%.*s", home,
+				HOME_DIGITS, hex);
 	return false;
 }
 
@@ -52,15 +55,33 @@ static bool folders_make(char *path)
 	return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/*
+ * Open the folder and hold it, so that a session of the same project that ends now does not remove it; once more
+ * when one has just done so.
+ */
+static int home_hold(struct buf *path)
+{
+	for (int i = 0; i < HOME_TRIES && folders_make(path->data); i++) {
+		auto_close int fd =
+			open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd >= 0 && flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0)
+			return fd_take(&fd);
+	}
+	return -1;
+}
+
 /* The held folder, for the cell's user; -1 when there can be none. */
 static int home_open(const struct shape_options *options, const struct cell_spec *spec,
 		     struct buf *path)
 {
 	struct stat st;
 
-	if (!home_path(options, spec->workspace, path) || !folders_make(path->data))
+	if (!home_path(options, spec->workspace, path))
 		return -1;
-	int fd = open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	/* Root in somebody's workspace becomes that owner, who must be able to use the home. */
@@ -94,11 +115,13 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	spec_add_writable(spec, SHAPE_HOME);
 	buf_init(&path, PATH_MAX);
 	fd = home_open(options, spec, &path);
+	spec->home_lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0 && home_show(spec, path.data, &fd)) {
 		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
 	} else {
 		/* No state folder of the user's: a home for this session only. */
-		struct view_entry *entry = spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
+		struct view_entry *entry =
+			spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
 		entry->mode = 0700;
 		entry->size = HOME_MEMORY;
 	}
@@ -107,8 +130,9 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 
 void shape_home_tidy(const struct cell_spec *spec)
 {
-	if (spec->home_source != NULL)
-		(void)rmdir(spec->home_source); /* only when empty: that is the kernel's rule */
+	if (spec->home_source != NULL && flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0)
+		(void)rmdir(
+			spec->home_source); /* only when empty: that is the kernel's rule */
 }
 
 /* ---- toolchains ---- */
@@ -201,7 +225,8 @@ static bool path_holds(const struct buf *path, const char *folder)
 		struct str part = str_part(rest, 0, end);
 		if (str_is(part, folder))
 			return true;
-		rest = end < rest.size ? str_part(rest, end + 1, rest.size) : (struct str){0};
+		rest = end < rest.size ? str_part(rest, end + 1, rest.size)
+				       : (struct str){0};
 	}
 	return false;
 }

@@ -13,7 +13,7 @@ void spec_init(struct cell_spec *spec)
 {
 	static const char *none[] = {NULL};
 
-	*spec = (struct cell_spec){.mapping = -1, .writable = none, .blocked = none, .environment = none};
+	*spec = (struct cell_spec){.mapping = -1, .home_lock = -1, .writable = none, .blocked = none, .environment = none};
 	arena_init(&spec->arena);
 }
 
@@ -22,6 +22,7 @@ void spec_fini(struct cell_spec *spec)
 	for (size_t i = 0; i < spec->view.count; i++)
 		fd_close(&spec->view.entries[i].fd);
 	fd_close(&spec->mapping);
+	fd_close(&spec->home_lock);
 	arena_fini(&spec->arena);
 	spec_init(spec);
 }

@@ -35,6 +35,7 @@ struct cell_spec {
 	const char *workspace;       /* real */
 	const char *home;            /* in the view */
 	const char *home_source;     /* the folder behind it, or NULL: private memory; the front's own */
+	int home_lock;               /* held (flock) as long as some cell uses that folder; -1: none */
 	int level;                   /* enum sandbox_level that this shape reaches */
 };
 

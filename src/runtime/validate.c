@@ -1,4 +1,7 @@
-/* validate: the recursion: references, types, choices, combinations; then the parts by kind. */
+/*
+ * validate: the recursion: references, types, choices, combinations; then the parts by
+ * kind.
+ */
 #include "runtime/validate.h"
 
 #include "base/memory.h"
@@ -44,7 +47,8 @@ static bool is_whole(const struct value *value)
 	double number = value_number(value);
 
 	return value_kind(value) == VALUE_INTEGER ||
-	       (value_kind(value) == VALUE_REAL && isfinite(number) && number == trunc(number));
+	       (value_kind(value) == VALUE_REAL && isfinite(number) &&
+		number == trunc(number));
 }
 
 static bool has_type(const struct value *value, struct str type)
@@ -56,7 +60,8 @@ static bool has_type(const struct value *value, struct str type)
 		return str_is(type, "boolean");
 	case VALUE_INTEGER:
 	case VALUE_REAL:
-		return str_is(type, "number") || (str_is(type, "integer") && is_whole(value));
+		return str_is(type, "number") ||
+		       (str_is(type, "integer") && is_whole(value));
 	case VALUE_STRING:
 		return str_is(type, "string");
 	case VALUE_ARRAY:
@@ -72,8 +77,9 @@ static void add_type(struct str type, struct buf *out)
 	static const struct {
 		const char *type, *words;
 	} rows[] = {
-		{"string", "a string"},  {"integer", "an integer"}, {"number", "a number"},
-		{"array", "a list"},     {"object", "an object"},   {"boolean", "true or false"},
+		{"string", "a string"},  {"integer", "an integer"},
+		{"number", "a number"},  {"array", "a list"},
+		{"object", "an object"}, {"boolean", "true or false"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -118,7 +124,8 @@ static bool check_type(struct validate_check *check, const struct value *type,
 static void add_nearest_choice(struct buf *out, const struct value *choices,
 			       const struct value *value)
 {
-	auto_free const char **words = memory_array(value_count(choices) + 1, sizeof(*words));
+	auto_free const char **words =
+		memory_array(value_count(choices) + 1, sizeof(*words));
 	const char *nearest = NULL;
 	size_t count = 0;
 
@@ -191,7 +198,10 @@ static int hex_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One component of a pointer in a URI fragment: %XX, then ~1 and ~0 (RFC 6901, section 6). */
+/*
+ * One component of a pointer in a URI fragment: %XX, then ~1 and ~0 (RFC 6901, section
+ * 6).
+ */
 static bool decode_component(struct str part, struct buf *out)
 {
 	struct buf plain;
@@ -199,18 +209,23 @@ static bool decode_component(struct str part, struct buf *out)
 
 	buf_init(&plain, REFERENCE_MAX);
 	for (size_t i = 0; i < part.size && fits; i++) {
-		int high = part.data[i] == '%' && i + 2 < part.size ? hex_of(part.data[i + 1]) : -1;
+		int high = part.data[i] == '%' && i + 2 < part.size
+				   ? hex_of(part.data[i + 1])
+				   : -1;
 		int low = high >= 0 ? hex_of(part.data[i + 2]) : -1;
 
 		fits = buf_addc(&plain, low >= 0 ? (char)(high * 16 + low) : part.data[i]);
 		i += low >= 0 ? 2 : 0;
 	}
 	for (size_t i = 0; i < plain.size && fits; i++) {
-		char next = plain.data[i] == '~' && i + 1 < plain.size ? plain.data[i + 1] : '\0';
+		char next = plain.data[i] == '~' && i + 1 < plain.size ? plain.data[i + 1]
+								       : '\0';
 
 		if (next == '0' || next == '1')
 			i++;
-		fits = buf_addc(out, next == '0' ? '~' : next == '1' ? '/' : plain.data[i]);
+		fits = buf_addc(out, next == '0'   ? '~'
+				     : next == '1' ? '/'
+						   : plain.data[i]);
 	}
 	buf_fini(&plain);
 	return fits && !memchr(out->data, '\0', out->size);
@@ -327,8 +342,9 @@ static bool check_combinations(struct validate_check *check, const struct value 
 	if (none && validate_try(check, none, value, at))
 		return validate_refuse(check, at, "not", "has a form that is not allowed");
 	if (test && !check->exhausted) {
-		const struct value *then = value_member(
-			schema, validate_try(check, test, value, at) ? "then" : "else");
+		const struct value *then =
+			value_member(schema, validate_try(check, test, value, at) ? "then"
+										  : "else");
 
 		if (then && !check->exhausted && !validate_apply(check, then, value, at))
 			return false;
@@ -369,7 +385,8 @@ static bool apply_object(struct validate_check *check, const struct value *schem
 	}
 	return check_type(check, value_member(schema, "type"), value, at) &&
 	       check_enum(check, value_member(schema, "enum"), value, at) &&
-	       check_const(check, schema, value, at) && check_kind(check, schema, value, at) &&
+	       check_const(check, schema, value, at) &&
+	       check_kind(check, schema, value, at) &&
 	       check_combinations(check, schema, value, at);
 }
 

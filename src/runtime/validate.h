@@ -1,7 +1,8 @@
 /*
- * validate: one value against one JSON Schema (2020-12, and what draft-07 spells otherwise). The only
- * check there is: of the schemas made from a tool's rows, and of foreign ones. Unknown
- * keywords are ignored. Work and depth are bounded: a schema that asks for more is a refusal.
+ * validate: one value against one JSON Schema (2020-12, and what draft-07 spells
+ * otherwise). The only check there is: of the schemas made from a tool's rows, and of
+ * foreign ones. Unknown keywords are ignored. Work and depth are bounded: a schema that
+ * asks for more is a refusal.
  */
 #pragma once
 #include "base/value.h"
@@ -14,7 +15,7 @@ enum { VALIDATE_POINTER_MAX = 256, VALIDATE_RULE_MAX = 768 };
 struct validate_problem {
 	char pointer[VALIDATE_POINTER_MAX]; /* JSON pointer in the value, "" for the whole */
 	const char *keyword;                /* of the schema: "type", "required", … */
-	char rule[VALIDATE_RULE_MAX];       /* goes on after a subject: "must be a string, not 5" */
+	char rule[VALIDATE_RULE_MAX]; /* goes on after a subject: "must be a string, not 5" */
 };
 
 /* PROBLEM (may be NULL) is filled with the first thing wrong when the answer is false. */

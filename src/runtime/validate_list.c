@@ -124,9 +124,10 @@ static bool check_contains(struct validate_check *check, const struct value *sch
 			return false;
 	}
 	if (value_is_number(least) ? is_below(least, found) : found == 0)
-		return validate_refuse(check, at, "contains",
-				       "must hold at least %.0f items of the wanted form, not %zu",
-				       value_is_number(least) ? value_number(least) : 1.0, found);
+		return validate_refuse(
+			check, at, "contains",
+			"must hold at least %.0f items of the wanted form, not %zu",
+			value_is_number(least) ? value_number(least) : 1.0, found);
 	if (is_above(most, found))
 		return validate_refuse(check, at, "maxContains",
 				       "must hold at most %.0f items of the wanted form, not %zu",
@@ -134,7 +135,10 @@ static bool check_contains(struct validate_check *check, const struct value *sch
 	return true;
 }
 
-/* The schema of item INDEX; draft-07 spells prefixItems `items` and items `additionalItems`. */
+/*
+ * The schema of item INDEX; draft-07 spells prefixItems `items` and items
+ * `additionalItems`.
+ */
 static const struct value *schema_of_item(const struct value *schema, size_t index)
 {
 	const struct value *prefix = value_member(schema, "prefixItems");
@@ -155,14 +159,15 @@ bool validate_array(struct validate_check *check, const struct value *schema,
 	const struct value *most = value_member(schema, "maxItems");
 
 	if (is_below(least, count))
-		return count == 0 ? validate_refuse(check, at, "minItems", "may not be empty")
-				  : validate_refuse(check, at, "minItems",
-						    "must hold at least %.0f items, not %zu",
-						    value_number(least), count);
+		return count == 0
+			       ? validate_refuse(check, at, "minItems", "may not be empty")
+			       : validate_refuse(check, at, "minItems",
+						 "must hold at least %.0f items, not %zu",
+						 value_number(least), count);
 	if (is_above(most, count))
 		return validate_refuse(check, at, "maxItems",
-				       "must hold at most %.0f items, not %zu", value_number(most),
-				       count);
+				       "must hold at most %.0f items, not %zu",
+				       value_number(most), count);
 	for (size_t i = 0; i < count; i++) {
 		const struct value *item = schema_of_item(schema, i);
 		const struct validate_place below = {at, NULL, i};
@@ -170,7 +175,8 @@ bool validate_array(struct validate_check *check, const struct value *schema,
 		if (item && !validate_apply(check, item, value_item(value, i), &below))
 			return false;
 	}
-	if (value_is_true(value_member(schema, "uniqueItems")) && !check_unique(check, value, at))
+	if (value_is_true(value_member(schema, "uniqueItems")) &&
+	    !check_unique(check, value, at))
 		return false;
 	return check_contains(check, schema, value, at);
 }

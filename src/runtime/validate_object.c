@@ -76,7 +76,8 @@ static bool check_member(struct validate_check *check, const struct value *schem
 		if (match == MATCH_BROKEN)
 			return false;
 		named = named || match == MATCH_YES;
-		if (match == MATCH_YES && !validate_apply(check, value_at(row), member, &below))
+		if (match == MATCH_YES &&
+		    !validate_apply(check, value_at(row), member, &below))
 			return false;
 	}
 	if (named || !others)
@@ -165,8 +166,8 @@ static bool check_dependent(struct validate_check *check, const struct value *sc
 		if (!value_member(value, value_key(row)))
 			continue;
 		if (value_kind(wanted) == VALUE_ARRAY) {
-			if (!check_required(check, schema, wanted, value, keyword, value_key(row),
-					    at))
+			if (!check_required(check, schema, wanted, value, keyword,
+					    value_key(row), at))
 				return false;
 		} else if (!validate_apply(check, wanted, value, at)) {
 			return false;
@@ -185,8 +186,8 @@ bool validate_object(struct validate_check *check, const struct value *schema,
 		    !check_member(check, schema, key, value_at(row), at))
 			return false;
 	}
-	return check_required(check, schema, value_member(schema, "required"), value, "required",
-			      NULL, at) &&
+	return check_required(check, schema, value_member(schema, "required"), value,
+			      "required", NULL, at) &&
 	       check_counts(check, schema, value, at) &&
 	       check_dependent(check, schema, "dependentRequired", value, at) &&
 	       check_dependent(check, schema, "dependentSchemas", value, at) &&

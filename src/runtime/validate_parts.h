@@ -40,9 +40,9 @@ bool validate_refuse(struct validate_check *check, const struct validate_place *
 	__attribute__((format(printf, 4, 5)));
 
 /* Words for sentences. */
-void validate_add_value(struct buf *out, const struct value *value);  /* `the string "x"` */
-void validate_add_quoted(struct buf *out, struct str text);           /* "x", cut */
-void validate_add_keys(struct buf *out, const struct value *object);  /* a, b, c */
+void validate_add_value(struct buf *out, const struct value *value); /* `the string "x"` */
+void validate_add_quoted(struct buf *out, struct str text);          /* "x", cut */
+void validate_add_keys(struct buf *out, const struct value *object); /* a, b, c */
 const char *validate_nearest_key(const struct value *object, const char *word);
 
 /* Does PATTERN (a schema's regular expression) match somewhere in TEXT? */

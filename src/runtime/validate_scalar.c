@@ -7,12 +7,15 @@
 #include <math.h>
 
 enum {
-	MATCH_STEPS = 200,    /* what compiling an expression costs, in steps */
-	BYTES_PER_STEP = 64,  /* text looked through in the time of one step */
+	MATCH_STEPS = 200,   /* what compiling an expression costs, in steps */
+	BYTES_PER_STEP = 64, /* text looked through in the time of one step */
 	SENTENCE_MAX = 512,
 };
 
-/* A long double holds each int64 and each double exactly here, so one comparison serves both. */
+/*
+ * A long double holds each int64 and each double exactly here, so one comparison serves
+ * both.
+ */
 static long double number_of(const struct value *value)
 {
 	if (value_kind(value) == VALUE_INTEGER)
@@ -21,8 +24,8 @@ static long double number_of(const struct value *value)
 }
 
 static bool refuse_number(struct validate_check *check, const struct validate_place *at,
-			  const char *keyword, const char *rule, const struct value *bound,
-			  const struct value *value)
+			  const char *keyword, const char *rule,
+			  const struct value *bound, const struct value *value)
 {
 	struct buf text;
 
@@ -45,11 +48,13 @@ static bool is_multiple(const struct value *value, const struct value *of)
 	double whole = round(times);
 
 	if (value_kind(value) == VALUE_INTEGER && value_kind(of) == VALUE_INTEGER)
-		return value_integer(of) == -1 || value_integer(value) % value_integer(of) == 0;
+		return value_integer(of) == -1 ||
+		       value_integer(value) % value_integer(of) == 0;
 	if (!isfinite(times))
 		return false;
 	/* 0.0075 is 75 × 0.0001 to a reader, and off by one rounding of each operand in binary. */
-	return whole == 0 ? number == 0 : fabs(times - whole) <= 4 * DBL_EPSILON * fabs(times);
+	return whole == 0 ? number == 0
+			  : fabs(times - whole) <= 4 * DBL_EPSILON * fabs(times);
 }
 
 bool validate_number(struct validate_check *check, const struct value *schema,
@@ -63,18 +68,21 @@ bool validate_number(struct validate_check *check, const struct value *schema,
 	long double number = number_of(value);
 
 	if (value_is_number(minimum) && number < number_of(minimum))
-		return refuse_number(check, at, "minimum", "must be at least", minimum, value);
+		return refuse_number(check, at, "minimum", "must be at least", minimum,
+				     value);
 	if (value_is_number(maximum) && number > number_of(maximum))
-		return refuse_number(check, at, "maximum", "must be at most", maximum, value);
+		return refuse_number(check, at, "maximum", "must be at most", maximum,
+				     value);
 	if (value_is_number(above) && number <= number_of(above))
-		return refuse_number(check, at, "exclusiveMinimum", "must be more than", above,
-				     value);
+		return refuse_number(check, at, "exclusiveMinimum", "must be more than",
+				     above, value);
 	if (value_is_number(below) && number >= number_of(below))
-		return refuse_number(check, at, "exclusiveMaximum", "must be less than", below,
-				     value);
-	if (value_is_number(multiple) && number_of(multiple) > 0 && !is_multiple(value, multiple))
-		return refuse_number(check, at, "multipleOf", "must be a multiple of", multiple,
-				     value);
+		return refuse_number(check, at, "exclusiveMaximum", "must be less than",
+				     below, value);
+	if (value_is_number(multiple) && number_of(multiple) > 0 &&
+	    !is_multiple(value, multiple))
+		return refuse_number(check, at, "multipleOf", "must be a multiple of",
+				     multiple, value);
 	return true;
 }
 
@@ -145,12 +153,13 @@ bool validate_string(struct validate_check *check, const struct value *schema,
 		if (!validate_spend(check, text.size / BYTES_PER_STEP))
 			return false;
 		if (value_is_number(least) && (double)count < value_number(least))
-			return count == 0 ? validate_refuse(check, at, "minLength",
-							    "may not be empty")
-					  : validate_refuse(check, at, "minLength",
-							    "must have at least %.0f characters, "
-							    "not %zu",
-							    value_number(least), count);
+			return count == 0
+				       ? validate_refuse(check, at, "minLength",
+							 "may not be empty")
+				       : validate_refuse(check, at, "minLength",
+							 "must have at least %.0f characters, "
+							 "not %zu",
+							 value_number(least), count);
 		if (value_is_number(most) && (double)count > value_number(most))
 			return validate_refuse(check, at, "maxLength",
 					       "must have at most %.0f characters, not %zu",

@@ -10,11 +10,11 @@
 #include <string.h>
 
 enum {
-	QUOTED_MAX = 60,     /* bytes of a value quoted: enough to recognise it */
-	LISTED_MAX = 24,     /* names listed in one sentence */
-	COMPARED_MAX = 256,  /* names a wrong word is compared with */
+	QUOTED_MAX = 60,    /* bytes of a value quoted: enough to recognise it */
+	LISTED_MAX = 24,    /* names listed in one sentence */
+	COMPARED_MAX = 256, /* names a wrong word is compared with */
 	POINTER_DEPTH = VALUE_DEPTH_MAX, /* no value nests deeper */
-	SENTENCE_MAX = 8192, /* room to compose in, before the cut */
+	SENTENCE_MAX = 8192,             /* room to compose in, before the cut */
 };
 
 static void keep(const struct buf *text, char *place, size_t size)
@@ -119,7 +119,8 @@ void validate_add_keys(struct buf *out, const struct value *object)
 		}
 		if (listed++)
 			(void)buf_adds(out, ", ");
-		(void)text_clean(str_part(key, 0, text_character_border(key, QUOTED_MAX)), out);
+		(void)text_clean(str_part(key, 0, text_character_border(key, QUOTED_MAX)),
+				 out);
 	}
 }
 
@@ -128,7 +129,8 @@ const char *validate_nearest_key(const struct value *object, const char *word)
 	auto_free const char **names = memory_array(COMPARED_MAX + 1, sizeof(*names));
 	size_t count = 0;
 
-	for (void *at = value_first(object); at && count < COMPARED_MAX; at = value_next(object, at))
+	for (void *at = value_first(object); at && count < COMPARED_MAX;
+	     at = value_next(object, at))
 		names[count++] = value_key(at);
 	return strlen(word) > QUOTED_MAX ? NULL : text_nearest(word, names);
 }

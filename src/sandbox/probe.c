@@ -35,8 +35,8 @@ struct facts {
 	size_t count;
 };
 
-__attribute__((format(printf, 3, 4))) static struct probe_fact *
-add_fact(struct facts *facts, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static struct probe_fact *add_fact(
+	struct facts *facts, const char *name, const char *format, ...)
 {
 	struct probe_fact *fact = &facts->items[facts->count++];
 	va_list arguments;
@@ -61,7 +61,10 @@ __attribute__((format(printf, 2, 3))) static void set_missing(struct probe_fact 
 	va_end(arguments);
 }
 
-/* The text of a sysctl file without its line end; false when this kernel has none of that name. */
+/*
+ * The text of a sysctl file without its line end; false when this kernel has none of
+ * that name.
+ */
 static bool read_sysctl(const char *path, char text[SYSCTL_MAX])
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -94,15 +97,16 @@ static struct outcome try_namespaces(uid_t uid)
 	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, (unsigned)uid);
 	if (!write_file("/proc/self/uid_map", map))
 		return (struct outcome){STEP_MAP, errno};
-	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
-		    CLONE_NEWCGROUP) < 0)
+	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+		    CLONE_NEWNET | CLONE_NEWCGROUP) < 0)
 		return (struct outcome){STEP_OTHERS, errno};
 	pid = fork();
 	if (pid < 0)
 		return (struct outcome){STEP_FORK, errno};
 	if (pid == 0) {
 		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  NULL) < 0)
 			_exit(errno);
 		_exit(0);
 	}
@@ -143,19 +147,22 @@ static void explain_user_namespaces(struct probe_fact *fact)
 {
 	char text[SYSCTL_MAX];
 
-	if (read_sysctl("/proc/sys/user/max_user_namespaces", text) && strcmp(text, "0") == 0)
+	if (read_sysctl("/proc/sys/user/max_user_namespaces", text) &&
+	    strcmp(text, "0") == 0)
 		set_missing(fact, "sudo sysctl -w user.max_user_namespaces=15000");
 	else if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", text) &&
 		 strcmp(text, "0") == 0)
 		set_missing(fact, "sudo sysctl -w kernel.unprivileged_userns_clone=1");
 	else if (read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", text) &&
 		 strcmp(text, "0") != 0)
-		set_missing(fact, "sudo sysctl -w "
-				  "kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
-				  "profile for glovebox with the rule \"userns,\"");
+		set_missing(fact,
+			    "sudo sysctl -w "
+			    "kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
+			    "profile for glovebox with the rule \"userns,\"");
 	else
-		set_missing(fact, "a container around us forbids them: run it with a seccomp "
-				  "profile that allows unshare and clone, or run on the host");
+		set_missing(fact,
+			    "a container around us forbids them: run it with a seccomp "
+			    "profile that allows unshare and clone, or run on the host");
 }
 
 static void add_namespaces(struct facts *facts)
@@ -172,7 +179,8 @@ static void add_namespaces(struct facts *facts)
 	}
 	(void)add_fact(facts, "user namespaces", "yes");
 	if (outcome.step <= STEP_FORK) {
-		fact = add_fact(facts, "other namespaces", "refused: %s", strerror(outcome.code));
+		fact = add_fact(facts, "other namespaces", "refused: %s",
+				strerror(outcome.code));
 		set_missing(fact, "the kernel needs mount, pid, ipc, uts, net and cgroup "
 				  "namespaces; see /proc/sys/user/max_*_namespaces");
 		return;
@@ -181,9 +189,10 @@ static void add_namespaces(struct facts *facts)
 	if (outcome.step == STEP_PROC) {
 		fact = add_fact(facts, "a /proc of one's own", "refused: %s",
 				strerror(outcome.code));
-		set_missing(fact, "a container runtime has hidden parts of /proc: run the "
-				  "container with --security-opt systempaths=unconfined (docker) "
-				  "or --security-opt unmask=ALL (podman)");
+		set_missing(fact,
+			    "a container runtime has hidden parts of /proc: run the "
+			    "container with --security-opt systempaths=unconfined (docker) "
+			    "or --security-opt unmask=ALL (podman)");
 		return;
 	}
 	(void)add_fact(facts, "a /proc of one's own", "yes");

@@ -1,6 +1,7 @@
 /*
- * probe: what this kernel lets a process build a cell from, found by trying it in a child that is gone afterwards.
- * For people (`glovebox doctor`): the cell itself never asks, it builds and fails.
+ * probe: what this kernel lets a process build a cell from, found by trying it in a
+ * child that is gone afterwards. For people (`glovebox doctor`): the cell itself never
+ * asks, it builds and fails.
  */
 #pragma once
 #include <stdbool.h>

@@ -15,31 +15,32 @@
 
 enum {
 	SCHEMA_VERSION = 1,
-	/* 48 random bits meet once in a million sessions 1 time in 500: then once more. */
+	/*
+	 * 48 random bits meet once in a million sessions 1 time in 500: then once more.
+	 */
 	ID_TRIES = 8,
 	PATH_BYTES = 4096,
 };
 
 /* What can be counted from the events is not stored beside them. */
-static const char schema[] =
-	"CREATE TABLE session ("
-	" key INTEGER PRIMARY KEY,"
-	" id TEXT NOT NULL UNIQUE,"
-	" workspace TEXT NOT NULL,"
-	" agent TEXT NOT NULL,"
-	" model TEXT NOT NULL,"
-	" began_ms INTEGER NOT NULL"
-	") STRICT;"
-	"CREATE TABLE event ("
-	" session INTEGER NOT NULL REFERENCES session(key),"
-	" number INTEGER NOT NULL CHECK (number > 0),"
-	" kind TEXT NOT NULL,"
-	" wall_ms INTEGER NOT NULL,"
-	" json TEXT NOT NULL,"
-	" PRIMARY KEY (session, number)"
-	") STRICT;"
-	"CREATE TRIGGER event_stays BEFORE UPDATE ON event"
-	" BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;";
+static const char schema[] = "CREATE TABLE session ("
+			     " key INTEGER PRIMARY KEY,"
+			     " id TEXT NOT NULL UNIQUE,"
+			     " workspace TEXT NOT NULL,"
+			     " agent TEXT NOT NULL,"
+			     " model TEXT NOT NULL,"
+			     " began_ms INTEGER NOT NULL"
+			     ") STRICT;"
+			     "CREATE TABLE event ("
+			     " session INTEGER NOT NULL REFERENCES session(key),"
+			     " number INTEGER NOT NULL CHECK (number > 0),"
+			     " kind TEXT NOT NULL,"
+			     " wall_ms INTEGER NOT NULL,"
+			     " json TEXT NOT NULL,"
+			     " PRIMARY KEY (session, number)"
+			     ") STRICT;"
+			     "CREATE TRIGGER event_stays BEFORE UPDATE ON event"
+			     " BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;";
 
 struct journal {
 	struct database *database;
@@ -109,8 +110,9 @@ static bool draw_id(char id[JOURNAL_ID + 1], struct err *err)
 	return true;
 }
 
-static bool insert_session(struct journal *journal, const char *workspace, const char *agent,
-			   const char *model, const char *id, bool *inserted, struct err *err)
+static bool insert_session(struct journal *journal, const char *workspace,
+			   const char *agent, const char *model, const char *id,
+			   bool *inserted, struct err *err)
 {
 	struct statement *statement;
 	bool row, ok;
@@ -138,8 +140,8 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 	bool inserted = false;
 
 	for (int i = 0; i < ID_TRIES && !inserted; i++) {
-		if (!draw_id(drawn, err) ||
-		    !insert_session(journal, workspace, agent, model, drawn, &inserted, err))
+		if (!draw_id(drawn, err) || !insert_session(journal, workspace, agent,
+							    model, drawn, &inserted, err))
 			return err_while(err, "beginning a session");
 	}
 	if (!inserted)
@@ -148,7 +150,9 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 	return true;
 }
 
-/* *KEY: the session's row, and how many events it has. False (ENOENT) when there is none. */
+/*
+ * *KEY: the session's row, and how many events it has. False (ENOENT) when there is none.
+ */
 static bool find_session(struct journal *journal, const char *session, int64_t *key,
 			 int64_t *events, struct err *err)
 {
@@ -176,7 +180,7 @@ static bool find_session(struct journal *journal, const char *session, int64_t *
 static bool refuse_number(struct journal *journal, const char *session, int64_t number,
 			  struct err *err)
 {
-	int64_t key, events;
+	int64_t key = 0, events = 0;
 
 	if (!find_session(journal, session, &key, &events, err))
 		return false;
@@ -194,11 +198,12 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 	bool row, ok;
 
 	/* One statement, so that two writers cannot both find the same number free. */
-	if (!statement_begin(journal->database,
-			     "INSERT INTO event (session, number, kind, wall_ms, json)"
-			     " SELECT key, ?2, ?3, ?4, ?5 FROM session WHERE id = ?1 AND ?2 ="
-			     " 1 + coalesce((SELECT max(number) FROM event WHERE session = key), 0)",
-			     &statement, err))
+	if (!statement_begin(
+		    journal->database,
+		    "INSERT INTO event (session, number, kind, wall_ms, json)"
+		    " SELECT key, ?2, ?3, ?4, ?5 FROM session WHERE id = ?1 AND ?2 ="
+		    " 1 + coalesce((SELECT max(number) FROM event WHERE session = key), 0)",
+		    &statement, err))
 		return err_while(err, "writing the journal");
 	statement_bind_text(statement, 1, str_of(session));
 	statement_bind_integer(statement, 2, number);
@@ -215,13 +220,13 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 }
 
 bool journal_read(struct journal *journal, const char *session,
-		  bool (*event)(void *context, int64_t number, const char *kind, int64_t wall_ms,
-				struct str json),
+		  bool (*event)(void *context, int64_t number, const char *kind,
+				int64_t wall_ms, struct str json),
 		  void *context, struct err *err)
 {
 	struct statement *statement;
-	int64_t key, events;
-	bool row = false, ok;
+	int64_t key = 0, events = 0;
+	bool row = false, ok = true;
 
 	if (!find_session(journal, session, &key, &events, err) ||
 	    !statement_begin(journal->database,
@@ -261,7 +266,7 @@ bool journal_list(struct journal *journal, size_t limit,
 {
 	struct statement *statement;
 	struct journal_session found;
-	bool row = false, ok;
+	bool row = false, ok = true;
 
 	if (!statement_begin(journal->database,
 			     "SELECT id, workspace, agent, model, began_ms,"

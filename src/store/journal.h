@@ -1,7 +1,8 @@
 /*
  * journal: sessions and their events, append-only, in one database of the user's state
- * folder. An event is on disk (committed) when journal_append returns. What an event means
- * is the agent's business: here it is a kind and a JSON text.
+ * folder. An event is committed when journal_append returns: killing the process loses
+ * none, a power cut at most the newest (database.c says why). What an event means is the
+ * agent's business: here it is a kind and a JSON text.
  */
 #pragma once
 #include "base/buf.h"
@@ -14,7 +15,9 @@
 
 struct journal;
 
-/* PATH of the database, e.g. ~/.local/state/glovebox/sessions.db; folders are made 0700. */
+/*
+ * PATH of the database, e.g. ~/.local/state/glovebox/sessions.db; folders are made 0700.
+ */
 bool journal_open(const char *path, struct journal **journal, struct err *err);
 void journal_close(struct journal *journal);
 
@@ -26,8 +29,9 @@ bool journal_default_path(struct buf *path, struct err *err);
 
 /* A new session; its id (12 lower-case hex digits, random) goes to ID. */
 enum { JOURNAL_ID = 12 };
-bool journal_new_session(struct journal *journal, const char *workspace, const char *agent,
-			 const char *model, char id[JOURNAL_ID + 1], struct err *err);
+bool journal_new_session(struct journal *journal, const char *workspace,
+			 const char *agent, const char *model, char id[JOURNAL_ID + 1],
+			 struct err *err);
 
 /*
  * Append event NUMBER (1, 2, … without gaps: a gap or a repeat is refused with EINVAL, an
@@ -36,10 +40,13 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 bool journal_append(struct journal *journal, const char *session, int64_t number,
 		    const char *kind, int64_t wall_ms, struct str json, struct err *err);
 
-/* Every event of SESSION in order; the callback returns false to stop. ENOENT: no such session. */
+/*
+ * Every event of SESSION in order; the callback returns false to stop. ENOENT: no such
+ * session.
+ */
 bool journal_read(struct journal *journal, const char *session,
-		  bool (*event)(void *context, int64_t number, const char *kind, int64_t wall_ms,
-				struct str json),
+		  bool (*event)(void *context, int64_t number, const char *kind,
+				int64_t wall_ms, struct str json),
 		  void *context, struct err *err);
 
 struct journal_session {

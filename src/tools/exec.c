@@ -14,7 +14,8 @@
 enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 }; /* as env and timeout have it */
 
 static const struct tool_param exec_params[] = {
-	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
+	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1,
+	 .max = INT32_MAX},
 	/* JSON holds no bytes but UTF-8; a name may. */
 	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},
@@ -41,7 +42,8 @@ static const char *from_hex(struct arena *arena, struct str digits)
 	char *bytes = arena_alloc(arena, digits.size / 2 + 1);
 
 	for (size_t i = 0; i + 1 < digits.size; i += 2)
-		bytes[i / 2] = (char)(hex_digit(digits.data[i]) << 4 | hex_digit(digits.data[i + 1]));
+		bytes[i / 2] = (char)(hex_digit(digits.data[i]) << 4 |
+				      hex_digit(digits.data[i + 1]));
 	return bytes;
 }
 
@@ -93,7 +95,8 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	}
 	result->exit_code = run.exit_code;
 	result->signal = run.signal;
-	value_set_integer(tool_details(result), "left_processes", (int64_t)run.left_processes);
+	value_set_integer(tool_details(result), "left_processes",
+			  (int64_t)run.left_processes);
 	result->status = run.ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
 			 : run.ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							   : RESULT_DONE;

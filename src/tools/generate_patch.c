@@ -45,7 +45,7 @@ struct patch {
 };
 
 /* A name as git writes it: in quotes with escapes when it holds a quote, a backslash or a control byte. */
-static void add_name(const char *prefix, const char *name, struct buf *out)
+static void add_name(const char *name, struct buf *out)
 {
 	bool quoted = false;
 
@@ -55,10 +55,10 @@ static void add_name(const char *prefix, const char *name, struct buf *out)
 		quoted = quoted || byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\';
 	}
 	if (!quoted) {
-		buf_addf(out, "%s%s", prefix, name);
+		buf_adds(out, name);
 		return;
 	}
-	buf_addf(out, "\"%s", prefix);
+	buf_addc(out, '"');
 	for (const char *at = name; *at; at++) {
 		unsigned char byte = (unsigned char)*at;
 
@@ -103,19 +103,18 @@ static bool add_diff(struct patch *patch, const char *shown, struct str before,
 	bool ok;
 
 	for (int i = 0; i < 2; i++) {
-		buf_init(&names[i], 4 * PATH_MAX + 8);
-		add_name(i == 0 ? "a/" : "b/", shown, &names[i]);
+		buf_init(&names[i], PATH_MAX + 8);
+		buf_addf(&names[i], "%c/%s", i == 0 ? 'a' : 'b', shown);
 	}
-	buf_addf(&patch->diff, "diff --git %s %s\n", names[0].data, names[1].data);
+	buf_adds(&patch->diff, "diff --git ");
+	add_name(names[0].data, &patch->diff);
+	buf_addc(&patch->diff, ' ');
+	add_name(names[1].data, &patch->diff);
+	buf_addc(&patch->diff, '\n');
 	if (state == PATCH_CREATED)
 		buf_addf(&patch->diff, "new file mode %s\n", executable);
 	else if (state == PATCH_DELETED)
 		buf_addf(&patch->diff, "deleted file mode %s\n", executable);
-	/* A tab ends a name with blanks, as git and patch have it. */
-	for (int i = 0; i < 2; i++) {
-		if (strchr(shown, ' '))
-			buf_addc(&names[i], '\t');
-	}
 	ok = diff_unified(before, now, state == PATCH_CREATED ? NULL : names[0].data,
 			  state == PATCH_DELETED ? NULL : names[1].data, DIFF_CONTEXT,
 			  &patch->diff, counts);

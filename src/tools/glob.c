@@ -195,8 +195,7 @@ static void glob_say_none(const struct glob *glob, const struct walk_start *star
 	else
 		(void)buf_adds(out, "Nothing found in the part that was searched for ");
 	shown_add(str_of(glob->pattern), out);
-	(void)buf_adds(out, " in ");
-	walk_start_name(start, STR(""), out);
+	search_add_where(start, out);
 	(void)buf_addf(out, " (%" PRIu64 " entries looked at).", summary->entries);
 	if (!pattern_is_one(str_of(glob->pattern)))
 		(void)buf_addf(out,

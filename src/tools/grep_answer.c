@@ -144,12 +144,6 @@ static void answer_other_files(struct answer *answer)
 			       all->files - answer->next_file - shown);
 }
 
-static void add_where(const struct grep *grep, struct buf *out)
-{
-	(void)buf_adds(out, " in ");
-	walk_start_name(&grep->start, STR(""), out);
-}
-
 /* What was searched, when nothing was found in it. */
 static void answer_none(const struct grep *grep, struct buf *out)
 {
@@ -164,7 +158,7 @@ static void answer_none(const struct grep *grep, struct buf *out)
 		(void)buf_adds(out, grep->glob && grep->type ? " and file_type " : "");
 		if (grep->type)
 			(void)buf_adds(out, call_text(grep->call, "file_type"));
-		add_where(grep, out);
+		search_add_where(&grep->start, out);
 		(void)buf_adds(out, ": nothing was searched; ");
 		add_plural(out, all->unfitting, "file does", "files do");
 		(void)buf_adds(out, " not fit.\n");
@@ -177,7 +171,10 @@ static void answer_none(const struct grep *grep, struct buf *out)
 	add_plural(out, all->searched, "file", "files");
 	if (grep->file_fd < 0) {
 		(void)buf_adds(out, " searched");
-		add_where(grep, out);
+		search_add_where(&grep->start, out);
+	} else {
+		(void)buf_adds(out, ": ");
+		walk_start_name(&grep->start, STR(""), out);
 	}
 	if (all->unfitting > 0)
 		(void)buf_addf(out, " (%" PRIu64 " more do not fit glob or file_type)",
@@ -237,7 +234,6 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 		(void)buf_adds(out, " could not be read.\n");
 	}
 	if (all->binary > 0) {
-		(void)buf_adds(out, "Binary and not shown: ");
 		(void)buf_adds(out, "Binary and not shown: ");
 		add_plural(out, all->binary, "file with a match", "files with a match");
 		(void)buf_adds(out, ".\n");

@@ -145,11 +145,16 @@ static void reader_escape(struct reader *reader)
 /* Bytes of the [:name:] at OFFSET from here, 0 when there is none. */
 static size_t reader_posix_class(const struct reader *reader, size_t offset)
 {
-	struct str rest = str_part(reader->text, reader->at + offset, reader->text.size);
-	size_t end =
-		str_starts(rest, STR("[:")) ? str_find(rest, STR(":]"), 2) : (size_t)-1;
+	size_t at = offset + 2;
 
-	return end == (size_t)-1 ? 0 : end + 2;
+	if (reader_peek(reader, offset) != '[' || reader_peek(reader, offset + 1) != ':')
+		return 0;
+	at += reader_peek(reader, at) == '^';
+	while (is_letter(reader_peek(reader, at)))
+		at++;
+	if (reader_peek(reader, at) != ':' || reader_peek(reader, at + 1) != ']')
+		return 0;
+	return at + 2 - offset;
 }
 
 /* A class [...]. A negated one is told not to match "\n"; another that might goes line by line. */
@@ -235,24 +240,22 @@ static void reader_group(struct reader *reader)
 /* "*", "+", "?", "{" after something: how often the last character must stand there. */
 static void reader_quantifier(struct reader *reader)
 {
-	struct str rest = str_part(reader->text, reader->at, reader->text.size);
 	char c = reader_peek(reader, 0);
 	size_t size = 1;
 	bool needed = c == '+';
 
 	if (c == '{') {
-		size_t end = str_find(rest, STR("}"), 0);
-		char next = reader_peek(reader, 1);
-
+		while (reader_peek(reader, size) &&
+		       strchr("0123456789, ", reader_peek(reader, size)))
+			size++;
 		/* Otherwise it is a brace. */
-		if (end == (size_t)-1 ||
-		    !(is_digit(next) || next == ',' || next == ' ')) {
+		if (size == 1 || reader_peek(reader, size) != '}') {
 			reader_plain(reader, "{", 1);
 			reader_copy(reader, 1);
 			return;
 		}
-		size = end + 1;
-		needed = next >= '1' && next <= '9';
+		needed = reader_peek(reader, 1) >= '1' && reader_peek(reader, 1) <= '9';
+		size++;
 	}
 	if (!needed)
 		buf_truncate(&reader->run, reader->run.size - reader->last);

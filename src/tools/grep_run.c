@@ -52,7 +52,7 @@ static void grep_count(struct grep *grep, struct grep_worker *worker, int fd,
 	worker->searched++;
 	worker->unreadable += scan->failed;
 	worker->limited += scan->limited;
-	worker->binary += scan->binary && scan->at > 0;
+	worker->binary += scan->binary_hit;
 	if (found.count == 0 || scan->binary || fstat(fd, &st) < 0)
 		return;
 	worker->files++;

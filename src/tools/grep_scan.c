@@ -13,7 +13,14 @@
 /* linux/magic.h lacks these two. */
 enum { XFS_MAGIC = 0x58465342, ZFS_MAGIC = 0x2fc12fc1 };
 
-enum { BINARY_SAMPLE = 8 << 10 /* as text_is_binary looks at */ };
+enum {
+	BINARY_SAMPLE = 8 << 10, /* as text_is_binary looks at */
+	/*
+	 * Zeros behind the data: PCRE2's JIT (10.42) looks there for the rest of a character that is
+	 * cut at the end of the subject.
+	 */
+	BUFFER_PADDING = 8,
+};
 
 bool grep_reads_are_whole(int fd)
 {
@@ -39,7 +46,7 @@ bool grep_reads_are_whole(int fd)
 void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern)
 {
 	*scan = (struct grep_scan){.pattern = pattern, .fd = -1};
-	scan->data = memory_alloc(GREP_BUFFER);
+	scan->data = memory_alloc(GREP_BUFFER + BUFFER_PADDING);
 	if (pattern->regex)
 		scan->scratch = regex_scratch_new(pattern->regex);
 }
@@ -59,7 +66,7 @@ void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
 	scan->size = scan->limit = scan->at = scan->slow_until = 0;
 	scan->counted_at = scan->last_hit = UINT64_MAX;
 	scan->at_end = scan->checked = false;
-	scan->binary = scan->failed = scan->limited = false;
+	scan->binary = scan->binary_hit = scan->failed = scan->limited = false;
 }
 
 /* From where the data is still needed: lines of context, or the end of a line that was cut. */
@@ -70,8 +77,7 @@ static size_t scan_keep_from(const struct grep_scan *scan)
 
 	if (from > 0 && scan->data[from - 1] != '\n')
 		return from > GREP_OVERLAP
-			       ? text_character_border((struct str){scan->data,
-								    scan->size},
+			       ? text_character_border((struct str){scan->data, scan->size},
 						       from - GREP_OVERLAP)
 			       : 0;
 	for (size_t lines = 0; lines < scan->keep_lines && from > lowest; lines++) {
@@ -130,6 +136,7 @@ static bool scan_read(struct grep_scan *scan)
 		scan->at_end = n <= 0 || (scan->short_is_end && (size_t)n < room);
 		scan->size += n > 0 ? (size_t)n : 0;
 		scan->limit = scan->size;
+		memset(scan->data + scan->size, 0, BUFFER_PADDING);
 		if (scan->at_end)
 			break;
 		end = memrchr(scan->data + scan->at, '\n', scan->size - scan->at);
@@ -158,8 +165,7 @@ bool grep_scan_more(struct grep_scan *scan)
 		return false;
 	/* Without a needle the regex would meet every byte of it. */
 	if (scan->base == 0 && !scan->checked && scan->pattern->needle.size == 0 &&
-	    memchr(scan->data, '\0',
-		   scan->size < BINARY_SAMPLE ? scan->size : BINARY_SAMPLE))
+	    memchr(scan->data, '\0', scan->size < BINARY_SAMPLE ? scan->size : BINARY_SAMPLE))
 		scan->binary = true;
 	return !scan->binary;
 }
@@ -198,9 +204,8 @@ static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
 	const struct grep_needle *needle = &scan->pattern->needle;
 
 	while (scan->at < scan->limit) {
-		size_t hit =
-			grep_needle_find(needle, (struct str){scan->data, scan->limit},
-					 scan->at);
+		size_t hit = grep_needle_find(needle, (struct str){scan->data, scan->limit},
+					      scan->at);
 
 		if (hit == (size_t)-1)
 			break;
@@ -269,7 +274,8 @@ bool grep_scan_next(struct grep_scan *scan, struct grep_line *line)
 	do {
 		while (scan->at < scan->limit && scan_block(scan, line)) {
 			scan->at = line->end + 1;
-			if (scan_is_binary(scan))
+			scan->binary_hit = scan_is_binary(scan);
+			if (scan->binary_hit)
 				return false;
 			scan->last_hit = scan->base + line->start;
 			if (scan->last_hit != scan->counted_at)

@@ -48,7 +48,8 @@ struct grep_scan {
 	size_t slow_until; /* search up to here line by line */
 	bool short_is_end; /* a short read is the end of the file */
 	bool at_end, checked;
-	bool binary, failed, limited; /* what there is to say of the file */
+	/* What there is to say of the file. */
+	bool binary, binary_hit, failed, limited;
 };
 
 void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern);

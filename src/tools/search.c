@@ -8,6 +8,15 @@
 
 #include <inttypes.h>
 
+void search_add_where(const struct walk_start *start, struct buf *out)
+{
+	(void)buf_adds(out, " in ");
+	if (str_is(buf_str(&start->shown), "."))
+		(void)buf_adds(out, "the workspace");
+	else
+		walk_start_name(start, STR(""), out);
+}
+
 void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
 		     struct buf *out)
 {

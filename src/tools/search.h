@@ -19,6 +19,9 @@ enum {
 	SEARCH_IGNORED_SHOWN = 3,
 };
 
+/* Append " in FOLDER". */
+void search_add_where(const struct walk_start *start, struct buf *out);
+
 /* Append what the walk did not reach, a line each: "stopped early", unreadable folders. */
 void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
 		     struct buf *out);

@@ -16,7 +16,7 @@
 static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
 {
 	struct open_how how = {
-		.flags = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		.flags = flags | O_CLOEXEC | O_NOFOLLOW,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 
@@ -110,5 +110,5 @@ void walk_start_name(const struct walk_start *start, struct str path, struct buf
 
 int walk_start_open_file(const struct walk_start *start, const char *path)
 {
-	return walk_start_below(start->fd, path, O_RDONLY);
+	return walk_start_below(start->fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }

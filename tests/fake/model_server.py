@@ -13,7 +13,7 @@ Behaviours are chosen by the first folder of the base URL: http://127.0.0.1:PORT
     calls         thinking, text and one call of list_files; once the conversation ends with
                   a tool's result, the text "The tool said: " and that result
     plain         the answer of normal as one JSON object, not as a stream
-    drip          normal, a byte every millisecond
+    drip          normal, byte by byte with a pause after each
     flood         20,000 small pieces
     cut           half of normal, then the connection breaks
     cut-once      cut the first time, then normal
@@ -320,7 +320,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def play_drip(self, _request, _count):
         data = b"".join(stream_of(PIECES))
-        self.stream([data[i : i + 1] for i in range(len(data))], 0.001)
+        self.stream([data[i : i + 1] for i in range(len(data))], 0.0001)
 
     def play_flood(self, _request, _count):
         self.stream(stream_of(["word "] * 20000))

@@ -1,4 +1,7 @@
-/* config_fuzz: any text as configuration; each agent it holds becomes a policy whose paths are sound. */
+/*
+ * config_fuzz: any text as configuration; each agent it holds becomes a policy whose
+ * paths are sound.
+ */
 #include "policy/config.h"
 
 #include "base/path.h"

@@ -1,7 +1,8 @@
 /*
- * policy_fuzz: lines that make a policy and ask it: "b", "r", "w", "x" and a path are its base and
- * entries, "?" and "!" a path read or written. What is allowed lies in a root and in nothing blocked,
- * by a comparison of components written apart from the product's.
+ * policy_fuzz: lines that make a policy and ask it: "b", "r", "w", "x" and a path are
+ * its base and entries, "?" and "!" a path read or written. What is allowed lies in a
+ * root and in nothing blocked, by a comparison of components written apart from the
+ * product's.
  */
 #include "policy/policy.h"
 
@@ -55,7 +56,8 @@ static bool lies_in(const struct policy_paths *paths, const char *path)
 static void ask(const struct policy *policy, const char *path, bool writes)
 {
 	const struct policy_request_path paths[] = {{path, writes}};
-	const struct policy_request request = {"tool", POLICY_READS | POLICY_WRITES, paths, 1};
+	const struct policy_request request = {"tool", POLICY_READS | POLICY_WRITES,
+					       paths, 1};
 	struct verdict verdict;
 
 	policy_decide(policy, &request, &verdict);
@@ -64,15 +66,17 @@ static void ask(const struct policy *policy, const char *path, bool writes)
 		return;
 	assert(path[0] == '/' && !strstr(path, "/../") && !strstr(path, "//"));
 	assert(!lies_in(&policy->blocked, path));
+	/* The cell's own /tmp is everybody's, but not a workspace that lies there. */
+	assert(!writes || lies_in(&policy->write, path) ||
+	       !lies_below(path, policy->workspace));
 	assert(lies_in(&policy->write, path) || lies_below(path, "/tmp") ||
 	       (!writes && (lies_in(&policy->read, path) || lies_below(path, "/usr"))));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void try_lines(struct str rest, const char *workspace)
 {
-	struct str rest = {(const char *)data, size};
 	const struct policy_tool tool = {"tool", NULL, POLICY_READS | POLICY_WRITES, false};
-	auto_policy struct policy *policy = policy_new("fuzz", "/ws/project");
+	auto_policy struct policy *policy = policy_new("fuzz", workspace);
 	struct str questions[QUESTIONS_MAX];
 	struct str line;
 	size_t count = 0;
@@ -96,13 +100,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	policy_show(policy, "/usr", false);
 	policy_show(policy, "/tmp", true);
-	if (!policy_paths_normal(policy, "/ws/project", &err) ||
+	if (!policy_paths_normal(policy, workspace, &err) ||
 	    !policy_check_tools(policy, &tool, 1, &err))
-		return 0;
+		return;
 	for (size_t i = 0; i < count; i++) {
-		auto_free char *path = memory_copy_str(str_part(questions[i], 1, questions[i].size));
+		auto_free char *path =
+			memory_copy_str(str_part(questions[i], 1, questions[i].size));
 
 		ask(policy, path, questions[i].data[0] == '!');
 	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct str lines = {(const char *)data, size};
+
+	try_lines(lines, "/ws/project");
+	try_lines(lines, "/tmp/project");
 	return 0;
 }

@@ -1,4 +1,7 @@
-/* validate_fuzz: a JSON list of a schema and a value; the answer must not depend on who asks for a sentence. */
+/*
+ * validate_fuzz: a JSON list of a schema and a value; the answer must not depend on who
+ * asks for a sentence.
+ */
 #include "runtime/validate.h"
 
 #include "base/str.h"

@@ -5,6 +5,14 @@
 
 static int failures;
 
+static void show(const char *title, const char *text)
+{
+	printf("%s [", title);
+	for (; *text != '\0'; text++)
+		putchar(*text == '\n' ? '|' : *text);
+	printf("]");
+}
+
 static void check(const char *name, const char *text, size_t width, const char *expected)
 {
 	char out[256];
@@ -14,8 +22,10 @@ static void check(const char *name, const char *text, size_t width, const char *
 		printf("ok    %s\n", name);
 		return;
 	}
-	printf("FAIL  %s (width %zu)\n--- expected\n%s\n--- got\n%s\n---\n", name, width,
-	       expected, out);
+	printf("FAIL  %s (width %zu):", name, width);
+	show(" expected", expected);
+	show(", got", out);
+	putchar('\n');
 	failures++;
 }
 
@@ -27,7 +37,8 @@ int main(void)
 	check("a word that is too much by one", "hello world", 10, "hello\nworld");
 	check("a long word has a line of its own", "an extraordinary day", 6,
 	      "an\nextraordinary\nday");
-	check("several lines", "the quick brown fox jumps", 9, "the quick\nbrown fox\njumps");
+	check("several lines", "the quick brown fox jumps", 9,
+	      "the quick\nbrown fox\njumps");
 	printf("%d failed\n", failures);
 	return failures != 0;
 }

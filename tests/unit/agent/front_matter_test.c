@@ -16,10 +16,12 @@ static void what_is_taken_becomes_an_object(void **state)
 		{"---\n---\n", "{}"},
 		{"---\n---", "{}"},
 		{"---\n# nothing but a comment\n---\n\n \n", "{}"},
-		{"---\nname: coder\n---\nYou write.\n", "{\"name\":\"coder\",\"prompt\":\"You write.\"}"},
+		{"---\nname: coder\n---\nYou write.\n",
+		 "{\"name\":\"coder\",\"prompt\":\"You write.\"}"},
 		{"---\r\nname: coder\r\n---\r\n\r\nYou\r\nwrite.\r\n",
 		 "{\"name\":\"coder\",\"prompt\":\"You\\r\\nwrite.\"}"},
-		{"\xef\xbb\xbf---\nname: a\n---  \nBody", "{\"name\":\"a\",\"prompt\":\"Body\"}"},
+		{"\xef\xbb\xbf---\nname: a\n---  \nBody",
+		 "{\"name\":\"a\",\"prompt\":\"Body\"}"},
 		{"---\na: 1\nb: -2\nc: +3\nd: 0.5\ne: 1e3\nf: .5\ng: 007\n---\n",
 		 "{\"a\":1,\"b\":-2,\"c\":3,\"d\":0.5,\"e\":1000.0,\"f\":0.5,\"g\":7}"},
 		{"---\na: true\nb: False\nc: null\nd: ~\ne:\nf: yes\ng: NULL\n---\n",
@@ -32,7 +34,8 @@ static void what_is_taken_becomes_an_object(void **state)
 		{"---\ntools: [a, b]\nwrite:\n  - docs\n  - \"*.md\"\nlimits: {pids: 9}\n---\n",
 		 "{\"tools\":[\"a\",\"b\"],\"write\":[\"docs\",\"*.md\"],\"limits\":{\"pids\":9}}"},
 		{"---\nprompt: |\n  One\n  two\n---\n", "{\"prompt\":\"One\\ntwo\\n\"}"},
-		{"---\na: b\n---\nText\n---\nmore\n", "{\"a\":\"b\",\"prompt\":\"Text\\n---\\nmore\"}"},
+		{"---\na: b\n---\nText\n---\nmore\n",
+		 "{\"a\":\"b\",\"prompt\":\"Text\\n---\\nmore\"}"},
 		{"---\na: \"x\\0y\"\n---\n", "{\"a\":\"x\\u0000y\"}"},
 	};
 
@@ -77,7 +80,8 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 		{"---\nprompt: x\n---\ny\n", "the prompt is there twice"},
 		{"---\na: 1\n---\n\xff\n", "the text below the front matter is not UTF-8"},
 		{"---\na: \xff\n---\n", "line "},
-		{"---\na: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n---\n", "line 2: nests deeper than 16"},
+		{"---\na: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n---\n",
+		 "line 2: nests deeper than 16"},
 	};
 
 	(void)state;

@@ -55,8 +55,9 @@ static void invalid_arguments_are_compared_by_their_bytes(void **state)
 	(void)state;
 	assert_true(call(&guard, "bash", "{\"command\":"));
 	assert_true(call(&guard, "bash", "{\"command\":"));
-	assert_true(call(&guard, "bash", "{\"command\": "
-					 "\"x"));
+	assert_true(call(&guard, "bash",
+			 "{\"command\": "
+			 "\"x"));
 	assert_true(call(&guard, "bash", "{\"command\":"));
 	assert_true(call(&guard, "bash", "{\"command\":"));
 	assert_false(call(&guard, "bash", "{\"command\":"));

@@ -100,8 +100,10 @@ static void an_empty_result_becomes_a_sentence(void **state)
 	add_result(&history, "x", "done", " \n");
 	add_result(&history, "y", "done", "");
 	history_settle(&history);
-	assert_string_equal(message_at(&history, 1)->parts[0].text, "(The tool gave no output.)");
-	assert_string_equal(message_at(&history, 1)->parts[1].text, "(The tool gave no output.)");
+	assert_string_equal(message_at(&history, 1)->parts[0].text,
+			    "(The tool gave no output.)");
+	assert_string_equal(message_at(&history, 1)->parts[1].text,
+			    "(The tool gave no output.)");
 	history_fini(&history);
 }
 
@@ -135,7 +137,8 @@ static void only_notices_to_the_model_join(void **state)
 	assert_int_equal(history.conversation.message_count, 0);
 	value_set_boolean(data, "to_model", true);
 	add_calls(&history, "x", "y");
-	add(&history, (struct event){.kind = EVENT_NOTICE, .text = STR("last step"), .data = data});
+	add(&history,
+	    (struct event){.kind = EVENT_NOTICE, .text = STR("last step"), .data = data});
 	assert_int_equal(history.conversation.message_count, 2);
 	assert_string_equal(message_at(&history, 1)->parts[2].text, "last step");
 	history_fini(&history);
@@ -181,10 +184,13 @@ static void lines_give_the_same_conversation_as_events(void **state)
 	value_set_text(result, "status", "timed_out");
 	value_set_text(result, "text", "half\tdone");
 	events[0] = (struct event){.kind = EVENT_SESSION_BEGAN};
-	events[1] = (struct event){.kind = EVENT_TURN_BEGAN, .text = STR("do \xc3\xa4 thing")};
+	events[1] =
+		(struct event){.kind = EVENT_TURN_BEGAN, .text = STR("do \xc3\xa4 thing")};
 	events[2] = (struct event){.kind = EVENT_MESSAGE, .data = data};
-	events[3] = (struct event){
-		.kind = EVENT_TOOL_ENDED, .call = "call-1", .tool = "bash", .data = result};
+	events[3] = (struct event){.kind = EVENT_TOOL_ENDED,
+				   .call = "call-1",
+				   .tool = "bash",
+				   .data = result};
 	events[4] = (struct event){.kind = EVENT_NOTICE, .text = STR("now"), .data = told};
 	events[5] = (struct event){.kind = EVENT_TURN_ENDED};
 	for (size_t i = 0; i < 6; i++) {
@@ -215,7 +221,8 @@ static void lines_give_the_same_conversation_as_events(void **state)
 			assert_true(str_equal(str_of(one->text), str_of(two->text)));
 			assert_true(str_equal(str_of(one->call_id), str_of(two->call_id)));
 			assert_true(str_equal(str_of(one->tool), str_of(two->tool)));
-			assert_true(str_equal(str_of(one->arguments), str_of(two->arguments)));
+			assert_true(str_equal(str_of(one->arguments),
+					      str_of(two->arguments)));
 			assert_true(value_equal(one->extra, two->extra));
 		}
 	}

@@ -12,8 +12,8 @@
 
 static const int64_t start_ms = 50000;
 
-static enum limits_answer step(struct limits *limits, int64_t now_ms, enum agent_reason *reason,
-			       const char *says)
+static enum limits_answer step(struct limits *limits, int64_t now_ms,
+			       enum agent_reason *reason, const char *says)
 {
 	enum limits_answer answer;
 	struct buf sentence;
@@ -64,7 +64,8 @@ static void no_limits_never_stop(void **state)
 	for (int i = 0; i < 1000; i++) {
 		limits.tokens += 100000;
 		limits.shell_seconds += 100;
-		assert_int_equal(step(&limits, start_ms + i * 1000000, &reason, NULL), LIMITS_GO);
+		assert_int_equal(step(&limits, start_ms + i * 1000000, &reason, NULL),
+				 LIMITS_GO);
 	}
 	assert_true(isinf(limits_left_s(&limits, start_ms + 1000000, true)));
 	assert_true(limits_deadline_ms(&limits) == CLOCK_NEVER);
@@ -81,9 +82,11 @@ static void tokens_are_foreseen_by_the_step_before(void **state)
 	limits.tokens += 40;
 	assert_int_equal(step(&limits, start_ms, &reason, NULL), LIMITS_GO);
 	limits.tokens += 45;
-	assert_int_equal(step(&limits, start_ms, &reason, "100 tokens, 85 used"), LIMITS_LAST);
+	assert_int_equal(step(&limits, start_ms, &reason, "100 tokens, 85 used"),
+			 LIMITS_LAST);
 	limits.tokens += 5;
-	assert_int_equal(step(&limits, start_ms, &reason, "100 tokens, 90 used"), LIMITS_STOP);
+	assert_int_equal(step(&limits, start_ms, &reason, "100 tokens, 90 used"),
+			 LIMITS_STOP);
 	assert_int_equal(reason, AGENT_TOKENS);
 }
 

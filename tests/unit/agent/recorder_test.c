@@ -145,7 +145,8 @@ static void after_a_failure_nothing_more_is_kept(void **state)
 	assert_true(recorder_event(recorder, &event, &err));
 	/* Somebody else writes our next number: ours is then refused by the journal. */
 	(void)snprintf(session, sizeof(session), "%s", recorder_session_id(recorder));
-	assert_true(journal_append(place->journal, session, 2, "notice", 0, STR("{}"), &err));
+	assert_true(
+		journal_append(place->journal, session, 2, "notice", 0, STR("{}"), &err));
 	assert_false(recorder_event(recorder, &event, &err));
 	assert_non_null(strstr(err.text, "recording the session"));
 	err.text[0] = '\0';
@@ -161,11 +162,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			kept_events_are_numbered_and_on_disk_before_they_are_shown, set_up,
-			tear_down),
+			kept_events_are_numbered_and_on_disk_before_they_are_shown,
+			set_up, tear_down),
 		cmocka_unit_test(the_listener_hears_kept_events_first),
-		cmocka_unit_test_setup_teardown(after_a_failure_nothing_more_is_kept, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(after_a_failure_nothing_more_is_kept,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

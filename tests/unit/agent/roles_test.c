@@ -46,11 +46,14 @@ static void a_wrong_file_is_named(void **state)
 		{"a/x.md", "---\nname: [\n---\n", "a/x.md: line 3"},
 		{"a/x.md", "---\nwrite: []\n---\n", "a/x.md: the key \"name\" is missing"},
 		{"a/x.md", "---\nname: 5\n---\n", "a/x.md: the key \"name\" is missing"},
-		{"a/x.md", "---\nname: y\n---\n", "a/x.md: the name \"y\" is not that of the file"},
-		{"a/x.txt", "---\nname: x\n---\n", "a/x.txt: the name \"x\" is not that of the file"},
-		{"a/x.md", "---\nname: x y\n---\n", "a/x.md: the name of an agent is made of"},
+		{"a/x.md", "---\nname: y\n---\n",
+		 "a/x.md: the name \"y\" is not that of the file"},
+		{"a/x.txt", "---\nname: x\n---\n",
+		 "a/x.txt: the name \"x\" is not that of the file"},
+		{"a/x.md", "---\nname: x y\n---\n",
+		 "a/x.md: the name of an agent is made of"},
 		{"a/x.md", "---\nname: x\nwirte: []\n---\n",
-		 "a/x.md: /: there is no key \"wirte\"; did you mean \"write\"?"},
+		 "a/x.md: /: there is no key \"wirte\" (did you mean \"write\"?)"},
 		{"a/x.md", "---\nname: x\nlimits:\n  pids: many\n---\n",
 		 "a/x.md: /limits/pids: must be a whole number, not string"},
 	};
@@ -102,14 +105,15 @@ static void the_shipped_roles_have_the_rights_they_need(void **state)
 	(void)state;
 	for (const struct embedded_file *file = embedded_files; file->name; file++) {
 		if (strncmp(file->name, "agents/", 7) == 0 && count < SHIPPED_MAX)
-			texts[count++] = (struct role_text){file->name, {file->data, file->size}};
+			texts[count++] =
+				(struct role_text){file->name, {file->data, file->size}};
 	}
 	if (!roles_init(&roles, texts, count, &err))
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct role *role = roles_find(&roles, rows[i].name);
 		auto_policy struct policy *policy = NULL;
-		struct config_role words;
+		struct config_role words = {0};
 		bool runs;
 
 		assert_non_null(role);

@@ -39,8 +39,7 @@ static void its_own_text_may_be_an_argument(void **state)
 	err_set(&err, 2, "second after %s", err.text);
 	assert_string_equal(err.text, "second after first");
 	err_while(&err, "third beside %s", err.text);
-	assert_string_equal(err.text,
-			    "third beside second after first: second after first");
+	assert_string_equal(err.text, "third beside second after first: second after first");
 }
 
 static void long_sentences_are_cut_between_characters(void **state)

@@ -197,7 +197,7 @@ static void folder_remove(const struct folder *folder)
 
 static void files_by_name_are_regular_and_small_enough(void **state)
 {
-	struct folder folder;
+	struct folder folder = {{0}, {0}, {0}};
 	struct buf buf;
 	struct err err;
 

@@ -45,10 +45,9 @@ static void prefixes_of_twelve_digits_match(void **state)
 	assert_false(hash_matches("ba7816bf8f02", abc));
 	assert_false(hash_matches("", abc));
 	assert_false(hash_matches("BA7816BF8F01", abc));
-	assert_false(hash_matches(
-		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015"
-		"ad0",
-		abc));
+	assert_false(hash_matches("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015"
+				  "ad0",
+				  abc));
 }
 
 static void only_lower_case_hex_is_valid(void **state)

@@ -236,8 +236,7 @@ static void patterns_that_cannot_work_are_named(void **state)
 		{"[[:foo:]]", "unknown class"},
 		{"{a,[b}", "'[' is not closed"},
 		{"{{{{{{{{{{{{{{{{{a}}}}}}}}}}}}}}}}}", "nested too deep"},
-		{"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
-		 "more than 1024"},
+		{"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "more than 1024"},
 	};
 	struct err err;
 
@@ -245,12 +244,10 @@ static void patterns_that_cannot_work_are_named(void **state)
 	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
 		assert_false(pattern_check(str_of(cases[i][0]), PATTERN_BRACES, &err));
 		assert_non_null(strstr(err.text, cases[i][1]));
-		assert_false(
-			pattern_match(str_of(cases[i][0]), STR("a"), PATTERN_BRACES));
+		assert_false(pattern_match(str_of(cases[i][0]), STR("a"), PATTERN_BRACES));
 	}
-	assert_true(
-		pattern_check(STR("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"),
-			      PATTERN_BRACES, &err));
+	assert_true(pattern_check(STR("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"),
+				  PATTERN_BRACES, &err));
 	assert_true(pattern_check(STR("{a"), 0, &err));
 	assert_true(pattern_check(STR(""), PATTERN_BRACES, &err));
 }
@@ -272,26 +269,29 @@ static void patterns_have_a_longest(void **state)
 	assert_false(pattern_match(longest, longest, PATTERN_BRACES));
 }
 
+enum { LONG = 4000 };
+
+/* LONG bytes of PIECE over and over, then LAST. */
+static char *repeated(const char *piece, char last)
+{
+	char *text = memory_alloc(LONG + 1);
+
+	for (size_t i = 0; i < LONG; i++)
+		text[i] = piece[i % strlen(piece)];
+	text[LONG - 1] = last;
+	return text;
+}
+
 /* The shapes that take naive matchers years. */
 static void no_pattern_blows_up(void **state)
 {
-	auto_free char *path = memory_alloc(4001), *stars = memory_alloc(4001),
-		       *deep = memory_alloc(4001);
+	auto_free char *letters = repeated("a", 'a'), *stars = repeated("*a", 'b');
+	auto_free char *folders = repeated("a/", 'a'), *deep = repeated("**/a/", 'b');
 	int64_t start = clock_now_ms();
 
 	(void)state;
-	memset(path, 'a', 4000);
-	for (size_t i = 0; i < 2000; i++)
-		memcpy(stars + 2 * i, "*a", 2);
-	stars[3999] = 'b';
-	assert_false(pattern_match(str_of(stars), str_of(path), PATTERN_BRACES));
-	for (size_t i = 0; i < 2000; i++)
-		memcpy(path + 2 * i, "a/", 2);
-	path[3999] = 'a';
-	for (size_t i = 0; i < 800; i++)
-		memcpy(deep + 5 * i, "**/a/", 5);
-	deep[3999] = 'b';
-	assert_false(pattern_match(str_of(deep), str_of(path), PATTERN_BRACES));
+	assert_false(pattern_match(str_of(stars), str_of(letters), PATTERN_BRACES));
+	assert_false(pattern_match(str_of(deep), str_of(folders), PATTERN_BRACES));
 	/* Seconds even under sanitizers would be a different order of growth. */
 	assert_true(clock_now_ms() - start < 5000);
 }

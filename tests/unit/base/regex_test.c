@@ -11,8 +11,7 @@
 enum { NONE = -1, LIMIT = -2 };
 
 /* Start of the first match at or after FROM, NONE or LIMIT; *END is its end. */
-static int find(struct str pattern, unsigned flags, struct str text, size_t from,
-		int *end)
+static int find(struct str pattern, unsigned flags, struct str text, size_t from, int *end)
 {
 	struct regex_span span = {0};
 	struct regex_scratch *scratch;

@@ -170,10 +170,8 @@ static void the_middle_lines_are_left_out(void **state)
 
 	(void)state;
 	buf_init(&out, 1000);
-	assert_true(
-		text_shorten(STR("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), &limits, &out, &cut));
-	assert_string_equal(out.data,
-			    "1\n2\n[… 3 lines, 6 bytes left out …]\n6\n7\n8\n9\n");
+	assert_true(text_shorten(STR("1\n2\n3\n4\n5\n6\n7\n8\n9\n"), &limits, &out, &cut));
+	assert_string_equal(out.data, "1\n2\n[… 3 lines, 6 bytes left out …]\n6\n7\n8\n9\n");
 	assert_int_equal(cut.lines, 3);
 	assert_int_equal(cut.bytes, 6);
 	buf_fini(&out);
@@ -188,8 +186,7 @@ static void bytes_cut_on_line_borders(void **state)
 	(void)state;
 	buf_init(&out, 1000);
 	/* A third is four bytes: "aaa\n"; the rest holds "eee\n" and "fff". */
-	assert_true(
-		text_shorten(STR("aaa\nbbb\nccc\nddd\neee\nfff"), &limits, &out, &cut));
+	assert_true(text_shorten(STR("aaa\nbbb\nccc\nddd\neee\nfff"), &limits, &out, &cut));
 	assert_string_equal(out.data, "aaa\n[… 3 lines, 12 bytes left out …]\neee\nfff");
 	assert_int_equal(cut.bytes, 12);
 	buf_fini(&out);
@@ -203,12 +200,10 @@ static void what_the_head_cannot_use_the_tail_gets(void **state)
 
 	(void)state;
 	buf_init(&out, 1000);
-	assert_true(
-		text_shorten(STR("a\nbbbbbbbbbbbbbbbbbbbb\nccccccc\nddddddd\neeeeeee\n"),
-			     &limits, &out, &cut));
-	assert_string_equal(
-		out.data,
-		"a\n[… 1 line, 21 bytes left out …]\nccccccc\nddddddd\neeeeeee\n");
+	assert_true(text_shorten(STR("a\nbbbbbbbbbbbbbbbbbbbb\nccccccc\nddddddd\neeeeeee\n"),
+				 &limits, &out, &cut));
+	assert_string_equal(out.data,
+			    "a\n[… 1 line, 21 bytes left out …]\nccccccc\nddddddd\neeeeeee\n");
 	buf_fini(&out);
 }
 
@@ -244,6 +239,21 @@ static void long_lines_are_cut_with_a_mark(void **state)
 	buf_fini(&out);
 }
 
+static void line_ends_are_part_of_the_budget(void **state)
+{
+	const struct text_limits limits = {.bytes = 24, .line_bytes = 4};
+	struct text_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	assert_true(text_shorten(STR("1111\n2222\n3333\n4444\n5555\n6666\n"), &limits,
+				 &out, &cut));
+	assert_string_equal(out.data,
+			    "1111\n[… 2 lines, 10 bytes left out …]\n4444\n5555\n6666\n");
+	buf_fini(&out);
+}
+
 /* Every limit at once on random texts: budgets hold and what was left out adds up. */
 static void shortening_keeps_its_budgets(void **state)
 {
@@ -255,15 +265,14 @@ static void shortening_keeps_its_budgets(void **state)
 	buf_init(&out, 100000);
 	for (int round = 0; round < 3000; round++) {
 		struct text_limits limits = {(size_t)random() % 200,
-					     (size_t)random() % 20,
-					     (size_t)random() % 30};
+					     (size_t)random() % 20, (size_t)random() % 30};
 		size_t size = (size_t)random() % 400, marks = 0, at = 0;
 		struct text_cut cut;
 
 		buf_clear(&text);
 		buf_clear(&out);
 		while (text.size < size)
-			buf_adds(&text, random() % 8 ? "é" : "\n");
+			buf_adds(&text, random() % 8 ? random() % 2 ? "é" : "e" : "\n");
 		assert_true(text_shorten(buf_str(&text), &limits, &out, &cut));
 		assert_true(text_is_utf8(buf_str(&out)));
 		for (; (at = str_find(buf_str(&out), STR("[…"), at)) != (size_t)-1; at++)
@@ -293,9 +302,8 @@ static void shortening_stops_at_the_ceiling(void **state)
 
 		buf_init(&out, max);
 		fits = text_shorten(STR("1\n2\n3\n4\n5\n"), &limits, &out, &cut);
-		assert_int_equal(
-			fits,
-			max >= strlen("1\n[… 2 lines, 4 bytes left out …]\n4\n5\n"));
+		assert_int_equal(fits,
+				 max >= strlen("1\n[… 2 lines, 4 bytes left out …]\n4\n5\n"));
 		assert_int_equal(cut.bytes, fits ? 4 : 7);
 		buf_fini(&out);
 		cut.bytes = 7;
@@ -553,6 +561,7 @@ int main(void)
 		cmocka_unit_test(what_the_head_cannot_use_the_tail_gets),
 		cmocka_unit_test(one_endless_line_is_cut_between_characters),
 		cmocka_unit_test(long_lines_are_cut_with_a_mark),
+		cmocka_unit_test(line_ends_are_part_of_the_budget),
 		cmocka_unit_test(shortening_keeps_its_budgets),
 		cmocka_unit_test(shortening_stops_at_the_ceiling),
 		cmocka_unit_test(binary_texts),

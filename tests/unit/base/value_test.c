@@ -38,10 +38,9 @@ static void every_kind_is_read_and_printed(void **state)
 	auto_value struct value *sorted = parsed("{\"b\":1,\"a\":{\"d\":2,\"c\":[]}}", 0);
 
 	(void)state;
-	assert_prints(
-		value, 0,
-		"{\"z\":null,\"a\":[true,false,0,12,-9223372036854775808,1.5,1e+300,\"\"],"
-		"\"\":{\"x\":\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001é🦊\"}}");
+	assert_prints(value, 0,
+		      "{\"z\":null,\"a\":[true,false,0,12,-9223372036854775808,1.5,1e+300,\"\"],"
+		      "\"\":{\"x\":\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001é🦊\"}}");
 	assert_prints(sorted, VALUE_SORTED, "{\"a\":{\"c\":[],\"d\":2},\"b\":1}");
 	assert_prints(sorted, VALUE_PRETTY,
 		      "{\n  \"b\": 1,\n  \"a\": {\n    \"d\": 2,\n    \"c\": []\n  }\n}");
@@ -76,10 +75,8 @@ static void wrong_texts_are_explained(void **state)
 		 "line 2, column 2: expected ',' or '}' near \"\\\"b\\\": 2}\""},
 		{"[1 2]", "line 1, column 4: expected ',' or ']' near \"2]\""},
 		{"[1,]", "line 1, column 4: a comma with nothing after it near \"]\""},
-		{"{\"a\":1,}",
-		 "line 1, column 8: a comma with nothing after it near \"}\""},
-		{"{a:1}",
-		 "line 1, column 2: expected a key in double quotes near \"a:1}\""},
+		{"{\"a\":1,}", "line 1, column 8: a comma with nothing after it near \"}\""},
+		{"{a:1}", "line 1, column 2: expected a key in double quotes near \"a:1}\""},
 		{"{\"a\" 1}", "line 1, column 6: expected ':' after the key near \"1}\""},
 		{"{\"é\":x}", "line 1, column 6: expected a value near \"x}\""},
 		{"[1] x", "line 1, column 5: expected the end of the text near \"x\""},
@@ -203,10 +200,10 @@ static void texts_over_the_ceiling_are_refused_unread(void **state)
 
 static void comments_and_trailing_commas_in_configuration(void **state)
 {
-	auto_value struct value *value = parsed(
-		"// head\r\n{ /* a { \" */ \"a\": \"// no /* comment\", // \"b\": 1\n"
-		"\"c\": [1, 2, /* last */ ], }\n// end",
-		VALUE_COMMENTS);
+	auto_value struct value *value =
+		parsed("// head\r\n{ /* a { \" */ \"a\": \"// no /* comment\", // \"b\": 1\n"
+		       "\"c\": [1, 2, /* last */ ], }\n// end",
+		       VALUE_COMMENTS);
 	struct value *none = NULL;
 	struct err err;
 
@@ -356,11 +353,10 @@ static void builders_mend_what_json_cannot_hold(void **state)
 	value_set_real(object, "nan", (double)NAN);
 	value_set_real(object, "inf", (double)INFINITY);
 	value_set(object, "null", NULL);
-	assert_prints(
-		object, 0,
-		"{\"text\":\"a\xef\xbf\xbd\xef\xbf\xbd"
-		"b\xef\xbf\xbd\",\"none\":null,"
-		"\"key\xef\xbf\xbd\":\"x\\u0000y\",\"nan\":null,\"inf\":null,\"null\":null}");
+	assert_prints(object, 0,
+		      "{\"text\":\"a\xef\xbf\xbd\xef\xbf\xbd"
+		      "b\xef\xbf\xbd\",\"none\":null,"
+		      "\"key\xef\xbf\xbd\":\"x\\u0000y\",\"nan\":null,\"inf\":null,\"null\":null}");
 }
 
 static void builders_make_every_kind(void **state)
@@ -382,10 +378,9 @@ static void builders_make_every_kind(void **state)
 	value_set_integer(object, "b2", 2);
 	value_remove(object, "gone");
 	value_remove(object, "never there");
-	assert_prints(
-		object, 0,
-		"{\"array\":[-9223372036854775808,true,null,null],\"b\":false,\"r\":0.1,"
-		"\"whole\":3.0,\"b2\":2}");
+	assert_prints(object, 0,
+		      "{\"array\":[-9223372036854775808,true,null,null],\"b\":false,\"r\":0.1,"
+		      "\"whole\":3.0,\"b2\":2}");
 }
 
 static void copies_and_references(void **state)
@@ -457,8 +452,7 @@ static void quoting_sees_every_byte_at_every_place(void **state)
 			text[at] = (char)c;
 			buf_clear(&quoted);
 			buf_clear(&expected);
-			assert_true(
-				value_quote((struct str){text, sizeof(text)}, &quoted));
+			assert_true(value_quote((struct str){text, sizeof(text)}, &quoted));
 			buf_addc(&expected, '"');
 			for (size_t i = 0; i < sizeof(text); i++) {
 				if (i != at)

@@ -31,8 +31,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	static const char *const names[] = {"/config.json", "/fifo", "/glovebox/config.json",
-					    "/glovebox"};
+	static const char *const names[] = {"/config.json", "/fifo",
+					    "/glovebox/config.json", "/glovebox"};
 	char path[PATH_BYTES + 64];
 
 	(void)state;
@@ -43,7 +43,8 @@ static int remove_folder(void **state)
 	return rmdir(folder);
 }
 
-static void write_file(const char *name, const char *text, mode_t mode, char path[PATH_BYTES])
+static void write_file(const char *name, const char *text, mode_t mode,
+		       char path[PATH_BYTES])
 {
 	struct err err = {0};
 
@@ -128,7 +129,8 @@ static void the_default_lies_in_the_config_directory(void **state)
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%.4000s/glovebox", folder);
 	assert_int_equal(mkdir(path, 0700), 0);
-	write_file("glovebox/config.json", "// mine\n{\"minimum_level\": \"L0\"}", 0600, path);
+	write_file("glovebox/config.json", "// mine\n{\"minimum_level\": \"L0\"}", 0600,
+		   path);
 	assert_int_equal(setenv("XDG_CONFIG_HOME", folder, 1), 0);
 	assert_true(config_file_load(NULL, &config, &err));
 	assert_int_equal(config_minimum_level(config), 0);

@@ -2,13 +2,17 @@
 #include "front/screen.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "front/screen_flow.h"
 #include "front/screen_paint.h"
 #include "front/width.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +41,9 @@ static struct stage stage_open(struct screen_options options)
 static void stage_play(struct stage *stage, const struct cue *cue)
 {
 	auto_value struct value *data = NULL;
-	struct event event = {.call = cue->call, .tool = cue->tool, .text = str_of(cue->text)};
+	struct event event = {.call = cue->call,
+			      .tool = cue->tool,
+			      .text = str_of(cue->text)};
 	struct event_sink sink = screen_sink(stage->screen);
 	struct err err = {0};
 
@@ -75,8 +81,9 @@ static const struct screen_options ascii = {.columns = 30};
 static const struct screen_options coloured = {.unicode = true, .colour = true, .columns = 24};
 
 static const char done_result[] =
-	"{\"status\":\"done\",\"text\":\"all\\n3 tests ok\\n\",\"exit_code\":0,\"seconds\":0.42,"
-	"\"level\":3,\"left_out\":{\"bytes\":0,\"lines\":0},\"details\":{}}";
+	"{\"status\":\"done\",\"text\":\"all\\n3 tests ok\\n[exit code 0, 0.42 s; in .]\","
+	"\"exit_code\":0,\"seconds\":0.42,\"level\":3,\"left_out\":{\"bytes\":0,\"lines\":0},"
+	"\"details\":{\"stdout_bytes\":15}}";
 
 static void a_whole_session(void **state)
 {
@@ -89,7 +96,8 @@ static void a_whole_session(void **state)
 		{"text", NULL, NULL, "the tests.\n", NULL},
 		{"message", NULL, NULL, NULL,
 		 "{\"parts\":[{\"kind\":\"text\",\"text\":\"I run the tests.\"}]}"},
-		{"tool_began", "c1", "bash", NULL, "{\"arguments\":{\"command\":\"make test\"}}"},
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"make test\"}}"},
 		{"tool_output", "c1", "bash", "all\n", "{\"stream\":1}"},
 		{"tool_ended", "c1", "bash", NULL, done_result},
 		{"message", NULL, NULL, NULL,
@@ -171,7 +179,8 @@ static void an_edit_is_a_coloured_diff(void **state)
 static void the_last_lines_of_long_output(void **state)
 {
 	static const struct cue cues[] = {
-		{"tool_began", "c1", "bash", NULL, "{\"arguments\":{\"command\":\"seq 13\"}}"},
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"seq 13\"}}"},
 		{"tool_ended", "c1", "bash", NULL,
 		 "{\"status\":\"timed_out\","
 		 "\"text\":\"1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\n13\\n\","
@@ -222,7 +231,12 @@ static void nothing_foreign_reaches_the_terminal(void **state)
 static void side_by_side_calls_keep_their_own_arguments(void **state)
 {
 	static const struct cue cues[] = {
-		{"tool_began", "a", "glob", NULL, "{\"arguments\":{\"pattern\":\"*.c\"}}"},
+		{"message", NULL, NULL, NULL,
+		 "{\"parts\":[{\"kind\":\"call\",\"call\":\"a\",\"tool\":\"glob\","
+		 "\"arguments\":\"{\\\"pattern\\\":\\\"*.c\\\"}\"},"
+		 "{\"kind\":\"call\",\"call\":\"b\",\"tool\":\"read_file\",\"arguments\":\"7\"}]}"},
+		{"tool_began", "a", "glob", NULL,
+		 "{\"arguments\":{\"pattern\":\"*.c\",\"limit\":100}}"},
 		{"tool_began", "b", "read_file", NULL,
 		 "{\"arguments\":{\"start_line\":3,\"path\":\"x\"}}"},
 		{"tool_ended", "b", "read_file", NULL,
@@ -318,13 +332,14 @@ static void wide_characters_take_two_columns(void **state)
 		const char *text;
 		size_t columns;
 	} rows[] = {
-		{"", 0},	       {"abc", 3},
+		{"", 0},
+		{"abc", 3},
 		{"\xe4\xb8\xad\xe6\x96\x87", 4}, /* CJK */
-		{"e\xcc\x81", 1},	     /* combining accent */
-		{"\xe2\x9c\x85", 2},	     /* check mark */
+		{"e\xcc\x81", 1},                /* combining accent */
+		{"\xe2\x9c\x85", 2},             /* check mark */
 		{"\xe2\x9d\xa4\xef\xb8\x8f", 2}, /* heart in its emoji form */
 		{"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7", 2}, /* joined by ZWJ */
-		{"\xff\xfe", 2},	     /* no UTF-8 */
+		{"\xff\xfe", 2},                                     /* no UTF-8 */
 	};
 
 	(void)state;
@@ -343,17 +358,63 @@ static void the_spinner_fits_and_turns(void **state)
 	paint_init(&paint);
 	paint.columns = 20;
 	paint_spinner(&paint, "bash make test-everything", 3210);
-	assert_string_equal(paint.out.data, "| bash make test...");
+	assert_string_equal(paint.out.data, "| 3.2 s  bash ma...");
 	buf_clear(&paint.out);
 	paint.unicode = true;
 	paint_spinner(&paint, "bash", 3310);
-	assert_string_equal(paint.out.data, "⠸ bash 3.3 s");
+	assert_string_equal(paint.out.data, "⠸ 3.3 s  bash");
 	paint_fini(&paint);
+}
+
+/* What the descriptor holds, once it holds MARK. */
+static void wait_for(int fd, const char *mark, struct buf *shown)
+{
+	int64_t give_up_ms = clock_now_ms() + 10000;
+	char path[32];
+
+	/* By name: a position of its own, as the screen's thread writes at that of FD. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	do {
+		auto_close int reader = open(path, O_RDONLY | O_CLOEXEC);
+
+		buf_clear(shown);
+		assert_true(fd_read_all(reader, shown, "screen", NULL));
+		assert_true(clock_now_ms() < give_up_ms);
+		(void)sched_yield();
+	} while (!strstr(shown->data, mark));
+}
+
+static void the_spinner_is_cleared_before_other_words(void **state)
+{
+	static const struct screen_options terminal = {.terminal = true, .columns = 40};
+	static const struct cue began = {"turn_began", NULL, NULL, "go", NULL};
+	static const struct cue tool = {"tool_began", "c1", "bash", NULL,
+					"{\"arguments\":{\"command\":\"make\"}}"};
+	static const struct cue words = {"text", NULL, NULL, "Now.", NULL};
+	struct stage stage = stage_open(terminal);
+	struct buf shown;
+	const char *at;
+
+	(void)state;
+	buf_init(&shown, 1 << 20);
+	stage_play(&stage, &began);
+	wait_for(stage.fd, " s  model\x1b[K", &shown);
+	stage_play(&stage, &tool);
+	wait_for(stage.fd, " s  bash make\x1b[K", &shown);
+	stage_play(&stage, &words);
+	buf_clear(&shown);
+	stage_close(&stage, &shown);
+	at = strstr(shown.data, "Now.");
+	assert_non_null(at);
+	assert_memory_equal(at - 5, "\r\x1b[K\n", 5);
+	assert_string_equal(at, "Now.\n");
+	buf_fini(&shown);
 }
 
 static void flow_gives_the_same_text_however_it_is_cut(void **state)
 {
-	static const char text[] = "a \xf0\x9f\x98\x80 \x1b[1mb\x1b[0m\tc\xc3\xa9\nd\r\ne\n";
+	static const char text[] =
+		"a \xf0\x9f\x98\x80 \x1b[1mb\x1b[0m\tc\xc3\xa9\nd\r\ne\n";
 
 	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
@@ -400,6 +461,7 @@ int main(void)
 		cmocka_unit_test(narrow_rules_fit),
 		cmocka_unit_test(wide_characters_take_two_columns),
 		cmocka_unit_test(the_spinner_fits_and_turns),
+		cmocka_unit_test(the_spinner_is_cleared_before_other_words),
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
 		cmocka_unit_test(options_follow_the_environment),
 	};

@@ -32,8 +32,10 @@ static void add(struct answer *answer, int64_t index, const char *id, const char
 static void fragments_go_on_at_once(void **state)
 {
 	struct buf log;
-	struct model_sink sink = {
-		.context = &log, .text = note_text, .thinking = note_thinking, .call = note_call};
+	struct model_sink sink = {.context = &log,
+				  .text = note_text,
+				  .thinking = note_thinking,
+				  .call = note_call};
 	struct answer *answer = answer_new(&sink);
 
 	(void)state;
@@ -85,9 +87,15 @@ static void wholeness_looks_inside_strings(void **state)
 		const char *arguments;
 		bool whole;
 	} cases[] = {
-		{"", true},	      {"{}", true},	   {"{", false},
-		{"{\"a\":\"}\"", false}, {"{\"a\":\"}\"}", true}, {"{\"a\":\"\\\"}\"", false},
-		{"[{}", false},	      {"nonsense", false}, {" {\"a\":[1,{\"b\":2}]} ", true},
+		{"", true},
+		{"{}", true},
+		{"{", false},
+		{"{\"a\":\"}\"", false},
+		{"{\"a\":\"}\"}", true},
+		{"{\"a\":\"\\\"}\"", false},
+		{"[{}", false},
+		{"nonsense", false},
+		{" {\"a\":[1,{\"b\":2}]} ", true},
 	};
 
 	(void)state;

@@ -20,7 +20,8 @@ static void names_lead_to_their_provider(void **state)
 		{"openai-chat:gpt-x", "openai-chat", "gpt-x", "gpt-x"},
 		{"openai-chat:qwen3:8b", "openai-chat", "qwen3:8b", "qwen3:8b"},
 		{"qwen3:8b", "openai-chat", "qwen3:8b", "qwen3:8b"},
-		{"vendor/model:free", "openai-chat", "vendor/model:free", "vendor/model:free"},
+		{"vendor/model:free", "openai-chat", "vendor/model:free",
+		 "vendor/model:free"},
 	};
 
 	(void)state;
@@ -112,8 +113,8 @@ static void urls_that_are_none_or_hold_keys_are_refused(void **state)
 		char *url = NULL, *host = NULL;
 		struct err err = {0};
 
-		assert_false(model_name_url(&openai_chat_provider, cases[i].base, &url, &host,
-					    &err));
+		assert_false(model_name_url(&openai_chat_provider, cases[i].base, &url,
+					    &host, &err));
 		if (!strstr(err.text, cases[i].says) || strstr(err.text, "key="))
 			fail_msg("%s: %s", cases[i].base, err.text);
 		assert_null(url);

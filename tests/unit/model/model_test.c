@@ -1,4 +1,7 @@
-/* Tests of model/model and model/http against the fake server, tests/fake/model_server.py. */
+/*
+ * Tests of model/model and model/http against the fake server,
+ * tests/fake/model_server.py.
+ */
 #include "../base/unit.h"
 
 #include <errno.h>
@@ -21,7 +24,8 @@ struct ask {
 	struct model *model;
 	struct conversation conversation;
 	struct buf text;
-	int retries, stop_fd, stop_by_sink; /* the last: written to at the first text or retry */
+	int retries, stop_fd,
+		stop_by_sink; /* the last: written to at the first text or retry */
 	char why[ERR_TEXT_MAX];
 	enum model_finish finish;
 	struct model_usage usage;
@@ -73,10 +77,12 @@ static void ask_open(struct ask *ask, const char *name)
 {
 	char url[256];
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/%s/v1", ask->server->port, name);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/%s/v1", ask->server->port,
+		       name);
 	ask->options.base_url = url;
 	if (!model_open(&ask->options, &ask->model, &ask->err))
 		fail_msg("%s", ask->err.text);
+	ask->options.base_url = NULL;
 }
 
 static bool ask_once(struct ask *ask)
@@ -269,9 +275,9 @@ static void the_key_goes_as_a_bearer_token(void **state)
 	assert_string_equal(last_part(&ask)->text, "You said: hi");
 	requests = server_requests(ask.server, "echo");
 	request = value_item(requests, 0);
-	assert_string_equal(
-		value_text(value_member(value_member(request, "headers"), "Authorization")),
-		"Bearer " KEY);
+	assert_string_equal(value_text(value_member(value_member(request, "headers"),
+						    "Authorization")),
+			    "Bearer " KEY);
 	assert_string_equal(value_text(value_member(value_member(request, "body"), "model")),
 			    "fake");
 	ask_end(&ask);
@@ -458,7 +464,7 @@ static void a_replay_is_asked_like_any_other(void **state)
 	assert_string_equal(ask.text.data, "hi!");
 	assert_int_equal(ask.usage.output, 4);
 	assert_false(ask_once(&ask));
-	assert_int_equal(ask.err.code, EPROTO);
+	assert_int_equal(ask.err.code, ENODATA);
 	assert_non_null(strstr(ask.err.text, "says nothing"));
 	assert_false(ask_once(&ask));
 	assert_non_null(strstr(ask.err.text, "embedded has only 2 turns"));

@@ -86,7 +86,8 @@ static void an_empty_conversation_is_still_json(void **state)
 static void tools_go_with_their_schema(void **state)
 {
 	struct conversation conversation;
-	auto_value struct value *schema = extra_of("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+	auto_value struct value *schema =
+		extra_of("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	auto_value struct value *body = NULL;
 	auto_value struct value *wanted = extra_of(
@@ -121,18 +122,17 @@ static void calls_and_results_go_back_in_pairs(void **state)
 	(void)message_add_result(message, "1", "glob", "a.c", false);
 	(void)message_add_result(message, "2", "bash", " \n", true);
 	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "Go on.");
-	check_messages(
-		&conversation,
-		"[{\"role\":\"user\",\"content\":\"look\"},"
-		"{\"role\":\"assistant\",\"content\":\"I look.\",\"tool_calls\":["
-		"{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"glob\","
-		"\"arguments\":\"{\\\"pattern\\\":\\\"*\\\"}\"}},"
-		"{\"id\":\"2\",\"type\":\"function\",\"function\":{\"name\":\"bash\","
-		"\"arguments\":\"{}\"}}]},"
-		"{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"a.c\"},"
-		"{\"role\":\"tool\",\"tool_call_id\":\"2\",\"content\":"
-		"\"(The tool gave no text.)\"},"
-		"{\"role\":\"user\",\"content\":\"Two steps are left.\\n\\nGo on.\"}]");
+	check_messages(&conversation,
+		       "[{\"role\":\"user\",\"content\":\"look\"},"
+		       "{\"role\":\"assistant\",\"content\":\"I look.\",\"tool_calls\":["
+		       "{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"glob\","
+		       "\"arguments\":\"{\\\"pattern\\\":\\\"*\\\"}\"}},"
+		       "{\"id\":\"2\",\"type\":\"function\",\"function\":{\"name\":\"bash\","
+		       "\"arguments\":\"{}\"}}]},"
+		       "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"a.c\"},"
+		       "{\"role\":\"tool\",\"tool_call_id\":\"2\",\"content\":"
+		       "\"(The tool gave no text.)\"},"
+		       "{\"role\":\"user\",\"content\":\"Two steps are left.\\n\\nGo on.\"}]");
 	conversation_fini(&conversation);
 }
 
@@ -159,8 +159,8 @@ static void arguments_go_back_as_an_object_whatever_was_written(void **state)
 		const char *sent;
 
 		conversation_init(&conversation);
-		(void)message_add_call(conversation_add(&conversation, SPEAKER_MODEL), "1", "f",
-				       cases[i].written);
+		(void)message_add_call(conversation_add(&conversation, SPEAKER_MODEL),
+				       "1", "f", cases[i].written);
 		body = write_with(&conversation, NULL, 0, -1);
 		message = value_item(value_member(body, "messages"), 0);
 		assert_int_equal(value_kind(value_member(message, "content")), VALUE_NULL);
@@ -181,7 +181,8 @@ static void reasoning_goes_back_the_way_it_came(void **state)
 	(void)state;
 	conversation_init(&conversation);
 	message = conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_thinking(message, "one", extra_of("{\"field\":\"reasoning_content\"}"));
+	(void)message_add_thinking(message, "one",
+				   extra_of("{\"field\":\"reasoning_content\"}"));
 	(void)message_add_thinking(message, " two", NULL);
 	(void)message_add_text(message, "a");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
@@ -198,14 +199,13 @@ static void reasoning_goes_back_the_way_it_came(void **state)
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	(void)message_add_thinking(message, "six", extra_of("{\"field\":\"role\"}"));
 	(void)message_add_text(message, "e");
-	check_messages(
-		&conversation,
-		"[{\"role\":\"assistant\",\"content\":\"a\",\"reasoning_content\":\"one two\"},"
-		"{\"role\":\"assistant\",\"content\":\"b\",\"reasoning\":\"three\"},"
-		"{\"role\":\"assistant\",\"content\":\"c\","
-		"\"reasoning_details\":[{\"text\":\"four\"}]},"
-		"{\"role\":\"assistant\",\"content\":\"d\"},"
-		"{\"role\":\"assistant\",\"content\":\"e\"}]");
+	check_messages(&conversation,
+		       "[{\"role\":\"assistant\",\"content\":\"a\",\"reasoning_content\":\"one two\"},"
+		       "{\"role\":\"assistant\",\"content\":\"b\",\"reasoning\":\"three\"},"
+		       "{\"role\":\"assistant\",\"content\":\"c\","
+		       "\"reasoning_details\":[{\"text\":\"four\"}]},"
+		       "{\"role\":\"assistant\",\"content\":\"d\"},"
+		       "{\"role\":\"assistant\",\"content\":\"e\"}]");
 	conversation_fini(&conversation);
 }
 

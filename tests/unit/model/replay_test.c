@@ -72,11 +72,12 @@ static void plays_turn_by_turn_until_the_last(void **state)
 	struct play play;
 
 	(void)state;
-	play_begin(&play, "// a comment\n{\"name\": \"x\", \"turns\": ["
-			  "{\"thinking\": \"hm\", \"text\": \"one two\", \"calls\": ["
-			  "{\"tool\": \"bash\", \"arguments\": {\"command\": \"ls\"}},"
-			  "{\"tool\": \"glob\"}, {\"tool\": \"grep\", \"arguments\": \"{oops\"}]},"
-			  "{\"text\": \"done\"},]}");
+	play_begin(&play,
+		   "// a comment\n{\"name\": \"x\", \"turns\": ["
+		   "{\"thinking\": \"hm\", \"text\": \"one two\", \"calls\": ["
+		   "{\"tool\": \"bash\", \"arguments\": {\"command\": \"ls\"}},"
+		   "{\"tool\": \"glob\"}, {\"tool\": \"grep\", \"arguments\": \"{oops\"}]},"
+		   "{\"text\": \"done\"},]}");
 	user_says(&play, "go");
 	assert_true(play_turn(&play));
 	assert_int_equal(last(&play)->part_count, 5);
@@ -85,7 +86,8 @@ static void plays_turn_by_turn_until_the_last(void **state)
 	assert_string_equal(last(&play)->parts[2].arguments, "{\"command\":\"ls\"}");
 	assert_string_equal(last(&play)->parts[3].arguments, "{}");
 	assert_string_equal(last(&play)->parts[4].arguments, "{oops");
-	assert_string_not_equal(last(&play)->parts[2].call_id, last(&play)->parts[3].call_id);
+	assert_string_not_equal(last(&play)->parts[2].call_id,
+				last(&play)->parts[3].call_id);
 	assert_true(play_turn(&play));
 	assert_string_equal(play.log.data, "[hm][one two][done]");
 	assert_false(play_turn(&play));
@@ -101,7 +103,8 @@ static void the_last_turn_may_repeat(void **state)
 	char first[64];
 
 	(void)state;
-	play_begin(&play, "{\"turns\": [{\"repeat\": true, \"calls\": [{\"tool\": \"f\"}]}]}");
+	play_begin(&play,
+		   "{\"turns\": [{\"repeat\": true, \"calls\": [{\"tool\": \"f\"}]}]}");
 	user_says(&play, "go");
 	assert_true(play_turn(&play));
 	(void)snprintf(first, sizeof(first), "%s", last(&play)->parts[0].call_id);
@@ -123,15 +126,17 @@ static void the_newest_prompt_can_be_quoted(void **state)
 	assert_true(play_turn(&play));
 	assert_string_equal(last(&play)->parts[0].text,
 			    "<new ${prompt}> new ${prompt} $ {prompt}");
-	(void)message_add_result(conversation_add(&play.conversation, SPEAKER_USER), "1", "f",
-				 "ok", false);
+	(void)message_add_result(conversation_add(&play.conversation, SPEAKER_USER), "1",
+				 "f", "ok", false);
 	(void)message_add_text(&play.conversation.messages[3], "two steps are left");
 	assert_true(play_turn(&play));
 	assert_string_equal(last(&play)->parts[0].text, "new ${prompt}");
 	play_end(&play);
 }
 
-/* Two turns; between them the results glob "a.c b.c" (done) and bash "FAIL 3" (failed). */
+/*
+ * Two turns; between them the results glob "a.c b.c" (done) and bash "FAIL 3" (failed).
+ */
 static bool fits(const char *expect, struct err *err)
 {
 	struct play play;
@@ -198,7 +203,8 @@ static void expecting_results_where_none_are_says_so(void **state)
 	struct play play;
 
 	(void)state;
-	play_begin(&play, "{\"turns\": [{\"text\": \"x\", \"expect\": [{\"tool\": \"f\"}]}]}");
+	play_begin(&play,
+		   "{\"turns\": [{\"text\": \"x\", \"expect\": [{\"tool\": \"f\"}]}]}");
 	user_says(&play, "go");
 	assert_false(play_turn(&play));
 	assert_non_null(strstr(play.err.text, "this came: no result"));
@@ -215,7 +221,8 @@ static void scripts_that_cannot_be_played_are_refused(void **state)
 		{"[]", "an object was expected, not array"},
 		{"{}", "\"turns\" is missing"},
 		{"{\"turns\": []}", "there is no turn"},
-		{"{\"turns\": [{}], \"nmae\": 1}", "unknown key \"nmae\"; did you mean \"name\"?"},
+		{"{\"turns\": [{}], \"nmae\": 1}",
+		 "unknown key \"nmae\"; did you mean \"name\"?"},
 		{"{\"turns\": [{\"txt\": \"\"}]}",
 		 "test.json, turn 1: unknown key \"txt\"; did you mean \"text\"?"},
 		{"{\"turns\": [{\"text\": 1}]}", "\"text\" is to be string, not integer"},
@@ -237,7 +244,8 @@ static void scripts_that_cannot_be_played_are_refused(void **state)
 		struct replay *replay = NULL;
 		struct err err = {0};
 
-		assert_false(replay_open(str_of(cases[i].script), "test.json", &replay, &err));
+		assert_false(
+			replay_open(str_of(cases[i].script), "test.json", &replay, &err));
 		if (!strstr(err.text, cases[i].says) || !strstr(err.text, "test.json"))
 			fail_msg("%s: %s", cases[i].script, err.text);
 		assert_null(replay);

@@ -72,7 +72,8 @@ static struct value *get(const struct server *server, const char *path)
 	size_t body;
 
 	buf_init(&text, PAGE_MAX);
-	(void)buf_addf(&text, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	(void)buf_addf(&text, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		       path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    !fd_write_all(fd, text.data, text.size, NULL))
 		abort();

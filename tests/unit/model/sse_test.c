@@ -20,8 +20,8 @@ static bool note(void *context, struct str name, struct str data, struct err *er
 
 	if (++log->events == log->refuse_at)
 		return err_set(err, ECANCELED, "enough");
-	(void)buf_addf(&log->text, "<%.*s|%.*s>", (int)name.size, name.data, (int)data.size,
-		       data.data);
+	(void)buf_addf(&log->text, "<%.*s|%.*s>", (int)name.size, name.data,
+		       (int)data.size, data.data);
 	return true;
 }
 
@@ -85,8 +85,12 @@ static void comments_and_other_fields_are_skipped(void **state)
 static void a_bom_is_skipped_once(void **state)
 {
 	(void)state;
-	check("\xef\xbb\xbf" "data: a\n\ndata: b\n\n", "<|a><|b>");
-	check("data: a\n\n\xef\xbb\xbf" "data: b\n\n", "<|a>");
+	check("\xef\xbb\xbf"
+	      "data: a\n\ndata: b\n\n",
+	      "<|a><|b>");
+	check("data: a\n\n\xef\xbb\xbf"
+	      "data: b\n\n",
+	      "<|a>");
 }
 
 static void the_last_blank_line_may_be_missing_after_whole_json(void **state)

@@ -1,8 +1,8 @@
 /*
- * Plays the recorded answers in tests/model/streams: NAME.sse is the body of an HTTP answer as
- * some server sends it, NAME.json what is to come out of it: text, thinking, calls, finish,
- * usage and extra (what goes back with the thinking), or the code of an error and a part of
- * what it says. Each is cut at every byte and must give the same.
+ * Plays the recorded answers in tests/model/streams: NAME.sse is the body of an HTTP
+ * answer as some server sends it, NAME.json what is to come out of it: text, thinking,
+ * calls, finish, usage and extra (what goes back with the thinking), or the code of an
+ * error and a part of what it says. Each is cut at every byte and must give the same.
  */
 #include "../base/unit.h"
 
@@ -17,14 +17,22 @@
 #include "model/reader.h"
 #include "places.h"
 
-enum { STREAM_MAX = 1 << 20, PATH_BYTES = 4096 };
+enum {
+	STREAM_MAX = 1 << 20,
+	PATH_BYTES = 4096,
+	/* Pieces of all sizes up to this … */
+	PIECE_MAX = 16,
+	/* … and for shorter ones two pieces, cut anywhere: that takes the square of it. */
+	CUT_EVERYWHERE_MAX = 500,
+};
 
 static const struct {
 	int code;
 	const char *name;
 } codes[] = {
-	{EACCES, "EACCES"}, {EAGAIN, "EAGAIN"},	  {EBADMSG, "EBADMSG"}, {EBUSY, "EBUSY"},
-	{EINVAL, "EINVAL"}, {EPROTO, "EPROTO"},	  {E2BIG, "E2BIG"},	{EIO, "EIO"},
+	{EACCES, "EACCES"},   {EAGAIN, "EAGAIN"}, {EBADMSG, "EBADMSG"},
+	{EBUSY, "EBUSY"},     {EINVAL, "EINVAL"}, {EPROTO, "EPROTO"},
+	{ENODATA, "ENODATA"}, {E2BIG, "E2BIG"},   {EIO, "EIO"},
 };
 
 static const char *const finishes[] = {
@@ -58,8 +66,10 @@ static struct value *value_of_message(const struct message *message)
 			value_append(value_member(result, "calls"), value_of_part(part));
 			continue;
 		}
-		assert_null(value_member(result, part->kind == PART_TEXT ? "text" : "thinking"));
-		value_set_text(result, part->kind == PART_TEXT ? "text" : "thinking", part->text);
+		assert_null(value_member(result,
+					 part->kind == PART_TEXT ? "text" : "thinking"));
+		value_set_text(result, part->kind == PART_TEXT ? "text" : "thinking",
+			       part->text);
 		if (part->extra)
 			value_set(result, "extra", value_ref(part->extra));
 	}
@@ -146,7 +156,8 @@ static bool check(const char *name, struct str bytes, size_t first, size_t step,
 		return true;
 	buf_init(&shown, STREAM_MAX);
 	(void)value_print(result, VALUE_PRETTY, &shown);
-	print_error("%s, %zu bytes then pieces of %zu:\n%s\n", name, first, step, shown.data);
+	print_error("%s, %zu bytes then pieces of %zu:\n%s\n", name, first, step,
+		    shown.data);
 	buf_fini(&shown);
 	return false;
 }
@@ -169,8 +180,11 @@ static bool play_file(const char *name, bool everywhere)
 	assert_true(value_parse(buf_str(&text), 0, &expected, &err));
 
 	whole = buf_str(&bytes);
-	ok = check(name, whole, whole.size + 1, 1, expected) && check(name, whole, 1, 1, expected);
-	for (size_t cut = 1; everywhere && ok && cut < whole.size; cut++)
+	ok = check(name, whole, whole.size + 1, 1, expected);
+	for (size_t step = 1; everywhere && ok && step <= PIECE_MAX; step++)
+		ok = check(name, whole, step, step, expected);
+	for (size_t cut = 1;
+	     everywhere && ok && whole.size <= CUT_EVERYWHERE_MAX && cut < whole.size; cut++)
 		ok = check(name, whole, cut, whole.size, expected);
 	buf_fini(&bytes);
 	buf_fini(&text);
@@ -215,8 +229,9 @@ static void a_cut_at_any_byte_changes_nothing(void **state)
 
 static void a_broken_connection_is_no_end(void **state)
 {
-	static const char call[] = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"a\","
-				   "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n";
+	static const char call[] =
+		"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"a\","
+		"\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n";
 	struct answer *answer = answer_new(NULL);
 	struct reader *reader = reader_new(&openai_chat_provider, answer);
 	struct err err = {0};

@@ -54,20 +54,22 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		{"[]", "c: /: must be an object, not array"},
 		{"{\"agents\": 5}", "c: /agents: must be an object, not integer"},
 		{"{\"agnets\": {}}",
-		 "c: /: there is no key \"agnets\"; did you mean \"agents\"?; the keys are agents, "
+		 "c: /: there is no key \"agnets\" (did you mean \"agents\"?); the keys are agents, "
 		 "minimum_level"},
 		{"{\"zzzzzzzzzz\": {}}",
 		 "c: /: there is no key \"zzzzzzzzzz\"; the keys are agents, minimum_level"},
 		{"{\"agents\": {\"a\": {\"wirte\": []}}}",
-		 "c: /agents/a: there is no key \"wirte\"; did you mean \"write\"?"},
+		 "c: /agents/a: there is no key \"wirte\" (did you mean \"write\"?)"},
 		{"{\"agents\": {\"a\": {\"write\": \"x\"}}}",
 		 "c: /agents/a/write: must be a list of texts, not string"},
 		{"{\"agents\": {\"a\": {\"write\": [\"x\", 1]}}}",
 		 "c: /agents/a/write/1: must be text, not integer"},
-		{"{\"agents\": {\"a\": {\"write\": [\"\"]}}}", "c: /agents/a/write/0: may not be empty"},
+		{"{\"agents\": {\"a\": {\"write\": [\"\"]}}}",
+		 "c: /agents/a/write/0: may not be empty"},
 		{"{\"agents\": {\"a\": {\"write\": [\"a\\u0000b\"]}}}",
 		 "c: /agents/a/write/0: may not hold a NUL"},
-		{"{\"agents\": {\"a\": {\"base\": null}}}", "c: /agents/a/base: must be text, not null"},
+		{"{\"agents\": {\"a\": {\"base\": null}}}",
+		 "c: /agents/a/base: must be text, not null"},
 		{"{\"agents\": {\"a\": {\"limits\": {\"pids\": 7}}}}",
 		 "c: /agents/a/limits/pids: must be 8 to 32768, not 7"},
 		{"{\"agents\": {\"a\": {\"limits\": {\"pids\": 8.5}}}}",
@@ -83,10 +85,11 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		{"{\"agents\": {\"a\": {\"limits\": {\"tmp\": true}}}}",
 		 "c: /agents/a/limits/tmp: must be a size"},
 		{"{\"agents\": {\"a\": {\"limits\": {\"pid\": 9}}}}",
-		 "c: /agents/a/limits: there is no key \"pid\"; did you mean \"pids\"?"},
+		 "c: /agents/a/limits: there is no key \"pid\" (did you mean \"pids\"?)"},
 		{"{\"agents\": {\"a\": {\"temperature\": 3}}}",
 		 "c: /agents/a/temperature: must be 0 to 2, not 3"},
-		{"{\"agents\": {\"a b\": {}}}", "c: /agents: the name of an agent is made of"},
+		{"{\"agents\": {\"a b\": {}}}",
+		 "c: /agents: the name of an agent is made of"},
 		{"{\"agents\": {\"\": {}}}", "c: /agents: the name of an agent is made of"},
 		{"{\"agents\": {\"a\": []}}", "c: /agents/a: must be an object, not array"},
 		{"{\"minimum_level\": \"L4\"}",
@@ -147,9 +150,9 @@ static void defaults_hold_where_nothing_is_said(void **state)
 
 static void the_person_beats_the_config_beats_the_role(void **state)
 {
-	auto_value struct value *role =
-		value_of("{\"write\": [\".\"], \"tools\": [\"x\"], \"model\": \"role\", \"prompt\": \"p\","
-			 " \"limits\": {\"iterations\": 30, \"pids\": 100, \"tmp\": \"64M\"}}");
+	auto_value struct value *role = value_of(
+		"{\"write\": [\".\"], \"tools\": [\"x\"], \"model\": \"role\", \"prompt\": \"p\","
+		" \"limits\": {\"iterations\": 30, \"pids\": 100, \"tmp\": \"64M\"}}");
 	auto_value struct value *flags = value_of("{\"limits\": {\"iterations\": 7}}");
 	auto_value struct value *later = value_of("{\"model\": \"flag\"}");
 	auto_config struct config *config = NULL;
@@ -190,8 +193,8 @@ static void a_write_of_the_config_must_exist(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_true(config_parse(STR("{\"agents\": {\"t\": {\"write\": [\"tests\"]}}}"), "c", &config,
-				 &err));
+	assert_true(config_parse(STR("{\"agents\": {\"t\": {\"write\": [\"tests\"]}}}"),
+				 "c", &config, &err));
 	assert_true(config_policy(config, role, "t", WORKSPACE, &policy, &err));
 	assert_false(policy->write.items[0].shipped);
 }
@@ -220,8 +223,9 @@ static void an_unknown_agent_is_answered_with_those_there_are(void **state)
 	config_know_agent(config, "coder");
 	config_know_agent(config, "mine");
 	assert_false(config_policy(config, NULL, "codr", WORKSPACE, &policy, &err));
-	assert_string_equal(err.text, "there is no agent \"codr\"; did you mean \"coder\"?; there are: "
-				      "coder, default, mine, reviewer");
+	assert_string_equal(err.text,
+			    "there is no agent \"codr\" (did you mean \"coder\"?); there are: "
+			    "coder, default, mine, reviewer");
 	assert_false(config_policy(NULL, NULL, "zzz", WORKSPACE, &policy, &err));
 	assert_string_equal(err.text, "there is no agent \"zzz\"; there are: default");
 	assert_null(policy);

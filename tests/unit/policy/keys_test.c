@@ -17,7 +17,7 @@ enum { MANUAL_MAX = 64 << 10 };
 
 static void the_manual_has_the_list_of_keys(void **state)
 {
-	const char *manual = NULL;
+	const char *manual = "";
 	struct buf keys;
 
 	(void)state;
@@ -27,7 +27,6 @@ static void the_manual_has_the_list_of_keys(void **state)
 		if (strcmp(file->name, "docs/policy.md") == 0)
 			manual = file->data;
 	}
-	assert_non_null(manual);
 	if (!strstr(manual, keys.data))
 		fail_msg("docs/policy.md must hold, between its marks:\n%s", keys.data);
 	buf_fini(&keys);

@@ -100,16 +100,36 @@ static void paths_are_judged_component_by_component(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct verdict verdict = verdict_of(policy, rows[i].writes ? "write_file" : "read_file",
-						    rows[i].path, rows[i].writes);
+		struct verdict verdict =
+			verdict_of(policy, rows[i].writes ? "write_file" : "read_file",
+				   rows[i].path, rows[i].writes);
 		bool allowed = verdict.answer == VERDICT_ALLOW;
 
 		if (allowed != rows[i].allowed)
-			fail_msg("%s %s: %s", rows[i].path, rows[i].writes ? "written" : "read",
-				 verdict.because);
+			fail_msg("%s %s: %s", rows[i].path,
+				 rows[i].writes ? "written" : "read", verdict.because);
 		assert_int_equal(verdict.because[0] == '\0', allowed);
 		assert_int_equal(verdict.rule[0] == '\0', allowed);
 	}
+}
+
+static void a_workspace_below_a_shown_root_is_no_part_of_it(void **state)
+{
+	auto_policy struct policy *policy = policy_of("tester", tester);
+
+	(void)state;
+	policy_show(policy, "/ws", true);
+	policy_show(policy, "/srv", true);
+	assert_int_equal(verdict_of(policy, "write_file", WORKSPACE "/src/a.c", true).answer,
+			 VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "write_file", "/srv/data/x", true).answer,
+			 VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "write_file", WORKSPACE "/tests/a.c", true).answer,
+			 VERDICT_ALLOW);
+	assert_int_equal(verdict_of(policy, "write_file", "/ws/other", true).answer,
+			 VERDICT_ALLOW);
+	assert_int_equal(verdict_of(policy, "read_file", WORKSPACE "/src/a.c", false).answer,
+			 VERDICT_ALLOW);
 }
 
 static void what_is_no_normal_path_is_denied(void **state)
@@ -188,10 +208,11 @@ static void who_writes_nothing_is_told_so(void **state)
 
 	(void)state;
 	assert_int_equal(verdict.answer, VERDICT_DENY);
-	assert_string_equal(verdict.because,
-			    "write_file may not write a.c: agent \"default\" writes nothing here. Do "
-			    "without it, or ask the user to add \"a.c\" to agents.default.write in the "
-			    "configuration.");
+	assert_string_equal(
+		verdict.because,
+		"write_file may not write a.c: agent \"default\" writes nothing here. Do "
+		"without it, or ask the user to add \"a.c\" to agents.default.write in the "
+		"configuration.");
 	verdict = verdict_of(policy, "write_file", NULL, false);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	assert_string_equal(verdict.rule, "agents.default.write");
@@ -216,9 +237,10 @@ static void a_pattern_holds_for_writing_and_shows_its_folder(void **state)
 		{WORKSPACE "/main.c", false, true},
 	};
 	auto_policy struct policy *policy =
-		policy_of("documenter", "{\"agents\": {\"documenter\": {\"tools\": [\"read_file\","
-					" \"write_file\"], \"write\": [\"docs\", \"*.md\","
-					" \"lib/*.txt\"]}}}");
+		policy_of("documenter",
+			  "{\"agents\": {\"documenter\": {\"tools\": [\"read_file\","
+			  " \"write_file\"], \"write\": [\"docs\", \"*.md\","
+			  " \"lib/*.txt\"]}}}");
 	struct verdict verdict;
 
 	(void)state;
@@ -229,8 +251,9 @@ static void a_pattern_holds_for_writing_and_shows_its_folder(void **state)
 			fail_msg("%s: %s", rows[i].path, verdict.because);
 	}
 	verdict = verdict_of(policy, "write_file", WORKSPACE "/main.c", true);
-	assert_non_null(strstr(verdict.because,
-			       "writes only below docs, *.md in the workspace and *.txt in lib."));
+	assert_non_null(
+		strstr(verdict.because,
+		       "writes only below docs, *.md in the workspace and *.txt in lib."));
 }
 
 static void each_path_of_a_request_must_be_allowed(void **state)
@@ -255,12 +278,13 @@ static void each_path_of_a_request_must_be_allowed(void **state)
 
 static void the_real_path_takes_the_place_of_the_text(void **state)
 {
-	auto_policy struct policy *policy = policy_of(
-		"tester", "{\"agents\": {\"tester\": {\"write\": [\"/link\"]}}}");
+	auto_policy struct policy *policy =
+		policy_of("tester", "{\"agents\": {\"tester\": {\"write\": [\"/link\"]}}}");
 
 	(void)state;
 	policy_set_path(&policy->write.items[0], "/real/place");
-	assert_int_equal(verdict_of(policy, "write_file", "/link/a", true).answer, VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "write_file", "/link/a", true).answer,
+			 VERDICT_DENY);
 	assert_int_equal(verdict_of(policy, "write_file", "/real/place/a", true).answer,
 			 VERDICT_ALLOW);
 }
@@ -271,7 +295,8 @@ static void a_policy_nobody_filled_in_denies(void **state)
 
 	(void)state;
 	assert_int_equal(VERDICT_DENY, 0);
-	assert_int_equal(verdict_of(policy, "read_file", WORKSPACE, false).answer, VERDICT_DENY);
+	assert_int_equal(verdict_of(policy, "read_file", WORKSPACE, false).answer,
+			 VERDICT_DENY);
 	assert_int_equal(verdict_of(policy, NULL, NULL, false).answer, VERDICT_DENY);
 }
 
@@ -297,7 +322,7 @@ static void tools_are_settled_against_those_there_are(void **state)
 		const char *entry, *error;
 	} rows[] = {
 		{"{\"tools\": [\"read_fil\"]}",
-		 "agents.a.tools: there is no tool \"read_fil\"; did you mean \"read_file\"?; there "
+		 "agents.a.tools: there is no tool \"read_fil\" (did you mean \"read_file\"?); there "
 		 "are read_file, grep, write_file, edit_file, bash, delegate_agent"},
 		{"{\"write\": [\"*.md\"]}",
 		 "agents.a.write: the pattern \"*.md\" cannot hold for an agent with the tool bash, "
@@ -333,6 +358,7 @@ int main(void)
 		cmocka_unit_test(a_denial_names_rule_and_remedy),
 		cmocka_unit_test(who_writes_nothing_is_told_so),
 		cmocka_unit_test(a_pattern_holds_for_writing_and_shows_its_folder),
+		cmocka_unit_test(a_workspace_below_a_shown_root_is_no_part_of_it),
 		cmocka_unit_test(each_path_of_a_request_must_be_allowed),
 		cmocka_unit_test(the_real_path_takes_the_place_of_the_text),
 		cmocka_unit_test(a_policy_nobody_filled_in_denies),

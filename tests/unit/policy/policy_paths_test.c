@@ -33,7 +33,8 @@ static void entries_become_absolute_and_normal(void **state)
 		{"{\"write\": [\"./a//b/../c\"]}", WORKSPACE, WORKSPACE "/a/c", NULL},
 		{"{\"write\": [\"/srv/x/\"]}", WORKSPACE, "/srv/x", NULL},
 		{"{\"write\": [\"/\"]}", WORKSPACE, "/", NULL},
-		{"{\"base\": \"sub\", \"write\": [\"a\"]}", WORKSPACE "/sub", WORKSPACE "/sub/a", NULL},
+		{"{\"base\": \"sub\", \"write\": [\"a\"]}", WORKSPACE "/sub",
+		 WORKSPACE "/sub/a", NULL},
 		{"{\"base\": \"/other\", \"write\": [\"a\"]}", "/other", "/other/a", NULL},
 		{"{\"write\": [\"*.md\"]}", WORKSPACE, WORKSPACE, "*.md"},
 		{"{\"write\": [\"docs/*.md\"]}", WORKSPACE, WORKSPACE "/docs", "*.md"},
@@ -47,8 +48,10 @@ static void entries_become_absolute_and_normal(void **state)
 		struct err err = {0};
 		auto_policy struct policy *policy = policy_of(rows[i].entry, &err);
 
-		if (!policy)
+		if (!policy) {
 			fail_msg("%s", err.text);
+			return;
+		}
 		assert_string_equal(policy->base.path, rows[i].base);
 		assert_int_equal(policy->write.count, 1);
 		assert_string_equal(policy->write.items[0].path, rows[i].write);
@@ -67,14 +70,18 @@ static void wrong_entries_are_refused_by_name(void **state)
 		{"{\"write\": [\"../other\"]}",
 		 "agents.a.write: \"../other\" leads out of the base (/ws/project); a relative entry "
 		 "stays beneath it, write the absolute path /ws/other if that is what you want"},
-		{"{\"read\": [\"a/../../b\"]}", "agents.a.read: \"a/../../b\" leads out of the base"},
+		{"{\"read\": [\"a/../../b\"]}",
+		 "agents.a.read: \"a/../../b\" leads out of the base"},
 		{"{\"blocked\": [\"..\"]}", "agents.a.blocked: \"..\" leads out of the base"},
-		{"{\"base\": \"../x\"}", "agents.a.base: \"../x\" leads out of the workspace"},
-		{"{\"base\": \"sub\", \"write\": [\"../a\"]}", "leads out of the base (/ws/project/sub)"},
+		{"{\"base\": \"../x\"}",
+		 "agents.a.base: \"../x\" leads out of the workspace"},
+		{"{\"base\": \"sub\", \"write\": [\"../a\"]}",
+		 "leads out of the base (/ws/project/sub)"},
 		{"{\"write\": [\"../*.md\"]}", "leads out of the base"},
 		{"{\"write\": [\"/a/../../..\"]}", "climbs above /"},
 		{"{\"write\": [\"~/x\"]}", "agents.a.write: \"~/x\": ~ is not expanded here"},
-		{"{\"read\": [\"*.md\"]}", "agents.a.read: \"*.md\" is a pattern, and only \"write\""},
+		{"{\"read\": [\"*.md\"]}",
+		 "agents.a.read: \"*.md\" is a pattern, and only \"write\""},
 		{"{\"blocked\": [\"*.pem\"]}", "agents.a.blocked: \"*.pem\" is a pattern"},
 		{"{\"base\": \"a?\"}", "agents.a.base: \"a?\" is a pattern"},
 		{"{\"write\": [\"*/../x\"]}", "matches no file"},
@@ -97,7 +104,8 @@ static void wrong_entries_are_refused_by_name(void **state)
 static void brackets_are_names_where_no_pattern_holds(void **state)
 {
 	struct err err = {0};
-	auto_policy struct policy *policy = policy_of("{\"blocked\": [\"app/[id]\"]}", &err);
+	auto_policy struct policy *policy =
+		policy_of("{\"blocked\": [\"app/[id]\"]}", &err);
 
 	(void)state;
 	assert_non_null(policy);

@@ -17,9 +17,11 @@ static const struct tool_param edit_rows[] = {
 
 static const struct tool_param rows[] = {
 	{"path", PARAM_PATH, true, "File to work on", .aliases = "file file_path"},
-	{"start_line", PARAM_COUNT, false, "First line", .aliases = "offset", .min = 1, .max = 100},
+	{"start_line", PARAM_COUNT, false, "First line", .aliases = "offset", .min = 1,
+	 .max = 100},
 	{"end_line", PARAM_COUNT, false, "Last line", .min = 1, .max = 100},
-	{"mode", PARAM_CHOICE, false, "How", .choices = "auto lines files", .initial = "\"auto\""},
+	{"mode", PARAM_CHOICE, false, "How", .choices = "auto lines files",
+	 .initial = "\"auto\""},
 	{"shift", PARAM_INTEGER, false, "Any integer", .aliases = NULL},
 	{"timeout_s", PARAM_SECONDS, false, "Seconds", .initial = "120"},
 	{"loud", PARAM_BOOLEAN, false, "Say more", .aliases = NULL},
@@ -77,8 +79,9 @@ static void rows_become_a_schema_in_their_order(void **state)
 	assert_string_equal(text.data, expected);
 	buf_clear(&text);
 	assert_true(value_print(empty, 0, &text));
-	assert_string_equal(text.data,
-			    "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
+	assert_string_equal(
+		text.data,
+		"{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
 	buf_fini(&text);
 }
 
@@ -102,7 +105,8 @@ static void slips_are_repaired(void **state)
 		const char *json, *arguments;
 	} cases[] = {
 		{"{\"path\": \"a\"}", "{" DEFAULTS ",\"path\":\"a\",\"timeout_s\":120}"},
-		{"{\"file\": \"a\", \"timeout_s\": 5}", "{" DEFAULTS ",\"path\":\"a\",\"timeout_s\":5}"},
+		{"{\"file\": \"a\", \"timeout_s\": 5}",
+		 "{" DEFAULTS ",\"path\":\"a\",\"timeout_s\":5}"},
 		{"{\"file_path\": \"a\", \"path\": \"a\", \"timeout_s\": \"0.5\"}",
 		 "{" DEFAULTS ",\"path\":\"a\",\"timeout_s\":0.5}"},
 		{"{\"file\": null, \"path\": \"a\", \"timeout_s\": null}",
@@ -112,7 +116,8 @@ static void slips_are_repaired(void **state)
 		{"\"{\\\"path\\\": \\\"a\\\", \\\"timeout_s\\\": 1}\"",
 		 "{" DEFAULTS ",\"path\":\"a\",\"timeout_s\":1}"},
 		{"{\"path\": \"a\", \"timeout_s\": 1, \"start_line\": \" 7 \", \"end_line\": 9.0}",
-		 "{\"end_line\":9," DEFAULTS ",\"path\":\"a\",\"start_line\":7,\"timeout_s\":1}"},
+		 "{\"end_line\":9," DEFAULTS
+		 ",\"path\":\"a\",\"start_line\":7,\"timeout_s\":1}"},
 		{"{\"path\": \"a\", \"timeout_s\": 1, \"offset\": \"10\"}",
 		 "{" DEFAULTS ",\"path\":\"a\",\"start_line\":10,\"timeout_s\":1}"},
 		{"{\"path\": \"a\", \"timeout_s\": 1, \"loud\": \"True\", \"shift\": \"-3\"}",
@@ -131,7 +136,8 @@ static void slips_are_repaired(void **state)
 		 "{\"argv\":[\"ls\"]," DEFAULTS ",\"path\":\"a\",\"timeout_s\":1}"},
 		{"{\"path\": \"/abs/a\", \"timeout_s\": 1}",
 		 "{" DEFAULTS ",\"path\":\"/abs/a\",\"timeout_s\":1}"},
-		{"{\"path\": \"9\", \"timeout_s\": 1}", "{" DEFAULTS ",\"path\":\"9\",\"timeout_s\":1}"},
+		{"{\"path\": \"9\", \"timeout_s\": 1}",
+		 "{" DEFAULTS ",\"path\":\"9\",\"timeout_s\":1}"},
 	};
 	struct buf out;
 
@@ -146,7 +152,7 @@ static void slips_are_repaired(void **state)
 }
 
 #define EXAMPLE " Example: {\"path\": \"src/main.c\"}"
-#define TAKES                                                                                      \
+#define TAKES \
 	"It takes path, start_line, end_line, mode, shift, timeout_s, loud, edits, argv, folder." EXAMPLE
 
 static void what_is_wrong_is_said_with_an_example(void **state)
@@ -156,12 +162,15 @@ static void what_is_wrong_is_said_with_an_example(void **state)
 	} cases[] = {
 		{"", "probe needs \"path\" (File to work on)." EXAMPLE},
 		{"null", "probe needs \"path\" (File to work on)." EXAMPLE},
-		{"{\"pth\": \"a\"}", "probe does not take \"pth\"; did you mean \"path\"? " TAKES},
-		{"{\"path\": \"a\", \"sandbox\": false}", "probe does not take \"sandbox\". " TAKES},
+		{"{\"pth\": \"a\"}",
+		 "probe does not take \"pth\"; did you mean \"path\"? " TAKES},
+		{"{\"path\": \"a\", \"sandbox\": false}",
+		 "probe does not take \"sandbox\". " TAKES},
 		{"{\"path\": null}", "probe: \"path\" must be a string, not null." EXAMPLE},
 		{"{\"path\": 5}", "probe: \"path\" must be a string, not 5." EXAMPLE},
 		{"{\"path\": \"\"}", "probe: \"path\" may not be empty." EXAMPLE},
-		{"{\"path\": \"a\\u0000b\"}", "probe: \"path\" may not hold a NUL character." EXAMPLE},
+		{"{\"path\": \"a\\u0000b\"}",
+		 "probe: \"path\" may not hold a NUL character." EXAMPLE},
 		{"{\"path\": \"a\", \"argv\": [\"x\", \"a\\u0000b\"]}",
 		 "probe: \"argv\" may not hold a NUL character." EXAMPLE},
 		{"{\"path\": \"a\", \"file\": \"b\"}",
@@ -188,7 +197,8 @@ static void what_is_wrong_is_said_with_an_example(void **state)
 		{"{\"path\": \"a\", \"mode\": \"line\"}",
 		 "probe: \"mode\" must be one of \"auto\", \"lines\", \"files\", not the string \"line\"; "
 		 "did you mean \"lines\"?" EXAMPLE},
-		{"{\"path\": \"a\", \"edits\": []}", "probe: \"edits\" may not be empty." EXAMPLE},
+		{"{\"path\": \"a\", \"edits\": []}",
+		 "probe: \"edits\" may not be empty." EXAMPLE},
 		{"{\"path\": \"a\", \"edits\": \"[{\"}",
 		 "probe: \"edits\" must be a list, not the string \"[{\"." EXAMPLE},
 		{"{\"path\": \"a\", \"edits\": [{\"old\": \"x\"}]}",
@@ -221,7 +231,8 @@ static void broken_json_is_answered_with_the_position(void **state)
 	(void)state;
 	buf_init(&out, 1 << 16);
 	assert_false(run("{\"path\": \"a\", \"content\": \"unfini", &out));
-	assert_non_null(strstr(out.data, "The arguments of probe are not JSON: line 1, column "));
+	assert_non_null(
+		strstr(out.data, "The arguments of probe are not JSON: line 1, column "));
 	assert_non_null(strstr(out.data, "They begin with \"{\\\"path\\\": \\\"a\\\""));
 	assert_non_null(strstr(out.data, EXAMPLE));
 	buf_fini(&out);

@@ -36,7 +36,8 @@ static void check_rows(const struct row *rows, size_t count)
 		buf_init(&sentence, 1 << 16);
 		fits = schema_check_value(schema, value, &sentence);
 		if (fits != !rows[i].error)
-			fail_msg("%s for %s: %s", rows[i].schema, rows[i].value, sentence.data);
+			fail_msg("%s for %s: %s", rows[i].schema, rows[i].value,
+				 sentence.data);
 		assert_int_equal(fits, sentence.size == 0);
 		if (rows[i].error)
 			assert_string_equal(sentence.data, rows[i].error);
@@ -82,7 +83,8 @@ static void choices_and_constants_hold(void **state)
 		 "\"files\"?"},
 		{"{\"enum\": []}", "1", "the value must be one of , not 1."},
 		{"{\"const\": 1}", "1.0", NULL},
-		{"{\"const\": {\"a\": 1}}", "{\"a\": 2}", "the value must be an object, not an object."},
+		{"{\"const\": {\"a\": 1}}", "{\"a\": 2}",
+		 "the value must be an object, not an object."},
 		{"{\"const\": false}", "0", "the value must be false, not 0."},
 	};
 
@@ -104,10 +106,12 @@ static void numbers_keep_their_bounds(void **state)
 		{"{\"multipleOf\": 3}", "9", NULL},
 		{"{\"multipleOf\": 3}", "10", "the value must be a multiple of 3, not 10."},
 		{"{\"multipleOf\": 0.0001}", "0.0075", NULL},
-		{"{\"multipleOf\": 0.01}", "0.0075", "the value must be a multiple of 0.01, not 0.0075."},
+		{"{\"multipleOf\": 0.01}", "0.0075",
+		 "the value must be a multiple of 0.01, not 0.0075."},
 		{"{\"multipleOf\": 0.123456789}", "1e308",
 		 "the value must be a multiple of 0.123456789, not 1e+308."},
-		{"{\"multipleOf\": 1}", "1e-20", "the value must be a multiple of 1, not 1e-20."},
+		{"{\"multipleOf\": 1}", "1e-20",
+		 "the value must be a multiple of 1, not 1e-20."},
 		{"{\"multipleOf\": 0}", "5", NULL},
 		{"{\"multipleOf\": -1}", "-9223372036854775808", NULL},
 		{"{\"minimum\": \"x\", \"minLength\": 9}", "5", NULL},
@@ -122,9 +126,11 @@ static void strings_are_counted_in_characters(void **state)
 	static const struct row rows[] = {
 		{"{\"minLength\": 2}", "\"äö\"", NULL},
 		{"{\"maxLength\": 2}", "\"äö\"", NULL},
-		{"{\"maxLength\": 1}", "\"äö\"", "the value must have at most 1 characters, not 2."},
+		{"{\"maxLength\": 1}", "\"äö\"",
+		 "the value must have at most 1 characters, not 2."},
 		{"{\"minLength\": 1}", "\"\"", "the value may not be empty."},
-		{"{\"minLength\": 3}", "\"ab\"", "the value must have at least 3 characters, not 2."},
+		{"{\"minLength\": 3}", "\"ab\"",
+		 "the value must have at least 3 characters, not 2."},
 		{"{\"pattern\": \"^a+$\"}", "\"aaa\"", NULL},
 		{"{\"pattern\": \"b\"}", "\"abc\"", NULL},
 		{"{\"pattern\": \"^a+$\"}", "\"ab\"",
@@ -143,15 +149,18 @@ static void lists_keep_their_form(void **state)
 		 "/1 must be an integer, not the string \"x\"."},
 		{"{\"minItems\": 1}", "[]", "the value may not be empty."},
 		{"{\"minItems\": 2}", "[1]", "the value must hold at least 2 items, not 1."},
-		{"{\"maxItems\": 1}", "[1, 2]", "the value must hold at most 1 items, not 2."},
-		{"{\"uniqueItems\": true}", "[1, \"1\", true, [1], {\"a\": 1, \"b\": 2}]", NULL},
+		{"{\"maxItems\": 1}", "[1, 2]",
+		 "the value must hold at most 1 items, not 2."},
+		{"{\"uniqueItems\": true}", "[1, \"1\", true, [1], {\"a\": 1, \"b\": 2}]",
+		 NULL},
 		{"{\"uniqueItems\": true}", "[1, 2, 1.0]",
 		 "the value may not hold the same item twice: 0 and 2 are equal."},
 		{"{\"uniqueItems\": true}", "[{\"a\": 1, \"b\": 2}, {\"b\": 2, \"a\": 1}]",
 		 "the value may not hold the same item twice: 0 and 1 are equal."},
-		{"{\"prefixItems\": [{\"type\": \"string\"}], \"items\": false}", "[\"a\"]", NULL},
-		{"{\"prefixItems\": [{\"type\": \"string\"}], \"items\": false}", "[\"a\", 2]",
-		 "/1 is not allowed here."},
+		{"{\"prefixItems\": [{\"type\": \"string\"}], \"items\": false}",
+		 "[\"a\"]", NULL},
+		{"{\"prefixItems\": [{\"type\": \"string\"}], \"items\": false}",
+		 "[\"a\", 2]", "/1 is not allowed here."},
 		{"{\"items\": [{\"type\": \"string\"}], \"additionalItems\": {\"type\": \"null\"}}",
 		 "[\"a\", 2]", "/1 must be null, not 2."},
 		{"{\"contains\": {\"const\": 1}}", "[2, 1]", NULL},
@@ -172,20 +181,24 @@ static void objects_keep_their_members(void **state)
 		{"{\"properties\": {\"a\": {\"type\": \"string\"}}}", "{\"a\": 1}",
 		 "/a must be a string, not 1."},
 		{"{\"properties\": {\"path\": {}, \"end\": {}}, \"additionalProperties\": false}",
-		 "{\"pth\": 1}", "the value does not take \"pth\"; did you mean \"path\"? It takes path, end."},
+		 "{\"pth\": 1}",
+		 "the value does not take \"pth\"; did you mean \"path\"? It takes path, end."},
 		{"{\"additionalProperties\": false}", "{\"x\": 1}",
 		 "the value does not take \"x\". It takes nothing."},
-		{"{\"additionalProperties\": {\"type\": \"null\"}}", "{\"x\": 1}", "/x must be null, not 1."},
+		{"{\"additionalProperties\": {\"type\": \"null\"}}", "{\"x\": 1}",
+		 "/x must be null, not 1."},
 		{"{\"patternProperties\": {\"^x-\": {\"type\": \"string\"}},"
 		 " \"additionalProperties\": false}",
 		 "{\"x-a\": \"\"}", NULL},
-		{"{\"patternProperties\": {\"^x-\": {\"type\": \"string\"}}}", "{\"x-a/~b\": 1}",
-		 "/x-a~1~0b must be a string, not 1."},
+		{"{\"patternProperties\": {\"^x-\": {\"type\": \"string\"}}}",
+		 "{\"x-a/~b\": 1}", "/x-a~1~0b must be a string, not 1."},
 		{"{\"required\": [\"a\"], \"properties\": {\"a\": {\"description\": \"File to read\"}}}",
 		 "{}", "the value needs \"a\" (File to read)."},
-		{"{\"required\": [\"a\\u0000b\"]}", "{\"a\": 1}", "the value needs \"a\\u0000b\"."},
+		{"{\"required\": [\"a\\u0000b\"]}", "{\"a\": 1}",
+		 "the value needs \"a\\u0000b\"."},
 		{"{\"required\": [\"a\"]}", "[]", NULL},
-		{"{\"minProperties\": 1}", "{}", "the value must have at least 1 members, not 0."},
+		{"{\"minProperties\": 1}", "{}",
+		 "the value must have at least 1 members, not 0."},
 		{"{\"maxProperties\": 1}", "{\"a\": 1, \"b\": 2}",
 		 "the value must have at most 1 members, not 2."},
 		{"{\"propertyNames\": {\"maxLength\": 1}}", "{\"ab\": 1}",
@@ -194,10 +207,10 @@ static void objects_keep_their_members(void **state)
 		 "the value needs \"b\" beside \"a\"."},
 		{"{\"dependentSchemas\": {\"a\": {\"required\": [\"c\"]}}}", "{\"a\": 1}",
 		 "the value needs \"c\"."},
-		{"{\"dependencies\": {\"a\": [\"b\"], \"c\": {\"required\": [\"d\"]}}}", "{\"c\": 1}",
-		 "the value needs \"d\"."},
-		{"{\"properties\": {\"e\": {\"items\": {\"required\": [\"old\"]}}}}", "{\"e\": [{}]}",
-		 "/e/0 needs \"old\"."},
+		{"{\"dependencies\": {\"a\": [\"b\"], \"c\": {\"required\": [\"d\"]}}}",
+		 "{\"c\": 1}", "the value needs \"d\"."},
+		{"{\"properties\": {\"e\": {\"items\": {\"required\": [\"old\"]}}}}",
+		 "{\"e\": [{}]}", "/e/0 needs \"old\"."},
 	};
 
 	(void)state;
@@ -218,11 +231,12 @@ static void combinations_hold(void **state)
 		{"{\"allOf\": [{\"minimum\": 1}, {\"maximum\": 2}]}", "3",
 		 "the value must be at most 2, not 3."},
 		{"{\"not\": {\"type\": \"string\"}}", "3", NULL},
-		{"{\"not\": {\"type\": \"string\"}}", "\"\"", "the value has a form that is not allowed."},
-		{"{\"if\": {\"minimum\": 5}, \"then\": {\"maximum\": 9}, \"else\": {\"const\": 0}}", "7",
-		 NULL},
-		{"{\"if\": {\"minimum\": 5}, \"then\": {\"maximum\": 9}, \"else\": {\"const\": 0}}", "3",
-		 "the value must be 0, not 3."},
+		{"{\"not\": {\"type\": \"string\"}}", "\"\"",
+		 "the value has a form that is not allowed."},
+		{"{\"if\": {\"minimum\": 5}, \"then\": {\"maximum\": 9}, \"else\": {\"const\": 0}}",
+		 "7", NULL},
+		{"{\"if\": {\"minimum\": 5}, \"then\": {\"maximum\": 9}, \"else\": {\"const\": 0}}",
+		 "3", "the value must be 0, not 3."},
 		{"{\"if\": {\"minimum\": 5}, \"then\": {\"maximum\": 9}}", "10",
 		 "the value must be at most 9, not 10."},
 	};
@@ -234,8 +248,8 @@ static void combinations_hold(void **state)
 static void references_stay_in_the_schema(void **state)
 {
 	static const struct row rows[] = {
-		{"{\"$defs\": {\"n\": {\"type\": \"null\"}}, \"$ref\": \"#/$defs/n\"}", "1",
-		 "the value must be null, not 1."},
+		{"{\"$defs\": {\"n\": {\"type\": \"null\"}}, \"$ref\": \"#/$defs/n\"}",
+		 "1", "the value must be null, not 1."},
 		{"{\"properties\": {\"next\": {\"$ref\": \"#\"}}, \"additionalProperties\": false}",
 		 "{\"next\": {\"next\": {\"x\": 1}}}",
 		 "/next/next does not take \"x\". It takes next."},
@@ -250,8 +264,8 @@ static void references_stay_in_the_schema(void **state)
 		{"{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"definitions\": {\"a\": {}},"
 		 " \"properties\": {\"x\": {\"$ref\": \"#/definitions/a\", \"type\": \"null\"}}}",
 		 "{\"x\": 1}", NULL},
-		{"{\"$defs\": {\"a\": {}}, \"$ref\": \"#/$defs/a\", \"type\": \"null\"}", "1",
-		 "the value must be null, not 1."},
+		{"{\"$defs\": {\"a\": {}}, \"$ref\": \"#/$defs/a\", \"type\": \"null\"}",
+		 "1", "the value must be null, not 1."},
 	};
 
 	(void)state;
@@ -294,9 +308,9 @@ static void a_long_list_without_twins_is_no_quadratic_work(void **state)
 
 static void a_deep_value_is_checked_to_its_end(void **state)
 {
-	auto_value struct value *schema =
-		value_of("{\"anyOf\": [{\"type\": \"null\"}, {\"type\": \"array\", \"items\": "
-			 "{\"$ref\": \"#\"}}]}");
+	auto_value struct value *schema = value_of(
+		"{\"anyOf\": [{\"type\": \"null\"}, {\"type\": \"array\", \"items\": "
+		"{\"$ref\": \"#\"}}]}");
 	struct value *deep = value_new_null();
 	struct validate_problem problem = {0};
 

@@ -1,0 +1,35 @@
+/* shell_words: any text gives words that lie in it, and the scan ends. */
+#include "tools/interactive.h"
+#include "tools/shell_words.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str text = {(const char *)data, size};
+	struct shell_command command;
+	struct shell_scan scan;
+	struct buf sentence;
+	size_t commands = 0;
+
+	shell_scan_init(&scan, text);
+	while (shell_next(&scan, &command)) {
+		if (++commands > size || command.count > SHELL_WORDS_MAX)
+			abort();
+		for (size_t i = 0; i < command.count; i++) {
+			struct str word = command.words[i];
+
+			if (word.size == 0 || word.data < text.data ||
+			    word.data + word.size > text.data + text.size)
+				abort();
+		}
+	}
+	buf_init(&sentence, 1 << 16);
+	(void)interactive_refuses(text, &sentence);
+	(void)interactive_meaning_of_1(text);
+	buf_fini(&sentence);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* wire_fuzz: any text as a call, a result, and a cell's specification; what is taken can be written again. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "runtime/spec.h"
+#include "runtime/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void result(struct str text)
+{
+	struct tool_result read;
+	struct buf again;
+
+	tool_result_init(&read);
+	buf_init(&again, 64 << 20);
+	if (wire_parse_result(text, &read, NULL) && !wire_print_result(&read, &again))
+		abort();
+	buf_fini(&again);
+	tool_result_fini(&read);
+}
+
+static void call(struct str text)
+{
+	auto_value struct value *object = NULL;
+	struct wire_call read;
+
+	if (wire_parse_call(text, &read, &object, NULL) &&
+	    (read.tool == NULL || read.folder == NULL || read.deadline_ms < 0))
+		abort();
+}
+
+static void specification(struct str text)
+{
+	struct cell_spec spec;
+
+	spec_init(&spec);
+	if (spec_parse(text, &spec, NULL) && spec.workspace == NULL)
+		abort();
+	/* Its numbers are descriptors of nobody here. */
+	for (size_t i = 0; i < spec.view.count; i++)
+		spec.view.entries[i].fd = -1;
+	spec_fini(&spec);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str text = {(const char *)data, size};
+
+	result(text);
+	call(text);
+	specification(text);
+	return 0;
+}

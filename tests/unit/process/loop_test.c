@@ -1,0 +1,125 @@
+/* Tests of process/loop: callbacks may add and remove whatever they like. */
+#include "../base/unit.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "process/loop.h"
+
+struct seen {
+	int count;
+	struct watch *remove;
+};
+
+static void note(struct watch *watch, short events)
+{
+	struct seen *seen = watch->context;
+	char byte;
+
+	assert_true((events & POLLIN) != 0);
+	(void)!read(watch->fd, &byte, 1);
+	seen->count++;
+	if (seen->remove != NULL)
+		loop_remove(seen->remove);
+}
+
+static void note_time(struct timer *timer)
+{
+	int *count = timer->context;
+
+	(*count)++;
+}
+
+static void repeat(struct timer *timer)
+{
+	note_time(timer);
+	timer->due_ms = clock_now_ms() + 1;
+}
+
+static void what_is_ready_is_called(void **state)
+{
+	struct loop *loop = loop_new();
+	struct seen seen = {0};
+	int ends[2];
+
+	(void)state;
+	assert_true(fd_pipe(ends, NULL));
+	struct watch watch = {
+		.fd = ends[0], .events = POLLIN, .ready = note, .context = &seen};
+	loop_add(loop, &watch);
+	loop_turn(loop, clock_now_ms());
+	assert_int_equal(seen.count, 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(seen.count, 1);
+	loop_remove(&watch);
+	loop_remove(&watch);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_turn(loop, clock_now_ms());
+	assert_int_equal(seen.count, 1);
+	loop_free(loop);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
+static void a_watch_removed_by_an_earlier_callback_is_not_called(void **state)
+{
+	struct loop *loop = loop_new();
+	struct seen first_seen = {0}, second_seen = {0};
+	int ends[2][2];
+
+	(void)state;
+	assert_true(fd_pipe(ends[0], NULL) && fd_pipe(ends[1], NULL));
+	struct watch first = {
+		.fd = ends[0][0], .events = POLLIN, .ready = note, .context = &first_seen};
+	struct watch second = {
+		.fd = ends[1][0], .events = POLLIN, .ready = note, .context = &second_seen};
+	first_seen.remove = &second;
+	loop_add(loop, &first);
+	loop_add(loop, &second);
+	assert_int_equal(write(ends[0][1], "x", 1), 1);
+	assert_int_equal(write(ends[1][1], "x", 1), 1);
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(first_seen.count, 1);
+	assert_int_equal(second_seen.count, 0);
+	loop_remove(&first);
+	loop_free(loop);
+	for (size_t i = 0; i < 2; i++) {
+		fd_close(&ends[i][0]);
+		fd_close(&ends[i][1]);
+	}
+}
+
+static void timers_run_once_and_may_set_themselves_again(void **state)
+{
+	struct loop *loop = loop_new();
+	int once = 0, often = 0;
+	struct timer first = {
+		.due_ms = clock_now_ms(), .due = note_time, .context = &once};
+	struct timer second = {.due_ms = clock_now_ms(), .due = repeat, .context = &often};
+
+	(void)state;
+	loop_add_timer(loop, &first);
+	loop_add_timer(loop, &second);
+	while (often < 3)
+		loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(once, 1);
+	assert_true(first.due_ms == CLOCK_NEVER);
+	loop_remove_timer(&first);
+	loop_remove_timer(&second);
+	loop_remove_timer(&second);
+	loop_free(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_ready_is_called),
+		cmocka_unit_test(a_watch_removed_by_an_earlier_callback_is_not_called),
+		cmocka_unit_test(timers_run_once_and_may_set_themselves_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

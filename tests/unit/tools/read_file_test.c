@@ -1,0 +1,226 @@
+/* read_file: ranges, ceilings, encodings, large files, and everything that is no text file. */
+#include "hand.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "tools/tools.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void shows_numbered_lines_after_one_line_of_facts(void **state)
+{
+	struct hand *hand = *state;
+	char hash[HASH_HEX + 1];
+	auto_free char *path = hand_path(hand, "src/a.c");
+
+	hand_puts(hand, "src/a.c", "one\n\ttwo\n\nfour\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"src/a.c\"}");
+	hand_assert_status(hand, RESULT_DONE);
+	assert_string_equal(hand->result.text.data,
+			    "[src/a.c: lines 1-4 of 4]\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n");
+	hash_text(STR("one\n\ttwo\n\nfour\n"), hash);
+	assert_string_equal(value_text(value_member(hand->seen, path)), hash);
+	assert_string_equal(value_text(value_member(hand->result.details, "hash")), hash);
+	assert_int_equal(value_integer(value_member(hand->result.details, "total_lines")), 4);
+}
+
+static void shows_a_range_and_says_where_it_goes_on(void **state)
+{
+	struct hand *hand = *state;
+
+	hand_puts(hand, "a", "1\n2\n3\n4\n5\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 2, \"end_line\": 3}");
+	assert_string_equal(hand->result.text.data,
+			    "[a: lines 2-3 of 5; next: start_line=4]\n2\t2\n3\t3\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 4, \"limit\": 10}");
+	assert_string_equal(hand->result.text.data, "[a: lines 4-5 of 5]\n4\t4\n5\t5\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 6}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "Line 6 does not exist; a has 5 lines.");
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 4, \"end_line\": 2}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "end_line 2 lies before start_line 4");
+}
+
+static void tells_what_is_unusual(void **state)
+{
+	struct hand *hand = *state;
+
+	hand_puts(hand, "crlf", "a\r\nb\r\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"crlf\"}");
+	assert_string_equal(hand->result.text.data,
+			    "[crlf: lines 1-2 of 2; line ends CRLF]\n1\ta\n2\tb\n");
+	hand_puts(hand, "mixed", "a\r\nb\nc");
+	hand_run(hand, &read_file_tool, "{\"path\": \"mixed\"}");
+	hand_assert_says(hand, "line ends mixed (1 CRLF, 1 LF); no newline at its end]");
+	hand_puts(hand, "bom", "\xef\xbb\xbf" "x\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"bom\"}");
+	hand_assert_says(hand, "UTF-8 with byte-order mark]\n1\tx\n");
+	hand_puts(hand, "latin", "caf\xe9\n\x1b[31mred\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"latin\"}");
+	hand_assert_says(hand, "not UTF-8, such bytes are shown as \\xHH]\n1\tcaf\\xe9\n"
+			       "2\t\\x1b[31mred\n");
+	hand_puts(hand, "empty", "");
+	hand_run(hand, &read_file_tool, "{\"path\": \"empty\"}");
+	assert_string_equal(hand->result.text.data, "[empty is empty]\n");
+	hand_assert_status(hand, RESULT_DONE);
+}
+
+static void utf_16_is_shown_as_text(void **state)
+{
+	struct hand *hand = *state;
+	static const char little[] = "\xff\xfeh\0i\0\n\0=\xd8\0\xde\n\0";
+	static const char big[] = "\xfe\xff\0h\0i\0\n";
+
+	hand_write(hand, "little", little, sizeof(little) - 1);
+	hand_run(hand, &read_file_tool, "{\"path\": \"little\"}");
+	hand_assert_status(hand, RESULT_DONE);
+	hand_assert_says(hand, "UTF-16 LE, shown as text; it cannot be edited here");
+	hand_assert_says(hand, "1\thi\n2\t\xf0\x9f\x98\x80\n");
+	hand_write(hand, "big", big, sizeof(big) - 1);
+	hand_run(hand, &read_file_tool, "{\"path\": \"big\"}");
+	hand_assert_says(hand, "1\thi\n");
+}
+
+static void what_is_no_text_file_has_its_own_answer(void **state)
+{
+	struct hand *hand = *state;
+	auto_free char *fifo = hand_path(hand, "fifo");
+
+	hand_write(hand, "binary", "\x7f" "ELF\0\1\2", 7);
+	hand_run(hand, &read_file_tool, "{\"path\": \"binary\"}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "binary is a binary file (7 B), not text.");
+	assert_int_equal(mkfifo(fifo, 0644), 0);
+	hand_run(hand, &read_file_tool, "{\"path\": \"fifo\"}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "a FIFO, socket or device");
+	hand_puts(hand, "src/b.c", "");
+	hand_puts(hand, "src/deep/c.c", "");
+	hand_run(hand, &read_file_tool, "{\"path\": \"src\"}");
+	hand_assert_status(hand, RESULT_DONE);
+	assert_string_equal(hand->result.text.data,
+			    "[src is a folder with 2 entries; list_files shows more of it]\n"
+			    "b.c\ndeep/\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"b.c\"}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "Did you mean: src/b.c?");
+	hand_run(hand, &read_file_tool, "{\"path\": \"../outside\"}");
+	hand_assert_says(hand, "does not exist, or lies outside");
+}
+
+static void one_answer_is_bounded_by_lines(void **state)
+{
+	struct hand *hand = *state;
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	for (int i = 1; i <= 5000; i++)
+		buf_addf(&text, "%d\n", i);
+	hand_write(hand, "many", text.data, text.size);
+	hand_run(hand, &read_file_tool, "{\"path\": \"many\"}");
+	hand_assert_says(hand, "[many: lines 1-2000 of 5000; next: start_line=2001]\n");
+	hand_assert_says(hand, "\n2000\t2000\n");
+	assert_int_equal(hand->result.left_out_lines, 3000);
+	buf_fini(&text);
+}
+
+static void one_answer_is_bounded_by_bytes(void **state)
+{
+	struct hand *hand = *state;
+	struct buf text;
+
+	buf_init(&text, 8 << 20);
+	for (int i = 0; i < 1000; i++)
+		buf_addf(&text, "%0100d\n", i);
+	hand_write(hand, "wide", text.data, text.size);
+	hand_run(hand, &read_file_tool, "{\"path\": \"wide\"}");
+	assert_in_range(hand->result.text.size, 45000, 50200);
+	hand_assert_says(hand, "next: start_line=");
+	buf_clear(&text);
+	for (int i = 0; i < 70000; i++)
+		buf_addc(&text, 'x');
+	buf_adds(&text, "\nshort\n");
+	hand_write(hand, "line", text.data, text.size);
+	hand_run(hand, &read_file_tool, "{\"path\": \"line\"}");
+	hand_assert_says(hand, " [… 68000 bytes of this line left out …]\n2\tshort\n");
+	hand_assert_says(hand, "ask for one alone");
+	hand_run(hand, &read_file_tool, "{\"path\": \"line\", \"start_line\": 1, \"end_line\": 1}");
+	assert_in_range(hand->result.text.size, 49000, 50500);
+	hand_assert_says(hand, " [… 20100 bytes of this line left out …]\n");
+	buf_fini(&text);
+}
+
+static void a_large_file_is_read_in_pieces(void **state)
+{
+	struct hand *hand = *state;
+	auto_free char *path = hand_path(hand, "large");
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (int i = 1; i <= 400000; i++)
+		assert_true(fprintf(file, "line %d of a file over the limit for hashes\n", i) > 0);
+	assert_int_equal(fclose(file), 0);
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"large\", \"start_line\": 300000, \"end_line\": 300002}");
+	hand_assert_status(hand, RESULT_DONE);
+	hand_assert_says(hand, "[large: lines 300000-300002 of more; the file has ");
+	hand_assert_says(hand, "next: start_line=300003]\n300000\tline 300000 of");
+	assert_int_equal(strncmp(value_text(value_member(hand->seen, path)), "stat:", 5), 0);
+	hand_run(hand, &read_file_tool, "{\"path\": \"large\", \"start_line\": 399999}");
+	hand_assert_says(hand, "[large: lines 399999-400000 of 400000]\n");
+	hand_run(hand, &read_file_tool, "{\"path\": \"large\", \"start_line\": 400001}");
+	hand_assert_says(hand, "large has 400000 lines");
+}
+
+static void a_sparse_gigabyte_is_seen_to_be_binary_at_once(void **state)
+{
+	struct hand *hand = *state;
+	auto_free char *path = hand_path(hand, "sparse");
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	(void)close(fd);
+	hand_run(hand, &read_file_tool, "{\"path\": \"sparse\"}");
+	hand_assert_status(hand, RESULT_FAILED);
+	hand_assert_says(hand, "sparse is a binary file (1 GiB)");
+}
+
+static void the_deadline_counts_for_large_files(void **state)
+{
+	struct hand *hand = *state;
+	auto_free char *path = hand_path(hand, "large");
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	char text[8192];
+
+	memset(text, 'a', sizeof(text));
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	(void)close(fd);
+	hand_run_for(hand, &read_file_tool, 0, "{\"path\": \"large\", \"start_line\": 9}");
+	hand_assert_status(hand, RESULT_TIMED_OUT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hand_set_up, hand_tear_down)
+		TEST(shows_numbered_lines_after_one_line_of_facts),
+		TEST(shows_a_range_and_says_where_it_goes_on),
+		TEST(tells_what_is_unusual),
+		TEST(utf_16_is_shown_as_text),
+		TEST(what_is_no_text_file_has_its_own_answer),
+		TEST(one_answer_is_bounded_by_lines),
+		TEST(one_answer_is_bounded_by_bytes),
+		TEST(a_large_file_is_read_in_pieces),
+		TEST(a_sparse_gigabyte_is_seen_to_be_binary_at_once),
+		TEST(the_deadline_counts_for_large_files),
+	};
+
+	return cmocka_run_group_tests_name("tools-read_file", tests, NULL, NULL);
+}

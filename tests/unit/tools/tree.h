@@ -1,0 +1,30 @@
+/*
+ * tree: what the tests of the searching tools need beside hand.h: files with known times, links, calls
+ * completed by the schema as the runtime does it, and other programs run to compare with.
+ */
+#pragma once
+#include "hand.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "runtime/tool.h"
+
+/* Write TEXT at PATH of the workspace, parents made, last changed at second TIME of 1970. */
+void tree_write(struct hand *hand, const char *path, const char *text, int64_t time);
+void tree_write_bytes(struct hand *hand, const char *path, struct str bytes,
+		      int64_t time);
+void tree_link(struct hand *hand, const char *path, const char *target);
+void tree_folder(struct hand *hand, const char *path);
+
+/* hand_run with JSON checked and completed by TOOL's schema; the status must be STATUS. */
+void tree_run(struct hand *hand, const struct tool *tool, const char *json,
+	      enum result_status status);
+
+/* Run the program ARGUMENTS (NULL-ended) in the workspace; its output. False: it is missing. */
+bool tree_program(struct hand *hand, const char *const *arguments, struct buf *out);
+
+/* A number below LIMIT; the same row of numbers in each run for the same SEED. */
+unsigned tree_random(uint64_t *seed, unsigned limit);
+
+/* The lines of TEXT (ended by END), in order, ended by "\n". Malloc'ed. */
+char *sorted_lines(struct str text, char end);
