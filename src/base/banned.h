@@ -9,6 +9,10 @@
 #include <string.h>
 #include <wchar.h>
 
+/* With clang and fortification these are macros, which a poison does not take. */
+#undef sprintf
+#undef vsprintf
+
 /* No bounds: base/buf.h and snprintf do these. */
 #pragma GCC poison strcpy stpcpy strcat sprintf vsprintf gets
 /* Hidden state between calls: str_next_line and strtok_r are there. */

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/pattern_match.h"
+#include "base/text.h"
 
 /* Braces in braces: nobody writes more, and each level costs a frame of recursion. */
 enum { PATTERN_DEPTH_MAX = 16 };
@@ -96,15 +98,19 @@ _Static_assert(PATTERN_MAX == 4096 && PATTERN_ALTERNATIVES_MAX == 1024,
 
 bool pattern_check(struct str pattern, unsigned flags, struct err *err)
 {
-	/* As much of a pattern as a sentence repeats. */
+	/* As much of a pattern as a sentence repeats, each byte as four at most. */
 	enum { SHOWN = 100 };
 	const char *wrong = pattern_wrong(pattern, flags);
+	struct buf shown;
 
 	if (!wrong)
 		return true;
-	return err_set(err, EINVAL, "the pattern \"%.*s\" is not usable: %s",
-		       (int)(pattern.size < SHOWN ? pattern.size : SHOWN), pattern.data,
-		       wrong);
+	buf_init(&shown, (size_t)4 * SHOWN);
+	(void)text_clean(str_part(pattern, 0, text_character_border(pattern, SHOWN)),
+			 &shown);
+	err_set(err, EINVAL, "the pattern \"%s\" is not usable: %s", shown.data, wrong);
+	buf_fini(&shown);
+	return false;
 }
 
 /* What is still to be written out: this piece, then those it stands in. */

@@ -275,7 +275,7 @@ static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 		return true;
 	*err = cut;
 	if (cut.code == ECONNREFUSED)
-		return err_while(err, "no model server answers at %s; is it running?",
+		return err_while(err, "no model server answers at %s (is it running?)",
 				 attempt->model->host);
 	return err_while(err, "%s", attempt->model->host);
 }

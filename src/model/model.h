@@ -48,8 +48,7 @@ enum {
  * ERR names an unknown provider, an unreadable or unfitting replay, a bad URL. An empty
  * base_url or key is none. Nothing is contacted yet.
  */
-bool model_open(const struct model_options *options, struct model **model,
-		struct err *err);
+bool model_open(const struct model_options *options, struct model **model, struct err *err);
 void model_close(struct model *model);
 bool model_is_replay(const struct model *model);
 const char *model_name(const struct model *model); /* as shown to people */

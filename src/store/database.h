@@ -31,13 +31,11 @@ void database_close(struct database *database);
 bool statement_begin(struct database *database, const char *sql,
 		     struct statement **statement, struct err *err);
 void statement_bind_integer(struct statement *statement, int index, int64_t number);
-void statement_bind_text(struct statement *statement, int index,
-			 struct str text); /* copied */
+void statement_bind_text(struct statement *statement, int index, struct str text); /* copied */
 /* *ROW: there is a row to read. A binding that failed is told here. */
 bool statement_step(struct statement *statement, bool *row, struct err *err);
 int64_t statement_integer(struct statement *statement, int column);
-struct str statement_text(struct statement *statement,
-			  int column); /* until the next step */
+struct str statement_text(struct statement *statement, int column); /* until the next step */
 void statement_end(struct statement *statement);
 
 /* Statements without values or rows, such as BEGIN. */

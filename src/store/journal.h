@@ -29,9 +29,8 @@ bool journal_default_path(struct buf *path, struct err *err);
 
 /* A new session; its id (12 lower-case hex digits, random) goes to ID. */
 enum { JOURNAL_ID = 12 };
-bool journal_new_session(struct journal *journal, const char *workspace,
-			 const char *agent, const char *model, char id[JOURNAL_ID + 1],
-			 struct err *err);
+bool journal_new_session(struct journal *journal, const char *workspace, const char *agent,
+			 const char *model, char id[JOURNAL_ID + 1], struct err *err);
 
 /*
  * Append event NUMBER (1, 2, … without gaps: a gap or a repeat is refused with EINVAL, an

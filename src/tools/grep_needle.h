@@ -1,6 +1,6 @@
 /*
- * grep_needle: a literal found by its rarest byte: memchr passes over what cannot hold it at
- * the speed of memory. Where that byte turns out to be common, memmem takes over.
+ * grep_needle: a literal found by its two rarest bytes, compared at 64 places at once: what cannot
+ * hold it is passed over at the speed of memory.
  */
 #pragma once
 #include "base/str.h"
@@ -10,7 +10,8 @@
 struct grep_needle {
 	char *data; /* owned */
 	size_t size;
-	size_t rare; /* offset of its rarest byte */
+	size_t rare,
+		next_rare; /* offsets of its rarest bytes; the same in a needle of one byte */
 };
 
 /* Make NEEDLE (zeros) look for a copy of TEXT. */
@@ -19,3 +20,6 @@ void grep_needle_fini(struct grep_needle *needle);
 
 /* Offset of NEEDLE (not empty) in TEXT at or after FROM, or (size_t)-1. */
 size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_t from);
+
+/* How many line ends TEXT holds. */
+size_t grep_count_line_ends(struct str text);

@@ -12,14 +12,11 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 {
 	const struct grep_scan *scan = show->scan;
 
-	while (show->line_at < at) {
-		const char *from = scan->data + (show->line_at - scan->base);
-		const char *end = memchr(from, '\n', (size_t)(at - show->line_at));
-
-		if (!end)
-			break;
-		show->line_number++;
-		show->line_at += (uint64_t)(end - from) + 1;
+	if (show->line_at < at) {
+		show->line_number += grep_count_line_ends(
+			(struct str){scan->data + (show->line_at - scan->base),
+				     (size_t)(at - show->line_at)});
+		show->line_at = at;
 	}
 	return show->line_number;
 }
@@ -32,8 +29,7 @@ static size_t show_line_end(const struct grep_scan *scan, size_t start)
 }
 
 /* The part of a long LINE around its match. */
-static void add_line(struct str line, size_t match_start, size_t match_end,
-		     struct buf *out)
+static void add_line(struct str line, size_t match_start, size_t match_end, struct buf *out)
 {
 	size_t match = match_end - match_start;
 	size_t from = 0;

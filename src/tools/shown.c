@@ -85,7 +85,7 @@ static void add_visible(struct str text, bool spaces, struct buf *out)
 			buf_add(out, text.data + at, length);
 			at += length;
 		} else {
-			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)text.data[at]);
+			buf_addf(out, "\\x%02X", (unsigned)(unsigned char)text.data[at]);
 			at++;
 		}
 	}

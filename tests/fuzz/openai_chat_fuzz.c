@@ -22,8 +22,7 @@ static void check(bool holds)
 		abort();
 }
 
-static bool play(struct str bytes, size_t step, struct conversation *into,
-		 struct err *err)
+static bool play(struct str bytes, size_t step, struct conversation *into, struct err *err)
 {
 	struct answer *answer = answer_new(NULL);
 	struct reader *reader = reader_new(&openai_chat_provider, answer);

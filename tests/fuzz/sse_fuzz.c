@@ -44,8 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stream = (struct str){(const char *)data + 1, size - 1};
 	buf_init(&whole, LOG_MAX);
 	buf_init(&pieces, LOG_MAX);
-	if (feed(stream, size, &whole) !=
-		    feed(stream, (size_t)data[0] % 16 + 1, &pieces) ||
+	if (feed(stream, size, &whole) != feed(stream, (size_t)data[0] % 16 + 1, &pieces) ||
 	    !str_equal(buf_str(&whole), buf_str(&pieces)))
 		abort();
 	buf_fini(&whole);

@@ -246,6 +246,8 @@ static void patterns_that_cannot_work_are_named(void **state)
 		assert_non_null(strstr(err.text, cases[i][1]));
 		assert_false(pattern_match(str_of(cases[i][0]), STR("a"), PATTERN_BRACES));
 	}
+	assert_false(pattern_check(STR("\033[\xff"), PATTERN_BRACES, &err));
+	assert_non_null(strstr(err.text, "\"\\x1B[\\xFF\""));
 	assert_true(pattern_check(STR("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"),
 				  PATTERN_BRACES, &err));
 	assert_true(pattern_check(STR("{a"), 0, &err));

@@ -69,17 +69,15 @@ static void compare(const char *text_of_pattern, struct str text, bool ignore_ca
 	if (!regex_compile(buf_str(&unicode),
 			   REGEX_MULTILINE | (ignore_case ? REGEX_IGNORE_CASE : 0),
 			   &regex, &err) ||
-	    !grep_pattern_init(&pattern, str_of(text_of_pattern), false, ignore_case,
-			       &err))
+	    !grep_pattern_init(&pattern, str_of(text_of_pattern), false, ignore_case, &err))
 		fail_msg("%s: %s", text_of_pattern, err.text);
 	lines_one_by_one(regex, text, &expected);
 	for (int whole = 0; whole < 2; whole++) {
 		buf_clear(&found);
 		lines_of_scan(&pattern, text, whole, &found);
 		if (strcmp(found.data, expected.data) != 0)
-			fail_msg(
-				"%s in %.2000s: expected lines at\n%.500s\nbut found\n%.500s",
-				text_of_pattern, text.data, expected.data, found.data);
+			fail_msg("%s in %.2000s: expected lines at\n%.500s\nbut found\n%.500s",
+				 text_of_pattern, text.data, expected.data, found.data);
 	}
 	grep_pattern_fini(&pattern);
 	regex_free(regex);
@@ -214,6 +212,8 @@ static const char *const patterns[] = {
 	"abab",
 	"^.b",
 	"bca|cab",
+	"a{b|c{,}",
+	"[b[:]a:]b",
 };
 
 enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
@@ -225,8 +225,8 @@ static void random_text(uint64_t *seed, size_t pieces, struct buf *text)
 
 	buf_clear(text);
 	for (size_t i = 0; i < pieces; i++)
-		(void)buf_adds(
-			text, parts[tree_random(seed, sizeof(parts) / sizeof(parts[0]))]);
+		(void)buf_adds(text,
+			       parts[tree_random(seed, sizeof(parts) / sizeof(parts[0]))]);
 }
 
 static void finds_the_lines_the_regex_matches_one_by_one(void **state)
@@ -283,8 +283,7 @@ static size_t count_lines(const char *pattern_text, struct str text)
 	size_t count = 0;
 
 	buf_init(&found, 1 << 20);
-	assert_true(
-		grep_pattern_init(&pattern, str_of(pattern_text), false, false, NULL));
+	assert_true(grep_pattern_init(&pattern, str_of(pattern_text), false, false, NULL));
 	lines_of_scan(&pattern, text, true, &found);
 	for (size_t i = 0; i < found.size; i++)
 		count += found.data[i] == '\n';
@@ -295,8 +294,7 @@ static size_t count_lines(const char *pattern_text, struct str text)
 
 static void a_line_longer_than_the_buffer_counts_once(void **state)
 {
-	static const char *const ways[] = {"needle", "need.e", "[n]eedle\\W*",
-					   "\\x6eeedle"};
+	static const char *const ways[] = {"needle", "need.e", "[n]eedle\\W*", "\\x6eeedle"};
 	struct buf text;
 
 	(void)state;
@@ -377,7 +375,7 @@ static void a_needle_is_found_wherever_it_is(void **state)
 
 	(void)state;
 	buf_init(&text, 1 << 16);
-	for (unsigned i = 0; i < 3000; i++) {
+	for (unsigned i = 0; i < 2000; i++) {
 		struct grep_needle needle = {0};
 		struct str part;
 		size_t from;
@@ -391,6 +389,29 @@ static void a_needle_is_found_wherever_it_is(void **state)
 					 str_find(buf_str(&text), part, at));
 		grep_needle_fini(&needle);
 	}
+	buf_fini(&text);
+}
+
+static void line_ends_are_counted_in_texts_of_any_size(void **state)
+{
+	uint64_t seed = 7;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	for (unsigned i = 0; i < 300; i++) {
+		size_t count = 0;
+
+		random_text(&seed, tree_random(&seed, i % 50 ? 200 : 9000), &text);
+		for (size_t k = 0; k < text.size; k++)
+			count += text.data[k] == '\n';
+		assert_int_equal(grep_count_line_ends(buf_str(&text)), count);
+	}
+	/* More than a lane can count. */
+	buf_clear(&text);
+	while (text.size < 20000)
+		(void)buf_addc(&text, '\n');
+	assert_int_equal(grep_count_line_ends(buf_str(&text)), 20000);
 	buf_fini(&text);
 }
 
@@ -417,8 +438,7 @@ static void a_pattern_that_needs_too_many_steps_says_so(void **state)
 	/* The needle "b" spares the first line: without one it is met. */
 	grep_scan_fini(&scan);
 	grep_pattern_fini(&pattern);
-	assert_true(
-		grep_pattern_init(&pattern, STR("(a|a|aa)+[bc]"), false, false, NULL));
+	assert_true(grep_pattern_init(&pattern, STR("(a|a|aa)+[bc]"), false, false, NULL));
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	grep_scan_init(&scan, &pattern);
 	grep_scan_begin(&scan, fd, true);
@@ -439,8 +459,7 @@ static void binary_files_have_no_lines(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		assert_int_equal(count_lines(ways[i],
-					     (struct str){text, sizeof(text) - 1}),
+		assert_int_equal(count_lines(ways[i], (struct str){text, sizeof(text) - 1}),
 				 0);
 }
 
@@ -454,6 +473,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_line_is_seen_before_a_carriage_return),
 		cmocka_unit_test(knows_what_each_match_must_hold),
 		cmocka_unit_test(a_needle_is_found_wherever_it_is),
+		cmocka_unit_test(line_ends_are_counted_in_texts_of_any_size),
 		cmocka_unit_test(a_pattern_that_needs_too_many_steps_says_so),
 		cmocka_unit_test(binary_files_have_no_lines),
 	};

@@ -192,8 +192,8 @@ static void bytes_that_cannot_be_shown_are_made_visible(void **state)
 	tree_write_bytes(hand, "f", STR("needle \x1b[31m\xff caf\xc3\xa9 needle\r\n"), 1);
 	tree_write(hand, "new\nline", "needle\n", 0);
 	grep(hand, "{\"pattern\": \"needle\"}");
-	hand_assert_says(hand, "1: needle \\x1b[31m\\xff café needle\n");
-	hand_assert_says(hand, "new\\x0aline\n");
+	hand_assert_says(hand, "1: needle \\x1B[31m\\xFF café needle\n");
+	hand_assert_says(hand, "new\\x0Aline\n");
 }
 
 static void searches_one_file_by_name_whatever_it_is_called(void **state)

@@ -160,9 +160,9 @@ static void names_that_cannot_be_shown_are_made_visible(void **state)
 	list(hand, "{}");
 	assert_answer(hand, ".: 0 folders and 3 files down to depth 2.\n"
 			    "\n"
-			    "new\\x0aline  0 B\n"
+			    "new\\x0Aline  0 B\n"
 			    "é  0 B\n"
-			    "\\xff\\x1b[2J  0 B\n");
+			    "\\xFF\\x1B[2J  0 B\n");
 }
 
 struct mistake {

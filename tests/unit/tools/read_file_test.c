@@ -63,8 +63,8 @@ static void tells_what_is_unusual(void **state)
 	hand_assert_says(hand, "UTF-8 with byte-order mark]\n1\tx\n");
 	hand_puts(hand, "latin", "caf\xe9\n\x1b[31mred\n");
 	hand_run(hand, &read_file_tool, "{\"path\": \"latin\"}");
-	hand_assert_says(hand, "not UTF-8, such bytes are shown as \\xHH]\n1\tcaf\\xe9\n"
-			       "2\t\\x1b[31mred\n");
+	hand_assert_says(hand, "not UTF-8, such bytes are shown as \\xHH]\n1\tcaf\\xE9\n"
+			       "2\t\\x1B[31mred\n");
 	hand_puts(hand, "empty", "");
 	hand_run(hand, &read_file_tool, "{\"path\": \"empty\"}");
 	assert_string_equal(hand->result.text.data, "[empty is empty]\n");

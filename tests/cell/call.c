@@ -1,0 +1,142 @@
+/*
+ * call: system calls by number, for the cases of the cell. It says what the kernel answered: "= 3" and exit code 0,
+ * or "EPERM" and exit code 1.
+ *
+ *   call NUMBER ARGUMENTS…        one call; an argument is a number, `s:TEXT`, `z:N` (N zero bytes), `w:A,B,…` (words)
+ *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
+ *   call without NUMBER[=ERRNO],… PROGRAM…  become PROGRAM with these calls refused (EPERM unless told)
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ARGUMENTS = 6, REFUSED_MAX = 32, WORDS_MAX = 64, USAGE = 2 };
+
+static void die(const char *what)
+{
+	(void)fprintf(stderr, "call: %s: %s\n", what, strerror(errno));
+	exit(USAGE);
+}
+
+/* The block a `w:` argument points to: numbers of eight bytes. */
+static uintptr_t words_of(const char *text)
+{
+	uint64_t *words = calloc(WORDS_MAX, sizeof(*words));
+	char *at = (char *)(uintptr_t)text;
+
+	if (words == NULL)
+		die("memory");
+	for (size_t i = 0; i < WORDS_MAX && *at != '\0'; i++) {
+		words[i] = strtoull(at, &at, 0);
+		at += *at == ',';
+	}
+	return (uintptr_t)words;
+}
+
+static uintptr_t argument_of(const char *text)
+{
+	if (strncmp(text, "s:", 2) == 0)
+		return (uintptr_t)(text + 2);
+	if (strncmp(text, "w:", 2) == 0)
+		return words_of(text + 2);
+	if (strncmp(text, "z:", 2) == 0) {
+		void *zeros = calloc(1, strtoul(text + 2, NULL, 0));
+		if (zeros == NULL)
+			die("memory");
+		return (uintptr_t)zeros;
+	}
+	return text[0] == '-' ? (uintptr_t)strtoll(text, NULL, 0) : strtoull(text, NULL, 0);
+}
+
+static long call_plain(long number, const uintptr_t *a)
+{
+	return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static long call_int80(long number, const uintptr_t *a)
+{
+#if defined(__x86_64__)
+	long answer;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(answer)
+			 : "a"(number), "b"(a[0]), "c"(a[1]), "d"(a[2])
+			 : "memory", "r8", "r9", "r10", "r11");
+	if (answer >= 0)
+		return answer;
+	errno = (int)-answer;
+	return -1;
+#else
+	(void)number;
+	(void)a;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static int make_call(char **words, long (*call)(long, const uintptr_t *))
+{
+	uintptr_t arguments[ARGUMENTS] = {0};
+	long number = strtol(words[0], NULL, 0);
+
+	for (size_t i = 0; i < ARGUMENTS && words[i + 1] != NULL; i++)
+		arguments[i] = argument_of(words[i + 1]);
+	long answer = call(number, arguments);
+	if (answer < 0) {
+		const char *name = strerrorname_np(errno);
+		(void)printf("%s\n", name != NULL ? name : "?");
+		return 1;
+	}
+	(void)printf("= %ld\n", answer);
+	return 0;
+}
+
+static void refuse(const char *list)
+{
+	struct sock_filter program[2 * REFUSED_MAX + 2];
+	unsigned short count = 0;
+	char *at = (char *)(uintptr_t)list;
+
+	program[count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+							offsetof(struct seccomp_data, nr));
+	while (*at != '\0' && count < 2 * REFUSED_MAX) {
+		unsigned number = (unsigned)strtoul(at, &at, 0);
+		unsigned code = EPERM;
+		if (*at == '=')
+			code = (unsigned)strtoul(at + 1, &at, 0);
+		at += *at == ',';
+		program[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+								number, 0, 1);
+		program[count++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code);
+	}
+	program[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = {count, program};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
+		die("filter");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && strcmp(argv[1], "int80") == 0)
+		return make_call(argv + 2, call_int80);
+	if (argc > 3 && strcmp(argv[1], "without") == 0) {
+		refuse(argv[2]);
+		(void)execvp(argv[3], argv + 3);
+		die(argv[3]);
+	}
+	if (argc > 1)
+		return make_call(argv + 1, call_plain);
+	(void)fprintf(stderr, "call: see the head of call.c\n");
+	return USAGE;
+}

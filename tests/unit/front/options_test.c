@@ -1,0 +1,153 @@
+/* options: the command line by rows, as tables. */
+#include "front/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 12 };
+
+static const struct option_row rows[] = {
+	{"timeout", 't', OPTION_SECONDS, "S", "seconds"},
+	{"limit", 'n', OPTION_COUNT, "N", "how many"},
+	{"json", 0, OPTION_FLAG, NULL, "as JSON"},
+	{"quiet", 'q', OPTION_FLAG, NULL, "say less"},
+	OPTION_ROW_WORKSPACE,
+	{0},
+};
+
+/* The words that are no options, joined by '|'; or the sentence of the refusal. */
+static const char *parsed(const char *const *words, bool words_end_it,
+			  char text[ERR_TEXT_MAX])
+{
+	struct options options;
+	struct err err = {0};
+
+	text[0] = '\0';
+	if (!options_parse(&options, rows, words, words_end_it, &err))
+		(void)snprintf(text, ERR_TEXT_MAX, "%s", err.text);
+	for (size_t i = 0, at = 0; err.text[0] == '\0' && i < options.word_count; i++)
+		at += (size_t)snprintf(text + at, ERR_TEXT_MAX - at, "%s%s",
+				       i > 0 ? "|" : "", options.words[i]);
+	options_fini(&options);
+	return text;
+}
+
+static void words_are_what_is_no_option(void **state)
+{
+	static const struct {
+		const char *words[WORDS_MAX];
+		bool words_end_it;
+		const char *expected;
+	} table[] = {
+		{{NULL}, false, ""},
+		{{"a", "b", NULL}, false, "a|b"},
+		{{"--json", "a", "-q", "b", NULL}, false, "a|b"},
+		{{"a", "--json", NULL}, true, "a|--json"},
+		{{"--json", "a", "--nonsense", NULL}, true, "a|--nonsense"},
+		{{"--", "--json", "-x", NULL}, false, "--json|-x"},
+		{{"a", "--", "--", NULL}, false, "a|--"},
+		{{"a", "--", "b", NULL}, true, "a|--|b"},
+		{{"-", NULL}, false, "-"},
+		{{"--timeout", "1.5", "a", NULL}, false, "a"},
+		{{"--timeout=1.5", "a", NULL}, false, "a"},
+		{{"-t", "2", "a", NULL}, false, "a"},
+		{{"-t2", "a", NULL}, false, "a"},
+		{{"-t=2", "a", NULL}, false, "a"},
+		{{"-C", "--json", "a", NULL}, false, "a"},
+		{{"--workspace=", "a", NULL}, false, "a"},
+	};
+	char text[ERR_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_string_equal(parsed(table[i].words, table[i].words_end_it, text),
+				    table[i].expected);
+}
+
+static void refusals_name_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *words[WORDS_MAX];
+		const char *part;
+	} table[] = {
+		{{"--jsn", NULL}, "did you mean --json?"},
+		{{"--jsn=1", NULL}, "did you mean --json?"},
+		{{"--zzzzzz", NULL}, "no option --zzzzzz; words that begin with a dash"},
+		{{"-x", NULL}, "no option -x"},
+		{{"--json=1", NULL}, "--json takes no value"},
+		{{"-q1", NULL}, "--quiet takes no value"},
+		{{"--timeout", NULL}, "--timeout needs a value: --timeout S"},
+		{{"a", "-C", NULL}, "-C needs a value: --workspace DIR"},
+		{{"--timeout", "soon", NULL}, "--timeout: "},
+		{{"--timeout=", NULL}, "--timeout: "},
+		{{"--limit", "0", NULL}, "0 is too small"},
+		{{"--limit", "-1", NULL}, "--limit: "},
+		{{"--limit", "99999999999999999999", NULL}, "--limit: "},
+	};
+	char text[ERR_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strstr(parsed(table[i].words, false, text), table[i].part) == NULL)
+			fail_msg("%s: %s", table[i].words[0], text);
+}
+
+static void values_are_read_by_name(void **state)
+{
+	static const char *const words[] = {"--timeout", "1.5",  "-n",     "7",
+					    "-C",        "here", "--json", NULL};
+	struct options options;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(options_parse(&options, rows, words, false, &err));
+	assert_true(options_seconds(&options, "timeout", 9) == 1.5);
+	assert_int_equal(options_count(&options, "limit", 9), 7);
+	assert_string_equal(options_text(&options, "workspace"), "here");
+	assert_true(options_given(&options, "json"));
+	assert_false(options_given(&options, "quiet"));
+	options_fini(&options);
+}
+
+static void what_is_absent_is_what_the_caller_says(void **state)
+{
+	static const char *const words[] = {"word", NULL};
+	struct options options;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(options_parse(&options, rows, words, false, &err));
+	assert_true(options_seconds(&options, "timeout", 9) == 9.0);
+	assert_int_equal(options_count(&options, "limit", 9), 9);
+	assert_null(options_text(&options, "workspace"));
+	options_fini(&options);
+}
+
+static void the_last_of_two_wins(void **state)
+{
+	static const char *const words[] = {"-n", "1", "--limit=2", NULL};
+	struct options options;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(options_parse(&options, rows, words, false, &err));
+	assert_int_equal(options_count(&options, "limit", 9), 2);
+	options_fini(&options);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_are_what_is_no_option),
+		cmocka_unit_test(refusals_name_what_is_wrong),
+		cmocka_unit_test(values_are_read_by_name),
+		cmocka_unit_test(what_is_absent_is_what_the_caller_says),
+		cmocka_unit_test(the_last_of_two_wins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
