@@ -7,20 +7,46 @@
 /* A title is a line one can read in a list. */
 enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
 
-static struct value *handover_arguments(const struct turn *turn)
+/* What the model said last is the best summary there is. */
+static void handover_summary(const struct agent *agent, const struct turn *turn,
+			     struct buf *summary)
+{
+	const struct conversation *conversation = &agent->history.conversation;
+	const struct message *last = NULL;
+
+	for (size_t i = 0; i < conversation->message_count; i++) {
+		if (conversation->messages[i].speaker == SPEAKER_MODEL)
+			last = &conversation->messages[i];
+	}
+	for (size_t i = 0; last && i < last->part_count; i++) {
+		struct str text = str_trim(str_of(last->parts[i].text));
+
+		if (last->parts[i].kind == PART_TEXT && text.size > 0)
+			buf_addf(summary, "%.*s\n",
+				 (int)text_character_border(text, HANDOVER_TEXT_MAX / 2),
+				 text.data);
+	}
+	buf_adds(summary, turn->outcome->sentence);
+	if (summary->size == 0)
+		buf_adds(summary, "The change made in this run.");
+}
+
+static struct value *handover_arguments(const struct agent *agent, const struct turn *turn)
 {
 	struct value *arguments = value_new_object();
 	struct str rest = str_trim(str_of(turn->text));
 	struct str title = STR("Changes");
 	struct str line;
+	struct buf summary;
 
+	buf_init(&summary, HANDOVER_TEXT_MAX);
+	handover_summary(agent, turn, &summary);
 	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
 		title = str_trim(line);
 	title = str_part(title, 0, text_character_border(title, HANDOVER_TITLE_MAX));
 	value_set_str(arguments, "title", title);
-	value_set_text(arguments, "summary",
-		       turn->outcome->sentence[0] ? turn->outcome->sentence
-						  : "The change made in this run.");
+	value_set_str(arguments, "summary", str_trim(buf_str(&summary)));
+	buf_fini(&summary);
 	return arguments;
 }
 
@@ -42,7 +68,7 @@ bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 
 	if (!turn->changed)
 		return true;
-	arguments = handover_arguments(turn);
+	arguments = handover_arguments(agent, turn);
 	agent_new_id(agent, id);
 	request.id = id;
 	request.arguments = arguments;

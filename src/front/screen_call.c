@@ -9,13 +9,14 @@
 enum {
 	CALL_COMMAND_LINES = 12, /* of a command that is shown as it was written */
 	CALL_RUN_LINES = 10,     /* last lines of what a command printed */
-	CALL_READ_LINES = 5, /* of what a tool found: the model reads it, the person follows */
+	CALL_READ_LINES =
+		5, /* first ones of what a tool found: the person follows, the model reads */
 	CALL_DIFF_HEAD = 30,
 	CALL_DIFF_TAIL = 10,
 	TURN_DIFF_HEAD = 300, /* the hand-over itself: all of it unless it is huge */
 	TURN_DIFF_TAIL = 100,
 	TURN_FILES = 20,
-	CALL_ARGUMENT_COLUMNS = 60,
+	CALL_ARGUMENT_COLUMNS = 80,
 	CALL_SUBJECT_COLUMNS = 500,
 };
 
@@ -159,7 +160,8 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	const struct value *left_out = value_member(result, "left_out");
 	bool ran = value_kind(value_member(result, "exit_code")) == VALUE_INTEGER;
 	struct paint_excerpt excerpt = {
-		.tail = ran || !done ? CALL_RUN_LINES : CALL_READ_LINES,
+		.head = ran || !done ? 0 : CALL_READ_LINES,
+		.tail = ran || !done ? CALL_RUN_LINES : 0,
 		.more = (size_t)value_integer(value_member(left_out, "lines")),
 		.handle = spill,
 		.barred = true,

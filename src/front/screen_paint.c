@@ -199,8 +199,8 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 		}
 		buf_addc(&paint->out, '\n');
 	}
-	if (left_out > 0 && excerpt->tail == 0)
-		paint_gap(paint, left_out + excerpt->more, excerpt);
+	if (left_out == 0 && excerpt->head > 0)
+		paint_gap(paint, excerpt->more, excerpt);
 	buf_fini(&clean);
 }
 

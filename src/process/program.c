@@ -1,7 +1,7 @@
 /*
- * program: starting one program. The child shares our memory until its exec (as vfork does: nothing
- * is copied, however large we are) but runs on a stack of its own; what went wrong in it is
- * left in that shared memory.
+ * program: starting one program. The child shares our memory until its exec (as vfork
+ * does: nothing is copied, however large we are) but runs on a stack of its own; what
+ * went wrong in it is left in that shared memory.
  */
 #include "process/program.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-	CHILD_STACK = 64 << 10, /* a dozen system calls; execve copies its strings in the kernel */
+	CHILD_STACK = 64 << 10, /* a dozen system calls are made on it */
 	MORE_FDS_MAX = 8,
 	PATH_TEXT_MAX = 64 << 10, /* all candidates for one name */
 };
@@ -29,7 +29,7 @@ enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_EXEC };
 
 struct child {
 	const struct program_start *start;
-	const char *candidates; /* full names to try, each ended by NUL; an empty one ends the list */
+	const char *candidates; /* names to try, each ended by NUL; then an empty one */
 	int keep[MORE_FDS_MAX]; /* descriptors that stay, ascending */
 	size_t keep_count;
 	volatile enum child_step failed;
@@ -54,7 +54,10 @@ IN_CHILD static void child_reset_signals(void)
 	}
 }
 
-/* A descriptor that is not where it belongs and lies among 0-2 is moved out of the way first. */
+/*
+ * A descriptor that is not where it belongs and lies among 0-2 is moved out of the way
+ * first.
+ */
 IN_CHILD static bool child_place_fds(const int fds[3])
 {
 	int from[3];
@@ -91,7 +94,10 @@ IN_CHILD static bool child_close_others(const struct child *child)
 	return close_range(from, UINT_MAX, 0) == 0;
 }
 
-/* Try each candidate as the shell does: what is merely missing or closed to us does not end the search. */
+/*
+ * Try each candidate as the shell does: what is merely missing or closed to us does not
+ * end the search.
+ */
 IN_CHILD static int child_exec(const struct child *child)
 {
 	/* execve takes them without const and changes nothing. */
@@ -163,7 +169,9 @@ static bool list_candidates(const struct program_start *start, struct buf *list)
 	for (bool more = true; more;) {
 		size_t size = strcspn(path, ":");
 
-		/* An empty entry would be the working folder: never look there unasked. */
+		/*
+		 * An empty entry would be the working folder: never look there unasked.
+		 */
 		if (size > 0 && (!buf_add(list, path, size) || !buf_addc(list, '/') ||
 				 !buf_add(list, name, strlen(name) + 1)))
 			return false;
@@ -184,7 +192,7 @@ static int compare_ints(const void *a, const void *b)
 static void keep_more(struct child *child, const int *more)
 {
 	for (; more && *more >= 0; more++) {
-		assert(child->keep_count < MORE_FDS_MAX && *more > 2);
+		assert(child->keep_count<MORE_FDS_MAX && * more> 2);
 		child->keep[child->keep_count++] = *more;
 	}
 	qsort(child->keep, child->keep_count, sizeof(int), compare_ints);
@@ -200,14 +208,16 @@ static bool say_failure(const struct child *child, struct err *err)
 			       start->folder, strerror(code));
 	if (child->failed != STEP_EXEC)
 		return err_set(err, code == ENOENT ? ENODEV : code,
-			       "%s: its descriptors could not be set up: %s.", start->argv[0],
-			       strerror(code));
+			       "%s: its descriptors could not be set up: %s.",
+			       start->argv[0], strerror(code));
 	switch (code) {
 	case ENOENT:
 	case ENOTDIR:
 		if (strchr(start->argv[0], '/') && access(start->argv[0], F_OK) == 0)
-			return err_set(err, ENOENT, "%s exists, but the interpreter its first "
-				       "line names does not.", start->argv[0]);
+			return err_set(err, ENOENT,
+				       "%s exists, but the interpreter its first "
+				       "line names does not.",
+				       start->argv[0]);
 		return err_set(err, ENOENT, "%s: command not found.", start->argv[0]);
 	case EACCES:
 		return err_set(err, code, "%s: not executable (permission denied).",
@@ -234,7 +244,8 @@ static pid_t child_begin(struct child *child)
 	/* No handler of ours may run in the child while it shares our memory. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, child);
+	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+		    child);
 	saved = errno;
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = saved;

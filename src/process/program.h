@@ -1,7 +1,8 @@
 /*
- * program: start one program and follow it to its end. vfork-style start (never a plain fork from a large process), own
- * process group, descriptors 0-2 given and everything above 2 closed. Used inside workers, where this process is pid 1: orphans are
- * reaped and, at the end, everything left is killed.
+ * program: start one program and follow it to its end. vfork-style start (never a plain
+ * fork from a large process), own process group, descriptors 0-2 given and everything
+ * above 2 closed. Used inside workers, where this process is pid 1: orphans are reaped
+ * and, at the end, everything left is killed.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,14 +14,17 @@
 #include <sys/types.h>
 
 struct program_start {
-	const char *const *argv;        /* argv[0] is looked up in PATH of `environment` unless it has a slash */
+	const char *const *argv;        /* [0] is looked up in the PATH of environment */
 	const char *const *environment; /* NULL-ended */
 	const char *folder;             /* absolute; NULL: stay */
 	int fds[3];                     /* become 0, 1, 2; -1: /dev/null */
-	const int *more_fds;            /* kept open under the same number; ends with -1; or NULL */
+	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
 };
 
-/* ERR.code ENOENT (not found: exit code 127), EACCES/ENOEXEC (not executable: 126), E2BIG, ENOTDIR (folder), else the failed step. */
+/*
+ * ERR.code ENOENT (not found: exit code 127), EACCES/ENOEXEC (not executable: 126),
+ * E2BIG, ENOTDIR (folder), else the failed step.
+ */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
 
 enum program_ending {
@@ -31,17 +35,17 @@ enum program_ending {
 
 /* What one run gathers from the output streams. */
 enum {
-	PROGRAM_HEAD = 64 << 10,    /* first bytes kept per command */
-	PROGRAM_TAIL = 192 << 10,   /* last bytes kept */
-	PROGRAM_SPILL = 16 << 20,   /* first bytes spilled to a file */
-	PROGRAM_READ = 256 << 10,   /* one read: larger gains nothing, smaller costs calls */
+	PROGRAM_HEAD = 64 << 10,  /* first bytes kept per command */
+	PROGRAM_TAIL = 192 << 10, /* last bytes kept */
+	PROGRAM_SPILL = 16 << 20, /* first bytes spilled to a file */
+	PROGRAM_READ = 256 << 10, /* one read: larger gains nothing, smaller costs calls */
 };
 
 struct program_output {
-	struct buf head;       /* first PROGRAM_HEAD bytes */
-	char *tail;            /* ring of PROGRAM_READ bytes, made when the head is full; read into directly */
+	struct buf head; /* first PROGRAM_HEAD bytes */
+	char *tail;      /* ring of PROGRAM_READ bytes, made when the head is full */
 	size_t tail_size, tail_at;
-	uint64_t total;        /* all bytes that came */
+	uint64_t total; /* all bytes that came */
 };
 /* Head and tail as one text; a line says how much is missing between them. */
 void program_output_text(const struct program_output *output, struct buf *text);
@@ -49,29 +53,31 @@ void program_output_fini(struct program_output *output);
 
 struct program_run {
 	/* in */
-	struct program_start start;  /* fds[1], fds[2] == -1: gathered; else passed on */
-	int64_t deadline_ms;         /* of the call; the program is ended grace before it when grace > default */
+	struct program_start start; /* fds[1], fds[2] == -1: gathered; else passed on */
+	int64_t deadline_ms;        /* a grace over the default is taken from before it */
 	double grace_s;
-	int stop_fd;                 /* poll beside the output; -1: none */
-	bool (*stopped)(void *context);  /* asked when stop_fd is readable; true: cancel */
+	int stop_fd;                    /* poll beside the output; -1: none */
+	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
 	void (*output)(void *context, int stream, struct str bytes); /* 1, 2; may be NULL */
 	void *context;
-	int spill_fd;                /* both streams in order of arrival, up to PROGRAM_SPILL; -1: none */
+	int spill_fd; /* both streams in order of arrival, up to PROGRAM_SPILL; -1: none */
 	/* out */
 	struct program_output out, error;
 	enum program_ending ending;
-	int exit_code;               /* -1 when it died of a signal */
+	int exit_code; /* -1 when it died of a signal */
 	int signal;
-	unsigned left_processes;     /* still there when it ended: killed */
-	uint64_t spilled, dropped;   /* bytes in the spill; beyond it */
+	unsigned left_processes;   /* still there when it ended: killed */
+	uint64_t spilled, dropped; /* bytes in the spill; beyond it */
 	double seconds;
 };
 
 /*
- * Start and follow: output is read until the program and everything it started are gone and a read would block,
- * so no grandchild and no passed descriptor can hold the answer. At the deadline or a cancel TERM goes to its process group, after 200 ms (or grace_s)
- * KILL to everything in this pid namespace. False only when the program could not be started (as program_start).
- * When this process is not pid 1 (unit tests) it becomes a subreaper and ends what its process group holds and its orphans.
+ * Start and follow: output is read until the program and everything it started are gone
+ * and a read would block, so no grandchild and no passed descriptor can hold the answer.
+ * At the deadline or a cancel TERM goes to its process group, after 200 ms (or grace_s)
+ * KILL to everything in this pid namespace. False only when the program could not be
+ * started (as program_start). When this process is not pid 1 (unit tests) it becomes a
+ * subreaper and ends what its process group holds and its orphans.
  */
 bool program_follow(struct program_run *run, struct err *err);
 void program_run_init(struct program_run *run);

@@ -1,6 +1,7 @@
 /*
- * program_follow: one program from its start until nothing of it is left. The wait is one poll over its output, its
- * end, the caller's stop and the clock; no timer and no grandchild that holds a pipe can keep the answer.
+ * program_follow: one program from its start until nothing of it is left. The wait is one
+ * poll over its output, its end, the caller's stop and the clock; no timer and no
+ * grandchild that holds a pipe can keep the answer.
  */
 #include "process/program_output.h"
 
@@ -23,9 +24,10 @@
 #include <unistd.h>
 
 enum {
-	FOLLOW_GRACE_MS = 200,      /* TERM to KILL unless told: cell.md, section 8 */
-	FOLLOW_PIPE = 64 << 10,     /* a new pipe's capacity; one read of that size asks for a larger one */
-	FOLLOW_QUIET_MS = 20,       /* a stop descriptor that was ready for nothing is left alone that long */
+	FOLLOW_GRACE_MS = 200,  /* TERM to KILL unless told: cell.md, section 8 */
+	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
+	/* Rest for a stop descriptor that was ready for nothing. */
+	FOLLOW_QUIET_MS = 20,
 	FOLLOW_CHILDREN_TEXT = 1 << 20,
 };
 
@@ -34,15 +36,15 @@ enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_COUNT };
 struct follow {
 	struct program_run *run;
 	pid_t pid;
-	bool is_init;          /* this process is pid 1: all that lives here is the program's */
+	bool is_init; /* this process is pid 1: all that lives here is the program's */
 	bool was_subreaper;
 	sigset_t mask_before;
-	int pipes[2];          /* read ends for streams 1 and 2; -1: passed on or ended */
+	int pipes[2]; /* read ends for streams 1 and 2; -1: passed on or ended */
 	bool widened[2];
-	int end_fd;            /* readable when the program (init: any child) has ended */
-	pid_t *others;         /* children of ours before the start, when not init; ends with 0 */
-	bool ended;            /* the program itself; its status is in RUN */
-	bool ending;           /* TERM was sent */
+	int end_fd;    /* readable when the program (init: any child) has ended */
+	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
+	bool ended;    /* the program itself; its status is in RUN */
+	bool ending;   /* TERM was sent */
 	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
 };
 
@@ -75,7 +77,10 @@ static void take_status(struct follow *follow, int status)
 		follow->run->signal = WTERMSIG(status);
 }
 
-/* Take what has ended without waiting. As init also the orphans, which else stay as zombies. */
+/*
+ * Take what has ended without waiting. As init also the orphans, which else stay as
+ * zombies.
+ */
 static void reap_ended(struct follow *follow)
 {
 	int status;
@@ -204,7 +209,9 @@ static void spill(struct program_run *run, struct str bytes)
 
 	if (run->spill_fd < 0)
 		return;
-	/* Once something was dropped (full, or no space) nothing more is kept: no holes. */
+	/*
+	 * Once something was dropped (full, or no space) nothing more is kept: no holes.
+	 */
 	if (run->dropped || run->spilled >= PROGRAM_SPILL)
 		fits = 0;
 	else if (fits > PROGRAM_SPILL - run->spilled)
@@ -366,13 +373,17 @@ static void end_all_as_subreaper(struct follow *follow)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
-/* What lies in the pipe now and no more: somebody outside may hold its other end and go on writing. */
+/*
+ * What lies in the pipe now and no more: somebody outside may hold its other end and go
+ * on writing.
+ */
 static void drain(struct follow *follow, int stream)
 {
 	int waiting = 0;
 	size_t got = 1;
 
-	if (follow->pipes[stream] < 0 || ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
+	if (follow->pipes[stream] < 0 ||
+	    ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
 		return;
 	while (waiting > 0 && got > 0 && follow->pipes[stream] >= 0) {
 		got = read_stream(follow, stream);
@@ -400,8 +411,10 @@ static void wait_for_end(struct follow *follow)
 
 bool program_follow(struct program_run *run, struct err *err)
 {
-	struct follow follow = {
-		.run = run, .pipes = {-1, -1}, .end_fd = -1, .is_init = getpid() == 1};
+	struct follow follow = {.run = run,
+				.pipes = {-1, -1},
+				.end_fd = -1,
+				.is_init = getpid() == 1};
 	int64_t grace = (int64_t)(run->grace_s * 1000);
 	int64_t began = clock_now_us();
 	bool ok;

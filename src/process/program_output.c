@@ -1,6 +1,6 @@
 /*
- * program_output: the first and the last bytes of one output stream. Past the head, reads go straight into
- * the ring, so that a flood costs no copy and no memory.
+ * program_output: the first and the last bytes of one output stream. Past the head, reads
+ * go straight into the ring, so that a flood costs no copy and no memory.
  */
 #include "process/program_output.h"
 

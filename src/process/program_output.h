@@ -1,8 +1,13 @@
-/* program_output: reading one stream into what is kept of it (program.h has the struct). */
+/*
+ * program_output: reading one stream into what is kept of it (program.h has the struct).
+ */
 #pragma once
 #include "process/program.h"
 
-/* One read from FD (non-blocking). PIECES are the bytes that came, valid until the next read; the answer is read(2)'s. */
+/*
+ * One read from FD (non-blocking). PIECES are the bytes that came, valid until the next
+ * read; the answer is read(2)'s.
+ */
 ssize_t program_output_read(struct program_output *output, int fd, struct str pieces[2]);
 
 /* Append the kept end. */

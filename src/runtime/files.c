@@ -1,6 +1,7 @@
 /*
- * files: reaching what exists. openat2 beneath held roots does the work; where it stops at a link that is
- * absolute or climbs (EXDEV), the link is read here and the path starts again at the root that holds it.
+ * files: reaching what exists. openat2 beneath held roots does the work; where it stops
+ * at a link that is absolute or climbs (EXDEV), the link is read here and the path starts
+ * again at the root that holds it.
  */
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
@@ -36,8 +37,7 @@ void file_fini(struct file *file)
 	buf_fini(&file->path);
 }
 
-static bool root_open(const struct files_root *root, struct files_held *held,
-		      struct err *err)
+static bool root_open(const struct files_root *root, struct files_held *held, struct err *err)
 {
 	held->path = memory_copy(root->path);
 	held->pattern = memory_copy(root->pattern);
@@ -114,8 +114,8 @@ bool files_say(int code, const char *shown, struct err *err)
 	case EISDIR:
 		return err_set(err, code, "%s is a folder, not a file.", shown);
 	case ENOTDIR:
-		return err_set(err, code, "%s: a part of this path is a file, not a folder.",
-			       shown);
+		return err_set(err, code,
+			       "%s: a part of this path is a file, not a folder.", shown);
 	case ELOOP:
 		return err_set(err, code, "%s: its symbolic links lead in a circle.", shown);
 	case EACCES:
@@ -127,8 +127,10 @@ bool files_say(int code, const char *shown, struct err *err)
 			       "or device) and is never opened.",
 			       shown);
 	case ENAMETOOLONG:
-		return err_set(err, code, "The path is too long: at most %d bytes, and %d "
-			       "for each name.", PATH_MAX - 1, NAME_MAX);
+		return err_set(err, code,
+			       "The path is too long: at most %d bytes, and %d "
+			       "for each name.",
+			       PATH_MAX - 1, NAME_MAX);
 	case EROFS:
 		return err_set(err, code, "%s may not be written: it is read-only here.",
 			       shown);
@@ -168,9 +170,9 @@ bool files_is_writable(const struct files *files, const char *real)
 
 		if (!root->writable || !path_within(real, root->path))
 			continue;
-		if (!root->pattern ||
-		    pattern_match(str_of(root->pattern),
-				  str_of(path_relative(real, root->path)), PATTERN_BASENAME))
+		if (!root->pattern || pattern_match(str_of(root->pattern),
+						    str_of(path_relative(real, root->path)),
+						    PATTERN_BASENAME))
 			return true;
 	}
 	return false;
@@ -208,7 +210,10 @@ static int open_beneath(int folder_fd, const char *rest, int flags)
 	return -1;
 }
 
-/* Open ABSOLUTE beneath ROOT. A root may itself be a file: then it is opened anew by its descriptor. */
+/*
+ * Open ABSOLUTE beneath ROOT. A root may itself be a file: then it is opened anew by its
+ * descriptor.
+ */
 static int open_in_root(const struct files_held *root, const char *absolute, int flags)
 {
 	const char *rest = path_relative(absolute, root->path);
@@ -223,7 +228,10 @@ static int open_in_root(const struct files_held *root, const char *absolute, int
 	return open(link, flags | O_CLOEXEC);
 }
 
-/* Read the link that LINK_FD is (O_PATH | O_NOFOLLOW): its target with what follows it, seen from FOLDER. */
+/*
+ * Read the link that LINK_FD is (O_PATH | O_NOFOLLOW): its target with what follows it,
+ * seen from FOLDER.
+ */
 static bool link_replace(int link_fd, const char *folder, const char *rest,
 			 struct buf *out, bool *absolute)
 {
@@ -247,8 +255,8 @@ static bool link_replace(int link_fd, const char *folder, const char *rest,
 }
 
 /*
- * Replace the first link in ABSOLUTE (beneath ROOT) by its target. 1 when there was one, 0 when there
- * is none, -1 with errno.
+ * Replace the first link in ABSOLUTE (beneath ROOT) by its target. 1 when there was one,
+ * 0 when there is none, -1 with errno.
  */
 static int expand_first_link(const struct files_held *root, struct buf *absolute,
 			     bool *restart)
@@ -263,14 +271,17 @@ static int expand_first_link(const struct files_held *root, struct buf *absolute
 	buf_adds(&folder, root->path);
 	while (answer == 0 && rest && *rest && strcmp(rest, ".") != 0) {
 		const char *name = strsep(&rest, "/");
-		auto_close int fd = openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		auto_close int fd =
+			openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		struct stat st;
 
 		if (fd < 0 || fstat(fd, &st) < 0) {
 			answer = -1;
 		} else if (S_ISLNK(st.st_mode)) {
 			answer = link_replace(fd, folder.data, rest ? rest : "", absolute,
-					      restart) ? 1 : -1;
+					      restart)
+					 ? 1
+					 : -1;
 		} else {
 			int before = folder_fd;
 
@@ -285,7 +296,10 @@ static int expand_first_link(const struct files_held *root, struct buf *absolute
 	return answer;
 }
 
-/* Open PATH (normal) as the kernel would, but never leaving the roots; PATH becomes what was opened. */
+/*
+ * Open PATH (normal) as the kernel would, but never leaving the roots; PATH becomes what
+ * was opened.
+ */
 static int open_following(const struct files *files, struct buf *path, int flags)
 {
 	int restarts = 0;
@@ -318,9 +332,11 @@ static int open_following(const struct files *files, struct buf *path, int flags
 	return -1;
 }
 
-/* The path FD really has. Where /proc is not granted, links are taken out of PATH one by one. */
-static bool real_path(const struct files *files, int fd, const char *path,
-		      struct buf *real)
+/*
+ * The path FD really has. Where /proc is not granted, links are taken out of PATH one by
+ * one.
+ */
+static bool real_path(const struct files *files, int fd, const char *path, struct buf *real)
 {
 	char link[32];
 	char *room;
@@ -367,8 +383,9 @@ int files_open_real(const struct files *files, const char *absolute, int flags,
 }
 
 /*
- * Would opening ABSOLUTE for reading touch a FIFO or device? Only a hint (links may be exchanged between this and the
- * open, which is non-blocking): it spares a writer that waits at a FIFO a reader that goes away.
+ * Would opening ABSOLUTE for reading touch a FIFO or device? Only a hint (links may be
+ * exchanged between this and the open, which is non-blocking): it spares a writer that
+ * waits at a FIFO a reader that goes away.
  */
 static bool is_special(const struct files *files, const char *absolute)
 {
@@ -386,10 +403,11 @@ static bool say_workspace_gone(const struct files *files, struct err *err)
 	const struct files_held *root = root_of(files, files->workspace);
 	struct stat st;
 
-	if (!root || strcmp(root->path, files->workspace) != 0 || fstat(root->fd, &st) < 0 ||
-	    st.st_nlink > 0)
+	if (!root || strcmp(root->path, files->workspace) != 0 ||
+	    fstat(root->fd, &st) < 0 || st.st_nlink > 0)
 		return false;
-	return err_set(err, ENOENT, "The workspace %s is gone: it was deleted while in use. "
+	return err_set(err, ENOENT,
+		       "The workspace %s is gone: it was deleted while in use. "
 		       "Nothing can be read or written until a new session opens it.",
 		       files->workspace);
 }

@@ -39,9 +39,9 @@ enum files_want {
 
 /* A file or folder that was reached. */
 struct file {
-	int fd;            /* -1 when closed */
+	int fd; /* -1 when closed */
 	struct stat st;
-	struct buf path;   /* the real path in the view, absolute */
+	struct buf path; /* the real path in the view, absolute */
 };
 void file_init(struct file *file);
 void file_fini(struct file *file);
@@ -51,8 +51,8 @@ void file_fini(struct file *file);
  * blocked alike), EISDIR, ENOTDIR, ELOOP, EACCES, ENXIO (neither file nor folder: FIFO, socket, device; never
  * opened, nothing waits), ENAMETOOLONG; the sentence names PATH as given. Never blocks on a FIFO.
  */
-bool files_reach(struct files *files, const char *path, enum files_want want, struct file *file,
-		 struct err *err);
+bool files_reach(struct files *files, const char *path, enum files_want want,
+		 struct file *file, struct err *err);
 
 /* Open NAME in the folder FOLDER_FD without following a last symlink (for walks); same checks. -1 with errno. */
 int files_open_below(int folder_fd, const char *name, enum files_want want);
@@ -67,7 +67,7 @@ struct place {
 	struct buf folder; /* real, absolute */
 	char *name;
 	bool exists;
-	struct stat st;    /* when it exists; a regular file */
+	struct stat st; /* when it exists; a regular file */
 	bool made_folders;
 };
 void place_init(struct place *place);
@@ -76,8 +76,8 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 		 struct err *err);
 
 /* The whole content of what is at PLACE (must exist), at most MAX bytes (EFBIG). */
-bool place_read(const struct place *place, size_t max, struct buf *content, struct stat *st,
-		struct err *err);
+bool place_read(const struct place *place, size_t max, struct buf *content,
+		struct stat *st, struct err *err);
 
 /*
  * Put CONTENT at PLACE, old or new at every moment: a nameless or random temp file in the same folder, mode, owner, xattrs

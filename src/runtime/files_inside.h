@@ -1,6 +1,6 @@
 /*
- * files_inside: what files.c, place.c and near.c share and nobody else includes: the roots, and
- * reaching a folder or whatever is there beneath them.
+ * files_inside: what files.c, place.c and near.c share and nobody else includes: the
+ * roots, and reaching a folder or whatever is there beneath them.
  */
 #pragma once
 #include "runtime/files.h"
@@ -19,8 +19,10 @@ struct files {
 	char **blocked; /* NULL-ended */
 };
 
-/* The kernel's own bound on links in one path (MAXSYMLINKS), and ours on how often an absolute one
- * starts again at a root. */
+/*
+ * The kernel's own bound on links in one path (MAXSYMLINKS), and ours on how often an
+ * absolute one starts again at a root.
+ */
 enum { FILES_LINKS_MAX = 40, FILES_RESTARTS_MAX = 8 };
 
 /* PATH as absolute, lexically normal text: what the policy judges is what is opened. */
@@ -28,8 +30,9 @@ bool files_normal(const struct files *files, const char *path, struct buf *out,
 		  struct err *err);
 
 /*
- * Open the normal path ABSOLUTE with open flags FLAGS beneath the root that holds it, links followed
- * inside the roots. REAL receives the path that was reached. -1 with ERR.code; SHOWN is the path as given.
+ * Open the normal path ABSOLUTE with open flags FLAGS beneath the root that holds it,
+ * links followed inside the roots. REAL receives the path that was reached. -1 with
+ * ERR.code; SHOWN is the path as given.
  */
 int files_open_real(const struct files *files, const char *absolute, int flags,
 		    struct buf *real, const char *shown, struct err *err);

@@ -1,6 +1,7 @@
 /*
- * near: what a missing path may have meant: the same base name elsewhere in the workspace, the path without its leading
- * slash, or the nearest names. A short, bounded walk of our own; nothing is followed, nothing is opened but folders.
+ * near: what a missing path may have meant: the same base name elsewhere in the
+ * workspace, the path without its leading slash, or the nearest names. A short, bounded
+ * walk of our own; nothing is followed, nothing is opened but folders.
  */
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
@@ -148,8 +149,7 @@ static bool near_folder(struct near *near, const char *folder)
 	bool more = true;
 
 	file_init(&file);
-	if (files_reach(near->files, *folder ? folder : ".", FILES_FOLDER,
-			&file, &err))
+	if (files_reach(near->files, *folder ? folder : ".", FILES_FOLDER, &file, &err))
 		dir = fdopendir(file.fd);
 	if (dir) {
 		file.fd = -1;

@@ -1,6 +1,7 @@
 /*
- * place: where a file is, or would be, written, and putting a content there so that every reader sees the old
- * file or the new one. A content is written nameless first (O_TMPFILE), so that a killed writer leaves nothing behind.
+ * place: where a file is, or would be, written, and putting a content there so that every
+ * reader sees the old file or the new one. A content is written nameless first
+ * (O_TMPFILE), so that a killed writer leaves nothing behind.
  */
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
@@ -23,9 +24,10 @@
 #include <unistd.h>
 
 enum {
-	PLACE_LOCK_MS = 5000, /* writers of ours hold the lock for one write; a longer holder is a stranger */
+	/* Ours hold it for one write; who holds it longer is a stranger. */
+	PLACE_LOCK_MS = 5000,
 	PLACE_LOCK_STEP_MS = 2,
-	PLACE_TRIES = 64,         /* names already taken, or a file exchanged while it was opened */
+	PLACE_TRIES = 64, /* names already taken, or a file exchanged while it was opened */
 	PLACE_XATTR_LIST = 65536, /* XATTR_LIST_MAX and XATTR_SIZE_MAX of the kernel */
 	PLACE_TEMP_NAME = 40,
 };
@@ -82,7 +84,9 @@ static void join(const char *folder, const char *name, struct buf *out)
 	buf_adds(out, name);
 }
 
-/* Make the folders REST (several names) beneath FOLDER_FD; *FOLDER_FD becomes the last. */
+/*
+ * Make the folders REST (several names) beneath FOLDER_FD; *FOLDER_FD becomes the last.
+ */
 static bool make_below(int *folder_fd, char *rest, const char *shown, struct err *err)
 {
 	while (rest && *rest) {
@@ -135,8 +139,10 @@ static bool make_folders(const struct files *files, const char *absolute,
 	return ok;
 }
 
-/* Open the folder of PATH (normal, absolute) and look at its last name. PATH is replaced when that is a link:
- * 1 look again, 0 done, -1 failed. */
+/*
+ * Open the folder of PATH (normal, absolute) and look at its last name. PATH is replaced
+ * when that is a link: 1 look again, 0 done, -1 failed.
+ */
 static int look_at(const struct files *files, struct buf *path, bool make,
 		   struct place *place, const char *shown, struct err *err)
 {
@@ -151,8 +157,8 @@ static int look_at(const struct files *files, struct buf *path, bool make,
 	fd_close(&place->folder_fd);
 	place->folder_fd = files_open_real(files, folder, O_PATH | O_DIRECTORY,
 					   &place->folder, shown, err);
-	if (place->folder_fd < 0 &&
-	    (!make || err->code != ENOENT || !make_folders(files, folder, place, shown, err)))
+	if (place->folder_fd < 0 && (!make || err->code != ENOENT ||
+				     !make_folders(files, folder, place, shown, err)))
 		return -1;
 	place->exists = fstatat(place->folder_fd, place->name, &place->st,
 				AT_SYMLINK_NOFOLLOW) == 0;
@@ -170,7 +176,10 @@ static int look_at(const struct files *files, struct buf *path, bool make,
 	return 1;
 }
 
-/* The folder of a root lies outside of all roots; that the root itself is a folder can still be said. */
+/*
+ * The folder of a root lies outside of all roots; that the root itself is a folder can
+ * still be said.
+ */
 static bool is_root_folder(const struct files *files, const char *absolute)
 {
 	struct stat st;
@@ -238,8 +247,8 @@ static bool read_old(int fd, const struct stat *st, const char *name, struct buf
 	return fd_read_all(fd, content, name, err);
 }
 
-bool place_read(const struct place *place, size_t max, struct buf *content, struct stat *st,
-		struct err *err)
+bool place_read(const struct place *place, size_t max, struct buf *content,
+		struct stat *st, struct err *err)
 {
 	auto_close int fd = open_old(place, st, err);
 
@@ -263,15 +272,16 @@ static void temp_name(char name[PLACE_TEMP_NAME])
 /* A writer's failure, said so that the reader knows that nothing was lost. */
 static bool say_write(int code, const struct place *place, struct err *err)
 {
-	const char *kept = place->exists ? "the old file is unchanged" : "nothing was written";
+	const char *kept =
+		place->exists ? "the old file is unchanged" : "nothing was written";
 
 	switch (code) {
 	case ENOSPC:
 		return err_set(err, code, "%s: no space is left on this file system; %s.",
 			       place->name, kept);
 	case EDQUOT:
-		return err_set(err, code, "%s: the disk quota is used up; %s.", place->name,
-			       kept);
+		return err_set(err, code, "%s: the disk quota is used up; %s.",
+			       place->name, kept);
 	case EFBIG:
 		return err_set(err, code, "%s: larger than the limit for files here; %s.",
 			       place->name, kept);
@@ -307,7 +317,8 @@ static bool temp_open(struct temp *temp, const struct place *place, bool named, 
 	temp->name[0] = '\0';
 	temp->fd = -1;
 	if (!named)
-		temp->fd = openat(place->folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+		temp->fd = openat(place->folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
+				  mode);
 	for (int i = 0; temp->fd < 0 && i < PLACE_TRIES; i++) {
 		if (!named && (errno == ENOSPC || errno == EDQUOT || errno == EROFS ||
 			       errno == EACCES || errno == ENOENT))
@@ -315,7 +326,8 @@ static bool temp_open(struct temp *temp, const struct place *place, bool named, 
 		named = true;
 		temp_name(temp->name);
 		temp->fd = openat(place->folder_fd, temp->name,
-				  O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, mode);
+				  O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+				  mode);
 		if (temp->fd < 0) {
 			temp->name[0] = '\0';
 			if (errno != EEXIST)
@@ -345,7 +357,10 @@ static bool temp_link(const struct temp *temp, const char *name)
 	return linkat(AT_FDCWD, link, temp->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Attributes of the old file that the new one keeps; what the file system refuses is left. */
+/*
+ * Attributes of the old file that the new one keeps; what the file system refuses is
+ * left.
+ */
 static void copy_xattrs(int from, int to)
 {
 	auto_free char *names = memory_alloc(PLACE_XATTR_LIST);
@@ -384,17 +399,23 @@ static bool copy_attributes(int from, const struct stat *st, int to)
 
 static bool sync_folder(const struct place *place)
 {
-	auto_close int fd = openat(place->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd =
+		openat(place->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	/* A folder that may be written but not read cannot be synced; the file itself is safe. */
+	/*
+	 * A folder that may be written but not read cannot be synced; the file itself is
+	 * safe.
+	 */
 	return fd < 0 || fsync(fd) == 0 || errno == EINVAL;
 }
 
 static bool finish(struct place *place, struct err *err)
 {
 	if (!sync_folder(place))
-		return err_set(err, errno, "%s was written, but its folder could not be "
-			       "synced: %s.", place->name, strerror(errno));
+		return err_set(err, errno,
+			       "%s was written, but its folder could not be "
+			       "synced: %s.",
+			       place->name, strerror(errno));
 	place->exists = fstatat(place->folder_fd, place->name, &place->st,
 				AT_SYMLINK_NOFOLLOW) == 0;
 	return true;
@@ -413,8 +434,8 @@ static bool create(struct place *place, struct str content, bool named, struct e
 		if (ok)
 			temp.name[0] = '\0';
 		else if (errno == EINVAL) /* no such flag here: a link does not replace either */
-			ok = linkat(temp.folder_fd, temp.name, temp.folder_fd, place->name,
-				    0) == 0;
+			ok = linkat(temp.folder_fd, temp.name, temp.folder_fd,
+				    place->name, 0) == 0;
 	} else if (ok && !temp_link(&temp, place->name)) {
 		ok = false;
 		if (errno != EEXIST && errno != ENOSPC && errno != EDQUOT) {

@@ -1,6 +1,7 @@
 /*
- * bash: run a shell text. One wrapper (tools.md): bash reads the text from a descriptor and evals it, and tells its last
- * folder through another; so texts of any length work and `cd` carries over. What it printed becomes an answer in bash_text.c.
+ * bash: run a shell text. One wrapper (tools.md): bash reads the text from a descriptor
+ * and evals it, and tells its last folder through another; so texts of any length work
+ * and `cd` carries over. What it printed becomes an answer in bash_text.c.
  */
 #include "tools/bash_text.h"
 #include "tools/interactive.h"
@@ -20,13 +21,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BASH_TIMEOUT_S 120
-/* No caller waits longer for one answer: MCP clients and model loops give up between 5 and 10 minutes. What needs
- * more runs in the background. */
+#define BASH_TIMEOUT_S   120
+#define SHOWN_BYTES_TEXT SHOWN_NUMBER(BASH_SHOWN_BYTES)
+/*
+ * No caller waits longer for one answer: MCP clients and model loops give up between 5
+ * and 10 minutes. What needs more runs in the background.
+ */
 #define BASH_TIMEOUT_MAX_S 600
 
 enum {
-	/* Ours, above what scripts number themselves (0-9) and where bash keeps its own (10 and 255, 63 downwards). */
+	/*
+	 * Ours, above what scripts number themselves (0-9) and where bash keeps its own
+	 * (10 and 255, 63 downwards).
+	 */
 	BASH_TEXT_FD = 200,
 	BASH_FOLDER_FD = 230,
 };
@@ -44,7 +51,10 @@ static const struct tool_param bash_params[] = {
 	{0},
 };
 
-/* What keeps programs from asking, paging, colouring and drawing progress. These beat the cell's own. */
+/*
+ * What keeps programs from asking, paging, colouring and drawing progress. These beat the
+ * cell's own.
+ */
 static const char *const quiet_environment[] = {
 	"NO_COLOR=1",
 	"TERM=dumb",
@@ -112,10 +122,10 @@ struct shell {
 	struct call *call;
 	struct tool_result *result;
 	struct str command;
-	struct file folder;    /* where it starts */
-	struct buf spills;     /* folder of the spill files */
+	struct file folder; /* where it starts */
+	struct buf spills;  /* folder of the spill files */
 	struct buf wrapper;
-	int text_fd;           /* read by the shell */
+	int text_fd; /* read by the shell */
 	int folder_read_fd, folder_write_fd;
 	struct program_run run;
 	bool folder_was_gone;
@@ -181,7 +191,10 @@ static bool open_channels(struct shell *shell, struct err *err)
 	return true;
 }
 
-/* Where to start: the argument, else where the last command ended, else (when that is gone) the workspace. */
+/*
+ * Where to start: the argument, else where the last command ended, else (when that is
+ * gone) the workspace.
+ */
 static bool find_folder(struct shell *shell, struct err *err)
 {
 	const char *wanted = call_text(shell->call, "workdir");
@@ -212,7 +225,7 @@ static void shell_output(void *context, int stream, struct str bytes)
 
 static bool shell_run(struct shell *shell, struct err *err)
 {
-	const char *const argv[] = {"bash", "--noprofile", "--norc",
+	const char *const argv[] = {"bash", "--noprofile",       "--norc",
 				    "-c",   shell->wrapper.data, NULL};
 	auto_free const char **environment = make_environment(shell->call->environment);
 	const int more[] = {shell->text_fd, shell->folder_write_fd, -1};
@@ -233,8 +246,9 @@ static bool shell_run(struct shell *shell, struct err *err)
 }
 
 /*
- * The folder the shell reported last. Its descriptor was open in every program the command
- * started, so this is no more than a claim: it counts only when it is a folder inside the roots.
+ * The folder the shell reported last. Its descriptor was open in every program the
+ * command started, so this is no more than a claim: it counts only when it is a folder
+ * inside the roots.
  */
 static void take_folder(struct shell *shell, struct buf *next)
 {
@@ -280,17 +294,21 @@ static void answer(struct shell *shell)
 
 static enum result_status run_shell(struct shell *shell)
 {
+	const char *wanted = call_text(shell->call, "workdir");
 	struct tool_result *result = shell->result;
 	struct err err = {0};
 
 	if (memchr(shell->command.data, '\0', shell->command.size))
-		return tool_fail(result, "The command holds a NUL byte, which no shell takes. Use "
+		return tool_fail(result,
+				 "The command holds a NUL byte, which no shell takes. Use "
 				 "printf '\\0' to make one.");
-	if (interactive_refuses(shell->command, &result->text))
-		return result->status = RESULT_FAILED;
+	if (interactive_refuses(shell->command, &result->text)) {
+		result->status = RESULT_FAILED;
+		return RESULT_FAILED;
+	}
 	if (!find_folder(shell, &err))
-		return shown_fail(shell->call, result, call_text(shell->call, "workdir")
-			? call_text(shell->call, "workdir") : shell->call->workspace, &err);
+		return shown_fail(shell->call, result, wanted ? wanted : "The workspace",
+				  &err);
 	if (!open_channels(shell, &err) || !shell_run(shell, &err))
 		return tool_fail(result, "The command did not run. %s", err.text);
 	answer(shell);
@@ -310,9 +328,10 @@ static enum result_status bash_execute(struct call *call, struct tool_result *re
 
 const struct tool bash_tool = {
 	.name = "bash",
-	.description = "Run a shell command. No terminal and no input; the folder carries over "
-		       "between calls, variables do not. Shows " SHOWN_NUMBER(BASH_SHOWN_BYTES)
-		       " bytes of output; the rest is kept in a file.",
+	.description =
+		"Run a shell command. No terminal and no input; the folder carries over "
+		"between calls, variables do not. Shows " SHOWN_BYTES_TEXT
+		" bytes of output; the rest is kept in a file.",
 	.example = "{\"command\": \"make test\", \"timeout_s\": 300}",
 	.aliases = "shell run_command execute_command",
 	.params = bash_params,

@@ -11,7 +11,10 @@
 #include <string.h>
 
 enum {
-	/* When both streams have much to say: errors are shorter and matter more per line. */
+	/*
+	 * When both streams have much to say: errors are shorter and matter more per
+	 * line.
+	 */
 	ERROR_BYTES = 10000,
 	ERROR_LINES = 600,
 	HEAD_SHARE = 3, /* the beginning gets one third: ends of logs say what went wrong */
@@ -45,7 +48,8 @@ static size_t fitting_start(struct str text, size_t bytes, size_t lines)
 			break;
 		fits = feed + 1;
 	}
-	return fits ? fits : text_character_border(text, bytes < text.size ? bytes : text.size);
+	return fits ? fits
+		    : text_character_border(text, bytes < text.size ? bytes : text.size);
 }
 
 /* Where the largest end of TEXT in whole lines within the limits begins. */
@@ -126,7 +130,10 @@ static void end_line(struct buf *out, size_t from)
 		buf_addc(out, '\n');
 }
 
-/* Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was no second. */
+/*
+ * Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was
+ * no second.
+ */
 static void add_output(const struct program_run *run, struct buf *text, struct text_cut *cut)
 {
 	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, BASH_LINE_BYTES};
@@ -138,8 +145,9 @@ static void add_output(const struct program_run *run, struct buf *text, struct t
 
 		error.bytes = run->out.total < least ? BASH_SHOWN_BYTES - run->out.total
 						     : ERROR_BYTES;
-		out.bytes = run->error.total < ERROR_BYTES ? BASH_SHOWN_BYTES - run->error.total
-							   : least;
+		out.bytes = run->error.total < ERROR_BYTES
+				    ? BASH_SHOWN_BYTES - run->error.total
+				    : least;
 	}
 	if (run->out.total && run->error.total) {
 		error.lines = ERROR_LINES;
@@ -170,8 +178,10 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 	if (run->exit_code == 1 && run->error.total == 0)
 		meaning = interactive_meaning_of_1(answer->command);
 	if (run->ending == PROGRAM_TIMED_OUT)
-		buf_addf(text, "timed out after %.1f s and was ended; a longer timeout_s (at most %d) "
-			 "gives it more time", run->seconds, answer->timeout_max_s);
+		buf_addf(text,
+			 "timed out after %.1f s and was ended; a longer timeout_s (at most %d) "
+			 "gives it more time",
+			 run->seconds, answer->timeout_max_s);
 	else if (run->ending == PROGRAM_CANCELLED)
 		buf_addf(text, "cancelled after %.1f s", run->seconds);
 	else if (run->signal)
@@ -196,11 +206,14 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 	buf_addf(text, "; left out: %s", text_size(cut->bytes, size));
 	if (run->spill_fd < 0 || run->spilled == 0 ||
 	    !spill_keep(run->spill_fd, answer->spill_folder, &path)) {
-		buf_adds(text, ", which is not kept anywhere: repeat it with its output in a file");
+		buf_adds(text,
+			 ", which is not kept anywhere: repeat it with its output in a file");
 	} else {
-		buf_addf(text, " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
-			 "the rest", text_size(run->out.total + run->error.total, size),
-			 path.data, shown_lines);
+		buf_addf(text,
+			 " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
+			 "the rest",
+			 text_size(run->out.total + run->error.total, size), path.data,
+			 shown_lines);
 		if (run->dropped)
 			buf_addf(text, " of the first %s; what came later is not kept",
 				 text_size(run->spilled, size));
@@ -209,7 +222,10 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 	buf_fini(&path);
 }
 
-/* The line at which the gap begins in the spill, when the shown beginning is the spill's too. */
+/*
+ * The line at which the gap begins in the spill, when the shown beginning is the spill's
+ * too.
+ */
 static size_t line_of_gap(const struct program_run *run, struct str text)
 {
 	size_t gap = str_find(text, STR("[… "), 0);
@@ -258,8 +274,8 @@ void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 	if (cut.bytes || cut.lines)
 		add_spill(answer, &cut, gap, result);
 	if (run->left_processes)
-		buf_addf(text, "; %u process%s it left running %s ended", run->left_processes,
-			 run->left_processes == 1 ? "" : "es",
+		buf_addf(text, "; %u process%s it left running %s ended",
+			 run->left_processes, run->left_processes == 1 ? "" : "es",
 			 run->left_processes == 1 ? "was" : "were");
 	buf_adds(text, "]\n");
 	result->left_out_bytes = cut.bytes;

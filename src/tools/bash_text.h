@@ -1,28 +1,33 @@
 /*
- * bash_text: what a model is told of a command that ran: its output in bounds, and one line with everything that must not be
- * missed.
+ * bash_text: what a model is told of a command that ran: its output in bounds, and one
+ * line with everything that must not be missed.
  */
 #pragma once
 #include "process/program.h"
 #include "runtime/files.h"
 #include "runtime/tool.h"
 
-/* Of both streams together; the first third and the last two thirds when there is more. */
+/*
+ * Of both streams together; the first third and the last two thirds when there is more.
+ */
 #define BASH_SHOWN_BYTES 30000
 #define BASH_SHOWN_LINES 2000
-#define BASH_LINE_BYTES 2000
+#define BASH_LINE_BYTES  2000
 
 struct bash_answer {
 	const struct program_run *run;
 	struct str command;
 	const struct files *files;
-	const char *folder;        /* where it ran */
-	const char *next_folder;   /* where the next one starts, when it changed */
-	bool folder_was_gone;      /* the remembered one; it ran in the workspace */
+	const char *folder;      /* where it ran */
+	const char *next_folder; /* where the next one starts, when it changed */
+	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
 	const char *spill_folder;
 	int timeout_max_s;
-	const char *description;   /* or NULL */
+	const char *description; /* or NULL */
 };
 
-/* Fill RESULT: status, text, exit code, signal, what was left out, details; keeps the spill when needed. */
+/*
+ * Fill RESULT: status, text, exit code, signal, what was left out, details; keeps the
+ * spill when needed.
+ */
 void bash_tell(const struct bash_answer *answer, struct tool_result *result);

@@ -1,4 +1,7 @@
-/* edit: match every edit, refuse what is not sure, then build the new text in one pass; see edit.h. */
+/*
+ * edit: match every edit, refuse what is not sure, then build the new text in one pass;
+ * see edit.h.
+ */
 #include "tools/edit.h"
 
 #include "base/memory.h"
@@ -9,7 +12,7 @@
 
 enum {
 	EDIT_LINES_LISTED = 20, /* of the places that an ambiguous text has */
-	EDIT_ANCHOR_MIN = 8,    /* bytes old and new share at their ends, for "already applied" */
+	EDIT_ANCHOR_MIN = 8, /* bytes that old and new must share to be "made before" */
 };
 
 struct replacement {
@@ -54,7 +57,10 @@ static bool has_crlf_at(struct str text, size_t at)
 	return feed > 0 && text.data[feed - 1] == '\r';
 }
 
-/* The new text gets the line ends of the place it goes to, unless it brings CRs of its own. */
+/*
+ * The new text gets the line ends of the place it goes to, unless it brings CRs of its
+ * own.
+ */
 static void fit_line_ends(struct str text, struct match *match, struct edit_outcome *outcome)
 {
 	struct str new = buf_str(&match->replacement);
@@ -110,8 +116,8 @@ static size_t common_end(struct str a, struct str b, size_t limit)
 }
 
 /*
- * Was the edit made before? Only when the new text stands exactly once and shares enough with the old at its ends to know
- * that this is the very place.
+ * Was the edit made before? Only when the new text stands exactly once and shares enough
+ * with the old at its ends to know that this is the very place.
  */
 static bool is_already_made(struct plan *plan, size_t index)
 {
@@ -159,9 +165,9 @@ static void plan_add(struct plan *plan, size_t index)
 {
 	const struct match *match = &plan->matches[index];
 
-	plan->replacements = memory_grow(plan->replacements,
-					 plan->replacement_count + match->count,
-					 sizeof(*plan->replacements));
+	plan->replacements =
+		memory_grow(plan->replacements, plan->replacement_count + match->count,
+			    sizeof(*plan->replacements));
 	for (size_t i = 0; i < match->count; i++)
 		plan->replacements[plan->replacement_count++] =
 			(struct replacement){match->spans[i].start, match->spans[i].end,
@@ -175,23 +181,27 @@ static bool plan_match(struct plan *plan, size_t index)
 	struct edit_outcome *outcome = &plan->outcomes[index];
 
 	if (edit->old.size == 0)
-		return plan_refuse(plan, index, "\"old\" is empty. Give the text to be replaced; "
-						"write_file makes or replaces whole files.");
+		return plan_refuse(plan, index,
+				   "\"old\" is empty. Give the text to be replaced; "
+				   "write_file makes or replaces whole files.");
 	if (str_equal(edit->old, edit->new))
-		return plan_refuse(plan, index, "\"old\" and \"new\" are the same; nothing would "
-						"change.");
+		return plan_refuse(plan, index,
+				   "\"old\" and \"new\" are the same; nothing would "
+				   "change.");
 	if (!match_find(plan->text, edit->old, edit->new, edit->replace_all,
 			plan->exact_only ? MATCH_EXACT : MATCH_LINE_NUMBERS, match))
 		return is_already_made(plan, index) || say_missed(plan, index);
 	if (match->count > MATCH_SPANS_MAX)
-		return plan_refuse(plan, index, "the old text stands at more than a million "
-						"places; use a command (sed) for that.");
+		return plan_refuse(plan, index,
+				   "the old text stands at more than a million "
+				   "places; use a command (sed) for that.");
 	if (match->count > 1 && !edit->replace_all)
 		return say_several(plan, index, match);
 	if (match->count > 1 && plan->exact_only)
-		return plan_refuse(plan, index, "the file has changed since it was read, and the "
-						"old text stands at several places. Read it again "
-						"before replacing all. Nothing was changed.");
+		return plan_refuse(plan, index,
+				   "the file has changed since it was read, and the "
+				   "old text stands at several places. Read it again "
+				   "before replacing all. Nothing was changed.");
 	outcome->level = match->level;
 	outcome->count = match->count;
 	outcome->line = match_line(plan->text, match->spans[0].start);
@@ -244,17 +254,23 @@ static bool plan_build(const struct plan *plan, struct buf *out)
 	buf_addstr(out, str_part(plan->text, at, plan->text.size - at));
 	if (!out->overflowed)
 		return true;
-	buf_addf(plan->sentence, "%s would become larger than this tool writes (%zu bytes). "
-		 "Nothing was changed.", plan->shown, out->max);
+	buf_addf(plan->sentence,
+		 "%s would become larger than this tool writes (%zu bytes). "
+		 "Nothing was changed.",
+		 plan->shown, out->max);
 	return false;
 }
 
-bool edit_apply(const char *shown, struct str text, const struct edit *edits, size_t count,
-		bool exact_only, struct buf *out, struct edit_outcome *outcomes,
-		struct buf *sentence)
+bool edit_apply(const char *shown, struct str text, const struct edit *edits,
+		size_t count, bool exact_only, struct buf *out,
+		struct edit_outcome *outcomes, struct buf *sentence)
 {
-	struct plan plan = {.shown = shown, .text = text, .edits = edits, .count = count,
-			    .exact_only = exact_only, .outcomes = outcomes,
+	struct plan plan = {.shown = shown,
+			    .text = text,
+			    .edits = edits,
+			    .count = count,
+			    .exact_only = exact_only,
+			    .outcomes = outcomes,
 			    .sentence = sentence};
 	bool ok = true;
 
@@ -265,8 +281,8 @@ bool edit_apply(const char *shown, struct str text, const struct edit *edits, si
 	for (size_t i = 0; ok && i < count; i++)
 		ok = plan_match(&plan, i);
 	if (ok && plan.replacement_count)
-		qsort(plan.replacements, plan.replacement_count, sizeof(*plan.replacements),
-		      compare_replacements);
+		qsort(plan.replacements, plan.replacement_count,
+		      sizeof(*plan.replacements), compare_replacements);
 	ok = ok && plan_check_disjoint(&plan) && plan_build(&plan, out);
 	for (size_t i = 0; i < count; i++)
 		match_fini(&plan.matches[i]);

@@ -1,6 +1,6 @@
 /*
- * edit: several edits of one text, all against the original, disjoint, all or nothing. Pure: text in, text out;
- * edit_file.c does the files.
+ * edit: several edits of one text, all against the original, disjoint, all or nothing.
+ * Pure: text in, text out; edit_file.c does the files.
  */
 #pragma once
 #include "base/buf.h"
@@ -18,9 +18,9 @@ struct edit {
 /* What became of one edit. */
 struct edit_outcome {
 	enum match_level level;
-	size_t count;  /* places changed */
-	size_t line;   /* of the first */
-	bool already;  /* the new text stood there before: nothing was changed */
+	size_t count;        /* places changed */
+	size_t line;         /* of the first */
+	bool already;        /* the new text stood there before: nothing was changed */
 	bool line_ends_made; /* the new text was given the file's CRLF */
 };
 
@@ -28,13 +28,17 @@ struct edit_outcome {
 enum { EDIT_MAX = 1000 };
 
 /*
- * Apply COUNT edits to TEXT; OUT becomes the new text. EXACT_ONLY: nothing but exact, single places (the file is
- * not the one that was read). False: SENTENCE says which edit, what was found instead, and what would work; OUT is
- * then not to be used. SHOWN names the file in sentences.
+ * Apply COUNT edits to TEXT; OUT becomes the new text. EXACT_ONLY: nothing but exact,
+ * single places (the file is not the one that was read). False: SENTENCE says which edit,
+ * what was found instead, and what would work; OUT is then not to be used. SHOWN names
+ * the file in sentences.
  */
-bool edit_apply(const char *shown, struct str text, const struct edit *edits, size_t count,
-		bool exact_only, struct buf *out, struct edit_outcome *outcomes,
-		struct buf *sentence);
+bool edit_apply(const char *shown, struct str text, const struct edit *edits,
+		size_t count, bool exact_only, struct buf *out,
+		struct edit_outcome *outcomes, struct buf *sentence);
 
-/* Append to SENTENCE where OLD nearly stands in TEXT and how it differs there (edit_miss.c). */
+/*
+ * Append to SENTENCE where OLD nearly stands in TEXT and how it differs there
+ * (edit_miss.c).
+ */
 void edit_explain_miss(struct str text, struct str old, struct buf *sentence);

@@ -1,6 +1,6 @@
 /*
- * edit_file: replace parts of a file by their text. The matcher is edit.c and match.c; here are the file, the guard, and
- * the repetition when another writer was faster.
+ * edit_file: replace parts of a file by their text. The matcher is edit.c and match.c;
+ * here are the file, the guard, and the repetition when another writer was faster.
  */
 #include "tools/edit.h"
 #include "tools/shown.h"
@@ -15,7 +15,8 @@
 enum { EDIT_TRIES = 64 /* writers of one file at once that may each be faster */ };
 
 static const struct tool_param edit_rows[] = {
-	{"old", PARAM_TEXT, true, "Text to be replaced, exactly as in the file; must stand there once",
+	{"old", PARAM_TEXT, true,
+	 "Text to be replaced, exactly as in the file; must stand there once",
 	 .aliases = "old_string old_str old_text search", .min = 1, .max = INT32_MAX},
 	{"new", PARAM_TEXT, true, "Text to put in its place",
 	 .aliases = "new_string new_str new_text replace replacement"},
@@ -52,7 +53,8 @@ static void take_edits(struct editing *editing, struct call *call)
 
 		editing->edits[i].old = value_str(value_member(item, "old"));
 		editing->edits[i].new = value_str(value_member(item, "new"));
-		editing->edits[i].replace_all = value_is_true(value_member(item, "replace_all"));
+		editing->edits[i].replace_all =
+			value_is_true(value_member(item, "replace_all"));
 		if (!editing->edits[i].new.data)
 			editing->edits[i].new = STR("");
 		if (!editing->edits[i].old.data)
@@ -65,10 +67,11 @@ static bool check_kind(struct editing *editing)
 	struct shown_kind kind = shown_kind(buf_str(&editing->written.old));
 
 	if (kind.utf16)
-		(void)tool_fail(editing->written.result,
-				"%s is UTF-16; read_file shows it as text, but edits would damage it. "
-				"Convert it first (iconv -f UTF-16 -t UTF-8) if its users allow that.",
-				editing->written.path);
+		(void)tool_fail(
+			editing->written.result,
+			"%s is UTF-16; read_file shows it as text, but edits would damage it. "
+			"Convert it first (iconv -f UTF-16 -t UTF-8) if its users allow that.",
+			editing->written.path);
 	else if (kind.binary)
 		(void)tool_fail(editing->written.result,
 				"%s is a binary file; text edits would damage it.",
@@ -86,22 +89,25 @@ static void report_outcomes(struct editing *editing)
 		const struct edit_outcome *outcome = &editing->outcomes[i];
 		struct value *item = value_new_object();
 
-		value_set_text(item, "level", outcome->already
-						      ? "already_made"
-						      : match_level_name(outcome->level));
+		value_set_text(item, "level",
+			       outcome->already ? "already_made"
+						: match_level_name(outcome->level));
 		value_set_integer(item, "count", (int64_t)outcome->count);
 		value_set_integer(item, "line", (int64_t)outcome->line);
 		value_append(list, item);
 		if (outcome->already)
-			buf_addf(text, " Edit %zu was made before: its new text stands at line %zu.",
+			buf_addf(text,
+				 " Edit %zu was made before: its new text stands at line %zu.",
 				 i + 1, outcome->line);
 		else if (outcome->level != MATCH_EXACT)
 			buf_addf(text, " Edit %zu at line %zu was not exact: %s.", i + 1,
 				 outcome->line, match_level_sentence(outcome->level));
 		if (outcome->count > 1)
-			buf_addf(text, " Edit %zu changed %zu places.", i + 1, outcome->count);
+			buf_addf(text, " Edit %zu changed %zu places.", i + 1,
+				 outcome->count);
 		if (outcome->line_ends_made)
-			buf_addf(text, " Edit %zu was given the file's CRLF line ends.", i + 1);
+			buf_addf(text, " Edit %zu was given the file's CRLF line ends.",
+				 i + 1);
 	}
 	value_set(tool_details(editing->written.result), "edits", list);
 }
@@ -118,8 +124,9 @@ static enum result_status finish(struct editing *editing, struct str content)
 	written_report(written, content, false);
 	report_outcomes(editing);
 	if (written->changed_since_read)
-		buf_adds(text, " The file holds other changes, made since you read it: read it "
-			       "again before you rely on the rest.");
+		buf_adds(text,
+			 " The file holds other changes, made since you read it: read it "
+			 "again before you rely on the rest.");
 	/* Who has not seen the rest of the file has not read it. */
 	if (seen && !written->changed_since_read) {
 		written_new_mark(written, content, mark);
@@ -191,8 +198,10 @@ static enum result_status edit_reached(struct editing *editing)
 		status = try_edit(editing, &again);
 	}
 	if (again)
-		return tool_fail(written->result, "%s is being changed by others all the time; "
-				 "nothing was written. Try again.", written->path);
+		return tool_fail(written->result,
+				 "%s is being changed by others all the time; "
+				 "nothing was written. Try again.",
+				 written->path);
 	return status;
 }
 

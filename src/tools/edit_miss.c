@@ -1,6 +1,7 @@
 /*
- * edit_miss: where a text that was not found nearly stands. The window of as many lines that shares most of them, else the line that is
- * nearest to the first; shown with white space visible, only what differs.
+ * edit_miss: where a text that was not found nearly stands. The window of as many lines
+ * that shares most of them, else the line that is nearest to the first; shown with white
+ * space visible, only what differs.
  */
 #include "tools/edit.h"
 
@@ -12,11 +13,11 @@
 #include <string.h>
 
 enum {
-	MISS_SHOWN = 6,           /* differing lines shown */
-	MISS_LINE_BYTES = 200,    /* of each */
-	MISS_WORK_MAX = 8000000,  /* comparisons of lines by their hash: about 10 ms */
-	MISS_NEAR_LINES = 20000,  /* lines compared by distance */
-	MISS_NEAR_BYTES = 256,    /* of each */
+	MISS_SHOWN = 6,          /* differing lines shown */
+	MISS_LINE_BYTES = 200,   /* of each */
+	MISS_WORK_MAX = 8000000, /* comparisons of lines by their hash: about 10 ms */
+	MISS_NEAR_LINES = 20000, /* lines compared by distance */
+	MISS_NEAR_BYTES = 256,   /* of each */
 };
 
 struct miss_lines {
@@ -55,7 +56,10 @@ static void split_free(struct miss_lines *split)
 	free(split->hashes);
 }
 
-/* The window of FILE with most lines of OLD in their places: its first line; *BEST is how many. Blank lines do not count. */
+/*
+ * The window of FILE with most lines of OLD in their places: its first line; *BEST is how
+ * many. Blank lines do not count.
+ */
 static size_t best_window(const struct miss_lines *file, const struct miss_lines *old,
 			  size_t *best)
 {
@@ -126,7 +130,8 @@ static void show_window(const struct miss_lines *file, const struct miss_lines *
 	size_t shown = 0;
 	size_t differ = 0;
 
-	buf_addf(out, "Nearest is line %zu; it differs in (→ is a tab, · a blank):\n", at + 1);
+	buf_addf(out, "Nearest is line %zu; it differs in (→ is a tab, · a blank):\n",
+		 at + 1);
 	for (size_t i = 0; i < old->count; i++) {
 		if (at + i < file->count && str_equal(file->lines[at + i], old->lines[i]))
 			continue;
@@ -162,8 +167,10 @@ void edit_explain_miss(struct str text, struct str old, struct buf *sentence)
 	if (file.count == 0)
 		buf_adds(sentence, "The file is empty: fill it with write_file.");
 	else if (at == (size_t)-1)
-		buf_addf(sentence, "No line of it (%zu) is like the first of the old text. Read "
-			 "the file, or find the text with grep.", file.count);
+		buf_addf(sentence,
+			 "No line of it (%zu) is like the first of the old text. Read "
+			 "the file, or find the text with grep.",
+			 file.count);
 	else
 		show_window(&file, &wanted, at, sentence);
 	split_free(&file);

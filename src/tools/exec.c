@@ -1,6 +1,6 @@
 /*
- * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that were handed over, nothing
- * gathered, nothing explained. Its exit code is the answer.
+ * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that
+ * were handed over, nothing gathered, nothing explained. Its exit code is the answer.
  */
 #include "tools/tools.h"
 
@@ -14,8 +14,7 @@
 enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 }; /* as env and timeout have it */
 
 static const struct tool_param exec_params[] = {
-	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1,
-	 .max = INT32_MAX},
+	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
 	/* JSON holds no bytes but UTF-8; a name may. */
 	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},

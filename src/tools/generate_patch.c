@@ -1,6 +1,7 @@
 /*
- * generate_patch: the hand-over of a run: one unified diff, as `git apply` takes it, of every file that write_file and edit_file
- * changed in this session, against what it was before the first change.
+ * generate_patch: the hand-over of a run: one unified diff, as `git apply` takes it, of
+ * every file that write_file and edit_file changed in this session, against what it was
+ * before the first change.
  */
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -38,13 +39,16 @@ static const char *const state_names[] = {"modified", "created", "deleted", "lef
 struct patch {
 	struct call *call;
 	struct tool_result *result;
-	struct buf diff;      /* all files */
-	struct buf list;      /* lines for the text */
+	struct buf diff; /* all files */
+	struct buf list; /* lines for the text */
 	struct value *files;
 	size_t changed, left_out;
 };
 
-/* A name as git writes it: in quotes with escapes when it holds a quote, a backslash or a control byte. */
+/*
+ * A name as git writes it: in quotes with escapes when it holds a quote, a backslash or a
+ * control byte.
+ */
 static void add_name(const char *name, struct buf *out)
 {
 	bool quoted = false;
@@ -52,7 +56,8 @@ static void add_name(const char *name, struct buf *out)
 	for (const char *at = name; *at; at++) {
 		unsigned char byte = (unsigned char)*at;
 
-		quoted = quoted || byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\';
+		quoted = quoted || byte < 0x20 || byte == 0x7f || byte == '"' ||
+			 byte == '\\';
 	}
 	if (!quoted) {
 		buf_adds(out, name);
@@ -123,7 +128,10 @@ static bool add_diff(struct patch *patch, const char *shown, struct str before,
 	return ok && !patch->diff.overflowed;
 }
 
-/* What the path holds now. ABSENT: nothing. False: it cannot be part of a patch, WHY says so. */
+/*
+ * What the path holds now. ABSENT: nothing. False: it cannot be part of a patch, WHY says
+ * so.
+ */
 static bool read_now(struct patch *patch, const char *path, struct buf *content,
 		     struct stat *st, bool *absent, const char **why)
 {
@@ -142,10 +150,10 @@ static bool read_now(struct patch *patch, const char *path, struct buf *content,
 		reached = true;
 	}
 	file_fini(&file);
-	*why = reached			    ? NULL
-	       : err.code == EFBIG	    ? "larger than 64 MiB"
-	       : err.code == EISDIR	    ? "a folder now"
-					    : "not readable now";
+	*why = reached              ? NULL
+	       : err.code == EFBIG  ? "larger than 64 MiB"
+	       : err.code == EISDIR ? "a folder now"
+				    : "not readable now";
 	return reached;
 }
 
@@ -182,8 +190,11 @@ static void add_file(struct patch *patch, const char *path, const struct value *
 	} else if ((why = why_not_text(before, buf_str(&now)))) {
 		note_file(patch, shown, PATCH_LEFT_OUT, &counts, why);
 	} else {
-		state = was_absent ? PATCH_CREATED : absent ? PATCH_DELETED : PATCH_MODIFIED;
-		if (add_diff(patch, shown, before, buf_str(&now), state, st.st_mode, &counts)) {
+		state = was_absent ? PATCH_CREATED
+			: absent   ? PATCH_DELETED
+				   : PATCH_MODIFIED;
+		if (add_diff(patch, shown, before, buf_str(&now), state, st.st_mode,
+			     &counts)) {
 			note_file(patch, shown, state, &counts, NULL);
 		} else {
 			buf_truncate(&patch->diff, mark);
@@ -200,7 +211,10 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The paths of the session's changes in order of name, NULL-ended; the caller frees the list. */
+/*
+ * The paths of the session's changes in order of name, NULL-ended; the caller frees the
+ * list.
+ */
 static const char **sorted_paths(const struct value *before)
 {
 	const char **paths = memory_array(value_count(before) + 1, sizeof(*paths));
@@ -225,8 +239,9 @@ static void answer(struct patch *patch, const char *title, const char *summary)
 		text_add_count(text, patch->changed, "file");
 	if (patch->changed || patch->left_out)
 		buf_addf(text, " in the patch:\n%s", patch->list.data);
-	buf_adds(text, "It covers what write_file and edit_file changed in this session; files "
-		       "changed by commands are not in it.\n");
+	buf_adds(text,
+		 "It covers what write_file and edit_file changed in this session; files "
+		 "changed by commands are not in it.\n");
 	if (patch->diff.size)
 		buf_addf(text, "\n%s", patch->diff.data);
 	value_set_text(details, "title", title);
@@ -259,8 +274,9 @@ static enum result_status generate_patch_execute(struct call *call,
 
 const struct tool generate_patch_tool = {
 	.name = "generate_patch",
-	.description = "Hand over the work: title, summary and one patch of all files changed by "
-		       "write_file and edit_file. Call it last.",
+	.description =
+		"Hand over the work: title, summary and one patch of all files changed by "
+		"write_file and edit_file. Call it last.",
 	.example = "{\"title\": \"Fix the sum of empty lists\", \"summary\": \"...\"}",
 	.params = generate_patch_params,
 	.effects = EFFECT_READS,

@@ -12,7 +12,7 @@ static const char frequent_bytes[] =
 	"Pz3jq!#MFUB4|8G56\\VH7%9X?WY@K~$J`Z^Q";
 
 /* 16 bytes are what every x86-64 and arm64 compares at once. */
-typedef int8_t byte_vector __attribute__((vector_size(16)));
+typedef uint8_t byte_vector __attribute__((vector_size(16)));
 
 enum {
 	VECTOR = sizeof(byte_vector),
@@ -54,17 +54,18 @@ void grep_needle_fini(struct grep_needle *needle)
 	*needle = (struct grep_needle){0};
 }
 
-static byte_vector vector_load(const char *from)
-{
-	byte_vector vector;
-
-	memcpy(&vector, from, sizeof(vector));
-	return vector;
-}
-
 static byte_vector vector_of(char c)
 {
-	return (byte_vector){0} + (int8_t)c;
+	return (byte_vector){0} + (uint8_t)c;
+}
+
+/* All bits (-1) in the lanes where the bytes at FROM equal those of VECTOR. */
+static byte_vector vector_equal(const char *from, byte_vector vector)
+{
+	byte_vector bytes;
+
+	memcpy(&bytes, from, sizeof(bytes));
+	return (byte_vector)(bytes == vector);
 }
 
 static bool vector_any(byte_vector vector)
@@ -106,8 +107,8 @@ size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_
 		byte_vector found = {0};
 
 		for (size_t i = 0; i < STRIDE; i += VECTOR)
-			found |= (vector_load(at + i + needle->rare) == first) &
-				 (vector_load(at + i + needle->next_rare) == second);
+			found |= vector_equal(at + i + needle->rare, first) &
+				 vector_equal(at + i + needle->next_rare, second);
 		hit = vector_any(found) ? needle_among(needle, at, STRIDE) : NULL;
 		if (hit)
 			return (size_t)(hit - text.data);
@@ -128,11 +129,10 @@ size_t grep_count_line_ends(struct str text)
 				     ? at + (size_t)VECTOR * LANE_MAX
 				     : text.size;
 
-		/* A lane that is equal is -1. */
 		for (; end - at >= VECTOR; at += VECTOR)
-			lanes -= vector_load(text.data + at) == feed;
+			lanes -= vector_equal(text.data + at, feed);
 		for (size_t i = 0; i < VECTOR; i++)
-			count += (uint8_t)lanes[i];
+			count += lanes[i];
 	}
 	for (; at < text.size; at++)
 		count += text.data[at] == '\n';

@@ -319,37 +319,39 @@ static void reader_step(struct reader *reader)
 	reader_copy(reader, size > 0 ? size : 1);
 }
 
+/* With \w, \d, \s and \b by Unicode, as people mean them. */
 static bool reader_compile(struct grep_pattern *pattern, struct str text, unsigned flags,
 			   struct err *err)
 {
 	struct buf with_options;
 	bool compiled;
 
-	/* \w, \d, \s and \b by Unicode, as people mean them. */
+	flags |= REGEX_MULTILINE;
 	buf_init(&with_options, REWRITTEN_MAX);
 	(void)buf_adds(&with_options, "(*UCP)");
 	(void)buf_addstr(&with_options, text);
-	compiled = regex_compile(buf_str(&with_options), flags | REGEX_MULTILINE,
-				 &pattern->regex, err);
+	compiled = regex_compile(buf_str(&with_options), flags, &pattern->regex, NULL);
 	buf_fini(&with_options);
-	return compiled;
+	/* Once more without the option, for an error whose position is right. */
+	return compiled || (err && regex_compile(text, flags, &pattern->regex, err));
 }
 
-/* The needle and the regex of a pattern that was found to be well-formed. */
+/* The needle and the regex of the pattern that was read. */
 static bool reader_use(const struct reader *reader, struct grep_pattern *pattern,
 		       unsigned flags, struct err *err)
 {
-	pattern->by_line = reader->by_line || reader->unknown;
-	pattern->drop_cr = reader->unknown;
-	pattern->line_end = reader->line_end;
-	if (!reader->unknown && !reader->alternatives && !(flags & REGEX_IGNORE_CASE))
+	bool as_read = !reader->unknown;
+
+	if (as_read && !reader->alternatives && !(flags & REGEX_IGNORE_CASE))
 		grep_needle_set(&pattern->needle, buf_str(&reader->best));
 	/* Nothing but plain characters: the needle is the pattern. */
 	if (pattern->needle.size > 0 && !reader->constrained)
 		return true;
-	return reader_compile(pattern,
-			      reader->unknown ? reader->text : buf_str(&reader->out),
-			      flags, err);
+	as_read = as_read && reader_compile(pattern, buf_str(&reader->out), flags, NULL);
+	pattern->by_line = reader->by_line || !as_read;
+	pattern->drop_cr = !as_read;
+	/* An error is about what was written, not about what it was rewritten to. */
+	return as_read || reader_compile(pattern, reader->text, flags, err);
 }
 
 bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool literal,
@@ -357,7 +359,6 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 {
 	unsigned flags = ignore_case ? REGEX_IGNORE_CASE : 0;
 	struct reader reader = {.text = text};
-	struct regex *as_given = NULL;
 	bool used;
 
 	*pattern = (struct grep_pattern){0};
@@ -369,10 +370,6 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 	}
 	if (literal)
 		return regex_compile(text, flags | REGEX_LITERAL, &pattern->regex, err);
-	/* Errors are about what was written, not about what it was rewritten to. */
-	if (!regex_compile(text, flags | REGEX_MULTILINE, &as_given, err))
-		return false;
-	regex_free(as_given);
 	buf_init(&reader.out, REWRITTEN_MAX);
 	buf_init(&reader.run, REWRITTEN_MAX);
 	buf_init(&reader.best, REWRITTEN_MAX);

@@ -46,7 +46,8 @@ bool grep_reads_are_whole(int fd)
 void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern)
 {
 	*scan = (struct grep_scan){.pattern = pattern, .fd = -1};
-	scan->data = memory_alloc(GREP_BUFFER + BUFFER_PADDING);
+	/* Not zeroed: a small search touches little of it. */
+	scan->data = memory_grow(NULL, GREP_BUFFER + BUFFER_PADDING, 1);
 	if (pattern->regex)
 		scan->scratch = regex_scratch_new(pattern->regex);
 }

@@ -1,4 +1,7 @@
-/* interactive: a table of programs, their ways without a terminal, and the remedy; see interactive.h. */
+/*
+ * interactive: a table of programs, their ways without a terminal, and the remedy; see
+ * interactive.h.
+ */
 #include "tools/interactive.h"
 
 #include "tools/shell_words.h"
@@ -6,9 +9,9 @@
 #include <string.h>
 
 struct terminal_program {
-	const char *names;   /* blank-separated */
-	const char *fine;    /* arguments that make it need no terminal; a "*" ends a beginning */
-	bool only_bare;      /* needs one only without arguments and without input */
+	const char *names; /* blank-separated */
+	const char *fine;  /* arguments that do without; "*" ends a beginning */
+	bool only_bare;    /* needs one only without arguments and without input */
 	const char *remedy;
 };
 
@@ -45,7 +48,10 @@ static const struct {
 	{"test [ [[", "false"},
 };
 
-/* Is WORD among the blank-separated LIST? An entry that ends in "*" stands for all that begin so. */
+/*
+ * Is WORD among the blank-separated LIST? An entry that ends in "*" stands for all that
+ * begin so.
+ */
 static bool is_in(struct str word, const char *list)
 {
 	while (*list) {
@@ -89,8 +95,8 @@ bool interactive_refuses(struct str command, struct buf *sentence)
 				continue;
 			buf_addf(sentence,
 				 "%.*s needs a person at a terminal, and there is none here, so "
-				 "nothing was run. %s", (int)name.size, name.data,
-				 programs[i].remedy);
+				 "nothing was run. %s",
+				 (int)name.size, name.data, programs[i].remedy);
 			return true;
 		}
 	}
@@ -112,8 +118,9 @@ const char *interactive_meaning_of_1(struct str command)
 		}
 		if (simple.count > 1 && str_is(simple.words[0], "git") &&
 		    is_in(simple.words[1], "grep diff"))
-			meaning = str_is(simple.words[1], "grep") ? "no match"
-								  : "there are differences";
+			meaning = str_is(simple.words[1], "grep")
+					  ? "no match"
+					  : "there are differences";
 	}
 	return meaning;
 }

@@ -1,6 +1,6 @@
 /*
- * interactive: programs that wait for somebody at a terminal, and what an exit code of 1 means where
- * it means no failure.
+ * interactive: programs that wait for somebody at a terminal, and what an exit code of 1
+ * means where it means no failure.
  */
 #pragma once
 #include "base/buf.h"
@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 
-/* Does COMMAND start a program that needs a terminal? SENTENCE then says which and how to do without. */
+/*
+ * Does COMMAND start a program that needs a terminal? SENTENCE then says which and how to
+ * do without.
+ */
 bool interactive_refuses(struct str command, struct buf *sentence);
 
 /* What exit code 1 of the last program of COMMAND says ("no match"), or NULL. */

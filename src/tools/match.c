@@ -1,4 +1,7 @@
-/* match: the levels that compare bytes after putting both texts into a plainer form; see match.h. */
+/*
+ * match: the levels that compare bytes after putting both texts into a plainer form; see
+ * match.h.
+ */
 #include "tools/match.h"
 
 #include "base/memory.h"
@@ -13,10 +16,12 @@ static const struct {
 	[MATCH_EXACT] = {"exact", "exactly"},
 	[MATCH_LINE_END] = {"line_end", "the line ends differed"},
 	[MATCH_TRAILING_SPACE] = {"trailing_space", "blanks at line ends differed"},
-	[MATCH_PUNCTUATION] = {"punctuation", "typographic quotes, dashes or blanks differed"},
+	[MATCH_PUNCTUATION] = {"punctuation",
+			       "typographic quotes, dashes or blanks differed"},
 	[MATCH_INDENT] = {"indent",
 			  "the indentation differed, and the new text was indented as the file is"},
-	[MATCH_LINE_NUMBERS] = {"line_numbers", "the line numbers of the reading were taken out"},
+	[MATCH_LINE_NUMBERS] = {"line_numbers",
+				"the line numbers of the reading were taken out"},
 };
 
 const char *match_level_name(enum match_level level)
@@ -83,14 +88,14 @@ void match_exact(struct str text, struct str old, bool all, struct match *match)
 static const struct {
 	const char *fancy, *plain;
 } punctuation[] = {
-	{"\u2018", "'"},   {"\u2019", "'"},   {"\u201a", "'"},  {"\u201b", "'"},
-	{"\u2032", "'"},   {"\u201c", "\""},  {"\u201d", "\""}, {"\u201e", "\""},
-	{"\u201f", "\""},  {"\u2033", "\""},  {"\u00ab", "\""}, {"\u00bb", "\""},
-	{"\u2010", "-"},   {"\u2011", "-"},   {"\u2012", "-"},  {"\u2013", "-"},
-	{"\u2014", "-"},   {"\u2015", "-"},   {"\u2212", "-"},  {"\u2026", "..."},
-	{"\u00a0", " "},   {"\u2002", " "},   {"\u2003", " "},  {"\u2007", " "},
-	{"\u2008", " "},   {"\u2009", " "},   {"\u200a", " "},  {"\u202f", " "},
-	{"\u205f", " "},   {"\u3000", " "},
+	{"\u2018", "'"},  {"\u2019", "'"},  {"\u201a", "'"},  {"\u201b", "'"},
+	{"\u2032", "'"},  {"\u201c", "\""}, {"\u201d", "\""}, {"\u201e", "\""},
+	{"\u201f", "\""}, {"\u2033", "\""}, {"\u00ab", "\""}, {"\u00bb", "\""},
+	{"\u2010", "-"},  {"\u2011", "-"},  {"\u2012", "-"},  {"\u2013", "-"},
+	{"\u2014", "-"},  {"\u2015", "-"},  {"\u2212", "-"},  {"\u2026", "..."},
+	{"\u00a0", " "},  {"\u2002", " "},  {"\u2003", " "},  {"\u2007", " "},
+	{"\u2008", " "},  {"\u2009", " "},  {"\u200a", " "},  {"\u202f", " "},
+	{"\u205f", " "},  {"\u3000", " "},
 };
 
 /* One step of the plainer form: SOURCE bytes of the text become PLAIN (maybe nothing). */
@@ -123,7 +128,8 @@ static struct step blank_step(struct str text, size_t at)
 
 	if (size)
 		return (struct step){.source = size};
-	while (size < STEP_MAX && (text.data[at + size] == ' ' || text.data[at + size] == '\t'))
+	while (size < STEP_MAX &&
+	       (text.data[at + size] == ' ' || text.data[at + size] == '\t'))
 		size++;
 	return (struct step){size, str_part(text, at, size), true};
 }
@@ -134,7 +140,8 @@ static struct step punctuation_step(struct str text, size_t at)
 		struct str fancy = str_of(punctuation[i].fancy);
 
 		if (str_equal(str_part(text, at, fancy.size), fancy))
-			return (struct step){fancy.size, str_of(punctuation[i].plain), false};
+			return (struct step){fancy.size, str_of(punctuation[i].plain),
+					     false};
 	}
 	return (struct step){1, str_part(text, at, 1), true};
 }
@@ -182,8 +189,9 @@ struct walk_back {
 };
 
 /*
- * The offset in the text of offset WANTED of the plainer form; false when it lies within a step. AFTER: the end of
- * what came before it, else the beginning of what comes then (between the two lie dropped blanks).
+ * The offset in the text of offset WANTED of the plainer form; false when it lies within
+ * a step. AFTER: the end of what came before it, else the beginning of what comes then
+ * (between the two lie dropped blanks).
  */
 static bool walk_back(struct walk_back *walk, size_t wanted, bool after, size_t *found)
 {

@@ -1,7 +1,8 @@
 /*
- * match_indent: whole lines that differ in their indentation alone, all by the same rule: one prefix for
- * another, or so many blanks for each tab. The new text is indented by that rule too. A file that indents with tabs never
- * gets blanks from here, and the other way round.
+ * match_indent: whole lines that differ in their indentation alone, all by the same rule:
+ * one prefix for another, or so many blanks for each tab. The new text is indented by
+ * that rule too. A file that indents with tabs never gets blanks from here, and the other
+ * way round.
  */
 #include "tools/match.h"
 
@@ -21,13 +22,13 @@ enum rule_kind { RULE_PREFIX, RULE_BLANKS_TO_TABS, RULE_TABS_TO_BLANKS };
 struct rule {
 	enum rule_kind kind;
 	struct str from, to;   /* RULE_PREFIX */
-	ptrdiff_t unit, shift; /* else: blanks per tab; levels (to tabs) or blanks (to blanks) added */
+	ptrdiff_t unit, shift; /* else: blanks per tab; tabs or blanks added */
 };
 
 struct line {
 	struct str indent, body; /* body without blanks at its end and without line end */
-	size_t start, end;       /* in the text; end: before the line end and the blanks there */
-	size_t next;             /* start of the next line */
+	size_t start, end; /* in the text; end: before the line end and the blanks there */
+	size_t next;       /* start of the next line */
 };
 
 struct lines {
@@ -142,7 +143,10 @@ static bool rule_holds(const struct rule *rule, const struct lines *old,
 	return holds;
 }
 
-/* The new text, each line indented by RULE. False when the rule or the file's style forbids it. */
+/*
+ * The new text, each line indented by RULE. False when the rule or the file's style
+ * forbids it.
+ */
 static bool rule_rewrite(const struct rule *rule, struct str replacement,
 			 const struct style *style, struct buf *out)
 {
@@ -155,7 +159,8 @@ static bool rule_rewrite(const struct rule *rule, struct str replacement,
 
 		if (line->body.size) {
 			ok = rule_apply(rule, line->indent, out);
-			if (ok && style->tabs && memchr(out->data + from, ' ', out->size - from))
+			if (ok && style->tabs &&
+			    memchr(out->data + from, ' ', out->size - from))
 				ok = false;
 			if (ok && style->blanks &&
 			    memchr(out->data + from, '\t', out->size - from))
@@ -201,7 +206,10 @@ static bool rule_try(const struct rule *rule, const struct lines *old,
 	return agrees;
 }
 
-/* Rules of so many blanks per tab. PLAIN: none added or taken, the natural meaning; tried first. */
+/*
+ * Rules of so many blanks per tab. PLAIN: none added or taken, the natural meaning; tried
+ * first.
+ */
 static bool try_units(const struct lines *old, const struct line *file, size_t first,
 		      bool plain, struct str replacement, const struct style *style,
 		      size_t *found, struct buf *out)
@@ -221,12 +229,16 @@ static bool try_units(const struct lines *old, const struct line *file, size_t f
 		if (!plain || to_tabs.shift == 0)
 			sure = rule_try(&to_tabs, old, file, replacement, style, found, out);
 		if (sure && (!plain || to_blanks.shift == 0))
-			sure = rule_try(&to_blanks, old, file, replacement, style, found, out);
+			sure = rule_try(&to_blanks, old, file, replacement, style, found,
+					out);
 	}
 	return sure;
 }
 
-/* Find the rule between OLD and the lines FILE of the file; OUT becomes the new text. False: none, or not sure. */
+/*
+ * Find the rule between OLD and the lines FILE of the file; OUT becomes the new text.
+ * False: none, or not sure.
+ */
 static bool find_rule(const struct lines *old, const struct line *file, size_t first,
 		      struct str replacement, const struct style *style, struct buf *out)
 {
@@ -275,9 +287,8 @@ void match_indent(struct str text, struct str old, struct str replacement,
 		}
 	}
 	/* Several places are told as such; a single one needs a rule that is sure. */
-	if (match->count == 1 &&
-	    !find_rule(&wanted, &file.items[found], first, replacement, &style,
-		       &match->replacement)) {
+	if (match->count == 1 && !find_rule(&wanted, &file.items[found], first,
+					    replacement, &style, &match->replacement)) {
 		buf_clear(&match->replacement);
 		match->count = 0;
 	}

@@ -1,6 +1,7 @@
 /*
- * match_numbers: an old text pasted with the line numbers of a reading ("12<tab>text"). They are taken out when the rest then
- * stands exactly once, and exactly where the numbers say.
+ * match_numbers: an old text pasted with the line numbers of a reading ("12<tab>text").
+ * They are taken out when the rest then stands exactly once, and exactly where the
+ * numbers say.
  */
 #include "tools/match.h"
 

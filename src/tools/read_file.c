@@ -1,6 +1,7 @@
 /*
- * read_file: show a text file, or a range of its lines, to the model, and note that the session has read it.
- * Files up to FILES_HASHED_MAX are read whole (their hash is their mark); of larger ones only what the range needs.
+ * read_file: show a text file, or a range of its lines, to the model, and note that the
+ * session has read it. Files up to FILES_HASHED_MAX are read whole (their hash is their
+ * mark); of larger ones only what the range needs.
  */
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -16,12 +17,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What one answer holds: as much as the best agents settled on (tools.md). In macros, because the
- * descriptions are made from them. */
+/*
+ * What one answer holds: as much as the best agents settled on (tools.md). In macros,
+ * because the descriptions are made from them.
+ */
 #define READ_LINES 2000
-#define READ_KB 50
+#define READ_KB    50
 /* A longer line is shown in part, unless it is the only one asked for. */
 #define READ_LINE_BYTES 2000
+
+#define LINES_TEXT      SHOWN_NUMBER(READ_LINES)
+#define KB_TEXT         SHOWN_NUMBER(READ_KB)
+#define LINE_BYTES_TEXT SHOWN_NUMBER(READ_LINE_BYTES)
 
 enum {
 	READ_BYTES = READ_KB * 1000,
@@ -47,17 +54,17 @@ struct reading {
 	const char *path;
 	struct file file;
 	struct shown_kind kind;
-	size_t start, end;       /* lines wanted, 1-based, inclusive */
-	size_t line;             /* lines begun so far */
+	size_t start, end; /* lines wanted, 1-based, inclusive */
+	size_t line;       /* lines begun so far */
 	size_t shown_first, shown_last;
-	size_t cut_lines;        /* lines shown in part */
-	size_t left_bytes;       /* of these lines */
+	size_t cut_lines;  /* lines shown in part */
+	size_t left_bytes; /* of these lines */
 	struct shown_ends ends;
 	struct buf body;
-	bool full;               /* the answer's ceiling was met */
+	bool full; /* the answer's ceiling was met */
 	bool no_final_newline;
 	bool not_utf8;
-	bool streamed;           /* too large to hold: line ends are known of what is shown only */
+	bool streamed; /* too large to hold: line ends are known of what is shown only */
 	bool total_known;
 	char mark[FILES_MARK];
 };
@@ -93,8 +100,7 @@ static bool take_line(struct reading *reading, struct str line)
 	if (!reading->not_utf8 && !text_is_utf8(line))
 		reading->not_utf8 = true;
 	shown = line.size <= limit ? line.size : text_character_border(line, limit);
-	if (reading->shown_last &&
-	    reading->body.size + shown + 16 > (size_t)READ_BYTES) {
+	if (reading->shown_last && reading->body.size + shown + 16 > (size_t)READ_BYTES) {
 		reading->full = true;
 		return false;
 	}
@@ -132,10 +138,13 @@ static bool read_whole(struct reading *reading, struct buf *content, struct err 
 {
 	size_t expected = (size_t)reading->file.st.st_size;
 
-	/* The usual file arrives in one read; only one that grows or lies about its size needs more. */
+	/*
+	 * The usual file arrives in one read; only one that grows or lies about its size
+	 * needs more.
+	 */
 	while (content->size < content->max) {
-		size_t room = content->size < expected ? expected - content->size
-						       : READ_CHUNK;
+		size_t room =
+			content->size < expected ? expected - content->size : READ_CHUNK;
 		char *at;
 		ssize_t got;
 
@@ -146,8 +155,8 @@ static bool read_whole(struct reading *reading, struct buf *content, struct err 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return err_set(err, errno, "%s cannot be read: %s.", reading->path,
-				       strerror(errno));
+			return err_set(err, errno, "%s cannot be read: %s.",
+				       reading->path, strerror(errno));
 		buf_commit(content, (size_t)got);
 		if (got == 0 || (expected && content->size == expected))
 			return true;
@@ -169,7 +178,10 @@ static bool read_range(struct reading *reading, struct err *err)
 		const char *end;
 
 		if (!at) {
-			/* One line beyond all measure: what is held of it has been shown or skipped. */
+			/*
+			 * One line beyond all measure: what is held of it has been shown
+			 * or skipped.
+			 */
 			more = reading->line + 1 < reading->start;
 			if (!more)
 				(void)take_line(reading, buf_str(&chunk));
@@ -192,7 +204,8 @@ static bool read_range(struct reading *reading, struct err *err)
 		buf_remove(&chunk, 0, chunk.size - rest.size);
 	}
 	if (got < 0)
-		err_set(err, errno, "%s cannot be read: %s.", reading->path, strerror(errno));
+		err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			strerror(errno));
 	if (got == 0 && more) {
 		reading->total_known = true;
 		reading->no_final_newline = chunk.size > 0;
@@ -217,8 +230,8 @@ static enum result_status list_folder(struct reading *reading)
 	size_t count = 0;
 	DIR *dir = NULL;
 
-	if (!files_reach(reading->call->files, reading->path, FILES_FOLDER, &reading->file,
-			 &err))
+	if (!files_reach(reading->call->files, reading->path, FILES_FOLDER,
+			 &reading->file, &err))
 		return shown_fail(reading->call, result, reading->path, &err);
 	dir = fdopendir(reading->file.fd);
 	if (!dir)
@@ -238,7 +251,8 @@ static enum result_status list_folder(struct reading *reading)
 	(void)closedir(dir);
 	if (count)
 		qsort(names, count, sizeof(*names), compare_names);
-	buf_addf(&result->text, "[%s is a folder with %zu entries; list_files shows more of it]\n",
+	buf_addf(&result->text,
+		 "[%s is a folder with %zu entries; list_files shows more of it]\n",
 		 files_shown(reading->call->files, reading->file.path.data), count);
 	for (size_t i = 0; i < count; i++) {
 		if (i < READ_LISTING) {
@@ -261,7 +275,8 @@ static enum result_status fail_binary(struct reading *reading)
 
 	return tool_fail(reading->result,
 			 "%s is a binary file (%s), not text. With bash, `file`, `xxd | head` or "
-			 "`strings` tell more about it.", reading->path,
+			 "`strings` tell more about it.",
+			 reading->path,
 			 text_size((uint64_t)reading->file.st.st_size, size));
 }
 
@@ -294,7 +309,10 @@ static void add_details(struct reading *reading)
 	buf_fini(&ends);
 }
 
-/* One line before the content: which lines these are, and everything that is not as usual. */
+/*
+ * One line before the content: which lines these are, and everything that is not as
+ * usual.
+ */
 static void add_head(struct reading *reading)
 {
 	struct buf *text = &reading->result->text;
@@ -311,7 +329,8 @@ static void add_head(struct reading *reading)
 	if (strcmp(encoding_name(reading), "UTF-8") != 0)
 		buf_addf(text, "; %s%s", encoding_name(reading),
 			 reading->kind.utf16 ? ", shown as text; it cannot be edited here"
-			 : reading->not_utf8 ? ", such bytes are shown as \\xHH" : "");
+			 : reading->not_utf8 ? ", such bytes are shown as \\xHH"
+					     : "");
 	if (reading->ends.crlf) {
 		buf_adds(text, "; line ends ");
 		shown_add_ends(&reading->ends, text);
@@ -319,9 +338,8 @@ static void add_head(struct reading *reading)
 	if (reading->no_final_newline)
 		buf_adds(text, "; no newline at its end");
 	if (reading->cut_lines)
-		buf_addf(text, "; lines over " SHOWN_NUMBER(READ_LINE_BYTES)
-			 " bytes are cut: ask for one alone to see up to "
-			 SHOWN_NUMBER(READ_KB) " KB of it");
+		buf_adds(text, "; lines over " LINE_BYTES_TEXT " bytes are cut: ask for one "
+			       "alone to see up to " KB_TEXT " KB of it");
 	if (!reading->total_known || reading->shown_last < reading->line)
 		buf_addf(text, "; next: start_line=%zu", reading->shown_last + 1);
 	buf_adds(text, "]\n");
@@ -338,9 +356,11 @@ static enum result_status answer(struct reading *reading)
 	} else if (!reading->shown_last) {
 		if (!reading->total_known)
 			return call_stop_result(reading->call, result);
-		return tool_fail(result, "Line %zu does not exist; %s has %zu line%s. Ask for "
-				 "start_line between 1 and %zu.", reading->start, reading->path,
-				 total, total == 1 ? "" : "s", total ? total : 1);
+		return tool_fail(result,
+				 "Line %zu does not exist; %s has %zu line%s. Ask for "
+				 "start_line between 1 and %zu.",
+				 reading->start, reading->path, total,
+				 total == 1 ? "" : "s", total ? total : 1);
 	} else {
 		add_head(reading);
 		buf_addstr(&result->text, buf_str(&reading->body));
@@ -361,7 +381,10 @@ static enum result_status read_small(struct reading *reading)
 	struct err err;
 	enum result_status status;
 
-	/* One byte more than is hashed: a file that grows past it while being read is seen. */
+	/*
+	 * One byte more than is hashed: a file that grows past it while being read is
+	 * seen.
+	 */
 	buf_init(&content, (size_t)FILES_HASHED_MAX + 1);
 	buf_init(&converted, 2 * (size_t)FILES_HASHED_MAX);
 	if (!read_whole(reading, &content, &err)) {
@@ -412,7 +435,10 @@ static enum result_status read_large(struct reading *reading)
 	return answer(reading);
 }
 
-/* The range wanted, from the three arguments. False with the sentence when they contradict. */
+/*
+ * The range wanted, from the three arguments. False with the sentence when they
+ * contradict.
+ */
 static bool take_range(struct reading *reading)
 {
 	int64_t start = call_count(reading->call, "start_line", 1);
@@ -425,8 +451,10 @@ static bool take_range(struct reading *reading)
 		reading->end = reading->start + (size_t)limit - 1;
 	if (reading->end >= reading->start)
 		return true;
-	(void)tool_fail(reading->result, "end_line %zu lies before start_line %zu; give them "
-			"the other way round.", reading->end, reading->start);
+	(void)tool_fail(reading->result,
+			"end_line %zu lies before start_line %zu; give them "
+			"the other way round.",
+			reading->end, reading->start);
 	return false;
 }
 
@@ -436,10 +464,11 @@ static enum result_status read_reached(struct reading *reading)
 
 	if (!take_range(reading))
 		return RESULT_FAILED;
-	if (!files_reach(reading->call->files, reading->path, FILES_READ, &reading->file, &err))
-		return err.code == EISDIR
-			       ? list_folder(reading)
-			       : shown_fail(reading->call, reading->result, reading->path, &err);
+	if (!files_reach(reading->call->files, reading->path, FILES_READ, &reading->file,
+			 &err))
+		return err.code == EISDIR ? list_folder(reading)
+					  : shown_fail(reading->call, reading->result,
+						       reading->path, &err);
 	if (reading->file.st.st_size > FILES_HASHED_MAX)
 		return read_large(reading);
 	return read_small(reading);
@@ -447,8 +476,9 @@ static enum result_status read_reached(struct reading *reading)
 
 static enum result_status read_file_execute(struct call *call, struct tool_result *result)
 {
-	struct reading reading = {
-		.call = call, .result = result, .path = call_text(call, "path")};
+	struct reading reading = {.call = call,
+				  .result = result,
+				  .path = call_text(call, "path")};
 	enum result_status status;
 
 	file_init(&reading.file);
@@ -461,9 +491,8 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description = "Read a text file or a range of its lines, as \"N<tab>text\"; at most "
-		       SHOWN_NUMBER(READ_LINES) " lines or " SHOWN_NUMBER(READ_KB)
-		       " KB per call.",
+	.description = "Read a text file or a range of its lines, as \"N<tab>text\"; at "
+		       "most " LINES_TEXT " lines or " KB_TEXT " KB per call.",
 	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
 	.aliases = "read view cat",
 	.params = read_file_params,

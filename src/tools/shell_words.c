@@ -99,7 +99,10 @@ static bool is_number(struct str word)
 	return word.size > 0;
 }
 
-/* A redirection: the scan is at "<" or ">". A number that touches it is its descriptor, no word. */
+/*
+ * A redirection: the scan is at "<" or ">". A number that touches it is its descriptor,
+ * no word.
+ */
 static void take_redirection(struct shell_scan *scan, struct shell_command *command)
 {
 	bool input = peek(scan, 0) == '<';
@@ -133,9 +136,10 @@ static void take_redirection(struct shell_scan *scan, struct shell_command *comm
 /* Words that stand before a program's name and are not it. */
 static bool is_before_name(struct str word)
 {
-	static const char *const words[] = {"if",   "then", "else", "elif",    "do",   "while",
-					    "until", "!",    "{",    "time",    "exec", "env",
-					    "sudo", "nohup", "nice", "builtin", NULL};
+	static const char *const words[] = {"if",      "then",  "else", "elif",  "do",
+					    "while",   "until", "!",    "{",     "time",
+					    "exec",    "env",   "sudo", "nohup", "nice",
+					    "builtin", NULL};
 
 	for (size_t i = 0; words[i]; i++) {
 		if (str_is(word, words[i]))
@@ -185,7 +189,10 @@ static void strip(struct shell_command *command)
 		drop_first(command, 1);
 }
 
-/* A separator ends the command; false when it was no command after all (a case label, a function's name). */
+/*
+ * A separator ends the command; false when it was no command after all (a case label, a
+ * function's name).
+ */
 static bool take_separator(struct shell_scan *scan, struct shell_command *command)
 {
 	char c = peek(scan, 0);

@@ -1,6 +1,6 @@
 /*
- * shown: how the file tools show files to a model: what kind of text a content is, its bytes
- * made visible without losing any, and the sentences they share.
+ * shown: how the file tools show files to a model: what kind of text a content is, its
+ * bytes made visible without losing any, and the sentences they share.
  */
 #pragma once
 #include "base/buf.h"
@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 /* A number that is a constant, as text in a description. */
-#define SHOWN_TEXT(number) #number
+#define SHOWN_TEXT(number)   #number
 #define SHOWN_NUMBER(number) SHOWN_TEXT(number)
 
 struct shown_kind {
-	bool binary;      /* NUL in the first 8 KiB or over 30 % control bytes there */
-	bool utf8_mark;   /* begins with the UTF-8 byte-order mark */
-	bool utf16;       /* begins with one of UTF-16's */
+	bool binary;    /* NUL in the first 8 KiB or over 30 % control bytes there */
+	bool utf8_mark; /* begins with the UTF-8 byte-order mark */
+	bool utf16;     /* begins with one of UTF-16's */
 	bool utf16_big;
 };
 /* Look at the first bytes of a file. */
@@ -35,7 +35,10 @@ bool shown_all_crlf(const struct shown_ends *ends);
 /* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
 void shown_add_ends(const struct shown_ends *ends, struct buf *out);
 
-/* Append TEXT with every byte visible: control bytes and what is no UTF-8 as \xHH. Tabs stay. */
+/*
+ * Append TEXT with every byte visible: control bytes and what is no UTF-8 as \xHH. Tabs
+ * stay.
+ */
 void shown_add(struct str text, struct buf *out);
 /* The same with tabs as → and blanks as ·, for showing differences in white space. */
 void shown_add_spaces(struct str text, struct buf *out);

@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 enum {
-	SPILL_TRIES = 64, /* other commands of the cell that take a number at the same moment */
+	SPILL_TRIES = 64, /* others that take a number at the same moment */
 	SPILL_NAME = 32,
 };
 
 static int open_folder(const char *folder)
 {
-	/* A link put there by a command is not followed: commands write for themselves. */
+	/*
+	 * A link put there by a command is not followed: commands write for themselves.
+	 */
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = open(folder, flags);
 

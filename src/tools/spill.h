@@ -1,6 +1,6 @@
 /*
- * spill: files in the cell's temporary folder that hold what an answer had no room for. A spill is
- * nameless until it is kept; the newest SPILL_KEPT stay.
+ * spill: files in the cell's temporary folder that hold what an answer had no room for. A
+ * spill is nameless until it is kept; the newest SPILL_KEPT stay.
  */
 #pragma once
 #include "base/buf.h"

@@ -14,4 +14,4 @@ extern const struct tool grep_tool;
 extern const struct tool generate_patch_tool;
 extern const struct tool exec_tool;
 
-extern const struct tool *const builtin_tools[]; /* NULL-ended, in the order shown to models */
+extern const struct tool *const builtin_tools[]; /* NULL-ended */

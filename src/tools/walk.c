@@ -110,7 +110,7 @@ static void walker_init(struct walk *walk, unsigned number)
 
 	walker->walk = walk;
 	walker->number = number;
-	walker->buffer = memory_alloc(WALK_FOLDER_BUFFER);
+	walker->buffer = memory_grow(NULL, WALK_FOLDER_BUFFER, 1);
 	walker->path = memory_alloc(rules_path.size + 1 + PATH_MAX + 1);
 	memcpy(walker->path, rules_path.data, rules_path.size);
 	walker->path_at = rules_path.size;

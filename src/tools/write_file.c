@@ -1,6 +1,7 @@
 /*
- * write_file: put a whole content in a file, new or old. An old file must have been read in this session and be
- * unchanged since, or be named by its hash; so nothing is overwritten that the model does not know.
+ * write_file: put a whole content in a file, new or old. An old file must have been read
+ * in this session and be unchanged since, or be named by its hash; so nothing is
+ * overwritten that the model does not know.
  */
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -36,17 +37,19 @@ static bool is_known(struct written *written)
 	if (seen)
 		(void)tool_fail(written->result,
 				"%s was changed since you read it (its hash is now %.*s). Read it again, "
-				"then write; nothing was written.", written->path, HASH_SHOWN, hash);
+				"then write; nothing was written.",
+				written->path, HASH_SHOWN, hash);
 	else
 		(void)tool_fail(written->result,
 				"%s exists and has not been read in this session. Read it first, or pass "
 				"\"expected_hash\": \"%.*s\" to replace it; edit_file changes parts of "
-				"it. Nothing was written.", written->path, HASH_SHOWN, hash);
+				"it. Nothing was written.",
+				written->path, HASH_SHOWN, hash);
 	return false;
 }
 
-static enum result_status finish(struct written *written, struct str content, bool created,
-				 bool converted)
+static enum result_status finish(struct written *written, struct str content,
+				 bool created, bool converted)
 {
 	struct buf *text = &written->result->text;
 	char mark[FILES_MARK];
@@ -70,16 +73,20 @@ static enum result_status write_new(struct written *written, struct str content)
 	struct err err = {0};
 
 	if (call_text(written->call, "expected_hash"))
-		return tool_fail(written->result, "%s does not exist, so no hash can fit. Leave "
-				 "expected_hash away to make a new file.", written->path);
+		return tool_fail(written->result,
+				 "%s does not exist, so no hash can fit. Leave "
+				 "expected_hash away to make a new file.",
+				 written->path);
 	/* The first look made no folders: a refused call leaves nothing behind. */
 	place_fini(&written->place);
 	place_init(&written->place);
 	if (!files_place(written->call->files, written->path, true, &written->place, &err) ||
 	    !place_write(&written->place, content, NULL, &err)) {
 		if (err.code == EEXIST)
-			return tool_fail(written->result, "%s has just been made by somebody else. "
-					 "Read it before you write it.", written->path);
+			return tool_fail(written->result,
+					 "%s has just been made by somebody else. "
+					 "Read it before you write it.",
+					 written->path);
 		return written_fail(written, &err);
 	}
 	buf_clear(&written->real);
@@ -145,8 +152,9 @@ static enum result_status write_file_execute(struct call *call, struct tool_resu
 
 const struct tool write_file_tool = {
 	.name = "write_file",
-	.description = "Create a file or replace its whole content. An existing file must have "
-		       "been read first. Use edit_file to change parts.",
+	.description =
+		"Create a file or replace its whole content. An existing file must have "
+		"been read first. Use edit_file to change parts.",
 	.example = "{\"path\": \"docs/notes.md\", \"content\": \"# Notes\\n\"}",
 	.aliases = "write create_file",
 	.params = write_file_params,

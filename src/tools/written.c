@@ -55,8 +55,8 @@ bool written_check_hash(struct written *written)
 	if (!hash_is_valid(expected)) {
 		(void)tool_fail(written->result,
 				"expected_hash must be %d to %d lower-case hex digits of the file's "
-				"SHA-256, as read_file gives it in its details.", HASH_SHOWN,
-				HASH_HEX);
+				"SHA-256, as read_file gives it in its details.",
+				HASH_SHOWN, HASH_HEX);
 		return false;
 	}
 	hash_text(buf_str(&written->old), hash);
@@ -107,8 +107,8 @@ void written_report(struct written *written, struct str content, bool created)
 		value_set_boolean(details, "diff_cut", true);
 		diff_count(old, content, &counts);
 	}
-	buf_addf(text, ": %s+%zu -%zu lines; now ", created ? "new file, " : "", counts.added,
-		 counts.removed);
+	buf_addf(text, ": %s+%zu -%zu lines; now ", created ? "new file, " : "",
+		 counts.added, counts.removed);
 	text_add_count(text, text_count_lines(content), "line");
 	buf_addf(text, ", %s.", text_size(content.size, size));
 	hash_text(content, hash);
@@ -130,17 +130,23 @@ enum result_status written_fail(struct written *written, const struct err *err)
 	switch (err->code) {
 	case EROFS:
 	case EPERM:
-		(void)tool_fail(written->result, "%s Write where this agent may write, or ask the "
-				"user to add the path to its `write` list.", err->text);
+		(void)tool_fail(written->result,
+				"%s Write where this agent may write, or ask the "
+				"user to add the path to its `write` list.",
+				err->text);
 		return RESULT_FAILED;
 	case EFBIG:
-		return tool_fail(written->result, "%s Use a command (sed, a script) through bash "
-				 "for a file of this size.", err->text);
+		return tool_fail(written->result,
+				 "%s Use a command (sed, a script) through bash "
+				 "for a file of this size.",
+				 err->text);
 	case EISDIR:
 		return tool_fail(written->result, "%s Name a file in it.", err->text);
 	case EAGAIN:
-		return tool_fail(written->result, "%s Nothing was written; read it again and repeat "
-				 "the call.", err->text);
+		return tool_fail(written->result,
+				 "%s Nothing was written; read it again and repeat "
+				 "the call.",
+				 err->text);
 	default:
 		return shown_fail(written->call, written->result, written->path, err);
 	}

@@ -1,6 +1,6 @@
 /*
- * written: what write_file and edit_file share: the old content of the file, the guard against overwriting what
- * was not read, and the report of a change.
+ * written: what write_file and edit_file share: the old content of the file, the guard
+ * against overwriting what was not read, and the report of a change.
  */
 #pragma once
 #include "base/buf.h"
@@ -17,12 +17,12 @@ enum { WRITTEN_DIFF_MAX = 256 << 10, WRITTEN_FILE_MAX = 64 << 20 };
 struct written {
 	struct call *call;
 	struct tool_result *result;
-	const char *path;       /* as given */
+	const char *path; /* as given */
 	struct place place;
-	struct buf real;        /* the path in the view */
+	struct buf real; /* the path in the view */
 	struct buf old;
 	struct stat st;
-	char mark[FILES_MARK];  /* of the old content */
+	char mark[FILES_MARK];   /* of the old content */
 	bool changed_since_read; /* this session has read another content */
 };
 
@@ -33,8 +33,8 @@ void written_fini(struct written *written);
 bool written_read_old(struct written *written, struct err *err);
 
 /*
- * The argument expected_hash, when given, must name the old content. False with the sentence in RESULT,
- * which names the hash that would be right.
+ * The argument expected_hash, when given, must name the old content. False with the
+ * sentence in RESULT, which names the hash that would be right.
  */
 bool written_check_hash(struct written *written);
 
@@ -42,8 +42,8 @@ bool written_check_hash(struct written *written);
 void written_add_path(const struct written *written, struct buf *out);
 
 /*
- * The report of a change that was made: diffstat in the text after what is there already, diff, hash and
- * counts in details; the old content is kept for the patch of the session.
+ * The report of a change that was made: diffstat in the text after what is there already,
+ * diff, hash and counts in details; the old content is kept for the patch of the session.
  */
 void written_report(struct written *written, struct str content, bool created);
 

@@ -1,6 +1,7 @@
 /*
- * edit: the input is two bytes of sizes, an old text, a new text, and the file. Whatever is found: nothing outside the
- * places changes, a place has as many lines as the old text, and an exact place is the old text itself.
+ * edit: the input is two bytes of sizes, an old text, a new text, and the file. Whatever
+ * is found: nothing outside the places changes, a place has as many lines as the old
+ * text, and an exact place is the old text itself.
  */
 #include "base/memory.h"
 #include "tools/edit.h"
@@ -37,14 +38,17 @@ static void check_match(struct str text, struct str old, struct str new, bool al
 		require(match.level != MATCH_NONE && match.count > 0);
 		for (size_t i = 0; i < match.count; i++) {
 			struct match_span span = match.spans[i];
-			struct str found = str_part(text, span.start, span.end - span.start);
+			struct str found =
+				str_part(text, span.start, span.end - span.start);
 
 			require(span.start <= span.end && span.end <= text.size);
 			require(!all || span.start >= end);
 			end = span.end;
 			if (match.level == MATCH_EXACT)
 				require(str_equal(found, old));
-			/* A last line of the file may lack the end that the old text has. */
+			/*
+			 * A last line of the file may lack the end that the old text has.
+			 */
 			if (match.level != MATCH_INDENT)
 				require(count_feeds(found) == count_feeds(old));
 			else
@@ -56,7 +60,10 @@ static void check_match(struct str text, struct str old, struct str new, bool al
 	match_fini(&match);
 }
 
-/* With one edit that was made: what stands before and after the place is what stood there. */
+/*
+ * With one edit that was made: what stands before and after the place is what stood
+ * there.
+ */
 static void check_edit(struct str text, struct str old, struct str new)
 {
 	const struct edit edit = {old, new, false};
@@ -72,7 +79,8 @@ static void check_edit(struct str text, struct str old, struct str new)
 		if (outcome.already) {
 			require(str_equal(buf_str(&out), text));
 		} else {
-			require(match_find(text, old, new, false, MATCH_LINE_NUMBERS, &match));
+			require(match_find(text, old, new, false, MATCH_LINE_NUMBERS,
+					   &match));
 			require(match.count == 1);
 			size_t before = match.spans[0].start;
 			size_t after = text.size - match.spans[0].end;

@@ -201,6 +201,38 @@ static void the_last_lines_of_long_output(void **state)
 	      "└───────────────────────────────────────\n");
 }
 
+static void the_first_lines_of_what_was_found(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\n13\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"a\\nb\\nc\\nd\\ne\\nf\\ng\\n\",\"exit_code\":null,"
+		 "\"seconds\":0,\"left_out\":{\"bytes\":9,\"lines\":3}}"},
+		{"tool_ended", "c2", "glob", NULL,
+		 "{\"status\":\"done\",\"text\":\"a\\n\",\"seconds\":0,\"left_out\":{\"lines\":1}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(ascii, cues,
+	      "+- bash ----------------------\n"
+	      "| 1\n| 2\n| 3\n| 4\n| 5\n| 6\n| 7\n| 8\n| 9\n| 10\n| 11\n| 12\n"
+	      "| ... 1 more line\n"
+	      "|\n"
+	      "| [ok] done, 0.0 s\n"
+	      "| a\n| b\n| c\n| d\n| e\n"
+	      "| ... 5 more lines\n"
+	      "+-----------------------------\n"
+	      "\n"
+	      "+- glob ----------------------\n"
+	      "|\n"
+	      "| [ok] done, 0.0 s\n"
+	      "| a\n"
+	      "| ... 1 more line\n"
+	      "+-----------------------------\n");
+}
+
 static void nothing_foreign_reaches_the_terminal(void **state)
 {
 	static const struct cue cues[] = {
@@ -453,6 +485,7 @@ int main(void)
 		cmocka_unit_test(ascii_for_other_locales),
 		cmocka_unit_test(an_edit_is_a_coloured_diff),
 		cmocka_unit_test(the_last_lines_of_long_output),
+		cmocka_unit_test(the_first_lines_of_what_was_found),
 		cmocka_unit_test(nothing_foreign_reaches_the_terminal),
 		cmocka_unit_test(side_by_side_calls_keep_their_own_arguments),
 		cmocka_unit_test(the_change_is_a_diff_that_can_be_copied),

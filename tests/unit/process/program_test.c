@@ -1,4 +1,7 @@
-/* program: start errors, descriptors, ends of all kinds, floods; outside a pid namespace and as pid 1 of one. */
+/*
+ * program: start errors, descriptors, ends of all kinds, floods; outside a pid namespace
+ * and as pid 1 of one.
+ */
 /* clang-format off: cmocka wants these first. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "WORD=yes", NULL};
+static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "WORD=yes",
+					  NULL};
 
 struct shell_run {
 	struct program_run run;
@@ -93,8 +97,10 @@ static void tells_the_signal_that_ended_it(void **state)
 
 static void assert_start_fails(const char *const *argv, const char *folder, int code)
 {
-	struct program_start start = {
-		.argv = argv, .environment = environment, .folder = folder, .fds = {-1, -1, -1}};
+	struct program_start start = {.argv = argv,
+				      .environment = environment,
+				      .folder = folder,
+				      .fds = {-1, -1, -1}};
 	struct err err = {0};
 	pid_t pid = 0;
 
@@ -337,7 +343,8 @@ static void orphans_do_not_outlive_it_nor_hold_the_answer(void **state)
 
 	(void)state;
 	/* Forked twice, own session, the pipe still open. */
-	shell_init(&shell, "(setsid sh -c 'echo $$; exec sleep 61' & ) ; sleep 0.2; echo end");
+	shell_init(&shell,
+		   "(setsid sh -c 'echo $$; exec sleep 61' & ) ; sleep 0.2; echo end");
 	follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
 	assert_int_equal(shell.run.left_processes, 1);
@@ -429,8 +436,8 @@ static void take_tagged(void *context, int stream, struct str bytes)
 	struct tagged *tagged = context;
 
 	tagged->size += (size_t)snprintf(tagged->text + tagged->size,
-					 sizeof(tagged->text) - tagged->size, "%d:%.*s", stream,
-					 (int)bytes.size, bytes.data);
+					 sizeof(tagged->text) - tagged->size, "%d:%.*s",
+					 stream, (int)bytes.size, bytes.data);
 }
 
 static void output_comes_tagged_in_the_order_of_arrival(void **state)
@@ -540,7 +547,10 @@ static void many_short_programs_leave_nothing(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* As pid 1 of a pid namespace, as in a worker. What it prints is the answer; 77 in a place that forbids this. */
+/*
+ * As pid 1 of a pid namespace, as in a worker. What it prints is the answer; 77 in a
+ * place that forbids this.
+ */
 static int as_init(void)
 {
 	struct shell_run shell;
@@ -549,10 +559,13 @@ static int as_init(void)
 
 	if (getpid() != 1)
 		return 1;
-	/* Orphans by the hundred that end by themselves, some that stay, a kill of all. */
-	shell_init(&shell, "i=0; while [ $i -lt 200 ]; do (true &); i=$((i+1)); done; "
-			   "(setsid sleep 60 &); (trap '' TERM; sleep 60) & sleep 0.1; echo end; "
-			   "exit 9");
+	/*
+	 * Orphans by the hundred that end by themselves, some that stay, a kill of all.
+	 */
+	shell_init(&shell,
+		   "i=0; while [ $i -lt 200 ]; do (true &); i=$((i+1)); done; "
+		   "(setsid sleep 60 &); (trap '' TERM; sleep 60) & sleep 0.1; echo end; "
+		   "exit 9");
 	if (!program_follow(&shell.run, &err))
 		return 2;
 	/* The subshell, its sleep, and the one with its own session. */

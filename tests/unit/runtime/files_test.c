@@ -1,4 +1,7 @@
-/* files and places: what is reached, what is refused, what a write keeps, and races against exchanged links. */
+/*
+ * files and places: what is reached, what is refused, what a write keeps, and races
+ * against exchanged links.
+ */
 /* clang-format off: cmocka wants these first. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,11 +21,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,7 +36,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* base/ws (writable), base/ws/blocked (blocked), base/lib (readable), base/secret (in no root). */
+/*
+ * base/ws (writable), base/ws/blocked (blocked), base/lib (readable), base/secret (in no
+ * root).
+ */
 struct place_under_test {
 	char base[64];
 	char workspace[96];
@@ -120,8 +126,8 @@ static int set_up(void **state)
 					   {single, false, NULL}};
 	const char *const blocked_list[] = {blocked, NULL};
 
-	assert_true(files_open(roots, COUNT(roots), here->workspace, blocked_list, &here->files,
-			       &err));
+	assert_true(files_open(roots, COUNT(roots), here->workspace, blocked_list,
+			       &here->files, &err));
 	*state = here;
 	return 0;
 }
@@ -203,9 +209,10 @@ static void reaches_what_lies_in_the_roots(void **state)
 static void missing_outside_and_blocked_are_one_answer(void **state)
 {
 	struct place_under_test *here = *state;
-	static const char *const paths[] = {"missing", "../secret/data", "/etc/passwd",
-					    "blocked/key", "blocked", "../../../../etc/shadow",
-					    "/", "../secret/missing"};
+	static const char *const paths[] = {"missing",     "../secret/data",
+					    "/etc/passwd", "blocked/key",
+					    "blocked",     "../../../../etc/shadow",
+					    "/",           "../secret/missing"};
 	struct buf expected;
 	struct buf said;
 
@@ -403,8 +410,8 @@ static int count_names(const char *path)
 	return count - 2;
 }
 
-static bool replace_at(struct place_under_test *here, const char *path, const char *content,
-		       struct err *err)
+static bool replace_at(struct place_under_test *here, const char *path,
+		       const char *content, struct err *err)
 {
 	struct place place;
 	struct buf old;
@@ -492,7 +499,10 @@ static void a_full_disk_leaves_the_old_file(void **state)
 	int status;
 	char path[256];
 
-	/* A size limit stands for the full disk: writing fails in the middle of the content. */
+	/*
+	 * A size limit stands for the full disk: writing fails in the middle of the
+	 * content.
+	 */
 	if (pid == 0) {
 		const struct rlimit limit = {1000, 1000};
 		auto_free char *large = memory_alloc(5001);
@@ -541,7 +551,10 @@ static void a_killed_writer_leaves_old_or_new_and_nothing_else(void **state)
 		buf_fini(&found);
 	}
 	at(here, "ws/src", path);
-	/* Between naming the new content and the rename lie microseconds: at most a rare one is left. */
+	/*
+	 * Between naming the new content and the rename lie microseconds: at most a rare
+	 * one is left.
+	 */
 	assert_in_range(count_names(path), 1, 2);
 }
 
@@ -607,8 +620,8 @@ static void large_files_are_marked_by_their_times(void **state)
 	assert_string_not_equal(mark, other);
 	st.st_size = 3;
 	files_mark(STR("abc"), &st, mark);
-	assert_string_equal(mark,
-			    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_string_equal(
+		mark, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 static void assert_near(struct place_under_test *here, const char *path, const char *said)

@@ -71,7 +71,8 @@ static void the_folder_carries_over_inside_the_roots_only(void **state)
 	hand_assert_says(hand, "/src/deep\n");
 	hand_run(hand, &bash_tool, "{\"command\": \"pwd\", \"workdir\": \"src\"}");
 	hand_assert_says(hand, "/ws/src\n");
-	hand_run(hand, &bash_tool, "{\"command\": \"echo /etc >&230; cat missing; exit 3\"}");
+	hand_run(hand, &bash_tool,
+		 "{\"command\": \"echo /etc >&230; cat missing; exit 3\"}");
 	hand_assert_says_not(hand, "next command");
 }
 
@@ -244,19 +245,56 @@ static void a_nul_byte_is_refused(void **state)
 static void interactive_programs_are_refused_with_a_remedy(void **state)
 {
 	static const char *const refused[] = {
-		"vim a.c", "less a", "git log | less", "top", "sudo nano /etc/hosts",
-		"cd src && vi x", "FOO=1 vim x", "/usr/bin/vim x", "python3", "node; echo",
-		"watch ls", "ssh host uptime", "if true; then vim; fi", "(top)", "\\vim x",
-		"env -i vim", "python3 2>/dev/null", "true || htop", "time top", "exec less x",
+		"vim a.c",
+		"less a",
+		"git log | less",
+		"top",
+		"sudo nano /etc/hosts",
+		"cd src && vi x",
+		"FOO=1 vim x",
+		"/usr/bin/vim x",
+		"python3",
+		"node; echo",
+		"watch ls",
+		"ssh host uptime",
+		"if true; then vim; fi",
+		"(top)",
+		"\\vim x",
+		"env -i vim",
+		"python3 2>/dev/null",
+		"true || htop",
+		"time top",
+		"exec less x",
 	};
 	static const char *const taken[] = {
-		"vim --version", "top -bn1 | head", "top -b -n 1", "python3 -c 'print(1)'",
-		"python3 <<EOF\ntop\nEOF\n", "echo 1 | python3", "cat > n.txt <<E\nvim x\nE",
-		"command -v vim", "which vim less top", "echo vim", "grep -r 'vim;less' .",
-		"case $x in\n top) echo a;;\nesac", "ssh -o BatchMode=yes h ls", "# vim\ntrue",
-		"top() { :; }", "echo \"$(vim)\"", "python3 < file", "apt install vim", "ex -s x",
-		"vim -es +q", "cat vim", "man ls", "echo a;echo 'x\nvim y'", "a=vim; echo $a",
-		"emacs --batch -l x", "echo '", "x=$((1)", "\\",
+		"vim --version",
+		"top -bn1 | head",
+		"top -b -n 1",
+		"python3 -c 'print(1)'",
+		"python3 <<EOF\ntop\nEOF\n",
+		"echo 1 | python3",
+		"cat > n.txt <<E\nvim x\nE",
+		"command -v vim",
+		"which vim less top",
+		"echo vim",
+		"grep -r 'vim;less' .",
+		"case $x in\n top) echo a;;\nesac",
+		"ssh -o BatchMode=yes h ls",
+		"# vim\ntrue",
+		"top() { :; }",
+		"echo \"$(vim)\"",
+		"python3 < file",
+		"apt install vim",
+		"ex -s x",
+		"vim -es +q",
+		"cat vim",
+		"man ls",
+		"echo a;echo 'x\nvim y'",
+		"a=vim; echo $a",
+		"emacs --batch -l x",
+		"echo '",
+		"x=$((1)",
+		"\\",
 	};
 	struct buf sentence;
 
@@ -275,26 +313,78 @@ static void interactive_programs_are_refused_with_a_remedy(void **state)
 	buf_fini(&sentence);
 }
 
-/* Texts whose exit code and standard output must be what `bash -c` gives: the comparison of tools.md. */
+/*
+ * Texts whose exit code and standard output must be what `bash -c` gives: the comparison
+ * of tools.md.
+ */
 static const char *const compared[] = {
-	"echo a; echo b", "exit 3", "false", "(exit 4)", "set -e; false; echo no",
-	"set -u; echo $nothing; echo no", "set -e\nx=1\n[ $x = 2 ] || echo fine\nfalse",
-	"set -x; echo traced", "set -v\necho verbose", "set -n\necho nothing",
-	"trap 'echo bye' EXIT; echo hi", "trap 'echo bye; exit 9' EXIT; false",
-	"trap 'echo term' TERM; kill -TERM $$; echo after", "exec echo replaced",
-	"exec false", "cat <<EOF\nhere $((1+2))\nEOF", "cat <<'EOF'\nraw $x\nEOF",
-	"cat <<-EOF\n\ttabs\n\tEOF\n", "return 3", "echo a; return; echo b", "exit",
-	"kill -KILL $$", "kill -SEGV $$", "kill -ABRT $$", "sh -c 'kill -TERM $$'; echo $?",
-	"shopt -s expand_aliases\nalias x='echo alias'\nx", "alias x=ls\nx 2>/dev/null; echo $?",
-	"echo $LINENO\necho $LINENO", "echo $0", "echo $-", "echo $#", "echo \"$@\"", "echo $$ >/dev/null",
-	"if true; then", "echo 'unclosed", "echo )", "f() { return 5; }; f", "f() { local x=1; echo $x; }; f",
-	"while read l; do echo \"<$l>\"; done <<< $'a\\nb'", "echo {1..3}", "x=(1 2 3); echo ${#x[@]}",
-	"printf '%s\\n' \"a b\" c", "echo -n no newline", "true | false", "set -o pipefail; false | true",
-	"! true", "cd /; pwd", "((1 == 2))", "[[ a == b ]]", "nosuchcommand 2>/dev/null",
-	"/etc/passwd 2>/dev/null", "coproc cat; echo $?", "echo a\\\nb", "# only a comment", "",
-	"umask", "let x=0", "wait", "echo ${BASH_SUBSHELL} $SHLVL", "eval 'echo $LINENO'",
-	"set -- a b; echo $2", "exec 3>&1; echo three >&3", "diff <(echo a) <(echo a)", "type cd",
-	"declare -p | grep -c GLOVEBOX_NOTHING", "read x; echo $?", "echo 'é' | wc -c",
+	"echo a; echo b",
+	"exit 3",
+	"false",
+	"(exit 4)",
+	"set -e; false; echo no",
+	"set -u; echo $nothing; echo no",
+	"set -e\nx=1\n[ $x = 2 ] || echo fine\nfalse",
+	"set -x; echo traced",
+	"set -v\necho verbose",
+	"set -n\necho nothing",
+	"trap 'echo bye' EXIT; echo hi",
+	"trap 'echo bye; exit 9' EXIT; false",
+	"trap 'echo term' TERM; kill -TERM $$; echo after",
+	"exec echo replaced",
+	"exec false",
+	"cat <<EOF\nhere $((1+2))\nEOF",
+	"cat <<'EOF'\nraw $x\nEOF",
+	"cat <<-EOF\n\ttabs\n\tEOF\n",
+	"return 3",
+	"echo a; return; echo b",
+	"exit",
+	"kill -KILL $$",
+	"kill -SEGV $$",
+	"kill -ABRT $$",
+	"sh -c 'kill -TERM $$'; echo $?",
+	"shopt -s expand_aliases\nalias x='echo alias'\nx",
+	"alias x=ls\nx 2>/dev/null; echo $?",
+	"echo $LINENO\necho $LINENO",
+	"echo $0",
+	"echo $-",
+	"echo $#",
+	"echo \"$@\"",
+	"echo $$ >/dev/null",
+	"if true; then",
+	"echo 'unclosed",
+	"echo )",
+	"f() { return 5; }; f",
+	"f() { local x=1; echo $x; }; f",
+	"while read l; do echo \"<$l>\"; done <<< $'a\\nb'",
+	"echo {1..3}",
+	"x=(1 2 3); echo ${#x[@]}",
+	"printf '%s\\n' \"a b\" c",
+	"echo -n no newline",
+	"true | false",
+	"set -o pipefail; false | true",
+	"! true",
+	"cd /; pwd",
+	"((1 == 2))",
+	"[[ a == b ]]",
+	"nosuchcommand 2>/dev/null",
+	"/etc/passwd 2>/dev/null",
+	"coproc cat; echo $?",
+	"echo a\\\nb",
+	"# only a comment",
+	"",
+	"umask",
+	"let x=0",
+	"wait",
+	"echo ${BASH_SUBSHELL} $SHLVL",
+	"eval 'echo $LINENO'",
+	"set -- a b; echo $2",
+	"exec 3>&1; echo three >&3",
+	"diff <(echo a) <(echo a)",
+	"type cd",
+	"declare -p | grep -c GLOVEBOX_NOTHING",
+	"read x; echo $?",
+	"echo 'é' | wc -c",
 };
 
 /* What bash -c itself gives: exit code (128 + signal) and standard output. */
@@ -311,16 +401,16 @@ static char *plain_bash(struct hand *hand, const char *text, int *code)
 	if (pid == 0) {
 		int null = open("/dev/null", O_RDWR);
 		const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
-						   "HOME=/tmp", "LC_ALL=C.UTF-8", "TERM=dumb",
-						   NULL};
+						   "HOME=/tmp", "LC_ALL=C.UTF-8",
+						   "TERM=dumb", NULL};
 
 		(void)dup2(null, 0);
 		(void)dup2(ends[1], 1);
 		(void)dup2(null, 2);
 		if (chdir(hand->workspace) < 0)
 			_exit(99);
-		(void)execle("/bin/bash", "bash", "--noprofile", "--norc", "-c", text, (char *)NULL,
-			     environment);
+		(void)execle("/bin/bash", "bash", "--noprofile", "--norc", "-c", text,
+			     (char *)NULL, environment);
 		_exit(99);
 	}
 	(void)close(ends[1]);
@@ -356,7 +446,8 @@ static void the_wrapper_behaves_as_bash_c(void **state)
 		buf_adds(&json, "}");
 		hand_run_for(hand, &bash_tool, 30000, json.data);
 		buf_fini(&json);
-		ours = hand->result.signal ? 128 + hand->result.signal : hand->result.exit_code;
+		ours = hand->result.signal ? 128 + hand->result.signal
+					   : hand->result.exit_code;
 		if (ours != code)
 			fail_msg("%s: exit %d, bash -c %d: %s", compared[i], ours, code,
 				 hand->result.text.data);

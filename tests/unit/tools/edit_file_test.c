@@ -63,8 +63,9 @@ static void a_miss_changes_nothing_and_shows_the_nearest(void **state)
 		 "{\"path\": \"a.c\", \"edits\": [{\"old\": \"int sum(int m)\\n{\\n\\treturn m;\\n}\", "
 		 "\"new\": \"x\"}]}");
 	hand_assert_status(hand, RESULT_FAILED);
-	hand_assert_says(hand, "the old text was not found in a.c. Nothing was changed. Nearest is "
-			       "line 1;");
+	hand_assert_says(hand,
+			 "the old text was not found in a.c. Nothing was changed. Nearest is "
+			 "line 1;");
 	hand_assert_says(hand, "  file: →return·n;\n  old:  →return·m;\n");
 	hand_assert_file(hand, "a.c", "int sum(int n)\n{\n\treturn n;\n}\n");
 }
@@ -110,7 +111,10 @@ static void what_is_no_text_is_not_edited(void **state)
 {
 	struct hand *hand = *state;
 
-	hand_write(hand, "wide", "\xff\xfe" "a\0b\0", 6);
+	hand_write(hand, "wide",
+		   "\xff\xfe"
+		   "a\0b\0",
+		   6);
 	hand_run(hand, &edit_file_tool,
 		 "{\"path\": \"wide\", \"edits\": [{\"old\": \"a\", \"new\": \"c\"}]}");
 	hand_assert_status(hand, RESULT_FAILED);
@@ -181,7 +185,8 @@ static void the_patch_takes_every_change_back_and_makes_it_again(void **state)
 	hand_run(hand, &write_file_tool,
 		 "{\"path\": \"tool name.sh\", \"content\": \"#!/bin/sh\\n\"}");
 	assert_int_equal(chmod(executable, 0755), 0);
-	hand_run(hand, &write_file_tool, "{\"path\": \"dir/quo\\\"te\\t.c\", \"content\": \"q\\n\"}");
+	hand_run(hand, &write_file_tool,
+		 "{\"path\": \"dir/quo\\\"te\\t.c\", \"content\": \"q\\n\"}");
 	hand_run(hand, &write_file_tool, "{\"path\": \"empty\", \"content\": \"\"}");
 	hand_run(hand, &edit_file_tool,
 		 "{\"path\": \"gone\", \"edits\": [{\"old\": \"to\", \"new\": \"2\"}]}");
@@ -190,7 +195,8 @@ static void the_patch_takes_every_change_back_and_makes_it_again(void **state)
 		 "{\"path\": \"same\", \"edits\": [{\"old\": \"x\", \"new\": \"y\"}]}");
 	hand_run(hand, &edit_file_tool,
 		 "{\"path\": \"same\", \"edits\": [{\"old\": \"y\", \"new\": \"x\"}]}");
-	hand_run(hand, &generate_patch_tool, "{\"title\": \"Title\", \"summary\": \"Why.\"}");
+	hand_run(hand, &generate_patch_tool,
+		 "{\"title\": \"Title\", \"summary\": \"Why.\"}");
 	hand_assert_status(hand, RESULT_DONE);
 	hand_assert_says(hand, "Title\n\nWhy.\n\n5 files in the patch:\n"
 			       "  changed.c: modified, +1 -1\n");
@@ -229,7 +235,8 @@ static void what_no_patch_can_hold_is_named(void **state)
 	hand_run(hand, &generate_patch_tool, "{\"title\": \"t\", \"summary\": \"s\"}");
 	hand_assert_status(hand, RESULT_DONE);
 	hand_assert_says(hand, "  latin: left out of the patch (not UTF-8)\n");
-	hand_assert_says(hand, "  large: left out of the patch (no room in a patch of 256 KiB)\n");
+	hand_assert_says(hand,
+			 "  large: left out of the patch (no room in a patch of 256 KiB)\n");
 	assert_true(hand->result.text.size < 4096);
 }
 
@@ -251,8 +258,8 @@ static void exec_gives_the_program_what_was_handed_over(void **state)
 	char got[32] = {0};
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	assert_true(value_parse(STR("{\"argv\": [\"sh\", \"-c\", \"echo out; exit 42\"]}"), 0,
-				&hand->arguments, &err));
+	assert_true(value_parse(STR("{\"argv\": [\"sh\", \"-c\", \"echo out; exit 42\"]}"),
+				0, &hand->arguments, &err));
 	hand->call = (struct call){.tool = &exec_tool,
 				   .arguments = hand->arguments,
 				   .files = hand->files,
@@ -277,7 +284,8 @@ static void exec_tells_missing_from_closed(void **state)
 	hand_run(hand, &exec_tool, "{\"argv\": [\"no-such-program\"]}");
 	hand_assert_status(hand, RESULT_FAILED);
 	assert_int_equal(hand->result.exit_code, 127);
-	assert_int_equal(value_integer(value_member(hand->result.details, "start_errno")), 2);
+	assert_int_equal(value_integer(value_member(hand->result.details, "start_errno")),
+			 2);
 	hand_run(hand, &exec_tool, "{\"argv\": [\"/etc/passwd\"]}");
 	assert_int_equal(hand->result.exit_code, 126);
 }

@@ -1,4 +1,7 @@
-/* edit: the match levels as a table, refusals with their next step, and what no edit may ever touch. */
+/*
+ * edit: the match levels as a table, refusals with their next step, and what no edit may
+ * ever touch.
+ */
 /* clang-format off: cmocka wants these first. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +61,8 @@ static const struct row rows[] = {
 	/* indentation */
 	{"\t\tif (x)\n\t\t\ty();\n", "if (x)\n\ty();\n", "if (z)\n\tw();\n", MATCH_INDENT,
 	 "\t\tif (z)\n\t\t\tw();\n"},
-	{"  a:\n    b\n", "a:\n  b\n", "a:\n  c\n  d\n", MATCH_INDENT, "  a:\n    c\n    d\n"},
+	{"  a:\n    b\n", "a:\n  b\n", "a:\n  c\n  d\n", MATCH_INDENT,
+	 "  a:\n    c\n    d\n"},
 	{"a:\n  b\n", "    a:\n      b\n", "    a:\n      c\n", MATCH_INDENT, "a:\n  c\n"},
 	{"\tif (x) {\n\t\ty();\n\t}\n", "    if (x) {\n        y();\n    }\n",
 	 "    if (x) {\n        z();\n    }\n", MATCH_INDENT, "\tif (x) {\n\t\tz();\n\t}\n"},
@@ -72,8 +76,11 @@ static const struct row rows[] = {
 	{"\ta\r\n\tb\r\n", "a\nb\n", "c\n", MATCH_INDENT, "\tc\r\n"},
 	{"\tx\n\ty\n\tfoo();\n", "    foo();\n", "    foo();\n    bar();\n", MATCH_INDENT,
 	 "\tx\n\ty\n\tfoo();\n\tbar();\n"},
-	/* A file of tabs never gets blanks: what these two levels mean cannot be known. */
-	{"\tx\n\ty\n\tfoo();\n", "  foo();\n ", "  foo();\n   bar();\n", MATCH_NONE, "not found"},
+	/*
+	 * A file of tabs never gets blanks: what these two levels mean cannot be known.
+	 */
+	{"\tx\n\ty\n\tfoo();\n", "  foo();\n ", "  foo();\n   bar();\n", MATCH_NONE,
+	 "not found"},
 	/* Not the same for all lines. */
 	{"\ta\n\t\tb\n", "a\nb\n", "x\n", MATCH_NONE, "not found"},
 	/* line numbers pasted from a reading */
@@ -95,7 +102,8 @@ static const struct row rows[] = {
 	 "line 1\n  file: int·main(void)\n  old:  int·main(int)\n"},
 	{"a\n\tfoo(1);\nb\n", "a\n  foo(2);\nb\n", "x", MATCH_NONE,
 	 "line 2\n  file: →foo(1);\n  old:  ··foo(2);\n"},
-	{"alpha\n", "totally different\n", "x", MATCH_NONE, "No line of it (1) is like the first"},
+	{"alpha\n", "totally different\n", "x", MATCH_NONE,
+	 "No line of it (1) is like the first"},
 };
 
 static bool apply(const char *text, const struct edit *edits, size_t count, bool exact_only,
@@ -103,7 +111,8 @@ static bool apply(const char *text, const struct edit *edits, size_t count, bool
 {
 	buf_init(out, 1 << 20);
 	buf_init(sentence, 1 << 20);
-	return edit_apply("f", str_of(text), edits, count, exact_only, out, outcomes, sentence);
+	return edit_apply("f", str_of(text), edits, count, exact_only, out, outcomes,
+			  sentence);
 }
 
 static void each_level_finds_what_it_names_and_no_more(void **state)
@@ -121,7 +130,8 @@ static void each_level_finds_what_it_names_and_no_more(void **state)
 		if (!done && !strstr(sentence.data, row->result))
 			fail_msg("row %zu (%s): says %s", i, row->old, sentence.data);
 		if (done && outcome.level != row->level)
-			fail_msg("row %zu (%s): %s", i, row->old, match_level_name(outcome.level));
+			fail_msg("row %zu (%s): %s", i, row->old,
+				 match_level_name(outcome.level));
 		if (done && strcmp(out.data, row->result) != 0)
 			fail_msg("row %zu (%s): \"%s\"", i, row->old, out.data);
 		buf_fini(&out);
@@ -138,7 +148,8 @@ static void several_edits_are_made_against_the_original(void **state)
 	struct buf out, sentence;
 
 	(void)state;
-	assert_true(apply("a\nb\nc\n", edits, COUNT(edits), false, &out, outcomes, &sentence));
+	assert_true(apply("a\nb\nc\n", edits, COUNT(edits), false, &out, outcomes,
+			  &sentence));
 	assert_string_equal(out.data, "c\nB\nb\n");
 	assert_int_equal(outcomes[0].line, 3);
 	buf_fini(&out);
@@ -161,7 +172,8 @@ static void overlapping_edits_are_refused(void **state)
 
 static void all_or_nothing_names_the_edit_that_failed(void **state)
 {
-	const struct edit edits[] = {{STR("a"), STR("x"), false}, {STR("zz"), STR("y"), false}};
+	const struct edit edits[] = {{STR("a"), STR("x"), false},
+				     {STR("zz"), STR("y"), false}};
 	struct edit_outcome outcomes[COUNT(edits)];
 	struct buf out, sentence;
 
@@ -185,7 +197,8 @@ static void replace_all_takes_every_place(void **state)
 	assert_int_equal(outcome.count, 4);
 	buf_fini(&out);
 	buf_fini(&sentence);
-	assert_true(apply("x\r\ny\r\nx\r\ny\r\n", &ends, 1, false, &out, &outcome, &sentence));
+	assert_true(apply("x\r\ny\r\nx\r\ny\r\n", &ends, 1, false, &out, &outcome,
+			  &sentence));
 	assert_string_equal(out.data, "z\r\nz\r\n");
 	assert_int_equal(outcome.level, MATCH_LINE_END);
 	buf_fini(&out);
@@ -248,7 +261,8 @@ static void a_large_file_with_many_places_is_quick(void **state)
 		buf_adds(&text, "x\r\ny\r\n");
 	buf_init(&out, 16 << 20);
 	buf_init(&sentence, 1 << 20);
-	assert_true(edit_apply("f", buf_str(&text), &all, 1, false, &out, &outcome, &sentence));
+	assert_true(edit_apply("f", buf_str(&text), &all, 1, false, &out, &outcome,
+			       &sentence));
 	assert_int_equal(outcome.count, 100000);
 	buf_clear(&out);
 	assert_false(edit_apply("f", buf_str(&text), &missing, 1, false, &out, &outcome,

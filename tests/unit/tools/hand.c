@@ -36,7 +36,8 @@ int hand_set_up(void **state)
 	assert_int_equal(mkdir(hand->outside, 0755), 0);
 	root = (struct files_root){.path = hand->workspace, .writable = true};
 	assert_true(files_open(&root, 1, hand->workspace, NULL, &hand->files, &err));
-	(void)snprintf(hand->temporary, sizeof(hand->temporary), "TMPDIR=%s", hand->workspace);
+	(void)snprintf(hand->temporary, sizeof(hand->temporary), "TMPDIR=%s",
+		       hand->workspace);
 	hand->environment[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
 	hand->environment[1] = "HOME=/tmp";
 	hand->environment[2] = hand->temporary;
@@ -72,7 +73,9 @@ int hand_tear_down(void **state)
 	return 0;
 }
 
-/* What a session does with a result: remember what was read and what was replaced first. */
+/*
+ * What a session does with a result: remember what was read and what was replaced first.
+ */
 static void remember(struct hand *hand)
 {
 	for (void *at = value_first(hand->result.seen); at;

@@ -1,6 +1,7 @@
 /*
- * hand: a call made by hand in the test's own process: a fresh workspace in a temporary directory, its roots opened,
- * and execute() called directly. Not a mock: the same runtime/files and process/ as in a worker.
+ * hand: a call made by hand in the test's own process: a fresh workspace in a temporary
+ * directory, its roots opened, and execute() called directly. Not a mock: the same
+ * runtime/files and process/ as in a worker.
  */
 #pragma once
 /* clang-format off: cmocka wants these first. */
@@ -26,10 +27,10 @@ struct hand {
 	struct call call;
 	struct tool_result result;
 	struct value *arguments;
-	struct value *seen;   /* what the session has read, kept between calls */
+	struct value *seen; /* what the session has read, kept between calls */
 	struct value *before;
 	char *folder;
-	char temporary[96];   /* "TMPDIR=…" */
+	char temporary[96]; /* "TMPDIR=…" */
 	const char *environment[8];
 };
 
@@ -37,9 +38,12 @@ struct hand {
 int hand_set_up(void **state);
 int hand_tear_down(void **state);
 
-/* Run TOOL with the arguments JSON (valid, complete: there is no schema here). The result is in hand->result. */
-enum result_status hand_run(struct hand *hand, const struct tool *tool, const char *json, ...)
-	__attribute__((format(printf, 3, 4)));
+/*
+ * Run TOOL with the arguments JSON (valid, complete: there is no schema here). The result
+ * is in hand->result.
+ */
+enum result_status hand_run(struct hand *hand, const struct tool *tool, const char *json,
+			    ...) __attribute__((format(printf, 3, 4)));
 /* With a deadline so many milliseconds ahead. */
 enum result_status hand_run_for(struct hand *hand, const struct tool *tool, int64_t ms,
 				const char *json);

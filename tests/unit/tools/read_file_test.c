@@ -1,4 +1,7 @@
-/* read_file: ranges, ceilings, encodings, large files, and everything that is no text file. */
+/*
+ * read_file: ranges, ceilings, encodings, large files, and everything that is no text
+ * file.
+ */
 #include "hand.h"
 
 #include "base/hash.h"
@@ -26,7 +29,8 @@ static void shows_numbered_lines_after_one_line_of_facts(void **state)
 	hash_text(STR("one\n\ttwo\n\nfour\n"), hash);
 	assert_string_equal(value_text(value_member(hand->seen, path)), hash);
 	assert_string_equal(value_text(value_member(hand->result.details, "hash")), hash);
-	assert_int_equal(value_integer(value_member(hand->result.details, "total_lines")), 4);
+	assert_int_equal(value_integer(value_member(hand->result.details, "total_lines")),
+			 4);
 }
 
 static void shows_a_range_and_says_where_it_goes_on(void **state)
@@ -34,15 +38,18 @@ static void shows_a_range_and_says_where_it_goes_on(void **state)
 	struct hand *hand = *state;
 
 	hand_puts(hand, "a", "1\n2\n3\n4\n5\n");
-	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 2, \"end_line\": 3}");
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"a\", \"start_line\": 2, \"end_line\": 3}");
 	assert_string_equal(hand->result.text.data,
 			    "[a: lines 2-3 of 5; next: start_line=4]\n2\t2\n3\t3\n");
-	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 4, \"limit\": 10}");
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"a\", \"start_line\": 4, \"limit\": 10}");
 	assert_string_equal(hand->result.text.data, "[a: lines 4-5 of 5]\n4\t4\n5\t5\n");
 	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 6}");
 	hand_assert_status(hand, RESULT_FAILED);
 	hand_assert_says(hand, "Line 6 does not exist; a has 5 lines.");
-	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"start_line\": 4, \"end_line\": 2}");
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"a\", \"start_line\": 4, \"end_line\": 2}");
 	hand_assert_status(hand, RESULT_FAILED);
 	hand_assert_says(hand, "end_line 2 lies before start_line 4");
 }
@@ -58,7 +65,9 @@ static void tells_what_is_unusual(void **state)
 	hand_puts(hand, "mixed", "a\r\nb\nc");
 	hand_run(hand, &read_file_tool, "{\"path\": \"mixed\"}");
 	hand_assert_says(hand, "line ends mixed (1 CRLF, 1 LF); no newline at its end]");
-	hand_puts(hand, "bom", "\xef\xbb\xbf" "x\n");
+	hand_puts(hand, "bom",
+		  "\xef\xbb\xbf"
+		  "x\n");
 	hand_run(hand, &read_file_tool, "{\"path\": \"bom\"}");
 	hand_assert_says(hand, "UTF-8 with byte-order mark]\n1\tx\n");
 	hand_puts(hand, "latin", "caf\xe9\n\x1b[31mred\n");
@@ -92,7 +101,10 @@ static void what_is_no_text_file_has_its_own_answer(void **state)
 	struct hand *hand = *state;
 	auto_free char *fifo = hand_path(hand, "fifo");
 
-	hand_write(hand, "binary", "\x7f" "ELF\0\1\2", 7);
+	hand_write(hand, "binary",
+		   "\x7f"
+		   "ELF\0\1\2",
+		   7);
 	hand_run(hand, &read_file_tool, "{\"path\": \"binary\"}");
 	hand_assert_status(hand, RESULT_FAILED);
 	hand_assert_says(hand, "binary is a binary file (7 B), not text.");
@@ -150,7 +162,8 @@ static void one_answer_is_bounded_by_bytes(void **state)
 	hand_run(hand, &read_file_tool, "{\"path\": \"line\"}");
 	hand_assert_says(hand, " [… 68000 bytes of this line left out …]\n2\tshort\n");
 	hand_assert_says(hand, "ask for one alone");
-	hand_run(hand, &read_file_tool, "{\"path\": \"line\", \"start_line\": 1, \"end_line\": 1}");
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"line\", \"start_line\": 1, \"end_line\": 1}");
 	assert_in_range(hand->result.text.size, 49000, 50500);
 	hand_assert_says(hand, " [… 20100 bytes of this line left out …]\n");
 	buf_fini(&text);
@@ -164,7 +177,8 @@ static void a_large_file_is_read_in_pieces(void **state)
 
 	assert_non_null(file);
 	for (int i = 1; i <= 400000; i++)
-		assert_true(fprintf(file, "line %d of a file over the limit for hashes\n", i) > 0);
+		assert_true(fprintf(file, "line %d of a file over the limit for hashes\n",
+				    i) > 0);
 	assert_int_equal(fclose(file), 0);
 	hand_run(hand, &read_file_tool,
 		 "{\"path\": \"large\", \"start_line\": 300000, \"end_line\": 300002}");

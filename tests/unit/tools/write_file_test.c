@@ -23,8 +23,9 @@ static void makes_a_file_and_its_folders(void **state)
 	hand_assert_file(hand, "a/b/c.txt", "one\ntwo\n");
 	assert_int_equal(value_kind(value_member(hand->before, path)), VALUE_NULL);
 	assert_non_null(value_member(hand->before, path));
-	assert_non_null(strstr(value_text(value_member(hand->result.details, "diff")),
-			       "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"));
+	assert_non_null(
+		strstr(value_text(value_member(hand->result.details, "diff")),
+		       "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"));
 }
 
 static void an_empty_content_is_fine(void **state)
@@ -50,7 +51,8 @@ static void an_unread_file_is_not_overwritten(void **state)
 	hand_assert_says(hand, hash);
 	hand_assert_file(hand, "f", "old\n");
 	hand_run(hand, &write_file_tool,
-		 "{\"path\": \"f\", \"content\": \"new\\n\", \"expected_hash\": \"%s\"}", hash);
+		 "{\"path\": \"f\", \"content\": \"new\\n\", \"expected_hash\": \"%s\"}",
+		 hash);
 	hand_assert_status(hand, RESULT_DONE);
 	hand_assert_says(hand, "Wrote f: +1 -1 lines; now 1 line, 4 B.");
 	hand_assert_file(hand, "f", "new\n");
@@ -103,7 +105,8 @@ static void crlf_is_kept_and_said(void **state)
 
 	hand_puts(hand, "dos.txt", "a\r\nb\r\n");
 	hand_run(hand, &read_file_tool, "{\"path\": \"dos.txt\"}");
-	hand_run(hand, &write_file_tool, "{\"path\": \"dos.txt\", \"content\": \"a\\nc\\n\"}");
+	hand_run(hand, &write_file_tool,
+		 "{\"path\": \"dos.txt\", \"content\": \"a\\nc\\n\"}");
 	hand_assert_status(hand, RESULT_DONE);
 	hand_assert_says(hand, "Its lines end in CRLF as before");
 	hand_assert_says(hand, "+1 -1 lines");
