@@ -305,9 +305,8 @@ static bool turn_finish(struct agent *agent, struct turn *turn, struct err *err)
 	outcome->shell_seconds = turn->limits.shell_seconds;
 	if (outcome->sentence[0] && !agent_notice(agent, outcome->sentence, false, err))
 		return false;
-	/* The interrupt was for the turn, not for keeping what it made. */
-	if (outcome->reason == AGENT_CANCELLED)
-		agent_clear_interrupt(agent);
+	/* An interrupt is for the turn, not for keeping what it made. */
+	agent_clear_interrupt(agent);
 	if (!handover_make(agent, turn, err))
 		return false;
 	outcome->seconds = (double)(clock_now_ms() - turn->limits.began_ms) / 1000;

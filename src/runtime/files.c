@@ -283,10 +283,8 @@ static int expand_first_link(const struct files_held *root, struct buf *absolute
 					 ? 1
 					 : -1;
 		} else {
-			int before = folder_fd;
-
-			folder_fd = fd;
-			fd = before;
+			fd_close(&folder_fd);
+			folder_fd = fd_take(&fd);
 			if (!str_ends(buf_str(&folder), STR("/")))
 				buf_addc(&folder, '/');
 			buf_adds(&folder, name);

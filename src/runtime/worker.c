@@ -83,6 +83,15 @@ static void result_send(struct worker *worker, const struct tool_result *result)
 	buf_fini(&text);
 }
 
+/*
+ * A cancel that came in one read with its call: the socket will not become readable for it again. Nobody
+ * there any more counts as one.
+ */
+static bool cancel_waits(const struct worker *worker)
+{
+	return worker->reader.ended || worker->reader.bytes.size > worker->reader.taken;
+}
+
 /* True when the worker may serve another call. */
 static bool call_run(struct worker *worker, const struct frame *frame)
 {
@@ -108,10 +117,13 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.seen = wire.seen,
 			.before = wire.before,
 			.control_fd = worker->socket,
+			.cancelled = cancel_waits(worker),
 		};
 		memcpy(call.fds, frame->fds, sizeof(call.fds));
 		if (call.tool == NULL || call.tool->execute == NULL)
 			(void)tool_fail(&result, "This cell has no tool %s.", wire.tool);
+		else if (call.cancelled)
+			(void)call_stop_result(&call, &result);
 		else
 			(void)call.tool->execute(&call, &result);
 		keep = call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&

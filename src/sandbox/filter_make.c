@@ -51,32 +51,80 @@ enum {
 
 static const char *const refused[] = {
 	/* mounts and roots */
-	"mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsconfig",
-	"fsmount", "fspick", "name_to_handle_at", "open_by_handle_at", "swapon", "swapoff",
-	"quotactl", "nfsservctl",
+	"mount",
+	"umount2",
+	"pivot_root",
+	"chroot",
+	"open_tree",
+	"move_mount",
+	"fsopen",
+	"fsconfig",
+	"fsmount",
+	"fspick",
+	"name_to_handle_at",
+	"open_by_handle_at",
+	"swapon",
+	"swapoff",
+	"quotactl",
+	"nfsservctl",
 	/* namespaces */
 	"setns",
 	/* other processes */
-	"process_vm_readv", "process_vm_writev", "kcmp", "migrate_pages", "move_pages",
+	"process_vm_readv",
+	"process_vm_writev",
+	"kcmp",
+	"migrate_pages",
+	"move_pages",
 	/* the kernel itself */
-	"bpf", "perf_event_open", "userfaultfd", "init_module", "finit_module", "delete_module",
-	"create_module", "get_kernel_syms", "query_module", "kexec_load", "kexec_file_load",
-	"reboot", "syslog", "acct", "iopl", "ioperm", "lookup_dcookie", "vhangup", "uselib",
-	"ustat", "sysfs", "_sysctl", "vm86", "vm86old", "modify_ldt", "afs_syscall", "fanotify_init",
+	"bpf",
+	"perf_event_open",
+	"userfaultfd",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"create_module",
+	"get_kernel_syms",
+	"query_module",
+	"kexec_load",
+	"kexec_file_load",
+	"reboot",
+	"syslog",
+	"acct",
+	"iopl",
+	"ioperm",
+	"lookup_dcookie",
+	"vhangup",
+	"uselib",
+	"ustat",
+	"sysfs",
+	"_sysctl",
+	"vm86",
+	"vm86old",
+	"modify_ldt",
+	"afs_syscall",
+	"fanotify_init",
 	/* clocks and names */
-	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",
+	"settimeofday",
+	"clock_settime",
+	"clock_adjtime",
+	"adjtimex",
+	"stime",
+	"sethostname",
 	"setdomainname",
 	/* keyrings */
-	"add_key", "request_key", "keyctl",
+	"add_key",
+	"request_key",
+	"keyctl",
 };
 
 static const int refused_numbers[] = {
-	CALL_PIDFD_GETFD, CALL_PROCESS_MADVISE, CALL_MOUNT_SETATTR, CALL_QUOTACTL_FD,
+	CALL_PIDFD_GETFD,  CALL_PROCESS_MADVISE,   CALL_MOUNT_SETATTR,  CALL_QUOTACTL_FD,
 	CALL_MEMFD_SECRET, CALL_LSM_SET_SELF_ATTR, CALL_OPEN_TREE_ATTR,
 };
 
 /* Programs try these and fall back when they do not exist. */
-static const char *const absent[] = {"io_uring_setup", "io_uring_enter", "io_uring_register"};
+static const char *const absent[] = {"io_uring_setup", "io_uring_enter",
+				     "io_uring_register"};
 
 static void check(int answer, const char *what)
 {
@@ -116,11 +164,13 @@ static void refuse_open_mode(scmp_filter_ctx filter, int number, unsigned flags_
 	for (size_t i = 0; i < 2; i++) {
 		for (size_t j = 0; j < 2; j++) {
 			struct scmp_arg_cmp rules[] = {
-				SCMP_CMP64(flags_index, SCMP_CMP_MASKED_EQ, making[i], making[i]),
-				SCMP_CMP64(flags_index + 1, SCMP_CMP_MASKED_EQ, set_id[j], set_id[j]),
+				SCMP_CMP64(flags_index, SCMP_CMP_MASKED_EQ, making[i],
+					   making[i]),
+				SCMP_CMP64(flags_index + 1, SCMP_CMP_MASKED_EQ, set_id[j],
+					   set_id[j]),
 			};
-			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 2,
-						     rules),
+			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM),
+						     number, 2, rules),
 			      "a rule on open");
 		}
 	}
@@ -131,14 +181,15 @@ static void refuse_request(scmp_filter_ctx filter, uint64_t request)
 	/* The kernel looks at the low half only. */
 	struct scmp_arg_cmp rule = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request);
 
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, &rule),
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+				     &rule),
 	      "a rule on ioctl");
 }
 
 static void refuse_arguments(scmp_filter_ctx filter)
 {
-	const uint64_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-				CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+	const uint64_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+				CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 	const uint64_t set_id = S_ISUID | S_ISGID;
 
 	refuse_bits(filter, SCMP_SYS(clone), 0, spaces);
@@ -156,16 +207,18 @@ static void refuse_arguments(scmp_filter_ctx filter)
 #endif
 	refuse_request(filter, TIOCSTI);
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
-	struct scmp_arg_cmp other = SCMP_CMP64(0, SCMP_CMP_NE, 0);
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
-				     &other),
+	struct scmp_arg_cmp other = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0};
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64),
+				     1, &other),
 	      "prlimit64");
 }
 
 #define NUMBER offsetof(struct seccomp_data, nr)
-#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian */
+#define ARGUMENT(n) \
+	(offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian */
 #define LOAD(at) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
-#define JUMP_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define JUMP_EQUAL(value, yes, no) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
 static void print_instruction(const struct sock_filter *instruction)

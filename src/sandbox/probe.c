@@ -143,12 +143,17 @@ static struct outcome probe_namespaces(void)
 }
 
 /* Why user namespaces are refused here: the switches that distributions have for it. */
-static void explain_user_namespaces(struct probe_fact *fact)
+static void explain_user_namespaces(struct probe_fact *fact, int code)
 {
 	char text[SYSCTL_MAX];
 
-	if (read_sysctl("/proc/sys/user/max_user_namespaces", text) &&
-	    strcmp(text, "0") == 0)
+	/* The limits of all namespaces around this one count too, and only their owners see them. */
+	if (code == ENOSPC)
+		set_missing(fact,
+			    "the limit of user namespaces is reached, here or in what is "
+			    "around: raise user.max_user_namespaces there");
+	else if (read_sysctl("/proc/sys/user/max_user_namespaces", text) &&
+		 strcmp(text, "0") == 0)
 		set_missing(fact, "sudo sysctl -w user.max_user_namespaces=15000");
 	else if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", text) &&
 		 strcmp(text, "0") == 0)
@@ -174,7 +179,7 @@ static void add_namespaces(struct facts *facts)
 		fact = add_fact(facts, "user namespaces", "%s: %s",
 				outcome.step == STEP_USER ? "refused" : "no ID map",
 				strerror(outcome.code));
-		explain_user_namespaces(fact);
+		explain_user_namespaces(fact, outcome.code);
 		return;
 	}
 	(void)add_fact(facts, "user namespaces", "yes");

@@ -172,7 +172,7 @@ static void add_file(struct patch *patch, const char *path, const struct value *
 	const char *shown = files_shown(patch->call->files, path);
 	bool was_absent = value_kind(was) == VALUE_NULL;
 	struct str before = was_absent ? STR("") : value_str(was);
-	enum patch_state state = PATCH_MODIFIED;
+	enum patch_state state;
 	struct diff_counts counts = {0};
 	size_t mark = patch->diff.size;
 	struct stat st = {.st_mode = 0644};

@@ -71,6 +71,8 @@ static void answer_lines_of(struct answer *answer, const struct found *found,
 	show.name = name.data;
 	(void)buf_addf(&answer->body, "%s%s\n", before > 0 ? "\n" : "", name.data);
 	grep_scan_begin(&worker->scan, fd, worker->short_is_end);
+	/* It was text when its lines were counted. */
+	worker->scan.checked = true;
 	grep_show_file(&show);
 	if (show.shown == 0) {
 		buf_truncate(&answer->body, before);

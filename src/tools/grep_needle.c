@@ -68,12 +68,17 @@ static byte_vector vector_equal(const char *from, byte_vector vector)
 	return (byte_vector)(bytes == vector);
 }
 
-static bool vector_any(byte_vector vector)
-{
-	uint64_t halves[2];
+/* The needle in the making of a search: its two bytes in all lanes. */
+struct pair {
+	const struct grep_needle *needle;
+	byte_vector first, second;
+};
 
-	memcpy(halves, &vector, sizeof(halves));
-	return (halves[0] | halves[1]) != 0;
+/* Where both bytes stand at their distance, for the places from AT on. */
+static byte_vector pair_at(const struct pair *pair, const char *at)
+{
+	return vector_equal(at + pair->needle->rare, pair->first) &
+	       vector_equal(at + pair->needle->next_rare, pair->second);
 }
 
 /* The first of the COUNT places from AT on where the needle stands, or NULL. */
@@ -88,10 +93,46 @@ static const char *needle_among(const struct grep_needle *needle, const char *at
 	return NULL;
 }
 
+/* The same for the STRIDE places from AT on, where at most a few are worth a look. */
+static const char *needle_in_stride(const struct pair *pair, const char *at)
+{
+	for (size_t i = 0; i < STRIDE; i += VECTOR) {
+		byte_vector found = pair_at(pair, at + i);
+		uint64_t parts[VECTOR / sizeof(uint64_t)];
+		const char *hit = NULL;
+
+		memcpy(parts, &found, sizeof(parts));
+		for (size_t k = 0; k < VECTOR / sizeof(parts[0]) && !hit; k++) {
+			if (parts[k] != 0)
+				hit = needle_among(pair->needle,
+						   at + i + k * sizeof(parts[0]),
+						   sizeof(parts[0]));
+		}
+		if (hit)
+			return hit;
+	}
+	return NULL;
+}
+
+static bool stride_holds_pair(const struct pair *pair, const char *at)
+{
+	byte_vector found = {0};
+	uint64_t parts[VECTOR / sizeof(uint64_t)];
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < STRIDE; i += VECTOR)
+		found |= pair_at(pair, at + i);
+	memcpy(parts, &found, sizeof(parts));
+	for (size_t k = 0; k < VECTOR / sizeof(parts[0]); k++)
+		all |= parts[k];
+	return all != 0;
+}
+
 size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_t from)
 {
 	const char *at = text.data + from;
 	const char *hit;
+	struct pair pair;
 	size_t places;
 
 	if (text.size < needle->size || from > text.size - needle->size)
@@ -101,15 +142,10 @@ size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_
 		hit = memchr(at, needle->data[0], places);
 		return hit ? (size_t)(hit - text.data) : (size_t)-1;
 	}
-	for (byte_vector first = vector_of(needle->data[needle->rare]),
-			 second = vector_of(needle->data[needle->next_rare]);
-	     places >= STRIDE; at += STRIDE, places -= STRIDE) {
-		byte_vector found = {0};
-
-		for (size_t i = 0; i < STRIDE; i += VECTOR)
-			found |= vector_equal(at + i + needle->rare, first) &
-				 vector_equal(at + i + needle->next_rare, second);
-		hit = vector_any(found) ? needle_among(needle, at, STRIDE) : NULL;
+	pair = (struct pair){needle, vector_of(needle->data[needle->rare]),
+			     vector_of(needle->data[needle->next_rare])};
+	for (; places >= STRIDE; at += STRIDE, places -= STRIDE) {
+		hit = stride_holds_pair(&pair, at) ? needle_in_stride(&pair, at) : NULL;
 		if (hit)
 			return (size_t)(hit - text.data);
 	}

@@ -362,8 +362,7 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 	bool used;
 
 	*pattern = (struct grep_pattern){0};
-	reader.line_end = memchr(text.data, '\n', text.size) != NULL;
-	pattern->line_end = reader.line_end;
+	pattern->line_end = reader.line_end = memchr(text.data, '\n', text.size) != NULL;
 	if (literal && !ignore_case) {
 		grep_needle_set(&pattern->needle, text);
 		return true;
@@ -379,6 +378,7 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 		reader_break(&reader);
 	else
 		(void)buf_addstr(&reader.best, buf_str(&reader.run));
+	pattern->line_end = reader.line_end;
 	used = reader_use(&reader, pattern, flags, err);
 	buf_fini(&reader.out);
 	buf_fini(&reader.run);

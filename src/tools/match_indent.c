@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -242,10 +243,13 @@ static bool try_units(const struct lines *old, const struct line *file, size_t f
 static bool find_rule(const struct lines *old, const struct line *file, size_t first,
 		      struct str replacement, const struct style *style, struct buf *out)
 {
-	struct rule rule = prefix_rule(old->items[first].indent, file[first].indent);
+	struct rule rule;
 	size_t found = 0;
-	bool sure = rule_try(&rule, old, file, replacement, style, &found, out);
+	bool sure;
 
+	assert(old->items && file && first < old->count);
+	rule = prefix_rule(old->items[first].indent, file[first].indent);
+	sure = rule_try(&rule, old, file, replacement, style, &found, out);
 	if (!found)
 		sure = try_units(old, file, first, true, replacement, style, &found, out);
 	if (!found && sure)

@@ -73,7 +73,7 @@ static size_t walker_share_entries(struct walker *walker, const struct reading *
 
 static enum walk_kind entry_kind(int folder_fd, const struct dirent64 *entry)
 {
-	mode_t mode = DTTOIF(entry->d_type);
+	mode_t mode = (mode_t)DTTOIF(entry->d_type);
 	struct stat st;
 
 	if (entry->d_type == DT_UNKNOWN) {

@@ -1,0 +1,269 @@
+/* library: what include/glovebox.h promises, seen from a program that uses it. */
+#include "glovebox.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A folder, the session on it, and what its calls put out. */
+struct world {
+	char folder[64];
+	char error[GLOVEBOX_ERROR_MAX];
+	char output[256];
+	struct glovebox_session *session;
+};
+
+static void on_output(void *context, const char *tool, int stream, const char *bytes,
+		      size_t size)
+{
+	struct world *world = context;
+	size_t used = strlen(world->output);
+
+	(void)snprintf(world->output + used, sizeof(world->output) - used, "%s%d:%.*s", tool,
+		       stream, (int)size, bytes);
+}
+
+static struct glovebox_options options_for(struct world *world)
+{
+	struct glovebox_options options = GLOVEBOX_OPTIONS;
+
+	options.workspace = world->folder;
+	options.program = getenv("GLOVEBOX");
+	options.output = on_output;
+	options.context = world;
+	return options;
+}
+
+static int world_make(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	if (world == NULL)
+		return -1;
+	(void)snprintf(world->folder, sizeof(world->folder), "/tmp/glovebox-library-XXXXXX");
+	*state = world;
+	return mkdtemp(world->folder) == NULL ? -1 : 0;
+}
+
+static int world_end(void **state)
+{
+	struct world *world = *state;
+
+	glovebox_close(world->session);
+	(void)rmdir(world->folder);
+	free(world);
+	return 0;
+}
+
+/* Where no cell can be built there is nothing to test. */
+static void world_open(struct world *world, const char *policy)
+{
+	struct glovebox_options options = options_for(world);
+
+	options.policy = policy;
+	world->session = glovebox_open(&options, world->error, sizeof(world->error));
+	if (world->session == NULL) {
+		print_message("# skip: %s\n", world->error);
+		skip();
+	}
+}
+
+static void options_of_another_size_are_refused(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = options_for(world);
+
+	options.size = 0;
+	assert_null(glovebox_open(&options, world->error, sizeof(world->error)));
+	assert_non_null(strstr(world->error, "GLOVEBOX_OPTIONS"));
+	options.size = sizeof(options) + sizeof(void *);
+	assert_null(glovebox_open(&options, world->error, sizeof(world->error)));
+	assert_non_null(strstr(world->error, "newer library"));
+	assert_null(glovebox_open(NULL, NULL, 0));
+}
+
+static void options_of_an_older_program_are_enough(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = options_for(world);
+
+	options.size = offsetof(struct glovebox_options, output);
+	world->session = glovebox_open(&options, world->error, sizeof(world->error));
+	if (world->session == NULL)
+		skip();
+	glovebox_result_free(glovebox_call(world->session, "bash", "{\"command\": \"echo x\"}"));
+	assert_string_equal(world->output, "");
+}
+
+static void an_error_is_cut_to_its_room(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = options_for(world);
+	char small[8] = "unread!";
+
+	options.workspace = "/nowhere/at/all";
+	assert_null(glovebox_open(&options, small, sizeof(small)));
+	assert_int_equal(strlen(small), sizeof(small) - 1);
+}
+
+static void a_policy_with_a_slip_is_refused(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = options_for(world);
+
+	options.policy = "{\"wirte\": []}";
+	assert_null(glovebox_open(&options, world->error, sizeof(world->error)));
+	assert_non_null(strstr(world->error, "write"));
+	options.policy = "{";
+	assert_null(glovebox_open(&options, world->error, sizeof(world->error)));
+	assert_non_null(strstr(world->error, "line 1"));
+}
+
+static void tools_come_with_their_schema(void **state)
+{
+	struct world *world = *state;
+	const struct glovebox_tool *tool = NULL;
+	size_t count = 0;
+
+	world_open(world, "{\"tools\": [\"bash\", \"read_file\"]}");
+	while (glovebox_tool(world->session, count) != NULL)
+		count++;
+	assert_int_equal(count, 2);
+	tool = glovebox_tool(world->session, 0);
+	assert_string_equal(tool->name, "bash");
+	assert_true(tool->runs);
+	assert_non_null(strstr(tool->schema, "\"command\""));
+	assert_false(glovebox_tool(world->session, 1)->runs);
+	assert_string_equal(glovebox_workspace(world->session), world->folder);
+	assert_in_range(glovebox_level(world->session), 1, 3);
+}
+
+static void a_call_is_answered(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_result *result;
+
+	world_open(world, NULL);
+	result = glovebox_call(world->session, "bash", "{\"command\": \"echo hello; exit 3\"}");
+	assert_int_equal(result->status, GLOVEBOX_DONE);
+	assert_int_equal(result->exit_code, 3);
+	assert_int_equal(strlen(result->text), result->text_size);
+	assert_non_null(strstr(result->text, "hello"));
+	assert_int_equal(result->details[0], '{');
+	assert_true(result->seconds > 0);
+	assert_int_equal(result->level, glovebox_level(world->session));
+	assert_non_null(strstr(world->output, "bash1:hello"));
+	glovebox_result_free(result);
+}
+
+static void nothing_is_written_unless_the_policy_says_so(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_result *result;
+
+	world_open(world, NULL);
+	result = glovebox_call(world->session, "write_file",
+			       "{\"path\": \"a\", \"content\": \"x\"}");
+	assert_int_equal(result->status, GLOVEBOX_DENIED);
+	assert_string_equal(glovebox_status_name(result->status), "denied");
+	glovebox_result_free(result);
+}
+
+static void what_is_wrong_is_an_answer(void **state)
+{
+	static const char *const arguments[] = {NULL, "", "{", "[]", "{\"comand\": \"x\"}"};
+	struct world *world = *state;
+
+	world_open(world, NULL);
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+		struct glovebox_result *result =
+			glovebox_call(world->session, "bash", arguments[i]);
+
+		assert_int_equal(result->status, GLOVEBOX_FAILED);
+		assert_true(result->text_size > 0);
+		glovebox_result_free(result);
+	}
+	glovebox_result_free(glovebox_call(world->session, NULL, NULL));
+	glovebox_result_free(NULL);
+}
+
+static void *cancel_it(void *context)
+{
+	struct world *world = context;
+
+	/* The command says when it has begun. */
+	while (strstr(__atomic_load_n(&world->output[0], __ATOMIC_ACQUIRE) != 0 ? world->output :
+										  "",
+		      "begun") == NULL)
+		(void)usleep(1000);
+	glovebox_cancel(world->session);
+	return NULL;
+}
+
+static void a_cancel_ends_the_call_under_way(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_result *result;
+	pthread_t thread;
+
+	world_open(world, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_it, world), 0);
+	result = glovebox_call(world->session, "bash", "{\"command\": \"echo begun; sleep 60\"}");
+	(void)pthread_join(thread, NULL);
+	assert_int_equal(result->status, GLOVEBOX_CANCELLED);
+	assert_true(result->seconds < 30);
+	glovebox_result_free(result);
+	result = glovebox_call(world->session, "bash", "{\"command\": \"echo again\"}");
+	assert_int_equal(result->status, GLOVEBOX_DONE);
+	glovebox_result_free(result);
+}
+
+static void a_cancel_without_a_call_is_for_the_next_one(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_result *result;
+
+	world_open(world, NULL);
+	glovebox_cancel(world->session);
+	glovebox_cancel(world->session);
+	result = glovebox_call(world->session, "bash", "{\"command\": \"sleep 60\"}");
+	assert_int_equal(result->status, GLOVEBOX_CANCELLED);
+	glovebox_result_free(result);
+	result = glovebox_call(world->session, "bash", "{\"command\": \"echo again\"}");
+	assert_int_equal(result->status, GLOVEBOX_DONE);
+	glovebox_result_free(result);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(options_of_another_size_are_refused, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(options_of_an_older_program_are_enough,
+						world_make, world_end),
+		cmocka_unit_test_setup_teardown(an_error_is_cut_to_its_room, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(a_policy_with_a_slip_is_refused, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(tools_come_with_their_schema, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(a_call_is_answered, world_make, world_end),
+		cmocka_unit_test_setup_teardown(nothing_is_written_unless_the_policy_says_so,
+						world_make, world_end),
+		cmocka_unit_test_setup_teardown(what_is_wrong_is_an_answer, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(a_cancel_ends_the_call_under_way, world_make,
+						world_end),
+		cmocka_unit_test_setup_teardown(a_cancel_without_a_call_is_for_the_next_one,
+						world_make, world_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
