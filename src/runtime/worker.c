@@ -43,13 +43,15 @@ static bool lock_in(struct worker *worker, struct err *err)
 			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
 		return false;
 	if (chdir(worker->spec->workspace) < 0)
-		return err_set(err, errno, "%s: %s", worker->spec->workspace, strerror(errno));
+		return err_set(err, errno, "%s: %s", worker->spec->workspace,
+			       strerror(errno));
 	for (int i = 0; i < EMPTY_STARTS; i++) {
 		pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): what a start will do */
 		if (pid == 0)
 			_exit(0);
 		if (pid < 0)
-			return err_set(err, errno, "a first empty start: %s", strerror(errno));
+			return err_set(err, errno, "a first empty start: %s",
+				       strerror(errno));
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -78,8 +80,8 @@ static void result_send(struct worker *worker, const struct tool_result *result)
 		(void)wire_print_result(&small, &text);
 		tool_result_fini(&small);
 	}
-	(void)frame_send(worker->socket, FRAME_RESULT, buf_str(&text), NULL, 0, CLOCK_NEVER,
-			 NULL);
+	(void)frame_send(worker->socket, FRAME_RESULT, buf_str(&text), NULL, 0,
+			 CLOCK_NEVER, NULL);
 	buf_fini(&text);
 }
 

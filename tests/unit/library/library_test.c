@@ -1,7 +1,6 @@
 /* library: what include/glovebox.h promises, seen from a program that uses it. */
 #include "glovebox.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@ struct world {
 	char folder[64];
 	char error[GLOVEBOX_ERROR_MAX];
 	char output[256];
+	int begun[2]; /* a pipe: a byte for each fragment */
 	struct glovebox_session *session;
 };
 
@@ -26,8 +26,9 @@ static void on_output(void *context, const char *tool, int stream, const char *b
 	struct world *world = context;
 	size_t used = strlen(world->output);
 
-	(void)snprintf(world->output + used, sizeof(world->output) - used, "%s%d:%.*s", tool,
-		       stream, (int)size, bytes);
+	(void)!write(world->begun[1], "", 1);
+	(void)snprintf(world->output + used, sizeof(world->output) - used, "%s%d:%.*s",
+		       tool, stream, (int)size, bytes);
 }
 
 static struct glovebox_options options_for(struct world *world)
@@ -49,7 +50,7 @@ static int world_make(void **state)
 		return -1;
 	(void)snprintf(world->folder, sizeof(world->folder), "/tmp/glovebox-library-XXXXXX");
 	*state = world;
-	return mkdtemp(world->folder) == NULL ? -1 : 0;
+	return mkdtemp(world->folder) == NULL || pipe(world->begun) < 0 ? -1 : 0;
 }
 
 static int world_end(void **state)
@@ -58,6 +59,8 @@ static int world_end(void **state)
 
 	glovebox_close(world->session);
 	(void)rmdir(world->folder);
+	(void)close(world->begun[0]);
+	(void)close(world->begun[1]);
 	free(world);
 	return 0;
 }
@@ -98,7 +101,8 @@ static void options_of_an_older_program_are_enough(void **state)
 	world->session = glovebox_open(&options, world->error, sizeof(world->error));
 	if (world->session == NULL)
 		skip();
-	glovebox_result_free(glovebox_call(world->session, "bash", "{\"command\": \"echo x\"}"));
+	glovebox_result_free(
+		glovebox_call(world->session, "bash", "{\"command\": \"echo x\"}"));
 	assert_string_equal(world->output, "");
 }
 
@@ -151,7 +155,8 @@ static void a_call_is_answered(void **state)
 	struct glovebox_result *result;
 
 	world_open(world, NULL);
-	result = glovebox_call(world->session, "bash", "{\"command\": \"echo hello; exit 3\"}");
+	result = glovebox_call(world->session, "bash",
+			       "{\"command\": \"echo hello; exit 3\"}");
 	assert_int_equal(result->status, GLOVEBOX_DONE);
 	assert_int_equal(result->exit_code, 3);
 	assert_int_equal(strlen(result->text), result->text_size);
@@ -197,13 +202,10 @@ static void what_is_wrong_is_an_answer(void **state)
 static void *cancel_it(void *context)
 {
 	struct world *world = context;
+	char byte;
 
-	/* The command says when it has begun. */
-	while (strstr(__atomic_load_n(&world->output[0], __ATOMIC_ACQUIRE) != 0 ? world->output :
-										  "",
-		      "begun") == NULL)
-		(void)usleep(1000);
-	glovebox_cancel(world->session);
+	if (read(world->begun[0], &byte, 1) == 1)
+		glovebox_cancel(world->session);
 	return NULL;
 }
 
@@ -215,7 +217,8 @@ static void a_cancel_ends_the_call_under_way(void **state)
 
 	world_open(world, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_it, world), 0);
-	result = glovebox_call(world->session, "bash", "{\"command\": \"echo begun; sleep 60\"}");
+	result = glovebox_call(world->session, "bash",
+			       "{\"command\": \"echo begun; sleep 60\"}");
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(result->status, GLOVEBOX_CANCELLED);
 	assert_true(result->seconds < 30);
@@ -244,14 +247,14 @@ static void a_cancel_without_a_call_is_for_the_next_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(options_of_another_size_are_refused, world_make,
-						world_end),
+		cmocka_unit_test_setup_teardown(options_of_another_size_are_refused,
+						world_make, world_end),
 		cmocka_unit_test_setup_teardown(options_of_an_older_program_are_enough,
 						world_make, world_end),
 		cmocka_unit_test_setup_teardown(an_error_is_cut_to_its_room, world_make,
 						world_end),
-		cmocka_unit_test_setup_teardown(a_policy_with_a_slip_is_refused, world_make,
-						world_end),
+		cmocka_unit_test_setup_teardown(a_policy_with_a_slip_is_refused,
+						world_make, world_end),
 		cmocka_unit_test_setup_teardown(tools_come_with_their_schema, world_make,
 						world_end),
 		cmocka_unit_test_setup_teardown(a_call_is_answered, world_make, world_end),
@@ -259,8 +262,8 @@ int main(void)
 						world_make, world_end),
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_an_answer, world_make,
 						world_end),
-		cmocka_unit_test_setup_teardown(a_cancel_ends_the_call_under_way, world_make,
-						world_end),
+		cmocka_unit_test_setup_teardown(a_cancel_ends_the_call_under_way,
+						world_make, world_end),
 		cmocka_unit_test_setup_teardown(a_cancel_without_a_call_is_for_the_next_one,
 						world_make, world_end),
 	};
