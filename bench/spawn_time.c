@@ -56,8 +56,7 @@ static int64_t run_once(const struct command *command,
 			return -1;
 	end = now_us();
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != command->code) {
-		(void)fprintf(stderr,
-			      "%s: ended with status 0x%x instead of exit code %d\n",
+		(void)fprintf(stderr, "%s: ended with status 0x%x instead of exit code %d\n",
 			      command->argv[0], (unsigned)status, command->code);
 		return -1;
 	}

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void show(void *context, const char *tool, int stream, const char *bytes,
-		 size_t size)
+static void show(void *context, const char *tool, int stream, const char *bytes, size_t size)
 {
 	(void)context;
 	fprintf(stderr, "[%s, stream %d] %.*s", tool, stream, (int)size, bytes);

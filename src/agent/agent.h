@@ -57,10 +57,11 @@ void agent_close(struct agent *agent); /* NULL is fine */
 
 /* Why a turn ended. */
 enum agent_reason {
-	AGENT_MODEL_FAILED, /* no usable answer; the session is consistent and may go on */
-	AGENT_STOPPED,      /* the model had no more calls */
-	AGENT_PATCH,        /* the model handed over with generate_patch */
-	AGENT_ITERATIONS,   /* the limits: */
+	/* no usable answer; the session is consistent and may go on */
+	AGENT_MODEL_FAILED,
+	AGENT_STOPPED,    /* the model had no more calls */
+	AGENT_PATCH,      /* the model handed over with generate_patch */
+	AGENT_ITERATIONS, /* the limits: */
 	AGENT_TOKENS,
 	AGENT_WALL,
 	AGENT_SHELL,
@@ -77,7 +78,8 @@ struct agent_outcome {
 	uint64_t iterations;         /* answers of the model */
 	struct model_usage usage;    /* summed */
 	double seconds, shell_seconds;
-	int last_exit_code; /* of the last program that ran in a call; -1: none, or a signal */
+	/* of the last program that ran in a call; -1: none, or a signal */
+	int last_exit_code;
 	size_t changed; /* files in the hand-over */
 };
 

@@ -20,7 +20,8 @@ struct history_result {
 
 struct history {
 	struct conversation conversation;
-	struct history_result *results; /* of the last message's calls, in order of coming */
+	/* of the last message's calls, in order of coming */
+	struct history_result *results;
 	size_t result_count;
 };
 

@@ -27,7 +27,8 @@ struct limits {
 	uint64_t at_tokens;
 	int64_t at_ms;
 	double at_shell_seconds;
-	enum agent_reason announced; /* the limit the model was told of; AGENT_STOPPED: none */
+	/* the limit the model was told of; AGENT_STOPPED: none */
+	enum agent_reason announced;
 };
 
 enum limits_answer { LIMITS_GO, LIMITS_LAST, LIMITS_STOP };

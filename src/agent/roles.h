@@ -12,7 +12,8 @@
 #include <stddef.h>
 
 struct role_text {
-	const char *file; /* "agents/coder.md": its last part without ".md" must be the name */
+	/* "agents/coder.md": its last part without ".md" must be the name */
+	const char *file;
 	struct str text;
 };
 

@@ -26,7 +26,8 @@ enum value_kind {
 
 enum value_flags {
 	VALUE_COMMENTS = 1, /* allow // and block comments and trailing commas (configuration) */
-	VALUE_REPAIR = 2, /* take a code fence and trailing commas away (a model's words) */
+	/* take a code fence and trailing commas away (a model's words) */
+	VALUE_REPAIR = 2,
 	VALUE_PRETTY = 4, /* value_print: indent by two */
 	VALUE_SORTED = 8, /* value_print: keys in order */
 };

@@ -1,7 +1,7 @@
 /*
  * embedded: the files that the program brings along: the shipped roles (agents/), the
- * demo's project (examples/demo/) and the replays (examples/replays/). dev/embed makes the
- * table at build time, sorted by name.
+ * demo's project (examples/demo/) and the replays (examples/replays/). dev/embed makes
+ * the table at build time, sorted by name.
  */
 #pragma once
 #include <stdbool.h>

@@ -18,7 +18,8 @@ struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
 	bool unicode; /* else boxes and marks are ASCII */
-	size_t columns; /* 0: ask the descriptor before each use, SCREEN_COLUMNS when it has none */
+	/* 0: ask the descriptor before each use, SCREEN_COLUMNS when it has none */
+	size_t columns;
 };
 enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20 };
 

@@ -10,7 +10,8 @@ enum {
 	CALL_COMMAND_LINES = 12, /* of a command that is shown as it was written */
 	CALL_RUN_LINES = 10,     /* last lines of what a command printed */
 	CALL_READ_LINES =
-		5, /* first ones of what a tool found: the person follows, the model reads */
+		/* first ones of what a tool found: the person follows, the model reads */
+	5,
 	CALL_DIFF_HEAD = 30,
 	CALL_DIFF_TAIL = 10,
 	TURN_DIFF_HEAD = 300, /* the hand-over itself: all of it unless it is huge */

@@ -23,7 +23,8 @@ enum key_kind {
 	KEY_NUMBER,   /* double */
 	KEY_CHOICE,   /* unsigned: index in `choices` */
 	KEY_ROWS,     /* an object with the keys `rows`, stored from `offset` on */
-	KEY_ENTRIES, /* an object: name -> object with the keys `rows`; not stored by this table */
+	/* an object: name -> object with the keys `rows`; not stored by this table */
+	KEY_ENTRIES,
 };
 
 /* The struct that `offset` is in. */

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-	ITERATIONS = 50, /* the shipped `default`; most tasks that end at all end earlier */
-	WALL_S = 120,    /* a whole suite of tests runs, an endless loop is noticed */
+	/* the shipped `default`; most tasks that end at all end earlier */
+	ITERATIONS = 50,
+	WALL_S = 120,        /* a whole suite of tests runs, an endless loop is noticed */
 	SHELL_S = 1800,      /* fifteen commands that use their whole time */
 	GRACE_MS = 200,      /* enough to flush files; the overshoot stays under 500 ms */
 	PIDS = 512,          /* make -j on a large machine; a fork bomb ends at once */

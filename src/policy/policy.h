@@ -53,9 +53,10 @@ struct policy_limits {
 };
 
 struct policy {
-	char *name;                /* the agent's */
-	char *workspace;           /* absolute */
-	struct policy_names tools; /* not given: every tool (policy_check_tools fills them in) */
+	char *name;      /* the agent's */
+	char *workspace; /* absolute */
+	/* not given: every tool (policy_check_tools fills them in) */
+	struct policy_names tools;
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
 	struct policy_shown *shown;
@@ -124,7 +125,8 @@ enum { VERDICT_TEXT_MAX = 2048, VERDICT_RULE_MAX = 128 };
 
 struct verdict {
 	enum verdict_answer answer;
-	char because[VERDICT_TEXT_MAX]; /* for the model: the rule and the remedy; "" if allowed */
+	/* for the model: the rule and the remedy; "" if allowed */
+	char because[VERDICT_TEXT_MAX];
 	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
 };
 

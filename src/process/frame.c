@@ -11,7 +11,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* One read: a result of a usual call in one piece, and no more memory than that when idle. */
+/*
+ * One read: a result of a usual call in one piece, and no more memory than that when
+ * idle.
+ */
 enum { FRAME_READ = 64 << 10 };
 
 static void header_write(unsigned char *header, enum frame_kind kind, size_t size)
@@ -53,7 +56,8 @@ bool frame_send(int socket, enum frame_kind kind, struct str payload, const int 
 	size_t sent = 0, total = FRAME_HEADER + payload.size;
 
 	if (payload.size > FRAME_MAX || fd_count > FRAME_FDS_MAX)
-		return err_set(err, EMSGSIZE, "a frame of %zu bytes is over the ceiling of %d",
+		return err_set(err, EMSGSIZE,
+			       "a frame of %zu bytes is over the ceiling of %d",
 			       payload.size, FRAME_MAX);
 	header_write(header, kind, payload.size);
 	while (sent < total) {
@@ -65,8 +69,9 @@ bool frame_send(int socket, enum frame_kind kind, struct str payload, const int 
 			parts[message.msg_iovlen++] =
 				(struct iovec){header + sent, FRAME_HEADER - sent};
 		if (done < payload.size)
-			parts[message.msg_iovlen++] = (struct iovec){
-				(char *)(uintptr_t)payload.data + done, payload.size - done};
+			parts[message.msg_iovlen++] =
+				(struct iovec){(char *)(uintptr_t)payload.data + done,
+					       payload.size - done};
 		if (sent == 0 && fd_count > 0) {
 			message.msg_control = control.bytes;
 			message.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
@@ -219,7 +224,8 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		if (answer == 0)
 			return err_set(err, ETIMEDOUT, "no answer in time");
 		if (answer < 0 && errno != EINTR)
-			return err_set(err, errno, "waiting for a frame: %s", strerror(errno));
+			return err_set(err, errno, "waiting for a frame: %s",
+				       strerror(errno));
 		if (answer > 0 && !frame_fill(reader, socket, err))
 			return false;
 	}

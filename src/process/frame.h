@@ -1,7 +1,8 @@
 /*
- * frame: messages between front and worker over a stream socket: a header of eight bytes (kind,
- * three zero bytes, length of the payload, all little-endian), then the payload. Descriptors may travel with
- * a frame. Both ends are ours, yet every length is checked: a worker may have been taken over.
+ * frame: messages between front and worker over a stream socket: a header of eight bytes
+ * (kind, three zero bytes, length of the payload, all little-endian), then the payload.
+ * Descriptors may travel with a frame. Both ends are ours, yet every length is checked: a
+ * worker may have been taken over.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,19 +14,22 @@
 
 enum frame_kind {
 	/* worker to front */
-	FRAME_READY = 1,  /* walled in, waiting for a call */
-	FRAME_REFUSED,    /* set-up failed: a sentence; the worker ends */
-	FRAME_STDOUT,     /* output fragments */
+	FRAME_READY = 1, /* walled in, waiting for a call */
+	FRAME_REFUSED,   /* set-up failed: a sentence; the worker ends */
+	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
-	FRAME_RESULT,     /* JSON (call_wire.h) */
+	FRAME_RESULT, /* JSON (call_wire.h) */
 	/* front to worker */
-	FRAME_CALL,       /* JSON, with up to three descriptors */
-	FRAME_CANCEL,     /* empty */
+	FRAME_CALL,   /* JSON, with up to three descriptors */
+	FRAME_CANCEL, /* empty */
 };
 
 enum { FRAME_HEADER = 8, FRAME_MAX = 96 << 20, FRAME_FDS_MAX = 3 };
 
-/* Send one frame whole. Blocks when the socket is blocking; with DEADLINE_MS (clock.h) gives up with ETIMEDOUT. */
+/*
+ * Send one frame whole. Blocks when the socket is blocking; with DEADLINE_MS (clock.h)
+ * gives up with ETIMEDOUT.
+ */
 bool frame_send(int socket, enum frame_kind kind, struct str payload, const int *fds,
 		size_t fd_count, int64_t deadline_ms, struct err *err);
 
@@ -35,14 +39,14 @@ struct frame_reader {
 	int fds[FRAME_FDS_MAX];
 	size_t fd_count;
 	size_t taken; /* bytes of the frame given last: removed by the next frame_next */
-	bool ended; /* the other end is gone */
+	bool ended;   /* the other end is gone */
 };
 void frame_reader_init(struct frame_reader *reader);
 void frame_reader_fini(struct frame_reader *reader);
 
 struct frame {
 	enum frame_kind kind;
-	struct str payload; /* valid until the next frame_next */
+	struct str payload;     /* valid until the next frame_next */
 	int fds[FRAME_FDS_MAX]; /* the taker closes them; -1: none */
 	size_t fd_count;
 };

@@ -11,7 +11,8 @@
 struct loop {
 	struct watch *first, *last;
 	struct timer *timers;
-	struct watch **ready_at; /* the watches of the running turn; a removed one becomes NULL */
+	/* the watches of the running turn; a removed one becomes NULL */
+	struct watch **ready_at;
 	struct pollfd *polled;
 	size_t count, capacity;
 };

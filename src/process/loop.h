@@ -1,6 +1,7 @@
 /*
- * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2) over a list,
- * callbacks run in the order of adding. A watch may be removed from any callback, its own included.
+ * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
+ * over a list, callbacks run in the order of adding. A watch may be removed from any
+ * callback, its own included.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,7 +12,8 @@ struct loop;
 /* The caller's memory; zero it, fill fd, events and ready, then loop_add. */
 struct watch {
 	int fd;
-	short events; /* POLLIN, POLLOUT; 0: only errors and hang-up; may be changed at any time */
+	/* POLLIN, POLLOUT; 0: only errors and hang-up; may be changed at any time */
+	short events;
 	void (*ready)(struct watch *watch, short events);
 	void *context;
 	/* the loop's own */
@@ -21,7 +23,8 @@ struct watch {
 
 struct timer {
 	int64_t due_ms; /* monotonic; CLOCK_NEVER: sleeping; may be changed at any time */
-	void (*due)(struct timer *timer); /* due_ms is CLOCK_NEVER again when it is called */
+	/* due_ms is CLOCK_NEVER again when it is called */
+	void (*due)(struct timer *timer);
 	void *context;
 	struct loop *loop;
 	struct timer *next, *previous;
@@ -34,5 +37,8 @@ void loop_remove(struct watch *watch); /* fine when not added */
 void loop_add_timer(struct loop *loop, struct timer *timer);
 void loop_remove_timer(struct timer *timer);
 
-/* Wait until something is ready or UNTIL_MS has come, and run the callbacks that are due, once. */
+/*
+ * Wait until something is ready or UNTIL_MS has come, and run the callbacks that are
+ * due, once.
+ */
 void loop_turn(struct loop *loop, int64_t until_ms);

@@ -12,10 +12,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +27,7 @@ enum {
 	PATH_TEXT_MAX = 64 << 10, /* all candidates for one name */
 };
 
-enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_EXEC };
+enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_FILTER, STEP_EXEC };
 
 struct child {
 	const struct program_start *start;
@@ -136,6 +138,12 @@ IN_CHILD static int child_main(void *context)
 		child->code = errno;
 		return 127;
 	}
+	child->failed = STEP_FILTER;
+	if (child->start->filter &&
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, child->start->filter) < 0) {
+		child->code = errno;
+		return 127;
+	}
 	child->failed = STEP_EXEC;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -206,6 +214,10 @@ static bool say_failure(const struct child *child, struct err *err)
 	if (child->failed == STEP_FOLDER)
 		return err_set(err, ENOTDIR, "The folder %s cannot be entered: %s.",
 			       start->folder, strerror(code));
+	if (child->failed == STEP_FILTER)
+		return err_set(err, ECHILD,
+			       "%s: its system-call filter could not be set: %s.",
+			       start->argv[0], strerror(code));
 	if (child->failed != STEP_EXEC)
 		return err_set(err, code == ENOENT ? ENODEV : code,
 			       "%s: its descriptors could not be set up: %s.",

@@ -13,12 +13,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sock_fprog;
+
 struct program_start {
 	const char *const *argv;        /* [0] is looked up in the PATH of environment */
 	const char *const *environment; /* NULL-ended */
 	const char *folder;             /* absolute; NULL: stay */
 	int fds[3];                     /* become 0, 1, 2; -1: /dev/null */
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
+	/* One more system-call filter, for it and all it starts; NULL: none. */
+	const struct sock_fprog *filter;
 };
 
 /*
@@ -38,7 +42,8 @@ enum {
 	PROGRAM_HEAD = 64 << 10,  /* first bytes kept per command */
 	PROGRAM_TAIL = 192 << 10, /* last bytes kept */
 	PROGRAM_SPILL = 16 << 20, /* first bytes spilled to a file */
-	PROGRAM_READ = 256 << 10, /* one read: larger gains nothing, smaller costs calls */
+	/* one read: larger gains nothing, smaller costs calls */
+	PROGRAM_READ = 256 << 10,
 };
 
 struct program_output {
@@ -58,9 +63,11 @@ struct program_run {
 	double grace_s;
 	int stop_fd;                    /* poll beside the output; -1: none */
 	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
-	void (*output)(void *context, int stream, struct str bytes); /* 1, 2; may be NULL */
+	/* 1, 2; may be NULL */
+	void (*output)(void *context, int stream, struct str bytes);
 	void *context;
-	int spill_fd; /* both streams in order of arrival, up to PROGRAM_SPILL; -1: none */
+	/* both streams in order of arrival, up to PROGRAM_SPILL; -1: none */
+	int spill_fd;
 	/* out */
 	struct program_output out, error;
 	enum program_ending ending;

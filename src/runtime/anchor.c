@@ -136,7 +136,8 @@ static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != 1)
-			_exit(0); /* the front is gone, and with us all that is in the cell */
+			/* the front is gone, and with us all that is in the cell */
+			_exit(0);
 		if (!worker_make(spec, control, tools, &err))
 			refuse(control, &err);
 	}
@@ -160,7 +161,10 @@ static _Noreturn void anchor_run(struct cell_spec *spec, int control, int front,
 		refuse(control, &err);
 		_exit(1);
 	}
-	/* Everything above was closed, the null device took 0, 1 and 2: nothing else is open. */
+	/*
+	 * Everything above was closed, the null device took 0, 1 and 2: nothing else is
+	 * open.
+	 */
 	anchor_serve(spec, control, tools);
 }
 

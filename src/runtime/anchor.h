@@ -1,7 +1,8 @@
 /*
- * anchor: the cell's first process. It builds the view once, keeps the namespaces, and then makes workers: a request of one
- * byte on the control socket is answered by one struct anchor_reply with the worker's socket and pidfd. It reads no
- * byte that comes from a model, a file or a command.
+ * anchor: the cell's first process. It builds the view once, keeps the namespaces, and
+ * then makes workers: a request of one byte on the control socket is answered by one
+ * struct anchor_reply with the worker's socket and pidfd. It reads no byte that comes
+ * from a model, a file or a command.
  *
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
  */
@@ -28,19 +29,27 @@ struct anchor_reply {
 enum { ANCHOR_REQUEST = 'w', ANCHOR_FDS = 2 };
 
 /* Send REPLY with COUNT descriptors. */
-bool anchor_send(int control, const struct anchor_reply *reply, const int *fds, size_t count);
-/* Receive one; FDS are -1 where none came. False at the end or when nothing comes in time. */
+bool anchor_send(int control, const struct anchor_reply *reply, const int *fds,
+		 size_t count);
+/*
+ * Receive one; FDS are -1 where none came. False at the end or when nothing comes in
+ * time.
+ */
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
 		    int64_t deadline_ms, struct err *err);
 
 /*
- * Clone the anchor out of this process and let it run; returns in the parent only. CONTROL and FRONT (a pidfd of the front) are
- * descriptors of this process. FLAGS as sandbox_clone.
+ * Clone the anchor out of this process and let it run; returns in the parent only. CONTROL
+ * and FRONT (a pidfd of the front) are descriptors of this process. FLAGS as sandbox_clone.
  */
 bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
-		   const struct tool *const *tools, pid_t *pid, int *pidfd, struct err *err);
+		   const struct tool *const *tools, pid_t *pid, int *pidfd,
+		   struct err *err);
 
-/* argv[0] of the role, and its arguments: the numbers of the specification's, the control and the front's descriptor. */
+/*
+ * argv[0] of the role, and its arguments: the numbers of the specification's, the
+ * control and the front's descriptor.
+ */
 #define ANCHOR_ROLE "glovebox-anchor"
 enum { ANCHOR_ARGUMENTS = 4 };
 _Noreturn void anchor_role(char **argv, const struct tool *const *tools);

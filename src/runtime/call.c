@@ -8,7 +8,10 @@
 #include <poll.h>
 #include <string.h>
 
-/* How long an answer of call_stopped is good for: cheap enough for every file of a walk. */
+/*
+ * How long an answer of call_stopped is good for: cheap enough for every file of a
+ * walk.
+ */
 enum { STOP_CHECK_MS = 5 };
 
 bool call_stopped(struct call *call)
@@ -43,7 +46,10 @@ enum result_status call_stop_result(struct call *call, struct tool_result *resul
 
 void call_output(struct call *call, enum call_stream stream, struct str bytes)
 {
-	/* An event is a glimpse: what a front does not take in time is dropped, never waited for. */
+	/*
+	 * An event is a glimpse: what a front does not take in time is dropped, never
+	 * waited for.
+	 */
 	enum frame_kind kind = stream == CALL_STDERR ? FRAME_STDERR : FRAME_STDOUT;
 	struct pollfd writable = {.fd = call->control_fd, .events = POLLOUT};
 

@@ -13,50 +13,65 @@
 #include <stdint.h>
 
 struct files;
+struct sock_fprog;
 
 enum {
 	CALL_FDS_MAX = 3,
-	CALL_FRAGMENT_MAX = 16 << 10, /* of one output event: a front shows lines, not megabytes */
+	CALL_FRAGMENT_MAX =
+		16 << 10, /* of one output event: a front shows lines, not megabytes */
 };
 
 /* The folder of the next command travels beside the marks: no path is empty. */
 #define CALL_FOLDER_KEY ""
-
 
 struct call {
 	const struct tool *tool;
 	const struct value *arguments; /* validated, defaults filled in */
 	struct files *files;           /* the roots of the cell, for file tools */
 	const char *workspace;         /* absolute, as in the view */
-	const char *folder;            /* where commands start: follows `cd` between calls */
+	const char *folder; /* where commands start: follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */
-	int64_t deadline_ms;           /* monotonic; CLOCK_NEVER: none */
-	double grace_s;                /* TERM to KILL */
-	const struct value *seen;      /* path -> mark: read in this session, for the paths of this call */
-	const struct value *before;    /* path -> text or null: replaced in this session (generate_patch only) */
-	int fds[CALL_FDS_MAX];         /* descriptors handed over by the front (exec); -1 else */
-	int control_fd;                /* readable when a cancel may have come: for poll beside a program */
-	bool cancelled;                /* set by call_stopped */
-	int64_t next_check_ms;         /* call_stopped's own */
-	void *owner;                   /* the worker's own */
+	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
+	double grace_s;                 /* TERM to KILL */
+	/* path -> mark: read in this session, for the paths of this call */
+	const struct value *seen;
+	const struct value *
+		/* path -> text or null: replaced in this session (generate_patch only) */
+		before;
+	const struct sock_fprog *program_filter; /* of every program the tool starts */
+	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
+	/* readable when a cancel may have come: for poll beside a program */
+	int control_fd;
+	bool cancelled;        /* set by call_stopped */
+	int64_t next_check_ms; /* call_stopped's own */
+	void *owner;           /* the worker's own */
 };
 
-/* Has the deadline passed or a cancel arrived? Cheap: asks the socket at most every few ms. */
+/*
+ * Has the deadline passed or a cancel arrived? Cheap: asks the socket at most every few
+ * ms.
+ */
 bool call_stopped(struct call *call);
 
 /* The sentence and status for a tool that ended because of call_stopped. */
 enum result_status call_stop_result(struct call *call, struct tool_result *result);
 
 enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
-/* Output as it comes, for events; may be merged or dropped under load, so results repeat what matters. */
+/*
+ * Output as it comes, for events; may be merged or dropped under load, so results
+ * repeat what matters.
+ */
 void call_output(struct call *call, enum call_stream stream, struct str bytes);
 
-/* The mark of PATH (as in the view, absolute) when this session has read it, or NULL. A mark is a
- * content hash in hex, or "stat:…" for files over 16 MiB (files.h). */
+/* The mark of PATH (as in the view, absolute) when this session has read it, or NULL. A
+ * mark is a content hash in hex, or "stat:…" for files over 16 MiB (files.h). */
 const char *call_seen(const struct call *call, const char *path);
 /* This session has now read or written PATH with content MARK. */
 void call_saw(struct tool_result *result, const char *path, const char *mark);
-/* The call replaced PATH, which held TEXT (or was absent: data NULL). Kept for the patch of the session. */
+/*
+ * The call replaced PATH, which held TEXT (or was absent: data NULL). Kept for the
+ * patch of the session.
+ */
 void call_replaced(struct tool_result *result, const char *path, struct str text);
 /* The folder the next command starts in (inside the roots only; the runtime checks). */
 void call_set_folder(struct call *call, struct tool_result *result, const char *folder);

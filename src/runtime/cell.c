@@ -108,8 +108,12 @@ static void idle_frame(struct worker_end *worker, const struct frame *frame)
 		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
 			      frame->payload.data);
 	else
-		(void)err_set(&err, ECHILD, "a worker of the cell ended before its first call");
-	/* A worker that dies idle is replaced; one that cannot lock itself in shows what every other would meet. */
+		(void)err_set(&err, ECHILD,
+			      "a worker of the cell ended before its first call");
+	/*
+	 * A worker that dies idle is replaced; one that cannot lock itself in shows
+	 * what every other would meet.
+	 */
 	if (worker->state == WORKER_MAKING)
 		break_cell(cell, &err);
 	worker_free(worker);
@@ -153,8 +157,10 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS])
 	worker->pidfd = fds[1];
 	worker->state = WORKER_MAKING;
 	frame_reader_init(&worker->reader);
-	worker->watch = (struct watch){
-		.fd = fds[0], .events = POLLIN, .ready = worker_ready, .context = worker};
+	worker->watch = (struct watch){.fd = fds[0],
+				       .events = POLLIN,
+				       .ready = worker_ready,
+				       .context = worker};
 	worker->next = cell->workers;
 	cell->workers = worker;
 	loop_add(cell->options.loop, &worker->watch);
@@ -204,8 +210,9 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
-	struct cell_start start = {
-		.program = options->program, .direct = options->direct, .tools = options->tools};
+	struct cell_start start = {.program = options->program,
+				   .direct = options->direct,
+				   .tools = options->tools};
 
 	made->options = *options;
 	made->spec = *options->take_spec;
@@ -240,7 +247,7 @@ void cell_close(struct cell *cell)
 		worker_free(cell->workers);
 	loop_remove(&cell->control_watch);
 	fd_close(&cell->control);
-	cell_end_anchor(&cell->anchor_pidfd);
+	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
 	shape_home_tidy(&cell->spec);
 	spec_fini(&cell->spec);
 	free(cell);

@@ -1,6 +1,7 @@
 /*
- * cell: the front's end of one cell: its anchor, and the workers that are ready, busy, or on their way. Works in the
- * caller's loop; nothing here waits but cell_open and cell_close.
+ * cell: the front's end of one cell: its anchor, and the workers that are ready, busy, or
+ * on their way. Works in the caller's loop; nothing here waits but cell_open and
+ * cell_close.
  */
 #pragma once
 #include "base/err.h"
@@ -30,13 +31,14 @@ struct worker_end {
 };
 
 struct cell_options {
-	struct cell_spec *take_spec;     /* moved into the cell, also on failure */
+	struct cell_spec *take_spec; /* moved into the cell, also on failure */
 	struct loop *loop;
 	const struct tool *const *tools;
-	const char *program;             /* as session.h */
+	const char *program; /* as session.h */
 	bool direct;
-	unsigned ready;                  /* workers kept idle ahead */
-	void (*changed)(void *context);  /* a worker became idle, or one could not be made */
+	unsigned ready; /* workers kept idle ahead */
+	/* a worker became idle, or one could not be made */
+	void (*changed)(void *context);
 	void *context;
 };
 
@@ -47,7 +49,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 
-/* An idle worker, now busy; NULL when there is none yet: one is being made, and `changed` will be called. WAITING: how many calls want one. */
+/* An idle worker, now busy; NULL when there is none yet: one is being made, and `changed`
+ * will be called. WAITING: how many calls want one. */
 struct worker_end *cell_take_worker(struct cell *cell, size_t waiting);
 /* Why no worker can be made any more, or NULL while they can. */
 const char *cell_broken(const struct cell *cell);
@@ -56,5 +59,8 @@ const char *cell_broken(const struct cell *cell);
 void cell_give_back(struct worker_end *worker);
 /* The call is over; the worker ends by itself. */
 void cell_let_go(struct worker_end *worker);
-/* End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it could not be ended in time. */
+/*
+ * End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it
+ * could not be ended in time.
+ */
 bool cell_kill_worker(struct worker_end *worker, int wait_ms);

@@ -26,7 +26,10 @@ enum {
 	ROLE_ARGUMENT = 16,
 };
 
-/* What the child between clone and exec needs; it shares our memory and must change nothing else. */
+/*
+ * What the child between clone and exec needs; it shares our memory and must change
+ * nothing else.
+ */
 struct role {
 	const char *program;
 	char *const *argv;
@@ -53,8 +56,9 @@ static int role_child(void *context)
 }
 
 /*
- * Exit signal 0, waited for with __WALL: an embedding program that waits for children of its own never meets ours. The descriptor table
- * is the child's own copy, so clearing close-on-exec there changes nothing here.
+ * Exit signal 0, waited for with __WALL: an embedding program that waits for children of
+ * its own never meets ours. The descriptor table is the child's own copy, so clearing
+ * close-on-exec there changes nothing here.
  */
 static bool role_exec(struct role *role, struct err *err)
 {
@@ -68,12 +72,15 @@ static bool role_exec(struct role *role, struct err *err)
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return err_set(err, code, "starting the anchor: %s", strerror(code));
-	/* It clones the anchor as our child and goes; its reply waits in the control socket. */
+	/*
+	 * It clones the anchor as our child and goes; its reply waits in the control
+	 * socket.
+	 */
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	if (role->failed != 0)
-		return err_set(err, role->failed, "starting the anchor %s: %s", role->program,
-			       strerror(role->failed));
+		return err_set(err, role->failed, "starting the anchor %s: %s",
+			       role->program, strerror(role->failed));
 	return true;
 }
 
@@ -113,14 +120,15 @@ bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct
 	bool ok;
 
 	if (front < 0)
-		return err_set(err, errno, "a descriptor of this process: %s", strerror(errno));
+		return err_set(err, errno, "a descriptor of this process: %s",
+			       strerror(errno));
 	(void)fcntl(front, F_SETFD, FD_CLOEXEC);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "the control socket: %s", strerror(errno));
 	if (start->direct) {
 		pid_t pid;
-		ok = anchor_launch(start->spec, ends[1], front, 0, start->tools, &pid, pidfd,
-				   err);
+		ok = anchor_launch(start->spec, ends[1], front, 0, start->tools, &pid,
+				   pidfd, err);
 	} else {
 		ok = start_by_exec(start, ends[1], front, err);
 	}
@@ -133,14 +141,15 @@ bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct
 	return true;
 }
 
-void cell_end_anchor(int *pidfd)
+void cell_end_anchor(int *pidfd, bool wait)
 {
 	siginfo_t info;
 
 	if (*pidfd < 0)
 		return;
 	(void)syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
-	while (waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+	while (wait && waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
 		;
 	fd_close(pidfd);
 }

@@ -13,8 +13,15 @@ struct cell_start {
 	const struct tool *const *tools;
 };
 
-/* *CONTROL: the socket to the anchor. *PIDFD: the anchor, or -1 while it is still on its way (ANCHOR_STARTED brings it). */
+/*
+ * *CONTROL: the socket to the anchor. *PIDFD: the anchor, or -1 while it is still on
+ * its way (ANCHOR_STARTED brings it).
+ */
 bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct err *err);
 
-/* Kill the anchor, and by that all in its cell, and wait for its end. */
-void cell_end_anchor(int *pidfd);
+/*
+ * Kill the anchor, and by that all in its cell. WAIT: until the kernel has taken the
+ * namespaces down (about a millisecond); without it the caller is about to end, and
+ * nothing of the teardown is in his way.
+ */
+void cell_end_anchor(int *pidfd, bool wait);

@@ -1,8 +1,9 @@
 /*
- * files: how tools inside a worker reach files. A path is resolved beneath one of the cell's roots, held as
- * descriptors, with openat2 (RESOLVE_BENEATH, no magic links); symlinks are followed only as
- * long as they stay in some root. Read and write rights of the policy are checked again on the path
- * that was really reached. A path outside the roots, a blocked one and a missing one give the same answer.
+ * files: how tools inside a worker reach files. A path is resolved beneath one of the
+ * cell's roots, held as descriptors, with openat2 (RESOLVE_BENEATH, no magic links);
+ * symlinks are followed only as long as they stay in some root. Read and write rights of
+ * the policy are checked again on the path that was really reached. A path outside the
+ * roots, a blocked one and a missing one give the same answer.
  */
 #pragma once
 #include "base/buf.h"
@@ -19,12 +20,13 @@ struct files;
 struct files_root {
 	const char *path;
 	bool writable;
-	const char *pattern; /* only names below that match may be written (PATTERN_BASENAME), or NULL: all */
+	/* only names below that match may be written (PATTERN_BASENAME), or NULL: all */
+	const char *pattern;
 };
 
 /*
- * Open the roots. WORKSPACE is where relative paths start. BLOCKED paths (NULL-ended, absolute) are refused whatever else holds.
- * Strings are copied.
+ * Open the roots. WORKSPACE is where relative paths start. BLOCKED paths (NULL-ended,
+ * absolute) are refused whatever else holds. Strings are copied.
  */
 bool files_open(const struct files_root *roots, size_t count, const char *workspace,
 		const char *const *blocked, struct files **files, struct err *err);
@@ -47,20 +49,25 @@ void file_init(struct file *file);
 void file_fini(struct file *file);
 
 /*
- * Reach PATH (absolute, or relative to the workspace). On failure ERR.code is ENOENT (missing, outside or
- * blocked alike), EISDIR, ENOTDIR, ELOOP, EACCES, ENXIO (neither file nor folder: FIFO, socket, device; never
- * opened, nothing waits), ENAMETOOLONG; the sentence names PATH as given. Never blocks on a FIFO.
+ * Reach PATH (absolute, or relative to the workspace). On failure ERR.code is ENOENT
+ * (missing, outside or blocked alike), EISDIR, ENOTDIR, ELOOP, EACCES, ENXIO (neither
+ * file nor folder: FIFO, socket, device; never opened, nothing waits), ENAMETOOLONG; the
+ * sentence names PATH as given. Never blocks on a FIFO.
  */
 bool files_reach(struct files *files, const char *path, enum files_want want,
 		 struct file *file, struct err *err);
 
-/* Open NAME in the folder FOLDER_FD without following a last symlink (for walks); same checks. -1 with errno. */
+/*
+ * Open NAME in the folder FOLDER_FD without following a last symlink (for walks); same
+ * checks. -1 with errno.
+ */
 int files_open_below(int folder_fd, const char *name, enum files_want want);
 
 /*
- * The place where PATH would be written: its folder (made with its parents when MAKE) as O_PATH
- * descriptor and the final name. A symlink as last name is followed inside the roots. ERR.code EROFS or EPERM:
- * the policy or the view forbids writing there, ENOENT, EISDIR, ENXIO as above.
+ * The place where PATH would be written: its folder (made with its parents when MAKE) as
+ * O_PATH descriptor and the final name. A symlink as last name is followed inside the
+ * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there, ENOENT,
+ * EISDIR, ENXIO as above.
  */
 struct place {
 	int folder_fd;
@@ -80,22 +87,27 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 		struct stat *st, struct err *err);
 
 /*
- * Put CONTENT at PLACE, old or new at every moment: a nameless or random temp file in the same folder, mode, owner, xattrs
- * and ACL of the old file copied, fsync, rename, fsync of the folder. With EXPECTED_MARK, writers of one file are taken one after the other (a lock on the
- * opened old file, which must still be the named one) and the old content must have this mark (EAGAIN else). NULL: the file must not exist yet
- * (EEXIST). ENOSPC and EDQUOT leave the old file and say so.
+ * Put CONTENT at PLACE, old or new at every moment: a nameless or random temp file in the
+ * same folder, mode, owner, xattrs and ACL of the old file copied, fsync, rename, fsync
+ * of the folder. With EXPECTED_MARK, writers of one file are taken one after the other (a
+ * lock on the opened old file, which must still be the named one) and the old content
+ * must have this mark (EAGAIN else). NULL: the file must not exist yet (EEXIST). ENOSPC
+ * and EDQUOT leave the old file and say so.
  */
 bool place_write(struct place *place, struct str content, const char *expected_mark,
 		 struct err *err);
 
-/* The mark of a content: its hash; over FILES_HASHED_MAX, "stat:" with inode, size and nanosecond times. */
+/*
+ * The mark of a content: its hash; over FILES_HASHED_MAX, "stat:" with inode, size and
+ * nanosecond times.
+ */
 enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };
 void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]);
 
 /*
- * For a missing PATH: up to MAX real paths (relative to the workspace) of that base name in the workspace, then the nearest names;
- * also what the path would be without its leading slash when that exists. Bounded in time (FILES_NEAR_MS). Appends
- * `Did you mean: a, b, c?` or nothing.
+ * For a missing PATH: up to MAX real paths (relative to the workspace) of that base name
+ * in the workspace, then the nearest names; also what the path would be without its leading
+ * slash when that exists. Bounded in time (FILES_NEAR_MS). Appends `Did you mean: a, b, c?` or nothing.
  */
 enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);

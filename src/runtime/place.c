@@ -27,7 +27,8 @@ enum {
 	/* Ours hold it for one write; who holds it longer is a stranger. */
 	PLACE_LOCK_MS = 5000,
 	PLACE_LOCK_STEP_MS = 2,
-	PLACE_TRIES = 64, /* names already taken, or a file exchanged while it was opened */
+	/* names already taken, or a file exchanged while it was opened */
+	PLACE_TRIES = 64,
 	PLACE_XATTR_LIST = 65536, /* XATTR_LIST_MAX and XATTR_SIZE_MAX of the kernel */
 	PLACE_TEMP_NAME = 40,
 };

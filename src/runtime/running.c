@@ -1,4 +1,7 @@
-/* running: a call on its way: queued, with a worker, done; its deadline, its cancel, its end. */
+/*
+ * running: a call on its way: queued, with a worker, done; its deadline, its cancel,
+ * its end.
+ */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/call.h"
@@ -11,9 +14,10 @@
 #include <unistd.h>
 
 enum {
-	KILL_AFTER_MS = 400,   /* no answer so long after the deadline: the worker is killed */
-	KILL_WAIT_MS = 1000,   /* and so long its end is waited for */
-	SEND_MS = 10000,       /* a worker takes the largest call in far less */
+	/* no answer so long after the deadline: the worker is killed */
+	KILL_AFTER_MS = 400,
+	KILL_WAIT_MS = 1000,     /* and so long its end is waited for */
+	SEND_MS = 10000,         /* a worker takes the largest call in far less */
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
 };
 
@@ -44,8 +48,8 @@ void running_finish(struct running *running)
 	session_memory_take(session, running);
 	auto_value struct value *data = tool_result_value(&running->result);
 	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err)) {
-		(void)buf_addf(&running->result.text, "\nThis result could not be recorded: %s",
-			       err.text);
+		(void)buf_addf(&running->result.text,
+			       "\nThis result could not be recorded: %s", err.text);
 	}
 	if (running->done != NULL)
 		running->done(running->context, running);
@@ -57,7 +61,10 @@ static void fail_without_answer(struct running *running, const char *why)
 	(void)tool_fail(&running->result, "%s", why);
 }
 
-/* The worker did not answer in time: what the deadline or the cancel meant is carried out from outside. */
+/*
+ * The worker did not answer in time: what the deadline or the cancel meant is carried
+ * out from outside.
+ */
 static void kill_due(struct timer *timer)
 {
 	struct running *running = timer->context;
@@ -65,10 +72,11 @@ static void kill_due(struct timer *timer)
 	bool ended = cell_kill_worker(worker, KILL_WAIT_MS);
 
 	running->worker = NULL;
-	fail_without_answer(running, ended ? "It gave no answer in time and was ended by force, "
-					     "with all that it had started."
-					   : "It could not be ended even by force: the kernel is "
-					     "holding it (a broken disk or mount?).");
+	fail_without_answer(running,
+			    ended ? "It gave no answer in time and was ended by force, "
+				    "with all that it had started."
+				  : "It could not be ended even by force: the kernel is "
+				    "holding it (a broken disk or mount?).");
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
@@ -82,7 +90,10 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	struct worker_end *worker = running->worker;
 	struct err err;
 
-	/* The worker's own seconds and level are not taken: they are this side's to say. */
+	/*
+	 * The worker's own seconds and level are not taken: they are this side's to
+	 * say.
+	 */
 	tool_result_fini(&running->result);
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
@@ -123,8 +134,8 @@ static void frame_arrived(void *context, const struct frame *frame)
 	} else if (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR) {
 		auto_value struct value *data = value_new_object();
 		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
-		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running, frame->payload,
-				   data, &err);
+		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
+				   frame->payload, data, &err);
 	}
 }
 
@@ -247,8 +258,8 @@ void running_cancel(struct running *running)
 		running_finish(running);
 		return;
 	}
-	(void)frame_send(running->worker->socket, FRAME_CANCEL, (struct str){"", 0}, NULL, 0,
-			 due, NULL);
+	(void)frame_send(running->worker->socket, FRAME_CANCEL, (struct str){"", 0}, NULL,
+			 0, due, NULL);
 	if (due < running->kill_timer.due_ms)
 		running->kill_timer.due_ms = due;
 }

@@ -74,7 +74,10 @@ static void repair_number(struct value *object, const char *key, bool whole)
 			value_set_integer(object, key, (int64_t)number);
 		return;
 	}
-	/* strtod would take "inf", "nan", hexadecimal digits and leading blanks as well. */
+	/*
+	 * strtod would take "inf", "nan", hexadecimal digits and leading blanks as
+	 * well.
+	 */
 	if (value_kind(value) != VALUE_STRING || text.size == 0 || text.size > NUMBER_MAX)
 		return;
 	memcpy(digits, text.data, text.size);

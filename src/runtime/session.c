@@ -22,7 +22,10 @@ void session_role(int argc, char **argv, const struct tool *const *tools)
 		anchor_role(argv, tools);
 }
 
-/* Settle the policy's list of tools against those that exist, and list the offered ones. */
+/*
+ * Settle the policy's list of tools against those that exist, and list the offered
+ * ones.
+ */
 static bool tools_settle(struct session *session, struct err *err)
 {
 	struct policy_tool known[TOOLS_MAX] = {0};
@@ -66,10 +69,9 @@ static bool cell_make(struct session *session, const struct session_options *opt
 {
 	const struct shape_options shape = {
 		.workspace = options->workspace,
-		.caller_environment =
-			options->caller_environment != NULL
-				? options->caller_environment
-				: (const char *const *)(uintptr_t)environ,
+		.caller_environment = options->caller_environment != NULL
+					      ? options->caller_environment
+					      : (const char *const *)(uintptr_t)environ,
 		.minimum_level = options->minimum_level > 0 ? options->minimum_level
 							    : SANDBOX_SEALED,
 	};

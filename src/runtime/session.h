@@ -1,10 +1,11 @@
 /*
- * session: a conversation's hands. It holds one policy, the cell made from it, and what has been read so far, and it is the one
- * way from a request to a result (house.md, section 3): tool, schema, policy, events, cell, result. Command line, agent loop, MCP and the
- * C library all call session_start.
+ * session: a conversation's hands. It holds one policy, the cell made from it, and what
+ * has been read so far, and it is the one way from a request to a result (house.md,
+ * section 3): tool, schema, policy, events, cell, result. Command line, agent loop, MCP
+ * and the C library all call session_start.
  *
- * One thread. Open it from a thread that lives as long as the session (the cell dies with the
- * thread that opened it).
+ * One thread. Open it from a thread that lives as long as the session (the cell dies with
+ * the thread that opened it).
  */
 #pragma once
 #include "base/err.h"
@@ -20,42 +21,54 @@
 struct session;
 
 struct session_options {
-	const char *workspace;            /* a folder; may be a symlink: the user named it */
-	struct policy *take_policy;       /* moved into the session */
-	const struct tool *const *tools;  /* NULL-ended; must outlive the session */
-	struct event_sink sink;           /* event NULL: nobody listens */
-	/* The program that is the cell's anchor, by exec with an empty environment (NULL: /proc/self/exe).
-	 * It must call session_role() first thing in main. */
+	const char *workspace;      /* a folder; may be a symlink: the user named it */
+	struct policy *take_policy; /* moved into the session */
+	const struct tool *const *tools; /* NULL-ended; must outlive the session */
+	struct event_sink sink;          /* event NULL: nobody listens */
+	/* The program that is the cell's anchor, by exec with an empty environment (NULL:
+	 * /proc/self/exe). It must call session_role() first thing in main. */
 	const char *program;
-	/* True for one-shot verbs that read no key: no second exec; the caller has wiped its environment already. */
+	/*
+	 * True for one-shot verbs that read no key: no second exec; the caller has
+	 * wiped its environment already.
+	 */
 	bool direct;
-	/* Workers kept ready ahead beside the busy ones: 2 for conversations; `direct` ones make them on demand. */
+	/*
+	 * Workers kept ready ahead beside the busy ones: 2 for conversations; `direct`
+	 * ones make them on demand.
+	 */
 	unsigned ready_workers;
-	const char *const *caller_environment; /* PATH, HOME, TERM, LANG, TZ, USER … are taken from here; NULL: environ */
-	int minimum_level;                /* enum sandbox_level below which session_open fails; 0: L3 */
-	int cancel_fd;                    /* readable: cancel all calls under way; -1: none */
+	/* PATH, HOME, TERM, LANG, TZ, USER … are taken from here; NULL: environ */
+	const char *const *caller_environment;
+	int minimum_level; /* enum sandbox_level below which session_open fails; 0: L3 */
+	int cancel_fd;     /* readable: cancel all calls under way; -1: none */
 };
 
 /*
- * Make the cell and wait until its first worker is walled in. On failure nothing has run; ERR.code is ECHILD when the cell could
- * not be built (exit code 5; `exec` 125), else it is the workspace or a policy entry that is wrong (exit code 1).
+ * Make the cell and wait until its first worker is walled in. On failure nothing has run;
+ * ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it
+ * is the workspace or a policy entry that is wrong (exit code 1).
  */
-bool session_open(const struct session_options *options, struct session **session, struct err *err);
+bool session_open(const struct session_options *options, struct session **session,
+		  struct err *err);
 
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
 
 /*
- * In main(), before anything else: when this process was started as anchor of a cell, be it and
- * never return. TOOLS is the table of tools that workers run.
+ * In main(), before anything else: when this process was started as anchor of a cell, be
+ * it and never return. TOOLS is the table of tools that workers run.
  */
 void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
-int session_level(const struct session *session);          /* 0..3 */
+int session_level(const struct session *session);             /* 0..3 */
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
-/* The tools this session's policy has, NULL-ended, without internal ones; valid as long as the session. */
+/*
+ * The tools this session's policy has, NULL-ended, without internal ones; valid as long
+ * as the session.
+ */
 const struct tool *const *session_tools(const struct session *session);
 
 struct request {
@@ -63,27 +76,33 @@ struct request {
 	const struct value *arguments; /* an object; NULL: see arguments_text */
 	struct str arguments_text;     /* JSON as a model or person wrote it */
 	const char *id;                /* for events; NULL: "c1", "c2", … */
-	int fds[3];                    /* only for internal tools: become the program's 0-2 */
+	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
-	bool by_front;                 /* may call internal tools */
-	double timeout_s;              /* > 0: this deadline instead of the tool's; < 0: none */
+	bool by_front;    /* may call internal tools */
+	double timeout_s; /* > 0: this deadline instead of the tool's; < 0: none */
 };
 
 struct running; /* one call under way */
 
-/* Steps 1 to 6. Never fails: what is wrong becomes the result, ready at once. DONE (may be NULL) is called from the loop, or
- * from session_start itself when the result is ready at once. */
+/* Steps 1 to 6. Never fails: what is wrong becomes the result, ready at once. DONE (may
+ * be NULL) is called from the loop, or from session_start itself when the result is ready
+ * at once. */
 struct running *session_start(struct session *session, const struct request *request,
-			      void (*done)(void *context, struct running *running), void *context);
+			      void (*done)(void *context, struct running *running),
+			      void *context);
 bool running_is_done(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
 const char *running_id(const struct running *running);
 void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
-void running_free(struct running *running);   /* cancels and waits when not done */
+void running_free(struct running *running); /* cancels and waits when not done */
 
 /* Start, turn the loop until done, move the result to *RESULT (tool_result_fini it). */
-void session_call(struct session *session, const struct request *request, struct tool_result *result);
+void session_call(struct session *session, const struct request *request,
+		  struct tool_result *result);
 
-/* Paths (relative to the workspace where below it) that file tools have changed in this session; NULL-ended; borrowed. */
+/*
+ * Paths (relative to the workspace where below it) that file tools have changed in this
+ * session; NULL-ended; borrowed.
+ */
 const char *const *session_changed(const struct session *session);

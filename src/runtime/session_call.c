@@ -1,6 +1,6 @@
 /*
- * session_call: the way of one call (house.md, section 3), in its order: registry, schema, policy,
- * events, cell, result. There is no other.
+ * session_call: the way of one call (house.md, section 3), in its order: registry,
+ * schema, policy, events, cell, result. There is no other.
  */
 #include "base/clock.h"
 #include "base/path.h"
@@ -17,8 +17,9 @@
 
 enum { PATHS_MAX = 256, SENTENCE_MAX = 8 << 10 };
 
-bool session_emit(struct session *session, enum event_kind kind, const struct running *running,
-		  struct str text, const struct value *data, struct err *err)
+bool session_emit(struct session *session, enum event_kind kind,
+		  const struct running *running, struct str text,
+		  const struct value *data, struct err *err)
 {
 	const struct event event = {
 		.kind = kind,
@@ -54,9 +55,11 @@ static bool tool_choose(struct running *running, const struct request *request)
 	}
 	names[count] = NULL;
 	const char *nearest = text_nearest(request->tool, names);
-	(void)tool_fail(&running->result, "There is no tool \"%.100s\".%s%s%s The tools are: %s.",
+	(void)tool_fail(&running->result,
+			"There is no tool \"%.100s\".%s%s%s The tools are: %s.",
 			request->tool, nearest != NULL ? " Did you mean " : "",
-			nearest != NULL ? nearest : "", nearest != NULL ? "?" : "", list.data);
+			nearest != NULL ? nearest : "", nearest != NULL ? "?" : "",
+			list.data);
 	buf_fini(&list);
 	return false;
 }
@@ -83,7 +86,10 @@ static bool arguments_fit(struct running *running, const struct request *request
 	buf_fini(&sentence);
 	if (!ok)
 		return false;
-	/* The caller's own deadline, the call's argument, the policy's for commands, the tool's. */
+	/*
+	 * The caller's own deadline, the call's argument, the policy's for commands,
+	 * the tool's.
+	 */
 	if (request->timeout_s != 0)
 		running->timeout_s = request->timeout_s;
 	else if (asked && running->tool->timeout_max_s > 0)
@@ -111,7 +117,8 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 
 	if (list->count == PATHS_MAX) {
 		(void)tool_fail(&running->result,
-				"One call may name %d paths; make several calls.", PATHS_MAX);
+				"One call may name %d paths; make several calls.",
+				PATHS_MAX);
 		return false;
 	}
 	struct buf *path = &list->texts[list->count];
@@ -195,8 +202,8 @@ static bool announce(struct running *running, const struct request *request)
 		value_set_text(data, "tool_asked", request->tool);
 	if (running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0)
 		value_set_text(data, "folder", running->session->folder);
-	if (session_emit(running->session, EVENT_TOOL_BEGAN, running, (struct str){0}, data,
-			 &err))
+	if (session_emit(running->session, EVENT_TOOL_BEGAN, running, (struct str){0},
+			 data, &err))
 		return true;
 	buf_clear(&running->result.text);
 	(void)tool_fail(&running->result, "Not run, because it could not be recorded: %s",

@@ -1,6 +1,6 @@
 /*
- * session_memory: what a session has read and replaced. Workers forget; a call brings along what may matter to
- * it, and what it learnt comes back with the result.
+ * session_memory: what a session has read and replaced. Workers forget; a call brings
+ * along what may matter to it, and what it learnt comes back with the result.
  */
 #include "base/path.h"
 #include "runtime/call.h"
@@ -12,8 +12,9 @@
 #include <string.h>
 
 enum {
-	SEEN_SENT_ALL = 64,          /* so few marks go along with every call */
-	SEEN_MAX = 100000,           /* files known to one session; beyond, the guard asks to read again */
+	SEEN_SENT_ALL = 64, /* so few marks go along with every call */
+	/* files known to one session; beyond, the guard asks to read again */
+	SEEN_MAX = 100000,
 	BEFORE_BYTES_MAX = 64 << 20, /* replaced texts kept by one session */
 	BEFORE_FILE_MAX = 4 << 20,   /* and of one file: no one reads a longer diff */
 };
@@ -89,7 +90,10 @@ static void alias_learn(struct session *session, const struct running *running,
 
 static void folder_take(struct session *session, const char *folder)
 {
-	/* Believed only inside the roots: the tool has checked it there, and the next worker does again. */
+	/*
+	 * Believed only inside the roots: the tool has checked it there, and the next
+	 * worker does again.
+	 */
 	if (folder[0] != '/')
 		return;
 	free(session->folder);

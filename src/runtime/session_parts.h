@@ -22,9 +22,10 @@ struct session {
 	char *folder;          /* where the next command starts */
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
-	struct value *before;  /* real path -> text, null (was absent) or false (too large to keep) */
+	/* real path -> text, null (was absent) or false (too large to keep) */
+	struct value *before;
 	size_t before_bytes;
-	const char **changed;  /* made anew by session_changed */
+	const char **changed; /* made anew by session_changed */
 };
 
 enum running_state { RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
@@ -51,7 +52,10 @@ struct running {
 
 /* Give queued calls to idle workers. */
 void running_dispatch(struct session *session);
-/* The result stands in running->result: fill in the rest, tell the sink, remember what was read. */
+/*
+ * The result stands in running->result: fill in the rest, tell the sink, remember what
+ * was read.
+ */
 void running_finish(struct running *running);
 /* Cancel whatever is under way. */
 void running_cancel_all(struct session *session);
@@ -59,5 +63,6 @@ void running_cancel_all(struct session *session);
 /* What of `seen` may matter to CALL, and what came back of it (session_memory.c). */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
-bool session_emit(struct session *session, enum event_kind kind, const struct running *running,
-		  struct str text, const struct value *data, struct err *err);
+bool session_emit(struct session *session, enum event_kind kind,
+		  const struct running *running, struct str text,
+		  const struct value *data, struct err *err);

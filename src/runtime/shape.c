@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 enum {
-	OPEN_FILES = 4096,     /* what build tools ask for at most, and far from a fork bomb's reach */
+	OPEN_FILES =
+		/* what build tools ask for at most, and far from a fork bomb's reach */
+	4096,
 	CELL_PROCESSES = 4096, /* of all commands of one cell together */
 };
 
@@ -33,8 +35,8 @@ const char *shape_environment(const struct shape_options *options, const char *n
 	return NULL;
 }
 
-bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd, bool writable,
-		     bool mapped, struct err *err)
+bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
+		     bool writable, bool mapped, struct err *err)
 {
 	struct view_entry *entry = spec_add_entry(spec, VIEW_TREE, path, path);
 
@@ -67,9 +69,9 @@ bool shape_real_path(int fd, struct buf *path, struct err *err)
 /* ---- the workspace ---- */
 
 /* These make the view what it is; a workspace there would cover it. */
-static const char *const reserved[] = {"/", "/proc", "/sys", "/dev", "/run", "/usr", "/etc",
-				       "/bin", "/sbin", "/lib", "/lib64", "/boot", "/tmp",
-				       "/var", NULL};
+static const char *const reserved[] = {"/",      "/proc", "/sys", "/dev",  "/run",
+				       "/usr",   "/etc",  "/bin", "/sbin", "/lib",
+				       "/lib64", "/boot", "/tmp", "/var",  NULL};
 
 static bool policy_names(const struct policy *policy, const char *path)
 {
@@ -97,8 +99,8 @@ static bool is_home(const char *path, const char *home)
 	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
 }
 
-static bool workspace_check(const struct shape_options *options, const struct policy *policy,
-			    const char *path, struct err *err)
+static bool workspace_check(const struct shape_options *options,
+			    const struct policy *policy, const char *path, struct err *err)
 {
 	for (size_t i = 0; reserved[i] != NULL; i++) {
 		if (strcmp(path, reserved[i]) == 0)
@@ -109,7 +111,8 @@ static bool workspace_check(const struct shape_options *options, const struct po
 	}
 	if (path_within(path, "/proc") || path_within(path, "/sys") ||
 	    path_within(path, "/dev"))
-		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files", path);
+		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
+			       path);
 	if (is_home(path, shape_environment(options, "HOME")) && !policy_names(policy, path))
 		return err_set(err, EPERM,
 			       "%s is a home folder: name a project folder with -C, or name it "
@@ -158,11 +161,14 @@ static int entry_fd(const struct opening *opening, const struct policy_path *ent
 	};
 	const char *base = opening->policy->base.path;
 
-	/* An absolute entry was named by the user, links and all; a relative one stays below the base. */
+	/*
+	 * An absolute entry was named by the user, links and all; a relative one stays
+	 * below the base.
+	 */
 	if (entry->text == NULL || entry->text[0] == '/')
 		return open(entry->path, O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, opening->base_fd, path_relative(entry->path, base), &how,
-			    sizeof(how));
+	return (int)syscall(SYS_openat2, opening->base_fd,
+			    path_relative(entry->path, base), &how, sizeof(how));
 }
 
 static bool entry_open(const struct opening *opening, struct policy_path *entry,
@@ -172,9 +178,11 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 	struct buf real;
 
 	if (found < 0)
-		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s", opening->policy->name,
-			       key, entry->text != NULL ? entry->text : entry->path,
-			       errno == EXDEV ? "a link leads out of the base" : strerror(errno),
+		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s",
+			       opening->policy->name, key,
+			       entry->text != NULL ? entry->text : entry->path,
+			       errno == EXDEV ? "a link leads out of the base"
+					      : strerror(errno),
 			       errno == ENOENT ? "; create it or take the entry out" : "");
 	buf_init(&real, PATH_MAX);
 	bool ok = shape_real_path(found, &real, err);
@@ -212,8 +220,8 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 			spec_add_writable(opening->spec, entry->path);
 		if (!shown_already(opening, entry->path, writable) &&
 		    !shape_show_tree(opening->spec, entry->path, &fd, writable, true, err))
-			return err_while(err, "agents.%s.%s: %s", opening->policy->name, key,
-					 entry->path);
+			return err_while(err, "agents.%s.%s: %s", opening->policy->name,
+					 key, entry->path);
 	}
 	return true;
 }
@@ -251,7 +259,8 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
 				     path_relative(base->path, opening->workspace), &how,
 				     sizeof(how));
 	if (opening->base_fd < 0)
-		return err_set(err, errno, "agents.%s.base: \"%s\": %s", opening->policy->name,
+		return err_set(err, errno, "agents.%s.base: \"%s\": %s",
+			       opening->policy->name,
 			       base->text != NULL ? base->text : base->path,
 			       errno == EXDEV ? "a link leads out of the workspace"
 					      : strerror(errno));
@@ -272,10 +281,11 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 static void system_grant(struct policy *policy, struct cell_spec *spec)
 {
 	static const struct files_root roots[] = {
-		{"/usr", false, NULL},	{"/etc", false, NULL},	{"/opt", false, NULL},
-		{"/bin", false, NULL},	{"/sbin", false, NULL}, {"/lib", false, NULL},
-		{"/lib32", false, NULL}, {"/lib64", false, NULL}, {"/libx32", false, NULL},
-		{"/tmp", true, NULL},
+		{"/usr", false, NULL},    {"/etc", false, NULL},
+		{"/opt", false, NULL},    {"/bin", false, NULL},
+		{"/sbin", false, NULL},   {"/lib", false, NULL},
+		{"/lib32", false, NULL},  {"/lib64", false, NULL},
+		{"/libx32", false, NULL}, {"/tmp", true, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
@@ -288,16 +298,24 @@ static void system_grant(struct policy *policy, struct cell_spec *spec)
 	spec_add_writable(spec, "/dev/shm");
 }
 
-/* Does the workspace's file system take the ID mapping that root's cell needs? */
-static bool mapping_works(struct cell_spec *spec, int workspace_fd)
+/* Where the workspace's file system does not take the ID mapping that root's cell needs, the cell keeps user 0. */
+static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *err)
 {
 	auto_close int tree = -1;
 
-	if (sandbox_open_mapping(&spec->identity, &spec->mapping, NULL) &&
-	    sandbox_copy_tree(workspace_fd, spec->mapping, &tree, NULL))
+	spec->level = SANDBOX_SEALED;
+	if (!spec->identity.map_root)
+		return true;
+	if (!sandbox_open_mapping(&spec->identity, &spec->mapping, err)) {
+		err->code = ECHILD;
+		return false;
+	}
+	if (sandbox_copy_tree(workspace_fd, spec->mapping, &tree, NULL))
 		return true;
 	fd_close(&spec->mapping);
-	return false;
+	spec->identity = (struct sandbox_identity){0};
+	spec->level = SANDBOX_RULES;
+	return true;
 }
 
 static bool level_check(const struct shape_options *options, const struct cell_spec *spec,
@@ -316,8 +334,10 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
 	auto_close int workspace_fd = -1;
-	struct opening opening = {
-		.options = options, .policy = policy, .spec = spec, .base_fd = -1};
+	struct opening opening = {.options = options,
+				  .policy = policy,
+				  .spec = spec,
+				  .base_fd = -1};
 	struct buf path;
 	struct stat st;
 
@@ -331,13 +351,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	buf_fini(&path);
 	if (!ok)
 		return false;
-	spec->level = SANDBOX_SEALED;
 	sandbox_identity(&st, &spec->identity);
-	if (spec->identity.map_root && !mapping_works(spec, workspace_fd)) {
-		spec->identity = (struct sandbox_identity){0};
-		spec->level = SANDBOX_RULES;
-	}
-	if (!level_check(options, spec, err))
+	if (!mapping_open(spec, workspace_fd, err) || !level_check(options, spec, err))
 		return false;
 	spec->limits = (struct sandbox_limits){
 		.processes = CELL_PROCESSES,

@@ -1,7 +1,8 @@
 /*
- * shape: from a policy and this machine to the specification of a cell. Runs in the front: it opens the
- * workspace and every entry of the policy once as O_PATH descriptors, puts their real paths into the policy, decides who the cell runs as, and
- * lists what the view shows. The only place that knows what a cell shows by default.
+ * shape: from a policy and this machine to the specification of a cell. Runs in the
+ * front: it opens the workspace and every entry of the policy once as O_PATH descriptors,
+ * puts their real paths into the policy, decides who the cell runs as, and lists what the
+ * view shows. The only place that knows what a cell shows by default.
  */
 #pragma once
 #include "base/err.h"
@@ -12,13 +13,14 @@
 
 struct shape_options {
 	const char *workspace;                 /* as the user named it */
-	const char *const *caller_environment; /* PATH, HOME, TERM, LANG, TZ, USER and XDG_STATE_HOME are looked at */
-	int minimum_level;                     /* enum sandbox_level; below it the shape is refused */
+	const char *const *caller_environment; /* PATH, HOME, TERM, LANG, TZ, USER and
+						  XDG_STATE_HOME are looked at */
+	int minimum_level; /* enum sandbox_level; below it the shape is refused */
 };
 
 /*
- * Fill SPEC (initialised) and settle POLICY's paths. ERR.code ECHILD: this machine cannot make such a cell (the level); else the workspace
- * or an entry is wrong, and the sentence names it.
+ * Fill SPEC (initialised) and settle POLICY's paths. ERR.code ECHILD: this machine cannot
+ * make such a cell (the level); else the workspace or an entry is wrong, and the sentence names it.
  */
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err);

@@ -21,8 +21,8 @@
 enum {
 	HOME_DIGITS = 16, /* of the workspace's hash: projects of one user never meet */
 	HOME_MEMORY = 256 << 20,
-	HOME_TRIES =
-		16, /* sessions that end at the same moment; the folder is theirs for microseconds */
+	/* sessions that end at the same moment; the folder is theirs for microseconds */
+	HOME_TRIES = 16,
 };
 
 /* ---- home ---- */
@@ -56,8 +56,8 @@ static bool folders_make(char *path)
 }
 
 /*
- * Open the folder and hold it, so that a session of the same project that ends now does not remove it; once more
- * when one has just done so.
+ * Open the folder and hold it, so that a session of the same project that ends now does
+ * not remove it; once more when one has just done so.
  */
 static int home_hold(struct buf *path)
 {
@@ -84,7 +84,10 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 	int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	/* Root in somebody's workspace becomes that owner, who must be able to use the home. */
+	/*
+	 * Root in somebody's workspace becomes that owner, who must be able to use the
+	 * home.
+	 */
 	if (spec->identity.change && !spec->identity.map_root &&
 	    st.st_uid != spec->identity.uid &&
 	    fchown(fd, spec->identity.uid, spec->identity.gid) < 0)
@@ -131,8 +134,8 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 void shape_home_tidy(const struct cell_spec *spec)
 {
 	if (spec->home_source != NULL && flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0)
-		(void)rmdir(
-			spec->home_source); /* only when empty: that is the kernel's rule */
+		/* only when empty: that is the kernel's rule */
+		(void)rmdir(spec->home_source);
 }
 
 /* ---- toolchains ---- */

@@ -1,4 +1,6 @@
-/* shape_parts: what every cell shows beside the policy's own entries. For shape.c only. */
+/*
+ * shape_parts: what every cell shows beside the policy's own entries. For shape.c only.
+ */
 #pragma once
 #include "base/buf.h"
 #include "runtime/shape.h"
@@ -12,11 +14,11 @@ const char *shape_environment(const struct shape_options *options, const char *n
 bool shape_real_path(int fd, struct buf *path, struct err *err);
 
 /*
- * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with the owners mapped when MAPPED: the
- * cell's user could not reach it by name.
+ * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with
+ * the owners mapped when MAPPED: the cell's user could not reach it by name.
  */
-bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd, bool writable,
-		     bool mapped, struct err *err);
+bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
+		     bool writable, bool mapped, struct err *err);
 
 /* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(const struct policy *policy, struct cell_spec *spec);
@@ -26,5 +28,8 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 /* Toolchains below the caller's home that his PATH leads to, read-only. */
 void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
 			  struct cell_spec *spec);
-/* The environment of programs, from scratch. After the others: PATH holds what is shown. */
+/*
+ * The environment of programs, from scratch. After the others: PATH holds what is
+ * shown.
+ */
 void shape_add_environment(const struct shape_options *options, struct cell_spec *spec);

@@ -1,4 +1,7 @@
-/* shape_system: the system's part of a view: programs, libraries, settings without secrets, devices. */
+/*
+ * shape_system: the system's part of a view: programs, libraries, settings without
+ * secrets, devices.
+ */
 #include "runtime/shape_parts.h"
 
 #include <dirent.h>
@@ -14,12 +17,11 @@ enum {
 	LINK_MAX_BYTES = 256,
 };
 
-
 /* Secrets and what leads to them. Names that do not exist cost one look. */
 static const char *const masked[] = {
-	"/etc/shadow",	 "/etc/shadow-",   "/etc/gshadow",     "/etc/gshadow-",
-	"/etc/sudoers",	 "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd",
-	"/etc/machine-id",
+	"/etc/shadow",      "/etc/shadow-",          "/etc/gshadow",
+	"/etc/gshadow-",    "/etc/sudoers",          "/etc/sudoers.d",
+	"/etc/ssl/private", "/etc/security/opasswd", "/etc/machine-id",
 };
 
 static void folder_or_link(struct cell_spec *spec, const char *path)
@@ -48,7 +50,8 @@ static void mask_host_keys(struct cell_spec *spec)
 
 	if (folder == NULL)
 		return;
-	for (const struct dirent *name = readdir(folder); name != NULL; name = readdir(folder)) {
+	for (const struct dirent *name = readdir(folder); name != NULL;
+	     name = readdir(folder)) {
 		size_t length = strlen(name->d_name);
 		if (strncmp(name->d_name, "ssh_host_", 9) != 0 || length < 4 ||
 		    strcmp(name->d_name + length - 4, ".pub") == 0)
@@ -68,7 +71,8 @@ static void add_accounts(struct cell_spec *spec)
 	(void)snprintf(passwd, sizeof(passwd),
 		       "%sglovebox:x:%u:%u:Glovebox:" SHAPE_HOME ":/bin/bash\n"
 		       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-		       uid != 0 ? "root:x:0:0:root:/root:/usr/sbin/nologin\n" : "", uid, gid);
+		       uid != 0 ? "root:x:0:0:root:/root:/usr/sbin/nologin\n" : "", uid,
+		       gid);
 	(void)snprintf(group, sizeof(group), "%sglovebox:x:%u:\nnogroup:x:65534:\n",
 		       gid != 0 ? "root:x:0:\n" : "", gid);
 	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/passwd", passwd);
@@ -77,7 +81,7 @@ static void add_accounts(struct cell_spec *spec)
 
 static void add_devices(struct cell_spec *spec)
 {
-	static const char *const devices[] = {"/dev/null", "/dev/zero",	   "/dev/full",
+	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					      "/dev/random", "/dev/urandom", "/dev/tty"};
 
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
@@ -95,8 +99,9 @@ static void add_devices(struct cell_spec *spec)
 
 void shape_add_system(const struct policy *policy, struct cell_spec *spec)
 {
-	static const char *const folders[] = {"/usr",	"/bin",	  "/sbin", "/lib", "/lib32",
-					      "/lib64", "/libx32", "/opt",  "/etc"};
+	static const char *const folders[] = {"/usr",    "/bin",   "/sbin",
+					      "/lib",    "/lib32", "/lib64",
+					      "/libx32", "/opt",   "/etc"};
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		folder_or_link(spec, folders[i]);

@@ -13,7 +13,11 @@ void spec_init(struct cell_spec *spec)
 {
 	static const char *none[] = {NULL};
 
-	*spec = (struct cell_spec){.mapping = -1, .home_lock = -1, .writable = none, .blocked = none, .environment = none};
+	*spec = (struct cell_spec){.mapping = -1,
+				   .home_lock = -1,
+				   .writable = none,
+				   .blocked = none,
+				   .environment = none};
 	arena_init(&spec->arena);
 }
 
@@ -44,8 +48,8 @@ static void list_add(struct cell_spec *spec, const char ***list, size_t *count,
 	(*count)++;
 }
 
-struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind, const char *path,
-				  const char *source)
+struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
+				  const char *path, const char *source)
 {
 	struct view *view = &spec->view;
 
@@ -69,7 +73,8 @@ struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind, c
 	return entry;
 }
 
-void spec_add_root(struct cell_spec *spec, const char *path, bool writable, const char *pattern)
+void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
+		   const char *pattern)
 {
 	struct files_root *more =
 		arena_alloc(&spec->arena, (spec->root_count + 1) * sizeof(more[0]));
@@ -188,10 +193,11 @@ static void texts_parse(struct cell_spec *spec, const struct value *list,
 
 static void entry_parse(struct cell_spec *spec, const struct value *object)
 {
-	struct view_entry *entry = spec_add_entry(
-		spec, (enum view_kind)value_integer(value_member(object, "kind")),
-		value_text(value_member(object, "path")),
-		value_text(value_member(object, "source")));
+	struct view_entry *entry =
+		spec_add_entry(spec,
+			       (enum view_kind)value_integer(value_member(object, "kind")),
+			       value_text(value_member(object, "path")),
+			       value_text(value_member(object, "source")));
 
 	entry->fd = (int)value_integer(value_member(object, "fd"));
 	entry->detached = value_is_true(value_member(object, "detached"));
@@ -233,7 +239,8 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	spec->limits.processes =
 		(uint64_t)value_integer(value_member(object, "cell_processes"));
 	spec->limits.file_size = (uint64_t)value_integer(value_member(object, "file_size"));
-	spec->limits.open_files = (uint64_t)value_integer(value_member(object, "open_files"));
+	spec->limits.open_files =
+		(uint64_t)value_integer(value_member(object, "open_files"));
 	spec->processes = (uint64_t)value_integer(value_member(object, "processes"));
 	if (spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");

@@ -1,7 +1,7 @@
 /*
  * spec: everything an anchor must know to build one cell and to make its workers: made by
- * the front from the policy (shape.h), handed over in memory or, across an exec, as JSON in
- * a sealed memory file. All strings live in the spec's arena.
+ * the front from the policy (shape.h), handed over in memory or, across an exec, as JSON
+ * in a sealed memory file. All strings live in the spec's arena.
  */
 #pragma once
 #include "base/buf.h"
@@ -19,32 +19,34 @@ enum { SPEC_ENTRIES_MAX = 1024 };
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
-	int mapping;                 /* of root's owners (sandbox.h); the front's own; -1: none */
+	int mapping; /* of root's owners (sandbox.h); the front's own; -1: none */
 	struct view view;
 	size_t view_capacity;
 	struct sandbox_limits limits;
-	uint64_t processes;          /* of one command */
-	const char **writable;       /* NULL-ended: Landlock's roots */
+	uint64_t processes;    /* of one command */
+	const char **writable; /* NULL-ended: Landlock's roots */
 	size_t writable_count;
-	struct files_root *roots;    /* for file tools */
+	struct files_root *roots; /* for file tools */
 	size_t root_count;
-	const char **blocked;        /* NULL-ended, real paths */
+	const char **blocked; /* NULL-ended, real paths */
 	size_t blocked_count;
-	const char **environment;    /* NULL-ended, for programs */
+	const char **environment; /* NULL-ended, for programs */
 	size_t environment_count;
-	const char *workspace;       /* real */
-	const char *home;            /* in the view */
-	const char *home_source;     /* the folder behind it, or NULL: private memory; the front's own */
-	int home_lock;               /* held (flock) as long as some cell uses that folder; -1: none */
-	int level;                   /* enum sandbox_level that this shape reaches */
+	const char *workspace; /* real */
+	const char *home;      /* in the view */
+	/* the folder behind it, or NULL: private memory; the front's own */
+	const char *home_source;
+	int home_lock; /* held (flock) as long as some cell uses that folder; -1: none */
+	int level;     /* enum sandbox_level that this shape reaches */
 };
 
 void spec_init(struct cell_spec *spec);
 void spec_fini(struct cell_spec *spec); /* closes the descriptors of its entries */
 
-struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind, const char *path,
-				  const char *source);
-void spec_add_root(struct cell_spec *spec, const char *path, bool writable, const char *pattern);
+struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
+				  const char *path, const char *source);
+void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
+		   const char *pattern);
 void spec_add_writable(struct cell_spec *spec, const char *path);
 void spec_add_blocked(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)

@@ -1,7 +1,8 @@
 /*
- * tool: what a model can call. A tool is one file with one `struct tool`; its parameter rows make the schema
- * the model sees, the check of the call, the paths the policy judges, the listing, the manual page and the
- * label on the screen. execute() is plain blocking C and runs in a worker, inside the cell.
+ * tool: what a model can call. A tool is one file with one `struct tool`; its parameter
+ * rows make the schema the model sees, the check of the call, the paths the policy
+ * judges, the listing, the manual page and the label on the screen. execute() is plain
+ * blocking C and runs in a worker, inside the cell.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,27 +14,45 @@
 
 enum param_kind {
 	PARAM_TEXT = 1,
-	PARAM_PATH,    /* judged by the policy: for writing when the tool has EFFECT_WRITES, else for reading */
-	PARAM_FOLDER,  /* a path always judged for reading (where to start, where to run) */
-	PARAM_COUNT,   /* an integer >= 0 */
+	/*
+	 * judged by the policy: for writing when the tool has EFFECT_WRITES, else for
+	 * reading
+	 */
+	PARAM_PATH,
+	/* a path always judged for reading (where to start, where to run) */
+	PARAM_FOLDER,
+	PARAM_COUNT, /* an integer >= 0 */
 	PARAM_INTEGER,
 	PARAM_SECONDS, /* a number > 0 */
 	PARAM_BOOLEAN,
-	PARAM_CHOICE,  /* one of `choices` */
-	PARAM_LIST,    /* an array of objects with the parameters in `rows` */
-	PARAM_TEXTS,   /* an array of strings */
+	PARAM_CHOICE, /* one of `choices` */
+	PARAM_LIST,   /* an array of objects with the parameters in `rows` */
+	PARAM_TEXTS,  /* an array of strings */
 };
 
-/* One parameter; a table of them ends with {0}. The first four are written in place, the rest by name. */
+/*
+ * One parameter; a table of them ends with {0}. The first four are written in place,
+ * the rest by name.
+ */
 struct tool_param {
 	const char *name;
 	enum param_kind kind;
 	bool required;
-	const char *description;  /* shown to the model, made from the constants */
-	const char *aliases;      /* other names taken, blank-separated: "file file_path"; never shown */
-	const char *choices;      /* blank-separated */
-	const char *initial;      /* default as JSON text, shown in the schema and filled in before execute; NULL: absent */
-	int64_t min, max;         /* bounds for numbers when max > min; for texts and lists, of their length */
+	const char *description; /* shown to the model, made from the constants */
+	/* other names taken, blank-separated: "file file_path"; never shown */
+	const char *aliases;
+	const char *choices; /* blank-separated */
+	/*
+	 * default as JSON text, shown in the schema and filled in before execute; NULL:
+	 * absent
+	 */
+	const char *initial;
+	int64_t min,
+		/*
+		 * bounds for numbers when max > min; for texts and lists, of their
+		 * length
+		 */
+		max;
 	const struct tool_param *rows;
 };
 
@@ -45,7 +64,13 @@ enum tool_effects {
 
 enum tool_where { IN_CELL, IN_FRONT };
 
-enum result_status { RESULT_FAILED, RESULT_DONE, RESULT_DENIED, RESULT_TIMED_OUT, RESULT_CANCELLED };
+enum result_status {
+	RESULT_FAILED,
+	RESULT_DONE,
+	RESULT_DENIED,
+	RESULT_TIMED_OUT,
+	RESULT_CANCELLED
+};
 const char *result_status_name(enum result_status status); /* "done", "timed_out", … */
 bool result_status_parse(const char *name, enum result_status *status);
 
@@ -54,48 +79,58 @@ struct tool_result;
 
 struct tool {
 	const char *name;
-	const char *description;   /* one or two sentences */
-	const char *example;       /* JSON arguments for help and for refusals */
-	const char *aliases;       /* other tool names taken, blank-separated; never shown */
+	const char *description; /* one or two sentences */
+	const char *example;     /* JSON arguments for help and for refusals */
+	const char *aliases; /* other tool names taken, blank-separated; never shown */
 	const struct tool_param *params;
 	unsigned effects;
-	double timeout_s;          /* deadline unless the call's own `timeout_s` argument says otherwise */
-	double timeout_max_s;      /* most its `timeout_s` argument may ask for; 0: it has none */
+	/* deadline unless the call's own `timeout_s` argument says otherwise */
+	double timeout_s;
+	/* most its `timeout_s` argument may ask for; 0: it has none */
+	double timeout_max_s;
 	enum tool_where where;
-	bool wants_changes;        /* gets what this session's writes replaced (call->before) */
-	bool internal;             /* not offered to models or clients: the front's own (exec) */
+	bool wants_changes; /* gets what this session's writes replaced (call->before) */
+	bool internal;      /* not offered to models or clients: the front's own (exec) */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 };
 
-/* Most bytes of a result's text: over it the tool has failed to honour its own ceiling. */
+/*
+ * Most bytes of a result's text: over it the tool has failed to honour its own ceiling.
+ */
 enum { RESULT_TEXT_MAX = 4 << 20 };
 
 /* One shape for every outcome. */
 struct tool_result {
 	enum result_status status;
-	struct buf text;        /* for the model: status and next step first in what matters */
-	struct value *details;  /* object for people and programs, never for the model; NULL: none */
-	int exit_code;          /* of a program; -1: none ran or it died of a signal */
-	int signal;             /* that ended it, 0: none */
-	double seconds;         /* filled by the runtime */
+	struct buf text; /* for the model: status and next step first in what matters */
+	/* object for people and programs, never for the model; NULL: none */
+	struct value *details;
+	int exit_code;  /* of a program; -1: none ran or it died of a signal */
+	int signal;     /* that ended it, 0: none */
+	double seconds; /* filled by the runtime */
 	uint64_t left_out_bytes, left_out_lines; /* by ceilings */
-	int level;              /* 0..3, filled by the runtime */
-	struct value *seen;     /* path -> mark: what the session has now read (call_saw) */
-	struct value *before;   /* path -> text or null: what a write replaced (call_replaced) */
+	int level;                               /* 0..3, filled by the runtime */
+	struct value *seen; /* path -> mark: what the session has now read (call_saw) */
+	/* path -> text or null: what a write replaced (call_replaced) */
+	struct value *before;
 };
 
 void tool_result_init(struct tool_result *result);
 void tool_result_fini(struct tool_result *result);
 
-/* Set the status and append the sentence; returns the status, for `return tool_fail(…)`. */
+/*
+ * Set the status and append the sentence; returns the status, for `return
+ * tool_fail(…)`.
+ */
 enum result_status tool_fail(struct tool_result *result, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 enum result_status tool_done(struct tool_result *result);
 /* The details object, made on first use. */
 struct value *tool_details(struct tool_result *result);
 
-/* The whole result as one JSON object and back: status, text, exit_code, signal, seconds, level,
- * left_out, details. (`seen` and `before` are not part of it.) */
+/* The whole result as one JSON object and back: status, text, exit_code, signal, seconds,
+ * level, left_out, details. (`seen` and `before` are not part of it.) */
 struct value *tool_result_value(const struct tool_result *result);
 
-const struct tool *tool_find(const struct tool *const *tools, const char *name); /* aliases too */
+const struct tool *tool_find(const struct tool *const *tools,
+			     const char *name); /* aliases too */

@@ -14,7 +14,10 @@
 #include <string.h>
 
 enum {
-	/* Values nest VALUE_DEPTH_MAX deep; a reference and a combination for each level. */
+	/*
+	 * Values nest VALUE_DEPTH_MAX deep; a reference and a combination for each
+	 * level.
+	 */
 	DEPTH_MAX = 3 * VALUE_DEPTH_MAX,
 	/* About a second of schema; arguments of calls need a few hundred steps. */
 	WORK_MAX = 2000000,

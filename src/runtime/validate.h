@@ -13,9 +13,11 @@ enum { VALIDATE_POINTER_MAX = 256, VALIDATE_RULE_MAX = 768 };
 
 /* What does not hold, and where. All texts are cut on character borders. */
 struct validate_problem {
-	char pointer[VALIDATE_POINTER_MAX]; /* JSON pointer in the value, "" for the whole */
-	const char *keyword;                /* of the schema: "type", "required", … */
-	char rule[VALIDATE_RULE_MAX]; /* goes on after a subject: "must be a string, not 5" */
+	/* JSON pointer in the value, "" for the whole */
+	char pointer[VALIDATE_POINTER_MAX];
+	const char *keyword; /* of the schema: "type", "required", … */
+	/* goes on after a subject: "must be a string, not 5" */
+	char rule[VALIDATE_RULE_MAX];
 };
 
 /* PROBLEM (may be NULL) is filled with the first thing wrong when the answer is false. */

@@ -5,7 +5,8 @@
 
 enum {
 	SENTENCE_MAX = 2048,
-	DESCRIPTION_MAX = 120, /* bytes of a member's description that help to fill it in */
+	/* bytes of a member's description that help to fill it in */
+	DESCRIPTION_MAX = 120,
 };
 
 static bool check_counts(struct validate_check *check, const struct value *schema,

@@ -52,7 +52,10 @@ static bool is_multiple(const struct value *value, const struct value *of)
 		       value_integer(value) % value_integer(of) == 0;
 	if (!isfinite(times))
 		return false;
-	/* 0.0075 is 75 × 0.0001 to a reader, and off by one rounding of each operand in binary. */
+	/*
+	 * 0.0075 is 75 × 0.0001 to a reader, and off by one rounding of each operand in
+	 * binary.
+	 */
 	return whole == 0 ? number == 0
 			  : fabs(times - whole) <= 4 * DBL_EPSILON * fabs(times);
 }

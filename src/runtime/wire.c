@@ -15,7 +15,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 
 	value_set_text(object, "tool", call->tool);
 	/* Borrowed: put in for the printing, counted by the container. */
-	value_set(object, "arguments", value_ref((struct value *)(uintptr_t)call->arguments));
+	value_set(object, "arguments",
+		  value_ref((struct value *)(uintptr_t)call->arguments));
 	value_set_text(object, "folder", call->folder);
 	value_set_integer(object, "deadline_ms",
 			  call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE

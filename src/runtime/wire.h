@@ -1,6 +1,7 @@
 /*
- * wire: the two JSON payloads between session and worker. Both ends are ours, but a worker may have been taken over by
- * what it ran: whatever comes back is checked, and it can only fill one result.
+ * wire: the two JSON payloads between session and worker. Both ends are ours, but a
+ * worker may have been taken over by what it ran: whatever comes back is checked, and it
+ * can only fill one result.
  */
 #pragma once
 #include "base/buf.h"
@@ -15,10 +16,10 @@ struct wire_call {
 	const char *tool;
 	const struct value *arguments; /* validated */
 	const char *folder;
-	int64_t deadline_ms;           /* CLOCK_NEVER: none */
+	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	double grace_s;
-	const struct value *seen;      /* or NULL */
-	const struct value *before;    /* or NULL */
+	const struct value *seen;   /* or NULL */
+	const struct value *before; /* or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);
@@ -26,7 +27,10 @@ bool wire_print_call(const struct wire_call *call, struct buf *out);
 bool wire_parse_call(struct str text, struct wire_call *call, struct value **object,
 		     struct err *err);
 
-/* The result with `seen` and `before`, which never leave the product (tool_result_value). */
+/*
+ * The result with `seen` and `before`, which never leave the product
+ * (tool_result_value).
+ */
 bool wire_print_result(const struct tool_result *result, struct buf *out);
 /* RESULT is initialised by the caller. */
 bool wire_parse_result(struct str text, struct tool_result *result, struct err *err);

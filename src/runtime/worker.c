@@ -16,7 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* They fault in what the first real start would: 1.06-1.24 x of a bare start without them. */
+/*
+ * They fault in what the first real start would: 1.06-1.24 x of a bare start without
+ * them.
+ */
 enum { EMPTY_STARTS = 2 };
 
 struct worker {
@@ -46,7 +49,12 @@ static bool lock_in(struct worker *worker, struct err *err)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
 	for (int i = 0; i < EMPTY_STARTS; i++) {
-		pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): what a start will do */
+		pid_t pid =
+			/*
+			 * NOLINT(clang-analyzer-security.insecureAPI.vfork): what a
+			 * start will do
+			 */
+			vfork();
 		if (pid == 0)
 			_exit(0);
 		if (pid < 0)
@@ -86,8 +94,8 @@ static void result_send(struct worker *worker, const struct tool_result *result)
 }
 
 /*
- * A cancel that came in one read with its call: the socket will not become readable for it again. Nobody
- * there any more counts as one.
+ * A cancel that came in one read with its call: the socket will not become readable for
+ * it again. Nobody there any more counts as one.
  */
 static bool cancel_waits(const struct worker *worker)
 {
@@ -118,6 +126,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.grace_s = wire.grace_s,
 			.seen = wire.seen,
 			.before = wire.before,
+			.program_filter = sandbox_program_filter(),
 			.control_fd = worker->socket,
 			.cancelled = cancel_waits(worker),
 		};

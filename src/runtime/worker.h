@@ -1,7 +1,8 @@
 /*
- * worker: the process in the cell that runs calls, pid 1 of its own pid namespace. It walls itself
- * in, says "ready", and waits for a call. At the end of a call that started programs it kills all that is left in its
- * namespace, then answers, then ends; after any other call it waits for the next.
+ * worker: the process in the cell that runs calls, pid 1 of its own pid namespace. It
+ * walls itself in, says "ready", and waits for a call. At the end of a call that started
+ * programs it kills all that is left in its namespace, then answers, then ends; after any
+ * other call it waits for the next.
  */
 #pragma once
 #include "runtime/spec.h"

@@ -1,11 +1,11 @@
 /*
- * filter_make: a program of the build. It writes the system-call filter as a C table on standard output: a
- * hand-made head (architecture, x32, and the calls whose arguments are judged
- * together) before the list that libseccomp turns into a binary tree.
+ * filter_make: a program of the build. It writes the system-call filter as a C table on
+ * standard output: a hand-made head (architecture, x32, and the calls whose arguments are
+ * judged together) before the list that libseccomp turns into a binary tree.
  *
  * Everything is allowed but what reaches out of the cell, into other processes, or into
- * parts of the kernel that have no business in a build. ENOSYS where programs fall back by
- * themselves, EPERM elsewhere.
+ * parts of the kernel that have no business in a build. ENOSYS where programs fall back
+ * by themselves, EPERM elsewhere.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,10 @@
 #endif
 
 #define REFUSE(code) (SECCOMP_RET_ERRNO | ((code)&SECCOMP_RET_DATA))
-/* The C library's names end before these; numbers are the same on all our architectures. */
+/*
+ * The C library's names end before these; numbers are the same on all our
+ * architectures.
+ */
 enum {
 	CALL_CLONE3 = 435,
 	CALL_PIDFD_GETFD = 438,
@@ -205,6 +208,10 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_bits(filter, SCMP_SYS(creat), 1, set_id);
 	refuse_open_mode(filter, SCMP_SYS(open), 1);
 #endif
+	struct scmp_arg_cmp not_unix = SCMP_CMP64(0, SCMP_CMP_NE, AF_UNIX);
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socketpair),
+				     1, &not_unix),
+	      "socketpair");
 	refuse_request(filter, TIOCSTI);
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
 	struct scmp_arg_cmp other = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0};
@@ -234,7 +241,10 @@ static void print_head(void)
 		JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),
 		ANSWER(SECCOMP_RET_KILL_PROCESS),
 		LOAD(NUMBER),
-		/* x32 calls and clone3 do not exist: its flags lie in memory, where no filter looks. */
+		/*
+		 * x32 calls and clone3 do not exist: its flags lie in memory, where no
+		 * filter looks.
+		 */
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
 		JUMP_EQUAL(CALL_CLONE3, 0, 1),
 		ANSWER(REFUSE(ENOSYS)),

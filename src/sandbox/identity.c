@@ -27,8 +27,12 @@ void sandbox_identity(const struct stat *workspace, struct sandbox_identity *ide
 	identity->change = true;
 	if (workspace->st_uid != 0) {
 		identity->uid = workspace->st_uid;
-		/* Group root opens too many files to be kept for a workspace of somebody else. */
-		identity->gid = workspace->st_gid != 0 ? workspace->st_gid : (gid_t)SANDBOX_UID;
+		/*
+		 * Group root opens too many files to be kept for a workspace of
+		 * somebody else.
+		 */
+		identity->gid =
+			workspace->st_gid != 0 ? workspace->st_gid : (gid_t)SANDBOX_UID;
 		return;
 	}
 	identity->uid = SANDBOX_UID;
@@ -55,7 +59,10 @@ static bool write_maps(pid_t pid, uid_t inside_uid, gid_t inside_gid, uid_t outs
 {
 	char line[64];
 
-	/* An unprivileged writer must give up setgroups first; root's cell drops its groups. */
+	/*
+	 * An unprivileged writer must give up setgroups first; root's cell drops its
+	 * groups.
+	 */
 	if (geteuid() != 0 && !write_file(pid, "setgroups", "deny", err))
 		return false;
 	(void)snprintf(line, sizeof(line), "%u %u 1\n", inside_gid, outside_gid);
@@ -79,11 +86,12 @@ static const char *refusal_hint(int code)
 	return "";
 }
 
-bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags, pid_t *pid,
-		   int *pidfd, struct err *err)
+bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
+		   pid_t *pid, int *pidfd, struct err *err)
 {
-	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-				     CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP;
+	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
+				     CLONE_NEWCGROUP;
 	int go[2], child_pidfd = -1;
 
 	if (!fd_pipe(go, err))
@@ -138,15 +146,18 @@ bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err)
  * A mount's ID mapping is taken from a user namespace: one is made for the purpose, by a
  * child that lives until its namespace is held.
  */
-bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping, struct err *err)
+bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping,
+			  struct err *err)
 {
 	char path[64];
 	int pidfd = -1;
 	pid_t child = raw_clone(CLONE_NEWUSER, &pidfd);
 
-	if (child < 0)
-		return err_set(err, errno, "user namespace for an ID mapping: %s",
-			       strerror(errno));
+	if (child < 0) {
+		int code = errno;
+		return err_set(err, code, "new namespaces: %s%s", strerror(code),
+			       refusal_hint(code));
+	}
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
@@ -167,9 +178,9 @@ bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping,
 
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 {
-	auto_close int copy =
-		kernel_open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
-						 AT_EMPTY_PATH);
+	auto_close int copy = kernel_open_tree(fd, "",
+					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+						       AT_RECURSIVE | AT_EMPTY_PATH);
 	struct mount_attr attributes = {
 		.attr_set = MOUNT_ATTR_IDMAP,
 		.userns_fd = (unsigned)mapping,
@@ -178,8 +189,8 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 	if (copy < 0)
 		return err_set(err, errno, "copying the mount: %s", strerror(errno));
 	if (mapping >= 0 &&
-	    syscall(KERNEL_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
-		    sizeof(attributes)) < 0)
+	    syscall(KERNEL_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
+		    &attributes, sizeof(attributes)) < 0)
 		return err_set(err, errno, "ID-mapping the mount: %s", strerror(errno));
 	*tree = fd_take(&copy);
 	return true;
@@ -200,9 +211,13 @@ bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
 			return err_set(err, errno, "becoming user %u: %s", identity->uid,
 				       strerror(errno));
 	}
-	/* After the change of uid, which clears it; then look whether the front is still there. */
+	/*
+	 * After the change of uid, which clears it; then look whether the front is
+	 * still there.
+	 */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return err_set(err, errno, "tying the anchor to the front: %s", strerror(errno));
+		return err_set(err, errno, "tying the anchor to the front: %s",
+			       strerror(errno));
 	if (poll(&parent, 1, 0) != 0)
 		return err_set(err, ESRCH, "the front is gone");
 	(void)close(parent_pidfd);

@@ -1,7 +1,8 @@
 /*
- * landlock: the second wall for writes, and the first for abstract sockets and signals. TRUNCATE is not handled at this
- * level: it would tax every open (0.45-1.45 us instead of 0.15), and read-only mounts stop truncation. Reading is the view's
- * business; TCP is the network namespace's.
+ * landlock: the second wall for writes, and the first for abstract sockets and signals.
+ * TRUNCATE is not handled at this level: it would tax every open (0.45-1.45 us instead of
+ * 0.15), and read-only mounts stop truncation. Reading is the view's business; TCP is the
+ * network namespace's.
  */
 #include "base/fd.h"
 #include "sandbox/kernel.h"
@@ -16,14 +17,17 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-/* LANDLOCK_ACCESS_FS_REFER: moving and linking between folders, since ABI 2; without it every such move is refused. */
+/*
+ * LANDLOCK_ACCESS_FS_REFER: moving and linking between folders, since ABI 2; without it
+ * every such move is refused.
+ */
 #define ACCESS_REFER (1ULL << 13)
 
-#define ACCESS_MAKE                                                                            \
-	(LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                      \
-	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                          \
-	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                          \
-	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |                        \
+#define ACCESS_MAKE                                                       \
+	(LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |     \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |     \
+	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |   \
 	 LANDLOCK_ACCESS_FS_MAKE_SYM | ACCESS_REFER)
 
 enum { ABI_SCOPES = 6 };
@@ -48,7 +52,10 @@ bool landlock_scope(struct err *err)
 		.scoped = KERNEL_LANDLOCK_SCOPE_ABSTRACT | KERNEL_LANDLOCK_SCOPE_SIGNAL,
 	};
 
-	/* Older kernels: the net and pid namespaces keep abstract sockets and signals in. */
+	/*
+	 * Older kernels: the net and pid namespaces keep abstract sockets and signals
+	 * in.
+	 */
 	if (sandbox_landlock_abi() < ABI_SCOPES)
 		return true;
 	auto_close int ruleset =
@@ -64,20 +71,26 @@ static bool rule_add(int ruleset, const char *path, uint64_t access, struct err 
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno, "Landlock rule for %s: %s", path, strerror(errno));
+		return err_set(err, errno, "Landlock rule for %s: %s", path,
+			       strerror(errno));
 	struct kernel_landlock_beneath rule = {
-		.allowed_access = S_ISDIR(st.st_mode) ? access
-						      : access & LANDLOCK_ACCESS_FS_WRITE_FILE,
+		.allowed_access = S_ISDIR(st.st_mode)
+					  ? access
+					  : access & LANDLOCK_ACCESS_FS_WRITE_FILE,
 		.parent_fd = fd,
 	};
 	if (syscall(KERNEL_LANDLOCK_ADD, ruleset, KERNEL_LANDLOCK_BENEATH, &rule, 0) < 0)
-		return err_set(err, errno, "Landlock rule for %s: %s", path, strerror(errno));
+		return err_set(err, errno, "Landlock rule for %s: %s", path,
+			       strerror(errno));
 	return true;
 }
 
 bool landlock_write_below(const char *const *writable, struct err *err)
 {
-	/* ABI 1 does not know REFER; it then refuses every move between folders by itself. */
+	/*
+	 * ABI 1 does not know REFER; it then refuses every move between folders by
+	 * itself.
+	 */
 	const uint64_t known = sandbox_landlock_abi() >= 2 ? UINT64_MAX : ~ACCESS_REFER;
 	const uint64_t all = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_MAKE) & known;
 	const struct kernel_landlock_ruleset wanted = {.handled_access_fs = all};
@@ -95,7 +108,10 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 		if (!rule_add(ruleset, writable[i], all, err))
 			return false;
 	}
-	/* Devices and one's own /proc files (thread names, a debugger's memory) are written, never made. */
+	/*
+	 * Devices and one's own /proc files (thread names, a debugger's memory) are
+	 * written, never made.
+	 */
 	if (!rule_add(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE, err) ||
 	    !rule_add(ruleset, "/proc", LANDLOCK_ACCESS_FS_WRITE_FILE, err))
 		return false;

@@ -1,4 +1,7 @@
-/* privilege: capabilities and securebits. An exec can never give back what is dropped here. */
+/*
+ * privilege: capabilities and securebits. An exec can never give back what is dropped
+ * here.
+ */
 #include "sandbox/privilege.h"
 
 #include "sandbox/kernel.h"
@@ -24,20 +27,23 @@ bool privilege_reduce(uint64_t mask, struct err *err)
 
 bool privilege_lock(struct err *err)
 {
-	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
-				   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
-				   SECBIT_NO_CAP_AMBIENT_RAISE |
-				   SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	const unsigned long bits =
+		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
 		return err_set(err, errno, "locking the secure bits: %s", strerror(errno));
-	/* Until EINVAL: the kernel may know more capabilities than this file's headers. */
+	/*
+	 * Until EINVAL: the kernel may know more capabilities than this file's headers.
+	 */
 	for (unsigned long i = 0; i < 64; i++) {
 		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
 			continue;
 		if (errno == EINVAL && i > 0)
 			break;
-		return err_set(err, errno, "dropping capability %lu: %s", i, strerror(errno));
+		return err_set(err, errno, "dropping capability %lu: %s", i,
+			       strerror(errno));
 	}
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return err_set(err, errno, "clearing ambient capabilities: %s",

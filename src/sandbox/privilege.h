@@ -1,20 +1,35 @@
-/* privilege: taking rights away from the calling process, for good. Inside sandbox/ only. */
+/*
+ * privilege: taking rights away from the calling process, for good. Inside sandbox/
+ * only.
+ */
 #pragma once
 #include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted; the others can never come back. */
+/*
+ * Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted;
+ * the others can never come back.
+ */
 bool privilege_reduce(uint64_t mask, struct err *err);
 
-/* Drop the bounding set and lock the bits by which an exec could regain capabilities. Needs CAP_SETPCAP. */
+/*
+ * Drop the bounding set and lock the bits by which an exec could regain capabilities.
+ * Needs CAP_SETPCAP.
+ */
 bool privilege_lock(struct err *err);
 
-/* Landlock with scopes alone (abstract sockets, signals): no file right, so mounting stays possible. */
+/*
+ * Landlock with scopes alone (abstract sockets, signals): no file right, so mounting
+ * stays possible.
+ */
 bool landlock_scope(struct err *err);
 
-/* Landlock for writing: only below the NULL-ended WRITABLE paths, and to what /dev and /proc offer. */
+/*
+ * Landlock for writing: only below the NULL-ended WRITABLE paths, and to what /dev and
+ * /proc offer.
+ */
 bool landlock_write_below(const char *const *writable, struct err *err);
 
 /* The system-call filter (filter.h). Last of all. */

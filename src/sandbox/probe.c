@@ -147,7 +147,10 @@ static void explain_user_namespaces(struct probe_fact *fact, int code)
 {
 	char text[SYSCTL_MAX];
 
-	/* The limits of all namespaces around this one count too, and only their owners see them. */
+	/*
+	 * The limits of all namespaces around this one count too, and only their owners
+	 * see them.
+	 */
 	if (code == ENOSPC)
 		set_missing(fact,
 			    "the limit of user namespaces is reached, here or in what is "

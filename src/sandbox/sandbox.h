@@ -1,6 +1,6 @@
 /*
- * sandbox: how a process locks itself in. The order of calls is that of the functions here; each fails closed: on false the
- * caller exits and nothing of the user's has run.
+ * sandbox: how a process locks itself in. The order of calls is that of the functions
+ * here; each fails closed: on false the caller exits and nothing of the user's has run.
  *
  *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only)
  *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_settle
@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* How strong a cell is (cell.md, section 9). Zero is the weakest on purpose: nobody gets L3 by forgetting. */
+/*
+ * How strong a cell is (cell.md, section 9). Zero is the weakest on purpose: nobody
+ * gets L3 by forgetting.
+ */
 enum sandbox_level {
 	SANDBOX_NONE,
 	SANDBOX_FILTER,
@@ -26,63 +29,71 @@ enum sandbox_level {
 	SANDBOX_SEALED, /* L3: namespaces, Landlock and seccomp */
 };
 
+struct sock_fprog;
+
 /* ---- who the cell is ---- */
 
 struct sandbox_identity {
-	uid_t uid;        /* inside and, by a one-line map, outside */
+	uid_t uid; /* inside and, by a one-line map, outside */
 	gid_t gid;
-	bool change;      /* the process is root and becomes uid:gid */
-	bool map_root;    /* root's own trees are shown as owned by uid (ID-mapped mounts) */
+	bool change;   /* the process is root and becomes uid:gid */
+	bool map_root; /* root's own trees are shown as owned by uid (ID-mapped mounts) */
 };
 
 /*
- * A number without an account for what root's cell runs as: not 65534, which stands for every unmapped owner, and below 2^21,
- * since a ustar archive has seven octal digits for an owner.
+ * A number without an account for what root's cell runs as: not 65534, which stands for
+ * every unmapped owner, and below 2^21, since a ustar archive has seven octal digits for
+ * an owner.
  */
 enum { SANDBOX_UID = 1985229 };
 
 /*
- * An ordinary user stays who he is. Root becomes the owner of the workspace (WORKSPACE: its stat), or SANDBOX_UID when the
- * workspace is root's own.
+ * An ordinary user stays who he is. Root becomes the owner of the workspace (WORKSPACE:
+ * its stat), or SANDBOX_UID when the workspace is root's own.
  */
 void sandbox_identity(const struct stat *workspace, struct sandbox_identity *identity);
 
 /*
- * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, as a descriptor for sandbox_copy_tree; one serves
- * all trees of a cell.
+ * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, as a descriptor for
+ * sandbox_copy_tree; one serves all trees of a cell.
  */
-bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping, struct err *err);
+bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping,
+			  struct err *err);
 
 /*
- * Root only: a detached copy of the tree at FD, which a cell of another user can show although it could not reach
- * the place. MAPPING -1: owners stay. EINVAL when the file system has no ID mapping.
+ * Root only: a detached copy of the tree at FD, which a cell of another user can show
+ * although it could not reach the place. MAPPING -1: owners stay. EINVAL when the file
+ * system has no ID mapping.
  */
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 
 /* ---- what the cell sees ---- */
 
 enum view_kind {
-	VIEW_TREE = 1, /* a directory or file of the host, with what is mounted below it */
-	VIEW_FOLDER,   /* an empty directory */
-	VIEW_MEMORY,   /* a private tmpfs */
-	VIEW_LINK,     /* a symlink; `source` is its text */
-	VIEW_TEXT,     /* a read-only file with the text `source` */
-	VIEW_DEVICE,   /* a device file of the host */
+	/* a directory or file of the host, with what is mounted below it */
+	VIEW_TREE = 1,
+	VIEW_FOLDER,    /* an empty directory */
+	VIEW_MEMORY,    /* a private tmpfs */
+	VIEW_LINK,      /* a symlink; `source` is its text */
+	VIEW_TEXT,      /* a read-only file with the text `source` */
+	VIEW_DEVICE,    /* a device file of the host */
 	VIEW_TERMINALS, /* a private devpts */
 	VIEW_PROCESSES, /* a private /proc */
-	VIEW_MASK,     /* hides what is at `path`, if something is */
+	VIEW_MASK,      /* hides what is at `path`, if something is */
 };
 
 struct view_entry {
 	enum view_kind kind;
-	const char *path;   /* absolute and normal, in the view */
-	const char *source; /* tree and device: the host's path; link and text: see above */
-	int fd;             /* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
-	bool detached;      /* fd is a detached tree */
+	const char *path; /* absolute and normal, in the view */
+	/* tree and device: the host's path; link and text: see above */
+	const char *source;
+	/* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
+	int fd;
+	bool detached; /* fd is a detached tree */
 	bool writable;
-	bool optional;      /* skipped when SOURCE is missing */
-	mode_t mode;        /* folder, memory */
-	uint64_t size;      /* memory: bytes at most */
+	bool optional; /* skipped when SOURCE is missing */
+	mode_t mode;   /* folder, memory */
+	uint64_t size; /* memory: bytes at most */
 };
 
 struct view {
@@ -93,20 +104,22 @@ struct view {
 /* ---- the anchor ---- */
 
 /*
- * Clone this process into new user, mount, pid, ipc, uts, net and cgroup namespaces. In the child returns true with *PID 0, after
- * its id maps are written. FLAGS: CLONE_PARENT or 0. *PIDFD is of the child, in the parent only.
+ * Clone this process into new user, mount, pid, ipc, uts, net and cgroup namespaces. In
+ * the child returns true with *PID 0, after its id maps are written. FLAGS: CLONE_PARENT
+ * or 0. *PIDFD is of the child, in the parent only.
  */
-bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags, pid_t *pid,
-		   int *pidfd, struct err *err);
+bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
+		   pid_t *pid, int *pidfd, struct err *err);
 
 /*
- * In the child: become the identity, die with the front (PARENT_PIDFD is the front's and is closed), leave the
- * terminal's session.
+ * In the child: become the identity, die with the front (PARENT_PIDFD is the front's and
+ * is closed), leave the terminal's session.
  */
 bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
 		    struct err *err);
 
-/* Build VIEW under a new root and pivot into it. Entries are sorted in place: shallow before deep, masks last at one path. */
+/* Build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
+ * before deep, masks last at one path. */
 bool sandbox_build(struct view *view, struct err *err);
 
 struct sandbox_limits {
@@ -116,8 +129,9 @@ struct sandbox_limits {
 };
 
 /*
- * Loopback up, host name, no further user namespaces, limits, capabilities down to CAP_SYS_ADMIN of this namespace, no new
- * privileges, Landlock scopes, and every descriptor but KEEP (sorted, COUNT) closed.
+ * Loopback up, host name, no further user namespaces, limits, capabilities down to
+ * CAP_SYS_ADMIN of this namespace, no new privileges, Landlock scopes, and every
+ * descriptor but KEEP (sorted, COUNT) closed.
  */
 bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
 		    struct err *err);
@@ -128,12 +142,24 @@ bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t
 bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err);
 
 struct walls {
-	const char *const *writable; /* NULL-ended: paths of the view below which files may be written */
-	uint64_t processes;          /* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
+	/* NULL-ended: paths of the view below which files may be written */
+	const char *const *writable;
+	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
+	uint64_t processes;
 };
 
-/* Own /proc with its masks, no capabilities, Landlock, seccomp. Afterwards nothing can be undone. */
+/*
+ * Own /proc with its masks, no capabilities, Landlock, seccomp. Afterwards nothing can
+ * be undone.
+ */
 bool sandbox_enter(const struct walls *walls, struct err *err);
+
+/*
+ * What is loaded beside, between the start of a program in a worker and its exec: openat2
+ * is for the worker's own file tools. Its mode lies in memory, where no filter sees a
+ * set-id bit; programs fall back to openat.
+ */
+const struct sock_fprog *sandbox_program_filter(void);
 
 /* The ABI of this kernel's Landlock, 0 when there is none. */
 int sandbox_landlock_abi(void);

@@ -67,7 +67,8 @@ static bool descriptors_close(const int *keep, size_t count, struct err *err)
 	for (size_t i = 0; i < count; i++) {
 		unsigned kept = (unsigned)keep[i];
 		if (kept > from && kernel_close_range(from, kept - 1) < 0)
-			return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+			return err_set(err, errno, "closing descriptors: %s",
+				       strerror(errno));
 		from = kept + 1;
 	}
 	if (kernel_close_range(from, UINT_MAX) < 0)
@@ -75,7 +76,10 @@ static bool descriptors_close(const int *keep, size_t count, struct err *err)
 	return true;
 }
 
-/* 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a file. */
+/*
+ * 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a
+ * file.
+ */
 static bool standard_streams_null(struct err *err)
 {
 	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
@@ -116,9 +120,10 @@ bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t
 /* ---- a worker's /proc ---- */
 
 static const char *const masked_files[] = {
-	"/proc/kcore", "/proc/keys",	   "/proc/key-users",	  "/proc/kallsyms",
-	"/proc/kmsg",  "/proc/timer_list", "/proc/sysrq-trigger", "/proc/kpagecount",
-	"/proc/kpageflags", "/proc/kpagecgroup",
+	"/proc/kcore",         "/proc/keys",       "/proc/key-users",
+	"/proc/kallsyms",      "/proc/kmsg",       "/proc/timer_list",
+	"/proc/sysrq-trigger", "/proc/kpagecount", "/proc/kpageflags",
+	"/proc/kpagecgroup",
 };
 
 static bool mask_file(const char *path, struct err *err)
@@ -137,7 +142,10 @@ static bool proc_mount(uint64_t processes, struct err *err)
 			       errno == EPERM ? "; a container around this one masks parts of "
 						"its own /proc: see `glovebox doctor`"
 					      : "");
-	/* Before 6.14 this number belongs to the whole machine and is not ours to write. */
+	/*
+	 * Before 6.14 this number belongs to the whole machine and is not ours to
+	 * write.
+	 */
 	(void)snprintf(text, sizeof(text), "%llu",
 		       (unsigned long long)(processes + PIDS_KEPT_BACK));
 	(void)sysctl_write("/proc/sys/kernel/pid_max", text, NULL);
@@ -147,7 +155,8 @@ static bool proc_mount(uint64_t processes, struct err *err)
 	}
 	if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0 ||
 	    mount(NULL, "/proc/sys", NULL,
-		  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  NULL) < 0)
 		return err_set(err, errno, "/proc/sys: %s", strerror(errno));
 	return true;
 }

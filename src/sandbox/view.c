@@ -1,7 +1,7 @@
 /*
- * view: the cell's file system. A tmpfs becomes the new root, host trees are copied onto it as
- * mounts of their own, and the old root is let go. Every target is opened beneath the new
- * root, so no symlink in a tree can send a mount elsewhere.
+ * view: the cell's file system. A tmpfs becomes the new root, host trees are copied onto
+ * it as mounts of their own, and the old root is let go. Every target is opened beneath
+ * the new root, so no symlink in a tree can send a mount elsewhere.
  */
 #include "base/buf.h"
 #include "base/fd.h"
@@ -11,8 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 #define ROOT_SIZE "4m"
 
 /* Where texts and the sources of masks lie in the view. */
-#define OWN_FOLDER "/run/glovebox"
-#define EMPTY_FILE OWN_FOLDER "/nothing"
+#define OWN_FOLDER   "/run/glovebox"
+#define EMPTY_FILE   OWN_FOLDER "/nothing"
 #define EMPTY_FOLDER OWN_FOLDER "/nothing.d"
 
 enum { ROOT_MODE = 0755, OWN_FILE_MODE = 0444 };
@@ -76,15 +76,17 @@ static bool folder_make(int root, const char *path, mode_t mode, struct err *err
 		if (length == 0)
 			break;
 		if (length > NAME_MAX)
-			return err_set(err, ENAMETOOLONG, "view: %s: a name is too long", path);
+			return err_set(err, ENAMETOOLONG, "view: %s: a name is too long",
+				       path);
 		memcpy(name, at + 1, length);
 		name[length] = '\0';
 		at += 1 + length;
 		bool last = *at == '\0';
-		if (mkdirat(folder, name, last ? mode : ROOT_MODE) < 0 && errno != EEXIST &&
-		    errno != EROFS)
+		if (mkdirat(folder, name, last ? mode : ROOT_MODE) < 0 &&
+		    errno != EEXIST && errno != EROFS)
 			return fail(err, "making", path);
-		int next = openat(folder, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+		int next = openat(folder, name,
+				  O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 		if (next < 0)
 			return fail(err, "opening", path);
 		fd_close(&folder);
@@ -144,13 +146,16 @@ static bool attributes_set(int tree, uint64_t set, const char *path, struct err 
 {
 	struct mount_attr attributes = {.attr_set = set};
 
-	if (syscall(KERNEL_MOUNT_SETATTR, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
-		    sizeof(attributes)) < 0)
+	if (syscall(KERNEL_MOUNT_SETATTR, tree, "", AT_EMPTY_PATH | AT_RECURSIVE,
+		    &attributes, sizeof(attributes)) < 0)
 		return fail(err, "setting the mount attributes of", path);
 	return true;
 }
 
-/* The tree that SOURCE leads to now; it must be the one that was held before (the name may have been swapped). */
+/*
+ * The tree that SOURCE leads to now; it must be the one that was held before (the name
+ * may have been swapped).
+ */
 static bool source_open(const struct view_entry *entry, int *tree, struct err *err)
 {
 	struct stat held, found;
@@ -159,13 +164,13 @@ static bool source_open(const struct view_entry *entry, int *tree, struct err *e
 		*tree = fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
 		return *tree >= 0 || fail(err, "holding", entry->source);
 	}
-	auto_close int fd = kernel_open_tree(AT_FDCWD, entry->source,
-					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	auto_close int fd =
+		kernel_open_tree(AT_FDCWD, entry->source,
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 	if (fd < 0)
 		return fail(err, "opening", entry->source);
-	if (entry->fd >= 0 &&
-	    (fstat(entry->fd, &held) < 0 || fstat(fd, &found) < 0 ||
-	     held.st_dev != found.st_dev || held.st_ino != found.st_ino))
+	if (entry->fd >= 0 && (fstat(entry->fd, &held) < 0 || fstat(fd, &found) < 0 ||
+			       held.st_dev != found.st_dev || held.st_ino != found.st_ino))
 		return err_set(err, ESTALE, "view: %s was replaced while the cell was built",
 			       entry->source);
 	*tree = fd_take(&fd);
@@ -211,7 +216,10 @@ static bool text_add(int root, const char *path, const char *text, struct err *e
 
 	if (!point_make(root, path, false, err))
 		return false;
-	/* point_make leaves a file nobody may write; its maker still may, before the root is closed. */
+	/*
+	 * point_make leaves a file nobody may write; its maker still may, before the
+	 * root is closed.
+	 */
 	if (fchmodat(root, path + 1, 0644, 0) < 0)
 		return fail(err, "opening", path);
 	fd = openat(root, path + 1, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -254,8 +262,8 @@ static bool mask_add(int root, const struct view_entry *entry, struct err *err)
 	if (S_ISLNK(st.st_mode))
 		return true; /* what it leads to is masked under its own name */
 	bool is_folder = S_ISDIR(st.st_mode);
-	return bind_over(root, is_folder ? EMPTY_FOLDER : EMPTY_FILE, entry->path, is_folder,
-			 err);
+	return bind_over(root, is_folder ? EMPTY_FOLDER : EMPTY_FILE, entry->path,
+			 is_folder, err);
 }
 
 /* A text over an existing file of a read-only tree is a bind of one of our own files. */
@@ -288,7 +296,8 @@ static bool special_add(int root, const struct view_entry *entry, const char *ty
 	if (context < 0)
 		return fail(err, "opening a private", type);
 	if (entry->kind == VIEW_TERMINALS &&
-	    (syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "ptmxmode", "0666", 0) < 0 ||
+	    (syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "ptmxmode", "0666",
+		     0) < 0 ||
 	     syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "mode", "0620", 0) < 0))
 		return fail(err, "setting up", type);
 	if (syscall(KERNEL_FSCONFIG, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

@@ -235,6 +235,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 	run->start.environment = environment;
 	run->start.folder = shell->folder.path.data;
 	run->start.more_fds = more;
+	run->start.filter = shell->call->program_filter;
 	run->deadline_ms = shell->call->deadline_ms;
 	run->grace_s = shell->call->grace_s;
 	run->stop_fd = shell->call->control_fd;

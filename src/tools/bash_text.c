@@ -17,7 +17,8 @@ enum {
 	 */
 	ERROR_BYTES = 10000,
 	ERROR_LINES = 600,
-	HEAD_SHARE = 3, /* the beginning gets one third: ends of logs say what went wrong */
+	/* the beginning gets one third: ends of logs say what went wrong */
+	HEAD_SHARE = 3,
 };
 
 /* The cleaned text of one part of an output can be four times as long (\xHH). */

@@ -80,6 +80,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.start.argv = take_argv(&arena, call);
 	run.start.environment = call->environment;
 	run.start.folder = call->folder;
+	run.start.filter = call->program_filter;
 	for (int i = 0; i < CALL_FDS_MAX; i++)
 		run.start.fds[i] = call->fds[i];
 	run.deadline_ms = call->deadline_ms;

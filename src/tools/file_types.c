@@ -125,8 +125,7 @@ const struct file_type *file_type_nearest(const char *name)
 		struct str word;
 
 		while (next_word(&at, &word)) {
-			size_t distance =
-				text_distance(str_of(name), word, TYPE_SLIP_MAX);
+			size_t distance = text_distance(str_of(name), word, TYPE_SLIP_MAX);
 
 			/* A slip leaves some of a word: "x" is not one of "go". */
 			if (distance < best && distance < word.size) {

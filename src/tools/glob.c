@@ -1,6 +1,6 @@
 /*
- * glob: the files whose path fits a pattern, the newest first. Ignored files do not count, but
- * when nothing else fits the answer says which of them would.
+ * glob: the files whose path fits a pattern, the newest first. Ignored files do not
+ * count, but when nothing else fits the answer says which of them would.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -30,9 +30,8 @@ static const struct tool_param glob_params[] = {
 	{"path", PARAM_FOLDER, false, "Folder to search; the workspace unless told",
 	 .aliases = "folder dir directory", .initial = "\".\""},
 	{"limit", PARAM_COUNT, false,
-	 "Most files named, at most " SHOWN_NUMBER(GLOB_LIMIT_MAX),
-	 .aliases = "max_results", .initial = SHOWN_NUMBER(GLOB_LIMIT), .min = 1,
-	 .max = GLOB_LIMIT_MAX},
+	 "Most files named, at most " SHOWN_NUMBER(GLOB_LIMIT_MAX), .aliases = "max_results",
+	 .initial = SHOWN_NUMBER(GLOB_LIMIT), .min = 1, .max = GLOB_LIMIT_MAX},
 	{0},
 };
 
@@ -48,7 +47,10 @@ struct glob {
 	atomic_uint_least64_t total;
 };
 
-/* Bytes of the leading folders of PATTERN that are plain names, without the slash behind. */
+/*
+ * Bytes of the leading folders of PATTERN that are plain names, without the slash
+ * behind.
+ */
 static size_t plain_folders(const char *pattern)
 {
 	size_t special = strcspn(pattern, "*?[{\\");
@@ -119,8 +121,8 @@ static struct glob *glob_new(const char *path, const char *pattern)
 	if (str_ends(buf_str(&text), STR("/")) || text.size == 0)
 		(void)buf_adds(&text, "**");
 	glob->pattern = buf_take(&text);
-	glob->under = memory_copy_str(
-		(struct str){glob->pattern, plain_folders(glob->pattern)});
+	glob->under =
+		memory_copy_str((struct str){glob->pattern, plain_folders(glob->pattern)});
 	glob->depth = pattern_depth(glob->pattern);
 	buf_fini(&text);
 	return glob;
@@ -180,8 +182,7 @@ static void glob_ignored(struct call *call, struct glob *glob,
 		(void)buf_adds(&result->text,
 			       "Among ignored files (.gitignore) these fit: ");
 		search_add_names(start, &glob->rankings[0], total, &result->text);
-		(void)buf_adds(&result->text,
-			       ". Name their folder as path to search it.\n");
+		(void)buf_adds(&result->text, ". Name their folder as path to search it.\n");
 	}
 	value_set_integer(tool_details(result), "ignored_fitting", (int64_t)total);
 	ranking_fini(&glob->rankings[0]);
@@ -215,15 +216,13 @@ static void glob_say_some(const struct call *call, const struct glob *glob,
 	if (shown < total)
 		(void)buf_addf(out, "; the newest %" PRIu64 " follow%s", shown,
 			       call_count(call, "limit", GLOB_LIMIT) < GLOB_LIMIT_MAX
-				       ? " (limit=" SHOWN_NUMBER(
-						 GLOB_LIMIT_MAX) " shows more)"
+				       ? " (limit=" SHOWN_NUMBER(GLOB_LIMIT_MAX) " shows more)"
 				       : " (narrow the pattern to see the others)");
 	(void)buf_adds(out, ".\n");
 }
 
-static void glob_show(struct call *call, struct glob *glob,
-		      const struct walk_start *start, const struct walk_summary *summary,
-		      struct tool_result *result)
+static void glob_show(struct call *call, struct glob *glob, const struct walk_start *start,
+		      const struct walk_summary *summary, struct tool_result *result)
 {
 	const struct ranking *found = &glob->rankings[0];
 	uint64_t total = atomic_load(&glob->total);
@@ -271,9 +270,8 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 		return tool_fail(result, "pattern is not well-formed: %s", err.text);
 	glob = glob_new(call_text(call, "path"), call_text(call, "pattern"));
 	if (has_parent_step(glob->pattern)) {
-		(void)tool_fail(result,
-				"pattern cannot climb with \"..\"; name the folder to "
-				"search as path instead.");
+		(void)tool_fail(result, "pattern cannot climb with \"..\"; name the folder to "
+					"search as path instead.");
 	} else if (!walk_start_open(&start, call->files, glob->path, &err)) {
 		(void)shown_fail(call, result, glob->path, &err);
 		walk_start_fini(&start);
@@ -297,9 +295,8 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 
 const struct tool glob_tool = {
 	.name = "glob",
-	.description =
-		"Find files by a path pattern with * ? [] {} and **, newest first. "
-		"Ignored files (.gitignore) are left out.",
+	.description = "Find files by a path pattern with * ? [] {} and **, newest first. "
+		       "Ignored files (.gitignore) are left out.",
 	.example = "{\"pattern\": \"src/**/*.c\"}",
 	.aliases = "find_files search_files",
 	.params = glob_params,

@@ -42,8 +42,7 @@ static const struct tool_param grep_params[] = {
 	{"literal", PARAM_BOOLEAN, false, "The pattern is plain text",
 	 .aliases = "fixed_strings fixed", .initial = "false"},
 	{"context", PARAM_COUNT, false,
-	 "Lines shown before and after each match, at most " SHOWN_NUMBER(
-		 GREP_CONTEXT_MAX),
+	 "Lines shown before and after each match, at most " SHOWN_NUMBER(GREP_CONTEXT_MAX),
 	 .aliases = "-C", .initial = "0", .min = 0, .max = GREP_CONTEXT_MAX},
 	{"limit", PARAM_COUNT, false,
 	 "Most lines or files shown, at most " SHOWN_NUMBER(GREP_LIMIT_MAX),
@@ -86,15 +85,12 @@ static bool grep_read_pattern(struct grep *grep, struct tool_result *result)
 				"use context to see those around it.");
 		return false;
 	}
-	(void)tool_fail(result,
-			"pattern is not valid: %s. To search for it as plain text: ",
+	(void)tool_fail(result, "pattern is not valid: %s. To search for it as plain text: ",
 			err.text);
 	add_argument(&result->text, "pattern", pattern);
 	(void)buf_adds(&result->text, ", literal=true.");
-	if (pattern_is_one(pattern) &&
-	    (pattern.data[0] == '*' || pattern.data[0] == '?')) {
-		(void)buf_adds(&result->text,
-			       " To find files by name: the tool glob with ");
+	if (pattern_is_one(pattern) && (pattern.data[0] == '*' || pattern.data[0] == '?')) {
+		(void)buf_adds(&result->text, " To find files by name: the tool glob with ");
 		add_argument(&result->text, "pattern", pattern);
 		(void)buf_addc(&result->text, '.');
 	}
@@ -116,8 +112,8 @@ static bool grep_read_type(struct grep *grep, struct tool_result *result)
 		file_type_add_name(near, &result->text);
 		(void)buf_addc(&result->text, '?');
 	}
-	(void)buf_addf(&result->text, " By name: glob=\"*.%s\". Known: ",
-		       name[0] == '.' ? name + 1 : name);
+	(void)buf_addf(&result->text,
+		       " By name: glob=\"*.%s\". Known: ", name[0] == '.' ? name + 1 : name);
 	file_type_add_all(&result->text);
 	(void)buf_addc(&result->text, '.');
 	return false;
@@ -139,9 +135,8 @@ static bool grep_read_glob(struct grep *grep, struct tool_result *result)
 	if (strncmp(glob, workspace, size) == 0 && glob[size] == '/')
 		glob += size + 1;
 	if (glob[0] == '/') {
-		(void)tool_fail(result,
-				"glob is matched below path: write it without the "
-				"leading slash, or name its folder as path.");
+		(void)tool_fail(result, "glob is matched below path: write it without the "
+					"leading slash, or name its folder as path.");
 		return false;
 	}
 	if (!pattern_check(str_of(glob), PATTERN_BRACES, &err)) {
@@ -211,11 +206,9 @@ static enum result_status grep_execute(struct call *call, struct tool_result *re
 
 const struct tool grep_tool = {
 	.name = "grep",
-	.description =
-		"Search file contents by regular expression, newest files first, with "
-		"totals. Ignored (.gitignore) and binary files are left out.",
-	.example =
-		"{\"pattern\": \"struct \\\\w+ \\\\{\", \"path\": \"src\", \"glob\": \"*.h\"}",
+	.description = "Search file contents by regular expression, newest files first, with "
+		       "totals. Ignored (.gitignore) and binary files are left out.",
+	.example = "{\"pattern\": \"struct \\\\w+ \\\\{\", \"path\": \"src\", \"glob\": \"*.h\"}",
 	.aliases = "grep_codebase search ripgrep rg",
 	.params = grep_params,
 	.effects = EFFECT_READS,

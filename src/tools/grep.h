@@ -1,4 +1,7 @@
-/* grep: what one search wants and has found, for grep.c (the tool), grep_run.c and grep_answer.c. */
+/*
+ * grep: what one search wants and has found, for grep.c (the tool), grep_run.c and
+ * grep_answer.c.
+ */
 #pragma once
 #include "runtime/call.h"
 #include "tools/file_types.h"
@@ -15,7 +18,10 @@ enum grep_mode { GREP_AUTO, GREP_LINES, GREP_FILES, GREP_COUNT };
 /* Files that auto mode names with their counts behind the lines it shows. */
 enum { GREP_AUTO_FILES = 50 };
 
-/* What one thread found. Counters of its own, so that threads do not wait for each other. */
+/*
+ * What one thread found. Counters of its own, so that threads do not wait for each
+ * other.
+ */
 struct grep_worker {
 	struct grep_scan scan;
 	struct ranking best;

@@ -1,7 +1,7 @@
 /*
- * grep_answer: what was found as a model reads it: the totals first, then lines, files or counts,
- * the newest file first. The files shown are opened once more for their lines; all others
- * were only counted.
+ * grep_answer: what was found as a model reads it: the totals first, then lines, files or
+ * counts, the newest file first. The files shown are opened once more for their lines;
+ * all others were only counted.
  */
 #include "tools/grep.h"
 
@@ -44,8 +44,7 @@ static int answer_open(const struct grep *grep, const char *path)
 }
 
 /* Lines SKIP and following of the file FOUND. */
-static void answer_lines_of(struct answer *answer, const struct found *found,
-			    uint64_t skip)
+static void answer_lines_of(struct answer *answer, const struct found *found, uint64_t skip)
 {
 	struct grep *grep = answer->grep;
 	struct grep_worker *worker = &grep->workers[0];
@@ -95,16 +94,14 @@ static void answer_lines(struct answer *answer)
 			break;
 		if (before + found->count > grep->offset)
 			answer_lines_of(answer, found,
-					grep->offset > before ? grep->offset - before
-							      : 0);
+					grep->offset > before ? grep->offset - before : 0);
 		before += found->count;
 		answer->next_file = i + 1;
 	}
 }
 
 /* Files with or without their counts, FROM on, at most COUNT. Returns how many. */
-static uint64_t answer_files(struct answer *answer, size_t from, uint64_t count,
-			     bool counts)
+static uint64_t answer_files(struct answer *answer, size_t from, uint64_t count, bool counts)
 {
 	const struct ranking *best = &answer->grep->workers[0].best;
 	size_t i;
@@ -221,9 +218,8 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 	const struct grep_worker *all = &grep->workers[0];
 
 	if (grep->start.ignored)
-		(void)buf_adds(out,
-			       "The folder is itself ignored by a .gitignore; no ignore "
-			       "rule is applied in it.\n");
+		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore "
+				    "rule is applied in it.\n");
 	search_add_gaps(&grep->start, &grep->summary, out);
 	if (all->limited > 0) {
 		add_plural(out, all->limited, "file", "files");

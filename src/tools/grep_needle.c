@@ -1,4 +1,7 @@
-/* grep_needle: see grep_needle.h. The vectors are GCC's and clang's own, for any processor. */
+/*
+ * grep_needle: see grep_needle.h. The vectors are GCC's and clang's own, for any
+ * processor.
+ */
 #include "tools/grep_needle.h"
 
 #include "base/memory.h"
@@ -6,7 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of source code and prose, the most frequent first; what is not here is rarer still. */
+/*
+ * Bytes of source code and prose, the most frequent first; what is not here is rarer
+ * still.
+ */
 static const char frequent_bytes[] =
 	" etaoinsrlcdup_mf,;()hg.b=-*\"\ty/v0wx:k>1<'{}[]2E&TSA+IRNCOLD"
 	"Pz3jq!#MFUB4|8G56\\VH7%9X?WY@K~$J`Z^Q";

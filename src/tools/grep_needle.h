@@ -1,6 +1,6 @@
 /*
- * grep_needle: a literal found by its two rarest bytes, compared at 64 places at once: what cannot
- * hold it is passed over at the speed of memory.
+ * grep_needle: a literal found by its two rarest bytes, compared at 64 places at once:
+ * what cannot hold it is passed over at the speed of memory.
  */
 #pragma once
 #include "base/str.h"
@@ -11,7 +11,8 @@ struct grep_needle {
 	char *data; /* owned */
 	size_t size;
 	size_t rare,
-		next_rare; /* offsets of its rarest bytes; the same in a needle of one byte */
+		/* offsets of its rarest bytes; the same in a needle of one byte */
+		next_rare;
 };
 
 /* Make NEEDLE (zeros) look for a copy of TEXT. */

@@ -21,7 +21,8 @@ struct reader {
 	struct buf out;  /* the pattern rewritten */
 	struct buf run;  /* plain characters in a row at depth 0 */
 	struct buf best; /* the longest such run */
-	size_t last; /* bytes of the last character of the run, 0: it cannot be quantified */
+	/* bytes of the last character of the run, 0: it cannot be quantified */
+	size_t last;
 	bool constrained;  /* more is asked for than plain characters in a row */
 	bool by_line;      /* something may match "\n" */
 	bool line_end;     /* "\n" is asked for */
@@ -157,7 +158,10 @@ static size_t reader_posix_class(const struct reader *reader, size_t offset)
 	return at + 2 - offset;
 }
 
-/* A class [...]. A negated one is told not to match "\n"; another that might goes line by line. */
+/*
+ * A class [...]. A negated one is told not to match "\n"; another that might goes line
+ * by line.
+ */
 static void reader_class(struct reader *reader)
 {
 	bool negated = reader_peek(reader, 1) == '^';
@@ -225,7 +229,10 @@ static void reader_group(struct reader *reader)
 			return;
 		}
 	}
-	/* (?<name>…) and (?P<name>…); all else is options, conditions, recursion, comments. */
+	/*
+	 * (?<name>…) and (?P<name>…); all else is options, conditions, recursion,
+	 * comments.
+	 */
 	if (str_starts(rest, STR("(?<")) || str_starts(rest, STR("(?P<"))) {
 		size_t end = str_find(rest, STR(">"), 0);
 

@@ -1,8 +1,8 @@
 /*
- * grep_pattern: what a pattern looks for, taken apart once so that most bytes never meet the
- * regex engine: a literal that each match must hold is looked for first, and where no part of the
- * pattern can match a line end, whole blocks are searched instead of single lines. The
- * answers are those of one search per line, without its "\n".
+ * grep_pattern: what a pattern looks for, taken apart once so that most bytes never meet
+ * the regex engine: a literal that each match must hold is looked for first, and where no
+ * part of the pattern can match a line end, whole blocks are searched instead of single
+ * lines. The answers are those of one search per line, without its "\n".
  */
 #pragma once
 #include "base/err.h"
@@ -21,8 +21,8 @@ struct grep_pattern {
 };
 
 /*
- * Compile PATTERN. The regex sees "$" before a "\r" that ends the line, too. ERR says what is wrong with
- * it. Given back by grep_pattern_fini, also after a failure.
+ * Compile PATTERN. The regex sees "$" before a "\r" that ends the line, too. ERR says
+ * what is wrong with it. Given back by grep_pattern_fini, also after a failure.
  */
 bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool literal,
 		       bool ignore_case, struct err *err);

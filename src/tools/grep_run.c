@@ -1,4 +1,7 @@
-/* grep_run: every file once, by all threads: how many lines match, and when it was changed. */
+/*
+ * grep_run: every file once, by all threads: how many lines match, and when it was
+ * changed.
+ */
 #include "tools/grep.h"
 
 #include "base/clock.h"
@@ -35,8 +38,7 @@ static struct grep_worker *grep_worker_of(struct grep *grep, unsigned number)
 }
 
 /* Count the matching lines of the file FD, and keep it among the best when it has one. */
-static void grep_count(struct grep *grep, struct grep_worker *worker, int fd,
-		       struct str path)
+static void grep_count(struct grep *grep, struct grep_worker *worker, int fd, struct str path)
 {
 	struct grep_scan *scan = &worker->scan;
 	struct grep_line line;
@@ -90,8 +92,7 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 	fd = openat(entry->folder_fd, entry->name,
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
-		worker->unreadable +=
-			errno != ENOENT && errno != ELOOP && errno != ENOTDIR;
+		worker->unreadable += errno != ENOENT && errno != ELOOP && errno != ENOTDIR;
 		return;
 	}
 	if (worker->folder != entry->folder) {

@@ -16,8 +16,8 @@ enum { XFS_MAGIC = 0x58465342, ZFS_MAGIC = 0x2fc12fc1 };
 enum {
 	BINARY_SAMPLE = 8 << 10, /* as text_is_binary looks at */
 	/*
-	 * Zeros behind the data: PCRE2's JIT (10.42) looks there for the rest of a character that is
-	 * cut at the end of the subject.
+	 * Zeros behind the data: PCRE2's JIT (10.42) looks there for the rest of a
+	 * character that is cut at the end of the subject.
 	 */
 	BUFFER_PADDING = 8,
 };
@@ -70,7 +70,10 @@ void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
 	scan->binary = scan->binary_hit = scan->failed = scan->limited = false;
 }
 
-/* From where the data is still needed: lines of context, or the end of a line that was cut. */
+/*
+ * From where the data is still needed: lines of context, or the end of a line that was
+ * cut.
+ */
 static size_t scan_keep_from(const struct grep_scan *scan)
 {
 	size_t from = scan->limit;
@@ -96,7 +99,10 @@ static void scan_shift(struct grep_scan *scan)
 	bool cut = scan->limit > 0 && scan->data[scan->limit - 1] != '\n';
 
 	if (cut) {
-		/* The piece that ends here began at the start of the data or behind a "\n". */
+		/*
+		 * The piece that ends here began at the start of the data or behind a
+		 * "\n".
+		 */
 		const char *before = memrchr(scan->data, '\n', scan->limit);
 		size_t piece = before ? (size_t)(before - scan->data) + 1 : 0;
 		bool counted = scan->last_hit == scan->base + piece ||
@@ -232,7 +238,10 @@ static bool scan_by_line(struct grep_scan *scan, size_t until, struct grep_line 
 	return false;
 }
 
-/* The whole block at once: nothing in the pattern matches "\n", so a match lies in one line. */
+/*
+ * The whole block at once: nothing in the pattern matches "\n", so a match lies in one
+ * line.
+ */
 static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 {
 	struct str rest;
@@ -246,7 +255,9 @@ static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 	rest = (struct str){scan->data + scan->at, scan->limit - scan->at};
 	answer = regex_find(scan->pattern->regex, scan->scratch, rest, 0, &span);
 	if (answer == REGEX_LIMIT) {
-		/* The limit was meant for one line: find out which ones really meet it. */
+		/*
+		 * The limit was meant for one line: find out which ones really meet it.
+		 */
 		scan->slow_until = scan->limit;
 		return scan_by_line(scan, scan->slow_until, line);
 	}

@@ -1,7 +1,7 @@
 /*
- * grep_scan: the matching lines of one file after the other, through one buffer that is used
- * again: memory stays flat however large a file is. A line longer than the buffer is searched
- * in overlapping pieces and counts once. Binary files have no lines.
+ * grep_scan: the matching lines of one file after the other, through one buffer that is
+ * used again: memory stays flat however large a file is. A line longer than the buffer is
+ * searched in overlapping pieces and counts once. Binary files have no lines.
  */
 #pragma once
 #include "base/regex.h"
@@ -39,11 +39,12 @@ struct grep_scan {
 
 	int fd;
 	char *data;
-	uint64_t base;       /* offset in the file of data[0] */
-	size_t size;         /* bytes in data */
-	size_t limit;        /* whole lines up to here */
-	size_t at;           /* searched up to here, the start of a line */
-	uint64_t counted_at; /* the piece of a cut line that begins here was counted before */
+	uint64_t base; /* offset in the file of data[0] */
+	size_t size;   /* bytes in data */
+	size_t limit;  /* whole lines up to here */
+	size_t at;     /* searched up to here, the start of a line */
+	/* the piece of a cut line that begins here was counted before */
+	uint64_t counted_at;
 	uint64_t last_hit;
 	size_t slow_until; /* search up to here line by line */
 	bool short_is_end; /* a short read is the end of the file */

@@ -7,7 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The number of the line that begins at offset AT, which is in the data. Goes forward only. */
+/*
+ * The number of the line that begins at offset AT, which is in the data. Goes forward
+ * only.
+ */
 static uint64_t show_number(struct grep_show *show, uint64_t at)
 {
 	const struct grep_scan *scan = show->scan;

@@ -1,6 +1,6 @@
 /*
- * grep_show: the matching lines of one file as a model reads them: number, text, context, long
- * lines cut around the match.
+ * grep_show: the matching lines of one file as a model reads them: number, text, context,
+ * long lines cut around the match.
  */
 #pragma once
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 /*
- * list_files: what a folder holds, some levels deep: names, sizes, kinds, folders first with
- * their counts. When the limit cuts, the upper levels are shown before the lower ones, and each
- * folder says how much of it is missing.
+ * list_files: what a folder holds, some levels deep: names, sizes, kinds, folders first
+ * with their counts. When the limit cuts, the upper levels are shown before the lower
+ * ones, and each folder says how much of it is missing.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -59,7 +59,10 @@ static struct str path_folder(const char *path)
 	return (struct str){path, slash ? (size_t)(slash - path) : 0};
 }
 
-/* Upper levels first, so that the limit cuts the lowest; within one, folders first, then names. */
+/*
+ * Upper levels first, so that the limit cuts the lowest; within one, folders first,
+ * then names.
+ */
 static bool listing_before(const struct found *a, const struct found *b)
 {
 	struct str folder_a = path_folder(a->path);
@@ -103,8 +106,7 @@ static bool listing_printed_before(const struct found *a, const struct found *b)
 	return (unsigned char)x[common] < (unsigned char)y[common];
 }
 
-static void listing_visit(void *owner, struct walker *walker,
-			  const struct walk_entry *entry)
+static void listing_visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct listing *listing = owner;
 	struct ranking *ranking = &listing->rankings[walker_number(walker)];
@@ -120,8 +122,7 @@ static void listing_visit(void *owner, struct walker *walker,
 	struct stat st;
 
 	if (entry->depth > 0 && listing->pattern.size > 0 &&
-	    !pattern_match(listing->pattern, entry->path,
-			   PATTERN_BRACES | PATTERN_BASENAME))
+	    !pattern_match(listing->pattern, entry->path, PATTERN_BRACES | PATTERN_BASENAME))
 		return;
 	if (entry->depth > 0 && entry->kind == WALK_FOLDER)
 		atomic_fetch_add_explicit(&listing->folders, 1, memory_order_relaxed);
@@ -132,8 +133,7 @@ static void listing_visit(void *owner, struct walker *walker,
 	found.path = memory_copy_str(entry->path);
 	if (entry->kind == WALK_FOLDER) {
 		found.time_ns = entry->folder_fd < 0 ? -1 : 0;
-	} else if (fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) ==
-		   0) {
+	} else if (fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		found.size = (uint64_t)st.st_size;
 		found.count = st.st_mode;
 	}
@@ -260,9 +260,8 @@ static struct value *row_value(const struct walk_start *start, const struct foun
 }
 
 static void add_heading(const struct call *call, const struct listing *listing,
-			const struct walk_start *start,
-			const struct walk_summary *summary, uint64_t shown,
-			struct buf *out)
+			const struct walk_start *start, const struct walk_summary *summary,
+			uint64_t shown, struct buf *out)
 {
 	uint64_t folders = atomic_load(&listing->folders);
 	uint64_t files = atomic_load(&listing->files);
@@ -283,10 +282,8 @@ static void add_heading(const struct call *call, const struct listing *listing,
 		(void)buf_addf(out, "; %" PRIu64 " shown, the upper levels first", shown);
 	(void)buf_adds(out, ".\n");
 	if (start->ignored)
-		(void)buf_adds(
-			out,
-			"The folder is itself ignored by a .gitignore; no ignore rule "
-			"is applied in it.\n");
+		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore rule "
+				    "is applied in it.\n");
 	if (summary->ignored > 0)
 		(void)buf_addf(out, "Left out as ignored (.gitignore): %" PRIu64 ".\n",
 			       summary->ignored);
@@ -354,8 +351,7 @@ static enum result_status list_one_file(struct call *call, struct tool_result *r
 	return tool_done(result);
 }
 
-static enum result_status list_files_execute(struct call *call,
-					     struct tool_result *result)
+static enum result_status list_files_execute(struct call *call, struct tool_result *result)
 {
 	const char *path = call_text(call, "path");
 	struct listing *listing;

@@ -28,8 +28,9 @@ struct rule {
 
 struct line {
 	struct str indent, body; /* body without blanks at its end and without line end */
-	size_t start, end; /* in the text; end: before the line end and the blanks there */
-	size_t next;       /* start of the next line */
+	/* in the text; end: before the line end and the blanks there */
+	size_t start, end;
+	size_t next; /* start of the next line */
 };
 
 struct lines {

@@ -57,8 +57,7 @@ static void ranking_sink(struct ranking *ranking, size_t at, size_t count)
 
 		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count;
 		     child++) {
-			if (ranking->before(&ranking->items[last],
-					    &ranking->items[child]))
+			if (ranking->before(&ranking->items[last], &ranking->items[child]))
 				last = child;
 		}
 		if (last == at)
@@ -105,7 +104,10 @@ void ranking_take_all(struct ranking *ranking, struct ranking *other)
 
 void ranking_sort(struct ranking *ranking)
 {
-	/* The top is the last of all: it goes behind the rest, which becomes a heap again. */
+	/*
+	 * The top is the last of all: it goes behind the rest, which becomes a heap
+	 * again.
+	 */
 	for (size_t left = ranking->count; left > 1; left--) {
 		ranking_swap(ranking, 0, left - 1);
 		ranking_sink(ranking, 0, left - 1);

@@ -1,6 +1,6 @@
 /*
- * ranking: the best few of very many, in bounded memory. What is best is a file's time, the
- * newest first, then its path; or any order the caller brings.
+ * ranking: the best few of very many, in bounded memory. What is best is a file's time,
+ * the newest first, then its path; or any order the caller brings.
  */
 #pragma once
 #include "base/str.h"

@@ -13,12 +13,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Git's own files are a few KiB; over this one is taken for something else and not read. */
+/*
+ * Git's own files are a few KiB; over this one is taken for something else and not
+ * read.
+ */
 enum { RULES_FILE_MAX = 1 << 20 };
 
 struct rules {
 	atomic_uint references;
-	struct rules *parent; /* keeps alive what `ignore` is chained to; NULL at the top */
+	/* keeps alive what `ignore` is chained to; NULL at the top */
+	struct rules *parent;
 	struct ignore *exclude; /* info/exclude of a repository that begins here */
 	struct ignore *ignore;  /* .gitignore */
 };

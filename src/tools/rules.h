@@ -2,8 +2,8 @@
  * rules: the ignore files that hold in a folder of a walk, shared between its folders and
  * counted. What counts is git's own: .gitignore of the folder and those above it, and
  * info/exclude of its repository. They hold with or without a repository around them; a
- * nested repository starts anew. Not read: the user's own excludes file and git's index (a
- * tracked file that a rule names is ignored here).
+ * nested repository starts anew. Not read: the user's own excludes file and git's index
+ * (a tracked file that a rule names is ignored here).
  */
 #pragma once
 #include "base/str.h"

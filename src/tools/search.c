@@ -26,12 +26,11 @@ void search_add_gaps(const struct walk_start *start, const struct walk_summary *
 			       " entries: there may be more. Name a smaller path.\n",
 			       summary->entries);
 	if (summary->end == WALK_FULL)
-		(void)buf_addf(
-			out,
-			"Stopped early after %" PRIu64
-			" entries: the tree is too large to be searched at once, there "
-			"may be more. Name a smaller path.\n",
-			summary->entries);
+		(void)buf_addf(out,
+			       "Stopped early after %" PRIu64
+			       " entries: the tree is too large to be searched at once, there "
+			       "may be more. Name a smaller path.\n",
+			       summary->entries);
 	if (summary->unreadable > 0) {
 		(void)text_add_count(out, summary->unreadable, "folder");
 		(void)buf_adds(out, " could not be read: ");

@@ -11,7 +11,10 @@ struct walk_start;
 struct walk_summary;
 
 enum {
-	/* Most bytes of an answer, as for commands: more is not read by a model, only paid for. */
+	/*
+	 * Most bytes of an answer, as for commands: more is not read by a model, only
+	 * paid for.
+	 */
 	SEARCH_TEXT_MAX = 30000,
 	/* How long ignored files are looked into when nothing was found outside them. */
 	SEARCH_IGNORED_MS = 300,
@@ -22,7 +25,9 @@ enum {
 /* Append " in FOLDER". */
 void search_add_where(const struct walk_start *start, struct buf *out);
 
-/* Append what the walk did not reach, a line each: "stopped early", unreadable folders. */
+/*
+ * Append what the walk did not reach, a line each: "stopped early", unreadable folders.
+ */
 void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
 		     struct buf *out);
 
@@ -33,6 +38,9 @@ void search_set_details(struct tool_result *result, const struct walk_summary *s
 void search_add_names(const struct walk_start *start, const struct ranking *found,
 		      uint64_t total, struct buf *out);
 
-/* Done; timed out when the walk was stopped, with what was found; cancelled with nothing. */
+/*
+ * Done; timed out when the walk was stopped, with what was found; cancelled with
+ * nothing.
+ */
 enum result_status search_end(struct call *call, struct tool_result *result,
 			      const struct walk_summary *summary);

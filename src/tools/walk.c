@@ -1,8 +1,8 @@
 /*
- * walk: the threads, the folders they still have to read, and what they tell the visitor; see
- * walk.h. Each thread has a stack of folders of its own, depth first, so that little waits;
- * it gives its oldest ones away, or half of a large folder's entries, when another has nothing
- * to do. Thread 0 is the caller's: it alone asks the call whether to stop.
+ * walk: the threads, the folders they still have to read, and what they tell the visitor;
+ * see walk.h. Each thread has a stack of folders of its own, depth first, so that little
+ * waits; it gives its oldest ones away, or half of a large folder's entries, when another
+ * has nothing to do. Thread 0 is the caller's: it alone asks the call whether to stop.
  */
 #include "tools/walk_parts.h"
 
@@ -20,7 +20,10 @@
 #include <time.h>
 
 enum {
-	/* A walk below both stays on one thread: starting one costs as much as 100 entries. */
+	/*
+	 * A walk below both stays on one thread: starting one costs as much as 100
+	 * entries.
+	 */
 	ALONE_ENTRIES = 512,
 	ALONE_US = 1000,
 	/* Thread 0 without work wakes to ask the call. */
@@ -127,7 +130,10 @@ static void walker_fini(struct walker *walker)
 	free(walker->path);
 }
 
-/* More threads, once the walk turns out to be worth them. None may be had: one is enough. */
+/*
+ * More threads, once the walk turns out to be worth them. None may be had: one is
+ * enough.
+ */
 static void walk_spread(struct walk *walk)
 {
 	pthread_attr_t attributes;
@@ -139,8 +145,7 @@ static void walk_spread(struct walk *walk)
 		struct walker *walker = &walk->walkers[walk->walker_count];
 
 		walker_init(walk, walk->walker_count);
-		if (pthread_create(&walker->thread, &attributes, walker_main, walker) !=
-		    0) {
+		if (pthread_create(&walker->thread, &attributes, walker_main, walker) != 0) {
 			walker_fini(walker);
 			walk->threads_max = walk->walker_count;
 			break;
@@ -237,7 +242,10 @@ static void walker_run(struct walker *walker)
 	struct walk_item *item = walker_take(walker);
 
 	while (item) {
-		/* Once stopped, what waits is thrown away, so that all threads come to an end. */
+		/*
+		 * Once stopped, what waits is thrown away, so that all threads come to
+		 * an end.
+		 */
 		if (!walker_stopped(walker)) {
 			walker_read(walker, item);
 			walker_share_folders(walker, 1);
@@ -295,8 +303,7 @@ void walk_run(const struct walk_start *start, const struct walk_options *options
 	walk->start = start;
 	walk->options = options;
 	walk->under = str_of(options->under);
-	walk->entries_max =
-		options->entries_max ? options->entries_max : WALK_ENTRIES_MAX;
+	walk->entries_max = options->entries_max ? options->entries_max : WALK_ENTRIES_MAX;
 	walk->threads_max = options->threads ? options->threads : walk_cores();
 	walk->begun_us = clock_now_us();
 	walk->example = &summary->example;

@@ -18,7 +18,10 @@ struct files;
 struct rules;
 
 enum {
-	/* More threads than this only wait for each other in the kernel's directory cache. */
+	/*
+	 * More threads than this only wait for each other in the kernel's directory
+	 * cache.
+	 */
 	WALK_THREADS_MAX = 8,
 };
 
@@ -28,16 +31,23 @@ struct walk_start {
 	struct buf shown; /* the folder as the model may name it, "." for the workspace */
 	struct buf rules_path; /* relative to the root of all rules, "" for that root */
 	struct rules *rules;   /* those that hold around the folder */
-	bool ignored; /* a rule names the folder itself: asked for, so no rule holds in it */
+	/* a rule names the folder itself: asked for, so no rule holds in it */
+	bool ignored;
 };
 
-/* Reach the folder PATH. The start is given back by walk_start_fini, also after a failure. */
+/*
+ * Reach the folder PATH. The start is given back by walk_start_fini, also after a
+ * failure.
+ */
 bool walk_start_open(struct walk_start *start, struct files *files, const char *path,
 		     struct err *err);
 void walk_start_fini(struct walk_start *start);
 /* Append the name of PATH (relative to the start) as the model may use it. */
 void walk_start_name(const struct walk_start *start, struct str path, struct buf *out);
-/* Open the file PATH (relative to the start) for reading, no link followed. -1 with errno. */
+/*
+ * Open the file PATH (relative to the start) for reading, no link followed. -1 with
+ * errno.
+ */
 int walk_start_open_file(const struct walk_start *start, const char *path);
 
 enum walk_kind { WALK_FILE = 1, WALK_LINK, WALK_FOLDER, WALK_OTHER };
@@ -46,7 +56,8 @@ struct walker;
 
 struct walk_entry {
 	enum walk_kind kind;
-	int folder_fd; /* the folder that holds it; of a folder: itself, -1 if unreadable */
+	/* the folder that holds it; of a folder: itself, -1 if unreadable */
+	int folder_fd;
 	uint64_t folder; /* a number for it, never used twice by one thread */
 	const char *name;
 	struct str path;                  /* relative to the start, ends in NUL */
@@ -59,8 +70,8 @@ struct walk_options {
 	size_t depth;      /* deepest entries visited, 0: no bound */
 	bool with_folders; /* visit folders too, each once it is read and counted */
 	bool ignored_only; /* visit what is ignored, and nothing else */
-	const char *
-		under; /* enter only folders on the way to this one, and below it; or NULL */
+	/* enter only folders on the way to this one, and below it; or NULL */
+	const char *under;
 	int64_t until_ms;     /* monotonic; 0: no bound but the call's own */
 	uint64_t entries_max; /* 0: WALK_ENTRIES_MAX */
 	unsigned threads;     /* at most; 0: one per core */

@@ -1,6 +1,6 @@
 /*
- * walk_folder: one folder of a walk: opened from the start by its whole path, read, its entries
- * held against the rules and told to the visitor; see walk_parts.h.
+ * walk_folder: one folder of a walk: opened from the start by its whole path, read, its
+ * entries held against the rules and told to the visitor; see walk_parts.h.
  */
 #include "tools/walk_parts.h"
 
@@ -121,8 +121,7 @@ static void walker_found_folder(struct walker *walker, struct reading *reading,
 		return;
 	if (walk->under.size > 0 && !path_leads(path, walk->under))
 		return;
-	if (atomic_load_explicit(&walk->pending, memory_order_relaxed) >
-	    WALK_PENDING_MAX) {
+	if (atomic_load_explicit(&walk->pending, memory_order_relaxed) > WALK_PENDING_MAX) {
 		walk_end_with(walk, WALK_FULL);
 		return;
 	}
@@ -198,8 +197,7 @@ static void walker_visit_entries(struct walker *walker, struct reading *reading,
 		walker_found(walker, reading, entry);
 		size = walker_share_entries(walker, reading, entries, at, size);
 		if (++passed % STOP_EVERY == 0) {
-			if (atomic_fetch_add(&walk->entries, STOP_EVERY) >
-			    walk->entries_max)
+			if (atomic_fetch_add(&walk->entries, STOP_EVERY) > walk->entries_max)
 				walk_end_with(walk, WALK_FULL);
 			if (walker_stopped(walker))
 				return;
@@ -219,7 +217,10 @@ static size_t walker_fill(struct walker *walker, int fd, bool *end)
 			getdents64(fd, walker->buffer + used, WALK_FOLDER_BUFFER - used);
 
 		if (n <= 0) {
-			/* EINVAL: the next entry does not fit; else it was removed meanwhile. */
+			/*
+			 * EINVAL: the next entry does not fit; else it was removed
+			 * meanwhile.
+			 */
 			*end = n == 0 || errno != EINVAL || used == 0;
 			break;
 		}

@@ -1,6 +1,6 @@
 /*
- * walk_parts: what walk.c (the threads and their work) and walk_folder.c (reading one folder)
- * share and nobody else includes.
+ * walk_parts: what walk.c (the threads and their work) and walk_folder.c (reading one
+ * folder) share and nobody else includes.
  */
 #pragma once
 #include "tools/walk.h"
@@ -9,7 +9,10 @@
 #include <stdatomic.h>
 
 enum {
-	/* The kernel fills it with some 2,000 entries at once; more gains nothing measurable. */
+	/*
+	 * The kernel fills it with some 2,000 entries at once; more gains nothing
+	 * measurable.
+	 */
 	WALK_FOLDER_BUFFER = 64 << 10,
 	/* Folders waiting to be read, as bytes: far over any tree people work in. */
 	WALK_PENDING_MAX = 64 << 20,
@@ -40,7 +43,8 @@ struct walker {
 	pthread_t thread;
 	struct walk_stack stack;
 	char *buffer; /* WALK_FOLDER_BUFFER */
-	char *path; /* relative to the root of all rules; an entry's own begins at path_at */
+	/* relative to the root of all rules; an entry's own begins at path_at */
+	char *path;
 	size_t path_at;
 	uint64_t folder; /* number of the one being read */
 	uint64_t entries, folders, ignored, unreadable, too_long;
@@ -57,8 +61,9 @@ struct walk {
 	unsigned walker_count; /* running, thread 0 included */
 	atomic_int end;        /* enum walk_end, set once */
 	atomic_uint idle;
-	atomic_size_t pending;         /* bytes of all items */
-	atomic_uint_least64_t entries; /* of all threads, brought up to date now and then */
+	atomic_size_t pending; /* bytes of all items */
+	/* of all threads, brought up to date now and then */
+	atomic_uint_least64_t entries;
 
 	pthread_mutex_t lock; /* for the rest */
 	pthread_cond_t changed;
@@ -78,7 +83,10 @@ void walk_stack_push(struct walk_stack *stack, struct walk_item *item);
 bool walker_others_idle(struct walker *walker);
 /* Give ITEM to whoever has no work. */
 void walk_share(struct walk *walk, struct walk_item *const *items, size_t count);
-/* Give the oldest folders, which hold the largest trees, to others without work; keep KEPT. */
+/*
+ * Give the oldest folders, which hold the largest trees, to others without work; keep
+ * KEPT.
+ */
 void walker_share_folders(struct walker *walker, size_t kept);
 
 /* Read one folder, or take up a part of one, and visit what is in it. */

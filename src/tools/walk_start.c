@@ -1,4 +1,7 @@
-/* walk_start: the folder a walk begins in, with the rules that hold around it; see walk.h. */
+/*
+ * walk_start: the folder a walk begins in, with the rules that hold around it; see
+ * walk.h.
+ */
 #include "base/fd.h"
 #include "base/path.h"
 #include "runtime/files.h"
@@ -23,7 +26,10 @@ static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
 	return (int)syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
 }
 
-/* Collect the rules from the workspace down to the folder above BELOW, and ask them about BELOW. */
+/*
+ * Collect the rules from the workspace down to the folder above BELOW, and ask them
+ * about BELOW.
+ */
 static bool walk_start_rules(struct walk_start *start, struct files *files,
 			     const char *below, struct err *err)
 {
@@ -77,8 +83,7 @@ bool walk_start_open(struct walk_start *start, struct files *files, const char *
 		start->fd = fd_take(&folder.fd);
 		(void)buf_adds(&start->shown, files_shown(files, real));
 		if (path_within(real, workspace) && strcmp(real, workspace) != 0) {
-			(void)buf_adds(&start->rules_path,
-				       path_relative(real, workspace));
+			(void)buf_adds(&start->rules_path, path_relative(real, workspace));
 			reached = walk_start_rules(start, files, start->rules_path.data,
 						   err);
 		}

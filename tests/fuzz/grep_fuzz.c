@@ -115,7 +115,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	pattern = str_part(input, 1, border - 1);
 	text = str_part(input, border + 1, FUZZ_TEXT_MAX);
-	/* A model's pattern is UTF-8; before "\r" a line ends for "$" too, and verbs change all rules. */
+	/*
+	 * A model's pattern is UTF-8; before "\r" a line ends for "$" too, and verbs
+	 * change all rules.
+	 */
 	if (pattern.size == 0 || pattern.size > FUZZ_PATTERN_MAX ||
 	    !text_is_utf8(pattern) || str_starts(pattern, STR("(*")) ||
 	    memchr(text.data, '\r', text.size) || text_is_binary(text))

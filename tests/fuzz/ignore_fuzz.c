@@ -25,7 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (answer != ignore_decide(child, path, directory))
 			abort();
-		/* Rules for files match folders too, so a folder is silent only if a file is. */
+		/*
+		 * Rules for files match folders too, so a folder is silent only if a
+		 * file is.
+		 */
 		if (answer == IGNORE_SILENT && directory &&
 		    ignore_decide(alone, path, false) != IGNORE_SILENT)
 			abort();

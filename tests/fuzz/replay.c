@@ -14,7 +14,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* libFuzzer's own -max_len default is 1 MiB beyond its corpus; a seed is smaller still. */
+/*
+ * libFuzzer's own -max_len default is 1 MiB beyond its corpus; a seed is smaller still.
+ */
 enum { SEED_MAX = 1 << 20, NAME_MAX_BYTES = 4096 };
 
 static bool replay_file(const char *path)

@@ -54,7 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(strncmp(err.text, "line ", 5) == 0);
 		check(strlen(err.text) < SENTENCE_MAX && text_is_utf8(str_of(err.text)));
 	}
-	/* Any bytes can be quoted, and read again as what they were when they were UTF-8. */
+	/*
+	 * Any bytes can be quoted, and read again as what they were when they were
+	 * UTF-8.
+	 */
 	buf_init(&quoted, VALUE_TEXT_MAX);
 	check(value_quote(text, &quoted));
 	check(value_parse(buf_str(&quoted), 0, &value, NULL));

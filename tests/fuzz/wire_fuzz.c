@@ -1,4 +1,7 @@
-/* wire_fuzz: any text as a call, a result, and a cell's specification; what is taken can be written again. */
+/*
+ * wire_fuzz: any text as a call, a result, and a cell's specification; what is taken
+ * can be written again.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,4 +1,7 @@
-/* Tests of base/diff: exact hunks, shortest scripts, and that patch and git apply take them. */
+/*
+ * Tests of base/diff: exact hunks, shortest scripts, and that patch and git apply take
+ * them.
+ */
 #include "unit.h"
 
 #include <fcntl.h>

@@ -211,7 +211,10 @@ static void grow_tree(struct forest *forest, const char *folder, size_t *budget,
 	buf_fini(&rules);
 }
 
-/* Run git in the forest's root with IN as input; its output is added to OUT. -1: no git. */
+/*
+ * Run git in the forest's root with IN as input; its output is added to OUT. -1: no
+ * git.
+ */
 static int run_git(const struct forest *forest, const char *const *arguments,
 		   struct str in, struct buf *out)
 {

@@ -160,7 +160,10 @@ static void long_subjects_do_not_exhaust_the_stack(void **state)
 
 	(void)state;
 	memset(text, 'a', MUCH);
-	/* One group iteration a byte: the JIT's stack is too small, the interpreter's heap too. */
+	/*
+	 * One group iteration a byte: the JIT's stack is too small, the interpreter's
+	 * heap too.
+	 */
 	start = find(STR("(?:a|b)*c"), 0, (struct str){text, MUCH}, 0, &end);
 	assert_true(start == NONE || start == LIMIT);
 	start = find(STR("(a|b)*$"), 0, (struct str){text, 100000}, 0, &end);

@@ -22,7 +22,9 @@ enum {
 	PATH_BYTES = 4096,
 	/* Pieces of all sizes up to this … */
 	PIECE_MAX = 16,
-	/* … and for shorter ones two pieces, cut anywhere: that takes the square of it. */
+	/*
+	 * … and for shorter ones two pieces, cut anywhere: that takes the square of it.
+	 */
 	CUT_EVERYWHERE_MAX = 500,
 };
 

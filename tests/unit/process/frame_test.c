@@ -53,10 +53,10 @@ static void a_frame_arrives_whole(void **state)
 	struct frame frame;
 	struct err err;
 
-	assert_true(frame_send(pair->ends[0], FRAME_RESULT, STR("hello"), NULL, 0, CLOCK_NEVER,
-			       &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000, &frame,
-			       &err));
+	assert_true(frame_send(pair->ends[0], FRAME_RESULT, STR("hello"), NULL, 0,
+			       CLOCK_NEVER, &err));
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+			       &frame, &err));
 	assert_int_equal(frame.kind, FRAME_RESULT);
 	assert_true(str_is(frame.payload, "hello"));
 	assert_false(frame_next(&pair->reader, &frame));
@@ -64,8 +64,9 @@ static void a_frame_arrives_whole(void **state)
 
 static void torn_bytes_are_put_together(void **state)
 {
-	static const unsigned char bytes[] = {FRAME_STDOUT, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c',
-					      FRAME_RESULT, 0, 0, 0, 0, 0, 0, 0};
+	static const unsigned char bytes[] = {
+		FRAME_STDOUT, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c',
+		FRAME_RESULT, 0, 0, 0, 0, 0, 0, 0};
 	struct pair *pair = *state;
 	struct frame frame;
 	struct err err;
@@ -101,9 +102,10 @@ static void a_broken_header_is_refused(void **state)
 		struct frame frame;
 		assert_int_equal(open_pair(&inner), 0);
 		struct pair *pair = inner;
-		assert_int_equal(write(pair->ends[0], broken[i], FRAME_HEADER), FRAME_HEADER);
-		assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
-					&frame, &err));
+		assert_int_equal(write(pair->ends[0], broken[i], FRAME_HEADER),
+				 FRAME_HEADER);
+		assert_false(frame_wait(&pair->reader, pair->ends[1],
+					clock_now_ms() + 1000, &frame, &err));
 		assert_int_equal(err.code, EPROTO);
 		assert_int_equal(close_pair(&inner), 0);
 	}
@@ -114,8 +116,9 @@ static void a_frame_over_the_ceiling_is_not_sent(void **state)
 	struct pair *pair = *state;
 	struct err err;
 
-	assert_false(frame_send(pair->ends[0], FRAME_CALL, (struct str){"", (size_t)FRAME_MAX + 1},
-				NULL, 0, CLOCK_NEVER, &err));
+	assert_false(frame_send(pair->ends[0], FRAME_CALL,
+				(struct str){"", (size_t)FRAME_MAX + 1}, NULL, 0,
+				CLOCK_NEVER, &err));
 	assert_int_equal(err.code, EMSGSIZE);
 }
 
@@ -128,10 +131,10 @@ static void descriptors_come_with_a_call(void **state)
 	char text[8] = {0};
 
 	assert_true(fd_memory_file("frame", STR("content"), &file, &err));
-	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("{}"), &file, 1, CLOCK_NEVER,
-			       &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000, &frame,
-			       &err));
+	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("{}"), &file, 1,
+			       CLOCK_NEVER, &err));
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+			       &frame, &err));
 	assert_int_equal(frame.fd_count, 1);
 	assert_int_equal(pread(frame.fds[0], text, 7, 0), 7);
 	assert_string_equal(text, "content");
@@ -147,13 +150,14 @@ static void descriptors_nobody_takes_are_closed(void **state)
 	struct frame frame;
 	struct err err;
 
-	assert_true(frame_send(pair->ends[0], FRAME_STDOUT, STR("x"), three, 3, CLOCK_NEVER,
-			       &err));
-	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000, &frame,
-			       &err));
+	assert_true(frame_send(pair->ends[0], FRAME_STDOUT, STR("x"), three, 3,
+			       CLOCK_NEVER, &err));
+	assert_true(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+			       &frame, &err));
 	assert_int_equal(frame.fd_count, 0);
 	assert_int_equal(open_descriptors(), before);
-	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("x"), three, 3, CLOCK_NEVER, &err));
+	assert_true(frame_send(pair->ends[0], FRAME_CALL, STR("x"), three, 3, CLOCK_NEVER,
+			       &err));
 	assert_true(frame_fill(&pair->reader, pair->ends[1], &err));
 	frame_reader_fini(&pair->reader);
 	frame_reader_init(&pair->reader);
@@ -167,8 +171,8 @@ static void the_end_of_the_other_side_is_seen(void **state)
 	struct err err;
 
 	fd_close(&pair->ends[0]);
-	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000, &frame,
-				&err));
+	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 1000,
+				&frame, &err));
 	assert_int_equal(err.code, ECONNRESET);
 }
 
@@ -178,7 +182,8 @@ static void waiting_ends_at_the_deadline(void **state)
 	struct frame frame;
 	struct err err;
 
-	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 20, &frame, &err));
+	assert_false(frame_wait(&pair->reader, pair->ends[1], clock_now_ms() + 20, &frame,
+				&err));
 	assert_int_equal(err.code, ETIMEDOUT);
 }
 
@@ -188,8 +193,8 @@ static void a_reader_that_stops_cannot_hold_the_sender(void **state)
 	auto_free char *much = memory_alloc(8 << 20);
 	struct err err;
 
-	assert_false(frame_send(pair->ends[0], FRAME_CALL, (struct str){much, 8 << 20}, NULL, 0,
-				clock_now_ms() + 50, &err));
+	assert_false(frame_send(pair->ends[0], FRAME_CALL, (struct str){much, 8 << 20},
+				NULL, 0, clock_now_ms() + 50, &err));
 	assert_int_equal(err.code, ETIMEDOUT);
 }
 
@@ -200,14 +205,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(torn_bytes_are_put_together, open_pair,
 						close_pair),
 		cmocka_unit_test(a_broken_header_is_refused),
-		cmocka_unit_test_setup_teardown(a_frame_over_the_ceiling_is_not_sent, open_pair,
-						close_pair),
+		cmocka_unit_test_setup_teardown(a_frame_over_the_ceiling_is_not_sent,
+						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(descriptors_come_with_a_call, open_pair,
 						close_pair),
-		cmocka_unit_test_setup_teardown(descriptors_nobody_takes_are_closed, open_pair,
-						close_pair),
-		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen, open_pair,
-						close_pair),
+		cmocka_unit_test_setup_teardown(descriptors_nobody_takes_are_closed,
+						open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen,
+						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(waiting_ends_at_the_deadline, open_pair,
 						close_pair),
 		cmocka_unit_test_setup_teardown(a_reader_that_stops_cannot_hold_the_sender,

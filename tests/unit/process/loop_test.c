@@ -46,8 +46,7 @@ static void what_is_ready_is_called(void **state)
 
 	(void)state;
 	assert_true(fd_pipe(ends, NULL));
-	struct watch watch = {
-		.fd = ends[0], .events = POLLIN, .ready = note, .context = &seen};
+	struct watch watch = {.fd = ends[0], .events = POLLIN, .ready = note, .context = &seen};
 	loop_add(loop, &watch);
 	loop_turn(loop, clock_now_ms());
 	assert_int_equal(seen.count, 0);
@@ -72,10 +71,14 @@ static void a_watch_removed_by_an_earlier_callback_is_not_called(void **state)
 
 	(void)state;
 	assert_true(fd_pipe(ends[0], NULL) && fd_pipe(ends[1], NULL));
-	struct watch first = {
-		.fd = ends[0][0], .events = POLLIN, .ready = note, .context = &first_seen};
-	struct watch second = {
-		.fd = ends[1][0], .events = POLLIN, .ready = note, .context = &second_seen};
+	struct watch first = {.fd = ends[0][0],
+			      .events = POLLIN,
+			      .ready = note,
+			      .context = &first_seen};
+	struct watch second = {.fd = ends[1][0],
+			       .events = POLLIN,
+			       .ready = note,
+			       .context = &second_seen};
 	first_seen.remove = &second;
 	loop_add(loop, &first);
 	loop_add(loop, &second);
@@ -96,8 +99,7 @@ static void timers_run_once_and_may_set_themselves_again(void **state)
 {
 	struct loop *loop = loop_new();
 	int once = 0, often = 0;
-	struct timer first = {
-		.due_ms = clock_now_ms(), .due = note_time, .context = &once};
+	struct timer first = {.due_ms = clock_now_ms(), .due = note_time, .context = &once};
 	struct timer second = {.due_ms = clock_now_ms(), .due = repeat, .context = &often};
 
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Tests of runtime/session with a real cell: this program is its own anchor and worker. The tools are small
- * ones of this file.
+ * Tests of runtime/session with a real cell: this program is its own anchor and worker.
+ * The tools are small ones of this file.
  */
 #include "../base/unit.h"
 
@@ -67,7 +67,10 @@ static enum result_status touch(struct call *call, struct tool_result *result)
 
 static enum result_status leave_a_process(struct call *call, struct tool_result *result)
 {
-	/* The processes left behind carry the workspace's name, so that they can be looked for. */
+	/*
+	 * The processes left behind carry the workspace's name, so that they can be
+	 * looked for.
+	 */
 	const char *const argv[] = {
 		"/bin/bash", "-c",
 		"(exec -a \"$0\" sleep 1000) & (trap '' TERM; exec -a \"$0\" setsid sleep 1000) & :",
@@ -148,8 +151,9 @@ static const struct tool hidden_tool = {.name = "hidden",
 					.timeout_s = 5,
 					.internal = true,
 					.execute = wait_for_stop};
-static const struct tool *const tools[] = {&say_tool,	&wait_tool,  &stuck_tool, &crash_tool,
-					   &touch_tool, &leave_tool, &hidden_tool, NULL};
+static const struct tool *const tools[] = {&say_tool,    &wait_tool,  &stuck_tool,
+					   &crash_tool,  &touch_tool, &leave_tool,
+					   &hidden_tool, NULL};
 
 /* ---- a session in a temporary folder ---- */
 
@@ -355,7 +359,8 @@ static void calls_run_side_by_side_and_can_be_cancelled(void **state)
 	struct fixture *fixture = *state;
 	struct running *running[3];
 	const uint64_t one = 1;
-	const struct request request = {.tool = "wait", .arguments_text = STR("{}"),
+	const struct request request = {.tool = "wait",
+					.arguments_text = STR("{}"),
 					.timeout_s = 60};
 
 	for (size_t i = 0; i < 3; i++)
@@ -457,7 +462,8 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	assert_int_equal(err.code, ECHILD);
 }
 
-#define IN_SESSION(test) cmocka_unit_test_setup_teardown(test, open_session, close_session)
+#define IN_SESSION(test) \
+	cmocka_unit_test_setup_teardown(test, open_session, close_session)
 
 int main(int argc, char **argv)
 {

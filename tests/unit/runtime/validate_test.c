@@ -1,4 +1,7 @@
-/* validate: each keyword by a row that fits and one that does not, and the bounds of work. */
+/*
+ * validate: each keyword by a row that fits and one that does not, and the bounds of
+ * work.
+ */
 #include "runtime/validate.h"
 
 #include "runtime/schema.h"

@@ -68,8 +68,12 @@ static void a_result_is_read_back(void **state)
 
 static void what_is_no_result_is_refused(void **state)
 {
-	static const char *const texts[] = {"", "[]", "{}", "{\"status\": 1}",
-					    "{\"status\": \"perfect\"}", "{\"status\": \"done\""};
+	static const char *const texts[] = {"",
+					    "[]",
+					    "{}",
+					    "{\"status\": 1}",
+					    "{\"status\": \"perfect\"}",
+					    "{\"status\": \"done\""};
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
@@ -159,7 +163,8 @@ static void every_kind_of_event_has_a_name_of_its_own(void **state)
 
 	(void)state;
 	for (int kind = EVENT_SESSION_BEGAN; kind <= EVENT_TURN_ENDED; kind++) {
-		assert_true(event_kind_parse(event_kind_name((enum event_kind)kind), &found));
+		assert_true(
+			event_kind_parse(event_kind_name((enum event_kind)kind), &found));
 		assert_int_equal(found, kind);
 	}
 	assert_false(event_kind_parse("unknown", &found));

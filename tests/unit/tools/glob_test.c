@@ -1,4 +1,7 @@
-/* Tests of the tool glob: which files fit, in which order, and what is said when none does. */
+/*
+ * Tests of the tool glob: which files fit, in which order, and what is said when none
+ * does.
+ */
 #include "tree.h"
 
 #include "base/memory.h"

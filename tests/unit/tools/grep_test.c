@@ -1,4 +1,7 @@
-/* Tests of the tool grep: what it answers, in which order, and that ripgrep finds the same. */
+/*
+ * Tests of the tool grep: what it answers, in which order, and that ripgrep finds the
+ * same.
+ */
 #include "tree.h"
 
 #include "base/clock.h"
@@ -64,11 +67,9 @@ static void modes_show_names_or_counts(void **state)
 	grep(hand, "{\"pattern\": \"x\", \"mode\": \"count\"}");
 	assert_answer(hand,
 		      "3 matching lines in 2 files, newest file first.\n\nb: 1\na: 2\n");
-	grep(hand,
-	     "{\"pattern\": \"x\", \"mode\": \"files\", \"limit\": 1, \"offset\": 1}");
-	assert_answer(
-		hand,
-		"2 files have a match, newest file first; files 2 to 2 follow.\n\na\n");
+	grep(hand, "{\"pattern\": \"x\", \"mode\": \"files\", \"limit\": 1, \"offset\": 1}");
+	assert_answer(hand,
+		      "2 files have a match, newest file first; files 2 to 2 follow.\n\na\n");
 }
 
 static void limit_and_offset_page_through_the_lines(void **state)
@@ -78,20 +79,15 @@ static void limit_and_offset_page_through_the_lines(void **state)
 	tree_write(hand, "a", "x1\nx2\nx3\n", 20);
 	tree_write(hand, "b", "x4\nx5\n", 10);
 	grep(hand, "{\"pattern\": \"x\", \"mode\": \"lines\", \"limit\": 2}");
-	assert_answer(hand,
-		      "5 matching lines in 2 files, newest file first; lines 1 to 2 "
-		      "follow, the next with offset=2.\n\na\n1: x1\n2: x2\n");
+	assert_answer(hand, "5 matching lines in 2 files, newest file first; lines 1 to 2 "
+			    "follow, the next with offset=2.\n\na\n1: x1\n2: x2\n");
 	assert_int_equal(hand->result.left_out_lines, 3);
-	grep(hand,
-	     "{\"pattern\": \"x\", \"mode\": \"lines\", \"limit\": 2, \"offset\": 2}");
-	assert_answer(hand,
-		      "5 matching lines in 2 files, newest file first; lines 3 to 4 "
-		      "follow, the next with offset=4.\n\na\n3: x3\n\nb\n1: x4\n");
-	grep(hand,
-	     "{\"pattern\": \"x\", \"mode\": \"lines\", \"limit\": 2, \"offset\": 4}");
-	assert_answer(hand,
-		      "5 matching lines in 2 files, newest file first; lines 5 to 5 "
-		      "follow.\n\nb\n2: x5\n");
+	grep(hand, "{\"pattern\": \"x\", \"mode\": \"lines\", \"limit\": 2, \"offset\": 2}");
+	assert_answer(hand, "5 matching lines in 2 files, newest file first; lines 3 to 4 "
+			    "follow, the next with offset=4.\n\na\n3: x3\n\nb\n1: x4\n");
+	grep(hand, "{\"pattern\": \"x\", \"mode\": \"lines\", \"limit\": 2, \"offset\": 4}");
+	assert_answer(hand, "5 matching lines in 2 files, newest file first; lines 5 to 5 "
+			    "follow.\n\nb\n2: x5\n");
 	grep(hand, "{\"pattern\": \"x\", \"mode\": \"lines\", \"offset\": 5}");
 	assert_answer(hand, "5 matching lines in 2 files, newest file first; none from "
 			    "offset 5 on.\n");
@@ -105,10 +101,9 @@ static void auto_mode_counts_the_files_that_did_not_fit(void **state)
 	tree_write(hand, "b", "x3\n", 20);
 	tree_write(hand, "c", "x4\nx5\n", 10);
 	grep(hand, "{\"pattern\": \"x\", \"limit\": 2}");
-	assert_answer(hand,
-		      "5 matching lines in 3 files, newest file first; lines 1 to 2 "
-		      "follow, the next with offset=2.\n\na\n1: x1\n2: x2\n\nFurther "
-		      "files, with their matching lines:\nb: 1\nc: 2\n");
+	assert_answer(hand, "5 matching lines in 3 files, newest file first; lines 1 to 2 "
+			    "follow, the next with offset=2.\n\na\n1: x1\n2: x2\n\nFurther "
+			    "files, with their matching lines:\nb: 1\nc: 2\n");
 }
 
 static void context_joins_and_separates(void **state)
@@ -137,25 +132,22 @@ static void context_is_kept_across_the_pieces_of_a_large_file(void **state)
 	/* A match in every hundred lines, so that some lie at the border of a piece. */
 	while (text.size < 2 << 20) {
 		lines++;
-		(void)buf_addf(&text, "%s %u\n", lines % 100 == 0 ? "match" : "line",
-			       lines);
+		(void)buf_addf(&text, "%s %u\n", lines % 100 == 0 ? "match" : "line", lines);
 	}
 	tree_write(hand, "large", text.data, 1);
 	for (unsigned offset = 0; offset < lines / 100; offset += 40) {
 		char json[128];
 
-		(void)snprintf(
-			json, sizeof(json),
-			"{\"pattern\": \"match\", \"context\": 2, \"offset\": %u, \"limit\": 40}",
-			offset);
+		(void)snprintf(json, sizeof(json),
+			       "{\"pattern\": \"match\", \"context\": 2, \"offset\": %u, \"limit\": 40}",
+			       offset);
 		grep(hand, json);
 		for (unsigned i = offset + 1; i <= lines / 100 && i <= offset + 40; i++) {
 			buf_clear(&expected);
-			(void)buf_addf(
-				&expected,
-				"%u- line %u\n%u- line %u\n%u: match %u\n%u- line %u\n",
-				i * 100 - 2, i * 100 - 2, i * 100 - 1, i * 100 - 1,
-				i * 100, i * 100, i * 100 + 1, i * 100 + 1);
+			(void)buf_addf(&expected,
+				       "%u- line %u\n%u- line %u\n%u: match %u\n%u- line %u\n",
+				       i * 100 - 2, i * 100 - 2, i * 100 - 1, i * 100 - 1,
+				       i * 100, i * 100, i * 100 + 1, i * 100 + 1);
 			hand_assert_says(hand, expected.data);
 		}
 	}
@@ -203,9 +195,8 @@ static void searches_one_file_by_name_whatever_it_is_called(void **state)
 	tree_write(hand, ".gitignore", "*.log\n", 1);
 	tree_write(hand, "d/x.log", "needle\n", 1);
 	grep(hand, "{\"pattern\": \"needle\", \"path\": \"d/x.log\", \"glob\": \"*.c\"}");
-	assert_answer(
-		hand,
-		"1 matching line in 1 file, newest file first.\n\nd/x.log\n1: needle\n");
+	assert_answer(hand,
+		      "1 matching line in 1 file, newest file first.\n\nd/x.log\n1: needle\n");
 	grep(hand, "{\"pattern\": \"nothing\", \"file\": \"d/x.log\"}");
 	assert_answer(hand, "No match in 1 file: d/x.log.\n");
 }
@@ -225,8 +216,7 @@ static void glob_and_file_type_choose_files(void **state)
 	grep(hand, "{\"pattern\": \"x\", \"glob\": \"./src/*\", \"mode\": \"files\"}");
 	assert_answer(hand,
 		      "2 files have a match, newest file first.\n\nsrc/b.h\nsrc/c.py\n");
-	grep(hand,
-	     "{\"pattern\": \"x\", \"file_type\": \"python\", \"mode\": \"files\"}");
+	grep(hand, "{\"pattern\": \"x\", \"file_type\": \"python\", \"mode\": \"files\"}");
 	assert_answer(hand, "1 file has a match, newest file first.\n\nsrc/c.py\n");
 	grep(hand, "{\"pattern\": \"x\", \"type\": \".c\", \"mode\": \"files\"}");
 	assert_answer(hand, "2 files have a match, newest file first.\n\na.c\nsrc/b.h\n");
@@ -258,16 +248,14 @@ static void ignored_files_are_named_when_only_they_have_it(void **state)
 	tree_write(hand, "build/d/b", "needle\n", 3);
 	tree_write(hand, "build/c", "needle\nneedle\n", 2);
 	grep(hand, "{\"pattern\": \"needle\"}");
-	assert_answer(hand,
-		      "No match in 2 files searched in the workspace.\n"
-		      "Ignored files (.gitignore) have it: build/d/b, build/c. Name the "
-		      "file or its folder as path to search it.\n");
+	assert_answer(hand, "No match in 2 files searched in the workspace.\n"
+			    "Ignored files (.gitignore) have it: build/d/b, build/c. Name the "
+			    "file or its folder as path to search it.\n");
 	assert_int_equal(detail(hand, "ignored_files"), 2);
 	grep(hand, "{\"pattern\": \"needle\", \"path\": \"build\", \"mode\": \"files\"}");
-	assert_answer(hand,
-		      "2 files have a match, newest file first.\n"
-		      "The folder is itself ignored by a .gitignore; no ignore rule is "
-		      "applied in it.\n\nbuild/d/b\nbuild/c\n");
+	assert_answer(hand, "2 files have a match, newest file first.\n"
+			    "The folder is itself ignored by a .gitignore; no ignore rule is "
+			    "applied in it.\n\nbuild/d/b\nbuild/c\n");
 	tree_write(hand, "a", "needle\n", 1);
 	grep(hand, "{\"pattern\": \"needle\"}");
 	hand_assert_says_not(hand, "Ignored");
@@ -347,8 +335,7 @@ static void a_mistake_is_answered_with_what_would_work(void **state)
 		{"{\"pattern\": \"x\", \"file_type\": \"pythn\"}", "Did you mean py?"},
 		{"{\"pattern\": \"x\", \"file_type\": \"xyz\"}", "glob=\"*.xyz\""},
 		{"{\"pattern\": \"x\", \"glob\": \"[a\"}", "glob is not well-formed"},
-		{"{\"pattern\": \"x\", \"glob\": \"/src/*\"}",
-		 "without the leading slash"},
+		{"{\"pattern\": \"x\", \"glob\": \"/src/*\"}", "without the leading slash"},
 		{"{\"pattern\": \"x\", \"path\": \"scr\"}", "src"},
 		{"{\"pattern\": \"x\", \"path\": \"../outside\"}", "outside"},
 	};
@@ -411,9 +398,9 @@ static void write_words(struct hand *hand)
 
 		buf_clear(&text);
 		for (unsigned k = 0; k < size; k++) {
-			(void)buf_adds(&text,
-				       words[tree_random(
-					       &seed, sizeof(words) / sizeof(words[0]))]);
+			(void)buf_adds(
+				&text,
+				words[tree_random(&seed, sizeof(words) / sizeof(words[0]))]);
 			if (tree_random(&seed, 3) == 0)
 				(void)buf_addc(&text, ' ');
 		}
@@ -553,11 +540,10 @@ static void lines_and_numbers_are_those_of_ripgrep(void **state)
 	for (unsigned offset = 0;;) {
 		char json[128];
 
-		(void)snprintf(
-			json, sizeof(json),
-			"{\"pattern\": \"a->b\", \"path\": \"d1\", \"mode\": \"lines\", "
-			"\"limit\": 2000, \"offset\": %u}",
-			offset);
+		(void)snprintf(json, sizeof(json),
+			       "{\"pattern\": \"a->b\", \"path\": \"d1\", \"mode\": \"lines\", "
+			       "\"limit\": 2000, \"offset\": %u}",
+			       offset);
 		grep(hand, json);
 		rows = value_member(hand->result.details, "rows");
 		for (size_t i = 0; i < value_count(rows); i++) {
@@ -565,8 +551,7 @@ static void lines_and_numbers_are_those_of_ripgrep(void **state)
 
 			(void)buf_addf(&lines, "%s:%lld\n",
 				       value_text(value_member(row, "path")),
-				       (long long)value_integer(
-					       value_member(row, "line")));
+				       (long long)value_integer(value_member(row, "line")));
 		}
 		offset += (unsigned)value_count(rows);
 		if (value_count(rows) == 0)

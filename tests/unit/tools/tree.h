@@ -11,8 +11,7 @@
 
 /* Write TEXT at PATH of the workspace, parents made, last changed at second TIME of 1970. */
 void tree_write(struct hand *hand, const char *path, const char *text, int64_t time);
-void tree_write_bytes(struct hand *hand, const char *path, struct str bytes,
-		      int64_t time);
+void tree_write_bytes(struct hand *hand, const char *path, struct str bytes, int64_t time);
 void tree_link(struct hand *hand, const char *path, const char *target);
 void tree_folder(struct hand *hand, const char *path);
 

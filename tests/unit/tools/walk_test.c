@@ -1,4 +1,7 @@
-/* Tests of tools/walk and tools/rules: what is visited, by how many threads, and what is not. */
+/*
+ * Tests of tools/walk and tools/rules: what is visited, by how many threads, and what
+ * is not.
+ */
 #include "tree.h"
 
 #include "base/clock.h"
@@ -86,8 +89,7 @@ static void finds_files_and_links_and_never_enters_git_folders(void **state)
 	tree_write(hand, "d/.git", "gitdir: ../.git/modules/d\n", 1);
 	tree_link(hand, "d/link", "e");
 	tree_folder(hand, "empty");
-	assert_walk(hand, ".", (struct walk_options){0},
-		    "a.c\nd/.hidden\nd/e/f\nd/link\n");
+	assert_walk(hand, ".", (struct walk_options){0}, "a.c\nd/.hidden\nd/e/f\nd/link\n");
 	assert_walk(hand, "d", (struct walk_options){0}, ".hidden\ne/f\nlink\n");
 }
 
@@ -353,8 +355,7 @@ static void stops_at_its_own_bounds_and_says_which(void **state)
 		(void)snprintf(name, sizeof(name), "d%u/f%u", i % 10, i);
 		tree_write(hand, name, "", 1);
 	}
-	lines = walk_lines(hand, ".", (struct walk_options){.entries_max = 300},
-			   &summary);
+	lines = walk_lines(hand, ".", (struct walk_options){.entries_max = 300}, &summary);
 	assert_int_equal(summary.end, WALK_FULL);
 	assert_in_range(summary.entries, 300, 900);
 	free(lines);
@@ -433,8 +434,7 @@ static void make_random_tree(struct hand *hand, uint64_t *seed)
 
 			(void)snprintf(path + size, sizeof(path) - size, "%s%s",
 				       k ? "/" : "", names[tree_random(seed, NAMES)]);
-			(void)snprintf(full, sizeof(full), "%s/%s", hand->workspace,
-				       path);
+			(void)snprintf(full, sizeof(full), "%s/%s", hand->workspace, path);
 			/* A file already: it cannot be a folder as well. */
 			if (lstat(full, &st) == 0 && !S_ISDIR(st.st_mode))
 				break;
