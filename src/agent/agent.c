@@ -23,30 +23,22 @@ enum { AGENT_SYSTEM_MAX = 1 << 20 };
 const char turn_patch_tool[] = "generate_patch";
 const char turn_interrupted[] = "Interrupted by the user.";
 
-static const struct {
-	const char *name;
-	int exit_code;
-} reasons[] = {
-	[AGENT_MODEL_FAILED] = {"model_failed", 1},
-	[AGENT_STOPPED] = {"stopped", 0},
-	[AGENT_PATCH] = {"patch", 0},
-	[AGENT_ITERATIONS] = {"iterations", 3},
-	[AGENT_TOKENS] = {"tokens", 3},
-	[AGENT_WALL] = {"wall", 3},
-	[AGENT_SHELL] = {"shell", 3},
-	[AGENT_REPEATS] = {"repeats", 3},
-	[AGENT_TIMEOUTS] = {"timeouts", 3},
-	[AGENT_CANCELLED] = {"cancelled", 130},
+static const char *const reasons[] = {
+	[AGENT_MODEL_FAILED] = "model_failed",
+	[AGENT_STOPPED] = "stopped",
+	[AGENT_PATCH] = "patch",
+	[AGENT_ITERATIONS] = "iterations",
+	[AGENT_TOKENS] = "tokens",
+	[AGENT_WALL] = "wall",
+	[AGENT_SHELL] = "shell",
+	[AGENT_REPEATS] = "repeats",
+	[AGENT_TIMEOUTS] = "timeouts",
+	[AGENT_CANCELLED] = "cancelled",
 };
 
 const char *agent_reason_name(enum agent_reason reason)
 {
-	return reasons[reason].name;
-}
-
-int agent_reason_exit_code(enum agent_reason reason)
-{
-	return reasons[reason].exit_code;
+	return reasons[reason];
 }
 
 static bool agent_listen(void *context, const struct event *event, struct err *err)
@@ -169,7 +161,7 @@ bool agent_interrupted(const struct agent *agent)
 	return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0;
 }
 
-void agent_clear_interrupt(struct agent *agent)
+static void agent_clear_interrupt(struct agent *agent)
 {
 	char bytes[256]; /* a signalfd wants room for a whole record: 128 bytes */
 

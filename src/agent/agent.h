@@ -8,11 +8,14 @@
  * How a front puts it together (the recorder first: the session's events pass through
  * it):
  *
- * recorder = recorder_new(journal, screen_sink(screen)); session_options.sink =
- * recorder_sink(recorder); session_open(&session_options, &session, &err);
- * agent_open(&(struct agent_options){.session = session, …}, &agent, &err);
- * agent_submit(agent, "fix the test", &outcome, &err); agent_close(agent);
- * session_close(session); recorder_free(recorder);
+ *	recorder = recorder_new(journal, screen_sink(screen));
+ *	session_options.sink = recorder_sink(recorder);
+ *	session_open(&session_options, &session, &err);
+ *	agent_open(&(struct agent_options){.session = session, …}, &agent, &err);
+ *	agent_submit(agent, "fix the test", &outcome, &err);
+ *	agent_close(agent);
+ *	session_close(session);
+ *	recorder_free(recorder);
  */
 #pragma once
 #include "agent/recorder.h"
@@ -70,7 +73,6 @@ enum agent_reason {
 	AGENT_CANCELLED, /* by the person */
 };
 const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_failed" */
-int agent_reason_exit_code(enum agent_reason reason);    /* 0, 1, 3, 130: house.md, 5 */
 
 struct agent_outcome {
 	enum agent_reason reason;

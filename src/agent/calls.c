@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "policy/policy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
  */
 enum { CALLS_SIDE_BY_SIDE = 8 };
 
-/* A deadline of 0 would say "the tool's own". */
+/* 0 would say that there is no bound. */
 static const double calls_shortest_s = 0.001;
 
 struct asked {
@@ -22,31 +23,13 @@ struct asked {
 	struct running *running;
 };
 
-/*
- * A deadline of its own for a call, when the turn has less time left than the call
- * would get.
- */
-static double calls_deadline_s(const struct agent *agent, const struct turn *turn,
-			       const struct asked *asked)
+/* What is left of the turn for a call; 0: more than any call takes. */
+static double calls_most_s(const struct turn *turn, const struct asked *asked)
 {
-	const struct tool *tool = asked->tool;
-	auto_value struct value *arguments = NULL;
-	const struct value *wanted = NULL;
-	double left, timeout_s;
-	bool runs;
+	bool runs = asked->tool && (asked->tool->effects & EFFECT_RUNS);
+	double left = limits_left_s(&turn->limits, clock_now_ms(), runs);
 
-	if (!tool)
-		return 0;
-	runs = tool->effects & EFFECT_RUNS;
-	left = limits_left_s(&turn->limits, clock_now_ms(), runs);
-	timeout_s = runs ? session_policy(agent->options.session)->limits.wall_s
-			 : tool->timeout_s;
-	if (tool->timeout_max_s > 0 &&
-	    value_parse(str_of(asked->part->arguments), VALUE_REPAIR, &arguments, NULL))
-		wanted = value_member(arguments, "timeout_s");
-	if (value_is_number(wanted))
-		timeout_s = value_number(wanted);
-	if (left >= timeout_s)
+	if (isinf(left))
 		return 0;
 	return left > calls_shortest_s ? left : calls_shortest_s;
 }
@@ -103,7 +86,7 @@ static void calls_wait(struct agent *agent, struct turn *turn, struct asked *ask
 			.tool = asked[i].part->tool,
 			.arguments_text = str_of(asked[i].part->arguments),
 			.id = asked[i].part->call_id,
-			.timeout_s = calls_deadline_s(agent, turn, &asked[i]),
+			.most_s = calls_most_s(turn, &asked[i]),
 		};
 
 		asked[i].running = session_start(session, &request, NULL, NULL);

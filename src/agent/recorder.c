@@ -7,12 +7,6 @@
 
 #include <stdlib.h>
 
-/*
- * One event as JSON: a result's text is at most 4 MiB, escaping makes it six times
- * that.
- */
-enum { RECORDER_EVENT_MAX = 64 << 20 };
-
 struct recorder {
 	struct journal *journal;
 	struct event_sink front, listener;
@@ -29,7 +23,7 @@ struct recorder *recorder_new(struct journal *journal, struct event_sink front)
 
 	recorder->journal = journal;
 	recorder->front = front;
-	buf_init(&recorder->json, RECORDER_EVENT_MAX);
+	buf_init(&recorder->json, EVENT_JSON_MAX);
 	return recorder;
 }
 

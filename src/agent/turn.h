@@ -37,9 +37,8 @@ extern const char turn_interrupted[]; /* the sentence for it */
 /* The turn is over; the first reason stays. SENTENCE NULL: nothing to say. */
 void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence);
 
-/* Has the person interrupted? Stays true until agent_clear_interrupt. */
+/* Has the person interrupted? Stays true until the end of the turn. */
 bool agent_interrupted(const struct agent *agent);
-void agent_clear_interrupt(struct agent *agent);
 
 /* An id that no call of the session has. */
 enum { AGENT_ID = 24 };

@@ -87,3 +87,27 @@ bool str_next_line(struct str *rest, struct str *line)
 	rest->size -= size;
 	return true;
 }
+
+bool str_next_word(struct str *rest, struct str *word)
+{
+	size_t start = 0, end;
+
+	while (start < rest->size && rest->data[start] == ' ')
+		start++;
+	for (end = start; end < rest->size && rest->data[end] != ' ';)
+		end++;
+	*word = str_part(*rest, start, end - start);
+	*rest = str_part(*rest, end, rest->size);
+	return word->size > 0;
+}
+
+bool str_among(const char *words, struct str word)
+{
+	struct str rest = str_of(words), at;
+
+	while (str_next_word(&rest, &at)) {
+		if (str_equal(at, word))
+			return true;
+	}
+	return false;
+}

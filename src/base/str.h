@@ -34,3 +34,8 @@ struct str str_trim(struct str text);
  * False when nothing is left. A last line without "\n" counts as a line.
  */
 bool str_next_line(struct str *rest, struct str *line);
+
+/* Take the next of the blank-separated words off *REST. False when none is left. */
+bool str_next_word(struct str *rest, struct str *word);
+/* Is WORD one of the blank-separated WORDS (NULL: none)? */
+bool str_among(const char *words, struct str word);

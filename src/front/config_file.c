@@ -39,7 +39,8 @@ static bool check_owner(const char *path, const struct stat *st, struct err *err
 	return true;
 }
 
-bool config_file_read(const char *path, struct buf *buf, struct err *err)
+/* The whole of PATH into BUF after the checks of owner and mode. */
+static bool config_file_read(const char *path, struct buf *buf, struct err *err)
 {
 	/* Not blocking: a FIFO of that name must not hold the program. */
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

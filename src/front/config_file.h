@@ -17,12 +17,6 @@
 bool config_file_load(const char *path, struct config **config, struct err *err);
 
 /*
- * The whole of PATH into BUF after the checks of owner and mode. ENOENT when it is
- * missing.
- */
-bool config_file_read(const char *path, struct buf *buf, struct err *err);
-
-/*
  * Append the place of our own file NAME in the XDG config directory; false: there is no
  * home.
  */

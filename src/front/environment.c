@@ -10,42 +10,16 @@
 
 #include "base/memory.h"
 
-/* Names, or beginnings of names when they end in '*'. */
-static const char *const kept[] = {
-	"PATH",
-	"HOME",
-	"LANG",
-	"LC_*",
-	"LANGUAGE",
-	"TERM",
-	"TZ",
-	"USER",
-	"LOGNAME",
-	"SHELL",
-	"TMPDIR",
-	"XDG_STATE_HOME",
-	/* Where toolchains are that PATH leads to. */
-	"CARGO_HOME",
-	"RUSTUP_HOME",
-	"PYENV_ROOT",
-	"NVM_DIR",
-	"GOROOT",
-	"GOPATH",
-};
+/* What runtime/shape.h looks at. */
+static const char *const kept[] = {"PATH", "HOME", "TERM", "LANG", "TZ", "XDG_STATE_HOME"};
 
 static bool is_kept(const char *entry)
 {
 	size_t length = strcspn(entry, "=");
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		size_t size = strlen(kept[i]);
-
-		if (kept[i][size - 1] == '*') {
-			if (length >= size - 1 && memcmp(entry, kept[i], size - 1) == 0)
-				return true;
-		} else if (size == length && memcmp(entry, kept[i], size) == 0) {
+		if (strlen(kept[i]) == length && memcmp(entry, kept[i], length) == 0)
 			return true;
-		}
 	}
 	return false;
 }

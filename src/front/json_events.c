@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 
-/* As much as the record takes of one event. */
-enum { JSON_EVENT_MAX = 64 << 20 };
-
 struct json_events {
 	int fd;
 	bool gone; /* nobody reads any more */
@@ -21,7 +18,7 @@ struct json_events *json_events_new(int fd)
 	struct json_events *events = memory_alloc(sizeof(*events));
 
 	events->fd = fd;
-	buf_init(&events->line, JSON_EVENT_MAX);
+	buf_init(&events->line, EVENT_JSON_MAX);
 	return events;
 }
 

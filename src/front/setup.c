@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "agent/roles.h"
 #include "base/memory.h"
@@ -17,10 +18,6 @@
 #include "tools/tools.h"
 
 static const char roles_folder[] = "agents/";
-static const char default_agent[] = "default";
-
-/* Tools a policy can be settled against. */
-enum { TOOLS_MAX = 128 };
 
 /* The name in "agents/NAME.md", or an empty text. */
 static struct str role_name(const struct embedded_file *file)
@@ -53,21 +50,6 @@ static bool read_role(const char *agent, struct config *config, struct roles *ro
 	return true;
 }
 
-static bool check_tools(struct policy *policy, struct err *err)
-{
-	struct policy_tool tools[TOOLS_MAX];
-	size_t count = 0;
-
-	for (size_t i = 0; builtin_tools[i] != NULL && count < TOOLS_MAX; i++)
-		tools[count++] = (struct policy_tool){
-			.name = builtin_tools[i]->name,
-			.aliases = builtin_tools[i]->aliases,
-			.effects = builtin_tools[i]->effects,
-			.only_when_named = builtin_tools[i]->internal,
-		};
-	return policy_check_tools(policy, tools, count, err);
-}
-
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
 static bool choose_agent(struct setup *setup, struct config *config, struct err *err)
 {
@@ -85,7 +67,7 @@ static bool choose_agent(struct setup *setup, struct config *config, struct err 
 	sound = config_policy(config, shipped, setup->agent, setup->workspace,
 			      &setup->policy, err) &&
 		config_role(config, shipped, setup->agent, &setup->role, err) &&
-		check_tools(setup->policy, err);
+		session_check_tools(setup->policy, builtin_tools, err);
 	setup->minimum_level = config_minimum_level(config);
 	roles_fini(&roles);
 	return sound;
@@ -106,7 +88,7 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 	const char *folder = options_text(options, "workspace");
 
 	memset(setup, 0, sizeof(*setup));
-	setup->agent = memory_copy(agent != NULL ? agent : default_agent);
+	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
 	       config_file_load(options_text(options, "config"), &config, err) &&
 	       choose_agent(setup, config, err);
@@ -117,7 +99,7 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 	auto_config struct config *config = config_new();
 
 	memset(setup, 0, sizeof(*setup));
-	setup->agent = memory_copy(default_agent);
+	setup->agent = memory_copy(POLICY_NAME_DEFAULT);
 	return set_workspace(setup, folder, err) && choose_agent(setup, config, err);
 }
 
@@ -135,14 +117,31 @@ bool setup_has_tool(const struct setup *setup, const struct tool *tool)
 	return policy_has_tool(setup->policy, tool->name);
 }
 
-bool setup_open_session(struct setup *setup, struct session_options *options,
-			struct session **session, struct err *err)
+void setup_hide_memory(void)
+{
+	/* The leak checker of sanitizer builds reads memory the same way: kept out too. */
+#if defined(__SANITIZE_ADDRESS__)
+	return;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	return;
+#endif
+#endif
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static bool open_session(struct setup *setup, struct session_options *options,
+			 struct session **session, struct err *err)
 {
 	options->workspace = setup->workspace;
 	options->tools = builtin_tools;
 	options->take_policy = setup->policy;
 	setup->policy = NULL;
-	return session_open(options, session, err);
+	if (!session_open(options, session, err))
+		return false;
+	/* Not earlier: a cell that is cloned out of this process needs its /proc files. */
+	setup_hide_memory();
+	return true;
 }
 
 int setup_session(struct setup *setup, struct session_options *options,
@@ -150,9 +149,17 @@ int setup_session(struct setup *setup, struct session_options *options,
 {
 	struct err err = {0};
 
-	options->minimum_level = (int)setup->minimum_level;
-	if (setup_open_session(setup, options, session, &err))
+	options->minimum_level = setup->minimum_level > 0 ? (int)setup->minimum_level
+							  : SESSION_ANY_LEVEL;
+	if (open_session(setup, options, session, &err))
 		return CODE_DONE;
 	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",
 			     err.text);
+}
+
+bool setup_open_session(struct setup *setup, struct session_options *options,
+			struct session **session, struct err *err)
+{
+	options->minimum_level = SESSION_ANY_LEVEL;
+	return open_session(setup, options, session, err);
 }

@@ -42,6 +42,12 @@ bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session);
 
-/* The same without a minimum; ERR as session_open's. */
+/*
+ * From here on no other process of this user may read the keys out of our memory, and no
+ * core file holds them. Opening a session does so by itself.
+ */
+void setup_hide_memory(void);
+
+/* setup_session without a minimum; ERR as session_open's. */
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -70,23 +69,6 @@ bool talk_model(const char *name, const struct config_role *role,
 			       "GLOVEBOX_BASE_URL names a server, but no model of it: "
 			       "set GLOVEBOX_MODEL, or give --model NAME");
 	return true;
-}
-
-/*
- * No other process of this user may read the keys out of our memory, and no core file
- * holds them. The leak checker of sanitizer builds reads memory the same way and would
- * be kept out too.
- */
-static void hide_memory(void)
-{
-#if defined(__SANITIZE_ADDRESS__)
-	return;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	return;
-#endif
-#endif
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 static bool open_journal(struct parts *parts, struct err *err)
@@ -156,6 +138,27 @@ static void close_parts(struct parts *parts)
 	interrupt_close(parts->interrupt);
 }
 
+static int code_of(enum agent_reason reason)
+{
+	switch (reason) {
+	case AGENT_STOPPED:
+	case AGENT_PATCH:
+		return CODE_DONE;
+	case AGENT_ITERATIONS:
+	case AGENT_TOKENS:
+	case AGENT_WALL:
+	case AGENT_SHELL:
+	case AGENT_REPEATS:
+	case AGENT_TIMEOUTS:
+		return CODE_LIMIT;
+	case AGENT_CANCELLED:
+		return CODE_CANCELLED;
+	case AGENT_MODEL_FAILED:
+		break;
+	}
+	return CODE_FAILED;
+}
+
 int talk_run(const struct talk *talk, struct setup *setup, struct agent_outcome *outcome)
 {
 	struct parts parts = {0};
@@ -163,13 +166,13 @@ int talk_run(const struct talk *talk, struct setup *setup, struct agent_outcome 
 	int code;
 
 	*outcome = (struct agent_outcome){0};
-	hide_memory();
+	setup_hide_memory();
 	code = open_parts(&parts, talk, setup);
 	if (code == CODE_DONE) {
 		if (!agent_submit(parts.agent, talk->prompt, outcome, &err))
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		else
-			code = agent_reason_exit_code(outcome->reason);
+			code = code_of(outcome->reason);
 		if (code == CODE_CANCELLED && interrupt_signal(parts.interrupt) != 0)
 			code = CODE_SIGNAL + interrupt_signal(parts.interrupt);
 	}

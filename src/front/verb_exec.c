@@ -165,8 +165,8 @@ static int exec_run(const struct options *options)
 static const char exec_help[] =
 	"Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
 	"system's programs, no other file of yours, no network and none of your\n"
-	"environment but PATH, HOME, TERM and their like. When it ends, everything\n"
-	"that it started ends too.\n\n"
+	"environment but TERM, LANG and TZ. When it ends, everything that it started\n"
+	"ends too.\n\n"
 	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
 	"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
 	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"

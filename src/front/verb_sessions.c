@@ -9,12 +9,10 @@
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/verb.h"
+#include "runtime/event.h"
 #include "store/journal.h"
 
 enum { PATH_BYTES_MAX = 4096, SESSIONS_LISTED = 20 };
-
-/* One event is at most a tool's result with its details. */
-enum { EVENT_TEXT_MAX = 64 << 20 };
 
 static const struct option_row list_options[] = {
 	{"limit", 'n', OPTION_COUNT, "N", "at most N of them, newest first (default: 20)"},
@@ -54,10 +52,21 @@ static void print_json(const struct value *value)
 {
 	struct buf text;
 
-	buf_init(&text, EVENT_TEXT_MAX);
+	buf_init(&text, EVENT_JSON_MAX);
 	(void)value_print(value, 0, &text);
 	(void)printf("%s\n", text.data);
 	buf_fini(&text);
+}
+
+/* Two blanks and TEXT; names of folders and models may hold anything. */
+static void print_clean(struct str text)
+{
+	struct buf clean;
+
+	buf_init(&clean, 4 * text.size + 1); /* \xHH for every byte */
+	(void)text_clean(text, &clean);
+	(void)printf("  %s", clean.data);
+	buf_fini(&clean);
 }
 
 static bool list_one(void *context, const struct journal_session *session)
@@ -79,10 +88,11 @@ static bool list_one(void *context, const struct journal_session *session)
 		return true;
 	}
 	print_time(session->began_wall_ms, began);
-	(void)printf("%s  %s  %5lld events  %.*s  %.*s  %.*s\n", session->id, began,
-		     (long long)session->events, (int)session->agent.size,
-		     session->agent.data, (int)session->model.size, session->model.data,
-		     (int)session->workspace.size, session->workspace.data);
+	(void)printf("%s  %s  %5lld events", session->id, began, (long long)session->events);
+	print_clean(session->agent);
+	print_clean(session->model);
+	print_clean(session->workspace);
+	(void)putchar('\n');
 	return true;
 }
 
@@ -120,7 +130,6 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		struct str text = str_trim(value_str(value_member(event, members[i])));
 		size_t line = str_find(text, STR("\n"), 0);
-		struct buf clean;
 
 		if (text.size == 0)
 			continue;
@@ -128,10 +137,7 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 		text.size =
 			text_character_border(text, text.size < TEXT_SHOWN ? text.size
 									   : TEXT_SHOWN);
-		buf_init(&clean, TEXT_SHOWN * 8);
-		(void)text_clean(text, &clean);
-		(void)printf("  %s", clean.data);
-		buf_fini(&clean);
+		print_clean(text);
 	}
 	(void)putchar('\n');
 }

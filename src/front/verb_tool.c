@@ -18,12 +18,6 @@
 #include "runtime/session.h"
 #include "tools/tools.h"
 
-/* A schema of ours has some kilobytes. */
-enum { SCHEMA_TEXT_MAX = 4 << 20 };
-
-/* Most tools one list can have. */
-enum { TOOL_NAMES_MAX = 128 };
-
 static const struct option_row list_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print name, description, schema and effects as JSON"},
 	OPTION_ROW_WORKSPACE,
@@ -139,15 +133,8 @@ static int schema_run(const struct options *options)
 	auto_value struct value *schema = NULL;
 
 	if (tool == NULL || tool->internal) {
-		const char *names[TOOL_NAMES_MAX + 1];
-		const char *nearest;
-		size_t count = 0;
+		const char *nearest = tool_nearest(builtin_tools, options->words[0]);
 
-		for (size_t i = 0; builtin_tools[i] != NULL && count < TOOL_NAMES_MAX; i++)
-			if (!builtin_tools[i]->internal)
-				names[count++] = builtin_tools[i]->name;
-		names[count] = NULL;
-		nearest = text_nearest(options->words[0], names);
 		return verb_complain(CODE_FAILED, "no tool \"%.100s\"%s%s%s",
 				     options->words[0],
 				     nearest != NULL ? "; did you mean " : "",

@@ -66,7 +66,7 @@ static bool options_read(const struct glovebox_options *given,
 }
 
 static bool policy_read(const struct glovebox_options *options, struct policy **policy,
-			struct err *err)
+			unsigned *minimum_level, struct err *err)
 {
 	auto_config struct config *config = NULL;
 	auto_value struct value *entry = NULL;
@@ -77,6 +77,7 @@ static bool policy_read(const struct glovebox_options *options, struct policy **
 			       strerror(errno));
 	if (!config_parse(str_of(options->config), "config", &config, err))
 		return false;
+	*minimum_level = config_minimum_level(config);
 	if (options->policy != NULL) {
 		if (!value_parse(str_of(options->policy), VALUE_COMMENTS, &entry, err))
 			return err_while(err, "policy");
@@ -127,8 +128,10 @@ static bool open_session(struct glovebox_session *session,
 {
 	struct glovebox_options options;
 	auto_policy struct policy *policy = NULL;
+	unsigned level = 0;
 
-	if (!options_read(given, &options, err) || !policy_read(&options, &policy, err))
+	if (!options_read(given, &options, err) ||
+	    !policy_read(&options, &policy, &level, err))
 		return false;
 	session->output = options.output;
 	session->context = options.context;
@@ -144,6 +147,7 @@ static bool open_session(struct glovebox_session *session,
 		.program = options.program != NULL ? options.program : GLOVEBOX_PROGRAM,
 		.ready_workers = options.ready_workers != 0 ? options.ready_workers
 							    : READY_WORKERS,
+		.minimum_level = level > 0 ? (int)level : SESSION_ANY_LEVEL,
 		.cancel_fd = session->cancel_fd,
 	};
 
@@ -197,22 +201,12 @@ const struct glovebox_tool *glovebox_tool(const struct glovebox_session *session
 	return index < session->tool_count ? &session->tools[index] : NULL;
 }
 
-static enum glovebox_status status_of(enum result_status status)
-{
-	switch (status) {
-	case RESULT_FAILED:
-		return GLOVEBOX_FAILED;
-	case RESULT_DONE:
-		return GLOVEBOX_DONE;
-	case RESULT_DENIED:
-		return GLOVEBOX_DENIED;
-	case RESULT_TIMED_OUT:
-		return GLOVEBOX_TIMED_OUT;
-	case RESULT_CANCELLED:
-		return GLOVEBOX_CANCELLED;
-	}
-	return GLOVEBOX_FAILED;
-}
+_Static_assert((int)GLOVEBOX_FAILED == (int)RESULT_FAILED &&
+		       (int)GLOVEBOX_DONE == (int)RESULT_DONE &&
+		       (int)GLOVEBOX_DENIED == (int)RESULT_DENIED &&
+		       (int)GLOVEBOX_TIMED_OUT == (int)RESULT_TIMED_OUT &&
+		       (int)GLOVEBOX_CANCELLED == (int)RESULT_CANCELLED,
+	       "one set of numbers");
 
 static struct glovebox_result *answer_new(struct tool_result *result)
 {
@@ -226,7 +220,7 @@ static struct glovebox_result *answer_new(struct tool_result *result)
 		(void)buf_adds(&answer->details, "{}");
 	}
 	answer->public = (struct glovebox_result){
-		.status = status_of(result->status),
+		.status = (enum glovebox_status)result->status,
 		.text = answer->text.data,
 		.text_size = answer->text.size,
 		.exit_code = result->exit_code,
@@ -274,19 +268,7 @@ void glovebox_result_free(struct glovebox_result *result)
 
 const char *glovebox_status_name(enum glovebox_status status)
 {
-	switch (status) {
-	case GLOVEBOX_DONE:
-		return "done";
-	case GLOVEBOX_DENIED:
-		return "denied";
-	case GLOVEBOX_TIMED_OUT:
-		return "timed_out";
-	case GLOVEBOX_CANCELLED:
-		return "cancelled";
-	case GLOVEBOX_FAILED:
-		break;
-	}
-	return "failed";
+	return result_status_name((enum result_status)status);
 }
 
 void glovebox_cancel(struct glovebox_session *session)

@@ -152,8 +152,9 @@ static bool check_rows(const struct value *rows, const char *where, const char *
 	for (size_t i = 0; i < value_count(rows); i++) {
 		char row_where[WHERE_MAX];
 
-		(void)snprintf(row_where, sizeof(row_where), "%s, %s %zu", where, noun,
-			       i + 1);
+		/* Places nest twice; a longer name of a script is cut. */
+		(void)snprintf(row_where, sizeof(row_where), "%.*s, %s %zu",
+			       WHERE_MAX / 2, where, noun, i + 1);
 		if (!check(value_item(rows, i), row_where, err))
 			return false;
 	}

@@ -242,8 +242,3 @@ void config_role_fini(struct config_role *role)
 	free(role->prompt);
 	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
 }
-
-bool config_describe_keys(struct buf *markdown)
-{
-	return keys_describe(markdown);
-}

@@ -81,6 +81,3 @@ struct config_role {
 bool config_role(const struct config *config, const struct value *shipped_role,
 		 const char *agent, struct config_role *role, struct err *err);
 void config_role_fini(struct config_role *role);
-
-/* Append the list of all keys as Markdown: the generated part of docs/policy.md. */
-bool config_describe_keys(struct buf *markdown);

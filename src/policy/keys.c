@@ -4,6 +4,7 @@
 #include "policy/config_store.h"
 #include "policy/policy.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,24 +37,21 @@ enum {
 
 static const struct key limit_keys[] = {
 	{"iterations", KEY_COUNT, LIMIT(iterations), .min = 1, .max = ITERATIONS_MAX,
-	 .initial = "50", .description = "Answers of the model in one run."},
+	 .description = "Answers of the model in one run."},
 	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
 	 .initial = "no limit", .description = "Tokens of one run, in and out."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .initial = "120",
 	 .description =
 		 "Seconds one command may take, unless its call asks for another time."},
 	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .initial = "1800",
 	 .description = "Seconds all commands of one run may take together."},
 	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
-	 .initial = "0.2",
 	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
 	{"pids", KEY_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
-	 .initial = "512", .description = "Processes of one command."},
+	 .description = "Processes of one command."},
 	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN, .max = 1024 * TEBI,
-	 .initial = "4G", .description = "Largest file a command may write."},
-	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI, .initial = "1G",
+	 .description = "Largest file a command may write."},
+	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
 	 .description = "Room in the cell's `/tmp`, which is held in memory."},
 	{0},
 };
@@ -110,6 +108,8 @@ static void add_bytes(double bytes, struct buf *out)
 /* What may stand there, in words. */
 static void describe_kind(const struct key *key, struct buf *out)
 {
+	struct str choices = str_of(key->choices), choice;
+
 	switch (key->kind) {
 	case KEY_TEXT:
 		(void)buf_addf(out, "text of at most %g bytes", key->max);
@@ -139,12 +139,10 @@ static void describe_kind(const struct key *key, struct buf *out)
 		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
 		break;
 	case KEY_CHOICE:
-		for (const char *at = key->choices; *at;) {
-			size_t length = strcspn(at, " ");
-
+		while (str_next_word(&choices, &choice)) {
 			(void)buf_addf(out, "%s`\"%.*s\"`",
-				       at == key->choices ? "" : ", ", (int)length, at);
-			at += length + (at[length] == ' ');
+				       choice.data == key->choices ? "" : ", ",
+				       (int)choice.size, choice.data);
 		}
 		break;
 	case KEY_ROWS:
@@ -154,7 +152,24 @@ static void describe_kind(const struct key *key, struct buf *out)
 	}
 }
 
-static void describe_rows(const char *title, const struct key *rows, struct buf *out)
+/* The words of the row, else the number that stands in DEFAULTS. */
+static void describe_initial(const struct key *key, const struct policy_limits *defaults,
+			     struct buf *out)
+{
+	const char *place = (const char *)defaults + key->offset;
+
+	if (key->initial)
+		(void)buf_adds(out, key->initial);
+	else if (key->kind == KEY_SIZE)
+		add_bytes((double)*(const uint64_t *)(const void *)place, out);
+	else if (key->kind == KEY_COUNT)
+		(void)buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)place);
+	else
+		(void)buf_addf(out, "%g", *(const double *)(const void *)place);
+}
+
+static void describe_rows(const char *title, const struct key *rows,
+			  const struct policy_limits *defaults, struct buf *out)
 {
 	(void)buf_addf(out,
 		       "### %s\n\n"
@@ -164,16 +179,21 @@ static void describe_rows(const char *title, const struct key *rows, struct buf 
 	for (const struct key *key = rows; key->name; key++) {
 		(void)buf_addf(out, "| `%s` | ", key->name);
 		describe_kind(key, out);
-		(void)buf_addf(out, " | %s | %s |\n", key->initial, key->description);
+		(void)buf_adds(out, " | ");
+		describe_initial(key, defaults, out);
+		(void)buf_addf(out, " | %s |\n", key->description);
 	}
 	(void)buf_adds(out, "\n");
 }
 
 bool keys_describe(struct buf *out)
 {
-	describe_rows("Top level", keys_config, out);
+	auto_policy struct policy *policy = policy_new(NULL, "/");
+	const struct policy_limits *defaults = &policy->limits;
+
+	describe_rows("Top level", keys_config, defaults, out);
 	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent,
-		      out);
-	describe_rows("`limits`", limit_keys, out);
+		      defaults, out);
+	describe_rows("`limits`", limit_keys, defaults, out);
 	return !out->overflowed;
 }

@@ -37,7 +37,8 @@ struct key {
 	size_t offset;
 	double min, max;         /* numbers: bounds; texts: most bytes */
 	const char *choices;     /* blank-separated */
-	const char *initial;     /* what holds unless given, in words for the manual */
+	/* what holds unless given, for the manual; NULL in `limits`: the number of policy_new */
+	const char *initial;
 	const char *description; /* one sentence for the manual */
 	const struct key *rows;
 };
@@ -62,5 +63,8 @@ bool keys_check(const struct key *rows, const struct value *object, const char *
 void keys_store(const struct key *rows, const struct value *object, enum key_home home,
 		void *target);
 
-/* Append the list of keys as Markdown tables. False at OUT's ceiling. */
+/*
+ * Append the list of keys as Markdown tables: the generated part of docs/policy.md. False
+ * at OUT's ceiling.
+ */
 bool keys_describe(struct buf *out);

@@ -128,18 +128,10 @@ static bool check_size(const struct key *key, const char *pointer,
 static bool check_choice(const struct key *key, const char *pointer,
 			 const struct value *value, struct err *err)
 {
-	struct str text = value_str(value);
-
 	if (value_kind(value) != VALUE_STRING)
 		return wrong_kind(pointer, "text", value, err);
-	for (const char *at = key->choices; *at;) {
-		size_t length = strcspn(at, " ");
-
-		if (str_equal(text, (struct str){at, length}))
-			return true;
-		at += length + (at[length] == ' ');
-	}
-	return err_set(err, EINVAL, "%s: must be one of %s", pointer, key->choices);
+	return str_among(key->choices, value_str(value)) ||
+	       err_set(err, EINVAL, "%s: must be one of %s", pointer, key->choices);
 }
 
 static bool check_entries(const struct key *key, const char *pointer,

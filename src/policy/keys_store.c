@@ -41,14 +41,11 @@ static uint64_t size_of(const struct value *value)
 
 static unsigned choice_of(const struct key *key, const struct value *value)
 {
-	unsigned index = 0;
+	struct str choices = str_of(key->choices), choice;
 
-	for (const char *at = key->choices; *at; index++) {
-		size_t length = strcspn(at, " ");
-
-		if (str_equal(value_str(value), (struct str){at, length}))
+	for (unsigned index = 0; str_next_word(&choices, &choice); index++) {
+		if (str_equal(value_str(value), choice))
 			return index;
-		at += length + (at[length] == ' ');
 	}
 	abort(); /* keys_check let it pass */
 }

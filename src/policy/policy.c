@@ -112,26 +112,11 @@ bool policy_has_tool(const struct policy *policy, const char *name)
 	return false;
 }
 
-/* Is NAME one of the blank-separated ALIASES? */
-static bool is_alias(const char *aliases, const char *name)
-{
-	size_t size = strlen(name);
-
-	while (aliases && *aliases && size) {
-		size_t length = strcspn(aliases, " ");
-
-		if (length == size && memcmp(aliases, name, size) == 0)
-			return true;
-		aliases += length + strspn(aliases + length, " ");
-	}
-	return false;
-}
-
 static const struct policy_tool *find_tool(const struct policy_tool *tools, size_t count,
 					   const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(tools[i].name, name) == 0 || is_alias(tools[i].aliases, name))
+		if (strcmp(tools[i].name, name) == 0 || str_among(tools[i].aliases, str_of(name)))
 			return &tools[i];
 	}
 	return NULL;

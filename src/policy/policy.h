@@ -86,7 +86,7 @@ bool policy_paths_normal(struct policy *policy, const char *workspace, struct er
 /* The entry was resolved on disk: REAL (absolute, normal) takes the place of its path. */
 void policy_set_path(struct policy_path *entry, const char *real);
 
-/* The same bits as the runtime's enum tool_effects, which this layer may not know. */
+/* What a tool does; the runtime's enum tool_effects is made of these. */
 enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };
 
 /* A tool as far as a policy is concerned. */

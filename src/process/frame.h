@@ -18,7 +18,7 @@ enum frame_kind {
 	FRAME_REFUSED,   /* set-up failed: a sentence; the worker ends */
 	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
-	FRAME_RESULT, /* JSON (call_wire.h) */
+	FRAME_RESULT, /* JSON (runtime/wire.h) */
 	/* front to worker */
 	FRAME_CALL,   /* JSON, with up to three descriptors */
 	FRAME_CANCEL, /* empty */

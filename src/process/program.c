@@ -200,7 +200,8 @@ static int compare_ints(const void *a, const void *b)
 static void keep_more(struct child *child, const int *more)
 {
 	for (; more && *more >= 0; more++) {
-		assert(child->keep_count<MORE_FDS_MAX && * more> 2);
+		assert(child->keep_count < MORE_FDS_MAX);
+		assert(*more > STDERR_FILENO);
 		child->keep[child->keep_count++] = *more;
 	}
 	qsort(child->keep, child->keep_count, sizeof(int), compare_ints);

@@ -16,9 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The specification holds paths and an environment; far below this. */
-enum { SPEC_BYTES_MAX = 4 << 20 };
-
 union rights {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int) * ANCHOR_FDS)];

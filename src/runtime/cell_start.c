@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 enum {
-	SPEC_BYTES_MAX = 4 << 20,
 	CHILD_STACK = 64 << 10, /* a few calls of the kernel, no recursion */
 	ROLE_ARGUMENT = 16,
 };

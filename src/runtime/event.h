@@ -50,6 +50,9 @@ struct event {
 	const struct value *data; /* or NULL */
 };
 
+/* One event as JSON: a result's text is at most 4 MiB, escaping makes it six times that. */
+enum { EVENT_JSON_MAX = 64 << 20 };
+
 /*
  * Where events go. False means the event could not be recorded: what it announces must
  * not happen then (a call fails with ERR's sentence).

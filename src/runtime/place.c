@@ -388,8 +388,9 @@ static bool copy_attributes(int from, const struct stat *st, int to)
 		return false;
 	if (made.st_uid != st->st_uid || made.st_gid != st->st_gid) {
 		/* A group of ours may be kept where the owner may not. */
-		if (fchown(to, st->st_uid, st->st_gid) < 0)
-			(void)fchown(to, (uid_t)-1, st->st_gid);
+		if (fchown(to, st->st_uid, st->st_gid) < 0 &&
+		    fchown(to, (uid_t)-1, st->st_gid) < 0)
+			errno = 0; /* then it is ours, as any new file */
 	}
 	/* The set-id bits are refused in a cell: the rest of the mode still counts. */
 	if (fchmod(to, mode) < 0 && fchmod(to, mode & 0777) < 0)

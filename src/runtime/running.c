@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -99,8 +100,8 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
 	running->worker = NULL;
-	if ((running->tool->effects & EFFECT_RUNS) != 0 ||
-	    running->result.status == RESULT_CANCELLED)
+	/* One that has heard a cancel ends as well, even if its call was just done. */
+	if ((running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled)
 		cell_let_go(worker);
 	else
 		cell_give_back(worker);
@@ -139,6 +140,19 @@ static void frame_arrived(void *context, const struct frame *frame)
 	}
 }
 
+/* Root's cell runs as somebody else, to whom a pipe of root's would be closed when a program opens /dev/stdout. */
+static void pipes_give(const struct running *running)
+{
+	const struct sandbox_identity *cell = &cell_spec(running->session->cell)->identity;
+	struct stat st;
+
+	for (size_t i = 0; cell->change && i < running->fd_count; i++) {
+		int fd = running->fds[i];
+		if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_uid == geteuid())
+			(void)!fchown(fd, cell->uid, cell->gid);
+	}
+}
+
 static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
 {
 	struct session *session = running->session;
@@ -154,6 +168,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.before = running->tool->wants_changes ? session->before : NULL,
 	};
 
+	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	bool ok = wire_print_call(&wire, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",

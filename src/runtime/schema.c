@@ -54,13 +54,10 @@ static void set_number_bounds(struct value *schema, const struct tool_param *row
 static struct value *choices_of(const char *choices)
 {
 	struct value *list = value_new_array();
+	struct str rest = str_of(choices), word;
 
-	for (const char *at = choices + strspn(choices, " "); *at; at += strspn(at, " ")) {
-		size_t length = strcspn(at, " ");
-
-		value_append(list, value_new_str((struct str){at, length}));
-		at += length;
-	}
+	while (str_next_word(&rest, &word))
+		value_append(list, value_new_str(word));
 	return list;
 }
 
@@ -119,7 +116,7 @@ static void set_kind(struct value *schema, const struct tool_param *row,
 		set_number_bounds(schema, row, tool);
 		break;
 	case PARAM_CHOICE:
-		value_set(schema, "enum", choices_of(row->choices ? row->choices : ""));
+		value_set(schema, "enum", choices_of(row->choices));
 		break;
 	case PARAM_LIST:
 		set_list_bounds(schema, row);

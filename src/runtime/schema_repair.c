@@ -17,15 +17,6 @@
 /* A number as text is shorter; anything longer is no number. */
 enum { NUMBER_MAX = 64 };
 
-/* The next of the blank-separated words at *AT; false when there is none. */
-static bool next_word(const char **at, struct str *word)
-{
-	*at += strspn(*at, " ");
-	*word = (struct str){*at, strcspn(*at, " ")};
-	*at += word->size;
-	return word->size > 0;
-}
-
 static void move_member(struct value *object, const char *from, const char *to)
 {
 	value_set(object, to, value_ref(value_member(object, from)));
@@ -35,10 +26,9 @@ static void move_member(struct value *object, const char *from, const char *to)
 static bool rename_aliases(const struct tool_param *row, struct value *object,
 			   struct buf *sentence)
 {
-	const char *at = row->aliases;
-	struct str word;
+	struct str rest = str_of(row->aliases), word;
 
-	while (at && next_word(&at, &word)) {
+	while (str_next_word(&rest, &word)) {
 		auto_free char *alias = memory_copy_str(word);
 		const struct value *given = value_member(object, alias);
 		const struct value *own = value_member(object, row->name);
@@ -118,10 +108,9 @@ static void repair_boolean(struct value *object, const char *key)
 static void repair_choice(const struct tool_param *row, struct value *object, const char *key)
 {
 	struct str text = str_trim(value_str(value_member(object, key)));
-	const char *at = row->choices;
-	struct str word;
+	struct str rest = str_of(row->choices), word;
 
-	while (at && next_word(&at, &word)) {
+	while (str_next_word(&rest, &word)) {
 		if (word.size == text.size &&
 		    strncasecmp(word.data, text.data, word.size) == 0) {
 			value_set_str(object, key, word);

@@ -11,10 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-
-enum { TOOLS_MAX = 256 };
 
 void session_role(int argc, char **argv, const struct tool *const *tools)
 {
@@ -22,28 +19,41 @@ void session_role(int argc, char **argv, const struct tool *const *tools)
 		anchor_role(argv, tools);
 }
 
-/*
- * Settle the policy's list of tools against those that exist, and list the offered
- * ones.
- */
-static bool tools_settle(struct session *session, struct err *err)
+static size_t tools_count(const struct tool *const *tools)
 {
-	struct policy_tool known[TOOLS_MAX] = {0};
-	size_t count = 0, offered = 0;
+	size_t count = 0;
 
-	for (; session->all_tools[count] != NULL && count < TOOLS_MAX; count++) {
-		const struct tool *tool = session->all_tools[count];
-		known[count] = (struct policy_tool){
-			.name = tool->name,
-			.aliases = tool->aliases,
-			.effects = tool->effects,
-			.only_when_named = tool->internal || tool->where == IN_FRONT,
+	while (tools[count] != NULL)
+		count++;
+	return count;
+}
+
+bool session_check_tools(struct policy *policy, const struct tool *const *tools,
+			 struct err *err)
+{
+	size_t count = tools_count(tools);
+	auto_free struct policy_tool *known = memory_array(count + 1, sizeof(known[0]));
+
+	for (size_t i = 0; i < count; i++) {
+		known[i] = (struct policy_tool){
+			.name = tools[i]->name,
+			.aliases = tools[i]->aliases,
+			.effects = tools[i]->effects,
+			.only_when_named = tools[i]->internal || tools[i]->where == IN_FRONT,
 		};
 	}
-	if (!policy_check_tools(session->policy, known, count, err))
+	return policy_check_tools(policy, known, count, err);
+}
+
+static bool tools_settle(struct session *session, struct err *err)
+{
+	size_t offered = 0;
+
+	if (!session_check_tools(session->policy, session->all_tools, err))
 		return false;
-	session->offered = memory_array(count + 1, sizeof(session->offered[0]));
-	for (size_t i = 0; i < count; i++) {
+	session->offered = memory_array(tools_count(session->all_tools) + 1,
+					sizeof(session->offered[0]));
+	for (size_t i = 0; session->all_tools[i] != NULL; i++) {
 		const struct tool *tool = session->all_tools[i];
 		if (!tool->internal && policy_has_tool(session->policy, tool->name))
 			session->offered[offered++] = tool;
@@ -72,8 +82,8 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.caller_environment = options->caller_environment != NULL
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
-		.minimum_level = options->minimum_level > 0 ? options->minimum_level
-							    : SANDBOX_SEALED,
+		.minimum_level = options->minimum_level != 0 ? options->minimum_level
+							     : SANDBOX_SEALED,
 	};
 	struct cell_spec spec;
 
@@ -117,8 +127,6 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
-	/* From here on keys may be near: no debugger of the same user, no core file. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	*session = made;
 	return true;
 }

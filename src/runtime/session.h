@@ -20,6 +20,9 @@
 
 struct session;
 
+/* As minimum_level: a cell of any strength will do. */
+enum { SESSION_ANY_LEVEL = -1 };
+
 struct session_options {
 	const char *workspace;      /* a folder; may be a symlink: the user named it */
 	struct policy *take_policy; /* moved into the session */
@@ -38,10 +41,11 @@ struct session_options {
 	 * ones make them on demand.
 	 */
 	unsigned ready_workers;
-	/* PATH, HOME, TERM, LANG, TZ, USER … are taken from here; NULL: environ */
+	/* What shape.h looks at is taken from here; NULL: environ */
 	const char *const *caller_environment;
-	int minimum_level; /* enum sandbox_level below which session_open fails; 0: L3 */
-	int cancel_fd;     /* readable: cancel all calls under way; -1: none */
+	/* enum sandbox_level below which session_open fails; 0: L3; SESSION_ANY_LEVEL */
+	int minimum_level;
+	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 
 /*
@@ -51,6 +55,13 @@ struct session_options {
  */
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err);
+
+/*
+ * Settle the tools that POLICY names against those there are (TOOLS, NULL-ended): for who
+ * lists them without a cell. session_open does so itself.
+ */
+bool session_check_tools(struct policy *policy, const struct tool *const *tools,
+			 struct err *err);
 
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
@@ -80,6 +91,7 @@ struct request {
 	size_t fd_count;
 	bool by_front;    /* may call internal tools */
 	double timeout_s; /* > 0: this deadline instead of the tool's; < 0: none */
+	double most_s;    /* > 0: no later deadline than this, whoever named it */
 };
 
 struct running; /* one call under way */

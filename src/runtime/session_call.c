@@ -4,7 +4,6 @@
  */
 #include "base/clock.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "runtime/call.h"
 #include "runtime/schema.h"
 #include "runtime/session_parts.h"
@@ -40,21 +39,16 @@ static bool tool_choose(struct running *running, const struct request *request)
 {
 	struct session *session = running->session;
 	const struct tool *tool = tool_find(session->all_tools, request->tool);
-	const char *names[64];
 	struct buf list;
-	size_t count = 0;
 
 	if (tool != NULL && (!tool->internal || request->by_front)) {
 		running->tool = tool;
 		return true;
 	}
 	buf_init(&list, SENTENCE_MAX);
-	for (; session->offered[count] != NULL && count < 63; count++) {
-		names[count] = session->offered[count]->name;
-		(void)buf_addf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
-	}
-	names[count] = NULL;
-	const char *nearest = text_nearest(request->tool, names);
+	for (size_t i = 0; session->offered[i] != NULL; i++)
+		(void)buf_addf(&list, "%s%s", i > 0 ? ", " : "", session->offered[i]->name);
+	const char *nearest = tool_nearest(session->offered, request->tool);
 	(void)tool_fail(&running->result,
 			"There is no tool \"%.100s\".%s%s%s The tools are: %s.",
 			request->tool, nearest != NULL ? " Did you mean " : "",
@@ -65,6 +59,24 @@ static bool tool_choose(struct running *running, const struct request *request)
 }
 
 /* ---- step 3: the arguments ---- */
+
+/* The caller's own, the call's argument, the policy's for commands, the tool's. */
+static double deadline_of(const struct running *running, const struct request *request)
+{
+	const struct tool *tool = running->tool;
+	const struct value *asked = value_member(running->arguments, "timeout_s");
+	double timeout_s = tool->timeout_s;
+
+	if (request->timeout_s != 0)
+		timeout_s = request->timeout_s;
+	else if (tool->timeout_max_s > 0 && value_is_number(asked))
+		timeout_s = value_number(asked);
+	else if ((tool->effects & EFFECT_RUNS) != 0)
+		timeout_s = running->session->policy->limits.wall_s;
+	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
+		timeout_s = request->most_s;
+	return timeout_s;
+}
 
 static bool arguments_fit(struct running *running, const struct request *request)
 {
@@ -77,28 +89,13 @@ static bool arguments_fit(struct running *running, const struct request *request
 	else
 		ok = schema_parse_arguments(running->tool, request->arguments_text,
 					    &running->arguments, &sentence);
-	const struct value *timeout =
-		ok ? value_member(running->arguments, "timeout_s") : NULL;
-	bool asked = timeout != NULL && value_kind(timeout) != VALUE_NULL;
 	ok = ok && schema_repair_and_check(running->tool, running->arguments, &sentence);
 	if (!ok)
 		(void)tool_fail(&running->result, "%s", sentence.data);
 	buf_fini(&sentence);
 	if (!ok)
 		return false;
-	/*
-	 * The caller's own deadline, the call's argument, the policy's for commands,
-	 * the tool's.
-	 */
-	if (request->timeout_s != 0)
-		running->timeout_s = request->timeout_s;
-	else if (asked && running->tool->timeout_max_s > 0)
-		running->timeout_s =
-			value_number(value_member(running->arguments, "timeout_s"));
-	else if ((running->tool->effects & EFFECT_RUNS) != 0)
-		running->timeout_s = running->session->policy->limits.wall_s;
-	else
-		running->timeout_s = running->tool->timeout_s;
+	running->timeout_s = deadline_of(running, request);
 	return true;
 }
 
@@ -121,9 +118,9 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 				PATHS_MAX);
 		return false;
 	}
-	struct buf *path = &list->texts[list->count];
+	struct policy_request_path *item = &list->items[list->count];
+	struct buf *path = &list->texts[list->count++];
 	buf_init(path, PATH_MAX);
-	list->items[list->count++].path = path->data;
 	if (!path_normal(base, text, path)) {
 		(void)tool_fail(&running->result,
 				"The path %.200s leads above / or is too long; paths are "
@@ -131,8 +128,7 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 				text, base);
 		return false;
 	}
-	list->items[list->count - 1] =
-		(struct policy_request_path){.path = path->data, .writes = writes};
+	*item = (struct policy_request_path){.path = path->data, .writes = writes};
 	return true;
 }
 

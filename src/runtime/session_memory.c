@@ -79,7 +79,8 @@ static void alias_learn(struct session *session, const struct running *running,
 	void *at = value_first(seen);
 	struct buf path;
 
-	if (text == NULL || value_count(seen) != 1)
+	if (text == NULL || value_count(seen) != 1 ||
+	    value_count(session->aliases) >= SEEN_MAX)
 		return;
 	buf_init(&path, PATH_MAX);
 	if (path_normal(session_workspace(session), text, &path) &&
@@ -106,9 +107,15 @@ static void seen_take(struct session *session, const struct value *seen)
 		const char *mark = value_text(value_at(at));
 		if (mark == NULL)
 			continue;
-		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0)
+		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
 			folder_take(session, mark);
-		else if (strlen(mark) < FILES_MARK && value_count(session->seen) < SEEN_MAX)
+			continue;
+		}
+		if (value_count(session->seen) >= SEEN_MAX) {
+			value_free(session->seen);
+			session->seen = value_new_object();
+		}
+		if (strlen(mark) < FILES_MARK)
 			value_set_text(session->seen, value_key(at), mark);
 	}
 }

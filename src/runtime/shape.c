@@ -52,7 +52,8 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 	return true;
 }
 
-bool shape_real_path(int fd, struct buf *path, struct err *err)
+/* The real path of what FD holds. */
+static bool real_path(int fd, struct buf *path, struct err *err)
 {
 	char link[64], target[PATH_MAX];
 
@@ -136,7 +137,7 @@ static bool workspace_open(const struct shape_options *options, const struct pol
 	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "workspace %s: %s", options->workspace,
 			       strerror(errno));
-	if (!shape_real_path(found, path, err) ||
+	if (!real_path(found, path, err) ||
 	    !workspace_check(options, policy, path->data, err))
 		return false;
 	*fd = fd_take(&found);
@@ -185,7 +186,7 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 					      : strerror(errno),
 			       errno == ENOENT ? "; create it or take the entry out" : "");
 	buf_init(&real, PATH_MAX);
-	bool ok = shape_real_path(found, &real, err);
+	bool ok = real_path(found, &real, err);
 	if (ok)
 		policy_set_path(entry, real.data);
 	buf_fini(&real);
@@ -269,6 +270,14 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
 
 static bool policy_show_all(struct opening *opening, int workspace_fd, struct err *err)
 {
+	const struct policy *policy = opening->policy;
+	size_t count = policy->write.count + policy->read.count + policy->blocked.count;
+
+	if (count > SPEC_ENTRIES_MAX)
+		return err_set(err, E2BIG,
+			       "agent \"%s\" names %zu paths in read, write and blocked, at most "
+			       "%d are taken; name the folders that hold them",
+			       policy->name, count, SPEC_ENTRIES_MAX);
 	bool ok = base_open(opening, workspace_fd, err) &&
 		  paths_show(opening, &opening->policy->write, "write", true, err) &&
 		  paths_show(opening, &opening->policy->read, "read", false, err) &&
@@ -276,26 +285,6 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 
 	fd_close(&opening->base_fd);
 	return ok;
-}
-
-static void system_grant(struct policy *policy, struct cell_spec *spec)
-{
-	static const struct files_root roots[] = {
-		{"/usr", false, NULL},    {"/etc", false, NULL},
-		{"/opt", false, NULL},    {"/bin", false, NULL},
-		{"/sbin", false, NULL},   {"/lib", false, NULL},
-		{"/lib32", false, NULL},  {"/lib64", false, NULL},
-		{"/libx32", false, NULL}, {"/tmp", true, NULL},
-	};
-
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-		if (access(roots[i].path, F_OK) < 0)
-			continue;
-		policy_show(policy, roots[i].path, roots[i].writable);
-		spec_add_root(spec, roots[i].path, roots[i].writable, NULL);
-	}
-	spec_add_writable(spec, "/tmp");
-	spec_add_writable(spec, "/dev/shm");
 }
 
 /* Where the workspace's file system does not take the ID mapping that root's cell needs, the cell keeps user 0. */
@@ -362,7 +351,6 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->processes = policy->limits.pids;
 	if (!policy_show_all(&opening, workspace_fd, err))
 		return false;
-	system_grant(policy, spec);
 	shape_add_system(policy, spec);
 	shape_add_home(options, policy, spec);
 	shape_add_toolchains(options, policy, spec);

@@ -12,15 +12,16 @@
 #include <stdbool.h>
 
 struct shape_options {
-	const char *workspace;                 /* as the user named it */
-	const char *const *caller_environment; /* PATH, HOME, TERM, LANG, TZ, USER and
-						  XDG_STATE_HOME are looked at */
+	const char *workspace; /* as the user named it */
+	/* PATH, HOME, TERM, LANG, TZ and XDG_STATE_HOME are looked at */
+	const char *const *caller_environment;
 	int minimum_level; /* enum sandbox_level; below it the shape is refused */
 };
 
 /*
  * Fill SPEC (initialised) and settle POLICY's paths. ERR.code ECHILD: this machine cannot
- * make such a cell (the level); else the workspace or an entry is wrong, and the sentence names it.
+ * make such a cell (the level); else the workspace or an entry is wrong, and the sentence
+ * names it.
  */
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err);

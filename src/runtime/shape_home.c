@@ -81,7 +81,7 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 
 	if (!home_path(options, spec->workspace, path))
 		return -1;
-	int fd = home_hold(path);
+	auto_close int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	/*
@@ -91,8 +91,8 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 	if (spec->identity.change && !spec->identity.map_root &&
 	    st.st_uid != spec->identity.uid &&
 	    fchown(fd, spec->identity.uid, spec->identity.gid) < 0)
-		fd_close(&fd);
-	return fd;
+		return -1;
+	return fd_take(&fd);
 }
 
 static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
@@ -113,9 +113,7 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	auto_close int fd = -1;
 
 	spec->home = SHAPE_HOME;
-	policy_show(policy, SHAPE_HOME, true);
-	spec_add_root(spec, SHAPE_HOME, true, NULL);
-	spec_add_writable(spec, SHAPE_HOME);
+	shape_grant(policy, spec, SHAPE_HOME, true);
 	buf_init(&path, PATH_MAX);
 	fd = home_open(options, spec, &path);
 	spec->home_lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -190,8 +188,7 @@ static void tree_show(struct policy *policy, struct cell_spec *spec, const char 
 		spec->view.count--;
 		return;
 	}
-	policy_show(policy, path, false);
-	spec_add_root(spec, path, false, NULL);
+	shape_grant(policy, spec, path, false);
 }
 
 static void toolchain_show(struct policy *policy, struct cell_spec *spec,

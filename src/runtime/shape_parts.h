@@ -10,8 +10,6 @@
 
 /* The value of NAME in the caller's environment, or NULL when unset or empty. */
 const char *shape_environment(const struct shape_options *options, const char *name);
-/* The real path of what FD holds. */
-bool shape_real_path(int fd, struct buf *path, struct err *err);
 
 /*
  * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with
@@ -20,8 +18,12 @@ bool shape_real_path(int fd, struct buf *path, struct err *err);
 bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err);
 
+/* PATH is in every view: the policy allows it, file tools reach it. */
+void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
+		 bool writable);
+
 /* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
-void shape_add_system(const struct policy *policy, struct cell_spec *spec);
+void shape_add_system(struct policy *policy, struct cell_spec *spec);
 /* The project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);

@@ -95,16 +95,29 @@ static void add_devices(struct cell_spec *spec)
 	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, "/dev/shm", NULL);
 	memory->mode = TMP_MODE;
 	memory->size = SHARED_MEMORY;
+	spec_add_writable(spec, "/dev/shm");
 }
 
-void shape_add_system(const struct policy *policy, struct cell_spec *spec)
+void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
+		 bool writable)
+{
+	policy_show(policy, path, writable);
+	spec_add_root(spec, path, writable, NULL);
+	if (writable)
+		spec_add_writable(spec, path);
+}
+
+void shape_add_system(struct policy *policy, struct cell_spec *spec)
 {
 	static const char *const folders[] = {"/usr",    "/bin",   "/sbin",
 					      "/lib",    "/lib32", "/lib64",
 					      "/libx32", "/opt",   "/etc"};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		folder_or_link(spec, folders[i]);
+		if (access(folders[i], F_OK) == 0)
+			shape_grant(policy, spec, folders[i], false);
+	}
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
 	mask_host_keys(spec);
@@ -118,4 +131,5 @@ void shape_add_system(const struct policy *policy, struct cell_spec *spec)
 	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
 	tmp->mode = TMP_MODE;
 	tmp->size = policy->limits.tmp;
+	shape_grant(policy, spec, "/tmp", true);
 }

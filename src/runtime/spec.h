@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Most entries of a view: a policy with more is a mistake, and each costs mounts. */
-enum { SPEC_ENTRIES_MAX = 1024 };
+/* A policy that names more paths is a mistake, and each costs a descriptor and a mount. */
+enum { SPEC_ENTRIES_MAX = 512 };
+
+/* As JSON: its paths and an environment; far below this. */
+enum { SPEC_BYTES_MAX = 4 << 20 };
 
 struct cell_spec {
 	struct arena arena;

@@ -4,6 +4,7 @@
 #include "runtime/tool.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -104,22 +105,6 @@ struct value *tool_result_value(const struct tool_result *result)
 	return object;
 }
 
-/* Is WORD one of the blank-separated WORDS? */
-static bool word_among(const char *word, const char *words)
-{
-	size_t size = strlen(word);
-
-	for (const char *at = words; at && *at;) {
-		size_t length = strcspn(at, " ");
-
-		if (length == size && memcmp(at, word, size) == 0)
-			return true;
-		at += length;
-		at += strspn(at, " ");
-	}
-	return false;
-}
-
 const struct tool *tool_find(const struct tool *const *tools, const char *name)
 {
 	for (const struct tool *const *at = tools; *at; at++) {
@@ -127,8 +112,23 @@ const struct tool *tool_find(const struct tool *const *tools, const char *name)
 			return *at;
 	}
 	for (const struct tool *const *at = tools; *at; at++) {
-		if (word_among(name, (*at)->aliases))
+		if (str_among((*at)->aliases, str_of(name)))
 			return *at;
 	}
 	return NULL;
+}
+
+const char *tool_nearest(const struct tool *const *tools, const char *name)
+{
+	auto_free const char **names = NULL;
+	size_t count = 0, named = 0;
+
+	while (tools[count] != NULL)
+		count++;
+	names = memory_array(count + 1, sizeof(names[0]));
+	for (size_t i = 0; i < count; i++) {
+		if (!tools[i]->internal)
+			names[named++] = tools[i]->name;
+	}
+	return text_nearest(name, names);
 }

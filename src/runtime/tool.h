@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,9 +58,9 @@ struct tool_param {
 };
 
 enum tool_effects {
-	EFFECT_READS = 1,
-	EFFECT_WRITES = 2, /* changes files of the workspace */
-	EFFECT_RUNS = 4,   /* starts programs: its worker serves one call */
+	EFFECT_READS = POLICY_READS,
+	EFFECT_WRITES = POLICY_WRITES, /* changes files of the workspace */
+	EFFECT_RUNS = POLICY_RUNS,     /* starts programs: its worker serves one call */
 };
 
 enum tool_where { IN_CELL, IN_FRONT };
@@ -128,9 +129,11 @@ enum result_status tool_done(struct tool_result *result);
 /* The details object, made on first use. */
 struct value *tool_details(struct tool_result *result);
 
-/* The whole result as one JSON object and back: status, text, exit_code, signal, seconds,
+/* The whole result as one JSON object: status, text, exit_code, signal, seconds,
  * level, left_out, details. (`seen` and `before` are not part of it.) */
 struct value *tool_result_value(const struct tool_result *result);
 
 const struct tool *tool_find(const struct tool *const *tools,
 			     const char *name); /* aliases too */
+/* The name nearest to NAME, internal tools aside; NULL when it is a slip of none. */
+const char *tool_nearest(const struct tool *const *tools, const char *name);

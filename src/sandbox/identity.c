@@ -121,6 +121,7 @@ bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
 		ok = err_set(err, errno, "starting the anchor: %s", strerror(errno));
 	fd_close(&go[1]); /* without the byte the child ends */
 	if (!ok) {
+		(void)waitpid(child, NULL, __WALL); /* fails when FLAGS made it another's */
 		fd_close(&child_pidfd);
 		return false;
 	}

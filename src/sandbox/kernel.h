@@ -16,7 +16,6 @@ enum {
 	KERNEL_FSCONFIG = 431,
 	KERNEL_FSMOUNT = 432,
 	KERNEL_PIDFD_OPEN = 434,
-	KERNEL_CLOSE_RANGE = 436,
 	KERNEL_MOUNT_SETATTR = 442,
 	KERNEL_LANDLOCK_CREATE = 444,
 	KERNEL_LANDLOCK_ADD = 445,
@@ -54,9 +53,4 @@ static inline int kernel_move_mount(int from, int to)
 static inline int kernel_pidfd_open(pid_t pid)
 {
 	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
-}
-
-static inline int kernel_close_range(unsigned first, unsigned last)
-{
-	return (int)syscall(KERNEL_CLOSE_RANGE, first, last, 0);
 }

@@ -1,8 +1,12 @@
 /*
- * landlock: the second wall for writes, and the first for abstract sockets and signals.
- * TRUNCATE is not handled at this level: it would tax every open (0.45-1.45 us instead of
- * 0.15), and read-only mounts stop truncation. Reading is the view's business; TCP is the
- * network namespace's.
+ * landlock: the second wall for writes and signals. TRUNCATE is not handled at this
+ * level: it would tax every open (0.45-1.45 us instead of 0.15), and read-only mounts
+ * stop truncation. Reading is the view's business; TCP and abstract sockets are the
+ * network namespace's, so that commands of one cell may talk.
+ *
+ * All of it is one ruleset, loaded by the worker. A ruleset of scopes alone in the anchor
+ * would refuse every move and link between folders: each one that does not grant REFER
+ * denies it, and one that names a file right forbids the mounts workers need.
  */
 #include "base/fd.h"
 #include "sandbox/kernel.h"
@@ -46,25 +50,6 @@ static bool ruleset_enter(int ruleset, struct err *err)
 	return true;
 }
 
-bool landlock_scope(struct err *err)
-{
-	const struct kernel_landlock_ruleset wanted = {
-		.scoped = KERNEL_LANDLOCK_SCOPE_ABSTRACT | KERNEL_LANDLOCK_SCOPE_SIGNAL,
-	};
-
-	/*
-	 * Older kernels: the net and pid namespaces keep abstract sockets and signals
-	 * in.
-	 */
-	if (sandbox_landlock_abi() < ABI_SCOPES)
-		return true;
-	auto_close int ruleset =
-		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted, sizeof(wanted), 0);
-	if (ruleset < 0)
-		return err_set(err, errno, "Landlock scopes: %s", strerror(errno));
-	return ruleset_enter(ruleset, err);
-}
-
 static bool rule_add(int ruleset, const char *path, uint64_t access, struct err *err)
 {
 	struct stat st;
@@ -93,10 +78,15 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 	 */
 	const uint64_t known = sandbox_landlock_abi() >= 2 ? UINT64_MAX : ~ACCESS_REFER;
 	const uint64_t all = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_MAKE) & known;
-	const struct kernel_landlock_ruleset wanted = {.handled_access_fs = all};
-	/* The size of ABI 1, which every later kernel takes. */
-	auto_close int ruleset = (int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
-					      sizeof(wanted.handled_access_fs), 0);
+	const bool scopes = sandbox_landlock_abi() >= ABI_SCOPES;
+	const struct kernel_landlock_ruleset wanted = {
+		.handled_access_fs = all,
+		.scoped = scopes ? KERNEL_LANDLOCK_SCOPE_SIGNAL : 0,
+	};
+	/* Without scopes the size of ABI 1, which every kernel takes. */
+	auto_close int ruleset =
+		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
+			     scopes ? sizeof(wanted) : sizeof(wanted.handled_access_fs), 0);
 
 	if (ruleset < 0 && errno == EOPNOTSUPP)
 		return err_set(err, errno,

@@ -21,16 +21,10 @@ bool privilege_reduce(uint64_t mask, struct err *err);
 bool privilege_lock(struct err *err);
 
 /*
- * Landlock with scopes alone (abstract sockets, signals): no file right, so mounting
- * stays possible.
- */
-bool landlock_scope(struct err *err);
-
-/*
- * Landlock for writing: only below the NULL-ended WRITABLE paths, and to what /dev and
- * /proc offer.
+ * Landlock: writing only below the NULL-ended WRITABLE paths, and to what /dev and /proc
+ * offer; signals only to processes that are under it too.
  */
 bool landlock_write_below(const char *const *writable, struct err *err);
 
-/* The system-call filter (filter.h). Last of all. */
+/* The system-call filter (made by filter_make.c). Last of all. */
 bool filter_enter(struct err *err);

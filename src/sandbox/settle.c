@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <net/if.h>
@@ -19,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define HOST_NAME "glovebox"
@@ -66,12 +68,12 @@ static bool descriptors_close(const int *keep, size_t count, struct err *err)
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned kept = (unsigned)keep[i];
-		if (kept > from && kernel_close_range(from, kept - 1) < 0)
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
 			return err_set(err, errno, "closing descriptors: %s",
 				       strerror(errno));
 		from = kept + 1;
 	}
-	if (kernel_close_range(from, UINT_MAX) < 0)
+	if (close_range(from, UINT_MAX, 0) < 0)
 		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
 	return true;
 }
@@ -109,8 +111,6 @@ bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
-	if (!landlock_scope(err))
-		return false;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing the anchor to debuggers: %s",
 			       strerror(errno));
@@ -133,6 +133,16 @@ static bool mask_file(const char *path, struct err *err)
 	return true;
 }
 
+/* Before Linux 6.14 this number is the whole machine's, and root may write it from anywhere. */
+static bool pid_limit_is_ours(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 14));
+}
+
 static bool proc_mount(uint64_t processes, struct err *err)
 {
 	char text[32];
@@ -142,13 +152,11 @@ static bool proc_mount(uint64_t processes, struct err *err)
 			       errno == EPERM ? "; a container around this one masks parts of "
 						"its own /proc: see `glovebox doctor`"
 					      : "");
-	/*
-	 * Before 6.14 this number belongs to the whole machine and is not ours to
-	 * write.
-	 */
-	(void)snprintf(text, sizeof(text), "%llu",
-		       (unsigned long long)(processes + PIDS_KEPT_BACK));
-	(void)sysctl_write("/proc/sys/kernel/pid_max", text, NULL);
+	if (pid_limit_is_ours()) {
+		const uint64_t most = processes + PIDS_KEPT_BACK;
+		(void)snprintf(text, sizeof(text), "%" PRIu64, most);
+		(void)sysctl_write("/proc/sys/kernel/pid_max", text, NULL);
+	}
 	for (size_t i = 0; i < sizeof(masked_files) / sizeof(masked_files[0]); i++) {
 		if (!mask_file(masked_files[i], err))
 			return false;

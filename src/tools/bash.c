@@ -41,8 +41,10 @@ enum {
 static const struct tool_param bash_params[] = {
 	{"command", PARAM_TEXT, true, "Shell text to run", .aliases = "cmd script code",
 	 .min = 1, .max = INT32_MAX},
-	{"timeout_s", PARAM_SECONDS, false, "Seconds until it is ended",
-	 .initial = SHOWN_NUMBER(BASH_TIMEOUT_S), .aliases = "timeout"},
+	/* No default here: it is the policy's. */
+	{"timeout_s", PARAM_SECONDS, false,
+	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
+	 .aliases = "timeout"},
 	{"workdir", PARAM_FOLDER, false,
 	 "Folder to run in; else where the last command's cd ended",
 	 .aliases = "cwd working_directory directory"},

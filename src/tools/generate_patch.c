@@ -181,7 +181,10 @@ static void add_file(struct patch *patch, const char *path, const struct value *
 	bool absent;
 
 	buf_init(&now, PATCH_FILE_MAX);
-	if (!read_now(patch, path, &now, &st, &absent, &why)) {
+	if (value_kind(was) == VALUE_BOOLEAN) {
+		note_file(patch, shown, PATCH_LEFT_OUT, &counts,
+			  "what it held before was too large to keep");
+	} else if (!read_now(patch, path, &now, &st, &absent, &why)) {
 		note_file(patch, shown, PATCH_LEFT_OUT, &counts, why);
 	} else if (absent == was_absent && str_equal(before, buf_str(&now))) {
 		/* Made and taken back: nothing to hand over. */

@@ -243,10 +243,7 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 		glob_say_some(call, glob, shown, &result->text);
 	else
 		glob_say_none(glob, start, summary, &result->text);
-	if (start->ignored)
-		(void)buf_adds(&result->text,
-			       "The folder is itself ignored by a .gitignore; no "
-			       "ignore rule is applied in it.\n");
+	search_add_ignored(start, &result->text);
 	search_add_gaps(start, summary, &result->text);
 	if (total > 0)
 		(void)buf_addc(&result->text, '\n');

@@ -217,9 +217,7 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 	const struct grep *grep = answer->grep;
 	const struct grep_worker *all = &grep->workers[0];
 
-	if (grep->start.ignored)
-		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore "
-				    "rule is applied in it.\n");
+	search_add_ignored(&grep->start, out);
 	search_add_gaps(&grep->start, &grep->summary, out);
 	if (all->limited > 0) {
 		add_plural(out, all->limited, "file", "files");

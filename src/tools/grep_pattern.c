@@ -23,11 +23,14 @@ struct reader {
 	struct buf best; /* the longest such run */
 	/* bytes of the last character of the run, 0: it cannot be quantified */
 	size_t last;
-	bool constrained;  /* more is asked for than plain characters in a row */
-	bool by_line;      /* something may match "\n" */
-	bool line_end;     /* "\n" is asked for */
-	bool alternatives; /* "|" outside groups: no run is in each match */
-	bool unknown;      /* a construct not known here */
+	bool constrained; /* more is asked for than plain characters in a row */
+	bool by_line;     /* something may match "\n" */
+	bool line_end;    /* "\n" is asked for */
+	/* The best run of each alternative so far. */
+	struct grep_needle needles[GREP_NEEDLES_MAX];
+	size_t needle_count;
+	bool no_needles; /* one has none, or there are too many */
+	bool unknown;    /* a construct not known here */
 };
 
 static char reader_peek(const struct reader *reader, size_t ahead)
@@ -50,7 +53,7 @@ static void reader_replace(struct reader *reader, size_t size, const char *by)
 }
 
 /* The run ends here. */
-static void reader_break(struct reader *reader)
+static void reader_end_run(struct reader *reader)
 {
 	if (reader->run.size > reader->best.size) {
 		buf_clear(&reader->best);
@@ -58,7 +61,25 @@ static void reader_break(struct reader *reader)
 	}
 	buf_clear(&reader->run);
 	reader->last = 0;
+}
+
+/* It ends because of something that is no plain character. */
+static void reader_break(struct reader *reader)
+{
+	reader_end_run(reader);
 	reader->constrained = true;
+}
+
+/* An alternative ends here, outside all groups. */
+static void reader_end_alternative(struct reader *reader)
+{
+	reader_end_run(reader);
+	if (reader->best.size == 0 || reader->needle_count == GREP_NEEDLES_MAX)
+		reader->no_needles = true;
+	else
+		grep_needle_set(&reader->needles[reader->needle_count++],
+				buf_str(&reader->best));
+	buf_clear(&reader->best);
 }
 
 static void reader_plain(struct reader *reader, const char *bytes, size_t size)
@@ -294,8 +315,10 @@ static void reader_step(struct reader *reader)
 		reader_copy(reader, 1);
 		return;
 	case '|':
-		reader->alternatives = reader->alternatives || reader->depth == 0;
-		reader_break(reader);
+		if (reader->depth == 0)
+			reader_end_alternative(reader);
+		else
+			reader_break(reader);
 		reader_copy(reader, 1);
 		return;
 	case '*':
@@ -343,22 +366,31 @@ static bool reader_compile(struct grep_pattern *pattern, struct str text, unsign
 	return compiled || (err && regex_compile(text, flags, &pattern->regex, err));
 }
 
-/* The needle and the regex of the pattern that was read. */
-static bool reader_use(const struct reader *reader, struct grep_pattern *pattern,
+/* The needles and the regex of the pattern that was read. */
+static bool reader_use(struct reader *reader, struct grep_pattern *pattern,
 		       unsigned flags, struct err *err)
 {
 	bool as_read = !reader->unknown;
 
-	if (as_read && !reader->alternatives && !(flags & REGEX_IGNORE_CASE))
-		grep_needle_set(&pattern->needle, buf_str(&reader->best));
-	/* Nothing but plain characters: the needle is the pattern. */
-	if (pattern->needle.size > 0 && !reader->constrained)
+	if (as_read && !reader->no_needles && !(flags & REGEX_IGNORE_CASE)) {
+		memcpy(pattern->needles, reader->needles, sizeof(pattern->needles));
+		pattern->needle_count = reader->needle_count;
+		reader->needle_count = 0;
+	}
+	/* Nothing but plain characters: the needles are the pattern. */
+	if (pattern->needle_count > 0 && !reader->constrained)
 		return true;
 	as_read = as_read && reader_compile(pattern, buf_str(&reader->out), flags, NULL);
 	pattern->by_line = reader->by_line || !as_read;
 	pattern->drop_cr = !as_read;
 	/* An error is about what was written, not about what it was rewritten to. */
 	return as_read || reader_compile(pattern, reader->text, flags, err);
+}
+
+static void needles_fini(struct grep_needle *needles, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		grep_needle_fini(&needles[i]);
 }
 
 bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool literal,
@@ -371,7 +403,8 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 	*pattern = (struct grep_pattern){0};
 	pattern->line_end = reader.line_end = memchr(text.data, '\n', text.size) != NULL;
 	if (literal && !ignore_case) {
-		grep_needle_set(&pattern->needle, text);
+		grep_needle_set(&pattern->needles[0], text);
+		pattern->needle_count = 1;
 		return true;
 	}
 	if (literal)
@@ -381,21 +414,19 @@ bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool liter
 	buf_init(&reader.best, REWRITTEN_MAX);
 	while (reader.at < text.size && !reader.unknown)
 		reader_step(&reader);
-	if (reader.constrained || reader.unknown)
-		reader_break(&reader);
-	else
-		(void)buf_addstr(&reader.best, buf_str(&reader.run));
+	reader_end_alternative(&reader);
 	pattern->line_end = reader.line_end;
 	used = reader_use(&reader, pattern, flags, err);
 	buf_fini(&reader.out);
 	buf_fini(&reader.run);
 	buf_fini(&reader.best);
+	needles_fini(reader.needles, reader.needle_count);
 	return used;
 }
 
 void grep_pattern_fini(struct grep_pattern *pattern)
 {
-	grep_needle_fini(&pattern->needle);
+	needles_fini(pattern->needles, pattern->needle_count);
 	regex_free(pattern->regex);
 	*pattern = (struct grep_pattern){0};
 }

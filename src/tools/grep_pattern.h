@@ -12,12 +12,17 @@
 
 #include <stdbool.h>
 
+/* Each needle is one more pass over the text: with more of them the regex alone is as fast. */
+enum { GREP_NEEDLES_MAX = 8 };
+
 struct grep_pattern {
-	struct grep_needle needle; /* in each match; size 0: none known */
-	struct regex *regex;       /* NULL: the needle is all there is to find */
-	bool by_line;              /* the regex must be given single lines */
-	bool drop_cr;              /* without their "\r" */
-	bool line_end;             /* asks for a line end, so nothing can match */
+	/* Each match holds one of these: one per alternative. None: nothing is known. */
+	struct grep_needle needles[GREP_NEEDLES_MAX];
+	size_t needle_count;
+	struct regex *regex; /* NULL: the needles are all there is to find */
+	bool by_line;        /* the regex must be given single lines */
+	bool drop_cr;        /* without their "\r" */
+	bool line_end;       /* asks for a line end, so nothing can match */
 };
 
 /*

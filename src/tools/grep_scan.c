@@ -65,6 +65,7 @@ void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
 	scan->short_is_end = short_is_end;
 	scan->base = 0;
 	scan->size = scan->limit = scan->at = scan->slow_until = 0;
+	memset(scan->next, 0, sizeof(scan->next));
 	scan->counted_at = scan->last_hit = UINT64_MAX;
 	scan->at_end = scan->checked = false;
 	scan->binary = scan->binary_hit = scan->failed = scan->limited = false;
@@ -119,6 +120,7 @@ static void scan_shift(struct grep_scan *scan)
 	scan->limit -= from;
 	scan->at -= from;
 	scan->slow_until = 0;
+	memset(scan->next, 0, sizeof(scan->next));
 }
 
 static bool scan_is_binary(struct grep_scan *scan)
@@ -171,7 +173,7 @@ bool grep_scan_more(struct grep_scan *scan)
 	if (!scan_read(scan))
 		return false;
 	/* Without a needle the regex would meet every byte of it. */
-	if (scan->base == 0 && !scan->checked && scan->pattern->needle.size == 0 &&
+	if (scan->base == 0 && !scan->checked && scan->pattern->needle_count == 0 &&
 	    memchr(scan->data, '\0', scan->size < BINARY_SAMPLE ? scan->size : BINARY_SAMPLE))
 		scan->binary = true;
 	return !scan->binary;
@@ -205,14 +207,33 @@ static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
 	return true;
 }
 
-/* Lines that hold the needle, until the regex agrees with one. */
+/* The needle that stands first at or behind `at`, and where; (size_t)-1: none does. */
+static size_t scan_next_needle(struct grep_scan *scan, const struct grep_needle **first)
+{
+	const struct grep_pattern *pattern = scan->pattern;
+	struct str text = {scan->data, scan->limit};
+	size_t nearest = (size_t)-1;
+
+	for (size_t i = 0; i < pattern->needle_count; i++) {
+		size_t *next = &scan->next[i];
+
+		if (*next <= scan->at)
+			*next = grep_needle_find(&pattern->needles[i], text, scan->at);
+		if (*next < nearest) {
+			nearest = *next;
+			*first = &pattern->needles[i];
+		}
+	}
+	return nearest;
+}
+
+/* Lines that hold a needle, until the regex agrees with one. */
 static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
 {
-	const struct grep_needle *needle = &scan->pattern->needle;
+	const struct grep_needle *needle = NULL;
 
 	while (scan->at < scan->limit) {
-		size_t hit = grep_needle_find(needle, (struct str){scan->data, scan->limit},
-					      scan->at);
+		size_t hit = scan_next_needle(scan, &needle);
 
 		if (hit == (size_t)-1)
 			break;
@@ -274,7 +295,7 @@ static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 
 static bool scan_block(struct grep_scan *scan, struct grep_line *line)
 {
-	if (scan->pattern->needle.size > 0)
+	if (scan->pattern->needle_count > 0)
 		return scan_by_needle(scan, line);
 	if (scan->pattern->by_line)
 		return scan_by_line(scan, scan->limit, line);

@@ -46,6 +46,8 @@ struct grep_scan {
 	/* the piece of a cut line that begins here was counted before */
 	uint64_t counted_at;
 	uint64_t last_hit;
+	/* Where each needle stands next, if at or behind `at`; beyond `limit`: nowhere. */
+	size_t next[GREP_NEEDLES_MAX];
 	size_t slow_until; /* search up to here line by line */
 	bool short_is_end; /* a short read is the end of the file */
 	bool at_end, checked;

@@ -54,15 +54,14 @@ static const struct {
  */
 static bool is_in(struct str word, const char *list)
 {
-	while (*list) {
-		size_t size = strcspn(list, " ");
-		bool open = size > 1 && list[size - 1] == '*';
-		struct str entry = {list, open ? size - 1 : size};
+	struct str rest = str_of(list), entry;
 
+	while (str_next_word(&rest, &entry)) {
+		bool open = entry.size > 1 && str_ends(entry, STR("*"));
+
+		entry.size -= open;
 		if (open ? str_starts(word, entry) : str_equal(word, entry))
 			return true;
-		list += size;
-		list += strspn(list, " ");
 	}
 	return false;
 }

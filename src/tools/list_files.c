@@ -281,9 +281,7 @@ static void add_heading(const struct call *call, const struct listing *listing,
 	if (shown < folders + files)
 		(void)buf_addf(out, "; %" PRIu64 " shown, the upper levels first", shown);
 	(void)buf_adds(out, ".\n");
-	if (start->ignored)
-		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore rule "
-				    "is applied in it.\n");
+	search_add_ignored(start, out);
 	if (summary->ignored > 0)
 		(void)buf_addf(out, "Left out as ignored (.gitignore): %" PRIu64 ".\n",
 			       summary->ignored);

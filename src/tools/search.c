@@ -17,6 +17,13 @@ void search_add_where(const struct walk_start *start, struct buf *out)
 		walk_start_name(start, STR(""), out);
 }
 
+void search_add_ignored(const struct walk_start *start, struct buf *out)
+{
+	if (start->ignored)
+		(void)buf_adds(out, "The folder is itself ignored by a .gitignore; no ignore rule "
+				    "is applied in it.\n");
+}
+
 void search_add_gaps(const struct walk_start *start, const struct walk_summary *summary,
 		     struct buf *out)
 {

@@ -25,6 +25,9 @@ enum {
 /* Append " in FOLDER". */
 void search_add_where(const struct walk_start *start, struct buf *out);
 
+/* Append that the folder is ignored by a .gitignore above it, when it is. */
+void search_add_ignored(const struct walk_start *start, struct buf *out);
+
 /*
  * Append what the walk did not reach, a line each: "stopped early", unreadable folders.
  */

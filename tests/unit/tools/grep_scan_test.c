@@ -213,6 +213,10 @@ static const char *const patterns[] = {
 	"^.b",
 	"bca|cab",
 	"a{b|c{,}",
+	"ab|bc|ca|x1",
+	"aa|b\\.|é",
+	"^a|b$|.c",
+	"ab|(b|c)a|1",
 	"[b[:]a:]b",
 };
 
@@ -343,7 +347,12 @@ static void knows_what_each_match_must_hold(void **state)
 		{"func\\s+(\\w+)\\(", "func", true, false},
 		{"ab+cde", "cde", true, false},
 		{"abcd*e", "abc", true, false},
-		{"foo|bar", "", true, false},
+		{"foo|bar", "foo|bar", false, false},
+		{"foo|b\\.r|bazz", "foo|b.r|bazz", false, false},
+		{"^foo|bar\\s+x", "foo|bar", true, false},
+		{"foo|\\d+", "", true, false},
+		{"foo|", "", true, false},
+		{"a|b|c|d|e|f|g|h|i", "", true, false},
 		{"(foo|bar)baz", "baz", true, false},
 		{"x{3}yz", "yz", true, false},
 		{"é+abc", "abc", true, false},
@@ -354,18 +363,25 @@ static void knows_what_each_match_must_hold(void **state)
 		{"[^,]abc", "abc", true, false},
 	};
 
+	struct buf needles;
+
 	(void)state;
+	buf_init(&needles, 1 << 12);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct grep_pattern pattern;
 
 		assert_true(grep_pattern_init(&pattern, str_of(cases[i].pattern), false,
 					      false, NULL));
-		assert_string_equal(pattern.needle.data ? pattern.needle.data : "",
-				    cases[i].needle);
+		buf_clear(&needles);
+		for (size_t k = 0; k < pattern.needle_count; k++)
+			(void)buf_addf(&needles, "%s%s", k ? "|" : "",
+				       pattern.needles[k].data);
+		assert_string_equal(needles.data, cases[i].needle);
 		assert_int_equal(pattern.regex != NULL, cases[i].regex);
 		assert_int_equal(pattern.regex && pattern.by_line, cases[i].by_line);
 		grep_pattern_fini(&pattern);
 	}
+	buf_fini(&needles);
 }
 
 static void a_needle_is_found_wherever_it_is(void **state)
