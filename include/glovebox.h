@@ -22,6 +22,10 @@
  * the session (the cell ends with it). Several sessions in several threads are fine.
  * glovebox_cancel alone may be called from anywhere.
  *
+ * Secrets: nothing of your process's memory, environment or descriptors is in the cell.
+ * Whether other programs of the same user may look into your process stays your decision
+ * (PR_SET_DUMPABLE).
+ *
  * Compatibility: structs are made by the library and grow at their end only, except
  * `struct glovebox_options`, which is yours and says its own size. Names and meanings
  * stay within one soname.
@@ -122,8 +126,8 @@ struct glovebox_tool {
 	const char *name;
 	const char *description;
 	const char *schema; /* JSON Schema of its arguments */
-	bool reads, writes,
-		runs; /* what it does to the workspace; runs: it starts programs */
+	bool reads, writes; /* files of the workspace */
+	bool runs;          /* programs */
 };
 
 /* The tools that the session's policy has: INDEX from 0 on, NULL past the last. */

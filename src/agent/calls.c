@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "policy/policy.h"
 
 #include <math.h>
 #include <stdlib.h>

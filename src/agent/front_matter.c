@@ -16,7 +16,6 @@
 
 enum { NUMBER_MAX = 64 /* a longer word is text */ };
 
-/* The YAML part; FIRST_LINE counts from 1 in the file. */
 struct parts {
 	struct str yaml;
 	struct str body;
@@ -177,7 +176,7 @@ static bool check_plain(const yaml_event_t *event, struct err *err)
 static bool read_node(yaml_parser_t *parser, const yaml_event_t *event, size_t depth,
 		      struct value **value, struct err *err);
 
-/* The next event; TAKE_EVENT's owner deletes it. False with nothing to delete. */
+/* The next event, which the caller deletes. False with nothing to delete. */
 static bool plain_event(yaml_parser_t *parser, yaml_event_t *event, struct err *err)
 {
 	if (!next_event(parser, event, err))

@@ -132,6 +132,15 @@ bool fd_write_all(int fd, const void *data, size_t size, struct err *err)
 	return true;
 }
 
+bool fd_write_file(const char *path, const char *text, struct err *err)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	return true;
+}
+
 bool fd_set_blocking(int fd, bool blocking, struct err *err)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -29,6 +29,9 @@ bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err);
 /* Write all, over short writes and EINTR (waits on EAGAIN). */
 bool fd_write_all(int fd, const void *data, size_t size, struct err *err);
 
+/* Write TEXT to the file PATH, which must be there, in one write: as /proc wants it. */
+bool fd_write_file(const char *path, const char *text, struct err *err);
+
 bool fd_set_blocking(int fd, bool blocking, struct err *err);
 
 /* A close-on-exec pipe; ends[0] reads. */

@@ -10,12 +10,6 @@ enum {
 	HASH_SHOWN = 12 /* digits shown to models; also the fewest accepted */
 };
 
-struct hash_state;
-struct hash_state *hash_new(void);
-void hash_add(struct hash_state *state, const void *data, size_t size);
-/* The digest of all that was added; frees STATE. */
-void hash_finish(struct hash_state *take_state, char hex[HASH_HEX + 1]);
-
 void hash_text(struct str text, char hex[HASH_HEX + 1]);
 
 /* Does GIVEN (12 to 64 lower-case hex digits) name HEX, as a prefix? */

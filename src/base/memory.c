@@ -2,7 +2,6 @@
 #include "base/memory.h"
 
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -144,22 +143,4 @@ char *arena_copy(struct arena *arena, struct str text)
 	if (text.size)
 		memcpy(copy, text.data, text.size);
 	return copy;
-}
-
-char *arena_format(struct arena *arena, const char *format, ...)
-{
-	va_list arguments, again;
-	char *text;
-	int size;
-
-	va_start(arguments, format);
-	va_copy(again, arguments);
-	size = vsnprintf(NULL, 0, format, arguments);
-	if (size < 0)
-		size = 0;
-	text = arena_alloc(arena, (size_t)size + 1);
-	(void)vsnprintf(text, (size_t)size + 1, format, again);
-	va_end(again);
-	va_end(arguments);
-	return text;
 }

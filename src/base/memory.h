@@ -26,8 +26,6 @@ void arena_init(struct arena *arena);
 void arena_fini(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size); /* zeroed, aligned for anything */
 char *arena_copy(struct arena *arena, struct str text);
-char *arena_format(struct arena *arena, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* `auto_free char *p = …;` frees at the end of the scope. */
 static inline void memory_auto_free(void *pointer)

@@ -88,3 +88,13 @@ size_t path_depth(const char *path)
 	}
 	return depth;
 }
+
+bool path_xdg(const char *variable, const char *home, const char *fallback,
+	      const char *name, struct buf *out)
+{
+	if (variable && variable[0] == '/')
+		return buf_addf(out, "%s/%s", variable, name);
+	if (home && home[0] == '/')
+		return buf_addf(out, "%s/%s/%s", home, fallback, name);
+	return false;
+}

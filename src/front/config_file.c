@@ -2,6 +2,7 @@
 #include "front/config_file.h"
 
 #include "base/fd.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,17 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool config_file_place(const char *name, struct buf *path)
+bool config_file_place(struct buf *path)
 {
-	const char *folder = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
-
-	/* The XDG Base Directory Specification: a relative path is to be ignored. */
-	if (folder && folder[0] == '/')
-		return buf_addf(path, "%s/glovebox/%s", folder, name);
-	if (home && home[0] == '/')
-		return buf_addf(path, "%s/.config/glovebox/%s", home, name);
-	return false;
+	return path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config",
+			"glovebox/config.json", path);
 }
 
 static bool check_owner(const char *path, const struct stat *st, struct err *err)
@@ -60,7 +54,7 @@ bool config_file_load(const char *path, struct config **config, struct err *err)
 
 	buf_init(&place, PATH_MAX - 1);
 	buf_init(&text, CONFIG_TEXT_MAX);
-	if (path || config_file_place("config.json", &place)) {
+	if (path || config_file_place(&place)) {
 		const char *name = path ? path : place.data;
 
 		fine = config_file_read(name, &text, &why) ||

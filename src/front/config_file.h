@@ -16,8 +16,5 @@
  */
 bool config_file_load(const char *path, struct config **config, struct err *err);
 
-/*
- * Append the place of our own file NAME in the XDG config directory; false: there is no
- * home.
- */
-bool config_file_place(const char *name, struct buf *path);
+/* Append where our own configuration lies; false: there is no home. */
+bool config_file_place(struct buf *path);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/str.h"
 #include "base/text.h"
 
 /* A count beyond this is a slip, and still fits every counter of ours. */

@@ -149,8 +149,8 @@ int setup_session(struct setup *setup, struct session_options *options,
 {
 	struct err err = {0};
 
-	options->minimum_level = setup->minimum_level > 0 ? (int)setup->minimum_level
-							  : SESSION_ANY_LEVEL;
+	options->minimum_level =
+		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 	if (open_session(setup, options, session, &err))
 		return CODE_DONE;
 	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
@@ -16,9 +15,6 @@
 
 /* One works while the next is being made (cell.md, costs). */
 enum { READY_WORKERS = 2 };
-
-/* Longest path of the journal. */
-enum { JOURNAL_PATH_MAX = 4096 };
 
 static const char default_replay[] = "examples/replays/default.json";
 
@@ -71,18 +67,6 @@ bool talk_model(const char *name, const struct config_role *role,
 	return true;
 }
 
-static bool open_journal(struct parts *parts, struct err *err)
-{
-	struct buf path;
-	bool opened;
-
-	buf_init(&path, JOURNAL_PATH_MAX);
-	opened = journal_default_path(&path, err) &&
-		 journal_open(path.data, &parts->journal, err);
-	buf_fini(&path);
-	return opened || err_while(err, "the journal of sessions");
-}
-
 static struct event_sink open_view(struct parts *parts, const struct talk *talk)
 {
 	if (talk->json) {
@@ -102,7 +86,7 @@ static int open_parts(struct parts *parts, const struct talk *talk, struct setup
 
 	if (!interrupt_open(&parts->interrupt, &err) ||
 	    !model_open(&talk->model, &parts->model, &err) ||
-	    (talk->kept && !open_journal(parts, &err)))
+	    (talk->kept && !journal_open_default(&parts->journal, &err)))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	parts->recorder = recorder_new(parts->journal, open_view(parts, talk));
 	session_options.sink = recorder_sink(parts->recorder);

@@ -17,6 +17,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "sandbox/probe.h"
+#include "sandbox/sandbox.h"
 
 enum { PATH_BYTES_MAX = 4096, REPORT_MAX = 1 << 20 };
 
@@ -169,7 +170,7 @@ static struct value *report_configuration(const struct options *options)
 	buf_init(&path, PATH_BYTES_MAX);
 	if (given != NULL)
 		(void)buf_adds(&path, given);
-	else if (!config_file_place("config.json", &path))
+	else if (!config_file_place(&path))
 		(void)buf_adds(&path, "(no home)");
 	if (!config_file_load(given, &config, &err)) {
 		row = row_new(path.data, false, "refused", err.text);
@@ -211,7 +212,7 @@ static void print_report(const struct value *report)
 	if (value_is_number(level))
 		(void)printf("  ok   a session was opened at level L%d%s\n",
 			     (int)value_integer(level),
-			     value_integer(level) == 3
+			     value_integer(level) == SANDBOX_SEALED
 				     ? ": namespaces, Landlock and seccomp hold"
 				     : "; L3 is the strongest, see what is missing below");
 	else

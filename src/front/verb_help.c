@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "front/exit_code.h"
 #include "front/help.h"
 #include "front/verb.h"

@@ -12,7 +12,7 @@
 #include "runtime/event.h"
 #include "store/journal.h"
 
-enum { PATH_BYTES_MAX = 4096, SESSIONS_LISTED = 20 };
+enum { SESSIONS_LISTED = 20 };
 
 static const struct option_row list_options[] = {
 	{"limit", 'n', OPTION_COUNT, "N", "at most N of them, newest first (default: 20)"},
@@ -26,17 +26,6 @@ static const struct option_row show_options[] = {
 	OPTION_ROW_HELP,
 	{0},
 };
-
-static bool open_journal(struct journal **journal, struct err *err)
-{
-	struct buf path;
-	bool opened;
-
-	buf_init(&path, PATH_BYTES_MAX);
-	opened = journal_default_path(&path, err) && journal_open(path.data, journal, err);
-	buf_fini(&path);
-	return opened;
-}
 
 static void print_time(int64_t wall_ms, char text[32])
 {
@@ -103,7 +92,7 @@ static int list_run(const struct options *options)
 	struct err err = {0};
 	int code = CODE_DONE;
 
-	if (!open_journal(&journal, &err) ||
+	if (!journal_open_default(&journal, &err) ||
 	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED),
 			  list_one, &copy, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -166,7 +155,7 @@ static int show_run(const struct options *options)
 	struct err err = {0};
 	int code = CODE_DONE;
 
-	if (!open_journal(&journal, &err) ||
+	if (!journal_open_default(&journal, &err) ||
 	    !journal_read(journal, options->words[0], show_one, &shown, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (shown.count == 0)

@@ -179,6 +179,21 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 	return CODE_FAILED;
 }
 
+/* Files and arguments may hold what a terminal obeys: there it is made visible. */
+static bool print_text(struct str text)
+{
+	struct buf clean;
+	bool ok;
+
+	if (!isatty(STDOUT_FILENO))
+		return fwrite(text.data, 1, text.size, stdout) == text.size;
+	buf_init(&clean, 4 * text.size + 1); /* a byte becomes \xHH at most */
+	(void)text_clean(text, &clean);
+	ok = fwrite(clean.data, 1, clean.size, stdout) == clean.size;
+	buf_fini(&clean);
+	return ok;
+}
+
 /*
  * The text as it is on standard output, and in one line on standard error what became
  * of the call.
@@ -188,7 +203,7 @@ static int print_result(const char *tool, const struct tool_result *result)
 	struct str text = buf_str(&result->text);
 	int code = CODE_DONE;
 
-	if (fwrite(text.data, 1, text.size, stdout) != text.size)
+	if (!print_text(text))
 		code = CODE_FAILED;
 	if (text.size > 0 && !str_ends(text, STR("\n")))
 		(void)fputc('\n', stdout);

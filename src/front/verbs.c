@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "build_config.h"

@@ -116,7 +116,8 @@ static const struct policy_tool *find_tool(const struct policy_tool *tools, size
 					   const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(tools[i].name, name) == 0 || str_among(tools[i].aliases, str_of(name)))
+		if (strcmp(tools[i].name, name) == 0 ||
+		    str_among(tools[i].aliases, str_of(name)))
 			return &tools[i];
 	}
 	return NULL;

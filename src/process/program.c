@@ -5,8 +5,6 @@
  */
 #include "process/program.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

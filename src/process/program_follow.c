@@ -348,9 +348,10 @@ static void end_all_as_subreaper(struct follow *follow)
 	bool found = true;
 	int status;
 
-	if (follow->pid > 0) {
-		(void)kill(-follow->pid, SIGKILL);
-		if (!follow->ended && waitpid(follow->pid, &status, 0) == follow->pid)
+	/* It alone first: what it leaves is counted while that still lives. */
+	if (follow->pid > 0 && !follow->ended) {
+		(void)kill(follow->pid, SIGKILL);
+		if (waitpid(follow->pid, &status, 0) == follow->pid)
 			take_status(follow, status);
 	}
 	while (found) {
@@ -368,6 +369,9 @@ static void end_all_as_subreaper(struct follow *follow)
 			(void)waitpid(*at, NULL, 0);
 			follow->run->left_processes++;
 		}
+		/* The kernel's list is not exact while processes come and go. */
+		if (follow->pid > 0)
+			(void)kill(-follow->pid, SIGKILL);
 	}
 	if (!follow->was_subreaper)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);

@@ -33,6 +33,8 @@ struct near_name {
 struct near {
 	struct files *files;
 	struct str wanted;
+	const char *self; /* the missing path itself; a link to nowhere has a name */
+	bool is_link;
 	char **folders; /* relative to the workspace; a queue: near the top first */
 	size_t folder_count, folder_at;
 	struct near_name found[FILES_NEAR_MAX];
@@ -78,6 +80,11 @@ static void near_keep(struct near *near, const char *folder, const char *name,
 	if (*folder)
 		buf_addf(&path, "%s/", folder);
 	buf_adds(&path, name);
+	if (strcmp(path.data, near->self) == 0) {
+		near->is_link = true;
+		buf_fini(&path);
+		return;
+	}
 	if (near_is_blocked(near, path.data)) {
 		buf_fini(&path);
 		return;
@@ -97,6 +104,16 @@ static void near_keep(struct near *near, const char *folder, const char *name,
 	near->found_count++;
 }
 
+/* Control bytes are nobody's slip, and a terminal would obey them. */
+static bool near_has_control(const char *name)
+{
+	for (; *name; name++) {
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return true;
+	}
+	return false;
+}
+
 static void near_judge(struct near *near, const char *folder, const char *name)
 {
 	struct str have = str_of(name);
@@ -105,6 +122,8 @@ static void near_judge(struct near *near, const char *folder, const char *name)
 
 	if (limit > NEAR_DISTANCE_MAX)
 		limit = NEAR_DISTANCE_MAX;
+	if (near_has_control(name))
+		return;
 	if (str_equal(have, near->wanted)) {
 		near_keep(near, folder, name, 0);
 		return;
@@ -209,11 +228,15 @@ void files_add_near(struct files *files, const char *path, struct buf *out)
 	while (size > 1 && copy[size - 1] == '/')
 		copy[--size] = '\0';
 	near.wanted = str_of(path_base_name(copy));
+	near.self = path_relative(copy, files->workspace);
 	near.deadline_ms = clock_now_ms() + FILES_NEAR_MS;
 	if (near.wanted.size == 0 || near.wanted.size > NAME_MAX)
 		return;
 	if (!near_without_slash(&near, copy))
 		near_walk(&near);
+	if (near.is_link)
+		buf_adds(out, " It is a symbolic link; what it leads to is missing or lies "
+			      "outside.");
 	for (size_t i = 0; i < near.found_count; i++) {
 		/* Files of that very name say enough. */
 		if (near.found[i].distance == near.found[0].distance ||

@@ -8,6 +8,7 @@
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +141,10 @@ static void frame_arrived(void *context, const struct frame *frame)
 	}
 }
 
-/* Root's cell runs as somebody else, to whom a pipe of root's would be closed when a program opens /dev/stdout. */
+/*
+ * Root's cell runs as somebody else, to whom a pipe of root's would be closed when a
+ * program opens /dev/stdout.
+ */
 static void pipes_give(const struct running *running)
 {
 	const struct sandbox_identity *cell = &cell_spec(running->session->cell)->identity;
@@ -199,7 +203,11 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		return;
 	running->worker = NULL;
 	cell_let_go(worker);
-	fail_without_answer(running, err.text);
+	fail_without_answer(running, err.code == EPIPE || err.code == ECONNRESET
+					     ? "The worker ended before it took this call "
+					       "(killed, or out of memory). Nothing was "
+					       "done; try again."
+					     : err.text);
 	running_finish(running);
 }
 

@@ -1,7 +1,7 @@
 /* session: opening and closing; the ten steps of a call are in session_call.c. */
 #include "runtime/session.h"
 
-#include "base/clock.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/anchor.h"
 #include "runtime/session_parts.h"

@@ -131,7 +131,8 @@ static bool workspace_open(const struct shape_options *options, const struct pol
 	if (found < 0)
 		return err_set(err, errno, "workspace %s: %s%s", options->workspace,
 			       strerror(errno),
-			       errno == ENOTDIR  ? "; name a folder"
+			       errno == ENOENT   ? "; name your project's folder with -C"
+			       : errno == ENOTDIR  ? "; name a folder"
 			       : errno == EACCES ? "; its owner must let you read it"
 						 : "");
 	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
@@ -206,6 +207,16 @@ static bool shown_already(const struct opening *opening, const char *path, bool 
 	return false;
 }
 
+static bool below_blocked(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->blocked.count; i++) {
+		const char *blocked = policy->blocked.items[i].path;
+		if (strcmp(path, blocked) != 0 && path_within(path, blocked))
+			return true;
+	}
+	return false;
+}
+
 static bool paths_show(const struct opening *opening, struct policy_paths *paths,
 		       const char *key, bool writable, struct err *err)
 {
@@ -215,6 +226,8 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 
 		if (!entry_open(opening, entry, key, &fd, err))
 			return false;
+		if (below_blocked(opening->policy, entry->path))
+			continue; /* deny wins; under a mask there is no place for it */
 		spec_add_root(opening->spec, entry->path, writable,
 			      writable ? entry->pattern : NULL);
 		if (writable)
@@ -227,7 +240,10 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 	return true;
 }
 
-static bool blocked_hide(const struct opening *opening, struct err *err)
+/* Without these nothing runs in a cell. */
+static const char *const needed[] = {"/usr", "/etc", "/proc", "/dev", "/tmp", NULL};
+
+static bool blocked_open(const struct opening *opening, struct err *err)
 {
 	struct policy_paths *blocked = &opening->policy->blocked;
 
@@ -235,8 +251,67 @@ static bool blocked_hide(const struct opening *opening, struct err *err)
 		auto_close int fd = -1;
 		if (!entry_open(opening, &blocked->items[i], "blocked", &fd, err))
 			return false;
-		spec_add_blocked(opening->spec, blocked->items[i].path);
-		(void)spec_add_entry(opening->spec, VIEW_MASK, blocked->items[i].path, NULL);
+		const char *path = blocked->items[i].path;
+		bool whole = strcmp(path, opening->workspace) != 0 &&
+			     path_within(opening->workspace, path);
+		for (size_t j = 0; needed[j] != NULL; j++)
+			whole = whole || path_within(needed[j], path);
+		if (whole)
+			return err_set(err, EINVAL,
+				       "agents.%s.blocked: %s holds what every cell needs; "
+				       "name folders or files below it",
+				       opening->policy->name, path);
+		spec_add_blocked(opening->spec, path);
+	}
+	return true;
+}
+
+/*
+ * Hold the folders above PATH in their places: a mount point cannot be renamed, so
+ * nothing else comes to stand under the blocked name, and what is blocked under no other.
+ */
+static bool folders_pin(const struct opening *opening, const char *path, struct err *err)
+{
+	const struct view_entry *holder = NULL;
+	char above[PATH_MAX];
+	size_t size;
+
+	for (size_t i = 0; i < opening->spec->view.count; i++) {
+		const struct view_entry *entry = &opening->spec->view.entries[i];
+		if (entry->kind == VIEW_TREE && path_within(path, entry->path) &&
+		    (holder == NULL || strlen(entry->path) > strlen(holder->path)))
+			holder = entry;
+	}
+	size = strlen(path);
+	if (holder == NULL || !holder->writable || size >= sizeof(above))
+		return true;
+	memcpy(above, path, size + 1);
+	for (size_t at = strlen(holder->path) + 1; at < size; at++) {
+		if (path[at] != '/')
+			continue;
+		above[at] = '\0';
+		auto_close int fd = open(above, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			return err_set(err, errno, "agents.%s.blocked: %s: %s",
+				       opening->policy->name, above, strerror(errno));
+		if (!shown_already(opening, above, true) &&
+		    !shape_show_tree(opening->spec, above, &fd, true, true, err))
+			return err_while(err, "agents.%s.blocked: %s",
+					 opening->policy->name, above);
+		above[at] = '/';
+	}
+	return true;
+}
+
+static bool blocked_hide(const struct opening *opening, struct err *err)
+{
+	const struct policy_paths *blocked = &opening->policy->blocked;
+
+	for (size_t i = 0; i < blocked->count; i++) {
+		const char *path = blocked->items[i].path;
+		if (!folders_pin(opening, path, err))
+			return false;
+		(void)spec_add_entry(opening->spec, VIEW_MASK, path, NULL);
 	}
 	return true;
 }
@@ -278,7 +353,7 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 			       "agent \"%s\" names %zu paths in read, write and blocked, at most "
 			       "%d are taken; name the folders that hold them",
 			       policy->name, count, SPEC_ENTRIES_MAX);
-	bool ok = base_open(opening, workspace_fd, err) &&
+	bool ok = base_open(opening, workspace_fd, err) && blocked_open(opening, err) &&
 		  paths_show(opening, &opening->policy->write, "write", true, err) &&
 		  paths_show(opening, &opening->policy->read, "read", false, err) &&
 		  blocked_hide(opening, err);
@@ -287,7 +362,10 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 	return ok;
 }
 
-/* Where the workspace's file system does not take the ID mapping that root's cell needs, the cell keeps user 0. */
+/*
+ * Where the workspace's file system does not take the ID mapping that root's cell needs,
+ * the cell keeps user 0.
+ */
 static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *err)
 {
 	auto_close int tree = -1;

@@ -30,17 +30,12 @@ enum {
 static bool home_path(const struct shape_options *options, const char *workspace,
 		      struct buf *path)
 {
-	const char *state = shape_environment(options, "XDG_STATE_HOME");
-	const char *home = shape_environment(options, "HOME");
-	char hex[HASH_HEX + 1];
+	char hex[HASH_HEX + 1], name[64];
 
 	hash_text(str_of(workspace), hex);
-	if (state != NULL && state[0] == '/')
-		return buf_addf(path, "%s/glovebox/homes/%.*s", state, HOME_DIGITS, hex);
-	if (home != NULL && home[0] == '/')
-		return buf_addf(path, "%s/.local/state/glovebox/homes/%.*s", home,
-				HOME_DIGITS, hex);
-	return false;
+	(void)snprintf(name, sizeof(name), "glovebox/homes/%.*s", HOME_DIGITS, hex);
+	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+			shape_environment(options, "HOME"), ".local/state", name, path);
 }
 
 static bool folders_make(char *path)

@@ -2,6 +2,7 @@
  * shape_system: the system's part of a view: programs, libraries, settings without
  * secrets, devices.
  */
+#include "base/path.h"
 #include "runtime/shape_parts.h"
 
 #include <dirent.h>
@@ -98,6 +99,29 @@ static void add_devices(struct cell_spec *spec)
 	spec_add_writable(spec, "/dev/shm");
 }
 
+/* A link to /tmp, but where the workspace or an entry of the policy lies below it. */
+static void add_var_tmp(struct cell_spec *spec, uint64_t size)
+{
+	static const char path[] = "/var/tmp";
+	bool in_use = false;
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const char *shown = spec->view.entries[i].path;
+		if (strcmp(shown, path) == 0)
+			return;
+		if (path_within(shown, path) || path_within(path, shown))
+			in_use = true;
+	}
+	if (!in_use) {
+		(void)spec_add_entry(spec, VIEW_LINK, path, "../tmp");
+		return;
+	}
+	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
+	memory->mode = TMP_MODE;
+	memory->size = size;
+	spec_add_writable(spec, path);
+}
+
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable)
 {
@@ -127,7 +151,7 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
 		->optional = true;
 	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
-	(void)spec_add_entry(spec, VIEW_LINK, "/var/tmp", "../tmp");
+	add_var_tmp(spec, policy->limits.tmp);
 	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
 	tmp->mode = TMP_MODE;
 	tmp->size = policy->limits.tmp;

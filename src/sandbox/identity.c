@@ -2,7 +2,6 @@
  * identity: who the cell runs as, and the namespaces it is cloned into. Id maps are one
  * line each; root inside is nobody's, so a file of root stays closed to the cell.
  */
-#include "base/clock.h"
 #include "base/fd.h"
 #include "sandbox/kernel.h"
 #include "sandbox/sandbox.h"
@@ -45,12 +44,7 @@ static bool write_file(pid_t pid, const char *name, const char *text, struct err
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (write(fd, text, strlen(text)) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	return true;
+	return fd_write_file(path, text, err);
 }
 
 /* One line each: INSIDE is OUTSIDE, for users and groups. */

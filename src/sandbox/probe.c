@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "sandbox/sandbox.h"
 
@@ -77,13 +76,6 @@ static bool read_sysctl(const char *path, char text[SYSCTL_MAX])
 	return true;
 }
 
-static bool write_file(const char *path, const char *text)
-{
-	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-}
-
 /* In the child: one step after the other as the anchor takes them. */
 static struct outcome try_namespaces(uid_t uid)
 {
@@ -93,9 +85,9 @@ static struct outcome try_namespaces(uid_t uid)
 
 	if (unshare(CLONE_NEWUSER) < 0)
 		return (struct outcome){STEP_USER, errno};
-	(void)write_file("/proc/self/setgroups", "deny");
+	(void)fd_write_file("/proc/self/setgroups", "deny", NULL);
 	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, (unsigned)uid);
-	if (!write_file("/proc/self/uid_map", map))
+	if (!fd_write_file("/proc/self/uid_map", map, NULL))
 		return (struct outcome){STEP_MAP, errno};
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 		    CLONE_NEWNET | CLONE_NEWCGROUP) < 0)

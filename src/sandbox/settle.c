@@ -3,7 +3,6 @@
  * function, so that the order can be read in sandbox_settle and sandbox_enter.
  */
 #include "base/fd.h"
-#include "sandbox/kernel.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 
@@ -35,15 +34,6 @@ static bool loopback_up(struct err *err)
 
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return err_set(err, errno, "loopback: %s", strerror(errno));
-	return true;
-}
-
-static bool sysctl_write(const char *path, const char *text, struct err *err)
-{
-	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	return true;
 }
 
@@ -98,7 +88,7 @@ bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t
 		return false;
 	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
 		return err_set(err, errno, "host name: %s", strerror(errno));
-	if (!sysctl_write("/proc/sys/user/max_user_namespaces", "0", err))
+	if (!fd_write_file("/proc/sys/user/max_user_namespaces", "0", err))
 		return false;
 	if (!limit_set(RLIMIT_CORE, 0, "core files", err) ||
 	    !limit_set(RLIMIT_NOFILE, limits->open_files, "open files", err) ||
@@ -155,7 +145,7 @@ static bool proc_mount(uint64_t processes, struct err *err)
 	if (pid_limit_is_ours()) {
 		const uint64_t most = processes + PIDS_KEPT_BACK;
 		(void)snprintf(text, sizeof(text), "%" PRIu64, most);
-		(void)sysctl_write("/proc/sys/kernel/pid_max", text, NULL);
+		(void)fd_write_file("/proc/sys/kernel/pid_max", text, NULL);
 	}
 	for (size_t i = 0; i < sizeof(masked_files) / sizeof(masked_files[0]); i++) {
 		if (!mask_file(masked_files[i], err))

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "store/database.h"
 
 enum {
@@ -19,7 +21,6 @@ enum {
 	 * 48 random bits meet once in a million sessions 1 time in 500: then once more.
 	 */
 	ID_TRIES = 8,
-	PATH_BYTES = 4096,
 };
 
 /* What can be counted from the events is not stored beside them. */
@@ -84,19 +85,23 @@ void journal_close(struct journal *journal)
 
 bool journal_default_path(struct buf *path, struct err *err)
 {
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	bool ok;
+	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
+		     "glovebox/sessions.db", path))
+		return true;
+	if (path->overflowed)
+		return err_set(err, ENAMETOOLONG, "the journal's path is too long");
+	return err_set(err, ENOENT, "no place for the journal: set HOME or XDG_STATE_HOME");
+}
 
-	/* A relative one is to be ignored, says the XDG base directory specification. */
-	if (state && state[0] == '/')
-		ok = buf_addf(path, "%s/glovebox/sessions.db", state);
-	else if (home && home[0] == '/')
-		ok = buf_addf(path, "%s/.local/state/glovebox/sessions.db", home);
-	else
-		return err_set(err, ENOENT,
-			       "no place for the journal: set HOME or XDG_STATE_HOME");
-	return ok || err_set(err, ENAMETOOLONG, "the journal's path is too long");
+bool journal_open_default(struct journal **journal, struct err *err)
+{
+	struct buf path;
+	bool opened;
+
+	buf_init(&path, PATH_MAX);
+	opened = journal_default_path(&path, err) && journal_open(path.data, journal, err);
+	buf_fini(&path);
+	return opened;
 }
 
 static bool draw_id(char id[JOURNAL_ID + 1], struct err *err)

@@ -27,6 +27,9 @@ void journal_close(struct journal *journal);
  */
 bool journal_default_path(struct buf *path, struct err *err);
 
+/* Open the journal there. */
+bool journal_open_default(struct journal **journal, struct err *err);
+
 /* A new session; its id (12 lower-case hex digits, random) goes to ID. */
 enum { JOURNAL_ID = 12 };
 bool journal_new_session(struct journal *journal, const char *workspace, const char *agent,

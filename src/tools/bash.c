@@ -9,7 +9,6 @@
 #include "tools/spill.h"
 #include "tools/tools.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/files.h"
@@ -19,6 +18,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BASH_TIMEOUT_S   120
@@ -201,6 +201,7 @@ static bool find_folder(struct shell *shell, struct err *err)
 {
 	const char *wanted = call_text(shell->call, "workdir");
 	struct files *files = shell->call->files;
+	struct stat st;
 
 	if (wanted)
 		return files_reach(files, wanted, FILES_FOLDER, &shell->folder, err);
@@ -208,7 +209,12 @@ static bool find_folder(struct shell *shell, struct err *err)
 	    files_reach(files, shell->call->folder, FILES_FOLDER, &shell->folder, err))
 		return true;
 	shell->folder_was_gone = shell->call->folder != NULL;
-	return files_reach(files, shell->call->workspace, FILES_FOLDER, &shell->folder, err);
+	if (files_reach(files, shell->call->workspace, FILES_FOLDER, &shell->folder, err))
+		return true;
+	/* Only parts of it may be read: it is the empty folder that holds them. */
+	if (stat(shell->call->workspace, &st) < 0 || st.st_nlink == 0)
+		return false;
+	return buf_adds(&shell->folder.path, shell->call->workspace);
 }
 
 static bool shell_stopped(void *context)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "process/program_output.h"
 #include "tools/interactive.h"
+#include "tools/shown.h"
 #include "tools/spill.h"
 
 #include <limits.h>
@@ -266,12 +267,14 @@ void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 	gap = line_of_gap(run, buf_str(text));
 	buf_addc(text, '[');
 	add_ending(answer, text);
-	buf_addf(text, "; in %s", files_shown(answer->files, answer->folder));
+	buf_adds(text, "; in ");
+	shown_add(str_of(files_shown(answer->files, answer->folder)), text);
 	if (answer->folder_was_gone)
 		buf_adds(text, " (the folder of the last command is gone)");
-	if (answer->next_folder)
-		buf_addf(text, "; the next command starts in %s",
-			 files_shown(answer->files, answer->next_folder));
+	if (answer->next_folder) {
+		buf_adds(text, "; the next command starts in ");
+		shown_add(str_of(files_shown(answer->files, answer->next_folder)), text);
+	}
 	if (cut.bytes || cut.lines)
 		add_spill(answer, &cut, gap, result);
 	if (run->left_processes)

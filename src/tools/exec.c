@@ -4,7 +4,6 @@
  */
 #include "tools/tools.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "process/program.h"
 #include "runtime/call.h"

@@ -5,6 +5,7 @@
  */
 #include "tools/shown.h"
 #include "tools/tools.h"
+#include "tools/written.h"
 
 #include "base/diff.h"
 #include "base/fd.h"
@@ -20,10 +21,7 @@
 
 #define PATCH_KB 256
 
-enum {
-	PATCH_MAX = PATCH_KB << 10,
-	PATCH_FILE_MAX = 64 << 20, /* as large as the writing tools take */
-};
+enum { PATCH_MAX = PATCH_KB << 10 };
 
 static const struct tool_param generate_patch_params[] = {
 	{"title", PARAM_TEXT, true, "One line: what the change does", .min = 1, .max = 200},
@@ -180,7 +178,12 @@ static void add_file(struct patch *patch, const char *path, const struct value *
 	struct buf now;
 	bool absent;
 
-	buf_init(&now, PATCH_FILE_MAX);
+	if (value_kind(was) == VALUE_BOOLEAN) {
+		note_file(patch, shown, PATCH_LEFT_OUT, &counts,
+			  "what it was is too large to be kept");
+		return;
+	}
+	buf_init(&now, WRITTEN_FILE_MAX);
 	if (value_kind(was) == VALUE_BOOLEAN) {
 		note_file(patch, shown, PATCH_LEFT_OUT, &counts,
 			  "what it held before was too large to keep");

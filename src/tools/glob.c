@@ -131,7 +131,12 @@ static struct glob *glob_new(const char *path, const char *pattern)
 static void glob_visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct glob *glob = owner;
-	struct found found = {.kind = (int)entry->kind};
+	struct ranking *ranking = &glob->rankings[walker_number(walker)];
+	/* Borrowed until it is known to be wanted. */
+	struct found found = {
+		.path = (char *)(uintptr_t)entry->path.data,
+		.kind = (int)entry->kind,
+	};
 	struct stat st;
 
 	if (entry->kind == WALK_OTHER ||
@@ -141,8 +146,10 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	atomic_fetch_add_explicit(&glob->total, 1, memory_order_relaxed);
 	found.time_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 	found.size = (uint64_t)st.st_size;
+	if (!ranking_wants(ranking, &found))
+		return;
 	found.path = memory_copy_str(entry->path);
-	ranking_add(&glob->rankings[walker_number(walker)], found);
+	ranking_add(ranking, found);
 }
 
 static void glob_walk(struct glob *glob, const struct walk_start *start,
@@ -209,13 +216,14 @@ static void glob_say_some(const struct call *call, const struct glob *glob,
 			  uint64_t shown, struct buf *out)
 {
 	uint64_t total = atomic_load(&glob->total);
+	int64_t limit = call_count(call, "limit", GLOB_LIMIT);
 
 	(void)buf_addf(out, "%" PRIu64 " file%s ", total, total == 1 ? " fits" : "s fit");
 	shown_add(str_of(glob->pattern), out);
 	(void)buf_adds(out, ", newest first");
 	if (shown < total)
 		(void)buf_addf(out, "; the newest %" PRIu64 " follow%s", shown,
-			       call_count(call, "limit", GLOB_LIMIT) < GLOB_LIMIT_MAX
+			       shown == (uint64_t)limit && limit < GLOB_LIMIT_MAX
 				       ? " (limit=" SHOWN_NUMBER(GLOB_LIMIT_MAX) " shows more)"
 				       : " (narrow the pattern to see the others)");
 	(void)buf_adds(out, ".\n");

@@ -221,6 +221,11 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void add_path(const struct reading *reading, struct buf *out)
+{
+	shown_add(str_of(files_shown(reading->call->files, reading->file.path.data)), out);
+}
+
 /* A folder was named: its listing is the answer. */
 static enum result_status list_folder(struct reading *reading)
 {
@@ -245,15 +250,18 @@ static enum result_status list_folder(struct reading *reading)
 			continue;
 		buf_init(&name, NAME_MAX + 2);
 		buf_addf(&name, "%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
-		names = memory_grow(names, count + 1, sizeof(*names));
+		if ((count & (count - 1)) == 0) /* full: twice the room */
+			names = memory_grow(names, count ? 2 * count : 1, sizeof(*names));
 		names[count++] = buf_take(&name);
 	}
 	(void)closedir(dir);
 	if (count)
 		qsort(names, count, sizeof(*names), compare_names);
+	buf_addc(&result->text, '[');
+	add_path(reading, &result->text);
 	buf_addf(&result->text,
-		 "[%s is a folder with %zu entries; list_files shows more of it]\n",
-		 files_shown(reading->call->files, reading->file.path.data), count);
+		 " is a folder with %s%zu entries; list_files shows more of it]\n",
+		 call_stopped(reading->call) ? "at least " : "", count);
 	for (size_t i = 0; i < count; i++) {
 		if (i < READ_LISTING) {
 			shown_add(str_of(names[i]), &result->text);
@@ -318,9 +326,9 @@ static void add_head(struct reading *reading)
 	struct buf *text = &reading->result->text;
 	char size[32];
 
-	buf_addf(text, "[%s: lines %zu-%zu",
-		 files_shown(reading->call->files, reading->file.path.data),
-		 reading->shown_first, reading->shown_last);
+	buf_addc(text, '[');
+	add_path(reading, text);
+	buf_addf(text, ": lines %zu-%zu", reading->shown_first, reading->shown_last);
 	if (reading->total_known)
 		buf_addf(text, " of %zu", reading->line);
 	else
@@ -351,8 +359,9 @@ static enum result_status answer(struct reading *reading)
 	size_t total = reading->line;
 
 	if (reading->total_known && total == 0 && reading->start <= 1) {
-		buf_addf(&result->text, "[%s is empty]\n",
-			 files_shown(reading->call->files, reading->file.path.data));
+		buf_addc(&result->text, '[');
+		add_path(reading, &result->text);
+		buf_adds(&result->text, " is empty]\n");
 	} else if (!reading->shown_last) {
 		if (!reading->total_known)
 			return call_stop_result(reading->call, result);

@@ -28,19 +28,20 @@ static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
 
 /*
  * Collect the rules from the workspace down to the folder above BELOW, and ask them
- * about BELOW.
+ * about BELOW. There are none where only parts of the workspace may be read.
  */
-static bool walk_start_rules(struct walk_start *start, struct files *files,
-			     const char *below, struct err *err)
+static void walk_start_rules(struct walk_start *start, struct files *files,
+			     const char *below)
 {
 	struct str path = str_of(below);
 	struct file workspace;
+	struct err err;
 	size_t at = 0;
 
 	file_init(&workspace);
-	if (!files_reach(files, files_workspace(files), FILES_FOLDER, &workspace, err)) {
+	if (!files_reach(files, files_workspace(files), FILES_FOLDER, &workspace, &err)) {
 		file_fini(&workspace);
-		return false;
+		return;
 	}
 	while (at < path.size && !start->ignored) {
 		struct str folder = str_part(path, 0, at > 0 ? at - 1 : 0);
@@ -62,7 +63,6 @@ static bool walk_start_rules(struct walk_start *start, struct files *files,
 		at = end + 1;
 	}
 	file_fini(&workspace);
-	return true;
 }
 
 bool walk_start_open(struct walk_start *start, struct files *files, const char *path,
@@ -84,8 +84,7 @@ bool walk_start_open(struct walk_start *start, struct files *files, const char *
 		(void)buf_adds(&start->shown, files_shown(files, real));
 		if (path_within(real, workspace) && strcmp(real, workspace) != 0) {
 			(void)buf_adds(&start->rules_path, path_relative(real, workspace));
-			reached = walk_start_rules(start, files, start->rules_path.data,
-						   err);
+			walk_start_rules(start, files, start->rules_path.data);
 		}
 	}
 	file_fini(&folder);

@@ -73,10 +73,13 @@ void written_add_path(const struct written *written, struct buf *out)
 {
 	const char *shown = files_shown(written->call->files, written->real.data);
 
-	buf_adds(out, shown);
+	shown_add(str_of(shown), out);
 	if (strcmp(shown, written->path) != 0 &&
-	    strcmp(written->real.data, written->path) != 0)
-		buf_addf(out, " (reached as %s)", written->path);
+	    strcmp(written->real.data, written->path) != 0) {
+		buf_adds(out, " (reached as ");
+		shown_add(str_of(written->path), out);
+		buf_addc(out, ')');
+	}
 }
 
 void written_new_mark(const struct written *written, struct str content,

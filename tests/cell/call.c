@@ -1,10 +1,12 @@
 /*
- * call: system calls by number, for the cases of the cell. It says what the kernel answered: "= 3" and exit code 0,
- * or "EPERM" and exit code 1.
+ * call: system calls by number, for the cases of the cell. It says what the kernel
+ * answered: "= 3" and exit code 0, or "EPERM" and exit code 1.
  *
- *   call NUMBER ARGUMENTS…        one call; an argument is a number, `s:TEXT`, `z:N` (N zero bytes), `w:A,B,…` (words)
+ *   call NUMBER ARGUMENTS…        one call; an argument is a number, s:TEXT, z:N (N zero
+ *                                 bytes) or w:A,B,… (words of eight bytes)
  *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
- *   call without NUMBER[=ERRNO],… PROGRAM…  become PROGRAM with these calls refused (EPERM unless told)
+ *   call without NUMBER[=ERRNO],… PROGRAM…
+ *                                 become PROGRAM with these calls refused (EPERM unless told)
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -116,8 +118,8 @@ static void refuse(const char *list)
 		at += *at == ',';
 		program[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 								number, 0, 1);
-		program[count++] =
-			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code);
+		program[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+								SECCOMP_RET_ERRNO | code);
 	}
 	program[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = {count, program};

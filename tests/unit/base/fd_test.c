@@ -225,6 +225,25 @@ static void files_by_name_are_regular_and_small_enough(void **state)
 	folder_remove(&folder);
 }
 
+static void a_text_is_written_to_a_file_that_is_there(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX";
+	auto_close int fd = mkstemp(path);
+	struct err err = {0};
+	struct buf text;
+
+	(void)state;
+	assert_true(fd >= 0);
+	buf_init(&text, 16);
+	assert_true(fd_write_file(path, "deny", &err));
+	assert_true(fd_read_file(path, 16, &text, &err));
+	assert_string_equal(text.data, "deny");
+	buf_fini(&text);
+	assert_int_equal(unlink(path), 0);
+	assert_false(fd_write_file(path, "deny", &err));
+	assert_int_equal(err.code, ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +255,7 @@ int main(void)
 		cmocka_unit_test(errors_name_the_source),
 		cmocka_unit_test(both_ends_wait_without_blocking_descriptors),
 		cmocka_unit_test(files_by_name_are_regular_and_small_enough),
+		cmocka_unit_test(a_text_is_written_to_a_file_that_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,26 @@ static void base_names_and_depths(void **state)
 	assert_int_equal(path_depth("a/b"), 2);
 }
 
+static void xdg_folders_are_absolute_or_below_home(void **state)
+{
+	struct buf path;
+
+	(void)state;
+	buf_init(&path, 32);
+	assert_true(path_xdg("/state", "/home/me", ".local/state", "a/b", &path));
+	assert_string_equal(path.data, "/state/a/b");
+	buf_clear(&path);
+	assert_true(path_xdg("state", "/home/me", ".state", "a", &path));
+	assert_string_equal(path.data, "/home/me/.state/a");
+	buf_clear(&path);
+	assert_false(path_xdg(NULL, "home", ".state", "a", &path));
+	assert_false(path.overflowed);
+	assert_false(
+		path_xdg("/longer/than/thirty-two/bytes/in/all", NULL, ".x", "a", &path));
+	assert_true(path.overflowed);
+	buf_fini(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +126,7 @@ int main(void)
 		cmocka_unit_test(within_goes_by_components),
 		cmocka_unit_test(relative_to_a_root),
 		cmocka_unit_test(base_names_and_depths),
+		cmocka_unit_test(xdg_folders_are_absolute_or_below_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

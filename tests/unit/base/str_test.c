@@ -97,6 +97,28 @@ static void a_line_end_at_the_end_is_no_further_line(void **state)
 	assert_false(str_next_line(&empty, &line));
 }
 
+static void words_one_by_one(void **state)
+{
+	struct str rest = STR("  one two  "), word, empty = nothing;
+
+	(void)state;
+	assert_true(str_next_word(&rest, &word));
+	assert_true(str_is(word, "one"));
+	assert_true(str_next_word(&rest, &word));
+	assert_true(str_is(word, "two"));
+	assert_false(str_next_word(&rest, &word));
+	assert_false(str_next_word(&empty, &word));
+}
+
+static void a_word_is_among_words_only_whole(void **state)
+{
+	(void)state;
+	assert_true(str_among("cmd script", STR("script")));
+	assert_false(str_among("cmd script", STR("scr")));
+	assert_false(str_among("cmd script", STR("")));
+	assert_false(str_among(NULL, STR("cmd")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +130,8 @@ int main(void)
 		cmocka_unit_test(trims_blanks_on_both_sides),
 		cmocka_unit_test(lines_one_by_one),
 		cmocka_unit_test(a_line_end_at_the_end_is_no_further_line),
+		cmocka_unit_test(words_one_by_one),
+		cmocka_unit_test(a_word_is_among_words_only_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

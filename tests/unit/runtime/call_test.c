@@ -33,14 +33,15 @@ static void a_cancel_and_a_front_that_is_gone_stop_a_call(void **state)
 
 	(void)state;
 	for (int gone = 0; gone < 2; gone++) {
-		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends),
+				 0);
 		struct call call = {.control_fd = ends[0], .deadline_ms = CLOCK_NEVER};
 		assert_false(call_stopped(&call));
 		if (gone)
 			fd_close(&ends[1]);
 		else
-			assert_true(frame_send(ends[1], FRAME_CANCEL, (struct str){"", 0}, NULL,
-					       0, CLOCK_NEVER, NULL));
+			assert_true(frame_send(ends[1], FRAME_CANCEL, (struct str){"", 0},
+					       NULL, 0, CLOCK_NEVER, NULL));
 		/* It asks the socket every few milliseconds only. */
 		int64_t until = clock_now_ms() + WAIT_MS;
 		while (!call_stopped(&call) && clock_now_ms() < until)
@@ -110,7 +111,8 @@ static void output_nobody_takes_is_dropped(void **state)
 	int ends[2];
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends),
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+				    0, ends),
 			 0);
 	struct call call = {.control_fd = ends[0], .deadline_ms = CLOCK_NEVER};
 	struct pollfd room = {.fd = ends[0], .events = POLLOUT};

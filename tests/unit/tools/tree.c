@@ -6,7 +6,9 @@
 #include "base/value.h"
 #include "runtime/schema.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,30 +67,54 @@ void tree_run(struct hand *hand, const struct tool *tool, const char *json,
 	hand_assert_status(hand, status);
 }
 
-bool tree_program(struct hand *hand, const char *const *arguments, struct buf *out)
+/* No configuration but the test's own. */
+static char **tree_environment(const struct hand *hand, struct buf text[4])
 {
+	char **environment = memory_array(5, sizeof(*environment));
+	const char *path = getenv("PATH");
+
+	for (size_t i = 0; i < 4; i++)
+		buf_init(&text[i], 1 << 16);
+	(void)buf_addf(&text[0], "PATH=%s", path ? path : "/usr/bin:/bin");
+	(void)buf_addf(&text[1], "HOME=%s", hand->outside);
+	(void)buf_addf(&text[2], "XDG_CONFIG_HOME=%s", hand->outside);
+	(void)buf_adds(&text[3], "GIT_CONFIG_NOSYSTEM=1");
+	for (size_t i = 0; i < 4; i++)
+		environment[i] = text[i].data;
+	return environment;
+}
+
+int tree_program(struct hand *hand, const char *const *arguments, struct buf *out)
+{
+	posix_spawn_file_actions_t actions;
+	struct buf text[4];
+	char **environment = tree_environment(hand, text);
 	int ends[2];
 	int status = 0;
-	pid_t child;
+	pid_t child = -1;
+	int error;
 
 	assert_true(fd_pipe(ends, NULL));
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		(void)dup2(ends[1], STDOUT_FILENO);
-		/* No configuration but the test's own. */
-		(void)setenv("HOME", hand->outside, 1);
-		(void)setenv("XDG_CONFIG_HOME", hand->outside, 1);
-		(void)setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
-		if (chdir(hand->workspace) == 0)
-			(void)execvp(arguments[0], (char *const *)(uintptr_t)arguments);
-		_exit(127);
-	}
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	(void)posix_spawn_file_actions_addchdir_np(&actions, hand->workspace);
+	error = posix_spawnp(&child, arguments[0], &actions, NULL,
+			     (char *const *)(uintptr_t)arguments, environment);
+	(void)posix_spawn_file_actions_destroy(&actions);
 	(void)close(ends[1]);
-	assert_true(fd_read_all(ends[0], out, arguments[0], NULL));
+	free(environment);
+	for (size_t i = 0; i < 4; i++)
+		buf_fini(&text[i]);
+	if (error == 0) {
+		assert_true(fd_read_all(ends[0], out, arguments[0], NULL));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+	}
 	(void)close(ends[0]);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 127;
+	if (error == ENOENT)
+		return TREE_MISSING;
+	assert_int_equal(error, 0);
+	return WEXITSTATUS(status);
 }
 
 unsigned tree_random(uint64_t *seed, unsigned limit)

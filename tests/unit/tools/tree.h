@@ -19,8 +19,12 @@ void tree_folder(struct hand *hand, const char *path);
 void tree_run(struct hand *hand, const struct tool *tool, const char *json,
 	      enum result_status status);
 
-/* Run the program ARGUMENTS (NULL-ended) in the workspace; its output. False: it is missing. */
-bool tree_program(struct hand *hand, const char *const *arguments, struct buf *out);
+/*
+ * Run the program ARGUMENTS (NULL-ended) in the workspace; its output. The exit code;
+ * TREE_MISSING: it is not installed.
+ */
+enum { TREE_MISSING = 127 };
+int tree_program(struct hand *hand, const char *const *arguments, struct buf *out);
 
 /* A number below LIMIT; the same row of numbers in each run for the same SEED. */
 unsigned tree_random(uint64_t *seed, unsigned limit);

@@ -469,8 +469,10 @@ static bool compare_with_git(struct hand *hand, uint64_t *seed)
 
 	buf_init(&out, 1 << 20);
 	make_random_tree(hand, seed);
-	if (!tree_program(hand, init, &out))
+	if (tree_program(hand, init, &out) == TREE_MISSING) {
+		buf_fini(&out);
 		return false;
+	}
 	write_random_rules(hand, "", seed);
 	for (unsigned k = 0; k < NAMES; k++) {
 		auto_free char *full = hand_path(hand, names[k]);
@@ -483,7 +485,7 @@ static bool compare_with_git(struct hand *hand, uint64_t *seed)
 	}
 	tree_write(hand, ".git/info/exclude", rules[tree_random(seed, RULES)], 1);
 	buf_clear(&out);
-	assert_true(tree_program(hand, list, &out));
+	assert_int_equal(tree_program(hand, list, &out), 0);
 	git = sorted_lines(buf_str(&out), '\0');
 	ours = walk_lines(hand, ".", (struct walk_options){0}, NULL);
 	same = strcmp(git, ours) == 0;
@@ -498,7 +500,7 @@ static bool compare_with_git(struct hand *hand, uint64_t *seed)
 
 static void lists_what_git_lists(void **state)
 {
-	enum { TREES = 60 };
+	enum { TREES = 40 };
 	uint64_t seed = 88172645463325252;
 
 	(void)state;
