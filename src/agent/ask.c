@@ -42,8 +42,7 @@ static void ask_retry(void *context, const char *why, double wait_s)
 	struct buf sentence;
 
 	buf_init(&sentence, ERR_TEXT_MAX);
-	buf_addf(&sentence,
-		 "The answer did not come whole, asking again in %.1f s: ", wait_s);
+	buf_addf(&sentence, "No whole answer came, asking again in %.1f s: ", wait_s);
 	(void)buf_addstr(&sentence, str_part(str_of(why), 0, ERR_TEXT_MAX / 2));
 	(void)agent_notice(context, sentence.data, false, NULL);
 	buf_fini(&sentence);

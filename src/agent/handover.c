@@ -37,16 +37,22 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	struct str rest = str_trim(str_of(turn->text));
 	struct str title = STR("Changes");
 	struct str line;
-	struct buf summary;
+	struct buf heading, summary;
+	size_t fits;
 
+	buf_init(&heading, HANDOVER_TITLE_MAX + sizeof("…"));
 	buf_init(&summary, HANDOVER_TEXT_MAX);
 	handover_summary(agent, turn, &summary);
 	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
 		title = str_trim(line);
-	title = str_part(title, 0, text_character_border(title, HANDOVER_TITLE_MAX));
-	value_set_str(arguments, "title", title);
+	fits = text_character_border(title, HANDOVER_TITLE_MAX);
+	buf_addstr(&heading, str_part(title, 0, fits));
+	if (fits < title.size)
+		buf_adds(&heading, "…");
+	value_set_str(arguments, "title", buf_str(&heading));
 	value_set_str(arguments, "summary", str_trim(buf_str(&summary)));
 	buf_fini(&summary);
+	buf_fini(&heading);
 	return arguments;
 }
 

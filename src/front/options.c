@@ -80,7 +80,8 @@ static bool refuse_unknown(const struct option_row *rows, const char *word, stru
 		return err_set(err, EINVAL, "no option %.100s; did you mean --%s?", word,
 			       nearest);
 	return err_set(err, EINVAL,
-		       "no option %.100s; words that begin with a dash stand behind --",
+		       "no option %.100s; --help lists them, and words that begin with a dash "
+		       "stand behind --",
 		       word);
 }
 

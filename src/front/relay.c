@@ -31,6 +31,7 @@ struct stream {
 	int from, to;
 	bool from_is_callers, to_is_callers; /* there before us: not ours to close */
 	bool to_is_socket;
+	bool failed; /* bytes for the caller were lost: a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
 };
@@ -83,8 +84,10 @@ static void output_ready(struct watch *watch, short events)
 		return;
 	}
 	if (!stream_write(stream)) {
-		if (stream->to_is_callers && errno != EPIPE)
+		if (stream->to_is_callers && errno != EPIPE) {
+			stream->failed = true;
 			(void)fprintf(stderr, "glovebox: output: %s\n", strerror(errno));
+		}
 		stream_end(stream);
 		return;
 	}
@@ -254,6 +257,11 @@ void relay_close(struct relay *relay)
 const int *relay_fds(const struct relay *relay)
 {
 	return relay->fds;
+}
+
+bool relay_lost(const struct relay *relay)
+{
+	return relay->streams[STDOUT_FILENO].failed || relay->streams[STDERR_FILENO].failed;
 }
 
 void relay_drain(struct relay *relay)

@@ -24,3 +24,6 @@ const int *relay_fds(const struct relay *relay);
  * is delivered.
  */
 void relay_drain(struct relay *relay);
+
+/* Output could not be written where the caller wanted it, which was said. */
+bool relay_lost(const struct relay *relay);

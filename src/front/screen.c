@@ -79,14 +79,21 @@ struct screen_options screen_options_of(int fd)
 	};
 }
 
-static size_t screen_columns(const struct screen *screen)
+size_t screen_columns_of(int fd)
 {
 	struct winsize size = {0};
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+								    : SIZE_MAX;
+}
+
+static size_t screen_columns(const struct screen *screen)
+{
 	size_t columns = screen->options.columns;
 
-	if (columns == 0 && ioctl(screen->fd, TIOCGWINSZ, &size) == 0)
-		columns = size.ws_col;
 	if (columns == 0)
+		columns = screen_columns_of(screen->fd);
+	if (columns == SIZE_MAX)
 		columns = SCREEN_COLUMNS;
 	return columns < SCREEN_COLUMNS_MIN ? SCREEN_COLUMNS_MIN : columns;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct screen;
 
@@ -28,6 +29,9 @@ enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20 };
  * LC_ALL, LC_CTYPE, LANG: ASCII unless UTF-8.
  */
 struct screen_options screen_options_of(int fd);
+
+/* Columns of the terminal FD, SIZE_MAX when it is none or does not say. */
+size_t screen_columns_of(int fd);
 
 /* OPTIONS NULL: screen_options_of(fd). FD stays the caller's. */
 struct screen *screen_new(int fd, const struct screen_options *options);

@@ -217,6 +217,15 @@ static void turn_files(struct paint *paint, const struct value *files)
 			     paint_more(paint), count - TURN_FILES);
 }
 
+/* Why the turn ended, in a person's words: "done", "model failed", "iterations". */
+static void turn_reason(struct buf *line, const char *reason)
+{
+	bool done = reason && (!strcmp(reason, "stopped") || !strcmp(reason, "patch"));
+
+	for (const char *at = !reason ? "ended" : done ? "done" : reason; *at; at++)
+		buf_addc(line, *at == '_' ? ' ' : *at);
+}
+
 static int64_t tokens_of(const struct value *data, const char *which)
 {
 	return value_integer(value_member(value_member(data, "usage"), which));
@@ -243,13 +252,16 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 		buf_addc(&paint->out, '\n');
 	}
 	buf_init(&line, PAINT_MAX);
-	buf_addf(&line, "%s %s%s", paint->unicode ? "──" : "--",
-		 reason ? reason : "ended", dot);
+	buf_addf(&line, "%s ", paint->unicode ? "──" : "--");
+	turn_reason(&line, reason);
+	buf_adds(&line, dot);
 	text_add_count(&line, (size_t)value_integer(value_member(data, "iterations")),
 		       "answer");
-	buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out, %" PRId64 " cached",
-		 dot, tokens_of(data, "input"), tokens_of(data, "output"),
-		 tokens_of(data, "cached"));
+	if (tokens_of(data, "input") + tokens_of(data, "output") > 0)
+		buf_addf(&line, "%stokens %" PRId64 " in, %" PRId64 " out", dot,
+			 tokens_of(data, "input"), tokens_of(data, "output"));
+	if (tokens_of(data, "cached") > 0)
+		buf_addf(&line, ", %" PRId64 " cached", tokens_of(data, "cached"));
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);

@@ -152,10 +152,14 @@ static struct value *report_model(void)
 	}
 	if (name != NULL && name[0] != '\0')
 		return rows;
-	value_append(rows, row_new("model", url == NULL || url[0] == '\0',
-				   "none: a recorded answer is played",
-				   "export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1 "
-				   "GLOVEBOX_MODEL=NAME"));
+	if (url != NULL && url[0] != '\0')
+		value_append(rows, row_new("model", false, "the server's is not named",
+					   "export GLOVEBOX_MODEL=NAME"));
+	else
+		value_append(rows,
+			     row_new("model", true, "none: a recorded answer is played",
+				     "export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1 "
+				     "GLOVEBOX_MODEL=NAME"));
 	return rows;
 }
 
@@ -188,7 +192,7 @@ static void print_row(const struct value *row)
 {
 	const char *remedy = value_text(value_member(row, "remedy"));
 
-	(void)printf("  %-4s %-40s %s\n",
+	(void)printf("  %-4s %-20s  %s\n",
 		     value_is_true(value_member(row, "ok")) ? "ok" : "NO",
 		     value_text(value_member(row, "name")),
 		     value_text(value_member(row, "value")));
@@ -228,12 +232,14 @@ static void print_report(const struct value *report)
 static int doctor_run(const struct options *options)
 {
 	auto_value struct value *report = value_new_object();
+	/* First: a session hides our memory, and with it our own /proc/self/uid_map. */
+	struct value *kernel = report_kernel();
 	const struct value *level;
 	int64_t minimum;
 
 	value_set_text(report, "version", GLOVEBOX_VERSION);
 	value_set(report, "cell", report_cell());
-	value_set(report, "kernel", report_kernel());
+	value_set(report, "kernel", kernel);
 	value_set(report, "programs", report_programs());
 	value_set(report, "model", report_model());
 	value_set(report, "configuration", report_configuration(options));

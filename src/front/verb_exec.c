@@ -117,7 +117,8 @@ static int follow(struct session *session, const struct options *options,
 	relay_drain(relay);
 	code = code_of(running_result(running), interrupt);
 	running_free(running);
-	return code;
+	/* The program wrote to a pipe of ours and could not know. */
+	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
 }
 
 static int exec_with(struct setup *setup, const struct options *options,

@@ -97,7 +97,7 @@ static const char run_help[] =
 const struct verb verb_run = {
 	.name = "run",
 	.summary = "let an agent work on this folder",
-	.arguments = "PROMPT|-",
+	.arguments = "PROMPT…|-",
 	.help = run_help,
 	.example = "  export GLOVEBOX_BASE_URL=http://127.0.0.1:11434/v1\n"
 		   "  glovebox run --model qwen3-coder \"find out why make test fails\"",

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
+#include "front/screen_paint.h"
 #include "front/verb.h"
 #include "runtime/event.h"
 #include "store/journal.h"
@@ -105,6 +106,43 @@ struct shown {
 	size_t count;
 };
 
+/* What the model said in a message; its calls are events of their own. */
+static struct str words_of(const struct value *message)
+{
+	const struct value *parts = value_member(message, "parts");
+
+	for (size_t i = 0; i < value_count(parts); i++) {
+		const char *kind = value_text(value_member(value_item(parts, i), "kind"));
+
+		if (kind != NULL && strcmp(kind, "text") == 0)
+			return value_str(value_member(value_item(parts, i), "text"));
+	}
+	return STR("");
+}
+
+/* What a call is about, as the screen says it. */
+static void print_subject(const struct value *arguments, size_t columns)
+{
+	struct paint paint;
+
+	paint_init(&paint);
+	paint_subject(&paint, arguments, columns);
+	if (paint.out.size > 0)
+		(void)printf("  %s", paint.out.data);
+	paint_fini(&paint);
+}
+
+/* The beginning of TEXT's first line, if it has any. */
+static void print_beginning(struct str text, size_t most)
+{
+	text = str_trim(text);
+	text = str_part(text, 0, str_find(text, STR("\n"), 0));
+	if (text.size > most)
+		text.size = text_character_border(text, most);
+	if (text.size > 0)
+		print_clean(text);
+}
+
 /* One event in a line: what it is, of which tool, and the beginning of its text. */
 static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 			const struct value *event)
@@ -112,22 +150,16 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 	static const char *const members[] = {"tool", "status", "text", "reason"};
 	/* Of a text, what still leaves the line readable. */
 	enum { TEXT_SHOWN = 100 };
+	const struct value *arguments = value_member(event, "arguments");
 	char when[32];
 
 	print_time(wall_ms, when);
 	(void)printf("%5lld  %s  %-13s", (long long)number, when, kind);
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		struct str text = str_trim(value_str(value_member(event, members[i])));
-		size_t line = str_find(text, STR("\n"), 0);
-
-		if (text.size == 0)
-			continue;
-		text = str_part(text, 0, line < text.size ? line : text.size);
-		text.size =
-			text_character_border(text, text.size < TEXT_SHOWN ? text.size
-									   : TEXT_SHOWN);
-		print_clean(text);
-	}
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		print_beginning(value_str(value_member(event, members[i])), TEXT_SHOWN);
+	if (value_count(arguments) > 0)
+		print_subject(arguments, TEXT_SHOWN);
+	print_beginning(words_of(event), TEXT_SHOWN);
 	(void)putchar('\n');
 }
 

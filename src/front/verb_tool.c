@@ -12,6 +12,7 @@
 #include "front/environment.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
+#include "front/screen.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/schema.h"
@@ -70,8 +71,34 @@ static struct value *effects_of(const struct tool *tool)
 	return effects;
 }
 
+/* TEXT in lines that end before COLUMNS; all but the first begin after INDENT blanks. */
+static void print_wrapped(const char *text, size_t indent, size_t columns)
+{
+	size_t at = indent;
+
+	while (*text != '\0') {
+		size_t word = strcspn(text, " ");
+
+		if (at > indent && at + 1 + word > columns) {
+			(void)printf("\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			(void)putchar(' ');
+			at++;
+		}
+		(void)fwrite(text, 1, word, stdout);
+		at += word;
+		text += word;
+		text += strspn(text, " ");
+	}
+	(void)putchar('\n');
+}
+
 static void print_row(const struct tool *tool)
 {
+	enum { DESCRIPTION_AT = 24, DESCRIPTION_LEAST = 30, NARROW_AT = 4 };
+	size_t columns = screen_columns_of(STDOUT_FILENO);
+	bool narrow = columns < DESCRIPTION_AT + DESCRIPTION_LEAST;
 	auto_value struct value *effects = effects_of(tool);
 	char marks[32] = "";
 	size_t at = 0;
@@ -80,7 +107,10 @@ static void print_row(const struct tool *tool)
 		at += (size_t)snprintf(marks + at, sizeof(marks) - at, "%s%s",
 				       i > 0 ? ", " : "",
 				       value_text(value_item(effects, i)));
-	(void)printf("%-16s %-16s %s\n", tool->name, marks, tool->description);
+	(void)printf("%-15s %-7s ", tool->name, marks);
+	if (narrow)
+		(void)printf("\n%*s", NARROW_AT, "");
+	print_wrapped(tool->description, narrow ? NARROW_AT : DESCRIPTION_AT, columns);
 }
 
 static int list_run(const struct options *options)

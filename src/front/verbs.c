@@ -162,15 +162,15 @@ static int run_verb(const struct verb *verb, const char *const *words)
 	else if (options_given(&options, "help"))
 		code = help_print_verb(verb, stdout);
 	else if (options.word_count < verb->words_least)
-		code = verb_complain(CODE_USAGE,
-				     "%s: something is missing; usage: glovebox %s %s",
+		code = verb_complain(CODE_USAGE, "%s: too few words; usage: glovebox %s %s",
 				     verb->name, verb->name, verb->arguments);
 	else if (options.word_count > verb->words_most)
 		code = verb_complain(CODE_USAGE,
 				     "%s: \"%.100s\" is one word too many; "
-				     "usage: glovebox %s %s",
+				     "usage: glovebox %s%s%s",
 				     verb->name, options.words[verb->words_most],
-				     verb->name, verb->arguments);
+				     verb->name, verb->arguments[0] != '\0' ? " " : "",
+				     verb->arguments);
 	else
 		code = verb->run(&options);
 	options_fini(&options);

@@ -78,8 +78,9 @@ static void request_worker(struct cell *cell)
 	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == 1) {
 		cell->requested++;
-	} else if (errno != EAGAIN) {
-		(void)err_set(&err, ECHILD, "the cell's anchor has ended");
+	} else if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
+		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
+		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
 		break_cell(cell, &err);
 	}
 }

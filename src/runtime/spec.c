@@ -103,7 +103,10 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 
 	buf_init(&text, 1 << 20);
 	va_start(arguments, format);
-	if (buf_addv(&text, format, arguments))
+	bool ok = buf_addv(&text, format, arguments);
+	for (size_t i = 0; ok && i < spec->environment_count; i++)
+		ok = strcmp(spec->environment[i], text.data) != 0;
+	if (ok)
 		list_add(spec, &spec->environment, &spec->environment_count,
 			 keep(spec, text.data));
 	va_end(arguments);

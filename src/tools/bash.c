@@ -208,7 +208,8 @@ static bool find_folder(struct shell *shell, struct err *err)
 	if (shell->call->folder &&
 	    files_reach(files, shell->call->folder, FILES_FOLDER, &shell->folder, err))
 		return true;
-	shell->folder_was_gone = shell->call->folder != NULL;
+	shell->folder_was_gone = shell->call->folder != NULL &&
+				 strcmp(shell->call->folder, shell->call->workspace) != 0;
 	if (files_reach(files, shell->call->workspace, FILES_FOLDER, &shell->folder, err))
 		return true;
 	/* Only parts of it may be read: it is the empty folder that holds them. */

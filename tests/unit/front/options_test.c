@@ -76,7 +76,7 @@ static void refusals_name_what_is_wrong(void **state)
 	} table[] = {
 		{{"--jsn", NULL}, "did you mean --json?"},
 		{{"--jsn=1", NULL}, "did you mean --json?"},
-		{{"--zzzzzz", NULL}, "no option --zzzzzz; words that begin with a dash"},
+		{{"--zzzzzz", NULL}, "no option --zzzzzz; --help lists them, and words that"},
 		{{"-x", NULL}, "no option -x"},
 		{{"--json=1", NULL}, "--json takes no value"},
 		{{"-q1", NULL}, "--quiet takes no value"},

@@ -128,7 +128,7 @@ static void a_whole_session(void **state)
 	      "\n"
 	      "Green.\n"
 	      "\n"
-	      "── stopped · 2 answers · tokens 10 in, 4 out, 3 cached · 1.2 s · cell L3 · "
+	      "── done · 2 answers · tokens 10 in, 4 out, 3 cached · 1.2 s · cell L3 · "
 	      "0 changed files\n");
 }
 
