@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* A pipe's default capacity: more is never there at once. */
@@ -156,6 +158,13 @@ bool fd_pipe(int ends[2], struct err *err)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, errno, "pipe: %s", strerror(errno));
 	return true;
+}
+
+bool fd_is_pipe(int fd)
+{
+	struct statfs st;
+
+	return fstatfs(fd, &st) == 0 && st.f_type == PIPEFS_MAGIC;
 }
 
 bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err)

@@ -37,6 +37,12 @@ bool fd_set_blocking(int fd, bool blocking, struct err *err);
 /* A close-on-exec pipe; ends[0] reads. */
 bool fd_pipe(int ends[2], struct err *err);
 
+/*
+ * Is FD a pipe without a name? A named one (FIFO) is a file: who holds it could change its
+ * mode and times.
+ */
+bool fd_is_pipe(int fd);
+
 /* An anonymous file in memory that holds DATA, read position at its start. */
 bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err);
 

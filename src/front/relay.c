@@ -193,7 +193,7 @@ static bool relay_prepare(struct relay *relay, struct err *err)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fstat(fd, &st[fd]) < 0)
 			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
-		if (S_ISFIFO(st[fd].st_mode)) {
+		if (fd_is_pipe(fd)) {
 			relay->passed[fd] = true;
 			relay->fds[fd] = fd;
 		}

@@ -153,7 +153,7 @@ static struct value *report_model(void)
 	if (name != NULL && name[0] != '\0')
 		return rows;
 	if (url != NULL && url[0] != '\0')
-		value_append(rows, row_new("model", false, "the server's is not named",
+		value_append(rows, row_new("model", false, "not named",
 					   "export GLOVEBOX_MODEL=NAME"));
 	else
 		value_append(rows,

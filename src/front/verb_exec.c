@@ -171,8 +171,8 @@ static const char exec_help[] =
 	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
 	"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
 	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
-	"cannot be executed, 127 when there is none of that name. Ctrl+C and SIGTERM\n"
-	"end the program first (130, 143).";
+	"cannot be executed, 127 when there is none of that name, 1 instead of 0 when its\n"
+	"output could not be written. Ctrl+C and SIGTERM end the program first (130, 143).";
 
 const struct verb verb_exec = {
 	.name = "exec",

@@ -152,7 +152,7 @@ static void pipes_give(const struct running *running)
 
 	for (size_t i = 0; cell->change && i < running->fd_count; i++) {
 		int fd = running->fds[i];
-		if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && st.st_uid == geteuid())
+		if (fd_is_pipe(fd) && fstat(fd, &st) == 0 && st.st_uid == geteuid())
 			(void)!fchown(fd, cell->uid, cell->gid);
 	}
 }

@@ -131,10 +131,10 @@ static bool workspace_open(const struct shape_options *options, const struct pol
 	if (found < 0)
 		return err_set(err, errno, "workspace %s: %s%s", options->workspace,
 			       strerror(errno),
-			       errno == ENOENT   ? "; name your project's folder with -C"
-			       : errno == ENOTDIR  ? "; name a folder"
-			       : errno == EACCES ? "; its owner must let you read it"
-						 : "");
+			       errno == ENOENT    ? "; name your project's folder with -C"
+			       : errno == ENOTDIR ? "; name a folder"
+			       : errno == EACCES  ? "; its owner must let you read it"
+						  : "");
 	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "workspace %s: %s", options->workspace,
 			       strerror(errno));
@@ -207,6 +207,22 @@ static bool shown_already(const struct opening *opening, const char *path, bool 
 	return false;
 }
 
+/* Here every cell has folders of its own, which the host's would cover. */
+static const char *const own[] = {"/", "/proc", "/dev", "/home", "/run", NULL};
+
+static bool entry_check(const struct policy *policy, const char *key, const char *path,
+			struct err *err)
+{
+	for (size_t i = 0; own[i] != NULL; i++) {
+		if (strcmp(path, own[i]) == 0)
+			return err_set(err, EINVAL,
+				       "agents.%s.%s: %s cannot be shown as a whole: every "
+				       "cell has its own; name the folders below it",
+				       policy->name, key, path);
+	}
+	return true;
+}
+
 static bool below_blocked(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->blocked.count; i++) {
@@ -224,7 +240,8 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 		struct policy_path *entry = &paths->items[i];
 		auto_close int fd = -1;
 
-		if (!entry_open(opening, entry, key, &fd, err))
+		if (!entry_open(opening, entry, key, &fd, err) ||
+		    !entry_check(opening->policy, key, entry->path, err))
 			return false;
 		if (below_blocked(opening->policy, entry->path))
 			continue; /* deny wins; under a mask there is no place for it */
@@ -290,7 +307,8 @@ static bool folders_pin(const struct opening *opening, const char *path, struct 
 		if (path[at] != '/')
 			continue;
 		above[at] = '\0';
-		auto_close int fd = open(above, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		auto_close int fd =
+			open(above, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			return err_set(err, errno, "agents.%s.blocked: %s: %s",
 				       opening->policy->name, above, strerror(errno));

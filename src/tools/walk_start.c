@@ -30,8 +30,7 @@ static int walk_start_below(int folder_fd, const char *path, uint64_t flags)
  * Collect the rules from the workspace down to the folder above BELOW, and ask them
  * about BELOW. There are none where only parts of the workspace may be read.
  */
-static void walk_start_rules(struct walk_start *start, struct files *files,
-			     const char *below)
+static void walk_start_rules(struct walk_start *start, struct files *files, const char *below)
 {
 	struct str path = str_of(below);
 	struct file workspace;

@@ -313,7 +313,7 @@ static void the_change_is_a_diff_that_can_be_copied(void **state)
 	      "@@ -0,0 +1 @@\n"
 	      "+x\n"
 	      "\n"
-	      "-- patch, 1 answer, tokens 0 in, 0 out, 0 cached, 0.0 s, cell L2, 2 changed files\n"
+	      "-- done, 1 answer, 0.0 s, cell L2, 2 changed files\n"
 	      "   a +1 -0 created\n"
 	      "   b\n");
 }

@@ -183,7 +183,7 @@ static void an_ignore_file_that_is_a_link_is_not_read(void **state)
 	assert_walk(hand, ".", (struct walk_options){0}, ".gitignore\nrules\nx\n");
 }
 
-enum { MANY_FOLDERS = 60, MANY_FILES = 40, LARGE_FOLDER = 5000 };
+enum { MANY_FOLDERS = 60, MANY_FILES = 40, LARGE_FOLDER = 3000 };
 
 static void any_number_of_threads_visits_each_file_once(void **state)
 {
@@ -281,7 +281,7 @@ static void remove_deep_tree(struct hand *hand, unsigned depth)
 
 static void a_tree_deeper_than_any_path_ends_and_is_counted(void **state)
 {
-	enum { DEEP = 3000, FEW_DESCRIPTORS = 24 };
+	enum { DEEP = 2200, FEW_DESCRIPTORS = 24 };
 	struct hand *hand = *state;
 	struct rlimit before, few;
 	struct walk_summary summary;
