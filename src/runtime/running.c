@@ -78,7 +78,8 @@ static void kill_due(struct timer *timer)
 			    ended ? "It gave no answer in time and was ended by force, "
 				    "with all that it had started."
 				  : "It could not be ended even by force: the kernel is "
-				    "holding it (a broken disk or mount?).");
+				    "holding it (a broken disk or mount, or very much "
+				    "memory to give back).");
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
