@@ -11,7 +11,8 @@
 #include "base/memory.h"
 
 /* What runtime/shape.h looks at. */
-static const char *const kept[] = {"PATH", "HOME", "TERM", "LANG", "TZ", "XDG_STATE_HOME"};
+static const char *const kept[] = {"PATH", "HOME", "TERM",
+				   "LANG", "TZ",   "XDG_STATE_HOME"};
 
 static bool is_kept(const char *entry)
 {

@@ -229,6 +229,15 @@ static void print_report(const struct value *report)
 	print_row(value_member(report, "configuration"));
 }
 
+static bool all_well(const struct value *rows)
+{
+	for (size_t i = 0; i < value_count(rows); i++) {
+		if (!value_is_true(value_member(value_item(rows, i), "ok")))
+			return false;
+	}
+	return true;
+}
+
 static int doctor_run(const struct options *options)
 {
 	auto_value struct value *report = value_new_object();
@@ -258,6 +267,8 @@ static int doctor_run(const struct options *options)
 		value_member(value_member(report, "configuration"), "minimum_level"));
 	if (!value_is_number(level) || value_integer(level) < minimum)
 		return CODE_NO_CELL;
+	if (!all_well(value_member(report, "programs")))
+		return CODE_FAILED;
 	return value_is_true(value_member(value_member(report, "configuration"), "ok"))
 		       ? CODE_DONE
 		       : CODE_FAILED;

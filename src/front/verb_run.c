@@ -89,8 +89,9 @@ static const char run_help[] =
 	"first word with a blank in it needs no verb: glovebox \"fix the failing test\".\n\n"
 	"The model is the one that --model, GLOVEBOX_MODEL or the configuration names,\n"
 	"at the server GLOVEBOX_BASE_URL (any that speaks the chat completions API:\n"
-	"llama.cpp, Ollama, vLLM, OpenRouter, …), with the key in OPENAI_API_KEY. With\n"
-	"none of them a recorded answer is played; --model replay:FILE plays yours.\n\n"
+	"llama.cpp, Ollama, vLLM, OpenRouter, …; https://api.openai.com/v1 unless it is\n"
+	"set), with the key in OPENAI_API_KEY. When nothing names a model a recorded\n"
+	"answer is played; --model replay:FILE plays yours.\n\n"
 	"Exit codes: 0 done, 1 failed, 3 a limit was reached, 5 the cell could not be\n"
 	"built, 130 cancelled.";
 

@@ -35,8 +35,8 @@ struct key {
 	enum key_kind kind;
 	enum key_home home;
 	size_t offset;
-	double min, max;         /* numbers: bounds; texts: most bytes */
-	const char *choices;     /* blank-separated */
+	double min, max;     /* numbers: bounds; texts: most bytes */
+	const char *choices; /* blank-separated */
 	/* what holds unless given, for the manual; NULL in `limits`: the number of policy_new */
 	const char *initial;
 	const char *description; /* one sentence for the manual */

@@ -249,7 +249,7 @@ void cell_close(struct cell *cell)
 	loop_remove(&cell->control_watch);
 	fd_close(&cell->control);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
-	shape_home_tidy(&cell->spec);
+	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);
 	free(cell);
 }

@@ -173,12 +173,37 @@ static int entry_fd(const struct opening *opening, const struct policy_path *ent
 			    path_relative(entry->path, base), &how, sizeof(how));
 }
 
+/*
+ * A shipped role writes to a folder (tests, docs) that a project may not have yet: it is
+ * made, and goes again with the cell when it stayed empty.
+ */
+static int entry_make(const struct opening *opening, const struct policy_path *entry)
+{
+	const struct sandbox_identity *identity = &opening->spec->identity;
+	const char *name = path_relative(entry->path, opening->policy->base.path);
+	int fd;
+
+	/* One level: a deeper place nobody has made is not the role's to choose. */
+	if (strchr(name, '/') != NULL || mkdirat(opening->base_fd, name, 0755) < 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	fd = entry_fd(opening, entry);
+	if (fd >= 0 && identity->change && !identity->map_root)
+		(void)!fchownat(opening->base_fd, name, identity->uid, identity->gid,
+				AT_SYMLINK_NOFOLLOW);
+	spec_add_made(opening->spec, entry->path);
+	return fd;
+}
+
 static bool entry_open(const struct opening *opening, struct policy_path *entry,
 		       const char *key, int *fd, struct err *err)
 {
 	auto_close int found = entry_fd(opening, entry);
 	struct buf real;
 
+	if (found < 0 && errno == ENOENT && entry->shipped)
+		found = entry_make(opening, entry);
 	if (found < 0)
 		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s",
 			       opening->policy->name, key,

@@ -26,5 +26,5 @@ struct shape_options {
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err);
 
-/* Remove the project's private home again when nothing was put in. */
-void shape_home_tidy(const struct cell_spec *spec);
+/* Remove what was made for this cell (home, folders of a shipped role) if it stayed empty. */
+void shape_tidy(const struct cell_spec *spec);

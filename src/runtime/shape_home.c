@@ -124,11 +124,13 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	buf_fini(&path);
 }
 
-void shape_home_tidy(const struct cell_spec *spec)
+void shape_tidy(const struct cell_spec *spec)
 {
 	if (spec->home_source != NULL && flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0)
 		/* only when empty: that is the kernel's rule */
 		(void)rmdir(spec->home_source);
+	for (size_t i = 0; i < spec->made_count; i++)
+		(void)rmdir(spec->made[i]);
 }
 
 /* ---- toolchains ---- */

@@ -16,6 +16,7 @@ void spec_init(struct cell_spec *spec)
 	*spec = (struct cell_spec){.mapping = -1,
 				   .home_lock = -1,
 				   .writable = none,
+				   .made = none,
 				   .blocked = none,
 				   .environment = none};
 	arena_init(&spec->arena);
@@ -94,6 +95,11 @@ void spec_add_writable(struct cell_spec *spec, const char *path)
 void spec_add_blocked(struct cell_spec *spec, const char *path)
 {
 	list_add(spec, &spec->blocked, &spec->blocked_count, keep(spec, path));
+}
+
+void spec_add_made(struct cell_spec *spec, const char *path)
+{
+	list_add(spec, &spec->made, &spec->made_count, keep(spec, path));
 }
 
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)

@@ -39,6 +39,9 @@ struct cell_spec {
 	const char *home;      /* in the view */
 	/* the folder behind it, or NULL: private memory; the front's own */
 	const char *home_source;
+	/* write folders of a shipped role that were made; the front's own */
+	const char **made;
+	size_t made_count;
 	int home_lock; /* held (flock) as long as some cell uses that folder; -1: none */
 	int level;     /* enum sandbox_level that this shape reaches */
 };
@@ -52,6 +55,7 @@ void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 		   const char *pattern);
 void spec_add_writable(struct cell_spec *spec, const char *path);
 void spec_add_blocked(struct cell_spec *spec, const char *path);
+void spec_add_made(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -446,6 +446,38 @@ static void a_missing_workspace_is_an_error_with_its_name(void **state)
 	assert_int_not_equal(err.code, ECHILD);
 }
 
+static void a_missing_folder_of_a_shipped_role_is_made_and_goes_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct policy *policy = policy_of(fixture->folder);
+	struct session *session = NULL;
+	struct err err = {0};
+	char path[128];
+
+	free(policy->write.items[0].text);
+	policy->write.items[0].text = memory_copy("reports");
+	const struct session_options refused = {.workspace = fixture->folder,
+						.take_policy = policy,
+						.tools = tools,
+						.cancel_fd = -1};
+	assert_false(session_open(&refused, &session, &err));
+	assert_non_null(strstr(err.text, "reports"));
+
+	policy = policy_of(fixture->folder);
+	free(policy->write.items[0].text);
+	policy->write.items[0].text = memory_copy("reports");
+	policy->write.items[0].shipped = true;
+	const struct session_options taken = {.workspace = fixture->folder,
+					      .take_policy = policy,
+					      .tools = tools,
+					      .cancel_fd = -1};
+	(void)snprintf(path, sizeof(path), "%s/reports", fixture->folder);
+	assert_true(session_open(&taken, &session, &err));
+	assert_int_equal(access(path, F_OK), 0);
+	session_close(session);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 {
 	struct session *session;
@@ -480,6 +512,7 @@ int main(int argc, char **argv)
 		IN_SESSION(nothing_a_command_started_outlives_it),
 		IN_SESSION(many_calls_leave_nothing_behind),
 		cmocka_unit_test(a_missing_workspace_is_an_error_with_its_name),
+		IN_SESSION(a_missing_folder_of_a_shipped_role_is_made_and_goes_again),
 		IN_SESSION(a_program_that_is_no_anchor_is_a_set_up_failure),
 	};
 
