@@ -132,24 +132,6 @@ void regex_scratch_free(struct regex_scratch *scratch)
 	free(scratch);
 }
 
-/*
- * The size of TEXT without a character that is cut off at its end: the compiled code of
- * PCRE2 10.42 looks at the bytes that would complete it, which are not ours.
- */
-static size_t size_without_cut(struct str text)
-{
-	size_t back = 1;
-
-	while (back <= 3 && back < text.size &&
-	       ((unsigned char)text.data[text.size - back] & 0xc0) == 0x80)
-		back++;
-	if (back > text.size)
-		return text.size;
-	unsigned char lead = (unsigned char)text.data[text.size - back];
-	size_t wanted = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-	return wanted > back ? text.size - back : text.size;
-}
-
 enum regex_answer regex_find(const struct regex *regex, struct regex_scratch *scratch,
 			     struct str text, size_t from, struct regex_span *span)
 {
@@ -159,9 +141,6 @@ enum regex_answer regex_find(const struct regex *regex, struct regex_scratch *sc
 
 	if (from > text.size)
 		return REGEX_NONE;
-	text.size = size_without_cut(text);
-	if (from > text.size)
-		from = text.size;
 	answer = pcre2_match(regex->code, subject, text.size, from, 0, scratch->match,
 			     scratch->context);
 	/* The interpreter keeps its frames on the heap and gets further. */

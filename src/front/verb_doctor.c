@@ -267,7 +267,8 @@ static int doctor_run(const struct options *options)
 		value_member(value_member(report, "configuration"), "minimum_level"));
 	if (!value_is_number(level) || value_integer(level) < minimum)
 		return CODE_NO_CELL;
-	if (!all_well(value_member(report, "programs")))
+	if (!all_well(value_member(report, "programs")) ||
+	    !all_well(value_member(report, "model")))
 		return CODE_FAILED;
 	return value_is_true(value_member(value_member(report, "configuration"), "ok"))
 		       ? CODE_DONE
@@ -279,8 +280,9 @@ static const char doctor_help[] =
 	"features of the kernel it is made of, which programs and which settings of a\n"
 	"model were found (names of variables, never their values), and what to do about\n"
 	"what is missing.\n\n"
-	"Exit codes: 0 all is well, 1 the configuration is refused, 5 the cell cannot be\n"
-	"built or is weaker than the configuration's minimum_level.";
+	"Exit codes: 0 all is well, 1 a needed program or a model's name is missing or\n"
+	"the configuration is refused, 5 the cell cannot be built or is weaker than the\n"
+	"configuration's minimum_level.";
 
 const struct verb verb_doctor = {
 	.name = "doctor",

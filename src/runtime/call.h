@@ -32,7 +32,8 @@ struct call {
 	const char *folder; /* where commands start: follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
-	double grace_s;                 /* TERM to KILL */
+	bool is_last;   /* the cell ends with this call: what it leaves in /tmp is gone */
+	double grace_s; /* TERM to KILL */
 	/* path -> mark: read in this session, for the paths of this call */
 	const struct value *seen;
 	const struct value *

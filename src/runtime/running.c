@@ -168,6 +168,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.arguments = running->arguments,
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
+		.is_last = session->one_call,
 		.grace_s = session->policy->limits.grace_s,
 		.seen = seen,
 		.before = running->tool->wants_changes ? session->before : NULL,

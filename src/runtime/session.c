@@ -115,6 +115,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->all_tools = options->tools;
 	made->sink = options->sink;
 	made->loop = loop_new();
+	made->one_call = options->direct;
 	made->cancel_fd = options->cancel_fd;
 	made->seen = value_new_object();
 	made->aliases = value_new_object();

@@ -16,6 +16,7 @@ struct session {
 	struct loop *loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
+	bool one_call;                /* opened for one call: the cell ends with it */
 	size_t next_id;
 	int cancel_fd;
 	struct watch cancel_watch;

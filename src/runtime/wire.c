@@ -21,6 +21,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	value_set_integer(object, "deadline_ms",
 			  call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE
 							   : call->deadline_ms);
+	value_set_boolean(object, "is_last", call->is_last);
 	value_set_real(object, "grace_s", call->grace_s);
 	if (call->seen != NULL)
 		value_set(object, "seen", value_ref((struct value *)(uintptr_t)call->seen));
@@ -43,6 +44,7 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 	call->deadline_ms = value_integer(value_member(read, "deadline_ms"));
 	if (call->deadline_ms < 0)
 		call->deadline_ms = CLOCK_NEVER;
+	call->is_last = value_is_true(value_member(read, "is_last"));
 	call->grace_s = value_number(value_member(read, "grace_s"));
 	call->seen = value_member(read, "seen");
 	call->before = value_member(read, "before");

@@ -17,6 +17,7 @@ struct wire_call {
 	const struct value *arguments; /* validated */
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
+	bool is_last;        /* the cell ends with this call */
 	double grace_s;
 	const struct value *seen;   /* or NULL */
 	const struct value *before; /* or NULL */

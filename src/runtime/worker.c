@@ -123,6 +123,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.folder = wire.folder,
 			.environment = worker->spec->environment,
 			.deadline_ms = wire.deadline_ms,
+			.is_last = wire.is_last,
 			.grace_s = wire.grace_s,
 			.seen = wire.seen,
 			.before = wire.before,

@@ -69,7 +69,8 @@ bool journal_open(const char *path, struct journal **journal, struct err *err)
 		return err_set(err, EINVAL, "the journal needs a path");
 	if (!make_folders(path, err) ||
 	    !database_open(path, schema, SCHEMA_VERSION, &database, err))
-		return err_while(err, "opening the journal");
+		return err_while(err,
+				 "opening the journal (XDG_STATE_HOME says where it may be)");
 	*journal = memory_alloc(sizeof(**journal));
 	(*journal)->database = database;
 	return true;

@@ -289,6 +289,7 @@ static void answer(struct shell *shell)
 		.files = shell->call->files,
 		.folder = shell->folder.path.data,
 		.folder_was_gone = shell->folder_was_gone,
+		.is_last = shell->call->is_last,
 		.spill_folder = shell->spills.data,
 		.timeout_max_s = BASH_TIMEOUT_MAX_S,
 		.description = call_text(shell->call, "description"),

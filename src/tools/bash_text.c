@@ -210,6 +210,11 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 	    !spill_keep(run->spill_fd, answer->spill_folder, &path)) {
 		buf_adds(text,
 			 ", which is not kept anywhere: repeat it with its output in a file");
+	} else if (answer->is_last) {
+		buf_addf(text,
+			 " of %s, which ends with this call: repeat it with its output in a "
+			 "file of the workspace",
+			 text_size(run->out.total + run->error.total, size));
 	} else {
 		buf_addf(text,
 			 " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "

@@ -21,6 +21,7 @@ struct bash_answer {
 	const char *folder;      /* where it ran */
 	const char *next_folder; /* where the next one starts, when it changed */
 	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
+	bool is_last;            /* the cell ends with this call, and with it the spill */
 	const char *spill_folder;
 	int timeout_max_s;
 	const char *description; /* or NULL */
