@@ -179,6 +179,18 @@ static void refuse_open_mode(scmp_filter_ctx filter, int number, unsigned flags_
 	}
 }
 
+/* Refuse NUMBER unless its first argument is VALUE. */
+static void refuse_unless(scmp_filter_ctx filter, int number, uint64_t value)
+{
+	const struct scmp_arg_cmp other = {.arg = 0,
+					   .op = SCMP_CMP_NE,
+					   .datum_a = value,
+					   .datum_b = 0};
+
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &other),
+	      "a rule on a first argument");
+}
+
 static void refuse_request(scmp_filter_ctx filter, uint64_t request)
 {
 	/* The kernel looks at the low half only. */
@@ -208,16 +220,10 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_bits(filter, SCMP_SYS(creat), 1, set_id);
 	refuse_open_mode(filter, SCMP_SYS(open), 1);
 #endif
-	struct scmp_arg_cmp not_unix = SCMP_CMP64(0, SCMP_CMP_NE, AF_UNIX);
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socketpair),
-				     1, &not_unix),
-	      "socketpair");
+	refuse_unless(filter, SCMP_SYS(socketpair), AF_UNIX);
 	refuse_request(filter, TIOCSTI);
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
-	struct scmp_arg_cmp other = {.arg = 0, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0};
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64),
-				     1, &other),
-	      "prlimit64");
+	refuse_unless(filter, SCMP_SYS(prlimit64), 0 /* oneself */);
 }
 
 #define NUMBER offsetof(struct seccomp_data, nr)
