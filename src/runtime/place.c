@@ -216,6 +216,19 @@ static bool place_find(const struct files *files, const char *path, bool make,
 	return check_writable(files, absolute->data, path, err);
 }
 
+/* A file that is a root of its own is a mount point, which no rename can replace. */
+static bool is_lone_file(const struct files *files, const char *absolute)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < files->root_count; i++) {
+		if (strcmp(files->roots[i].path, absolute) == 0 &&
+		    fstat(files->roots[i].fd, &st) == 0)
+			return S_ISREG(st.st_mode);
+	}
+	return false;
+}
+
 bool files_place(struct files *files, const char *path, bool make, struct place *place,
 		 struct err *err)
 {
@@ -224,6 +237,15 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 	bool found;
 
 	buf_init(&absolute, PATH_MAX);
+	if (files_normal(files, path, &absolute, NULL) &&
+	    is_lone_file(files, absolute.data)) {
+		buf_fini(&absolute);
+		return err_set(err, EPERM,
+			       "%s is open to this agent as a single file, which cannot be "
+			       "replaced in one piece. Change it with a command, or ask the "
+			       "user to name its folder in `write`.",
+			       path);
+	}
 	found = place_find(files, path, make, place, &absolute, &why);
 	buf_fini(&absolute);
 	return found || err_set(err, why.code, "%s", why.text);
