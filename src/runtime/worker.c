@@ -131,7 +131,8 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.control_fd = worker->socket,
 			.cancelled = cancel_waits(worker),
 		};
-		_Static_assert(CALL_FDS_MAX == FRAME_FDS_MAX, "a call takes a frame's all");
+		_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
+			       "a call takes a frame's all");
 		memcpy(call.fds, frame->fds, sizeof(call.fds));
 		if (call.tool == NULL || call.tool->execute == NULL)
 			(void)tool_fail(&result, "This cell has no tool %s.", wire.tool);
