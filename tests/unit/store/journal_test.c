@@ -197,7 +197,7 @@ static void a_folder_that_is_a_file_is_told(void **state)
 	folder_begin(&folder, "file/x/sessions.db");
 	assert_false(journal_open("", &journal, &err));
 	assert_false(journal_open("/proc/self/nowhere/sessions.db", &journal, &err));
-	assert_non_null(strstr(err.text, "opening the journal: /proc/self/nowhere"));
+	assert_non_null(strstr(err.text, "it may be): /proc/self/nowhere"));
 	assert_null(journal);
 	folder_end(&folder);
 }
