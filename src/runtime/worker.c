@@ -49,12 +49,8 @@ static bool lock_in(struct worker *worker, struct err *err)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
 	for (int i = 0; i < EMPTY_STARTS; i++) {
-		pid_t pid =
-			/*
-			 * NOLINT(clang-analyzer-security.insecureAPI.vfork): what a
-			 * start will do
-			 */
-			vfork();
+		/* What a start will do. NOLINTNEXTLINE(clang-analyzer-security.*) */
+		pid_t pid = vfork();
 		if (pid == 0)
 			_exit(0);
 		if (pid < 0)
