@@ -1,6 +1,8 @@
 /* fd: descriptors and whole reads and writes; see fd.h. */
 #include "base/fd.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -196,4 +198,17 @@ bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: not a regular file", path);
 	return fd_read_to(fd, buf, max, path, err);
+}
+
+bool fd_make_folders(const char *path, struct err *err)
+{
+	auto_free char *copy = memory_copy(path);
+
+	for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+			return err_set(err, errno, "%s: %s", copy, strerror(errno));
+		*at = '/';
+	}
+	return true;
 }

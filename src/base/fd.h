@@ -46,5 +46,8 @@ bool fd_is_pipe(int fd);
 /* An anonymous file in memory that holds DATA, read position at its start. */
 bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err);
 
+/* Make the folders above the last name of PATH, for their owner alone (the front's own). */
+bool fd_make_folders(const char *path, struct err *err);
+
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);

@@ -5,6 +5,7 @@
  */
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
+#include "runtime/place_temp.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -19,8 +20,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -29,8 +28,6 @@ enum {
 	PLACE_LOCK_STEP_MS = 2,
 	/* names already taken, or a file exchanged while it was opened */
 	PLACE_TRIES = 64,
-	PLACE_XATTR_LIST = 65536, /* XATTR_LIST_MAX and XATTR_SIZE_MAX of the kernel */
-	PLACE_TEMP_NAME = 40,
 };
 
 void place_init(struct place *place)
@@ -283,15 +280,6 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 	return read_old(fd, st, place->name, content, err);
 }
 
-static void temp_name(char name[PLACE_TEMP_NAME])
-{
-	uint64_t random = 0;
-
-	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		;
-	(void)snprintf(name, PLACE_TEMP_NAME, ".glovebox-%016" PRIx64 ".tmp", random);
-}
-
 /* A writer's failure, said so that the reader knows that nothing was lost. */
 static bool say_write(int code, const struct place *place, struct err *err)
 {
@@ -313,112 +301,6 @@ static bool say_write(int code, const struct place *place, struct err *err)
 	default:
 		return err_set(err, code, "%s: %s; %s.", place->name, strerror(code), kept);
 	}
-}
-
-/* A file being written: nameless, or under a temporary name that temp_drop removes. */
-struct temp {
-	int fd;
-	int folder_fd;
-	char name[PLACE_TEMP_NAME]; /* empty while nameless */
-};
-
-static void temp_drop(struct temp *temp)
-{
-	int saved = errno;
-
-	if (temp->name[0])
-		(void)unlinkat(temp->folder_fd, temp->name, 0);
-	temp->name[0] = '\0';
-	fd_close(&temp->fd);
-	errno = saved;
-}
-
-/* Begin a temp file; NAMED: where nameless ones cannot be made or linked. */
-static bool temp_open(struct temp *temp, const struct place *place, bool named, mode_t mode)
-{
-	temp->folder_fd = place->folder_fd;
-	temp->name[0] = '\0';
-	temp->fd = -1;
-	if (!named)
-		temp->fd = openat(place->folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
-				  mode);
-	for (int i = 0; temp->fd < 0 && i < PLACE_TRIES; i++) {
-		if (!named && (errno == ENOSPC || errno == EDQUOT || errno == EROFS ||
-			       errno == EACCES || errno == ENOENT))
-			return false;
-		named = true;
-		temp_name(temp->name);
-		temp->fd = openat(place->folder_fd, temp->name,
-				  O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
-				  mode);
-		if (temp->fd < 0) {
-			temp->name[0] = '\0';
-			if (errno != EEXIST)
-				return false;
-		}
-	}
-	return temp->fd >= 0;
-}
-
-static bool temp_write(struct temp *temp, struct str content)
-{
-	struct err err;
-
-	if (!fd_write_all(temp->fd, content.data, content.size, &err)) {
-		errno = err.code ? err.code : EIO;
-		return false;
-	}
-	return true;
-}
-
-/* Give the nameless temp the name NAME, which must be free. */
-static bool temp_link(const struct temp *temp, const char *name)
-{
-	char link[32];
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", temp->fd);
-	return linkat(AT_FDCWD, link, temp->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/*
- * Attributes of the old file that the new one keeps; what the file system refuses is
- * left.
- */
-static void copy_xattrs(int from, int to)
-{
-	auto_free char *names = memory_alloc(PLACE_XATTR_LIST);
-	auto_free char *data = NULL;
-	ssize_t size = flistxattr(from, names, PLACE_XATTR_LIST);
-
-	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1) {
-		ssize_t length;
-
-		if (!data)
-			data = memory_alloc(PLACE_XATTR_LIST);
-		length = fgetxattr(from, names + at, data, PLACE_XATTR_LIST);
-		if (length >= 0)
-			(void)fsetxattr(to, names + at, data, (size_t)length, 0);
-	}
-}
-
-static bool copy_attributes(int from, const struct stat *st, int to)
-{
-	struct stat made;
-	mode_t mode = st->st_mode & 07777;
-
-	if (fstat(to, &made) < 0)
-		return false;
-	if (made.st_uid != st->st_uid || made.st_gid != st->st_gid) {
-		/* A group of ours may be kept where the owner may not. */
-		if (fchown(to, st->st_uid, st->st_gid) < 0 &&
-		    fchown(to, (uid_t)-1, st->st_gid) < 0)
-			errno = 0; /* then it is ours, as any new file */
-	}
-	/* The set-id bits are refused in a cell: the rest of the mode still counts. */
-	if (fchmod(to, mode) < 0 && fchmod(to, mode & 0777) < 0)
-		return false;
-	copy_xattrs(from, to);
-	return true;
 }
 
 static bool sync_folder(const struct place *place)
@@ -449,8 +331,8 @@ static bool finish(struct place *place, struct err *err)
 static bool create(struct place *place, struct str content, bool named, struct err *err)
 {
 	struct temp temp;
-	bool ok = temp_open(&temp, place, named, 0666) && temp_write(&temp, content) &&
-		  fsync(temp.fd) == 0;
+	bool ok = temp_open(&temp, place->folder_fd, named, 0666) &&
+		  temp_write(&temp, content) && fsync(temp.fd) == 0;
 
 	if (ok && temp.name[0]) {
 		ok = renameat2(temp.folder_fd, temp.name, temp.folder_fd, place->name,
@@ -544,23 +426,10 @@ static bool still_the_same(const struct place *place, const struct stat *st)
 static bool temp_prepare(struct temp *temp, struct place *place, struct str content,
 			 bool named, int old_fd, const struct stat *st)
 {
-	if (!temp_open(temp, place, named, 0600) || !temp_write(temp, content) ||
-	    !copy_attributes(old_fd, st, temp->fd) || fsync(temp->fd) < 0)
+	if (!temp_open(temp, place->folder_fd, named, 0600) || !temp_write(temp, content) ||
+	    !temp_copy_attributes(temp, old_fd, st) || fsync(temp->fd) < 0)
 		return false;
-	if (temp->name[0])
-		return true;
-	for (int i = 0; i < PLACE_TRIES; i++) {
-		char name[PLACE_TEMP_NAME];
-
-		temp_name(name);
-		if (temp_link(temp, name)) {
-			memcpy(temp->name, name, sizeof(name));
-			return true;
-		}
-		if (errno != EEXIST)
-			return false;
-	}
-	return false;
+	return temp->name[0] != '\0' || temp_link_anywhere(temp);
 }
 
 static bool replace(struct place *place, struct str content, const char *expected,

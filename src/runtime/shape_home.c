@@ -38,16 +38,9 @@ static bool home_path(const struct shape_options *options, const char *workspace
 			shape_environment(options, "HOME"), ".local/state", name, path);
 }
 
-static bool folders_make(char *path)
+static bool home_make(const char *path)
 {
-	for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
-		*at = '\0';
-		bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
-		*at = '/';
-		if (!ok)
-			return false;
-	}
-	return mkdir(path, 0700) == 0 || errno == EEXIST;
+	return fd_make_folders(path, NULL) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 }
 
 /*
@@ -56,7 +49,7 @@ static bool folders_make(char *path)
  */
 static int home_hold(struct buf *path)
 {
-	for (int i = 0; i < HOME_TRIES && folders_make(path->data); i++) {
+	for (int i = 0; i < HOME_TRIES && home_make(path->data); i++) {
 		auto_close int fd =
 			open(path->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		struct stat st;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "store/database.h"
@@ -48,26 +49,13 @@ struct journal {
 };
 
 /* Make the folders above PATH; those that are there stay as they are. */
-static bool make_folders(const char *path, struct err *err)
-{
-	auto_free char *copy = memory_copy(path);
-
-	for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-			return err_set(err, errno, "%s: %s", copy, strerror(errno));
-		*slash = '/';
-	}
-	return true;
-}
-
 bool journal_open(const char *path, struct journal **journal, struct err *err)
 {
 	struct database *database;
 
 	if (!path[0])
 		return err_set(err, EINVAL, "the journal needs a path");
-	if (!make_folders(path, err) ||
+	if (!fd_make_folders(path, err) ||
 	    !database_open(path, schema, SCHEMA_VERSION, &database, err))
 		return err_while(err,
 				 "opening the journal (XDG_STATE_HOME says where it may be)");

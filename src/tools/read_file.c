@@ -3,6 +3,7 @@
  * session has read it. Files up to FILES_HASHED_MAX are read whole (their hash is their
  * mark); of larger ones only what the range needs.
  */
+#include "tools/read_folder.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 
@@ -11,7 +12,6 @@
 #include "base/text.h"
 #include "runtime/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,6 @@
 enum {
 	READ_BYTES = READ_KB * 1000,
 	READ_CHUNK = 256 << 10, /* of a large file at a time */
-	READ_LISTING = 200,     /* names shown when the path is a folder */
 };
 
 static const struct tool_param read_file_params[] = {
@@ -216,65 +215,9 @@ static bool read_range(struct reading *reading, struct err *err)
 	return got >= 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void add_path(const struct reading *reading, struct buf *out)
 {
 	shown_add(str_of(files_shown(reading->call->files, reading->file.path.data)), out);
-}
-
-/* A folder was named: its listing is the answer. */
-static enum result_status list_folder(struct reading *reading)
-{
-	struct tool_result *result = reading->result;
-	struct err err;
-	char **names = NULL;
-	size_t count = 0;
-	DIR *dir = NULL;
-
-	if (!files_reach(reading->call->files, reading->path, FILES_FOLDER,
-			 &reading->file, &err))
-		return shown_fail(reading->call, result, reading->path, &err);
-	dir = fdopendir(reading->file.fd);
-	if (!dir)
-		return tool_fail(result, "%s cannot be listed: %s.", reading->path,
-				 strerror(errno));
-	reading->file.fd = -1;
-	for (struct dirent *entry; (entry = readdir(dir)) && !call_stopped(reading->call);) {
-		struct buf name;
-
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		buf_init(&name, NAME_MAX + 2);
-		buf_addf(&name, "%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
-		if ((count & (count - 1)) == 0) /* full: twice the room */
-			names = memory_grow(names, count ? 2 * count : 1, sizeof(*names));
-		names[count++] = buf_take(&name);
-	}
-	(void)closedir(dir);
-	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
-	buf_addc(&result->text, '[');
-	add_path(reading, &result->text);
-	buf_addf(&result->text,
-		 " is a folder with %s%zu entries; list_files shows more of it]\n",
-		 call_stopped(reading->call) ? "at least " : "", count);
-	for (size_t i = 0; i < count; i++) {
-		if (i < READ_LISTING) {
-			shown_add(str_of(names[i]), &result->text);
-			buf_addc(&result->text, '\n');
-		}
-		free(names[i]);
-	}
-	if (count > READ_LISTING)
-		buf_addf(&result->text, "[… %zu more]\n", count - READ_LISTING);
-	free(names);
-	value_set_boolean(tool_details(result), "folder", true);
-	value_set_integer(tool_details(result), "entries", (int64_t)count);
-	return tool_done(result);
 }
 
 static enum result_status fail_binary(struct reading *reading)
@@ -475,9 +418,10 @@ static enum result_status read_reached(struct reading *reading)
 		return RESULT_FAILED;
 	if (!files_reach(reading->call->files, reading->path, FILES_READ, &reading->file,
 			 &err))
-		return err.code == EISDIR ? list_folder(reading)
-					  : shown_fail(reading->call, reading->result,
-						       reading->path, &err);
+		return err.code == EISDIR
+			       ? read_folder(reading->call, reading->path, reading->result)
+			       : shown_fail(reading->call, reading->result, reading->path,
+					    &err);
 	if (reading->file.st.st_size > FILES_HASHED_MAX)
 		return read_large(reading);
 	return read_small(reading);

@@ -1,0 +1,143 @@
+/*
+ * place_temp: the file that a content is written to before it takes its place; see
+ * place_temp.h.
+ */
+#include "runtime/place_temp.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum {
+	TEMP_TRIES = 64,         /* names already taken */
+	TEMP_XATTR_LIST = 65536, /* XATTR_LIST_MAX and XATTR_SIZE_MAX of the kernel */
+};
+
+static void temp_name(char name[TEMP_NAME])
+{
+	uint64_t random = 0;
+
+	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		;
+	(void)snprintf(name, TEMP_NAME, ".glovebox-%016" PRIx64 ".tmp", random);
+}
+
+void temp_drop(struct temp *temp)
+{
+	int saved = errno;
+
+	if (temp->name[0])
+		(void)unlinkat(temp->folder_fd, temp->name, 0);
+	temp->name[0] = '\0';
+	fd_close(&temp->fd);
+	errno = saved;
+}
+
+bool temp_open(struct temp *temp, int folder_fd, bool named, mode_t mode)
+{
+	temp->folder_fd = folder_fd;
+	temp->name[0] = '\0';
+	temp->fd = -1;
+	if (!named)
+		temp->fd = openat(folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+	for (int i = 0; temp->fd < 0 && i < TEMP_TRIES; i++) {
+		if (!named && (errno == ENOSPC || errno == EDQUOT || errno == EROFS ||
+			       errno == EACCES || errno == ENOENT))
+			return false;
+		named = true;
+		temp_name(temp->name);
+		temp->fd = openat(folder_fd, temp->name,
+				  O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
+				  mode);
+		if (temp->fd < 0) {
+			temp->name[0] = '\0';
+			if (errno != EEXIST)
+				return false;
+		}
+	}
+	return temp->fd >= 0;
+}
+
+bool temp_write(struct temp *temp, struct str content)
+{
+	struct err err;
+
+	if (!fd_write_all(temp->fd, content.data, content.size, &err)) {
+		errno = err.code ? err.code : EIO;
+		return false;
+	}
+	return true;
+}
+
+bool temp_link(const struct temp *temp, const char *name)
+{
+	char link[32];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", temp->fd);
+	return linkat(AT_FDCWD, link, temp->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+bool temp_link_anywhere(struct temp *temp)
+{
+	for (int i = 0; i < TEMP_TRIES; i++) {
+		char name[TEMP_NAME];
+
+		temp_name(name);
+		if (temp_link(temp, name)) {
+			memcpy(temp->name, name, sizeof(name));
+			return true;
+		}
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Attributes of the old file that the new one keeps; what the file system refuses is
+ * left.
+ */
+static void copy_xattrs(int from, int to)
+{
+	auto_free char *names = memory_alloc(TEMP_XATTR_LIST);
+	auto_free char *data = NULL;
+	ssize_t size = flistxattr(from, names, TEMP_XATTR_LIST);
+
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1) {
+		ssize_t length;
+
+		if (!data)
+			data = memory_alloc(TEMP_XATTR_LIST);
+		length = fgetxattr(from, names + at, data, TEMP_XATTR_LIST);
+		if (length >= 0)
+			(void)fsetxattr(to, names + at, data, (size_t)length, 0);
+	}
+}
+
+bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *st)
+{
+	const int to = temp->fd;
+	struct stat made;
+	mode_t mode = st->st_mode & 07777;
+
+	if (fstat(to, &made) < 0)
+		return false;
+	if (made.st_uid != st->st_uid || made.st_gid != st->st_gid) {
+		/* A group of ours may be kept where the owner may not. */
+		if (fchown(to, st->st_uid, st->st_gid) < 0 &&
+		    fchown(to, (uid_t)-1, st->st_gid) < 0)
+			errno = 0; /* then it is ours, as any new file */
+	}
+	/* The set-id bits are refused in a cell: the rest of the mode still counts. */
+	if (fchmod(to, mode) < 0 && fchmod(to, mode & 0777) < 0)
+		return false;
+	copy_xattrs(from, to);
+	return true;
+}
