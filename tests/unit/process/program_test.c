@@ -609,10 +609,7 @@ static void as_pid_1_everything_left_is_ended(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77) {
-		print_message("skip: no user and pid namespaces here\n");
-		skip();
-	}
+	/* 77: there are no user and pid namespaces, which no machine of ours lacks. */
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
