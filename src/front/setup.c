@@ -163,3 +163,15 @@ bool setup_open_session(struct setup *setup, struct session_options *options,
 	options->minimum_level = SESSION_ANY_LEVEL;
 	return open_session(setup, options, session, err);
 }
+
+bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (parent == NULL || parent[0] != '/')
+		parent = "/tmp";
+	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
+		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
+	return mkdtemp(folder->data) != NULL ||
+	       err_set(err, errno, "%s: %s", folder->data, strerror(errno));
+}

@@ -3,6 +3,7 @@
  * and rights, the workspace. Every verb that has hands goes this way.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "front/options.h"
 #include "policy/config.h"
@@ -51,3 +52,6 @@ void setup_hide_memory(void);
 /* setup_session without a minimum; ERR as session_open's. */
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
+
+/* A new folder of the front's own below TMPDIR (or /tmp), named after VERB. */
+bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);

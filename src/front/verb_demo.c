@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,26 +147,26 @@ static bool check_programs(struct err *err)
 
 static int demo_run(const struct options *options)
 {
-	const char *parent = getenv("TMPDIR");
-	char folder[4096];
+	struct buf folder;
 	struct err err = {0};
 	int code;
 
 	if (!check_programs(&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (parent == NULL || parent[0] != '/')
-		parent = "/tmp";
-	(void)snprintf(folder, sizeof(folder), "%s/glovebox-demo-XXXXXX", parent);
-	if (mkdtemp(folder) == NULL)
-		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));
-	if (!write_demo(folder, &err))
+	buf_init(&folder, PATH_MAX);
+	if (!setup_temp_folder("demo", &folder, &err)) {
+		buf_fini(&folder);
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	}
+	if (!write_demo(folder.data, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = play(folder, options);
+		code = play(folder.data, options);
 	if (options_given(options, "keep"))
-		(void)fprintf(stderr, "The project is in %s\n", folder);
+		(void)fprintf(stderr, "The project is in %s\n", folder.data);
 	else
-		remove_tree(AT_FDCWD, folder, 0);
+		remove_tree(AT_FDCWD, folder.data, 0);
+	buf_fini(&folder);
 	return code;
 }
 

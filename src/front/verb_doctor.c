@@ -3,6 +3,7 @@
  * mend it.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,22 +67,24 @@ static struct value *row_new(const char *name, bool good, const char *text,
 /* Really open a session in a folder of its own; -1 and the sentence when it cannot be. */
 static int try_cell(struct err *err)
 {
-	char folder[] = "/tmp/glovebox-doctor-XXXXXX";
+	struct buf folder;
 	struct session_options options = {.ready_workers = 1, .cancel_fd = -1};
 	struct session *session = NULL;
 	struct setup setup;
 	int level = -1;
 
-	if (mkdtemp(folder) == NULL) {
-		(void)err_set(err, errno, "%s: %s", folder, strerror(errno));
+	buf_init(&folder, PATH_MAX);
+	if (!setup_temp_folder("doctor", &folder, err)) {
+		buf_fini(&folder);
 		return -1;
 	}
-	if (setup_init_shipped(&setup, folder, err) &&
+	if (setup_init_shipped(&setup, folder.data, err) &&
 	    setup_open_session(&setup, &options, &session, err))
 		level = session_level(session);
 	session_close(session);
 	setup_fini(&setup);
-	(void)rmdir(folder);
+	(void)rmdir(folder.data);
+	buf_fini(&folder);
 	return level;
 }
 
