@@ -16,6 +16,7 @@
 #include "front/relay.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "runtime/denial.h"
 #include "runtime/session.h"
 
 static const struct option_row exec_options[] = {
@@ -72,6 +73,21 @@ static void print_sentence(const struct tool_result *result)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
 }
 
+/* What was refused or ran into a limit; the program itself could only say that it failed. */
+static void print_denials(const struct tool_result *result)
+{
+	const struct value *list = denial_list(result);
+	struct buf line;
+
+	buf_init(&line, RESULT_TEXT_MAX);
+	for (size_t i = 0; i < value_count(list); i++) {
+		buf_clear(&line);
+		denial_print(value_item(list, i), &line);
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	}
+	buf_fini(&line);
+}
+
 static int code_of(const struct tool_result *result, const struct interrupt *interrupt)
 {
 	int number = interrupt_signal(interrupt);
@@ -115,6 +131,7 @@ static int follow(struct session *session, const struct options *options,
 	while (!running_is_done(running))
 		loop_turn(session_loop(session), CLOCK_NEVER);
 	relay_drain(relay);
+	print_denials(running_result(running));
 	code = code_of(running_result(running), interrupt);
 	running_free(running);
 	/* The program wrote to a pipe of ours and could not know. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/call.h"
+#include "runtime/denial.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
@@ -47,6 +48,7 @@ void running_finish(struct running *running)
 	running->state = RUNNING_DONE;
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
 	running->result.level = session_level(session);
+	denial_set_level(&running->result, running->result.level);
 	session_memory_take(session, running);
 	auto_value struct value *data = tool_result_value(&running->result);
 	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err)) {

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "runtime/call.h"
+#include "runtime/denial.h"
 #include "runtime/schema.h"
 #include "runtime/session_parts.h"
 
@@ -175,6 +176,11 @@ static bool policy_allows(struct running *running)
 			(void)tool_fail(&running->result, "%s", verdict.because);
 			running->result.status = RESULT_DENIED;
 			value_set_text(tool_details(&running->result), "rule", verdict.rule);
+			denial_note(&running->result,
+				    &(struct denial){.kind = DENIAL_POLICY,
+						     .target = running->tool->name,
+						     .rule = verdict.rule,
+						     .remedy = verdict.because});
 		}
 	}
 	for (size_t i = 0; i < list->count; i++)

@@ -1,0 +1,127 @@
+/* denial: one list in the details, one line each in the text. */
+#include "runtime/denial.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define KEY_LIST     "denials"
+#define KEY_LEFT_OUT "denials_left_out"
+
+static const char *const kind_names[] = {
+	[DENIAL_FS] = "fs",       [DENIAL_NET] = "net",       [DENIAL_PROC] = "proc",
+	[DENIAL_LIMIT] = "limit", [DENIAL_POLICY] = "policy",
+};
+
+static bool member_is(const struct value *object, const char *key, const char *text)
+{
+	const char *there = value_text(value_member(object, key));
+
+	return there != NULL && strcmp(there, text) == 0;
+}
+
+static bool is_there(const struct value *list, const struct denial *denial)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+
+		if (member_is(item, "kind", kind_names[denial->kind]) &&
+		    member_is(item, "target", denial->target) &&
+		    member_is(item, "rule", denial->rule))
+			return true;
+	}
+	return false;
+}
+
+static struct value *list_of(struct tool_result *result)
+{
+	struct value *details = tool_details(result);
+	struct value *list = value_member(details, KEY_LIST);
+
+	if (value_kind(list) != VALUE_ARRAY) {
+		value_set(details, KEY_LIST, value_new_array());
+		list = value_member(details, KEY_LIST);
+	}
+	return list;
+}
+
+void denial_print(const struct value *denial, struct buf *out)
+{
+	const char *target = value_text(value_member(denial, "target"));
+	const char *rule = value_text(value_member(denial, "rule"));
+	const char *remedy = value_text(value_member(denial, "remedy"));
+
+	(void)buf_addf(out, "%s %s (%s)",
+		       member_is(denial, "kind", kind_names[DENIAL_LIMIT]) ? "limit reached:"
+		       : value_is_true(value_member(denial, "guessed")) ? "perhaps refused:"
+									: "refused:",
+		       target != NULL ? target : "?", rule != NULL ? rule : "?");
+	if (remedy != NULL)
+		(void)buf_addf(out, "; %s", remedy);
+}
+
+/* The item made of DENIAL, in RESULT's list; NULL when it is not a new one. */
+static const struct value *item_add(struct tool_result *result, const struct denial *denial)
+{
+	struct value *list = list_of(result);
+
+	assert(denial->kind != 0 && denial->target != NULL && denial->rule != NULL);
+	if (is_there(list, denial))
+		return NULL;
+	if (value_count(list) >= DENIALS_MAX) {
+		struct value *details = tool_details(result);
+		int64_t more = value_integer(value_member(details, KEY_LEFT_OUT));
+
+		value_set_integer(details, KEY_LEFT_OUT, more + 1);
+		return NULL;
+	}
+	struct value *item = value_new_object();
+	value_set_text(item, "kind", kind_names[denial->kind]);
+	value_set_text(item, "target", denial->target);
+	value_set_text(item, "rule", denial->rule);
+	if (denial->remedy != NULL)
+		value_set_text(item, "remedy", denial->remedy);
+	if (denial->guessed)
+		value_set_boolean(item, "guessed", true);
+	value_append(list, item);
+	return item;
+}
+
+void denial_note(struct tool_result *result, const struct denial *denial)
+{
+	(void)item_add(result, denial);
+}
+
+void denial_add(struct tool_result *result, const struct denial *denial)
+{
+	const struct value *item = item_add(result, denial);
+	struct buf *text = &result->text;
+
+	if (item == NULL)
+		return;
+	if (text->size > 0 && text->data[text->size - 1] != '\n')
+		(void)buf_addc(text, '\n');
+	(void)buf_addc(text, '[');
+	denial_print(item, text);
+	(void)buf_adds(text, "]\n");
+}
+
+const struct value *denial_list(const struct tool_result *result)
+{
+	const struct value *list = value_member(result->details, KEY_LIST);
+
+	return value_kind(list) == VALUE_ARRAY ? list : NULL;
+}
+
+void denial_set_level(struct tool_result *result, int level)
+{
+	struct value *list;
+
+	if (denial_list(result) == NULL)
+		return;
+	list = list_of(result);
+	for (size_t i = 0; i < value_count(list); i++) {
+		/* A worker that was taken over sends what it likes. */
+		if (value_kind(value_item(list, i)) == VALUE_OBJECT)
+			value_set_integer(value_item(list, i), "level", level);
+	}
+}
