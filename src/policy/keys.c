@@ -22,7 +22,8 @@
 #define PIDS_MAX        32768             /* pid_max of a small kernel */
 #define FILE_SIZE_MIN   MEBI              /* below it no linker works */
 #define TMP_MIN         (64 * 1024.0)
-#define TEMPERATURE_MAX 2 /* what every provider takes at most */
+#define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
+#define TEMPERATURE_MAX 2           /* what every provider takes at most */
 
 enum {
 	DESCRIPTION_MAX = 1024,
@@ -47,12 +48,27 @@ static const struct key limit_keys[] = {
 	 .description = "Seconds all commands of one run may take together."},
 	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
 	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
+	{"quiet_s", KEY_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "no limit",
+	 .description = "Seconds without a byte of output after which a command is ended. (Not for "
+			"`glovebox exec`, whose output is the caller's.)"},
 	{"pids", KEY_COUNT, LIMIT(pids), .min = PIDS_MIN, .max = PIDS_MAX,
-	 .description = "Processes of one command."},
+	 .description = "Processes and threads of one command."},
+	{"cell_pids", KEY_COUNT, LIMIT(cell_pids), .min = PIDS_MIN, .max = PIDS_MAX,
+	 .description = "Processes and threads of all commands of one cell together."},
+	{"memory", KEY_SIZE, LIMIT(memory), .min = MEMORY_MIN, .max = 1024 * TEBI,
+	 .initial = "4G, or half of the machine's when that is less",
+	 .description =
+		 "Memory of one command's processes together; one that takes more is ended."},
 	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN,
 	 .max = 1024 * TEBI, .description = "Largest file a command may write."},
 	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
-	 .description = "Room in the cell's `/tmp`, which is held in memory."},
+	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "
+			"in memory."},
+	{"free_space", KEY_SIZE, LIMIT(free_space), .min = 0, .max = 1024 * TEBI,
+	 .initial = "1G, or 5 % of the file system when that is less",
+	 .description = "What must stay free on the file system of the workspace; a command that "
+			"takes from it is ended. 0 is no limit."},
 	{0},
 };
 
@@ -100,6 +116,10 @@ static void add_bytes(double bytes, struct buf *out)
 	static const char units[] = "KMGT";
 	size_t unit = 0;
 
+	if (bytes == 0) {
+		(void)buf_addc(out, '0');
+		return;
+	}
 	for (bytes /= 1024; bytes >= 1024 && units[unit + 1]; bytes /= 1024)
 		unit++;
 	(void)buf_addf(out, "%g%c", bytes, units[unit]);

@@ -110,7 +110,7 @@ static bool check_size(const struct key *key, const char *pointer,
 	struct err why;
 
 	if (value_kind(value) == VALUE_INTEGER) {
-		bytes = value_integer(value) < 0 ? 0 : (uint64_t)value_integer(value);
+		bytes = (uint64_t)value_integer(value); /* one below 0 is too large as well */
 	} else if (value_kind(value) != VALUE_STRING) {
 		return wrong_kind(pointer, "a size (bytes, or text like \"512M\")", value,
 				  err);

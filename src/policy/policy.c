@@ -17,6 +17,7 @@ enum {
 	SHELL_S = 1800,      /* fifteen commands that use their whole time */
 	GRACE_MS = 200,      /* enough to flush files; the overshoot stays under 500 ms */
 	PIDS = 512,          /* make -j on a large machine; a fork bomb ends at once */
+	CELL_PIDS = 4096,    /* eight commands at their limit */
 	SUGGESTED_NAMES = 32 /* names listed in one sentence */
 };
 
@@ -35,8 +36,11 @@ struct policy *policy_new(const char *name, const char *workspace)
 		.shell_s = SHELL_S,
 		.grace_s = GRACE_MS / 1000.0,
 		.pids = PIDS,
+		.cell_pids = CELL_PIDS,
+		.memory = POLICY_BY_MACHINE,
 		.file_size = FILE_SIZE,
 		.tmp = TMP_SIZE,
+		.free_space = POLICY_BY_MACHINE,
 	};
 	return policy;
 }

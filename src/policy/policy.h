@@ -39,17 +39,24 @@ struct policy_shown {
 
 /*
  * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
- * A 0 for `tokens` says that there is no such limit.
+ * A 0 for `tokens`, `quiet_s` or `free_space` says that there is no such limit;
+ * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape_limits.h).
  */
+#define POLICY_BY_MACHINE UINT64_MAX
+
 struct policy_limits {
 	uint64_t iterations; /* of the loop: answers of the model in one run */
 	uint64_t tokens;     /* in one run, in and out */
 	double wall_s;       /* one command, unless its call asks for another time */
 	double shell_s;      /* all commands of one run together */
 	double grace_s;      /* between TERM and KILL, taken from before the deadline */
+	double quiet_s;      /* a command that prints nothing for so long is ended */
 	uint64_t pids;       /* processes of one command */
+	uint64_t cell_pids;  /* of all commands of one cell together */
+	uint64_t memory;     /* bytes of one command's processes together */
 	uint64_t file_size;  /* bytes of one file that a command writes */
-	uint64_t tmp;        /* bytes of the cell's /tmp */
+	uint64_t tmp;        /* bytes of the cell's /tmp, and of its /dev/shm */
+	uint64_t free_space; /* bytes that stay free where the workspace is */
 };
 
 struct policy {

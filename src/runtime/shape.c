@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "runtime/shape_limits.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
@@ -20,7 +21,6 @@ enum {
 	OPEN_FILES =
 		/* what build tools ask for at most, and far from a fork bomb's reach */
 	4096,
-	CELL_PROCESSES = 4096, /* of all commands of one cell together */
 };
 
 const char *shape_environment(const struct shape_options *options, const char *name)
@@ -464,8 +464,9 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	sandbox_identity(&st, &spec->identity);
 	if (!mapping_open(spec, workspace_fd, err) || !level_check(options, spec, err))
 		return false;
+	shape_limits(&policy->limits, workspace_fd);
 	spec->limits = (struct sandbox_limits){
-		.processes = CELL_PROCESSES,
+		.processes = policy->limits.cell_pids,
 		.file_size = policy->limits.file_size,
 		.open_files = OPEN_FILES,
 	};

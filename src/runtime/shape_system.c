@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-	SHARED_MEMORY = 1 << 30, /* /dev/shm: as much as /tmp by default */
 	TMP_MODE = 01777,
 	LINK_MAX_BYTES = 256,
 };
@@ -80,7 +79,7 @@ static void add_accounts(struct cell_spec *spec)
 	(void)spec_add_entry(spec, VIEW_TEXT, "/etc/group", group);
 }
 
-static void add_devices(struct cell_spec *spec)
+static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 {
 	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					      "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -95,7 +94,7 @@ static void add_devices(struct cell_spec *spec)
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/stderr", "/proc/self/fd/2");
 	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, "/dev/shm", NULL);
 	memory->mode = TMP_MODE;
-	memory->size = SHARED_MEMORY;
+	memory->size = shared_memory;
 	spec_add_writable(spec, "/dev/shm");
 }
 
@@ -146,7 +145,7 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
 	mask_host_keys(spec);
 	add_accounts(spec);
-	add_devices(spec);
+	add_devices(spec, policy->limits.tmp);
 	/* nproc and thread pools look here; nothing else of /sys is shown. */
 	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
 		->optional = true;

@@ -84,6 +84,14 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		 "c: /agents/a/limits/file_size: must be 1048576 to "},
 		{"{\"agents\": {\"a\": {\"limits\": {\"tmp\": true}}}}",
 		 "c: /agents/a/limits/tmp: must be a size"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"memory\": \"15M\"}}}}",
+		 "c: /agents/a/limits/memory: must be 16777216 to "},
+		{"{\"agents\": {\"a\": {\"limits\": {\"quiet_s\": 0}}}}",
+		 "c: /agents/a/limits/quiet_s: must be 0.001 to 604800, not 0"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"cell_pids\": 40000}}}}",
+		 "c: /agents/a/limits/cell_pids: must be 8 to 32768, not 40000"},
+		{"{\"agents\": {\"a\": {\"limits\": {\"free_space\": -1}}}}",
+		 "c: /agents/a/limits/free_space: must be "},
 		{"{\"agents\": {\"a\": {\"limits\": {\"pid\": 9}}}}",
 		 "c: /agents/a/limits: there is no key \"pid\" (did you mean \"pids\"?)"},
 		{"{\"agents\": {\"a\": {\"temperature\": 3}}}",
@@ -145,6 +153,10 @@ static void defaults_hold_where_nothing_is_said(void **state)
 	assert_int_equal(policy->limits.pids, 512);
 	assert_int_equal(policy->limits.file_size, 4ULL << 30);
 	assert_int_equal(policy->limits.tmp, 1ULL << 30);
+	assert_int_equal(policy->limits.cell_pids, 4096);
+	assert_true(policy->limits.quiet_s == 0);
+	assert_true(policy->limits.memory == POLICY_BY_MACHINE);
+	assert_true(policy->limits.free_space == POLICY_BY_MACHINE);
 	assert_int_equal(config_minimum_level(NULL), 3);
 }
 
