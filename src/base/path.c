@@ -98,3 +98,17 @@ bool path_xdg(const char *variable, const char *home, const char *fallback,
 		return buf_addf(out, "%s/%s/%s", home, fallback, name);
 	return false;
 }
+
+bool path_next_folder(struct str *list, struct str *folder)
+{
+	while (list->size > 0) {
+		size_t end = str_find(*list, STR(":"), 0);
+
+		*folder = str_part(*list, 0, end);
+		*list = end < list->size ? str_part(*list, end + 1, list->size)
+					 : (struct str){0};
+		if (folder->size > 0)
+			return true;
+	}
+	return false;
+}

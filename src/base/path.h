@@ -31,5 +31,11 @@ const char *path_base_name(const char *path); /* after the last slash */
 bool path_xdg(const char *variable, const char *home, const char *fallback,
 	      const char *name, struct buf *out);
 
+/*
+ * Take the next folder off *LIST, which holds them between colons as PATH does. Empty ones
+ * (they would mean the working folder) are left out. False when none is left.
+ */
+bool path_next_folder(struct str *list, struct str *folder);
+
 /* Number of components of a normal path: 0 for "/". */
 size_t path_depth(const char *path);

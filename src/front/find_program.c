@@ -2,24 +2,22 @@
 #include "front/find_program.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
+
 bool find_program(const char *name, struct buf *found)
 {
-	const char *at = getenv("PATH");
+	struct str rest = str_of(getenv("PATH")), folder;
+	struct stat st;
 
-	while (at != NULL && *at != '\0') {
-		size_t length = strcspn(at, ":");
-		struct stat st;
-
+	while (path_next_folder(&rest, &folder)) {
 		buf_clear(found);
-		if (length > 0 && buf_add(found, at, length) && buf_addc(found, '/') &&
+		if (buf_addstr(found, folder) && buf_addc(found, '/') &&
 		    buf_adds(found, name) && stat(found->data, &st) == 0 &&
 		    S_ISREG(st.st_mode) && access(found->data, X_OK) == 0)
 			return true;
-		at += length + (at[length] == ':');
 	}
 	buf_clear(found);
 	return false;

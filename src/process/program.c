@@ -5,6 +5,8 @@
  */
 #include "process/program.h"
 
+#include "base/path.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -164,24 +166,18 @@ static bool list_candidates(const struct program_start *start, struct buf *list)
 {
 	const char *name = start->argv[0];
 	const char *path = environment_value(start->environment, "PATH");
+	struct str rest, folder;
 
 	if (!*name)
 		return buf_addc(list, '\0');
 	if (strchr(name, '/'))
 		return buf_add(list, name, strlen(name) + 1) && buf_addc(list, '\0');
-	if (!path)
-		path = "/usr/local/bin:/usr/bin:/bin"; /* as a shell without PATH does */
-	for (bool more = true; more;) {
-		size_t size = strcspn(path, ":");
-
-		/*
-		 * An empty entry would be the working folder: never look there unasked.
-		 */
-		if (size > 0 && (!buf_add(list, path, size) || !buf_addc(list, '/') ||
-				 !buf_add(list, name, strlen(name) + 1)))
+	/* as a shell without PATH does */
+	rest = str_of(path ? path : "/usr/local/bin:/usr/bin:/bin");
+	while (path_next_folder(&rest, &folder)) {
+		if (!buf_addstr(list, folder) || !buf_addc(list, '/') ||
+		    !buf_add(list, name, strlen(name) + 1))
 			return false;
-		more = path[size] == ':';
-		path += size + more;
 	}
 	return buf_addc(list, '\0');
 }

@@ -208,15 +208,11 @@ static bool is_system(const char *folder)
 
 static bool path_holds(const struct buf *path, const char *folder)
 {
-	struct str rest = buf_str(path);
+	struct str rest = buf_str(path), part;
 
-	while (rest.size > 0) {
-		size_t end = str_find(rest, STR(":"), 0);
-		struct str part = str_part(rest, 0, end);
+	while (path_next_folder(&rest, &part)) {
 		if (str_is(part, folder))
 			return true;
-		rest = end < rest.size ? str_part(rest, end + 1, rest.size)
-				       : (struct str){0};
 	}
 	return false;
 }
@@ -230,7 +226,7 @@ static void path_add(struct policy *policy, struct cell_spec *spec, const char *
 	bool taken = false;
 
 	buf_init(&normal, PATH_MAX);
-	if (folder.size > 0 && folder.data[0] == '/') {
+	if (folder.data[0] == '/') {
 		auto_free char *text = memory_copy_str(folder);
 		if (path_normal("/", text, &normal)) {
 			toolchain = home != NULL ? toolchain_of(normal.data, home) : NULL;
@@ -256,13 +252,9 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 		home = NULL;
 	buf_init(&path, 64 << 10);
 	for (size_t i = 0; i < 2; i++) {
-		struct str rest = sources[i];
-		while (rest.size > 0) {
-			size_t end = str_find(rest, STR(":"), 0);
-			path_add(policy, spec, home, str_part(rest, 0, end), &path);
-			rest = end < rest.size ? str_part(rest, end + 1, rest.size)
-					       : (struct str){0};
-		}
+		struct str rest = sources[i], folder;
+		while (path_next_folder(&rest, &folder))
+			path_add(policy, spec, home, folder, &path);
 	}
 	spec_add_environment(spec, "PATH=%s", path.data);
 	buf_fini(&path);

@@ -118,6 +118,23 @@ static void xdg_folders_are_absolute_or_below_home(void **state)
 	buf_fini(&path);
 }
 
+static void folders_between_colons(void **state)
+{
+	static const char *const wanted[] = {"/bin", "b", "/c d"};
+	struct str list = STR(":/bin::b:/c d:"), folder;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(path_next_folder(&list, &folder));
+		assert_true(str_is(folder, wanted[i]));
+	}
+	assert_false(path_next_folder(&list, &folder));
+	list = (struct str){0};
+	assert_false(path_next_folder(&list, &folder));
+	list = STR("::");
+	assert_false(path_next_folder(&list, &folder));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +144,7 @@ int main(void)
 		cmocka_unit_test(relative_to_a_root),
 		cmocka_unit_test(base_names_and_depths),
 		cmocka_unit_test(xdg_folders_are_absolute_or_below_home),
+		cmocka_unit_test(folders_between_colons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
