@@ -13,7 +13,9 @@
 #include "base/memory.h"
 #include "front/config_file.h"
 #include "front/embedded.h"
+#include "front/environment.h"
 #include "front/exit_code.h"
+#include "front/interrupt.h"
 #include "front/verb.h"
 #include "tools/tools.h"
 
@@ -155,6 +157,25 @@ int setup_session(struct setup *setup, struct session_options *options,
 		return CODE_DONE;
 	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",
 			     err.text);
+}
+
+int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {
+		.direct = true,
+		.ready_workers = 1,
+		.caller_environment = environment_wipe(),
+		.cancel_fd = interrupt_fd(interrupt),
+	};
+	struct err err = {0};
+	int code = setup_session(setup, &options, session);
+
+	if (code != CODE_DONE || interrupt_start(interrupt, &err))
+		return code;
+	session_close(*session);
+	*session = NULL;
+	return verb_complain(CODE_FAILED, "%s", err.text);
 }
 
 bool setup_open_session(struct setup *setup, struct session_options *options,

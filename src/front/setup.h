@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+struct interrupt;
+
 struct setup {
 	char *workspace;       /* real, absolute */
 	char *agent;           /* its name */
@@ -42,6 +44,13 @@ bool setup_has_tool(const struct setup *setup, const struct tool *tool);
  */
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session);
+
+/*
+ * setup_session for a verb of one call, which reads no key: this process's environment is
+ * wiped, and signals go to INTERRUPT once the session is open.
+ */
+int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session);
 
 /*
  * From here on no other process of this user may read the keys out of our memory, and no

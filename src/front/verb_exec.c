@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "front/environment.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/relay.h"
@@ -141,21 +140,14 @@ static int follow(struct session *session, const struct options *options,
 static int exec_with(struct setup *setup, const struct options *options,
 		     struct interrupt *interrupt)
 {
-	struct session_options session_options = {
-		.direct = true,
-		.ready_workers = 1,
-		.caller_environment = environment_wipe(),
-		.cancel_fd = interrupt_fd(interrupt),
-	};
 	struct session *session = NULL;
 	struct relay *relay = NULL;
 	struct err err = {0};
-	int code = setup_session(setup, &session_options, &session);
+	int code = setup_session_once(setup, interrupt, &session);
 
 	if (code != CODE_DONE)
 		return CODE_EXEC_NO_CELL;
-	if (!interrupt_start(interrupt, &err) ||
-	    !relay_open(session_loop(session), &relay, &err))
+	if (!relay_open(session_loop(session), &relay, &err))
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	else
 		code = follow(session, options, interrupt, relay);

@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "front/environment.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/screen.h"
@@ -288,22 +287,12 @@ static bool read_arguments(const struct options *options, struct buf *input,
 static int call_with(struct setup *setup, const struct options *options,
 		     struct str arguments, struct interrupt *interrupt)
 {
-	struct session_options session_options = {
-		.direct = true,
-		.ready_workers = 1,
-		.caller_environment = environment_wipe(),
-		.cancel_fd = interrupt_fd(interrupt),
-	};
 	struct session *session = NULL;
-	struct err err = {0};
-	int code = setup_session(setup, &session_options, &session);
+	int code = setup_session_once(setup, interrupt, &session);
 
 	if (code != CODE_DONE)
 		return code;
-	if (!interrupt_start(interrupt, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else
-		code = call_and_print(session, options, arguments, interrupt);
+	code = call_and_print(session, options, arguments, interrupt);
 	session_close(session);
 	return code;
 }
