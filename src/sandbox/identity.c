@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,16 +178,22 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
 						       AT_RECURSIVE | AT_EMPTY_PATH);
 	struct mount_attr attributes = {
-		.attr_set = MOUNT_ATTR_IDMAP,
-		.userns_fd = (unsigned)mapping,
+		.attr_set = mapping >= 0 ? MOUNT_ATTR_IDMAP : 0,
+		.userns_fd = mapping >= 0 ? (unsigned)mapping : 0,
+		/*
+		 * A copy of a shared mount, made out here, would be its peer: the cell's
+		 * masks would appear on the host and stay there.
+		 */
+		.propagation = MS_PRIVATE,
 	};
 
 	if (copy < 0)
 		return err_set(err, errno, "copying the mount: %s", strerror(errno));
-	if (mapping >= 0 &&
-	    syscall(KERNEL_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
+	if (syscall(KERNEL_MOUNT_SETATTR, copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
 		    &attributes, sizeof(attributes)) < 0)
-		return err_set(err, errno, "ID-mapping the mount: %s", strerror(errno));
+		return err_set(err, errno, "%s the mount: %s",
+			       mapping >= 0 ? "ID-mapping" : "keeping apart",
+			       strerror(errno));
 	*tree = fd_take(&copy);
 	return true;
 }
