@@ -35,6 +35,8 @@ enum program_ending {
 	PROGRAM_ENDED,     /* by itself */
 	PROGRAM_TIMED_OUT, /* we ended it */
 	PROGRAM_CANCELLED,
+	PROGRAM_QUIET,   /* we ended it: it printed nothing for quiet_s */
+	PROGRAM_LIMITED, /* we ended it: its watch said so */
 };
 
 /* What one run gathers from the output streams. */
@@ -56,12 +58,29 @@ struct program_output {
 void program_output_text(const struct program_output *output, struct buf *text);
 void program_output_fini(struct program_output *output);
 
+/* Somebody who looks on while a program runs; all in the thread of program_follow. */
+struct program_watch {
+	/* Asked first so long after the start; 0: never. */
+	int64_t after_ms;
+	/*
+	 * True: everything is killed at once (PROGRAM_LIMITED). Else *AGAIN_MS says in how
+	 * many milliseconds to ask again.
+	 */
+	bool (*reached)(void *context, int64_t *again_ms);
+	/* Polled beside the output; `ready` is called when it can be read. -1: none. */
+	int fd;
+	void (*ready)(void *context);
+	void *context;
+};
+
 struct program_run {
 	/* in */
 	struct program_start start; /* fds[1], fds[2] == -1: gathered; else passed on */
 	int64_t deadline_ms;        /* a grace over the default is taken from before it */
 	double grace_s;
-	int stop_fd;                    /* poll beside the output; -1: none */
+	double quiet_s; /* ended like at a deadline after so long without output; 0: never */
+	const struct program_watch *watch; /* or NULL */
+	int stop_fd;                       /* poll beside the output; -1: none */
 	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
 	/* 1, 2; may be NULL */
 	void (*output)(void *context, int stream, struct str bytes);

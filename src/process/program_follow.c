@@ -31,7 +31,7 @@ enum {
 	FOLLOW_CHILDREN_TEXT = 1 << 20,
 };
 
-enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_COUNT };
+enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_WATCH, SLOT_COUNT };
 
 struct follow {
 	struct program_run *run;
@@ -46,6 +46,9 @@ struct follow {
 	bool ended;    /* the program itself; its status is in RUN */
 	bool ending;   /* TERM was sent */
 	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
+	int64_t watch_at_ms;     /* when the watch is asked next */
+	int64_t silence_ends_ms; /* quiet_s is over then, unless output comes */
+	bool heard;              /* some came in this round */
 };
 
 void program_run_init(struct program_run *run)
@@ -236,6 +239,7 @@ static size_t read_stream(struct follow *follow, int stream)
 		fd_close(&follow->pipes[stream]);
 		return 0;
 	}
+	follow->heard = true;
 	if (got >= FOLLOW_PIPE && !follow->widened[stream]) {
 		/* May be refused over the user's total; then reads stay smaller. */
 		(void)fcntl(follow->pipes[stream], F_SETPIPE_SZ, PROGRAM_READ);
@@ -280,6 +284,45 @@ static bool is_over(const struct follow *follow, int64_t now)
 	return follow->ended;
 }
 
+/* Ended by its limits: what runs now is given no time, it would take more. */
+static void watch_ask(struct follow *follow, int64_t now)
+{
+	const struct program_watch *watch = follow->run->watch;
+	int64_t again_ms = watch->after_ms;
+
+	if (watch->reached(watch->context, &again_ms)) {
+		if (!follow->ending)
+			follow->run->ending = PROGRAM_LIMITED;
+		follow->ending = true;
+		follow->kill_at_ms = now;
+	}
+	follow->watch_at_ms = clock_now_ms() + again_ms;
+}
+
+static void silence_ask(struct follow *follow, int64_t now)
+{
+	if (follow->run->quiet_s <= 0)
+		return;
+	if (follow->heard)
+		follow->silence_ends_ms = now + (int64_t)(follow->run->quiet_s * 1000);
+	else if (now >= follow->silence_ends_ms)
+		send_term(follow, PROGRAM_QUIET, now);
+	follow->heard = false;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t next_moment(const struct follow *follow)
+{
+	if (follow->ending)
+		return earlier(follow->kill_at_ms, follow->watch_at_ms);
+	return earlier(earlier(follow->term_at_ms, follow->watch_at_ms),
+		       follow->silence_ends_ms);
+}
+
 static void poll_once(struct follow *follow, int64_t now)
 {
 	struct program_run *run = follow->run;
@@ -291,8 +334,9 @@ static void poll_once(struct follow *follow, int64_t now)
 		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
 			      .events = POLLIN},
 		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
+		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
 	};
-	int64_t until = follow->ending ? follow->kill_at_ms : follow->term_at_ms;
+	int64_t until = next_moment(follow);
 
 	if (run->stop_fd >= 0 && !follow->ending && !listen && follow->quiet_until_ms < until)
 		until = follow->quiet_until_ms;
@@ -314,6 +358,8 @@ static void poll_once(struct follow *follow, int64_t now)
 				;
 		reap_ended(follow);
 	}
+	if (slots[SLOT_WATCH].revents)
+		run->watch->ready(run->watch->context);
 	if (slots[SLOT_STOP].revents) {
 		if (run->stopped && run->stopped(run->context))
 			send_term(follow, PROGRAM_CANCELLED, clock_now_ms());
@@ -404,6 +450,10 @@ static void wait_for_end(struct follow *follow)
 		now = clock_now_ms();
 		if (!follow->ended && now >= follow->term_at_ms)
 			send_term(follow, PROGRAM_TIMED_OUT, now);
+		if (!follow->ended)
+			silence_ask(follow, now);
+		if (!follow->ended && now >= follow->watch_at_ms)
+			watch_ask(follow, now);
 	}
 	if (follow->is_init)
 		end_all_as_init(follow);
@@ -428,6 +478,12 @@ bool program_follow(struct program_run *run, struct err *err)
 	follow.term_at_ms = run->deadline_ms;
 	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS)
 		follow.term_at_ms -= grace;
+	follow.watch_at_ms = run->watch && run->watch->after_ms
+				     ? began / 1000 + run->watch->after_ms
+				     : CLOCK_NEVER;
+	follow.silence_ends_ms = run->quiet_s > 0
+					 ? began / 1000 + (int64_t)(run->quiet_s * 1000)
+					 : CLOCK_NEVER;
 	ok = begin(&follow, err);
 	if (ok)
 		wait_for_end(&follow);

@@ -24,6 +24,15 @@ enum {
 /* The folder of the next command travels beside the marks: no path is empty. */
 #define CALL_FOLDER_KEY ""
 
+/* What a command may use besides time; 0: it is not this process's to look after. */
+struct call_limits {
+	uint64_t memory; /* bytes of its processes together */
+	uint64_t pids;
+	uint64_t file_size, tmp; /* kept by the kernel: here for sentences */
+	uint64_t free_space;     /* bytes that stay free at `space` */
+	double quiet_s;          /* without output */
+};
+
 struct call {
 	const struct tool *tool;
 	const struct value *arguments; /* validated, defaults filled in */
@@ -34,6 +43,9 @@ struct call {
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
 	bool is_last;   /* the cell ends with this call: what it leaves in /tmp is gone */
 	double grace_s; /* TERM to KILL */
+	const char *agent; /* whose policy holds, for remedies */
+	struct call_limits limits;
+	const char *space; /* the writable part of the workspace, or NULL */
 	/* path -> mark: read in this session, for the paths of this call */
 	const struct value *seen;
 	const struct value *

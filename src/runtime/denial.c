@@ -49,11 +49,12 @@ void denial_print(const struct value *denial, struct buf *out)
 	const char *target = value_text(value_member(denial, "target"));
 	const char *rule = value_text(value_member(denial, "rule"));
 	const char *remedy = value_text(value_member(denial, "remedy"));
+	bool guessed = value_is_true(value_member(denial, "guessed"));
+	bool limit = member_is(denial, "kind", kind_names[DENIAL_LIMIT]);
 
 	(void)buf_addf(out, "%s %s (%s)",
-		       member_is(denial, "kind", kind_names[DENIAL_LIMIT]) ? "limit reached:"
-		       : value_is_true(value_member(denial, "guessed")) ? "perhaps refused:"
-									: "refused:",
+		       limit ? (guessed ? "limit perhaps reached:" : "limit reached:")
+			     : (guessed ? "perhaps refused:" : "refused:"),
 		       target != NULL ? target : "?", rule != NULL ? rule : "?");
 	if (remedy != NULL)
 		(void)buf_addf(out, "; %s", remedy);

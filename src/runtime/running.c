@@ -164,6 +164,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 {
 	struct session *session = running->session;
 	auto_value struct value *seen = session_memory_for(session, running);
+	const struct policy_limits *limits = &session->policy->limits;
 	struct buf text;
 	const struct wire_call wire = {
 		.tool = running->tool->name,
@@ -171,7 +172,14 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
 		.is_last = session->one_call,
-		.grace_s = session->policy->limits.grace_s,
+		.grace_s = limits->grace_s,
+		.agent = session->policy->name,
+		.limits = {.memory = limits->memory,
+			   .pids = limits->pids,
+			   .file_size = limits->file_size,
+			   .tmp = limits->tmp,
+			   .free_space = limits->free_space,
+			   .quiet_s = limits->quiet_s},
 		.seen = seen,
 		.before = running->tool->wants_changes ? session->before : NULL,
 	};

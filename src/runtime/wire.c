@@ -9,6 +9,29 @@
 /* JSON has no infinity; no monotonic clock gets here. */
 enum { NEVER_ON_WIRE = -1 };
 
+static struct value *limits_value(const struct call_limits *limits)
+{
+	struct value *object = value_new_object();
+
+	value_set_integer(object, "memory", (int64_t)limits->memory);
+	value_set_integer(object, "pids", (int64_t)limits->pids);
+	value_set_integer(object, "file_size", (int64_t)limits->file_size);
+	value_set_integer(object, "tmp", (int64_t)limits->tmp);
+	value_set_integer(object, "free_space", (int64_t)limits->free_space);
+	value_set_real(object, "quiet_s", limits->quiet_s);
+	return object;
+}
+
+static void limits_parse(const struct value *object, struct call_limits *limits)
+{
+	limits->memory = (uint64_t)value_integer(value_member(object, "memory"));
+	limits->pids = (uint64_t)value_integer(value_member(object, "pids"));
+	limits->file_size = (uint64_t)value_integer(value_member(object, "file_size"));
+	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
+	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
+	limits->quiet_s = value_number(value_member(object, "quiet_s"));
+}
+
 bool wire_print_call(const struct wire_call *call, struct buf *out)
 {
 	auto_value struct value *object = value_new_object();
@@ -23,6 +46,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 							   : call->deadline_ms);
 	value_set_boolean(object, "is_last", call->is_last);
 	value_set_real(object, "grace_s", call->grace_s);
+	value_set_text(object, "agent", call->agent);
+	value_set(object, "limits", limits_value(&call->limits));
 	if (call->seen != NULL)
 		value_set(object, "seen", value_ref((struct value *)(uintptr_t)call->seen));
 	if (call->before != NULL)
@@ -46,6 +71,8 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 		call->deadline_ms = CLOCK_NEVER;
 	call->is_last = value_is_true(value_member(read, "is_last"));
 	call->grace_s = value_number(value_member(read, "grace_s"));
+	call->agent = value_text(value_member(read, "agent"));
+	limits_parse(value_member(read, "limits"), &call->limits);
 	call->seen = value_member(read, "seen");
 	call->before = value_member(read, "before");
 	if (call->tool == NULL || call->folder == NULL)

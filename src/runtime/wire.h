@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "runtime/call.h"
 #include "runtime/tool.h"
 
 #include <stdbool.h>
@@ -19,6 +20,8 @@ struct wire_call {
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	bool is_last;        /* the cell ends with this call */
 	double grace_s;
+	const char *agent;
+	struct call_limits limits;
 	const struct value *seen;   /* or NULL */
 	const struct value *before; /* or NULL */
 };

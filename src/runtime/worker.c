@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "process/frame.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
@@ -27,8 +28,19 @@ struct worker {
 	const struct tool *const *tools;
 	struct files *files;
 	int socket;
+	const char *space; /* call.h */
 	struct frame_reader reader;
 };
+
+/* What a command can fill up that is not its own: the first writable part of the workspace. */
+static const char *space_of(const struct cell_spec *spec)
+{
+	for (const char **at = spec->writable; *at != NULL; at++) {
+		if (path_within(*at, spec->workspace) || path_within(spec->workspace, *at))
+			return *at;
+	}
+	return NULL;
+}
 
 static bool lock_in(struct worker *worker, struct err *err)
 {
@@ -121,6 +133,9 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.deadline_ms = wire.deadline_ms,
 			.is_last = wire.is_last,
 			.grace_s = wire.grace_s,
+			.agent = wire.agent,
+			.limits = wire.limits,
+			.space = worker->space,
 			.seen = wire.seen,
 			.before = wire.before,
 			.program_filter = sandbox_program_filter(),
@@ -163,7 +178,10 @@ static void serve(struct worker *worker)
 
 void worker_run(const struct cell_spec *spec, int socket, const struct tool *const *tools)
 {
-	struct worker worker = {.spec = spec, .tools = tools, .socket = socket};
+	struct worker worker = {.spec = spec,
+				.tools = tools,
+				.socket = socket,
+				.space = space_of(spec)};
 	struct err err;
 
 	frame_reader_init(&worker.reader);

@@ -159,8 +159,25 @@ static bool proc_mount(uint64_t processes, struct err *err)
 	return true;
 }
 
+/*
+ * Who runs out of memory dies here first. A closed process may not write this about
+ * itself, so it is open for that moment; nobody but us is in this pid namespace yet.
+ */
+static void out_of_memory_first(void)
+{
+	int closed = prctl(PR_GET_DUMPABLE);
+
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)fd_write_file("/proc/self/oom_score_adj", "1000", NULL);
+	if (closed != 1)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 bool sandbox_enter(const struct walls *walls, struct err *err)
 {
-	return proc_mount(walls->processes, err) && privilege_reduce(0, err) &&
-	       landlock_write_below(walls->writable, err) && filter_enter(err);
+	if (!proc_mount(walls->processes, err))
+		return false;
+	out_of_memory_first();
+	return privilege_reduce(0, err) && landlock_write_below(walls->writable, err) &&
+	       filter_enter(err);
 }

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/files.h"
+#include "runtime/limit_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,7 @@ struct shell {
 	int text_fd; /* read by the shell */
 	int folder_read_fd, folder_write_fd;
 	struct program_run run;
+	struct limit_watch limits;
 	bool folder_was_gone;
 };
 
@@ -252,6 +254,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 	run->output = shell_output;
 	run->context = shell;
 	run->spill_fd = spill_open(spill_folder(shell->call->environment, &shell->spills));
+	limit_watch_start(&shell->limits, shell->call, run);
 	return program_follow(run, err);
 }
 
@@ -300,6 +303,7 @@ static void answer(struct shell *shell)
 	if (next.size)
 		told.next_folder = next.data;
 	bash_tell(&told, shell->result);
+	limit_watch_tell(&shell->limits, &shell->run, shell->result);
 	buf_fini(&next);
 }
 

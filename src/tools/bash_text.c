@@ -186,6 +186,10 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 			 run->seconds, answer->timeout_max_s);
 	else if (run->ending == PROGRAM_CANCELLED)
 		buf_addf(text, "cancelled after %.1f s", run->seconds);
+	else if (run->ending == PROGRAM_QUIET)
+		buf_addf(text, "ended after %.1f s for saying nothing", run->seconds);
+	else if (run->ending == PROGRAM_LIMITED)
+		buf_addf(text, "ended after %.1f s for using too much", run->seconds);
 	else if (run->signal)
 		buf_addf(text, "ended by signal %d (SIG%s) after %.2f s", run->signal,
 			 name ? name : "?", run->seconds);

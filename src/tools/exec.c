@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "process/program.h"
 #include "runtime/call.h"
+#include "runtime/limit_watch.h"
 
 #include <errno.h>
 
@@ -71,6 +72,7 @@ static enum result_status start_failed(struct tool_result *result, const struct 
 static enum result_status exec_execute(struct call *call, struct tool_result *result)
 {
 	struct arena arena;
+	struct limit_watch limits;
 	struct program_run run;
 	struct err err = {0};
 
@@ -87,6 +89,8 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.stop_fd = call->control_fd;
 	run.stopped = exec_stopped;
 	run.context = call;
+	limit_watch_start(&limits, call, &run);
+	run.quiet_s = 0; /* its output is not seen here */
 	if (!program_follow(&run, &err)) {
 		program_run_fini(&run);
 		arena_fini(&arena);
@@ -99,6 +103,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	result->status = run.ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
 			 : run.ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							   : RESULT_DONE;
+	limit_watch_tell(&limits, &run, result);
 	program_run_fini(&run);
 	arena_fini(&arena);
 	return result->status;

@@ -334,6 +334,84 @@ static void a_stop_descriptor_that_means_nothing_costs_nothing(void **state)
 	program_run_fini(&shell.run);
 }
 
+static void silence_ends_it_and_output_keeps_it_alive(void **state)
+{
+	struct shell_run shell;
+	int64_t began = clock_now_ms();
+
+	(void)state;
+	shell_init(&shell, "for i in 1 2 3 4; do echo $i; sleep 0.1; done; sleep 60");
+	shell.run.quiet_s = 0.3;
+	follow(&shell.run);
+	assert_int_equal(shell.run.ending, PROGRAM_QUIET);
+	assert_output(&shell.run.out, "1\n2\n3\n4\n");
+	assert_in_range(clock_now_ms() - began, 600, 1500);
+	program_run_fini(&shell.run);
+}
+
+struct looker {
+	int looks, ready;
+	int ends[2];
+};
+
+static bool third_look(void *context, int64_t *again_ms)
+{
+	struct looker *looker = context;
+
+	*again_ms = 20;
+	return ++looker->looks == 3;
+}
+
+static void looker_ready(void *context)
+{
+	struct looker *looker = context;
+	char byte;
+
+	assert_int_equal(read(looker->ends[0], &byte, 1), 1);
+	looker->ready++;
+}
+
+static void its_watch_is_asked_and_may_end_it(void **state)
+{
+	struct looker looker = {0};
+	const struct program_watch watch = {.after_ms = 50,
+					    .reached = third_look,
+					    .fd = -1,
+					    .context = &looker};
+	struct shell_run shell;
+	int64_t began = clock_now_ms();
+
+	(void)state;
+	shell_init(&shell, "trap '' TERM; echo ready; while :; do sleep 60; done");
+	shell.run.watch = &watch;
+	follow(&shell.run);
+	assert_int_equal(shell.run.ending, PROGRAM_LIMITED);
+	assert_int_equal(shell.run.signal, SIGKILL);
+	assert_output(&shell.run.out, "ready\n");
+	assert_in_range(clock_now_ms() - began, 90, 400);
+	program_run_fini(&shell.run);
+}
+
+static void its_watch_is_told_of_a_descriptor(void **state)
+{
+	struct looker looker = {0};
+	struct program_watch watch = {.ready = looker_ready, .context = &looker};
+	struct shell_run shell;
+
+	(void)state;
+	assert_int_equal(pipe2(looker.ends, O_CLOEXEC), 0);
+	assert_int_equal(write(looker.ends[1], "xyz", 3), 3);
+	watch.fd = looker.ends[0];
+	shell_init(&shell, "sleep 0.1");
+	shell.run.watch = &watch;
+	follow(&shell.run);
+	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
+	assert_int_equal(looker.ready, 3);
+	(void)close(looker.ends[0]);
+	(void)close(looker.ends[1]);
+	program_run_fini(&shell.run);
+}
+
 static void orphans_do_not_outlive_it_nor_hold_the_answer(void **state)
 {
 	struct shell_run shell;
@@ -629,6 +707,9 @@ int main(void)
 		cmocka_unit_test(a_stopped_program_is_ended_too),
 		cmocka_unit_test(a_cancel_ends_it),
 		cmocka_unit_test(a_stop_descriptor_that_means_nothing_costs_nothing),
+		cmocka_unit_test(silence_ends_it_and_output_keeps_it_alive),
+		cmocka_unit_test(its_watch_is_asked_and_may_end_it),
+		cmocka_unit_test(its_watch_is_told_of_a_descriptor),
 		cmocka_unit_test(orphans_do_not_outlive_it_nor_hold_the_answer),
 		cmocka_unit_test(other_children_are_left_alone),
 		cmocka_unit_test(keeps_the_first_and_the_last_bytes),

@@ -22,13 +22,19 @@ static void a_call_is_read_back(void **state)
 					  .arguments = arguments,
 					  .folder = "/w",
 					  .deadline_ms = CLOCK_NEVER,
-					  .grace_s = 0.25};
+					  .grace_s = 0.25,
+					  .agent = "tester",
+					  .limits = {.memory = 5, .pids = 6, .quiet_s = 1.5}};
 	buf_init(&text, 1 << 16);
 	assert_true(wire_print_call(&written, &text));
 	assert_true(wire_parse_call(buf_str(&text), &read, &object, &err));
 	assert_string_equal(read.tool, "write_file");
 	assert_true(read.deadline_ms == CLOCK_NEVER);
 	assert_true(read.grace_s > 0.2 && read.grace_s < 0.3);
+	assert_string_equal(read.agent, "tester");
+	assert_int_equal(read.limits.memory, 5);
+	assert_int_equal(read.limits.pids, 6);
+	assert_true(read.limits.quiet_s == 1.5 && read.limits.free_space == 0);
 	/* NUL is kept; what is no UTF-8 becomes U+FFFD. */
 	struct str content = value_str(value_member(read.arguments, "content"));
 	assert_int_equal(content.size, 7);

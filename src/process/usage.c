@@ -1,0 +1,210 @@
+/* usage: a walk over /proc; see usage.h. */
+#include "process/usage.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	FILE_MAX = 64 << 10, /* /proc/meminfo, status and their like are below 4 KiB */
+	FILES_SEEN_MAX = 8192, /* memory files told apart; more are taken for different ones */
+	STAT_BLOCK = 512,
+	KIB = 1024,
+};
+
+/* A walk: the exact shares, or the cheap sums. */
+struct walk {
+	int proc_fd;
+	struct buf text;
+	struct usage *usage;
+	bool exact;
+	uint64_t shared; /* exact: mapped memory that has no file of the host */
+	uint64_t files;  /* exact: memory files that somebody has open */
+	ino_t *seen;
+	size_t seen_count;
+};
+
+static bool read_at(struct walk *walk, const char *path)
+{
+	auto_close int fd = openat(walk->proc_fd, path, O_RDONLY | O_CLOEXEC);
+
+	buf_clear(&walk->text);
+	return fd >= 0 && fd_read_all(fd, &walk->text, path, NULL);
+}
+
+/* The number behind "\nNAME:", in bytes; the line says KiB. 0 when there is none. */
+static uint64_t field(const struct buf *text, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *at = text->data; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, name, size) == 0 && at[size] == ':')
+			return strtoull(at + size + 1, NULL, 10) * KIB;
+		if (!*at)
+			break;
+	}
+	return 0;
+}
+
+/* All that the process holds, each shared page in full. */
+static void add_cheap(struct walk *walk, const char *pid)
+{
+	char path[NAME_MAX + sizeof("/status")];
+
+	(void)snprintf(path, sizeof(path), "%s/status", pid);
+	if (!read_at(walk, path))
+		return; /* gone */
+	walk->usage->tasks += field(&walk->text, "Threads") / KIB;
+	walk->usage->memory += field(&walk->text, "RssAnon") +
+			       field(&walk->text, "RssShmem") +
+			       field(&walk->text, "VmSwap");
+}
+
+/* False when the process closes itself to us: then what it holds counts in full. */
+static bool add_share(struct walk *walk, const char *pid)
+{
+	char path[NAME_MAX + sizeof("/smaps_rollup")];
+
+	(void)snprintf(path, sizeof(path), "%s/smaps_rollup", pid);
+	if (!read_at(walk, path))
+		return false;
+	walk->usage->memory +=
+		field(&walk->text, "Pss_Anon") + field(&walk->text, "SwapPss");
+	walk->shared += field(&walk->text, "Pss_Shmem");
+	return true;
+}
+
+static bool seen_before(struct walk *walk, ino_t inode)
+{
+	for (size_t i = 0; i < walk->seen_count; i++) {
+		if (walk->seen[i] == inode)
+			return true;
+	}
+	if (walk->seen_count < FILES_SEEN_MAX)
+		walk->seen[walk->seen_count++] = inode;
+	return false;
+}
+
+/* Memory files (memfd_create) that the process has open: nothing need be mapped of them. */
+static void add_memory_files(struct walk *walk, const char *pid)
+{
+	char path[NAME_MAX + sizeof("/fd")];
+	int fd;
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "%s/fd", pid);
+	fd = openat(walk->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	folder = fd < 0 ? NULL : fdopendir(fd);
+	if (!folder) {
+		fd_close(&fd);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		static const char prefix[] = "/memfd:";
+		char target[sizeof(prefix)];
+		struct stat st;
+		ssize_t size = readlinkat(dirfd(folder), entry->d_name, target,
+					  sizeof(target) - 1);
+
+		if (size != (ssize_t)sizeof(target) - 1 ||
+		    memcmp(target, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		if (fstatat(dirfd(folder), entry->d_name, &st, 0) == 0 &&
+		    !seen_before(walk, st.st_ino))
+			walk->files += (uint64_t)st.st_blocks * STAT_BLOCK;
+	}
+	(void)closedir(folder);
+}
+
+/* Segments of System V, which stay when nobody is attached: the columns rss and swap. */
+static uint64_t segments(struct walk *walk)
+{
+	enum { COLUMN_RSS = 14, COLUMN_SWAP };
+	uint64_t sum = 0;
+	struct str rest, line, word;
+
+	if (!read_at(walk, "sysvipc/shm"))
+		return 0;
+	rest = buf_str(&walk->text);
+	(void)str_next_line(&rest, &line); /* the head */
+	while (str_next_line(&rest, &line)) {
+		for (int column = 0; str_next_word(&line, &word); column++) {
+			if (column == COLUMN_RSS || column == COLUMN_SWAP)
+				sum += strtoull(word.data, NULL, 10);
+		}
+	}
+	return sum;
+}
+
+static void walk_processes(struct walk *walk)
+{
+	int fd = openat(walk->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	char self[32];
+
+	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
+	if (!folder) {
+		fd_close(&fd);
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+		    strcmp(entry->d_name, self) == 0)
+			continue;
+		if (!walk->exact || !add_share(walk, entry->d_name))
+			add_cheap(walk, entry->d_name);
+		if (walk->exact)
+			add_memory_files(walk, entry->d_name);
+	}
+	(void)closedir(folder);
+}
+
+static void measure_exactly(struct walk *walk)
+{
+	uint64_t tasks = walk->usage->tasks;
+	uint64_t other;
+
+	walk->exact = true;
+	walk->usage->memory = 0;
+	walk->seen = memory_array(FILES_SEEN_MAX, sizeof(*walk->seen));
+	walk_processes(walk);
+	free(walk->seen);
+	walk->usage->tasks = tasks;
+	/* What is mapped and what is open are mostly the same: the larger sum is taken. */
+	other = walk->files + segments(walk);
+	walk->usage->memory += other > walk->shared ? other : walk->shared;
+}
+
+bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *usage)
+{
+	auto_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct walk walk = {.proc_fd = proc_fd, .usage = usage};
+	uint64_t shared = 0, grown;
+
+	*usage = (struct usage){0};
+	if (proc_fd < 0)
+		return false;
+	buf_init(&walk.text, FILE_MAX);
+	walk_processes(&walk);
+	if (limit && read_at(&walk, "meminfo"))
+		shared = field(&walk.text, "Shmem");
+	if (!memory->looked || shared < memory->shared_at_first)
+		memory->shared_at_first = shared;
+	memory->looked = true;
+	grown = shared - memory->shared_at_first;
+	if (limit && usage->memory + grown > limit)
+		measure_exactly(&walk);
+	buf_fini(&walk.text);
+	return true;
+}

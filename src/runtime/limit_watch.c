@@ -1,0 +1,259 @@
+/* limit_watch: what is looked at, and the sentences; see limit_watch.h. */
+#include "runtime/limit_watch.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "process/program_output.h"
+#include "runtime/denial.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+enum {
+	EVERY_MS = 100,
+	/* A look that takes long comes less often: at most a tenth of one processor. */
+	REST_FACTOR = 10,
+	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
+	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
+	SENTENCE_MAX = 512,
+};
+
+static uint64_t free_space(const char *path)
+{
+	struct statvfs fs;
+
+	if (!path || statvfs(path, &fs) < 0)
+		return UINT64_MAX;
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+static bool limit_reached(void *context, int64_t *again_ms)
+{
+	struct limit_watch *watch = context;
+	const struct call_limits *limits = &watch->call->limits;
+	int64_t began = clock_now_us();
+	struct usage usage;
+
+	if ((limits->memory || limits->pids) &&
+	    usage_measure(&watch->memory, limits->memory, &usage)) {
+		if (usage.tasks > watch->most_tasks)
+			watch->most_tasks = usage.tasks;
+		if (limits->memory && usage.memory > limits->memory) {
+			watch->reached = LIMIT_MEMORY;
+			watch->held = usage.memory;
+			return true;
+		}
+	}
+	if (watch->floor) {
+		uint64_t left = free_space(watch->call->space);
+
+		if (left < watch->floor) {
+			watch->reached = LIMIT_SPACE;
+			watch->held = left;
+			return true;
+		}
+	}
+	*again_ms = EVERY_MS + REST_FACTOR * (clock_now_us() - began) / 1000;
+	return false;
+}
+
+void limit_watch_start(struct limit_watch *watch, struct call *call, struct program_run *run)
+{
+	const struct call_limits *limits = &call->limits;
+
+	*watch = (struct limit_watch){.call = call};
+	watch->watch = (struct program_watch){
+		.after_ms = EVERY_MS,
+		.reached = limit_reached,
+		.fd = -1,
+		.context = watch,
+	};
+	if (limits->free_space && call->space) {
+		uint64_t left = free_space(call->space);
+
+		/* Who begins below it may run, to make room say, but not use up the rest. */
+		watch->floor = left < limits->free_space ? left / 2 : limits->free_space;
+	}
+	run->quiet_s = limits->quiet_s;
+	run->watch = &watch->watch;
+}
+
+/* ---- what is told ---- */
+
+struct telling {
+	const struct call *call;
+	const struct program_run *run;
+	struct tool_result *result;
+};
+
+/* KEY of `limits` was reached: TARGET; ADVICE comes before the key that allows more. */
+static void tell(const struct telling *telling, const char *key, const char *target,
+		 bool guessed, const char *advice, const char *now)
+{
+	char rule[64], remedy[SENTENCE_MAX];
+
+	(void)snprintf(rule, sizeof(rule), "limits.%s", key);
+	(void)snprintf(remedy, sizeof(remedy),
+		       "%s, or raise agents.%s.limits.%s (now %s)", advice,
+		       telling->call->agent ? telling->call->agent : "NAME", key, now);
+	denial_add(telling->result, &(struct denial){.kind = DENIAL_LIMIT,
+						     .target = target,
+						     .rule = rule,
+						     .remedy = remedy,
+						     .guessed = guessed});
+}
+
+static void tell_memory(const struct limit_watch *watch, const struct telling *telling)
+{
+	char size[32], now[32], target[64];
+
+	(void)snprintf(target, sizeof(target), "%s of memory", text_size(watch->held, size));
+	tell(telling, "memory", target, false,
+	     "the command was ended: let it use less at once",
+	     text_size(telling->call->limits.memory, now));
+}
+
+static void tell_space(const struct limit_watch *watch, const struct telling *telling)
+{
+	const struct call *call = telling->call;
+	char size[32], now[32], target[128], remedy[SENTENCE_MAX];
+
+	(void)snprintf(target, sizeof(target), "%s left free on the workspace's file system",
+		       text_size(watch->held, size));
+	(void)snprintf(remedy, sizeof(remedy),
+		       "the command was ended: make room, or lower agents.%s.limits.free_space "
+		       "(now %s)",
+		       call->agent ? call->agent : "NAME",
+		       text_size(call->limits.free_space, now));
+	denial_add(telling->result, &(struct denial){.kind = DENIAL_LIMIT,
+						     .target = target,
+						     .rule = "limits.free_space",
+						     .remedy = remedy});
+}
+
+static void tell_quiet(const struct telling *telling)
+{
+	char now[32], target[64];
+
+	(void)snprintf(now, sizeof(now), "%g s", telling->run->quiet_s);
+	(void)snprintf(target, sizeof(target), "no output for %s", now);
+	tell(telling, "quiet_s", target, false,
+	     "the command was ended: let it say how far it is", now);
+}
+
+static bool ended_by(const struct program_run *run, int number)
+{
+	return run->signal == number || run->exit_code == SHELL_SIGNAL + number;
+}
+
+/* Does the kept end of the error output hold TEXT? */
+static bool said(const struct program_run *run, const char *text)
+{
+	struct buf tail;
+	bool found;
+
+	if (str_find(buf_str(&run->error.head), str_of(text), 0) != (size_t)-1)
+		return true;
+	if (run->error.tail_size == 0)
+		return false;
+	buf_init(&tail, PROGRAM_TAIL);
+	program_output_tail(&run->error, &tail);
+	found = str_find(buf_str(&tail), str_of(text), 0) != (size_t)-1;
+	buf_fini(&tail);
+	return found;
+}
+
+static void tell_file_size(const struct telling *telling)
+{
+	bool exact = telling->run->signal == SIGXFSZ;
+	char now[32];
+
+	if (!exact && !ended_by(telling->run, SIGXFSZ) &&
+	    !said(telling->run, "File too large"))
+		return;
+	tell(telling, "file_size", "a file's size", !exact, "write several smaller files",
+	     text_size(telling->call->limits.file_size, now));
+}
+
+static void tell_tmp(const struct telling *telling)
+{
+	static const char *const places[] = {"/tmp", "/dev/shm"};
+	bool said_so = said(telling->run, "No space left on device");
+	bool found = false;
+	char now[32];
+
+	(void)text_size(telling->call->limits.tmp, now);
+	for (size_t i = 0; i < 2; i++) {
+		if (free_space(places[i]) >= NEARLY_FULL)
+			continue;
+		found = true;
+		tell(telling, "tmp", places[i], false,
+		     "it is full: remove what is not needed there", now);
+	}
+	/* A writer that removed its half-written file leaves room again. */
+	for (size_t i = 0; i < 2 && said_so && !found; i++) {
+		if (said(telling->run, places[i]))
+			tell(telling, "tmp", places[i], true,
+			     "it was full: write large files to the workspace", now);
+	}
+}
+
+static void tell_pids(const struct limit_watch *watch, const struct telling *telling)
+{
+	uint64_t most = telling->call->limits.pids;
+	bool seen = most && watch->most_tasks + 1 >= most; /* the worker is one itself */
+	char now[32], target[64];
+
+	if (!seen && !said(telling->run, "fork: Resource temporarily unavailable") &&
+	    !said(telling->run, "fork: retry: Resource temporarily unavailable") &&
+	    !said(telling->run, "BlockingIOError: [Errno 11]") &&
+	    !said(telling->run, "can't start new thread"))
+		return;
+	if (seen)
+		(void)snprintf(target, sizeof(target), "%" PRIu64 " processes",
+			       watch->most_tasks);
+	else
+		(void)snprintf(target, sizeof(target), "the number of processes");
+	(void)snprintf(now, sizeof(now), "%" PRIu64, most);
+	tell(telling, "pids", target, !seen, "start fewer at once", now);
+}
+
+static void tell_dropped(const struct telling *telling)
+{
+	char size[32];
+
+	denial_note(telling->result,
+		    &(struct denial){.kind = DENIAL_LIMIT,
+				     .target = text_size(telling->run->dropped, size),
+				     .rule = "output kept of one command",
+				     .remedy = "repeat it with its output in a file of the "
+					       "workspace"});
+}
+
+void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
+		      struct tool_result *result)
+{
+	const struct telling telling = {.call = watch->call, .run = run, .result = result};
+	bool succeeded = run->ending == PROGRAM_ENDED && run->exit_code == 0;
+
+	if (run->dropped)
+		tell_dropped(&telling);
+	if (run->ending == PROGRAM_LIMITED || run->ending == PROGRAM_QUIET) {
+		result->exit_code = -1;
+		result->signal = SIGKILL;
+	}
+	if (run->ending == PROGRAM_QUIET)
+		tell_quiet(&telling);
+	if (watch->reached == LIMIT_MEMORY)
+		tell_memory(watch, &telling);
+	else if (watch->reached == LIMIT_SPACE)
+		tell_space(watch, &telling);
+	if (succeeded)
+		return;
+	tell_file_size(&telling);
+	tell_tmp(&telling);
+	tell_pids(watch, &telling);
+}

@@ -1,0 +1,36 @@
+/*
+ * limit_watch: the limits of a command that no call of the kernel holds it to, kept by
+ * looking on about every 100 ms while it runs; and all limits, told by name when they were
+ * reached. A command that ends before the first look costs one question for free space.
+ */
+#pragma once
+#include "process/program.h"
+#include "process/usage.h"
+#include "runtime/call.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE };
+
+struct limit_watch {
+	struct program_watch watch;
+	struct call *call;
+	struct usage_memory memory;
+	enum limit_reached reached; /* what the program was ended for */
+	uint64_t held;              /* memory then, or bytes that were free */
+	uint64_t most_tasks;        /* processes and threads at once, as far as seen */
+	uint64_t floor; /* bytes that must stay free; below the policy's when it began below */
+};
+
+/* Just before program_follow: RUN gets its limits from CALL, and WATCH looks on. */
+void limit_watch_start(struct limit_watch *watch, struct call *call,
+		       struct program_run *run);
+
+/*
+ * After it: a denial for every limit that was reached. A command ended for one died by
+ * SIGKILL, also when it used its last moments to exit. Costs nothing when it succeeded.
+ */
+void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
+		      struct tool_result *result);

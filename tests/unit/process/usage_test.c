@@ -1,0 +1,166 @@
+/* usage: what the processes of a namespace hold, counted by its pid 1. */
+/* clang-format off: cmocka wants these first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+/* clang-format on */
+
+#include "process/usage.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MEBI = 1 << 20, BLOCK = 64 * MEBI, NO_NAMESPACE = 77 };
+
+/* A child that has prepared itself, and waits; -1 when that failed. */
+static pid_t begin(void (*prepare)(void))
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ends) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		prepare();
+		if (write(ends[1], "x", 1) == 1)
+			(void)pause();
+		_exit(1);
+	}
+	if (pid < 0 || read(ends[0], &byte, 1) != 1)
+		return -1;
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void fill_memory(void)
+{
+	void *block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (block == MAP_FAILED)
+		_exit(2);
+	memset(block, 1, BLOCK);
+}
+
+static void fill_and_fork(void)
+{
+	fill_memory();
+	for (int i = 0; i < 3; i++) {
+		if (fork() == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			(void)pause();
+		}
+	}
+}
+
+static void fill_memory_file(void)
+{
+	int fd = memfd_create("x", 0);
+	void *block;
+
+	if (fd < 0 || ftruncate(fd, BLOCK) < 0)
+		_exit(2);
+	block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (block == MAP_FAILED)
+		_exit(2);
+	memset(block, 1, BLOCK);
+	(void)munmap(block, BLOCK);
+}
+
+static void fill_and_close_itself(void)
+{
+	fill_memory();
+	(void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* Within 16 MiB: the sanitizers' own memory is in every child. */
+static bool is_about(uint64_t bytes, uint64_t expected)
+{
+	return bytes + 16 * MEBI > expected && bytes < expected + 48 * MEBI;
+}
+
+static int as_init(void)
+{
+	struct usage_memory memory = {0};
+	struct usage usage;
+	pid_t pid;
+
+	if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+		return NO_NAMESPACE;
+	if (!usage_measure(&memory, 1, &usage) || usage.tasks != 0 || usage.memory != 0)
+		return 1;
+	pid = begin(fill_memory);
+	if (!usage_measure(&memory, BLOCK / 2, &usage) || usage.tasks != 1 ||
+	    !is_about(usage.memory, BLOCK))
+		return 2;
+	if (!usage_measure(&memory, 0, &usage) || usage.tasks != 1)
+		return 3;
+	end(pid);
+	/* Four processes that share their pages. */
+	pid = begin(fill_and_fork);
+	if (!usage_measure(&memory, BLOCK / 2, &usage) || !is_about(usage.memory, BLOCK))
+		return 4;
+	end(pid);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	pid = begin(fill_memory_file);
+	if (!usage_measure(&memory, BLOCK / 2, &usage) || !is_about(usage.memory, BLOCK))
+		return 5;
+	end(pid);
+	pid = begin(fill_and_close_itself);
+	if (!usage_measure(&memory, BLOCK / 2, &usage) || !is_about(usage.memory, BLOCK))
+		return 6;
+	end(pid);
+	return 0;
+}
+
+static void what_a_namespace_holds_is_added_up(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		pid_t init;
+
+		if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) < 0)
+			_exit(NO_NAMESPACE);
+		init = fork();
+		if (init == 0)
+			_exit(as_init());
+		if (init < 0 || waitpid(init, &status, 0) != init || !WIFEXITED(status))
+			_exit(78);
+		_exit(WEXITSTATUS(status));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_namespace_holds_is_added_up),
+	};
+
+	return cmocka_run_group_tests_name("process-usage", tests, NULL, NULL);
+}
