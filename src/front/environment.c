@@ -14,7 +14,7 @@
 static const char *const kept[] = {"PATH", "HOME", "TERM",
 				   "LANG", "TZ",   "XDG_STATE_HOME"};
 
-static bool is_kept(const char *entry)
+static bool is_kept(const char *entry, const struct policy_names *passed)
 {
 	size_t length = strcspn(entry, "=");
 
@@ -22,10 +22,16 @@ static bool is_kept(const char *entry)
 		if (strlen(kept[i]) == length && memcmp(entry, kept[i], length) == 0)
 			return true;
 	}
+	for (size_t i = 0; i < passed->count; i++) {
+		const char *name = passed->items[i];
+
+		if (strlen(name) == length && memcmp(entry, name, length) == 0)
+			return true;
+	}
 	return false;
 }
 
-const char *const *environment_wipe(void)
+const char *const *environment_wipe(const struct policy_names *passed)
 {
 	size_t count = 0, left = 0;
 	char **copy;
@@ -34,7 +40,7 @@ const char *const *environment_wipe(void)
 		count++;
 	copy = memory_array(count + 1, sizeof(*copy));
 	for (size_t i = 0; i < count; i++)
-		if (is_kept(environ[i]))
+		if (is_kept(environ[i], passed))
 			copy[left++] = memory_copy(environ[i]);
 	for (size_t i = 0; i < count; i++)
 		explicit_bzero(environ[i], strlen(environ[i]));

@@ -4,10 +4,12 @@
  * again, so what is in memory then is in the anchor's too.
  */
 #pragma once
+#include "policy/policy.h"
 
 /*
  * Keep a copy of the variables that a cell's own environment is made from, and
- * overwrite all others where they stand: no key is left in this process. NULL-ended;
+ * overwrite all others where they stand: no key is left in this process but those that
+ * the policy PASSED by name. NULL-ended;
  * `environ` is the copy as well; it lives to the end.
  */
-const char *const *environment_wipe(void);
+const char *const *environment_wipe(const struct policy_names *passed);

@@ -165,7 +165,7 @@ int setup_session_once(struct setup *setup, struct interrupt *interrupt,
 	struct session_options options = {
 		.direct = true,
 		.ready_workers = 1,
-		.caller_environment = environment_wipe(),
+		.caller_environment = environment_wipe(&setup->policy->environment),
 		.cancel_fd = interrupt_fd(interrupt),
 	};
 	struct err err = {0};

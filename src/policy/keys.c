@@ -87,6 +87,12 @@ const struct key keys_agent[] = {
 	{"blocked", KEY_PATHS, POLICY(blocked), .initial = "nothing",
 	 .description =
 		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
+	{"scratch", KEY_FLAG, POLICY(scratch), .initial = "false",
+	 .description = "`true`: what is only to be read may be written too, in a layer that goes with "
+			"the cell; files on disk change below `write` alone."},
+	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
+	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
+			"yours, `NAME=value` sets one."},
 	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
 	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
 	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX,
@@ -142,6 +148,12 @@ static void describe_kind(const struct key *key, struct buf *out)
 		break;
 	case KEY_PATHS:
 		(void)buf_adds(out, "list of paths");
+		break;
+	case KEY_VARIABLES:
+		(void)buf_adds(out, "list of `NAME` or `NAME=value`");
+		break;
+	case KEY_FLAG:
+		(void)buf_adds(out, "`true` or `false`");
 		break;
 	case KEY_COUNT:
 		(void)buf_addf(out, "whole number, %.0f to %.0f", key->min, key->max);

@@ -13,16 +13,18 @@
 #include <stddef.h>
 
 enum key_kind {
-	KEY_TEXT = 1, /* char *; at most `max` bytes */
-	KEY_NAMES,    /* struct policy_names */
-	KEY_PATH,     /* struct policy_path */
-	KEY_PATHS,    /* struct policy_paths */
-	KEY_COUNT,    /* uint64_t */
-	KEY_SIZE,     /* uint64_t: bytes, or text with K, M, G */
-	KEY_SECONDS,  /* double */
-	KEY_NUMBER,   /* double */
-	KEY_CHOICE,   /* unsigned: index in `choices` */
-	KEY_ROWS,     /* an object with the keys `rows`, stored from `offset` on */
+	KEY_TEXT = 1,  /* char *; at most `max` bytes */
+	KEY_NAMES,     /* struct policy_names */
+	KEY_PATH,      /* struct policy_path */
+	KEY_PATHS,     /* struct policy_paths */
+	KEY_VARIABLES, /* struct policy_names: NAME or NAME=value */
+	KEY_FLAG,      /* bool */
+	KEY_COUNT,     /* uint64_t */
+	KEY_SIZE,      /* uint64_t: bytes, or text with K, M, G */
+	KEY_SECONDS,   /* double */
+	KEY_NUMBER,    /* double */
+	KEY_CHOICE,    /* unsigned: index in `choices` */
+	KEY_ROWS,      /* an object with the keys `rows`, stored from `offset` on */
 	/* an object: name -> object with the keys `rows`; not stored by this table */
 	KEY_ENTRIES,
 };

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "policy/config.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,6 +18,8 @@ enum {
 	QUOTED_MAX = 64,   /* bytes of a wrong word quoted */
 	ITEMS_MAX = 1024,  /* entries of one list: a policy is written by hand */
 	ENTRIES_MAX = 256, /* agents */
+	/* of a variable; the kernel takes no longer one (MAX_ARG_STRLEN) */
+	VARIABLE_MAX = (128 << 10) - 1,
 };
 
 /* POINTER with KEY below it (RFC 6901). */
@@ -81,6 +84,20 @@ static bool check_list(const char *pointer, const struct value *value, size_t ma
 		buf_fini(&below);
 		if (!fine)
 			return false;
+	}
+	return true;
+}
+
+/* An entry is never quoted: it may hold a key, even where a name was meant. */
+static bool check_variables(const char *pointer, const struct value *value, struct err *err)
+{
+	if (!check_list(pointer, value, VARIABLE_MAX, err))
+		return false;
+	for (size_t i = 0; i < value_count(value); i++) {
+		struct err why;
+
+		if (!policy_check_variable(value_text(value_item(value, i)), &why))
+			return err_set(err, EINVAL, "%s/%zu: %s", pointer, i, why.text);
 	}
 	return true;
 }
@@ -166,6 +183,11 @@ static bool check_value(const struct key *key, const char *pointer,
 		return check_text(pointer, value, (size_t)key->max, err);
 	case KEY_NAMES:
 		return check_list(pointer, value, CONFIG_NAME_MAX, err);
+	case KEY_VARIABLES:
+		return check_variables(pointer, value, err);
+	case KEY_FLAG:
+		return value_kind(value) == VALUE_BOOLEAN ||
+		       wrong_kind(pointer, "true or false", value, err);
 	case KEY_PATH:
 		return check_filled(pointer, value, PATH_MAX - 1, err);
 	case KEY_PATHS:

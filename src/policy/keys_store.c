@@ -57,7 +57,11 @@ static void store_value(const struct key *key, const struct value *value,
 	case KEY_TEXT:
 		*(char **)place = memory_copy(value_text(value));
 		break;
+	case KEY_FLAG:
+		*(bool *)place = value_is_true(value);
+		break;
 	case KEY_NAMES:
+	case KEY_VARIABLES:
 		store_names(value, place);
 		break;
 	case KEY_PATH:

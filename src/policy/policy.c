@@ -74,6 +74,7 @@ void policy_free(struct policy *policy)
 	free(policy->name);
 	free(policy->workspace);
 	policy_names_fini(&policy->tools);
+	policy_names_fini(&policy->environment);
 	policy_path_fini(&policy->base);
 	policy_paths_fini(&policy->read);
 	policy_paths_fini(&policy->write);

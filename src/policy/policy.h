@@ -66,6 +66,10 @@ struct policy {
 	struct policy_names tools;
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
+	/* true: what is only to be read is written in a layer that goes with the cell */
+	bool scratch;
+	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
+	struct policy_names environment;
 	struct policy_shown *shown;
 	size_t shown_count;
 	struct policy_limits limits;
@@ -112,6 +116,12 @@ struct policy_tool {
  */
 bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 			size_t count, struct err *err);
+/*
+ * Is ENTRY ("NAME" or "NAME=value") one that `env` may hold? ERR says why not and quotes
+ * nothing but a sound name: the rest may be a secret.
+ */
+bool policy_check_variable(const char *entry, struct err *err);
+
 bool policy_has_tool(const struct policy *policy, const char *name);
 
 struct policy_request_path {

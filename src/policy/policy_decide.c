@@ -198,10 +198,32 @@ static bool shown_holds(const struct policy *policy, const struct policy_shown *
 	return true;
 }
 
+/*
+ * Does `read` name something deeper than ENTRY that holds PATH? It is then read-only, or
+ * with `scratch` written in a layer of its own.
+ */
+static const struct policy_path *only_read(const struct policy *policy,
+					   const struct policy_path *entry, const char *path)
+{
+	for (size_t i = 0; i < policy->read.count; i++) {
+		const struct policy_path *read = &policy->read.items[i];
+
+		if (read->path && entry_shows(read, path) &&
+		    strlen(read->path) > strlen(entry->path))
+			return read;
+	}
+	return NULL;
+}
+
 static bool may_write(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
-		if (entry_holds(&policy->write.items[i], path))
+		if (entry_holds(&policy->write.items[i], path) &&
+		    !only_read(policy, &policy->write.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; policy->scratch && i < policy->read.count; i++) {
+		if (entry_shows(&policy->read.items[i], path))
 			return true;
 	}
 	for (size_t i = 0; i < policy->shown_count; i++) {
@@ -315,6 +337,35 @@ static void deny_strange(const struct policy *policy, const char *tool, const ch
 	set_rule(verdict, policy, "base");
 }
 
+/* The entry of `read` that takes PATH out of what may be written, or NULL. */
+static const struct policy_path *protecting(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_holds(&policy->write.items[i], path))
+			return only_read(policy, &policy->write.items[i], path);
+	}
+	return NULL;
+}
+
+static void deny_read_only(const struct policy *policy, const char *tool, const char *path,
+			   const struct policy_path *entry, struct verdict *verdict)
+{
+	struct buf because;
+
+	begin_verdict(&because);
+	(void)buf_addf(&because, "%.64s may not write ", tool);
+	add_path(&because, policy, path);
+	(void)buf_adds(&because, ": ");
+	add_path(&because, policy, entry->path);
+	(void)buf_addf(&because,
+		       " is to be read only by agent \"%s\". Do without it, or ask the user to "
+		       "take it out of agents.%.64s.read in the configuration.",
+		       policy->name, policy->name);
+	end_verdict(verdict, &because);
+	buf_fini(&because);
+	set_rule(verdict, policy, "read");
+}
+
 /* A tool that writes without saying where is of no use to who may write nowhere. */
 static void deny_writing(const struct policy *policy, const char *tool,
 			 struct verdict *verdict)
@@ -331,6 +382,8 @@ static void deny_writing(const struct policy *policy, const char *tool,
 static bool judge_path(const struct policy *policy, const char *tool,
 		       const struct policy_request_path *path, struct verdict *verdict)
 {
+	const struct policy_path *read_only;
+
 	if (!is_normal(path->path)) {
 		deny_strange(policy, tool, path->path, verdict);
 		return false;
@@ -343,7 +396,11 @@ static bool judge_path(const struct policy *policy, const char *tool,
 	}
 	if (path->writes ? may_write(policy, path->path) : may_read(policy, path->path))
 		return true;
-	deny_path(policy, tool, path, verdict);
+	read_only = path->writes ? protecting(policy, path->path) : NULL;
+	if (read_only)
+		deny_read_only(policy, tool, path->path, read_only, verdict);
+	else
+		deny_path(policy, tool, path, verdict);
 	return false;
 }
 
@@ -358,7 +415,8 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 		deny_tool(policy, tool, verdict);
 		return;
 	}
-	if (kind == POLICY_WRITES && request->path_count == 0 && policy->write.count == 0) {
+	if (kind == POLICY_WRITES && request->path_count == 0 &&
+	    policy->write.count == 0 && !policy->scratch) {
 		deny_writing(policy, tool, verdict);
 		return;
 	}

@@ -163,21 +163,6 @@ bool files_is_blocked(const struct files *files, const char *real)
 	return false;
 }
 
-bool files_is_writable(const struct files *files, const char *real)
-{
-	for (size_t i = 0; i < files->root_count; i++) {
-		const struct files_held *root = &files->roots[i];
-
-		if (!root->writable || !path_within(real, root->path))
-			continue;
-		if (!root->pattern || pattern_match(str_of(root->pattern),
-						    str_of(path_relative(real, root->path)),
-						    PATTERN_BASENAME))
-			return true;
-	}
-	return false;
-}
-
 /* The deepest root that holds the normal path ABSOLUTE, or NULL. */
 static const struct files_held *root_of(const struct files *files, const char *absolute)
 {
@@ -192,6 +177,24 @@ static const struct files_held *root_of(const struct files *files, const char *a
 			best = root;
 	}
 	return best;
+}
+
+/* Of the deepest roots: what is read-only in a writable folder is read-only. */
+bool files_is_writable(const struct files *files, const char *real)
+{
+	const struct files_held *deepest = root_of(files, real);
+
+	for (size_t i = 0; deepest && i < files->root_count; i++) {
+		const struct files_held *root = &files->roots[i];
+
+		if (!root->writable || strcmp(root->path, deepest->path) != 0)
+			continue;
+		if (!root->pattern || pattern_match(str_of(root->pattern),
+						    str_of(path_relative(real, root->path)),
+						    PATTERN_BASENAME))
+			return true;
+	}
+	return false;
 }
 
 static int open_beneath(int folder_fd, const char *rest, int flags)

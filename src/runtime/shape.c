@@ -220,31 +220,41 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 	return ok;
 }
 
-/* A writable entry at the same place wins; two of a kind are one. */
-static bool shown_already(const struct opening *opening, const char *path, bool writable)
+/*
+ * Here every cell has folders of its own, which would cover the host's or be covered by
+ * them; programs and settings of the system may be read, and are never written.
+ */
+static const char *const own[] = {"/",    "/proc", "/dev",     "/home",    "/run",
+				  "/tmp", "/sys",  "/var/tmp", "/dev/shm", NULL};
+static const char *const systems[] = {"/usr",   "/etc",   "/bin",    "/sbin", "/lib",
+				      "/lib32", "/lib64", "/libx32", NULL};
+
+static bool is_among(const char *const *paths, const char *path)
 {
-	for (size_t i = 0; i < opening->spec->view.count; i++) {
-		const struct view_entry *entry = &opening->spec->view.entries[i];
-		if (entry->kind == VIEW_TREE && strcmp(entry->path, path) == 0 &&
-		    (entry->writable || !writable))
+	for (; *paths != NULL; paths++) {
+		if (strcmp(path, *paths) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* Here every cell has folders of its own, which the host's would cover. */
-static const char *const own[] = {"/", "/proc", "/dev", "/home", "/run", NULL};
-
 static bool entry_check(const struct policy *policy, const char *key, const char *path,
-			struct err *err)
+			bool writable, struct err *err)
 {
-	for (size_t i = 0; own[i] != NULL; i++) {
-		if (strcmp(path, own[i]) == 0)
-			return err_set(err, EINVAL,
-				       "agents.%s.%s: %s cannot be shown as a whole: every "
-				       "cell has its own; name the folders below it",
-				       policy->name, key, path);
-	}
+	if (is_among(own, path) || path_within(path, "/proc") || path_within(path, "/dev"))
+		return err_set(err, EINVAL,
+			       "agents.%s.%s: %s cannot be shown as a whole: every cell has "
+			       "its own%s",
+			       policy->name, key, path,
+			       strcmp(path, "/tmp") == 0 || strcmp(path, "/var/tmp") == 0
+				       ? ", which is writable; name a folder below it to show "
+					 "the host's"
+				       : "; name the folders below it");
+	if (writable && is_among(systems, path))
+		return err_set(err, EINVAL,
+			       "agents.%s.%s: %s is what every cell runs on and stays "
+			       "read-only; name folders below it",
+			       policy->name, key, path);
 	return true;
 }
 
@@ -258,6 +268,34 @@ static bool below_blocked(const struct policy *policy, const char *path)
 	return false;
 }
 
+/*
+ * A writable entry at the same place wins; two of a kind are one. With `scratch` a folder
+ * that is only to be read is written in a layer of the cell's own.
+ */
+static bool entry_show(const struct opening *opening, const struct policy_path *entry,
+		       int *fd, bool writable, struct err *err)
+{
+	const struct policy *policy = opening->policy;
+	struct cell_spec *spec = opening->spec;
+	bool layer = false;
+	struct stat st;
+
+	if (!writable && policy->scratch) {
+		if (fstat(*fd, &st) < 0)
+			return err_set(err, errno, "%s", strerror(errno));
+		layer = S_ISDIR(st.st_mode);
+	}
+	spec_add_root(spec, entry->path, writable || layer,
+		      writable ? entry->pattern : NULL);
+	if (writable || layer)
+		spec_add_writable(spec, entry->path);
+	if (shape_is_shown(spec, entry->path, writable))
+		return true;
+	if (layer)
+		return shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err);
+	return shape_show_tree(spec, entry->path, fd, writable, true, err);
+}
+
 static bool paths_show(const struct opening *opening, struct policy_paths *paths,
 		       const char *key, bool writable, struct err *err)
 {
@@ -266,16 +304,11 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 		auto_close int fd = -1;
 
 		if (!entry_open(opening, entry, key, &fd, err) ||
-		    !entry_check(opening->policy, key, entry->path, err))
+		    !entry_check(opening->policy, key, entry->path, writable, err))
 			return false;
 		if (below_blocked(opening->policy, entry->path))
 			continue; /* deny wins; under a mask there is no place for it */
-		spec_add_root(opening->spec, entry->path, writable,
-			      writable ? entry->pattern : NULL);
-		if (writable)
-			spec_add_writable(opening->spec, entry->path);
-		if (!shown_already(opening, entry->path, writable) &&
-		    !shape_show_tree(opening->spec, entry->path, &fd, writable, true, err))
+		if (!entry_show(opening, entry, &fd, writable, err))
 			return err_while(err, "agents.%s.%s: %s", opening->policy->name,
 					 key, entry->path);
 	}
@@ -308,55 +341,27 @@ static bool blocked_open(const struct opening *opening, struct err *err)
 	return true;
 }
 
-/*
- * Hold the folders above PATH in their places: a mount point cannot be renamed, so
- * nothing else comes to stand under the blocked name, and what is blocked under no other.
- */
-static bool folders_pin(const struct opening *opening, const char *path, struct err *err)
-{
-	const struct view_entry *holder = NULL;
-	char above[PATH_MAX];
-	size_t size;
-
-	for (size_t i = 0; i < opening->spec->view.count; i++) {
-		const struct view_entry *entry = &opening->spec->view.entries[i];
-		if (entry->kind == VIEW_TREE && path_within(path, entry->path) &&
-		    (holder == NULL || strlen(entry->path) > strlen(holder->path)))
-			holder = entry;
-	}
-	size = strlen(path);
-	if (holder == NULL || !holder->writable || size >= sizeof(above))
-		return true;
-	memcpy(above, path, size + 1);
-	for (size_t at = strlen(holder->path) + 1; at < size; at++) {
-		if (path[at] != '/')
-			continue;
-		above[at] = '\0';
-		auto_close int fd =
-			open(above, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			return err_set(err, errno, "agents.%s.blocked: %s: %s",
-				       opening->policy->name, above, strerror(errno));
-		if (!shown_already(opening, above, true) &&
-		    !shape_show_tree(opening->spec, above, &fd, true, true, err))
-			return err_while(err, "agents.%s.blocked: %s",
-					 opening->policy->name, above);
-		above[at] = '/';
-	}
-	return true;
-}
-
-static bool blocked_hide(const struct opening *opening, struct err *err)
+static void blocked_hide(const struct opening *opening)
 {
 	const struct policy_paths *blocked = &opening->policy->blocked;
 
 	for (size_t i = 0; i < blocked->count; i++) {
 		const char *path = blocked->items[i].path;
-		if (!folders_pin(opening, path, err))
-			return false;
+		shape_pin_above(opening->spec, path);
 		(void)spec_add_entry(opening->spec, VIEW_MASK, path, NULL);
 	}
-	return true;
+}
+
+/* What is read-only in a writable folder stays where it is, too. */
+static void read_pin(const struct opening *opening)
+{
+	const struct policy_paths *read = &opening->policy->read;
+
+	for (size_t i = 0; i < read->count; i++) {
+		if (!opening->policy->scratch &&
+		    !shape_is_shown(opening->spec, read->items[i].path, true))
+			shape_pin_above(opening->spec, read->items[i].path);
+	}
 }
 
 /* The base itself starts at the workspace. */
@@ -398,9 +403,12 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 			       policy->name, count, SPEC_ENTRIES_MAX);
 	bool ok = base_open(opening, workspace_fd, err) && blocked_open(opening, err) &&
 		  paths_show(opening, &opening->policy->write, "write", true, err) &&
-		  paths_show(opening, &opening->policy->read, "read", false, err) &&
-		  blocked_hide(opening, err);
+		  paths_show(opening, &opening->policy->read, "read", false, err);
 
+	if (ok) {
+		read_pin(opening);
+		blocked_hide(opening);
+	}
 	fd_close(&opening->base_fd);
 	return ok;
 }
@@ -476,6 +484,6 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_system(policy, spec);
 	shape_add_home(options, policy, spec);
 	shape_add_toolchains(options, policy, spec);
-	shape_add_environment(options, spec);
+	shape_add_environment(options, policy, spec);
 	return true;
 }

@@ -262,7 +262,33 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 
 /* ---- environment ---- */
 
-void shape_add_environment(const struct shape_options *options, struct cell_spec *spec)
+/* The caller's own NAME, which may be empty; NULL when it is unset. */
+static const char *callers(const struct shape_options *options, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return *at;
+	}
+	return NULL;
+}
+
+static void add_policys(const struct shape_options *options,
+			const struct policy_names *variables, struct cell_spec *spec)
+{
+	for (size_t i = 0; i < variables->count; i++) {
+		const char *entry = variables->items[i];
+
+		if (strchr(entry, '=') == NULL)
+			entry = callers(options, entry);
+		if (entry != NULL)
+			spec_set_environment(spec, entry);
+	}
+}
+
+void shape_add_environment(const struct shape_options *options,
+			   const struct policy *policy, struct cell_spec *spec)
 {
 	const char *term = shape_environment(options, "TERM");
 	const char *lang = shape_environment(options, "LANG");
@@ -277,4 +303,5 @@ void shape_add_environment(const struct shape_options *options, struct cell_spec
 	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
 	if (zone != NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
+	add_policys(options, &policy->environment, spec);
 }

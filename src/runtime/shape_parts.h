@@ -18,6 +18,23 @@ const char *shape_environment(const struct shape_options *options, const char *n
 bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err);
 
+/*
+ * The same for a folder under a layer in memory of at most SIZE bytes, which takes what is
+ * written; the folder itself stays as it is.
+ */
+bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
+		      uint64_t size, struct err *err);
+
+/* Is there a tree or layer at PATH already, a writable one when WRITABLE? */
+bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writable);
+
+/*
+ * Hold the folders above PATH, as far as they lie in something writable, in their places: a
+ * mount point cannot be renamed, so nothing else comes to stand under that name, and what
+ * it is about under no other. After everything that may be written is shown.
+ */
+void shape_pin_above(struct cell_spec *spec, const char *path);
+
 /* PATH is in every view: the policy allows it, file tools reach it. */
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable);
@@ -34,4 +51,5 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
  * The environment of programs, from scratch. After the others: PATH holds what is
  * shown.
  */
-void shape_add_environment(const struct shape_options *options, struct cell_spec *spec);
+void shape_add_environment(const struct shape_options *options,
+			   const struct policy *policy, struct cell_spec *spec);

@@ -119,6 +119,19 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	buf_fini(&text);
 }
 
+void spec_set_environment(struct cell_spec *spec, const char *entry)
+{
+	size_t length = strcspn(entry, "=") + 1;
+
+	for (size_t i = 0; i < spec->environment_count; i++) {
+		if (strncmp(spec->environment[i], entry, length) == 0) {
+			spec->environment[i] = keep(spec, entry);
+			return;
+		}
+	}
+	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
+}
+
 /* ---- JSON ---- */
 
 static struct value *texts_value(const char *const *texts)

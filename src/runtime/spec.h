@@ -59,5 +59,8 @@ void spec_add_made(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* ENTRY (NAME=value) takes the place of what NAME was. */
+void spec_set_environment(struct cell_spec *spec, const char *entry);
+
 bool spec_print(const struct cell_spec *spec, struct buf *out);
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err);

@@ -80,6 +80,17 @@ enum view_kind {
 	VIEW_TERMINALS, /* a private devpts */
 	VIEW_PROCESSES, /* a private /proc */
 	VIEW_MASK,      /* hides what is at `path`, if something is */
+	/*
+	 * A throw-away or kept layer over the folder `source`, which stays as it is: what
+	 * another entry put at `path` (memory, or a writable tree of ours) takes what is
+	 * written. When optional, neither is shown where the kernel refuses the layer.
+	 */
+	VIEW_OVERLAY,
+	/*
+	 * What is at `path` in the view, mounted on itself: it cannot be renamed or removed,
+	 * and is read-only unless writable.
+	 */
+	VIEW_PIN,
 };
 
 struct view_entry {
@@ -118,8 +129,10 @@ bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
 bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
 		    struct err *err);
 
-/* Build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
- * before deep, masks last at one path. */
+/*
+ * Build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
+ * before deep; at one path trees, overlays, pins, read-only pins, masks.
+ */
 bool sandbox_build(struct view *view, struct err *err);
 
 struct sandbox_limits {

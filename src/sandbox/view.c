@@ -309,6 +309,71 @@ static bool special_add(int root, const struct view_entry *entry, const char *ty
 	return place_mount(root, tree, entry->path, true, err);
 }
 
+/* What an upper layer's folder holds; also on the host, where one is kept. */
+static const char *const layer_folders[] = {"upper", "work", "lower"};
+
+/*
+ * All three layers are named from the upper folder, which covers itself with the result: no
+ * path of the user's is quoted in an option, and kernels that know no detached layers take
+ * them. The merged folder shows the mode of its upper one.
+ */
+static bool layers_mount(int upper, int lower, const struct stat *st, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(layer_folders) / sizeof(layer_folders[0]); i++) {
+		if (mkdirat(upper, layer_folders[i], 0700) < 0 && errno != EEXIST)
+			return fail(err, "making a layer", layer_folders[i]);
+	}
+	auto_close int point =
+		openat(upper, "lower", O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	if (point < 0 || kernel_move_mount(lower, point) < 0)
+		return fail(err, "mounting a layer", "lower");
+	if (fchmodat(upper, "upper", st->st_mode & 01777, 0) < 0)
+		return fail(err, "setting the mode of a layer", "upper");
+	if (fchdir(upper) < 0 ||
+	    mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
+		  "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
+		return fail(err, "mounting layers over", "lower");
+	return true;
+}
+
+static bool overlay_add(int root, const struct view_entry *entry, struct err *err)
+{
+	auto_close int lower = -1, upper = -1;
+	struct stat st;
+	bool ok;
+
+	upper = target_open(root, entry->path, O_PATH | O_DIRECTORY);
+	if (upper < 0)
+		return fail(err, "opening", entry->path);
+	ok = source_open(entry, &lower, err) &&
+	     attributes_set(lower, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+			    entry->path, err) &&
+	     (fstat(lower, &st) == 0 || fail(err, "looking at", entry->source)) &&
+	     layers_mount(upper, lower, &st, err);
+	if (ok)
+		return true;
+	if (entry->optional && fchdir(upper) == 0 && umount2(".", MNT_DETACH) == 0)
+		return true;
+	return err_while(err, "view: a layer over %s", entry->source);
+}
+
+static bool pin_add(int root, const struct view_entry *entry, struct err *err)
+{
+	auto_close int target = target_open(root, entry->path, O_PATH | O_NOFOLLOW);
+
+	if (target < 0)
+		return (entry->optional && errno == ENOENT) ||
+		       fail(err, "pinning", entry->path);
+	auto_close int tree =
+		kernel_open_tree(root, entry->path + 1,
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		return fail(err, "opening", entry->path);
+	if (!entry->writable && !attributes_set(tree, MOUNT_ATTR_RDONLY, entry->path, err))
+		return false;
+	return kernel_move_mount(tree, target) == 0 || fail(err, "pinning", entry->path);
+}
+
 static bool entry_add(int root, const struct view_entry *entry, struct err *err)
 {
 	switch (entry->kind) {
@@ -332,8 +397,27 @@ static bool entry_add(int root, const struct view_entry *entry, struct err *err)
 				   err);
 	case VIEW_MASK:
 		return mask_add(root, entry, err);
+	case VIEW_OVERLAY:
+		return overlay_add(root, entry, err);
+	case VIEW_PIN:
+		return pin_add(root, entry, err);
 	}
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
+}
+
+/* At one path: what is shown, what lies over it, what holds it, what hides it. */
+static int entry_rank(const struct view_entry *entry)
+{
+	switch (entry->kind) {
+	case VIEW_OVERLAY:
+		return 1;
+	case VIEW_PIN:
+		return entry->writable ? 2 : 3;
+	case VIEW_MASK:
+		return 4;
+	default:
+		return 0;
+	}
 }
 
 static int entry_compare(const void *left, const void *right)
@@ -347,8 +431,7 @@ static int entry_compare(const void *left, const void *right)
 	int order = strcmp(a->path, b->path);
 	if (order != 0)
 		return order;
-	/* At one path: what is shown, then what hides it. */
-	return (a->kind == VIEW_MASK) - (b->kind == VIEW_MASK);
+	return entry_rank(a) - entry_rank(b);
 }
 
 static bool entries_add(int root, struct view *view, struct err *err)

@@ -29,6 +29,8 @@ static void comments_and_nothing_are_taken(void **state)
 		"{ // why\n  \"agents\": {}, /* and */ }",
 		"{\"agents\": {\"a\": {}, \"B-2_x\": {\"tools\": [], \"limits\": {}}}}",
 		"{\"minimum_level\": \"L0\"}",
+		"{\"agents\": {\"a\": {\"scratch\": true, \"env\": [\"A\", \"_b2=\", \"C=d=e\","
+		" \"LD_PRELOAD=/x\", \"PATH=/usr/bin\"]}}}",
 		"{\"agents\": {\"a\": {\"temperature\": 0, \"model\": \"m\", \"prompt\": \"\","
 		" \"description\": \"d\"}}}",
 		"{\"agents\": {\"a\": {\"limits\": {\"file_size\": 1048576, \"tmp\": \"2G\","
@@ -52,6 +54,19 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		const char *text, *error;
 	} rows[] = {
 		{"[]", "c: /: must be an object, not array"},
+		{"{\"agents\": {\"a\": {\"scratch\": 1}}}",
+		 "c: /agents/a/scratch: must be true or false, not integer"},
+		{"{\"agents\": {\"a\": {\"env\": [\"A\", \"sk-s3cr3t\"]}}}",
+		 "c: /agents/a/env/1: is neither NAME nor NAME=value; a name has letters, digits "
+		 "and _, no digit first, and at most 128 of them"},
+		{"{\"agents\": {\"a\": {\"env\": [\"HOME=s3cr3t\"]}}}",
+		 "c: /agents/a/env/0: HOME is set by the cell, to its private home and account"},
+		{"{\"agents\": {\"a\": {\"env\": [\"https_proxy=s3cr3t\"]}}}",
+		 "c: /agents/a/env/0: https_proxy is set by the cell; list hosts in `network`"},
+		{"{\"agents\": {\"a\": {\"env\": [\"GLOVEBOX_X=s3cr3t\"]}}}",
+		 "c: /agents/a/env/0: GLOVEBOX_X: names that begin so are Glovebox's own"},
+		{"{\"agents\": {\"a\": {\"env\": [\"PATH\"]}}}",
+		 "c: /agents/a/env/0: PATH is always made from yours; PATH=value sets another"},
 		{"{\"agents\": 5}", "c: /agents: must be an object, not integer"},
 		{"{\"agnets\": {}}",
 		 "c: /: there is no key \"agnets\" (did you mean \"agents\"?); the keys are agents, "

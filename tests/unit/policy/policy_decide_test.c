@@ -201,6 +201,57 @@ static void a_denial_names_rule_and_remedy(void **state)
 	}
 }
 
+static void the_deeper_entry_of_read_and_write_holds(void **state)
+{
+	static const struct {
+		const char *path;
+		bool allowed, with_scratch;
+	} rows[] = {
+		{WORKSPACE "/a", true, true},
+		{WORKSPACE "/vendor", false, true},
+		{WORKSPACE "/vendor/x", false, true},
+		{WORKSPACE "/vendor/out", true, true},
+		{WORKSPACE "/vendor/out/x", true, true},
+		{WORKSPACE "/vendors", true, true},
+		{WORKSPACE "/keys/x", false, false},
+		{"/srv/data", false, true},
+		{"/usr/x", false, false},
+	};
+	static const char keys[] =
+		"\"write\": [\".\", \"vendor/out\"], \"blocked\": [\"keys\"],"
+		" \"read\": [\".\", \"vendor\", \"/srv\"]";
+	char text[512];
+
+	(void)state;
+	for (int scratch = 0; scratch < 2; scratch++) {
+		(void)snprintf(text, sizeof(text),
+			       "{\"agents\": {\"a\": {\"scratch\": %s, %s}}}",
+			       scratch ? "true" : "false", keys);
+		auto_policy struct policy *policy = policy_of("a", text);
+
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct verdict verdict =
+				verdict_of(policy, "write_file", rows[i].path, true);
+			bool wanted = scratch ? rows[i].with_scratch : rows[i].allowed;
+
+			if ((verdict.answer == VERDICT_ALLOW) != wanted)
+				fail_msg("%s, scratch %d: %s", rows[i].path, scratch,
+					 verdict.because);
+		}
+		if (!scratch) {
+			struct verdict verdict = verdict_of(policy, "write_file",
+							    WORKSPACE "/vendor/x", true);
+
+			assert_string_equal(verdict.rule, "agents.a.read");
+			assert_string_equal(
+				verdict.because,
+				"write_file may not write vendor/x: vendor is to be read only by "
+				"agent \"a\". Do without it, or ask the user to take it out of "
+				"agents.a.read in the configuration.");
+		}
+	}
+}
+
 static void who_writes_nothing_is_told_so(void **state)
 {
 	auto_policy struct policy *policy = policy_of("default", "");
@@ -356,6 +407,7 @@ int main(void)
 		cmocka_unit_test(paths_are_judged_component_by_component),
 		cmocka_unit_test(what_is_no_normal_path_is_denied),
 		cmocka_unit_test(a_denial_names_rule_and_remedy),
+		cmocka_unit_test(the_deeper_entry_of_read_and_write_holds),
 		cmocka_unit_test(who_writes_nothing_is_told_so),
 		cmocka_unit_test(a_pattern_holds_for_writing_and_shows_its_folder),
 		cmocka_unit_test(a_workspace_below_a_shown_root_is_no_part_of_it),
