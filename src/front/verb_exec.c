@@ -75,7 +75,8 @@ static void print_sentence(const struct tool_result *result)
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
 static void print_denials(const struct tool_result *result)
 {
-	const struct value *list = denial_list(result);
+	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
+	const struct value *list = succeeded ? NULL : denial_list(result);
 	struct buf line;
 
 	buf_init(&line, RESULT_TEXT_MAX);

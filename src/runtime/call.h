@@ -45,6 +45,7 @@ struct call {
 	double grace_s; /* TERM to KILL */
 	const char *agent; /* whose policy holds, for remedies */
 	struct call_limits limits;
+	int listener;      /* of refused system calls (sandbox.h); -1: none */
 	const char *space; /* the writable part of the workspace, or NULL */
 	/* path -> mark: read in this session, for the paths of this call */
 	const struct value *seen;

@@ -19,6 +19,7 @@ enum {
 	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
 	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
 	SENTENCE_MAX = 512,
+	REFUSALS_AT_ONCE = 64, /* each takes some microseconds */
 };
 
 static uint64_t free_space(const char *path)
@@ -60,6 +61,24 @@ static bool limit_reached(void *context, int64_t *again_ms)
 	return false;
 }
 
+/* All that wait, but no endless stream of them: the deadline must be looked at between. */
+static void calls_refused(void *context)
+{
+	struct limit_watch *watch = context;
+	struct sandbox_refusal refusal;
+
+	for (int i = 0; i < REFUSALS_AT_ONCE; i++) {
+		bool told = false;
+
+		if (!sandbox_refuse_next(watch->call->listener, &refusal))
+			return;
+		for (size_t j = 0; j < watch->refusal_count && !told; j++)
+			told = strcmp(watch->refusals[j].call, refusal.call) == 0;
+		if (!told && watch->refusal_count < LIMIT_REFUSALS_MAX)
+			watch->refusals[watch->refusal_count++] = refusal;
+	}
+}
+
 void limit_watch_start(struct limit_watch *watch, struct call *call, struct program_run *run)
 {
 	const struct call_limits *limits = &call->limits;
@@ -68,7 +87,8 @@ void limit_watch_start(struct limit_watch *watch, struct call *call, struct prog
 	watch->watch = (struct program_watch){
 		.after_ms = EVERY_MS,
 		.reached = limit_reached,
-		.fd = -1,
+		.fd = call->listener > 0 ? call->listener : -1,
+		.ready = calls_refused,
 		.context = watch,
 	};
 	if (limits->free_space && call->space) {
@@ -233,6 +253,23 @@ static void tell_dropped(const struct telling *telling)
 					       "workspace"});
 }
 
+static void tell_refusals(const struct limit_watch *watch, struct tool_result *result,
+			  bool succeeded)
+{
+	for (size_t i = 0; i < watch->refusal_count; i++) {
+		const struct sandbox_refusal *refusal = &watch->refusals[i];
+		const struct denial denial = {.kind = DENIAL_PROC,
+					      .target = refusal->call,
+					      .rule = "seccomp",
+					      .remedy = refusal->remedy};
+
+		if (succeeded)
+			denial_note(result, &denial);
+		else
+			denial_add(result, &denial);
+	}
+}
+
 void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		      struct tool_result *result)
 {
@@ -251,6 +288,7 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		tell_memory(watch, &telling);
 	else if (watch->reached == LIMIT_SPACE)
 		tell_space(watch, &telling);
+	tell_refusals(watch, result, succeeded);
 	if (succeeded)
 		return;
 	tell_file_size(&telling);

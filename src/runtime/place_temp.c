@@ -125,7 +125,8 @@ bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *
 {
 	const int to = temp->fd;
 	struct stat made;
-	mode_t mode = st->st_mode & 07777;
+	/* A changed file loses its set-id bits, as by write(2); a cell refuses them anyway. */
+	mode_t mode = st->st_mode & 01777;
 
 	if (fstat(to, &made) < 0)
 		return false;
@@ -135,8 +136,7 @@ bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *
 		    fchown(to, (uid_t)-1, st->st_gid) < 0)
 			errno = 0; /* then it is ours, as any new file */
 	}
-	/* The set-id bits are refused in a cell: the rest of the mode still counts. */
-	if (fchmod(to, mode) < 0 && fchmod(to, mode & 0777) < 0)
+	if (fchmod(to, mode) < 0)
 		return false;
 	copy_xattrs(from, to);
 	return true;

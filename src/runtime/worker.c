@@ -29,6 +29,7 @@ struct worker {
 	struct files *files;
 	int socket;
 	const char *space; /* call.h */
+	int listener;      /* call.h */
 	struct frame_reader reader;
 };
 
@@ -47,6 +48,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	const struct walls walls = {
 		.writable = worker->spec->writable,
 		.processes = worker->spec->processes,
+		.listener = &worker->listener,
 	};
 
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -136,6 +138,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.agent = wire.agent,
 			.limits = wire.limits,
 			.space = worker->space,
+			.listener = worker->listener,
 			.seen = wire.seen,
 			.before = wire.before,
 			.program_filter = sandbox_program_filter(),

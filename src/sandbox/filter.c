@@ -15,6 +15,8 @@
 
 #include "sandbox/filter_table.h"
 
+enum { FILTER_LENGTH = sizeof(filter_table) / sizeof(filter_table[0]) };
+
 static const struct sock_filter program_table[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
@@ -33,19 +35,46 @@ const struct sock_fprog *sandbox_program_filter(void)
 	return &program;
 }
 
-bool filter_enter(struct err *err)
+static bool install(const struct sock_filter *filter, unsigned flags, int *listener)
 {
 	const struct sock_fprog program = {
-		.len = (unsigned short)(sizeof(filter_table) / sizeof(filter_table[0])),
+		.len = (unsigned short)FILTER_LENGTH,
 		/* The kernel only reads it. */
-		.filter = (struct sock_filter *)(uintptr_t)filter_table,
+		.filter = (struct sock_filter *)(uintptr_t)filter,
 	};
+	long answer = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 
+	if (answer >= 0 && flags != 0)
+		*listener = (int)answer;
+	return answer >= 0;
+}
+
+/* Without somebody who answers, what would be explained is refused at once. */
+static bool install_plain(void)
+{
+	struct sock_filter plain[FILTER_LENGTH];
+
+	memcpy(plain, filter_table, sizeof(plain));
+	for (size_t i = 0; i < FILTER_LENGTH; i++) {
+		if (plain[i].code == (BPF_RET | BPF_K) &&
+		    plain[i].k == SECCOMP_RET_USER_NOTIF)
+			plain[i].k = SECCOMP_RET_ERRNO | EPERM;
+	}
+	return install(plain, 0, NULL);
+}
+
+bool filter_enter(int *listener, struct err *err)
+{
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-		return err_set(err, errno, "system-call filter: %s%s", strerror(errno),
-			       errno == EINVAL ? "; this kernel has no seccomp filters"
-					       : "");
-	return true;
+	if (listener != NULL) {
+		*listener = -1;
+		/* Older than 5.0 (EINVAL), or a container around us listens (EBUSY). */
+		if (install(filter_table, SECCOMP_FILTER_FLAG_NEW_LISTENER, listener))
+			return true;
+	}
+	if (install_plain())
+		return true;
+	return err_set(err, errno, "system-call filter: %s%s", strerror(errno),
+		       errno == EINVAL ? "; this kernel has no seccomp filters" : "");
 }

@@ -1,11 +1,13 @@
 /*
  * filter_make: a program of the build. It writes the system-call filter as a C table on
  * standard output: a hand-made head (architecture, x32, and the calls whose arguments are
- * judged together) before the list that libseccomp turns into a binary tree.
+ * judged together) before the list that libseccomp turns into a binary tree. With the word
+ * "names" it writes the names of the calls that are explained instead.
  *
  * Everything is allowed but what reaches out of the cell, into other processes, or into
  * parts of the kernel that have no business in a build. ENOSYS where programs fall back
- * by themselves, EPERM elsewhere.
+ * by themselves, EPERM elsewhere; EPERM by way of the worker (EXPLAINED) for what
+ * deserves a sentence, since no program that needs it can do without.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -49,10 +52,16 @@ enum {
 	X32_BIT = 0x40000000,
 	NO_RANDOMISATION = 0x0040000,
 	FILTER_MAX = 4096, /* BPF_MAXINSNS */
+	/*
+	 * Stands for "ask the worker" until the program is printed: the library takes the
+	 * real answer only where the kernel of the build has it.
+	 */
+	EXPLAINED = 0xeee,
 	NEW_TIME = 0x80,
 };
 
-static const char *const refused[] = {
+/* Asked for on purpose, and nothing else would do: the worker is told of each. */
+static const char *const explained[] = {
 	/* mounts and roots */
 	"mount",
 	"umount2",
@@ -64,20 +73,12 @@ static const char *const refused[] = {
 	"fsconfig",
 	"fsmount",
 	"fspick",
-	"name_to_handle_at",
 	"open_by_handle_at",
 	"swapon",
 	"swapoff",
 	"quotactl",
-	"nfsservctl",
 	/* namespaces */
 	"setns",
-	/* other processes */
-	"process_vm_readv",
-	"process_vm_writev",
-	"kcmp",
-	"migrate_pages",
-	"move_pages",
 	/* the kernel itself */
 	"bpf",
 	"perf_event_open",
@@ -85,9 +86,6 @@ static const char *const refused[] = {
 	"init_module",
 	"finit_module",
 	"delete_module",
-	"create_module",
-	"get_kernel_syms",
-	"query_module",
 	"kexec_load",
 	"kexec_file_load",
 	"reboot",
@@ -95,16 +93,7 @@ static const char *const refused[] = {
 	"acct",
 	"iopl",
 	"ioperm",
-	"lookup_dcookie",
 	"vhangup",
-	"uselib",
-	"ustat",
-	"sysfs",
-	"_sysctl",
-	"vm86",
-	"vm86old",
-	"modify_ldt",
-	"afs_syscall",
 	"fanotify_init",
 	/* clocks and names */
 	"settimeofday",
@@ -118,6 +107,29 @@ static const char *const refused[] = {
 	"add_key",
 	"request_key",
 	"keyctl",
+};
+
+/* Tried in passing, by programs that have another way. */
+static const char *const refused[] = {
+	"name_to_handle_at",
+	"nfsservctl",
+	"process_vm_readv",
+	"process_vm_writev",
+	"kcmp",
+	"migrate_pages",
+	"move_pages",
+	"create_module",
+	"get_kernel_syms",
+	"query_module",
+	"lookup_dcookie",
+	"uselib",
+	"ustat",
+	"sysfs",
+	"_sysctl",
+	"vm86",
+	"vm86old",
+	"modify_ldt",
+	"afs_syscall",
 };
 
 static const int refused_numbers[] = {
@@ -153,7 +165,8 @@ static void refuse_bits(scmp_filter_ctx filter, int number, unsigned index, uint
 		if ((bits & bit) == 0)
 			continue;
 		struct scmp_arg_cmp rule = SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, bit, bit);
-		check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &rule),
+		check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED), number, 1,
+					     &rule),
 		      "a rule on bits");
 	}
 }
@@ -172,7 +185,7 @@ static void refuse_open_mode(scmp_filter_ctx filter, int number, unsigned flags_
 				SCMP_CMP64(flags_index + 1, SCMP_CMP_MASKED_EQ, set_id[j],
 					   set_id[j]),
 			};
-			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM),
+			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED),
 						     number, 2, rules),
 			      "a rule on open");
 		}
@@ -196,8 +209,8 @@ static void refuse_request(scmp_filter_ctx filter, uint64_t request)
 	/* The kernel looks at the low half only. */
 	struct scmp_arg_cmp rule = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request);
 
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-				     &rule),
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED), SCMP_SYS(ioctl),
+				     1, &rule),
 	      "a rule on ioctl");
 }
 
@@ -236,47 +249,70 @@ static void refuse_arguments(scmp_filter_ctx filter)
 
 static void print_instruction(const struct sock_filter *instruction)
 {
+	unsigned value = instruction->k;
+
+	if (instruction->code == (BPF_RET | BPF_K) && value == REFUSE(EXPLAINED))
+		value = SECCOMP_RET_USER_NOTIF;
 	(void)printf("\t{%u, %u, %u, 0x%xu},\n", instruction->code, instruction->jt,
-		     instruction->jf, instruction->k);
+		     instruction->jf, value);
 }
 
 static void print_head(void)
 {
 	const struct sock_filter head[] = {
 		LOAD(offsetof(struct seccomp_data, arch)),
-		JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),
-		ANSWER(SECCOMP_RET_KILL_PROCESS),
+		JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0), ANSWER(SECCOMP_RET_KILL_PROCESS),
 		LOAD(NUMBER),
 		/*
 		 * x32 calls and clone3 do not exist: its flags lie in memory, where no
 		 * filter looks.
 		 */
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
-		JUMP_EQUAL(CALL_CLONE3, 0, 1),
-		ANSWER(REFUSE(ENOSYS)),
-		JUMP_EQUAL(SYS_socket, 4, 0),
-		JUMP_EQUAL(SYS_personality, 0, 15),
+		JUMP_EQUAL(CALL_CLONE3, 0, 1), ANSWER(REFUSE(ENOSYS)),
+		JUMP_EQUAL(SYS_socket, 4, 0), JUMP_EQUAL(SYS_personality, 0, 16),
 		/* personality: the usual one, no randomisation (gdb), and the question */
-		LOAD(ARGUMENT(0)),
-		JUMP_EQUAL(0, 8, 0),
-		JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
+		LOAD(ARGUMENT(0)), JUMP_EQUAL(0, 8, 0), JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
 		/* socket: UNIX, INET, INET6, and NETLINK for routes */
-		LOAD(ARGUMENT(0)),
-		JUMP_EQUAL(AF_UNIX, 5, 0),
-		JUMP_EQUAL(AF_INET, 4, 0),
-		JUMP_EQUAL(AF_INET6, 3, 0),
-		JUMP_EQUAL(AF_NETLINK, 3, 1),
+		LOAD(ARGUMENT(0)), JUMP_EQUAL(AF_UNIX, 5, 0), JUMP_EQUAL(AF_INET, 4, 0),
+		JUMP_EQUAL(AF_INET6, 3, 0), JUMP_EQUAL(AF_NETLINK, 3, 7),
 		JUMP_EQUAL(0xffffffffu, 1, 0), /* personality's question */
+		ANSWER(REFUSE(EPERM)), ANSWER(SECCOMP_RET_ALLOW), LOAD(ARGUMENT(2)),
+		JUMP_EQUAL(0 /* NETLINK_ROUTE */, 0, 1), ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(REFUSE(EPERM)),
-		ANSWER(SECCOMP_RET_ALLOW),
-		LOAD(ARGUMENT(2)),
-		JUMP_EQUAL(0 /* NETLINK_ROUTE */, 0, 1),
-		ANSWER(SECCOMP_RET_ALLOW),
-		ANSWER(REFUSE(EPERM)),
+		ANSWER(REFUSE(EXPLAINED)), /* a socket of another family */
 	};
 
 	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
 		print_instruction(&head[i]);
+}
+
+static void print_name(const char *name)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	if (number != __NR_SCMP_ERROR && number >= 0)
+		(void)printf("\t{%d, \"%s\"},\n", number, name);
+}
+
+/* The names behind the numbers, for the sentences. */
+static void print_names(void)
+{
+	static const char *const by_argument[] = {
+		"clone",   "unshare", "chmod", "fchmod", "fchmodat", "mknod",
+		"mknodat", "creat",   "open",  "openat", "ioctl",    "socket",
+	};
+
+	(void)printf("/* Made by filter_make. */\n"
+		     "#pragma once\n\n"
+		     "static const struct explained_call {\n"
+		     "\tint number;\n"
+		     "\tconst char *name;\n"
+		     "} explained_calls[] = {\n");
+	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++)
+		print_name(explained[i]);
+	for (size_t i = 0; i < sizeof(by_argument) / sizeof(by_argument[0]); i++)
+		print_name(by_argument[i]);
+	(void)printf("\t{%d, \"fchmodat2\"},\n};\n", CALL_FCHMODAT2);
 }
 
 static void print_list(scmp_filter_ctx filter)
@@ -300,10 +336,15 @@ static void print_list(scmp_filter_ctx filter)
 		print_instruction(&program[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	scmp_filter_ctx filter;
 
+	if (argc == 2 && strcmp(argv[1], "names") == 0) {
+		print_names();
+		return 0;
+	}
+	filter = seccomp_init(SCMP_ACT_ALLOW);
 	if (filter == NULL) {
 		(void)fprintf(stderr, "filter_make: libseccomp does not start\n");
 		return 1;
@@ -312,6 +353,8 @@ int main(void)
 	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		refuse(filter, refused[i], EPERM);
+	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++)
+		refuse(filter, explained[i], EXPLAINED);
 	for (size_t i = 0; i < sizeof(refused_numbers) / sizeof(refused_numbers[0]); i++)
 		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_numbers[i], 0),
 		      "a call by number");

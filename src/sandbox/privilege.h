@@ -26,5 +26,8 @@ bool privilege_lock(struct err *err);
  */
 bool landlock_write_below(const char *const *writable, struct err *err);
 
-/* The system-call filter (made by filter_make.c). Last of all. */
-bool filter_enter(struct err *err);
+/*
+ * The system-call filter (made by filter_make.c). Last of all. *LISTENER (may be NULL) as in
+ * struct walls.
+ */
+bool filter_enter(int *listener, struct err *err);

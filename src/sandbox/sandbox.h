@@ -159,6 +159,11 @@ struct walls {
 	const char *const *writable;
 	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
 	uint64_t processes;
+	/*
+	 * Becomes the descriptor that tells of refused calls (sandbox_refused), -1 on a
+	 * kernel that has none; NULL: nobody will listen, all are refused at once.
+	 */
+	int *listener;
 };
 
 /*
@@ -166,6 +171,22 @@ struct walls {
  * be undone.
  */
 bool sandbox_enter(const struct walls *walls, struct err *err);
+
+/*
+ * A call that the filter refused, of those that are worth a sentence. A program waits in
+ * its call until it is taken here, so LISTENER is polled as long as one runs; the process
+ * that listens must never make such a call itself.
+ */
+struct sandbox_refusal {
+	char call[64];      /* "mount", "socket(AF_PACKET)" */
+	const char *remedy; /* a clause */
+};
+
+/*
+ * Refuse the next call that waits at LISTENER (always EPERM, never continued) and say which
+ * it was. False when none waits.
+ */
+bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
  * What is loaded beside, between the start of a program in a worker and its exec: openat2

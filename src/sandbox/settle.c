@@ -179,5 +179,5 @@ bool sandbox_enter(const struct walls *walls, struct err *err)
 		return false;
 	out_of_memory_first();
 	return privilege_reduce(0, err) && landlock_write_below(walls->writable, err) &&
-	       filter_enter(err);
+	       filter_enter(walls->listener, err);
 }

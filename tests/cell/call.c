@@ -7,8 +7,11 @@
  *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
  *   call without NUMBER[=ERRNO],… PROGRAM…
  *                                 become PROGRAM with these calls refused (EPERM unless told)
+ *   call listened PROGRAM…        become PROGRAM under a filter that has a listener already,
+ *                                 as some containers have: the kernel takes no second one
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -128,10 +131,29 @@ static void refuse(const char *list)
 		die("filter");
 }
 
+static void listen_first(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = {1, &allow};
+	long listener;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		die("no new privileges");
+	listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			   SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+	if (listener < 0 || fcntl((int)listener, F_SETFD, 0) < 0)
+		die("listener");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "int80") == 0)
 		return make_call(argv + 2, call_int80);
+	if (argc > 2 && strcmp(argv[1], "listened") == 0) {
+		listen_first();
+		(void)execvp(argv[2], argv + 2);
+		die(argv[2]);
+	}
 	if (argc > 3 && strcmp(argv[1], "without") == 0) {
 		/* The leak finder of a sanitized program would want some of them for itself. */
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
