@@ -50,7 +50,44 @@ static inline int kernel_move_mount(int from, int to)
 			    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
+/* TO is not followed when it is a link. */
+static inline int kernel_move_mount_at(int from, int folder, const char *to)
+{
+	return (int)syscall(KERNEL_MOVE_MOUNT, from, "", folder, to,
+			    MOVE_MOUNT_F_EMPTY_PATH);
+}
+
 static inline int kernel_pidfd_open(pid_t pid)
 {
 	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
+}
+
+/*
+ * A call of the kernel that leaves errno alone: a negative answer is the error. For code
+ * that runs in somebody else's memory while he runs too.
+ */
+static inline long kernel_raw(long number, long first, long second, long third)
+{
+#if defined(__x86_64__)
+	long answer;
+
+	__asm__ volatile("syscall"
+			 : "=a"(answer)
+			 : "0"(number), "D"(first), "S"(second), "d"(third)
+			 : "rcx", "r11", "memory");
+	return answer;
+#elif defined(__aarch64__)
+	register long call __asm__("x8") = number;
+	register long one __asm__("x0") = first;
+	register long two __asm__("x1") = second;
+	register long three __asm__("x2") = third;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(one)
+			 : "r"(call), "r"(two), "r"(three)
+			 : "memory");
+	return one;
+#else
+#error "calls of the kernel are not written for this architecture"
+#endif
 }

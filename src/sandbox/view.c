@@ -25,10 +25,22 @@
 
 /* Where texts and the sources of masks lie in the view. */
 #define OWN_FOLDER   "/run/glovebox"
-#define EMPTY_FILE   OWN_FOLDER "/nothing"
-#define EMPTY_FOLDER OWN_FOLDER "/nothing.d"
+#define EMPTY_FILE   "nothing"
+#define EMPTY_FOLDER "nothing.d"
 
 enum { ROOT_MODE = 0755, OWN_FILE_MODE = 0444 };
+
+/*
+ * What is under construction. Entries come shallow before deep and sorted by path, so
+ * those of one folder follow each other and a held folder is never covered afterwards.
+ */
+struct building {
+	int root;
+	int own;             /* OWN_FOLDER */
+	unsigned texts;      /* in it */
+	int folder;          /* where the last entry was placed; -1: nothing held yet */
+	char held[PATH_MAX]; /* its path */
+};
 
 static bool fail(struct err *err, const char *step, const char *path)
 {
@@ -64,8 +76,8 @@ static int target_open(int root, const char *path, int flags)
 			    sizeof(how));
 }
 
-/* Make PATH a directory of the view, with its parents. What exists is left as it is. */
-static bool folder_make(int root, const char *path, mode_t mode, struct err *err)
+/* Make PATH a directory of the view, with its parents, and open it. */
+static int folder_make(int root, const char *path)
 {
 	auto_close int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	const char *at = path;
@@ -75,69 +87,62 @@ static bool folder_make(int root, const char *path, mode_t mode, struct err *err
 		size_t length = strcspn(at + 1, "/");
 		if (length == 0)
 			break;
-		if (length > NAME_MAX)
-			return err_set(err, ENAMETOOLONG, "view: %s: a name is too long",
-				       path);
+		if (length > NAME_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
 		memcpy(name, at + 1, length);
 		name[length] = '\0';
 		at += 1 + length;
-		bool last = *at == '\0';
-		if (mkdirat(folder, name, last ? mode : ROOT_MODE) < 0 &&
-		    errno != EEXIST && errno != EROFS)
-			return fail(err, "making", path);
+		if (mkdirat(folder, name, ROOT_MODE) < 0 && errno != EEXIST && errno != EROFS)
+			return -1;
 		int next = openat(folder, name,
 				  O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
-		if (next < 0)
-			return fail(err, "opening", path);
 		fd_close(&folder);
 		folder = next;
 	}
-	return true;
+	return fd_take(&folder);
 }
 
-static bool parent_make(int root, const char *path, struct err *err)
+/* Hold the folder that PATH lies in; MAKE: with what is missing of it. */
+static bool folder_hold(struct building *building, const char *path, bool make)
 {
-	struct buf parent;
+	size_t size = (size_t)(path_base_name(path) - path);
 
-	buf_init(&parent, PATH_MAX);
-	(void)buf_add(&parent, path, (size_t)(path_base_name(path) - path));
-	if (parent.size > 1)
-		buf_truncate(&parent, parent.size - 1);
-	bool ok = folder_make(root, parent.data, ROOT_MODE, err);
-	buf_fini(&parent);
-	return ok;
-}
-
-/* Make the mount point of an entry: a directory, or an empty file for anything else. */
-static bool point_make(int root, const char *path, bool is_folder, struct err *err)
-{
-	if (is_folder)
-		return folder_make(root, path, ROOT_MODE, err);
-	int there = target_open(root, path, O_PATH);
-	if (there >= 0) {
-		(void)close(there);
+	size -= size > 1; /* its slash, but for that of the root */
+	if (building->folder >= 0 && strlen(building->held) == size &&
+	    memcmp(building->held, path, size) == 0)
 		return true;
-	}
-	if (!parent_make(root, path, err))
+	fd_close(&building->folder);
+	if (size >= sizeof(building->held)) {
+		errno = ENAMETOOLONG;
 		return false;
-	int fd = openat(root, path + 1, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			OWN_FILE_MODE);
-	if (fd < 0 && errno != EEXIST)
-		return fail(err, "making", path);
-	if (fd >= 0)
-		(void)close(fd);
-	return true;
+	}
+	memcpy(building->held, path, size);
+	building->held[size] = '\0';
+	building->folder =
+		target_open(building->root, building->held, O_PATH | O_DIRECTORY);
+	if (building->folder < 0 && errno == ENOENT && make)
+		building->folder = folder_make(building->root, building->held);
+	return building->folder >= 0;
 }
 
-static bool place_mount(int root, int mount_fd, const char *path, bool is_folder,
-			struct err *err)
+/*
+ * The mount point is a directory, or an empty file for anything else. What exists is
+ * left as it is; it is not followed when it is a link.
+ */
+static bool place_mount(struct building *building, int mount_fd, const char *path,
+			bool is_folder, struct err *err)
 {
-	if (!point_make(root, path, is_folder, err))
-		return false;
-	auto_close int target = target_open(root, path, O_PATH);
-	if (target < 0)
-		return fail(err, "opening", path);
-	if (kernel_move_mount(mount_fd, target) < 0)
+	const char *name = path_base_name(path);
+
+	if (!folder_hold(building, path, true))
+		return fail(err, "opening the folder of", path);
+	int made = is_folder ? mkdirat(building->folder, name, ROOT_MODE)
+			     : mknodat(building->folder, name, S_IFREG | OWN_FILE_MODE, 0);
+	if (made < 0 && errno != EEXIST && errno != EROFS)
+		return fail(err, "making", path);
+	if (kernel_move_mount_at(mount_fd, building->folder, name) < 0)
 		return fail(err, "mounting", path);
 	return true;
 }
@@ -177,28 +182,34 @@ static bool source_open(const struct view_entry *entry, int *tree, struct err *e
 	return true;
 }
 
-static bool tree_add(int root, const struct view_entry *entry, struct err *err)
+static bool tree_place(struct building *building, const struct view_entry *entry,
+		       int tree, struct err *err)
 {
-	auto_close int tree = -1;
-	struct stat st;
-	uint64_t set = MOUNT_ATTR_NOSUID;
+	bool is_tree = entry->kind == VIEW_TREE;
+	uint64_t set = MOUNT_ATTR_NOSUID | (is_tree ? MOUNT_ATTR_NODEV : MOUNT_ATTR_NOEXEC);
+	struct stat st = {.st_mode = S_IFCHR};
 
-	if (!source_open(entry, &tree, err))
-		return entry->optional && err->code == ENOENT;
-	if (entry->kind == VIEW_TREE)
-		set |= MOUNT_ATTR_NODEV;
-	else
-		set |= MOUNT_ATTR_NOEXEC;
-	if (!entry->writable && entry->kind == VIEW_TREE)
+	if (!entry->writable && is_tree)
 		set |= MOUNT_ATTR_RDONLY;
 	if (!attributes_set(tree, set, entry->path, err))
 		return false;
-	if (fstat(tree, &st) < 0)
+	if (is_tree && fstat(tree, &st) < 0)
 		return fail(err, "looking at", entry->source);
-	return place_mount(root, tree, entry->path, S_ISDIR(st.st_mode), err);
+	return place_mount(building, tree, entry->path, S_ISDIR(st.st_mode), err);
 }
 
-static bool memory_add(int root, const struct view_entry *entry, struct err *err)
+static bool tree_add(struct building *building, const struct view_entry *entry,
+		     struct err *err)
+{
+	auto_close int tree = -1;
+
+	if (!source_open(entry, &tree, err))
+		return entry->optional && err->code == ENOENT;
+	return tree_place(building, entry, tree, err);
+}
+
+static bool memory_add(struct building *building, const struct view_entry *entry,
+		       struct err *err)
 {
 	char size[32];
 
@@ -207,89 +218,92 @@ static bool memory_add(int root, const struct view_entry *entry, struct err *err
 		memory_new(size, entry->mode, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (tree < 0)
 		return fail(err, "making memory for", entry->path);
-	return place_mount(root, tree, entry->path, true, err);
+	return place_mount(building, tree, entry->path, true, err);
 }
 
-static bool text_add(int root, const char *path, const char *text, struct err *err)
+/* A new file with TEXT in it, which nobody may write afterwards. */
+static bool text_make(int folder, const char *name, const char *text, struct err *err)
 {
-	auto_close int fd = -1;
+	auto_close int fd =
+		openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       OWN_FILE_MODE);
 
-	if (!point_make(root, path, false, err))
-		return false;
-	/*
-	 * point_make leaves a file nobody may write; its maker still may, before the
-	 * root is closed.
-	 */
-	if (fchmodat(root, path + 1, 0644, 0) < 0)
-		return fail(err, "opening", path);
-	fd = openat(root, path + 1, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return fail(err, "making", path);
-	if (!fd_write_all(fd, text, strlen(text), err))
-		return false;
-	if (fchmod(fd, OWN_FILE_MODE) < 0)
-		return fail(err, "closing", path);
-	return true;
+		return fail(err, "making", name);
+	return fd_write_all(fd, text, strlen(text), err);
 }
 
-/* Bind what lies at FROM (in the view) read-only over PATH. */
-static bool bind_over(int root, const char *from, const char *path, bool is_folder,
-		      struct err *err)
+/* Bind our own file or folder NAME read-only over PATH. */
+static bool bind_over(struct building *building, const char *name, const char *path,
+		      bool is_folder, struct err *err)
 {
 	auto_close int tree =
-		kernel_open_tree(root, from + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		kernel_open_tree(building->own, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
 	if (tree < 0)
-		return fail(err, "opening", from);
-	if (!attributes_set(tree,
-			    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-				    MOUNT_ATTR_NOEXEC,
-			    path, err))
-		return false;
-	return place_mount(root, tree, path, is_folder, err);
+		return fail(err, "opening", name);
+	return attributes_set(tree,
+			      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				      MOUNT_ATTR_NOEXEC,
+			      path, err) &&
+	       place_mount(building, tree, path, is_folder, err);
 }
 
-static bool mask_add(int root, const struct view_entry *entry, struct err *err)
+static bool mask_add(struct building *building, const struct view_entry *entry,
+		     struct err *err)
 {
 	struct stat st;
-	auto_close int target = target_open(root, entry->path, O_PATH | O_NOFOLLOW);
 
-	if (target < 0)
+	if (!folder_hold(building, entry->path, false) ||
+	    fstatat(building->folder, path_base_name(entry->path), &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ||
 		       fail(err, "masking", entry->path);
-	if (fstat(target, &st) < 0)
-		return fail(err, "looking at", entry->path);
 	if (S_ISLNK(st.st_mode))
 		return true; /* what it leads to is masked under its own name */
 	bool is_folder = S_ISDIR(st.st_mode);
-	return bind_over(root, is_folder ? EMPTY_FOLDER : EMPTY_FILE, entry->path,
+	return bind_over(building, is_folder ? EMPTY_FOLDER : EMPTY_FILE, entry->path,
 			 is_folder, err);
 }
 
 /* A text over an existing file of a read-only tree is a bind of one of our own files. */
-static bool text_entry_add(int root, const struct view_entry *entry, struct err *err)
+static bool text_add(struct building *building, const struct view_entry *entry,
+		     struct err *err)
 {
-	char own[PATH_MAX];
-	auto_close int there = target_open(root, entry->path, O_PATH);
+	char own[32];
 
-	if (there < 0 && errno == ENOENT)
-		return text_add(root, entry->path, entry->source, err);
-	(void)snprintf(own, sizeof(own), OWN_FOLDER "/%s", path_base_name(entry->path));
-	return text_add(root, own, entry->source, err) &&
-	       bind_over(root, own, entry->path, false, err);
+	if (!folder_hold(building, entry->path, true))
+		return fail(err, "opening the folder of", entry->path);
+	if (text_make(building->folder, path_base_name(entry->path), entry->source, err))
+		return true;
+	if (err->code != EEXIST && err->code != EROFS)
+		return false;
+	(void)snprintf(own, sizeof(own), "text%u", building->texts++);
+	return text_make(building->own, own, entry->source, err) &&
+	       bind_over(building, own, entry->path, false, err);
 }
 
-static bool link_add(int root, const struct view_entry *entry, struct err *err)
+static bool link_add(struct building *building, const struct view_entry *entry,
+		     struct err *err)
 {
-	if (!parent_make(root, entry->path, err))
-		return false;
-	if (symlinkat(entry->source, root, entry->path + 1) < 0)
+	if (!folder_hold(building, entry->path, true) ||
+	    symlinkat(entry->source, building->folder, path_base_name(entry->path)) < 0)
 		return fail(err, "linking", entry->path);
 	return true;
 }
 
-static bool special_add(int root, const struct view_entry *entry, const char *type,
-			unsigned attributes, struct err *err)
+static bool folder_add(struct building *building, const struct view_entry *entry,
+		       struct err *err)
+{
+	if (!folder_hold(building, entry->path, true) ||
+	    (mkdirat(building->folder, path_base_name(entry->path), entry->mode) < 0 &&
+	     errno != EEXIST))
+		return fail(err, "making", entry->path);
+	return true;
+}
+
+static bool special_add(struct building *building, const struct view_entry *entry,
+			const char *type, unsigned attributes, struct err *err)
 {
 	auto_close int context = (int)syscall(KERNEL_FSOPEN, type, FSOPEN_CLOEXEC);
 
@@ -306,7 +320,7 @@ static bool special_add(int root, const struct view_entry *entry, const char *ty
 		(int)syscall(KERNEL_FSMOUNT, context, FSMOUNT_CLOEXEC, attributes);
 	if (tree < 0)
 		return fail(err, "mounting a private", type);
-	return place_mount(root, tree, entry->path, true, err);
+	return place_mount(building, tree, entry->path, true, err);
 }
 
 /* What an upper layer's folder holds; also on the host, where one is kept. */
@@ -374,33 +388,34 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	return kernel_move_mount(tree, target) == 0 || fail(err, "pinning", entry->path);
 }
 
-static bool entry_add(int root, const struct view_entry *entry, struct err *err)
+static bool entry_add(struct building *building, const struct view_entry *entry,
+		      struct err *err)
 {
 	switch (entry->kind) {
 	case VIEW_TREE:
 	case VIEW_DEVICE:
-		return tree_add(root, entry, err);
+		return tree_add(building, entry, err);
 	case VIEW_FOLDER:
-		return folder_make(root, entry->path, entry->mode, err);
+		return folder_add(building, entry, err);
 	case VIEW_MEMORY:
-		return memory_add(root, entry, err);
+		return memory_add(building, entry, err);
 	case VIEW_LINK:
-		return link_add(root, entry, err);
+		return link_add(building, entry, err);
 	case VIEW_TEXT:
-		return text_entry_add(root, entry, err);
+		return text_add(building, entry, err);
 	case VIEW_TERMINALS:
-		return special_add(root, entry, "devpts",
+		return special_add(building, entry, "devpts",
 				   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	case VIEW_PROCESSES:
-		return special_add(root, entry, "proc",
+		return special_add(building, entry, "proc",
 				   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 				   err);
 	case VIEW_MASK:
-		return mask_add(root, entry, err);
+		return mask_add(building, entry, err);
 	case VIEW_OVERLAY:
-		return overlay_add(root, entry, err);
+		return overlay_add(building->root, entry, err);
 	case VIEW_PIN:
-		return pin_add(root, entry, err);
+		return pin_add(building->root, entry, err);
 	}
 	return err_set(err, EINVAL, "view: entry %s has no kind", entry->path);
 }
@@ -436,15 +451,19 @@ static int entry_compare(const void *left, const void *right)
 
 static bool entries_add(int root, struct view *view, struct err *err)
 {
+	struct building building = {.root = root, .folder = -1};
+	bool ok = true;
+
 	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
-	if (!folder_make(root, EMPTY_FOLDER, 0555, err) ||
-	    !point_make(root, EMPTY_FILE, false, err))
-		return false;
-	for (size_t i = 0; i < view->count; i++) {
-		if (!entry_add(root, &view->entries[i], err))
-			return false;
-	}
-	return true;
+	building.own = folder_make(root, OWN_FOLDER);
+	if (building.own < 0 || mkdirat(building.own, EMPTY_FOLDER, 0555) < 0 ||
+	    mknodat(building.own, EMPTY_FILE, S_IFREG | OWN_FILE_MODE, 0) < 0)
+		ok = fail(err, "making", OWN_FOLDER);
+	for (size_t i = 0; ok && i < view->count; i++)
+		ok = entry_add(&building, &view->entries[i], err);
+	fd_close(&building.folder);
+	fd_close(&building.own);
+	return ok;
 }
 
 bool sandbox_build(struct view *view, struct err *err)
