@@ -140,21 +140,22 @@ static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
 	}
 }
 
-static bool anchor_build(struct cell_spec *spec, int control, int front, struct err *err)
+static bool anchor_build(struct cell_spec *spec, struct sandbox_network *network,
+			 int control, int front, struct err *err)
 {
 	if (!sandbox_become(&spec->identity, front, err) || !sandbox_build(&spec->view, err))
 		return false;
-	return sandbox_settle(&spec->limits, &control, 1, err);
+	return sandbox_settle(&spec->limits, network, &control, 1, err);
 }
 
-static _Noreturn void anchor_run(struct cell_spec *spec, int control, int front,
-				 const struct tool *const *tools)
+static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
+				 int control, int front, const struct tool *const *tools)
 {
 	struct err err;
 
 	signals_reset();
 	(void)prctl(PR_SET_NAME, ANCHOR_ROLE);
-	if (!anchor_build(spec, control, front, &err)) {
+	if (!anchor_build(spec, network, control, front, &err)) {
 		refuse(control, &err);
 		_exit(1);
 	}
@@ -168,10 +169,12 @@ static _Noreturn void anchor_run(struct cell_spec *spec, int control, int front,
 bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
 		   const struct tool *const *tools, pid_t *pid, int *pidfd, struct err *err)
 {
-	if (!sandbox_clone(&spec->identity, flags, pid, pidfd, err))
+	struct sandbox_network network;
+
+	if (!sandbox_clone(&spec->identity, flags, &network, pid, pidfd, err))
 		return false;
 	if (*pid == 0)
-		anchor_run(spec, control, front, tools);
+		anchor_run(spec, &network, control, front, tools);
 	return true;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/fd.h"
 #include "sandbox/kernel.h"
+#include "sandbox/network.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -82,11 +83,10 @@ static const char *refusal_hint(int code)
 }
 
 bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
-		   pid_t *pid, int *pidfd, struct err *err)
+		   struct sandbox_network *network, pid_t *pid, int *pidfd, struct err *err)
 {
 	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
-				     CLONE_NEWCGROUP;
+				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	int go[2], child_pidfd = -1;
 
 	if (!fd_pipe(go, err))
@@ -101,6 +101,7 @@ bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
 	}
 	if (child == 0) {
 		char byte = 0;
+		network_begin(network); /* it needs no id map, and takes longest */
 		fd_close(&go[1]);
 		ssize_t n = read(go[0], &byte, 1);
 		fd_close(&go[0]);

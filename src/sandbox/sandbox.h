@@ -114,13 +114,24 @@ struct view {
 
 /* ---- the anchor ---- */
 
+/* The network on its way, between sandbox_clone and sandbox_settle; nobody else's business. */
+struct sandbox_network {
+	int lives; /* the helper that makes it */
+	int fd;    /* its namespace */
+	int code;  /* errno of what failed, at `step` */
+	const char *step;
+	void *stack;
+};
+
 /*
  * Clone this process into new user, mount, pid, ipc, uts, net and cgroup namespaces. In
- * the child returns true with *PID 0, after its id maps are written. FLAGS: CLONE_PARENT
- * or 0. *PIDFD is of the child, in the parent only.
+ * the child returns true with *PID 0, after its id maps are written; its network is still
+ * being made, in *NETWORK. FLAGS: CLONE_PARENT or 0. *PIDFD is of the child, in the
+ * parent only.
  */
 bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
-		   pid_t *pid, int *pidfd, struct err *err);
+		   struct sandbox_network *network, pid_t *pid, int *pidfd,
+		   struct err *err);
 
 /*
  * In the child: become the identity, die with the front (PARENT_PIDFD is the front's and
@@ -142,12 +153,12 @@ struct sandbox_limits {
 };
 
 /*
- * Loopback up, host name, no further user namespaces, limits, capabilities down to
+ * Into the network when it is ready, with its loopback up; host name, no further user namespaces, limits, capabilities down to
  * CAP_SYS_ADMIN of this namespace, no new privileges, and every descriptor but KEEP
  * (sorted, COUNT) closed.
  */
-bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
-		    struct err *err);
+bool sandbox_settle(const struct sandbox_limits *limits, struct sandbox_network *network,
+		    const int *keep, size_t count, struct err *err);
 
 /* ---- a worker ---- */
 

@@ -3,6 +3,7 @@
  * function, so that the order can be read in sandbox_settle and sandbox_enter.
  */
 #include "base/fd.h"
+#include "sandbox/network.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 
@@ -11,14 +12,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -26,16 +24,6 @@
 
 /* Numbers below this are not given out again after the first wrap of a pid namespace. */
 enum { PIDS_KEPT_BACK = 300 };
-
-static bool loopback_up(struct err *err)
-{
-	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-		return err_set(err, errno, "loopback: %s", strerror(errno));
-	return true;
-}
 
 static bool limit_set(int which, uint64_t most, const char *name, struct err *err)
 {
@@ -81,10 +69,10 @@ static bool standard_streams_null(struct err *err)
 	return true;
 }
 
-bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
-		    struct err *err)
+bool sandbox_settle(const struct sandbox_limits *limits, struct sandbox_network *network,
+		    const int *keep, size_t count, struct err *err)
 {
-	if (!loopback_up(err))
+	if (!network_enter(network, err))
 		return false;
 	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
 		return err_set(err, errno, "host name: %s", strerror(errno));
