@@ -259,6 +259,10 @@ static int call_and_print(struct session *session, const struct options *options
 
 	tool_result_init(&result);
 	session_call(session, &request, &result);
+	if (session_broken(session) != NULL && result.status == RESULT_FAILED) {
+		tool_result_fini(&result);
+		return verb_complain(CODE_NO_CELL, "%s", session_broken(session));
+	}
 	if (options_given(options, "json")) {
 		auto_value struct value *value = tool_result_value(&result);
 

@@ -23,7 +23,8 @@ struct cell {
 	int anchor_pidfd;
 	struct watch control_watch;
 	struct worker_end *workers;
-	size_t requested; /* asked of the anchor, not yet here */
+	size_t requested;        /* asked of the anchor, not yet here */
+	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
 };
 
@@ -95,12 +96,40 @@ static void keep_ready(struct cell *cell, size_t waiting)
 		request_worker(cell);
 }
 
+static void worker_is_made(struct worker_end *worker)
+{
+	worker->made = true;
+	loop_remove_timer(&worker->cell->open_timer);
+}
+
+/* The first sign of a worker that has its call already; false when it is none. */
+static bool making_frame(struct worker_end *worker, const struct frame *frame)
+{
+	struct err err;
+
+	if (worker->made)
+		return false;
+	if (frame != NULL && frame->kind == FRAME_READY) {
+		worker_is_made(worker);
+		return true;
+	}
+	if (frame != NULL && frame->kind == FRAME_REFUSED)
+		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
+			      frame->payload.data);
+	else
+		(void)err_set(&err, ECHILD, "the cell's worker ended while it was made");
+	break_cell(worker->cell, &err);
+	worker->frame(worker->context, NULL);
+	return true;
+}
+
 static void idle_frame(struct worker_end *worker, const struct frame *frame)
 {
 	struct cell *cell = worker->cell;
 	struct err err;
 
 	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
+		worker_is_made(worker);
 		worker->state = WORKER_IDLE;
 		cell->options.changed(cell->options.context);
 		return;
@@ -134,6 +163,11 @@ static void worker_ready(struct watch *watch, short events)
 		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
 		for (size_t i = 0; i < frame.fd_count; i++)
 			(void)close(frame.fds[i]); /* no worker has any to give */
+		if (was_busy && making_frame(worker, &frame)) {
+			if (last)
+				return;
+			continue;
+		}
 		if (was_busy)
 			worker->frame(worker->context, &frame);
 		else
@@ -142,6 +176,8 @@ static void worker_ready(struct watch *watch, short events)
 			return; /* whatever follows is read in the next turn */
 	}
 	if (ok && !worker->reader.ended)
+		return;
+	if (worker->state == WORKER_BUSY && making_frame(worker, NULL))
 		return;
 	if (worker->state == WORKER_BUSY)
 		worker->frame(worker->context, NULL);
@@ -181,7 +217,8 @@ static void control_ready(struct watch *watch, short events)
 		if (cell->requested > 0)
 			cell->requested--;
 		worker_add(cell, fds);
-		return;
+		if (!cell->options.direct)
+			return;
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0) {
 		cell->anchor_pidfd = fds[0];
 		return;
@@ -189,6 +226,23 @@ static void control_ready(struct watch *watch, short events)
 		reply.text[sizeof(reply.text) - 1] = '\0';
 		(void)err_set(&err, ECHILD, "%s", reply.text);
 		break_cell(cell, &err);
+	}
+	cell->options.changed(cell->options.context);
+}
+
+static void open_due(struct timer *timer)
+{
+	struct cell *cell = timer->context;
+	struct err err;
+
+	(void)err_set(&err, ECHILD, "the cell was not ready after %d s",
+		      CELL_OPEN_MS / 1000);
+	break_cell(cell, &err);
+	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		if (at->state == WORKER_BUSY && !at->made) {
+			at->frame(at->context, NULL);
+			return; /* the only one: it has been freed */
+		}
 	}
 	cell->options.changed(cell->options.context);
 }
@@ -218,6 +272,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->options = *options;
 	made->spec = *options->take_spec;
 	spec_init(options->take_spec);
+	made->spec.one_call = options->direct;
 	made->control = -1;
 	made->anchor_pidfd = -1;
 	start.spec = &made->spec;
@@ -232,7 +287,12 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 					     .context = made};
 	loop_add(options->loop, &made->control_watch);
 	keep_ready(made, options->ready == 0);
-	if (!first_worker_wait(made, err)) {
+	made->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
+					  .due = open_due,
+					  .context = made};
+	if (options->direct) {
+		loop_add_timer(options->loop, &made->open_timer);
+	} else if (!first_worker_wait(made, err)) {
 		cell_close(made);
 		return false;
 	}
@@ -246,6 +306,7 @@ void cell_close(struct cell *cell)
 		return;
 	while (cell->workers != NULL)
 		worker_free(cell->workers);
+	loop_remove_timer(&cell->open_timer);
 	loop_remove(&cell->control_watch);
 	fd_close(&cell->control);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
@@ -260,7 +321,8 @@ struct worker_end *cell_take_worker(struct cell *cell, size_t waiting)
 
 	/* The list is newest first; the oldest idle one has had most time to settle. */
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
-		if (at->state == WORKER_IDLE)
+		if (at->state == WORKER_IDLE ||
+		    (at->state == WORKER_MAKING && cell->options.direct))
 			found = at;
 	}
 	if (found != NULL)

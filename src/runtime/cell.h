@@ -21,6 +21,7 @@ enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY };
 struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
+	bool made; /* it has said that its walls stand */
 	int socket, pidfd;
 	struct frame_reader reader;
 	struct watch watch;
@@ -45,11 +46,16 @@ struct cell_options {
 /* Longest time until the first worker is ready; a loaded machine takes a second. */
 enum { CELL_OPEN_MS = 20000 };
 
+/*
+ * Returns when the first worker is ready. With `direct` it returns at once: the call waits
+ * in the worker's socket while that is being made, and what goes wrong with the making is
+ * told by cell_broken and the end of the call.
+ */
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 
-/* An idle worker, now busy; NULL when there is none yet: one is being made, and `changed`
+/* An idle worker (`direct`: or one on its way), now busy; NULL when there is none yet: one is being made, and `changed`
  * will be called. WAITING: how many calls want one. */
 struct worker_end *cell_take_worker(struct cell *cell, size_t waiting);
 /* Why no worker can be made any more, or NULL while they can. */

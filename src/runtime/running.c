@@ -113,12 +113,24 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	running_dispatch(session);
 }
 
+static void fail_without_cell(struct running *running)
+{
+	fail_without_answer(running, cell_broken(running->session->cell));
+	value_set_boolean(tool_details(&running->result), "cell_broken", true);
+	running_finish(running);
+}
+
 static void worker_lost(struct running *running)
 {
 	struct session *session = running->session;
+	bool was_made = running->worker->made;
 
 	cell_let_go(running->worker);
 	running->worker = NULL;
+	if (!was_made && cell_broken(session->cell) != NULL) {
+		fail_without_cell(running);
+		return;
+	}
 	fail_without_answer(running,
 			    "The worker that ran this call ended before it answered (killed, or "
 			    "out of memory). Files are whole: old or new. Try again, with less at "
@@ -213,13 +225,15 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	loop_add_timer(session->loop, &running->kill_timer);
 	if (call_send(running, worker, &err))
 		return;
+	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
+	if (gone && !worker->made)
+		return; /* its reason lies in the socket, and is read next */
 	running->worker = NULL;
 	cell_let_go(worker);
-	fail_without_answer(running, err.code == EPIPE || err.code == ECONNRESET
-					     ? "The worker ended before it took this call "
-					       "(killed, or out of memory). Nothing was "
-					       "done; try again."
-					     : err.text);
+	fail_without_answer(running, gone ? "The worker ended before it took this call "
+					    "(killed, or out of memory). Nothing was "
+					    "done; try again."
+					  : err.text);
 	running_finish(running);
 }
 
@@ -274,9 +288,7 @@ void running_dispatch(struct session *session)
 		}
 		if (cell_broken(session->cell) == NULL)
 			return;
-		fail_without_answer(running, cell_broken(session->cell));
-		value_set_boolean(tool_details(&running->result), "cell_broken", true);
-		running_finish(running);
+		fail_without_cell(running);
 	}
 }
 

@@ -161,6 +161,11 @@ int session_level(const struct session *session)
 	return cell_spec(session->cell)->level;
 }
 
+const char *session_broken(const struct session *session)
+{
+	return cell_broken(session->cell);
+}
+
 const char *session_workspace(const struct session *session)
 {
 	return cell_spec(session->cell)->workspace;

@@ -49,8 +49,8 @@ struct session_options {
 };
 
 /*
- * Make the cell and wait until its first worker is walled in. On failure nothing has run;
- * ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it
+ * Make the cell and wait until its first worker is walled in; with `direct` the first call
+ * waits for that, and session_broken tells why it failed. On failure nothing has run; ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it
  * is the workspace or a policy entry that is wrong (exit code 1).
  */
 bool session_open(const struct session_options *options, struct session **session,
@@ -73,7 +73,9 @@ void session_close(struct session *session);
 void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
-int session_level(const struct session *session);             /* 0..3 */
+int session_level(const struct session *session); /* 0..3 */
+/* Why the cell could not be built or serves no call any more; NULL while it does. */
+const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
 /*

@@ -44,6 +44,7 @@ struct cell_spec {
 	size_t made_count;
 	int home_lock; /* held (flock) as long as some cell uses that folder; -1: none */
 	int level;     /* enum sandbox_level that this shape reaches */
+	bool one_call; /* its first call is its last, and waits while the cell is built */
 };
 
 void spec_init(struct cell_spec *spec);

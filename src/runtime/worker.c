@@ -62,7 +62,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
-	for (int i = 0; i < EMPTY_STARTS; i++) {
+	for (int i = 0; i < (worker->spec->one_call ? 0 : EMPTY_STARTS); i++) {
 		/* What a start will do. NOLINTNEXTLINE(clang-analyzer-security.*) */
 		pid_t pid = vfork();
 		if (pid == 0)
