@@ -47,6 +47,7 @@ struct call {
 	struct call_limits limits;
 	int listener;      /* of refused system calls (sandbox.h); -1: none */
 	const char *space; /* the writable part of the workspace, or NULL */
+	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
 	/* path -> mark: read in this session, for the paths of this call */
 	const struct value *seen;
 	const struct value *

@@ -200,13 +200,14 @@ static void tell_file_size(const struct telling *telling)
 
 static void tell_tmp(const struct telling *telling)
 {
-	static const char *const places[] = {"/tmp", "/dev/shm"};
+	const char *const places[] = {"/tmp", "/dev/shm", telling->call->layer};
+	enum { PLACES = sizeof(places) / sizeof(places[0]) };
 	bool said_so = said(telling->run, "No space left on device");
 	bool found = false;
 	char now[32];
 
 	(void)text_size(telling->call->limits.tmp, now);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < PLACES; i++) {
 		if (free_space(places[i]) >= NEARLY_FULL)
 			continue;
 		found = true;
@@ -214,8 +215,8 @@ static void tell_tmp(const struct telling *telling)
 		     "it is full: remove what is not needed there", now);
 	}
 	/* A writer that removed its half-written file leaves room again. */
-	for (size_t i = 0; i < 2 && said_so && !found; i++) {
-		if (said(telling->run, places[i]))
+	for (size_t i = 0; i < PLACES && said_so && !found; i++) {
+		if (places[i] && said(telling->run, places[i]))
 			tell(telling, "tmp", places[i], true,
 			     "it was full: write large files to the workspace", now);
 	}

@@ -30,14 +30,29 @@ struct worker {
 	int socket;
 	const char *space; /* call.h */
 	int listener;      /* call.h */
+	const char *layer;
 	struct frame_reader reader;
 };
 
-/* What a command can fill up that is not its own: the first writable part of the workspace. */
-static const char *space_of(const struct cell_spec *spec)
+static bool is_layer(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_OVERLAY &&
+		    strcmp(spec->view.entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first writable part of the workspace that is on disk, which a command can fill up for
+ * others, or that is a LAYER of the cell's own; or NULL.
+ */
+static const char *space_of(const struct cell_spec *spec, bool layer)
 {
 	for (const char **at = spec->writable; *at != NULL; at++) {
-		if (path_within(*at, spec->workspace) || path_within(spec->workspace, *at))
+		if ((path_within(*at, spec->workspace) || path_within(spec->workspace, *at)) &&
+		    is_layer(spec, *at) == layer && strcmp(*at, "/tmp") != 0)
 			return *at;
 	}
 	return NULL;
@@ -139,6 +154,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			.limits = wire.limits,
 			.space = worker->space,
 			.listener = worker->listener,
+			.layer = worker->layer,
 			.seen = wire.seen,
 			.before = wire.before,
 			.program_filter = sandbox_program_filter(),
@@ -184,7 +200,8 @@ void worker_run(const struct cell_spec *spec, int socket, const struct tool *con
 	struct worker worker = {.spec = spec,
 				.tools = tools,
 				.socket = socket,
-				.space = space_of(spec)};
+				.space = space_of(spec, false),
+				.layer = space_of(spec, true)};
 	struct err err;
 
 	frame_reader_init(&worker.reader);
