@@ -69,3 +69,15 @@ bool config_file_load(const char *path, struct config **config, struct err *err)
 	buf_fini(&place);
 	return fine;
 }
+
+bool config_file_load_policy(const char *path, struct value **entry, struct err *err)
+{
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, CONFIG_TEXT_MAX);
+	fine = config_file_read(path, &text, err) &&
+	       config_parse_policy(buf_str(&text), path, entry, err);
+	buf_fini(&text);
+	return fine;
+}

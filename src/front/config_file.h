@@ -16,5 +16,11 @@
  */
 bool config_file_load(const char *path, struct config **config, struct err *err);
 
+/*
+ * Read one policy (config_parse_policy) from PATH, which is held to the same rules: it
+ * decides what a program may do.
+ */
+bool config_file_load_policy(const char *path, struct value **entry, struct err *err);
+
 /* Append where our own configuration lies; false: there is no home. */
 bool config_file_place(struct buf *path);

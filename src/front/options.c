@@ -94,6 +94,12 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 	case OPTION_FLAG:
 	case OPTION_TEXT:
 		return true;
+	case OPTION_TEXTS:
+		value->texts = memory_grow(value->texts, value->text_count + 2,
+					   sizeof(*value->texts));
+		value->texts[value->text_count++] = text;
+		value->texts[value->text_count] = NULL;
+		return true;
 	case OPTION_COUNT:
 		if (!text_parse_count(text, count_max, &value->count, err))
 			return err_while(err, "--%s", row->name);
@@ -164,6 +170,10 @@ bool options_parse(struct options *options, const struct option_row *rows,
 
 void options_fini(struct options *options)
 {
+	for (size_t i = 0; i < OPTIONS_MAX; i++) {
+		free(options->values[i].texts);
+		options->values[i].texts = NULL;
+	}
 	free(options->words);
 	options->words = NULL;
 	options->word_count = 0;
@@ -187,6 +197,14 @@ bool options_given(const struct options *options, const char *name)
 const char *options_text(const struct options *options, const char *name)
 {
 	return value_of(options, name)->text;
+}
+
+const char *const *options_texts(const struct options *options, const char *name)
+{
+	static const char *const none[] = {NULL};
+	const struct option_value *value = value_of(options, name);
+
+	return value->texts != NULL ? value->texts : none;
 }
 
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent)

@@ -13,6 +13,7 @@
 enum option_kind {
 	OPTION_FLAG = 1,
 	OPTION_TEXT,
+	OPTION_TEXTS,   /* may be given several times */
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
 };
@@ -52,7 +53,9 @@ enum { OPTIONS_MAX = 24 };
 
 struct option_value {
 	bool given;
-	const char *text; /* as written */
+	const char *text;   /* as written; the last one */
+	const char **texts; /* all of them, NULL-ended; the texts stay the caller's */
+	size_t text_count;
 	uint64_t count;
 	double seconds;
 };
@@ -75,6 +78,8 @@ void options_fini(struct options *options);
 
 /* By name; a name without a row is our own mistake. */
 bool options_given(const struct options *options, const char *name);
+/* All values of a repeatable option, NULL-ended. */
+const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent);
 double options_seconds(const struct options *options, const char *name, double absent);

@@ -5,6 +5,7 @@
 #include "front/setup.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,9 +18,13 @@
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/verb.h"
+#include "policy/keys.h"
 #include "tools/tools.h"
 
 static const char roles_folder[] = "agents/";
+
+/* What sentences call the policy of a file that names no agent. */
+static const char policy_file_agent[] = "policy";
 
 /* The name in "agents/NAME.md", or an empty text. */
 static struct str role_name(const struct embedded_file *file)
@@ -52,25 +57,89 @@ static bool read_role(const char *agent, struct config *config, struct roles *ro
 	return true;
 }
 
+/* Lay FLAGS over what CONFIG and SHIPPED say. */
+static bool add_flags(const struct setup *setup, struct config *config,
+		      const struct value *shipped, const struct setup_flags *flags,
+		      struct err *err)
+{
+	auto_value struct value *entry = value_copy(flags->entry);
+	struct value *more = value_member(entry, "read");
+	enum config_layer layer;
+
+	if (more != NULL) {
+		const struct value *had =
+			config_find(config, shipped, setup->agent, "read", NULL, &layer);
+		struct value *all = had != NULL ? value_copy(had) : value_new_array();
+
+		if (had == NULL)
+			value_append(all, value_new_text("."));
+		for (size_t i = 0; i < value_count(more); i++)
+			value_append(all, value_copy(value_item(more, i)));
+		value_set(entry, "read", all);
+	}
+	return config_override(config, setup->agent, entry, "the options", err);
+}
+
+static void add_origin(struct setup *setup, const struct config *config,
+		       const struct value *shipped, const struct setup_flags *flags,
+		       const char *key, const char *inner)
+{
+	enum config_layer layer;
+	char name[CONFIG_NAME_MAX];
+	const char *who = NULL;
+
+	(void)config_find(config, shipped, setup->agent, key, inner, &layer);
+	if (layer == LAYER_PERSON)
+		who = "option";
+	else if (layer == LAYER_CONFIG)
+		who = flags->policy_file != NULL ? "--policy" : "configuration";
+	else if (layer == LAYER_ROLE)
+		who = "shipped role";
+	if (who == NULL)
+		return;
+	(void)snprintf(name, sizeof(name), "%s%s%s", key, inner != NULL ? "." : "",
+		       inner != NULL ? inner : "");
+	value_set_text(setup->origins, name, who);
+}
+
+static void find_origins(struct setup *setup, const struct config *config,
+			 const struct value *shipped, const struct setup_flags *flags)
+{
+	setup->origins = value_new_object();
+	for (const struct key *key = keys_agent; key->name != NULL; key++) {
+		if (key->home != KEY_IN_POLICY)
+			continue;
+		if (key->kind != KEY_ROWS)
+			add_origin(setup, config, shipped, flags, key->name, NULL);
+		for (const struct key *row = key->rows; row != NULL && row->name != NULL;
+		     row++)
+			add_origin(setup, config, shipped, flags, key->name, row->name);
+	}
+}
+
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
-static bool choose_agent(struct setup *setup, struct config *config, struct err *err)
+static bool choose_agent(struct setup *setup, struct config *config,
+			 const struct setup_flags *flags, struct err *err)
 {
 	struct roles roles = {0};
 	const struct role *role;
 	const struct value *shipped;
 	bool sound;
 
-	if (!read_role(setup->agent, config, &roles, err)) {
+	if (flags->policy_file == NULL && !read_role(setup->agent, config, &roles, err)) {
 		roles_fini(&roles);
 		return false;
 	}
 	role = roles_find(&roles, setup->agent);
 	shipped = role != NULL ? role->entry : NULL;
-	sound = config_policy(config, shipped, setup->agent, setup->workspace,
+	sound = (flags->entry == NULL || add_flags(setup, config, shipped, flags, err)) &&
+		config_policy(config, shipped, setup->agent, setup->workspace,
 			      &setup->policy, err) &&
 		config_role(config, shipped, setup->agent, &setup->role, err) &&
 		session_check_tools(setup->policy, builtin_tools, err);
 	setup->minimum_level = config_minimum_level(config);
+	if (sound && flags->explain)
+		find_origins(setup, config, shipped, flags);
 	roles_fini(&roles);
 	return sound;
 }
@@ -83,17 +152,43 @@ static bool set_workspace(struct setup *setup, const char *folder, struct err *e
 	return true;
 }
 
-bool setup_init(struct setup *setup, const struct options *options, struct err *err)
+/* The policy of FLAGS' file stands in the place of an agent's. */
+static bool take_policy_file(struct setup *setup, struct config *config,
+			     const struct setup_flags *flags, struct err *err)
+{
+	auto_value struct value *entry = NULL;
+
+	if (flags->policy_file == NULL)
+		return true;
+	if (!config_file_load_policy(flags->policy_file, &entry, err))
+		return false;
+	config_set_agent(config, setup->agent, entry);
+	return true;
+}
+
+bool setup_init_with(struct setup *setup, const struct options *options,
+		     const struct setup_flags *flags, struct err *err)
 {
 	auto_config struct config *config = NULL;
 	const char *agent = options_text(options, "agent");
 	const char *folder = options_text(options, "workspace");
 
 	memset(setup, 0, sizeof(*setup));
+	if (agent != NULL && flags->policy_file != NULL)
+		return err_set(err, EINVAL,
+			       "--agent and --policy each say what may be done: give one");
+	if (flags->policy_file != NULL)
+		agent = policy_file_agent;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
 	       config_file_load(options_text(options, "config"), &config, err) &&
-	       choose_agent(setup, config, err);
+	       take_policy_file(setup, config, flags, err) &&
+	       choose_agent(setup, config, flags, err);
+}
+
+bool setup_init(struct setup *setup, const struct options *options, struct err *err)
+{
+	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err)
@@ -102,12 +197,14 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 
 	memset(setup, 0, sizeof(*setup));
 	setup->agent = memory_copy(POLICY_NAME_DEFAULT);
-	return set_workspace(setup, folder, err) && choose_agent(setup, config, err);
+	return set_workspace(setup, folder, err) &&
+	       choose_agent(setup, config, &(struct setup_flags){0}, err);
 }
 
 void setup_fini(struct setup *setup)
 {
 	policy_free(setup->policy);
+	value_free(setup->origins);
 	config_role_fini(&setup->role);
 	free(setup->workspace);
 	free(setup->agent);

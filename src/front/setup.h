@@ -13,12 +13,21 @@
 
 struct interrupt;
 
+/* What a person said on the command line beside -C, --config and --agent. */
+struct setup_flags {
+	const char *policy_file; /* one policy instead of an agent's; or NULL */
+	const struct value *entry; /* keys of a policy; `read` is added to, others replaced */
+	bool explain;              /* find out who said what (setup.origins) */
+};
+
 struct setup {
 	char *workspace;       /* real, absolute */
 	char *agent;           /* its name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	struct config_role role;
 	unsigned minimum_level;
+	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
+	struct value *origins;
 };
 
 /*
@@ -26,6 +35,9 @@ struct setup {
  * either case.
  */
 bool setup_init(struct setup *setup, const struct options *options, struct err *err);
+/* The same with FLAGS, which beat everything else. */
+bool setup_init_with(struct setup *setup, const struct options *options,
+		     const struct setup_flags *flags, struct err *err);
 
 /*
  * The same for the default agent in FOLDER as it is shipped, whatever the person's

@@ -3,16 +3,22 @@
  * its exit code.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
+#include "front/explain.h"
 #include "front/interrupt.h"
 #include "front/relay.h"
+#include "front/repository.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/denial.h"
@@ -21,12 +27,60 @@
 static const struct option_row exec_options[] = {
 	{"timeout", 't', OPTION_SECONDS, "S",
 	 "end the program after S seconds (default: 0, never)"},
+	{"write", 'w', OPTION_TEXTS, "DIR",
+	 "DIR may be written, instead of what the policy says; several times"},
+	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only; several times"},
+	{"memory", 'm', OPTION_TEXT, "SIZE",
+	 "memory of all its processes together: 512M, 2G"},
+	{"pids", 'p', OPTION_COUNT, "N", "processes and threads at once"},
+	{"policy", 'P', OPTION_TEXT, "FILE",
+	 "the policy (JSON) that holds instead of an agent's"},
+	{"explain", 0, OPTION_FLAG, NULL,
+	 "print what the cell would show, and why; run nothing"},
+	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
 	OPTION_ROW_HELP,
 	{0},
 };
+
+/* The folders of option NAME as a list of real paths: the person named them, links and all. */
+static bool add_folders(const struct options *options, const char *name,
+			struct value *entry, struct err *err)
+{
+	const char *const *folders = options_texts(options, name);
+	struct value *list;
+
+	if (*folders == NULL)
+		return true;
+	list = value_new_array();
+	value_set(entry, name, list);
+	for (; *folders != NULL; folders++) {
+		auto_free char *real = realpath(*folders, NULL);
+
+		if (real == NULL)
+			return err_set(err, errno, "--%s %s: %s", name, *folders,
+				       strerror(errno));
+		value_append(list, value_new_text(real));
+	}
+	return true;
+}
+
+/* What was said of the policy, as keys of one; they are checked as such. */
+static bool add_flags(const struct options *options, struct value *entry, struct err *err)
+{
+	struct value *limits = value_new_object();
+
+	value_set(entry, "limits", limits);
+	if (options_given(options, "memory"))
+		value_set_text(limits, "memory", options_text(options, "memory"));
+	if (options_given(options, "pids"))
+		value_set_integer(limits, "pids",
+				  (int64_t)options_count(options, "pids", 0));
+	return add_folders(options, "write", entry, err) &&
+	       add_folders(options, "read", entry, err);
+}
 
 /* JSON has no bytes but UTF-8; a name that is none goes as hexadecimal digits. */
 static void append_word(struct value *argv, const char *word, bool as_hex)
@@ -88,7 +142,8 @@ static void print_denials(const struct tool_result *result)
 	buf_fini(&line);
 }
 
-static int code_of(const struct tool_result *result, const struct interrupt *interrupt)
+static int code_of(const struct tool_result *result, double timeout_s,
+		   const struct interrupt *interrupt)
 {
 	int number = interrupt_signal(interrupt);
 
@@ -97,6 +152,7 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 		return result->signal != 0 ? CODE_SIGNAL + result->signal
 					   : result->exit_code;
 	case RESULT_TIMED_OUT:
+		(void)fprintf(stderr, "glovebox: ended after %g s (--timeout)\n", timeout_s);
 		return CODE_TIMED_OUT;
 	case RESULT_CANCELLED:
 		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
@@ -109,6 +165,24 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 	    result->exit_code == CODE_EXEC_NOT_FOUND)
 		return result->exit_code;
 	return CODE_EXEC_NO_CELL;
+}
+
+/* git looks for the repository above the workspace, where the cell ends. */
+static void hint_repository(const struct tool_result *result,
+			    const struct session *session, const char *program)
+{
+	enum { GIT_FATAL = 128 };
+	struct buf above;
+
+	if (result->exit_code != GIT_FATAL || strcmp(path_base_name(program), "git") != 0)
+		return;
+	buf_init(&above, PATH_MAX);
+	if (repository_above(session_workspace(session), &above))
+		(void)fprintf(stderr,
+			      "glovebox: the workspace is a part of the repository %s, which the "
+			      "cell does not show; -C %s works on all of it\n",
+			      above.data, above.data);
+	buf_fini(&above);
 }
 
 static int follow(struct session *session, const struct options *options,
@@ -132,7 +206,8 @@ static int follow(struct session *session, const struct options *options,
 		loop_turn(session_loop(session), CLOCK_NEVER);
 	relay_drain(relay);
 	print_denials(running_result(running));
-	code = code_of(running_result(running), interrupt);
+	hint_repository(running_result(running), session, options->words[0]);
+	code = code_of(running_result(running), timeout_s, interrupt);
 	running_free(running);
 	/* The program wrote to a pipe of ours and could not know. */
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
@@ -157,18 +232,46 @@ static int exec_with(struct setup *setup, const struct options *options,
 	return code;
 }
 
-static int exec_run(const struct options *options)
+static int run_or_explain(struct setup *setup, const struct options *options,
+			  const struct setup_flags *flags)
 {
 	struct interrupt *interrupt = NULL;
-	struct setup setup;
 	struct err err = {0};
 	int code;
 
-	if (!setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
-		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	if (!setup_init_with(setup, options, flags, &err))
+		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	if (flags->explain)
+		return explain_print(setup, flags, options_seconds(options, "timeout", 0),
+				     options_given(options, "json"));
+	if (interrupt_open(&interrupt, &err))
+		code = exec_with(setup, options, interrupt);
 	else
-		code = exec_with(&setup, options, interrupt);
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	interrupt_close(interrupt);
+	return code;
+}
+
+static int exec_run(const struct options *options)
+{
+	auto_value struct value *entry = value_new_object();
+	const struct setup_flags flags = {
+		.policy_file = options_text(options, "policy"),
+		.entry = entry,
+		.explain = options_given(options, "explain"),
+	};
+	struct setup setup = {0};
+	struct err err = {0};
+	int code;
+
+	if (options->word_count == 0 && !flags.explain)
+		return verb_complain(CODE_USAGE, "exec: no command; usage: glovebox exec [--] "
+						 "CMD [ARGS…]");
+	if (options_given(options, "json") && !flags.explain)
+		return verb_complain(CODE_USAGE, "exec: --json goes with --explain");
+	if (!add_flags(options, entry, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
+	code = run_or_explain(&setup, options, &flags);
 	setup_fini(&setup);
 	return code;
 }
@@ -178,6 +281,9 @@ static const char exec_help[] =
 	"system's programs, no other file of yours, no network and none of your\n"
 	"environment but TERM, LANG and TZ. When it ends, everything that it started\n"
 	"ends too.\n\n"
+	"What may be read, written and used is an agent's policy (default: the one of\n"
+	"`default`), or that of --policy; options beat both. DIR of --write and --read\n"
+	"starts where you are, not at the workspace. --explain prints what holds.\n\n"
 	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
 	"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
 	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
@@ -190,9 +296,10 @@ const struct verb verb_exec = {
 	.arguments = "[--] CMD [ARGS…]",
 	.help = exec_help,
 	.example = "  glovebox exec --timeout 60 -- make -j4\n"
+		   "  glovebox exec --write out --memory 2G -- ./build.sh\n"
+		   "  glovebox exec --policy ci.json --explain\n"
 		   "  echo 'print(6 * 7)' | glovebox exec -C /tmp/try -- python3 -",
 	.options = exec_options,
-	.words_least = 1,
 	.words_most = VERB_WORDS_ANY,
 	.words_end_options = true,
 	.run = exec_run,

@@ -84,6 +84,60 @@ bool config_check_entry(const struct value *entry, const char *where, struct err
 	return keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
 }
 
+bool config_parse_policy(struct str text, const char *source, struct value **entry,
+			 struct err *err)
+{
+	auto_value struct value *root = NULL;
+
+	if (text.size > CONFIG_TEXT_MAX)
+		return err_set(err, EFBIG, "%s: is larger than %d bytes", source,
+			       CONFIG_TEXT_MAX);
+	if (!value_parse(text, VALUE_COMMENTS, &root, err))
+		return err_while(err, "%s", source);
+	if (!config_check_entry(root, source, err))
+		return false;
+	for (const struct key *key = keys_agent; key->name; key++) {
+		if (key->home != KEY_IN_POLICY && value_member(root, key->name))
+			return err_set(err, EINVAL,
+				       "%s: /%s: is a key of an agent, not of a policy",
+				       source, key->name);
+	}
+	*entry = root;
+	root = NULL;
+	return true;
+}
+
+void config_set_agent(struct config *config, const char *agent, const struct value *entry)
+{
+	if (!config->agents)
+		config->agents = value_new_object();
+	value_set(config->agents, agent, value_copy(entry));
+}
+
+const struct value *config_find(const struct config *config,
+				const struct value *shipped_role, const char *agent,
+				const char *key, const char *inner, enum config_layer *layer)
+{
+	const struct value *entries[] = {
+		[LAYER_ROLE] = shipped_role,
+		[LAYER_CONFIG] = value_member(config ? config->agents : NULL, agent),
+		[LAYER_PERSON] = value_member(config ? config->overrides : NULL, agent),
+	};
+
+	for (int at = LAYER_PERSON; at > LAYER_DEFAULT; at--) {
+		const struct value *found = value_member(entries[at], key);
+
+		if (found && inner)
+			found = value_member(found, inner);
+		if (found) {
+			*layer = (enum config_layer)at;
+			return found;
+		}
+	}
+	*layer = LAYER_DEFAULT;
+	return NULL;
+}
+
 bool config_check_name(const char *name, struct err *err)
 {
 	size_t length = name ? strlen(name) : 0;

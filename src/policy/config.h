@@ -52,6 +52,28 @@ bool config_override(struct config *config, const char *agent, const struct valu
  */
 bool config_check_entry(const struct value *entry, const char *where, struct err *err);
 
+/*
+ * TEXT is one policy (JSON with comments): an agent entry without the keys of a role.
+ * SOURCE names it in sentences.
+ */
+bool config_parse_policy(struct str text, const char *source, struct value **entry,
+			 struct err *err);
+
+/* ENTRY (checked) is all that the configuration says of AGENT. */
+void config_set_agent(struct config *config, const char *agent, const struct value *entry);
+
+/* Who has the say about a key, the later ones over the earlier. */
+enum config_layer { LAYER_DEFAULT, LAYER_ROLE, LAYER_CONFIG, LAYER_PERSON };
+
+/*
+ * What KEY of AGENT is (with INNER: that member of it) and by whom; NULL and
+ * LAYER_DEFAULT when nobody says. Borrowed.
+ */
+const struct value *config_find(const struct config *config,
+				const struct value *shipped_role, const char *agent,
+				const char *key, const char *inner,
+				enum config_layer *layer);
+
 /* Is NAME fit to name an agent? */
 bool config_check_name(const char *name, struct err *err);
 

@@ -291,9 +291,10 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 		spec_add_writable(spec, entry->path);
 	if (shape_is_shown(spec, entry->path, writable))
 		return true;
-	if (layer)
-		return shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err);
-	return shape_show_tree(spec, entry->path, fd, writable, true, err);
+	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
+			: shape_show_tree(spec, entry->path, fd, writable, true, err);
+	spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
+	return ok;
 }
 
 static bool paths_show(const struct opening *opening, struct policy_paths *paths,
@@ -348,7 +349,7 @@ static void blocked_hide(const struct opening *opening)
 	for (size_t i = 0; i < blocked->count; i++) {
 		const char *path = blocked->items[i].path;
 		shape_pin_above(opening->spec, path);
-		(void)spec_add_entry(opening->spec, VIEW_MASK, path, NULL);
+		spec_add_entry(opening->spec, VIEW_MASK, path, NULL)->why = "blocked";
 	}
 }
 

@@ -91,6 +91,7 @@ static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
 	}
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
 	entry->source = arena_copy(&spec->arena, str_of(source));
+	entry->why = "the project's private home";
 	return true;
 }
 
@@ -113,6 +114,7 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 			spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
 		entry->mode = 0700;
 		entry->size = HOME_MEMORY;
+		entry->why = "a home for this session";
 	}
 	buf_fini(&path);
 }
@@ -178,6 +180,7 @@ static void tree_show(struct policy *policy, struct cell_spec *spec, const char 
 		spec->view.count--;
 		return;
 	}
+	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
 	shape_grant(policy, spec, path, false);
 }
 

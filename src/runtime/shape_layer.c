@@ -74,8 +74,13 @@ void shape_pin_above(struct cell_spec *spec, const char *path)
 		if (path[at] != '/')
 			continue;
 		above[at] = '\0';
-		if (!is_pinned(spec, above))
-			spec_add_entry(spec, VIEW_PIN, above, NULL)->writable = true;
+		if (!is_pinned(spec, above)) {
+			struct view_entry *pin =
+				spec_add_entry(spec, VIEW_PIN, above, NULL);
+
+			pin->writable = true;
+			pin->why = "what lies below keeps its place";
+		}
 		above[at] = '/';
 	}
 }

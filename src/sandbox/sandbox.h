@@ -105,6 +105,8 @@ struct view_entry {
 	bool optional; /* skipped when SOURCE is missing */
 	mode_t mode;   /* folder, memory */
 	uint64_t size; /* memory: bytes at most */
+	/* which key or habit put it there, for who explains the view; NULL: all views have it */
+	const char *why;
 };
 
 struct view {

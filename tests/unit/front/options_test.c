@@ -15,6 +15,7 @@ static const struct option_row rows[] = {
 	{"limit", 'n', OPTION_COUNT, "N", "how many"},
 	{"json", 0, OPTION_FLAG, NULL, "as JSON"},
 	{"quiet", 'q', OPTION_FLAG, NULL, "say less"},
+	{"write", 'w', OPTION_TEXTS, "DIR", "several times"},
 	OPTION_ROW_WORKSPACE,
 	{0},
 };
@@ -139,6 +140,27 @@ static void the_last_of_two_wins(void **state)
 	options_fini(&options);
 }
 
+static void a_repeatable_option_keeps_all(void **state)
+{
+	static const char *const words[] = {"-w", "a", "--write=b", "--write", "c", NULL};
+	struct options options;
+	struct err err = {0};
+	const char *const *texts;
+
+	(void)state;
+	assert_true(options_parse(&options, rows, words, false, &err));
+	texts = options_texts(&options, "write");
+	assert_string_equal(texts[0], "a");
+	assert_string_equal(texts[1], "b");
+	assert_string_equal(texts[2], "c");
+	assert_null(texts[3]);
+	assert_true(options_given(&options, "write"));
+	options_fini(&options);
+	assert_true(options_parse(&options, rows, words + 5, false, &err));
+	assert_null(options_texts(&options, "write")[0]);
+	options_fini(&options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +169,7 @@ int main(void)
 		cmocka_unit_test(values_are_read_by_name),
 		cmocka_unit_test(what_is_absent_is_what_the_caller_says),
 		cmocka_unit_test(the_last_of_two_wins),
+		cmocka_unit_test(a_repeatable_option_keeps_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,50 @@ static void what_the_person_asks_is_checked_too(void **state)
 			    "--max-iterations: /limits/iterations: must be 1 to 10000, not 0");
 }
 
+static void the_highest_layer_is_found(void **state)
+{
+	static const char text[] = "{\"agents\": {\"a\": {\"write\": [\"x\"],"
+				   " \"limits\": {\"pids\": 9, \"tmp\": \"1M\"}}}}";
+	auto_value struct value *shipped = value_of("{\"read\": [], \"write\": []}");
+	auto_value struct value *person = value_of("{\"limits\": {\"pids\": 10}}");
+	auto_config struct config *config = NULL;
+	enum config_layer layer;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(str_of(text), "c", &config, &err));
+	assert_true(config_override(config, "a", person, "options", &err));
+	assert_non_null(config_find(config, shipped, "a", "read", NULL, &layer));
+	assert_int_equal(layer, LAYER_ROLE);
+	assert_int_equal(value_count(config_find(config, shipped, "a", "write", NULL,
+						 &layer)),
+			 1);
+	assert_int_equal(layer, LAYER_CONFIG);
+	assert_int_equal(value_integer(config_find(config, shipped, "a", "limits", "pids",
+						   &layer)),
+			 10);
+	assert_int_equal(layer, LAYER_PERSON);
+	assert_non_null(config_find(config, shipped, "a", "limits", "tmp", &layer));
+	assert_int_equal(layer, LAYER_CONFIG);
+	assert_null(config_find(config, shipped, "a", "blocked", NULL, &layer));
+	assert_int_equal(layer, LAYER_DEFAULT);
+}
+
+static void a_policy_file_is_one_entry(void **state)
+{
+	auto_value struct value *entry = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse_policy(STR("{ // a\n \"write\": [\"o\"]}"), "p", &entry,
+					&err));
+	assert_int_equal(value_count(entry), 1);
+	assert_false(config_parse_policy(STR("{\"prompt\": \"x\"}"), "p", &entry, &err));
+	assert_string_equal(err.text, "p: /prompt: is a key of an agent, not of a policy");
+	assert_false(config_parse_policy(STR("{\"agents\": {}}"), "p", &entry, &err));
+	assert_false(config_parse_policy(STR(""), "p", &entry, &err));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +326,8 @@ int main(void)
 		cmocka_unit_test(an_absent_temperature_is_the_providers),
 		cmocka_unit_test(an_unknown_agent_is_answered_with_those_there_are),
 		cmocka_unit_test(what_the_person_asks_is_checked_too),
+		cmocka_unit_test(the_highest_layer_is_found),
+		cmocka_unit_test(a_policy_file_is_one_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
