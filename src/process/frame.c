@@ -11,11 +11,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/*
- * One read: a result of a usual call in one piece, and no more memory than that when
- * idle.
- */
-enum { FRAME_READ = 64 << 10 };
+enum {
+	/*
+	 * One read: a usual call or result in one piece, and no more memory than that when
+	 * idle.
+	 */
+	FRAME_READ = 16 << 10,
+	FRAME_READ_MORE = 256 << 10, /* once a longer frame has begun */
+};
 
 static void header_write(unsigned char *header, enum frame_kind kind, size_t size)
 {
@@ -142,6 +145,21 @@ static bool header_check(const struct frame_reader *reader, struct err *err)
 	return true;
 }
 
+/* The buffer has room for one whole frame and one small read beyond it. */
+static size_t read_size(const struct frame_reader *reader)
+{
+	const unsigned char *header =
+		(const unsigned char *)reader->bytes.data + reader->taken;
+	size_t have = reader->bytes.size - reader->taken;
+	size_t missing =
+		have < FRAME_HEADER ? 0 : FRAME_HEADER + header_size(header) - have;
+
+	if (have < FRAME_HEADER || header_size(header) + FRAME_HEADER <= have ||
+	    missing <= FRAME_READ)
+		return FRAME_READ;
+	return missing < FRAME_READ_MORE ? missing : FRAME_READ_MORE;
+}
+
 bool frame_fill(struct frame_reader *reader, int socket, struct err *err)
 {
 	union {
@@ -150,10 +168,11 @@ bool frame_fill(struct frame_reader *reader, int socket, struct err *err)
 	} control;
 
 	while (!reader->ended) {
-		char *room = buf_reserve(&reader->bytes, FRAME_READ);
+		size_t size = read_size(reader);
+		char *room = buf_reserve(&reader->bytes, size);
 		if (room == NULL)
 			return true; /* a whole frame is there: frame_next makes room */
-		struct iovec part = {room, FRAME_READ};
+		struct iovec part = {room, size};
 		struct msghdr message = {.msg_iov = &part,
 					 .msg_iovlen = 1,
 					 .msg_control = control.bytes,
@@ -172,7 +191,7 @@ bool frame_fill(struct frame_reader *reader, int socket, struct err *err)
 			buf_commit(&reader->bytes, (size_t)n);
 		if (!header_check(reader, err))
 			return false;
-		if (n > 0 && n < FRAME_READ)
+		if (n > 0 && (size_t)n < size)
 			return true; /* that was all for now */
 	}
 	return true;

@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 enum {
-	CHILD_STACK = 64 << 10, /* a dozen system calls are made on it */
+	/* A dozen system calls are made on it; each page of it is a fault of every start. */
+	CHILD_STACK = 16 << 10,
 	MORE_FDS_MAX = 8,
 	PATH_TEXT_MAX = 64 << 10, /* all candidates for one name */
 };
@@ -45,7 +46,7 @@ struct child {
  * By the kernel's call: the C library's leaves out two numbers that it uses itself, and a
  * caller may have had them ignored. Zero is the default action.
  */
-IN_CHILD static void child_reset_signals(void)
+IN_CHILD static void reset_signals(void)
 {
 	static const struct {
 		unsigned long handler, flags, restorer, mask;
@@ -53,6 +54,15 @@ IN_CHILD static void child_reset_signals(void)
 
 	for (int number = 1; number < _NSIG; number++)
 		(void)syscall(SYS_rt_sigaction, number, &plain, NULL, sizeof(plain.mask));
+}
+
+void program_plain_signals(void)
+{
+	sigset_t none;
+
+	reset_signals();
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /*
@@ -124,7 +134,8 @@ IN_CHILD static int child_main(void *context)
 	const char *folder = child->start->folder;
 	sigset_t none;
 
-	child_reset_signals();
+	if (!child->start->signals_are_plain)
+		reset_signals();
 	(void)setpgid(0, 0);
 	child->failed = STEP_DESCRIPTORS;
 	child->code = 0;

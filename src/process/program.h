@@ -23,13 +23,34 @@ struct program_start {
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
 	/* One more system-call filter, for it and all it starts; NULL: none. */
 	const struct sock_fprog *filter;
+	/* No signal of the caller is ignored or blocked: 64 calls less (program_plain_signals) */
+	bool signals_are_plain;
 };
+
+/* Every signal of this process as a new one has it. */
+void program_plain_signals(void);
 
 /*
  * ERR.code ENOENT (not found: exit code 127), EACCES/ENOEXEC (not executable: 126),
  * E2BIG, ENOTDIR (folder), else the failed step.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
+
+/*
+ * A program that runs already and waits for something its starter will give it; pid 0: none.
+ * Its run is followed like any other (program_run.ahead).
+ */
+struct program_ahead {
+	pid_t pid;
+	int pipes[2]; /* what it writes to 1 and 2; -1: passed on */
+};
+/* As program_start; fds[1], fds[2] == -1 become pipes. */
+bool program_start_ahead(const struct program_start *start, struct program_ahead *ahead,
+			 struct err *err);
+/* Does it still run? One that has ended is reaped. */
+bool program_ahead_lives(struct program_ahead *ahead);
+/* End it, when nobody wants it any more. */
+void program_ahead_end(struct program_ahead *ahead);
 
 enum program_ending {
 	PROGRAM_ENDED,     /* by itself */
@@ -76,7 +97,9 @@ struct program_watch {
 struct program_run {
 	/* in */
 	struct program_start start; /* fds[1], fds[2] == -1: gathered; else passed on */
-	int64_t deadline_ms;        /* a grace over the default is taken from before it */
+	/* Taken: what was started ahead; START is then not looked at. pid 0: none. */
+	struct program_ahead ahead;
+	int64_t deadline_ms; /* a grace over the default is taken from before it */
 	double grace_s;
 	double quiet_s; /* ended like at a deadline after so long without output; 0: never */
 	const struct program_watch *watch; /* or NULL */

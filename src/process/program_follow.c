@@ -29,6 +29,7 @@ enum {
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
 	FOLLOW_CHILDREN_TEXT = 1 << 20,
+	FOLLOW_REAP_MAX = 4096, /* ended processes taken at one look */
 };
 
 enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_WATCH, SLOT_COUNT };
@@ -55,6 +56,7 @@ void program_run_init(struct program_run *run)
 {
 	memset(run, 0, sizeof(*run));
 	run->start.fds[0] = run->start.fds[1] = run->start.fds[2] = -1;
+	run->ahead.pipes[0] = run->ahead.pipes[1] = -1;
 	run->deadline_ms = CLOCK_NEVER;
 	run->stop_fd = -1;
 	run->spill_fd = -1;
@@ -82,9 +84,9 @@ static void take_status(struct follow *follow, int status)
 
 /*
  * Take what has ended without waiting. As init also the orphans, which else stay as
- * zombies.
+ * zombies. True when this process is init and alone: who has no child has no descendant.
  */
-static void reap_ended(struct follow *follow)
+static bool reap_ended(struct follow *follow)
 {
 	int status;
 	pid_t pid;
@@ -92,12 +94,17 @@ static void reap_ended(struct follow *follow)
 	if (!follow->is_init) {
 		if (!follow->ended && waitpid(follow->pid, &status, WNOHANG) == follow->pid)
 			take_status(follow, status);
-		return;
+		return false;
 	}
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	/* A fork bomb ends processes as fast as they can be taken. */
+	for (int i = 0; i < FOLLOW_REAP_MAX; i++) {
+		pid = waitpid(-1, &status, WNOHANG | __WALL);
+		if (pid <= 0)
+			return pid < 0 && errno == ECHILD;
 		if (pid == follow->pid)
 			take_status(follow, status);
 	}
+	return false;
 }
 
 /* Children of this process, each thread's, as a list that ends with 0. */
@@ -161,29 +168,11 @@ static bool set_up_init(struct follow *follow, struct err *err)
 	return err_set(err, errno, "No signalfd: %s.", strerror(errno));
 }
 
-static bool make_pipe(struct follow *follow, int stream, int given, int *child_end,
-		      struct err *err)
-{
-	int ends[2];
-
-	*child_end = given;
-	if (given >= 0)
-		return true;
-	if (!fd_pipe(ends, err))
-		return false;
-	follow->pipes[stream] = ends[0];
-	*child_end = ends[1];
-	return fd_set_blocking(ends[0], false, err);
-}
-
-/* Start the program with its pipes; our copies of their write ends are closed again. */
+/* Start the program, or take over the one that was started ahead. */
 static bool begin(struct follow *follow, struct err *err)
 {
 	struct program_run *run = follow->run;
-	struct program_start start = run->start;
-	bool ok = make_pipe(follow, 0, run->start.fds[1], &start.fds[1], err) &&
-		  make_pipe(follow, 1, run->start.fds[2], &start.fds[2], err) &&
-		  (!follow->is_init || set_up_init(follow, err));
+	bool ok = !follow->is_init || set_up_init(follow, err);
 
 	if (ok && !follow->is_init) {
 		int before = 0;
@@ -193,17 +182,21 @@ static bool begin(struct follow *follow, struct err *err)
 		follow->was_subreaper = before != 0;
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	}
-	ok = ok && program_start(&start, &follow->pid, err);
-	if (run->start.fds[1] < 0)
-		fd_close(&start.fds[1]);
-	if (run->start.fds[2] < 0)
-		fd_close(&start.fds[2]);
-	if (ok && !follow->is_init) {
-		follow->end_fd = (int)syscall(SYS_pidfd_open, follow->pid, 0);
-		if (follow->end_fd < 0)
-			ok = err_set(err, errno, "No pidfd: %s.", strerror(errno));
+	bool is_new = run->ahead.pid == 0;
+	ok = ok && (!is_new || program_start_ahead(&run->start, &run->ahead, err));
+	if (!ok)
+		return false;
+	follow->pid = run->ahead.pid;
+	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
+	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
+	if (follow->is_init) {
+		/* Its end may have come before anybody listened for it. */
+		if (!is_new)
+			(void)reap_ended(follow);
+		return true;
 	}
-	return ok;
+	follow->end_fd = (int)syscall(SYS_pidfd_open, follow->pid, 0);
+	return follow->end_fd >= 0 || err_set(err, errno, "No pidfd: %s.", strerror(errno));
 }
 
 static void spill(struct program_run *run, struct str bytes)
@@ -353,10 +346,10 @@ static void poll_once(struct follow *follow, int64_t now)
 	if (slots[SLOT_END].revents) {
 		struct signalfd_siginfo info;
 
+		/* However many have ended, one signal waits; a later one makes it ready again. */
 		if (follow->is_init)
-			while (read(follow->end_fd, &info, sizeof(info)) > 0)
-				;
-		reap_ended(follow);
+			(void)!read(follow->end_fd, &info, sizeof(info));
+		(void)reap_ended(follow);
 	}
 	if (slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
@@ -373,7 +366,9 @@ static void end_all_as_init(struct follow *follow)
 {
 	int status;
 
-	reap_ended(follow); /* what is dead already was not left behind */
+	/* What is dead already was not left behind. */
+	if (reap_ended(follow))
+		return;
 	(void)kill(-1, SIGKILL);
 	for (;;) {
 		pid_t pid = waitpid(-1, &status, __WALL);

@@ -94,10 +94,10 @@ static void signals_reset(void)
 	(void)signal(SIGCHLD, SIG_IGN);
 }
 
-static bool worker_make(const struct cell_spec *spec, int control,
+static bool worker_make(const struct cell_spec *spec, int control, bool prepared,
 			const struct tool *const *tools, struct err *err)
 {
-	struct anchor_reply reply = {.kind = ANCHOR_WORKER};
+	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .prepared = prepared};
 	int ends[2], pidfd = -1;
 	pid_t pid;
 
@@ -111,7 +111,7 @@ static bool worker_make(const struct cell_spec *spec, int control,
 	if (pid == 0) {
 		(void)close(control);
 		(void)close(ends[0]);
-		worker_run(spec, ends[1], tools);
+		worker_run(spec, ends[1], prepared, tools);
 	}
 	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
 	bool ok = anchor_send(control, &reply, fds, ANCHOR_FDS);
@@ -135,7 +135,8 @@ static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
 		if (n != 1)
 			/* the front is gone, and with us all that is in the cell */
 			_exit(0);
-		if (!worker_make(spec, control, tools, &err))
+		if (!worker_make(spec, control, request == ANCHOR_REQUEST_PREPARED, tools,
+				 &err))
 			refuse(control, &err);
 	}
 }

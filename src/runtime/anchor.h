@@ -22,11 +22,14 @@ enum anchor_kind {
 
 struct anchor_reply {
 	int kind;
-	int code; /* errno */
+	int code;     /* errno */
+	int prepared; /* as it was asked for: 0 or 1 */
 	char text[ERR_TEXT_MAX];
 };
 
-enum { ANCHOR_REQUEST = 'w', ANCHOR_FDS = 2 };
+/* A request: a worker, or one that is prepared for commands (tool.h, prepare). */
+enum { ANCHOR_REQUEST = 'w', ANCHOR_REQUEST_PREPARED = 'p' };
+enum { ANCHOR_FDS = 2 };
 
 /* Send REPLY with COUNT descriptors. */
 bool anchor_send(int control, const struct anchor_reply *reply, const int *fds,

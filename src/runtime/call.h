@@ -53,6 +53,7 @@ struct call {
 	const struct value *
 		/* path -> text or null: replaced in this session (generate_patch only) */
 		before;
+	void *prepared; /* what the tool's prepare() made in this worker; NULL: nothing */
 	const struct sock_fprog *program_filter; /* of every program the tool starts */
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
 	/* readable when a cancel may have come: for poll beside a program */

@@ -16,14 +16,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/*
+ * A short call has its answer by then, and nothing is made beside it; a long one leaves a
+ * ready worker to the next.
+ */
+enum { REFILL_AFTER_MS = 5 };
+
 struct cell {
 	struct cell_options options;
+	struct timer refill;
 	struct cell_spec spec;
 	int control;
 	int anchor_pidfd;
 	struct watch control_watch;
 	struct worker_end *workers;
-	size_t requested;        /* asked of the anchor, not yet here */
+	/* asked of the anchor, not yet here: plain, prepared */
+	size_t requested[2];
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
 };
@@ -52,12 +60,12 @@ static void worker_free(struct worker_end *worker)
 	free(worker);
 }
 
-static size_t workers_in(const struct cell *cell, enum worker_state state)
+static size_t workers_in(const struct cell *cell, enum worker_state state, bool prepared)
 {
 	size_t count = 0;
 
 	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
-		count += at->state == state;
+		count += at->state == state && at->prepared == prepared;
 	return count;
 }
 
@@ -66,19 +74,19 @@ static void break_cell(struct cell *cell, const struct err *err)
 	if (cell->broken.text[0] == '\0')
 		cell->broken = *err;
 	loop_remove(&cell->control_watch);
-	cell->requested = 0;
+	cell->requested[false] = cell->requested[true] = 0;
 }
 
-static void request_worker(struct cell *cell)
+static void request_worker(struct cell *cell, bool prepared)
 {
-	const char request = ANCHOR_REQUEST;
+	const char request = prepared ? ANCHOR_REQUEST_PREPARED : ANCHOR_REQUEST;
 	struct err err;
 
 	if (cell_broken(cell) != NULL)
 		return;
 	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == 1) {
-		cell->requested++;
+		cell->requested[prepared]++;
 	} else if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
 		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
 		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
@@ -86,14 +94,40 @@ static void request_worker(struct cell *cell)
 	}
 }
 
-/* So many that WAITING calls and the ready ones ahead are served. */
+/* So many that COUNT of this kind are idle or on their way. */
+static void keep(struct cell *cell, bool prepared, size_t count)
+{
+	size_t coming = cell->requested[prepared] +
+			workers_in(cell, WORKER_MAKING, prepared) +
+			workers_in(cell, WORKER_IDLE, prepared);
+
+	for (; coming < count && cell_broken(cell) == NULL; coming++)
+		request_worker(cell, prepared);
+}
+
+/* What waits is served by plain ones, which are there first. */
 static void keep_ready(struct cell *cell, size_t waiting)
 {
-	size_t coming = cell->requested + workers_in(cell, WORKER_MAKING) +
-			workers_in(cell, WORKER_IDLE);
+	const struct cell_options *options = &cell->options;
 
-	for (; coming < waiting + cell->options.ready && cell_broken(cell) == NULL; coming++)
-		request_worker(cell);
+	if (!options->prepared) {
+		keep(cell, false, waiting + options->ready);
+		return;
+	}
+	keep(cell, false, waiting > 0 ? waiting : 1);
+	if (waiting == 0)
+		keep(cell, true, options->ready);
+}
+
+void cell_refill(struct cell *cell)
+{
+	cell->refill.due_ms = CLOCK_NEVER;
+	keep_ready(cell, 0);
+}
+
+static void refill_due(struct timer *timer)
+{
+	cell_refill(timer->context);
 }
 
 static void worker_is_made(struct worker_end *worker)
@@ -102,90 +136,85 @@ static void worker_is_made(struct worker_end *worker)
 	loop_remove_timer(&worker->cell->open_timer);
 }
 
-/* The first sign of a worker that has its call already; false when it is none. */
-static bool making_frame(struct worker_end *worker, const struct frame *frame)
+/* A worker that cannot lock itself in shows what every other would meet. */
+static void worker_refused(struct worker_end *worker, const struct frame *frame)
 {
 	struct err err;
 
-	if (worker->made)
-		return false;
-	if (frame != NULL && frame->kind == FRAME_READY) {
-		worker_is_made(worker);
-		return true;
-	}
-	if (frame != NULL && frame->kind == FRAME_REFUSED)
-		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
-			      frame->payload.data);
-	else
-		(void)err_set(&err, ECHILD, "the cell's worker ended while it was made");
-	break_cell(worker->cell, &err);
-	worker->frame(worker->context, NULL);
-	return true;
-}
-
-static void idle_frame(struct worker_end *worker, const struct frame *frame)
-{
-	struct cell *cell = worker->cell;
-	struct err err;
-
-	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
-		worker_is_made(worker);
-		worker->state = WORKER_IDLE;
-		cell->options.changed(cell->options.context);
-		return;
-	}
 	if (frame != NULL && frame->kind == FRAME_REFUSED)
 		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
 			      frame->payload.data);
 	else
 		(void)err_set(&err, ECHILD,
 			      "a worker of the cell ended before its first call");
-	/*
-	 * A worker that dies idle is replaced; one that cannot lock itself in shows
-	 * what every other would meet.
-	 */
-	if (worker->state == WORKER_MAKING)
-		break_cell(cell, &err);
-	worker_free(worker);
-	cell->options.changed(cell->options.context);
+	break_cell(worker->cell, &err);
 }
 
-/* Give every whole frame to whoever waits; the worker may be gone after each. */
-static void worker_ready(struct watch *watch, short events)
+/* What a worker says outside a call. True when that may matter to a call that waits. */
+static bool idle_frame(struct worker_end *worker, const struct frame *frame)
 {
-	struct worker_end *worker = watch->context;
-	struct frame frame;
+	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
+		worker_is_made(worker);
+		worker->state = WORKER_IDLE;
+		return true;
+	}
+	/* One that dies idle is replaced. */
+	if (worker->state == WORKER_MAKING)
+		worker_refused(worker, frame);
+	worker_free(worker);
+	return true;
+}
 
-	(void)events;
+/* What a worker says to its call. */
+static void busy_frame(struct worker_end *worker, const struct frame *frame)
+{
+	if (frame != NULL && frame->kind == FRAME_READY && !worker->made) {
+		worker_is_made(worker);
+		return;
+	}
+	if (!worker->made && (frame == NULL || frame->kind == FRAME_REFUSED))
+		worker_refused(worker, frame);
+	worker->frame(worker->context, frame);
+}
+
+/*
+ * Give every whole frame to whoever waits; the worker may be gone after each. True when a
+ * worker outside a call has spoken.
+ */
+static bool worker_read(struct worker_end *worker)
+{
+	struct frame frame;
 	bool ok = frame_fill(&worker->reader, worker->socket, NULL);
+
 	while (ok && frame_next(&worker->reader, &frame)) {
-		bool was_busy = worker->state == WORKER_BUSY;
 		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
 		for (size_t i = 0; i < frame.fd_count; i++)
 			(void)close(frame.fds[i]); /* no worker has any to give */
-		if (was_busy && making_frame(worker, &frame)) {
-			if (last)
-				return;
-			continue;
-		}
-		if (was_busy)
-			worker->frame(worker->context, &frame);
-		else
-			idle_frame(worker, &frame);
-		if (last || !was_busy)
-			return; /* whatever follows is read in the next turn */
+		if (worker->state != WORKER_BUSY)
+			return idle_frame(worker, &frame);
+		busy_frame(worker, &frame);
+		if (last)
+			return false; /* whatever follows is read in the next turn */
 	}
 	if (ok && !worker->reader.ended)
-		return;
-	if (worker->state == WORKER_BUSY && making_frame(worker, NULL))
-		return;
-	if (worker->state == WORKER_BUSY)
-		worker->frame(worker->context, NULL);
-	else
-		idle_frame(worker, NULL);
+		return false;
+	if (worker->state != WORKER_BUSY)
+		return idle_frame(worker, NULL);
+	busy_frame(worker, NULL);
+	return false;
 }
 
-static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS])
+static void worker_ready(struct watch *watch, short events)
+{
+	struct worker_end *worker = watch->context;
+	struct cell *cell = worker->cell;
+
+	(void)events;
+	if (worker_read(worker))
+		cell->options.changed(cell->options.context);
+}
+
+static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepared)
 {
 	struct worker_end *worker = memory_alloc(sizeof(*worker));
 
@@ -193,6 +222,7 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS])
 	worker->socket = fds[0];
 	worker->pidfd = fds[1];
 	worker->state = WORKER_MAKING;
+	worker->prepared = prepared;
 	frame_reader_init(&worker->reader);
 	worker->watch = (struct watch){.fd = fds[0],
 				       .events = POLLIN,
@@ -203,31 +233,58 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS])
 	loop_add(cell->options.loop, &worker->watch);
 }
 
-static void control_ready(struct watch *watch, short events)
+static void control_read(struct cell *cell)
 {
-	struct cell *cell = watch->context;
 	struct anchor_reply reply;
 	int fds[ANCHOR_FDS];
 	struct err err;
 
-	(void)events;
 	if (!anchor_receive(cell->control, &reply, fds, 0, &err)) {
 		break_cell(cell, &err);
 	} else if (reply.kind == ANCHOR_WORKER && fds[0] >= 0 && fds[1] >= 0) {
-		if (cell->requested > 0)
-			cell->requested--;
-		worker_add(cell, fds);
-		if (!cell->options.direct)
-			return;
+		bool prepared = reply.prepared != 0;
+		if (cell->requested[prepared] > 0)
+			cell->requested[prepared]--;
+		worker_add(cell, fds, prepared);
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0) {
 		cell->anchor_pidfd = fds[0];
-		return;
 	} else {
 		reply.text[sizeof(reply.text) - 1] = '\0';
 		(void)err_set(&err, ECHILD, "%s", reply.text);
 		break_cell(cell, &err);
 	}
+}
+
+static void control_ready(struct watch *watch, short events)
+{
+	struct cell *cell = watch->context;
+
+	(void)events;
+	control_read(cell);
 	cell->options.changed(cell->options.context);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd wanted = {.fd = fd, .events = POLLIN};
+
+	return poll(&wanted, 1, 0) > 0;
+}
+
+/*
+ * What has come since the loop last turned: a caller that turns it in its calls only
+ * would else begin each with the news of the last.
+ */
+static void catch_up(struct cell *cell)
+{
+	while (cell_broken(cell) == NULL && is_readable(cell->control))
+		control_read(cell);
+	for (struct worker_end *at = cell->workers; at != NULL;) {
+		struct worker_end *next = at->next;
+		if (at->state == WORKER_MAKING && is_readable(at->socket))
+			(void)worker_read(at);
+		at = next;
+	}
 }
 
 static void open_due(struct timer *timer)
@@ -251,7 +308,7 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 {
 	int64_t deadline = clock_now_ms() + CELL_OPEN_MS;
 
-	while (workers_in(cell, WORKER_IDLE) == 0) {
+	while (workers_in(cell, WORKER_IDLE, false) == 0) {
 		if (cell_broken(cell) != NULL)
 			return err_set(err, ECHILD, "%s", cell->broken.text);
 		if (clock_now_ms() >= deadline)
@@ -285,8 +342,11 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 					     .events = POLLIN,
 					     .ready = control_ready,
 					     .context = made};
+	made->refill =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = refill_due, .context = made};
 	loop_add(options->loop, &made->control_watch);
-	keep_ready(made, options->ready == 0);
+	loop_add_timer(options->loop, &made->refill);
+	keep(made, false, 1);
 	made->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
 					  .due = open_due,
 					  .context = made};
@@ -295,6 +355,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	} else if (!first_worker_wait(made, err)) {
 		cell_close(made);
 		return false;
+	} else {
+		cell_refill(made);
 	}
 	*cell = made;
 	return true;
@@ -306,8 +368,9 @@ void cell_close(struct cell *cell)
 		return;
 	while (cell->workers != NULL)
 		worker_free(cell->workers);
-	loop_remove_timer(&cell->open_timer);
 	loop_remove(&cell->control_watch);
+	loop_remove_timer(&cell->open_timer);
+	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
 	shape_tidy(&cell->spec);
@@ -315,20 +378,49 @@ void cell_close(struct cell *cell)
 	free(cell);
 }
 
-struct worker_end *cell_take_worker(struct cell *cell, size_t waiting)
+/* How well a worker fits; 0: not at all. The list is newest first, the oldest is best. */
+static int worker_fits(const struct worker_end *worker, enum worker_want want)
+{
+	bool idle = worker->state == WORKER_IDLE;
+
+	if (worker->state == WORKER_BUSY || (want == WANT_KEPT && worker->prepared))
+		return 0;
+	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
+}
+
+static struct worker_end *best_worker(struct cell *cell, enum worker_want want, int *fits)
 {
 	struct worker_end *found = NULL;
 
-	/* The list is newest first; the oldest idle one has had most time to settle. */
+	*fits = 0;
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
-		if (at->state == WORKER_IDLE ||
-		    (at->state == WORKER_MAKING && cell->options.direct))
+		int here = worker_fits(at, want);
+		if (here > 0 && here >= *fits) {
+			*fits = here;
 			found = at;
+		}
 	}
-	if (found != NULL)
-		found->state = WORKER_BUSY;
-	else
+	return found;
+}
+
+struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
+{
+	int fits;
+	struct worker_end *found = best_worker(cell, want, &fits);
+
+	if (found == NULL || found->state != WORKER_IDLE) {
+		catch_up(cell);
+		found = best_worker(cell, want, &fits);
+	}
+	if (found == NULL) {
 		keep_ready(cell, waiting);
+		return NULL;
+	}
+	found->state = WORKER_BUSY;
+	if (waiting > 1)
+		keep_ready(cell, waiting - 1);
+	else if (cell->refill.due_ms == CLOCK_NEVER)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
 	return found;
 }
 
@@ -339,16 +431,13 @@ void cell_give_back(struct worker_end *worker)
 	worker->state = WORKER_IDLE;
 	worker->frame = NULL;
 	/* File calls at once leave more than are wanted: the surplus ends. */
-	if (workers_in(cell, WORKER_IDLE) > cell->options.ready + 1)
+	if (workers_in(cell, WORKER_IDLE, false) > cell->options.ready + 1)
 		worker_free(worker);
 }
 
 void cell_let_go(struct worker_end *worker)
 {
-	struct cell *cell = worker->cell;
-
 	worker_free(worker);
-	keep_ready(cell, 0);
 }
 
 bool cell_kill_worker(struct worker_end *worker, int wait_ms)

@@ -17,10 +17,19 @@ struct cell;
 
 enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY };
 
+/* What a call wants of its worker. */
+enum worker_want {
+	/* one that nothing was started in, so that it can be kept: file tools */
+	WANT_KEPT,
+	WANT_ANY,      /* programs of any tool */
+	WANT_PREPARED, /* better one that is prepared (tool.h) */
+};
+
 /* A worker as the front sees it. */
 struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
+	bool prepared;
 	bool made; /* it has said that its walls stand */
 	int socket, pidfd;
 	struct frame_reader reader;
@@ -38,6 +47,8 @@ struct cell_options {
 	const char *program; /* as session.h */
 	bool direct;
 	unsigned ready; /* workers kept idle ahead */
+	/* these are prepared for commands; one plain worker more is kept for file tools */
+	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
 	void *context;
@@ -55,9 +66,13 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 
-/* An idle worker (`direct`: or one on its way), now busy; NULL when there is none yet: one is being made, and `changed`
- * will be called. WAITING: how many calls want one. */
-struct worker_end *cell_take_worker(struct cell *cell, size_t waiting);
+/*
+ * A worker, now busy; it may still be locking itself in, and takes its call when it has.
+ * NULL when there is none yet: one is being made, and `changed` will be called. WAITING:
+ * how many calls want one.
+ */
+struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
+				    size_t waiting);
 /* Why no worker can be made any more, or NULL while they can. */
 const char *cell_broken(const struct cell *cell);
 
@@ -65,6 +80,11 @@ const char *cell_broken(const struct cell *cell);
 void cell_give_back(struct worker_end *worker);
 /* The call is over; the worker ends by itself. */
 void cell_let_go(struct worker_end *worker);
+/*
+ * Ask for what is missing of the ready ones: after an answer, when the making is in nobody's
+ * way. While a call runs on the cell does so itself, a few milliseconds after its start.
+ */
+void cell_refill(struct cell *cell);
 /*
  * End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it
  * could not be ended in time.

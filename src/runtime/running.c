@@ -87,6 +87,7 @@ static void kill_due(struct timer *timer)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
 	running_finish(running);
 	running_dispatch(running->session);
+	cell_refill(running->session->cell);
 }
 
 static void result_arrived(struct running *running, const struct frame *frame)
@@ -105,12 +106,14 @@ static void result_arrived(struct running *running, const struct frame *frame)
 		fail_without_answer(running, err.text);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
-	if ((running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled)
-		cell_let_go(worker);
-	else
+	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled;
+	if (!ends)
 		cell_give_back(worker);
 	running_finish(running);
+	if (ends)
+		cell_let_go(worker);
 	running_dispatch(session);
+	cell_refill(session->cell);
 }
 
 static void fail_without_cell(struct running *running)
@@ -129,14 +132,16 @@ static void worker_lost(struct running *running)
 	running->worker = NULL;
 	if (!was_made && cell_broken(session->cell) != NULL) {
 		fail_without_cell(running);
-		return;
+	} else {
+		fail_without_answer(
+			running,
+			"The worker that ran this call ended before it answered (killed, or "
+			"out of memory). Files are whole: old or new. Try again, with less at "
+			"once.");
+		running_finish(running);
 	}
-	fail_without_answer(running,
-			    "The worker that ran this call ended before it answered (killed, or "
-			    "out of memory). Files are whole: old or new. Try again, with less at "
-			    "once.");
-	running_finish(running);
 	running_dispatch(session);
+	cell_refill(session->cell);
 }
 
 static void frame_arrived(void *context, const struct frame *frame)
@@ -251,10 +256,16 @@ static size_t file_calls(const struct session *session)
 	return count;
 }
 
+static enum worker_want wanted_worker(const struct running *running)
+{
+	if (is_file_call(running))
+		return WANT_KEPT;
+	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
+}
+
 static struct running *next_queued(struct session *session, size_t *waiting)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t room = (size_t)(cores > 0 ? cores : 1) * FILE_CALLS_PER_CORE;
+	size_t room = session->cores * FILE_CALLS_PER_CORE;
 	size_t busy = file_calls(session);
 	struct running *found = NULL;
 
@@ -281,7 +292,8 @@ void running_dispatch(struct session *session)
 		struct running *running = next_queued(session, &waiting);
 		if (running == NULL)
 			return;
-		struct worker_end *worker = cell_take_worker(session->cell, waiting);
+		struct worker_end *worker =
+			cell_take_worker(session->cell, wanted_worker(running), waiting);
 		if (worker != NULL) {
 			hand_over(running, worker);
 			continue;

@@ -239,7 +239,14 @@ static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
 			     struct buf *sentence)
 {
-	auto_value struct value *schema = NULL;
+	auto_value struct value *schema = schema_of_tool(tool);
+
+	return schema_fit(tool, schema, arguments, sentence);
+}
+
+bool schema_fit(const struct tool *tool, const struct value *schema,
+		struct value *arguments, struct buf *sentence)
+{
 	struct validate_problem problem;
 	struct buf conflict;
 	bool fine = true;
@@ -256,7 +263,6 @@ bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
 	buf_fini(&conflict);
 	if (!fine)
 		return false;
-	schema = schema_of_tool(tool);
 	if (!validate_value(schema, arguments, &problem)) {
 		add_problem(tool, &problem, sentence);
 		return false;

@@ -32,6 +32,9 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
  */
 bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
 			     struct buf *sentence);
+/* The same with TOOL's schema at hand: making it is most of the work. */
+bool schema_fit(const struct tool *tool, const struct value *schema,
+		struct value *arguments, struct buf *sentence);
 
 /* VALUE against any JSON Schema; SENTENCE names the JSON pointer and the rule. */
 bool schema_check_value(const struct value *schema, const struct value *value,

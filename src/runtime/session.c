@@ -47,12 +47,12 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 
 static bool tools_settle(struct session *session, struct err *err)
 {
-	size_t offered = 0;
+	size_t offered = 0, all = tools_count(session->all_tools);
 
 	if (!session_check_tools(session->policy, session->all_tools, err))
 		return false;
-	session->offered = memory_array(tools_count(session->all_tools) + 1,
-					sizeof(session->offered[0]));
+	session->offered = memory_array(all + 1, sizeof(session->offered[0]));
+	session->schemas = memory_array(all, sizeof(session->schemas[0]));
 	for (size_t i = 0; session->all_tools[i] != NULL; i++) {
 		const struct tool *tool = session->all_tools[i];
 		if (!tool->internal && policy_has_tool(session->policy, tool->name))
@@ -100,10 +100,20 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.program = options->program,
 		.direct = options->direct,
 		.ready = options->direct ? 0 : options->ready_workers,
+		.prepared = !options->direct && options->ready_workers > 0 &&
+			    tool_prepared((const struct tool *const *)session->offered) !=
+				    NULL,
 		.changed = cell_changed,
 		.context = session,
 	};
 	return cell_open(&cell, &session->cell, err);
+}
+
+static size_t cores_online(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cores > 0 ? (size_t)cores : 1;
 }
 
 bool session_open(const struct session_options *options, struct session **session,
@@ -117,6 +127,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->loop = loop_new();
 	made->one_call = options->direct;
 	made->cancel_fd = options->cancel_fd;
+	made->cores = cores_online();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->before = value_new_object();
@@ -146,6 +157,9 @@ void session_close(struct session *session)
 	value_free(session->aliases);
 	value_free(session->before);
 	free(session->folder);
+	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
+		value_free(session->schemas[i]);
+	free(session->schemas);
 	free(session->offered);
 	free(session->changed);
 	free(session);

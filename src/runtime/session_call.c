@@ -79,6 +79,18 @@ static double deadline_of(const struct running *running, const struct request *r
 	return timeout_s;
 }
 
+/* Made at the tool's first call. */
+static const struct value *tool_schema(struct session *session, const struct tool *tool)
+{
+	size_t at = 0;
+
+	while (session->all_tools[at] != tool)
+		at++;
+	if (session->schemas[at] == NULL)
+		session->schemas[at] = schema_of_tool(tool);
+	return session->schemas[at];
+}
+
 static bool arguments_fit(struct running *running, const struct request *request)
 {
 	struct buf sentence;
@@ -90,7 +102,8 @@ static bool arguments_fit(struct running *running, const struct request *request
 	else
 		ok = schema_parse_arguments(running->tool, request->arguments_text,
 					    &running->arguments, &sentence);
-	ok = ok && schema_repair_and_check(running->tool, running->arguments, &sentence);
+	ok = ok && schema_fit(running->tool, tool_schema(running->session, running->tool),
+			      running->arguments, &sentence);
 	if (!ok)
 		(void)tool_fail(&running->result, "%s", sentence.data);
 	buf_fini(&sentence);

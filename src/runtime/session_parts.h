@@ -12,12 +12,14 @@ struct session {
 	struct policy *policy;
 	const struct tool *const *all_tools;
 	const struct tool **offered; /* NULL-ended */
+	struct value **schemas;      /* one for each of all_tools; NULL: not made yet */
 	struct event_sink sink;
 	struct loop *loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	bool one_call;                /* opened for one call: the cell ends with it */
 	size_t next_id;
+	size_t cores; /* asked once: the C library opens a file for it */
 	int cancel_fd;
 	struct watch cancel_watch;
 	char *folder;          /* where the next command starts */

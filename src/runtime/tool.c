@@ -118,6 +118,13 @@ const struct tool *tool_find(const struct tool *const *tools, const char *name)
 	return NULL;
 }
 
+const struct tool *tool_prepared(const struct tool *const *tools)
+{
+	while (*tools != NULL && (*tools)->prepare == NULL)
+		tools++;
+	return *tools;
+}
+
 const char *tool_nearest(const struct tool *const *tools, const char *name)
 {
 	auto_free const char **names = NULL;

@@ -93,6 +93,14 @@ struct tool {
 	bool wants_changes; /* gets what this session's writes replaced (call->before) */
 	bool internal;      /* not offered to models or clients: the front's own (exec) */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
+	/*
+	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will
+	 * want (a shell that waits for its text). CALL has no arguments and no deadline yet.
+	 * What is returned becomes call->prepared of the one call the worker serves; NULL:
+	 * nothing, execute() then does without. Programs it starts are killed when another
+	 * tool gets the worker. The first tool of the table that has one counts.
+	 */
+	void *(*prepare)(const struct call *call);
 };
 
 /*
@@ -135,5 +143,7 @@ struct value *tool_result_value(const struct tool_result *result);
 
 const struct tool *tool_find(const struct tool *const *tools,
 			     const char *name); /* aliases too */
+/* The tool for which workers are prepared, or NULL. */
+const struct tool *tool_prepared(const struct tool *const *tools);
 /* The name nearest to NAME, internal tools aside; NULL when it is a slip of none. */
 const char *tool_nearest(const struct tool *const *tools, const char *name);

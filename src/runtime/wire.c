@@ -4,22 +4,24 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* JSON has no infinity; no monotonic clock gets here. */
 enum { NEVER_ON_WIRE = -1 };
 
-static struct value *limits_value(const struct call_limits *limits)
+/*
+ * Both are printed member by member: to build an object first costs more than all the rest,
+ * on the way of every call and of every answer.
+ */
+static void print_limits(const struct call_limits *limits, struct buf *out)
 {
-	struct value *object = value_new_object();
-
-	value_set_integer(object, "memory", (int64_t)limits->memory);
-	value_set_integer(object, "pids", (int64_t)limits->pids);
-	value_set_integer(object, "file_size", (int64_t)limits->file_size);
-	value_set_integer(object, "tmp", (int64_t)limits->tmp);
-	value_set_integer(object, "free_space", (int64_t)limits->free_space);
-	value_set_real(object, "quiet_s", limits->quiet_s);
-	return object;
+	(void)buf_addf(out,
+		       ",\"limits\":{\"memory\":%" PRIu64 ",\"pids\":%" PRIu64
+		       ",\"file_size\":%" PRIu64 ",\"tmp\":%" PRIu64
+		       ",\"free_space\":%" PRIu64 ",\"quiet_ms\":%" PRId64 "}",
+		       limits->memory, limits->pids, limits->file_size, limits->tmp,
+		       limits->free_space, (int64_t)(limits->quiet_s * 1000));
 }
 
 static void limits_parse(const struct value *object, struct call_limits *limits)
@@ -29,31 +31,38 @@ static void limits_parse(const struct value *object, struct call_limits *limits)
 	limits->file_size = (uint64_t)value_integer(value_member(object, "file_size"));
 	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
 	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
-	limits->quiet_s = value_number(value_member(object, "quiet_s"));
+	limits->quiet_s = (double)value_integer(value_member(object, "quiet_ms")) / 1000;
+}
+
+static void print_text(const char *key, struct str text, struct buf *out)
+{
+	(void)buf_addf(out, ",\"%s\":", key);
+	(void)value_quote(text, out);
+}
+
+static void print_value(const char *key, const struct value *value, struct buf *out)
+{
+	if (value == NULL)
+		return;
+	(void)buf_addf(out, ",\"%s\":", key);
+	(void)value_print(value, 0, out);
 }
 
 bool wire_print_call(const struct wire_call *call, struct buf *out)
 {
-	auto_value struct value *object = value_new_object();
-
-	value_set_text(object, "tool", call->tool);
-	/* Borrowed: put in for the printing, counted by the container. */
-	value_set(object, "arguments",
-		  value_ref((struct value *)(uintptr_t)call->arguments));
-	value_set_text(object, "folder", call->folder);
-	value_set_integer(object, "deadline_ms",
-			  call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE
-							   : call->deadline_ms);
-	value_set_boolean(object, "is_last", call->is_last);
-	value_set_real(object, "grace_s", call->grace_s);
-	value_set_text(object, "agent", call->agent);
-	value_set(object, "limits", limits_value(&call->limits));
-	if (call->seen != NULL)
-		value_set(object, "seen", value_ref((struct value *)(uintptr_t)call->seen));
-	if (call->before != NULL)
-		value_set(object, "before",
-			  value_ref((struct value *)(uintptr_t)call->before));
-	return value_print(object, 0, out);
+	(void)buf_addf(out, "{\"deadline_ms\":%" PRId64 ",\"is_last\":%s",
+		       call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE : call->deadline_ms,
+		       call->is_last ? "true" : "false");
+	(void)buf_addf(out, ",\"grace_ms\":%" PRId64, (int64_t)(call->grace_s * 1000));
+	print_text("tool", str_of(call->tool), out);
+	print_text("folder", str_of(call->folder), out);
+	print_text("agent", str_of(call->agent), out);
+	print_limits(&call->limits, out);
+	print_value("arguments", call->arguments, out);
+	print_value("seen", call->seen, out);
+	print_value("before", call->before, out);
+	(void)buf_addc(out, '}');
+	return !out->overflowed;
 }
 
 bool wire_parse_call(struct str text, struct wire_call *call, struct value **object,
@@ -70,7 +79,7 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 	if (call->deadline_ms < 0)
 		call->deadline_ms = CLOCK_NEVER;
 	call->is_last = value_is_true(value_member(read, "is_last"));
-	call->grace_s = value_number(value_member(read, "grace_s"));
+	call->grace_s = (double)value_integer(value_member(read, "grace_ms")) / 1000;
 	call->agent = value_text(value_member(read, "agent"));
 	limits_parse(value_member(read, "limits"), &call->limits);
 	call->seen = value_member(read, "seen");
@@ -83,13 +92,18 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 
 bool wire_print_result(const struct tool_result *result, struct buf *out)
 {
-	auto_value struct value *object = tool_result_value(result);
-
-	if (result->seen != NULL)
-		value_set(object, "seen", value_ref(result->seen));
-	if (result->before != NULL)
-		value_set(object, "before", value_ref(result->before));
-	return value_print(object, 0, out);
+	(void)buf_addf(out,
+		       "{\"exit_code\":%d,\"signal\":%d,\"left_out\":{\"bytes\":%" PRIu64
+		       ",\"lines\":%" PRIu64 "}",
+		       result->exit_code, result->signal, result->left_out_bytes,
+		       result->left_out_lines);
+	print_text("status", str_of(result_status_name(result->status)), out);
+	print_text("text", buf_str(&result->text), out);
+	print_value("details", result->details, out);
+	print_value("seen", result->seen, out);
+	print_value("before", result->before, out);
+	(void)buf_addc(out, '}');
+	return !out->overflowed;
 }
 
 static struct value *object_member(const struct value *object, const char *key)

@@ -5,23 +5,29 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "process/frame.h"
+#include "process/program.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/wire.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/*
- * They fault in what the first real start would: 1.06-1.24 x of a bare start without
- * them.
- */
-enum { EMPTY_STARTS = 2 };
+enum {
+	/* Heap kept between calls, so that none begins with asking the kernel for it. */
+	HEAP_KEPT = 512 << 10,
+	HEAP_AHEAD = 64 << 10,
+	REHEARSED_BYTES = 64 << 10,
+	/* Then the front has other things to do, and this process is only in the way. */
+	TAKEN_MS = 100,
+};
 
 struct worker {
 	const struct cell_spec *spec;
@@ -32,6 +38,9 @@ struct worker {
 	int listener;      /* call.h */
 	const char *layer;
 	struct frame_reader reader;
+	/* the tool this worker was prepared for, and what that made; or NULL */
+	const struct tool *prepared_for;
+	void *prepared;
 };
 
 static bool is_layer(const struct cell_spec *spec, const char *path)
@@ -66,8 +75,10 @@ static bool lock_in(struct worker *worker, struct err *err)
 		.listener = &worker->listener,
 	};
 
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)signal(SIGPIPE, SIG_IGN);
+	program_plain_signals();
+	/* Nobody's default action ends a pid 1; where this process is none it has to ask. */
+	if (getpid() != 1)
+		(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "glovebox-worker");
 	if (!sandbox_enter(&walls, err))
 		return false;
@@ -77,25 +88,73 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
-	for (int i = 0; i < (worker->spec->one_call ? 0 : EMPTY_STARTS); i++) {
-		/* What a start will do. NOLINTNEXTLINE(clang-analyzer-security.*) */
-		pid_t pid = vfork();
-		if (pid == 0)
-			_exit(0);
-		if (pid < 0)
-			return err_set(err, errno, "a first empty start: %s",
-				       strerror(errno));
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
 	return true;
 }
 
-/* Everything else in this pid namespace goes; without a program there is nothing. */
+static struct call call_of(const struct worker *worker)
+{
+	return (struct call){
+		.files = worker->files,
+		.workspace = worker->spec->workspace,
+		.folder = worker->spec->workspace,
+		.environment = worker->spec->environment,
+		.deadline_ms = CLOCK_NEVER,
+		.program_filter = sandbox_program_filter(),
+		.space = worker->space,
+		.listener = worker->listener,
+		.layer = worker->layer,
+		.control_fd = worker->socket,
+		.fds = {-1, -1, -1},
+	};
+}
+
+/*
+ * The way of a call once through, to no effect: it faults in what the first real one
+ * would. A start of a folder fails in its very last step.
+ */
+static void rehearse(const struct worker *worker)
+{
+	static const char call[] =
+		"{\"tool\":\"bash\",\"arguments\":{\"command\":\"true\"},\"folder\":\"/\","
+		"\"deadline_ms\":-1,\"is_last\":false,\"grace_ms\":0}";
+	const struct program_start start = {
+		.argv = (const char *const[]){"/", NULL},
+		.environment = worker->spec->environment,
+		.fds = {-1, -1, -1},
+		.filter = sandbox_program_filter(),
+		.signals_are_plain = true,
+	};
+	auto_value struct value *object = NULL;
+	struct program_ahead ahead = {0};
+	struct tool_result result;
+	struct wire_call wire;
+	struct buf text;
+	struct err err = {0};
+
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+	(void)mallopt(M_TOP_PAD, HEAP_AHEAD);
+	(void)wire_parse_call(str_of(call), &wire, &object, &err);
+	if (program_start_ahead(&start, &ahead, &err))
+		program_ahead_end(&ahead);
+	tool_result_init(&result);
+	(void)tool_fail(&result, "%s", err.text);
+	value_set_integer(tool_details(&result), "left_processes", 0);
+	buf_init(&text, REHEARSED_BYTES);
+	(void)wire_print_result(&result, &text);
+	buf_fini(&text);
+	tool_result_fini(&result);
+}
+
+/*
+ * Everything else in this pid namespace goes. Who has no child has no descendant; and only a
+ * pid 1 may mean "all" when it says so.
+ */
 static void namespace_empty(void)
 {
+	if (getpid() != 1 || (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD))
+		return;
 	(void)kill(-1, SIGKILL);
-	while (waitpid(-1, NULL, 0) >= 0 || errno == EINTR)
+	while (waitpid(-1, NULL, __WALL) >= 0 || errno == EINTR)
 		;
 }
 
@@ -140,30 +199,25 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
 		(void)tool_fail(&result, "%s", err.text);
 	} else {
-		struct call call = {
-			.tool = tool_find(worker->tools, wire.tool),
-			.arguments = wire.arguments,
-			.files = worker->files,
-			.workspace = worker->spec->workspace,
-			.folder = wire.folder,
-			.environment = worker->spec->environment,
-			.deadline_ms = wire.deadline_ms,
-			.is_last = wire.is_last,
-			.grace_s = wire.grace_s,
-			.agent = wire.agent,
-			.limits = wire.limits,
-			.space = worker->space,
-			.listener = worker->listener,
-			.layer = worker->layer,
-			.seen = wire.seen,
-			.before = wire.before,
-			.program_filter = sandbox_program_filter(),
-			.control_fd = worker->socket,
-			.cancelled = cancel_waits(worker),
-		};
+		struct call call = call_of(worker);
+		call.tool = tool_find(worker->tools, wire.tool);
+		call.arguments = wire.arguments;
+		call.folder = wire.folder;
+		call.deadline_ms = wire.deadline_ms;
+		call.is_last = wire.is_last;
+		call.grace_s = wire.grace_s;
+		call.agent = wire.agent;
+		call.limits = wire.limits;
+		call.seen = wire.seen;
+		call.before = wire.before;
+		call.cancelled = cancel_waits(worker);
 		_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
 			       "a call takes a frame's all");
 		memcpy(call.fds, frame->fds, sizeof(call.fds));
+		if (worker->prepared != NULL && call.tool == worker->prepared_for)
+			call.prepared = worker->prepared;
+		else if (worker->prepared != NULL)
+			namespace_empty();
 		if (call.tool == NULL || call.tool->execute == NULL)
 			(void)tool_fail(&result, "This cell has no tool %s.", wire.tool);
 		else if (call.cancelled)
@@ -171,7 +225,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		else
 			(void)call.tool->execute(&call, &result);
 		keep = call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
-		       !call.cancelled;
+		       !call.cancelled && worker->prepared == NULL;
 	}
 	for (size_t i = 0; i < frame->fd_count; i++)
 		(void)close(frame->fds[i]);
@@ -182,6 +236,17 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 	return keep;
 }
 
+/*
+ * The end of this process takes as long as some answers, and the kernel likes to wake the
+ * front on this very processor: the front first takes the answer and lets go of the socket.
+ */
+static void wait_until_taken(const struct worker *worker)
+{
+	struct pollfd front = {.fd = worker->socket, .events = POLLRDHUP};
+
+	(void)poll(&front, 1, TAKEN_MS);
+}
+
 static void serve(struct worker *worker)
 {
 	struct frame frame;
@@ -190,12 +255,36 @@ static void serve(struct worker *worker)
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
 		/* A cancel that came after its call's answer has nothing left to end. */
-		if (frame.kind == FRAME_CALL && !call_run(worker, &frame))
+		if (frame.kind == FRAME_CALL && !call_run(worker, &frame)) {
+			wait_until_taken(worker);
 			return;
+		}
 	}
 }
 
-void worker_run(const struct cell_spec *spec, int socket, const struct tool *const *tools)
+static bool call_waits(const struct worker *worker)
+{
+	struct pollfd call = {.fd = worker->socket, .events = POLLIN};
+
+	return poll(&call, 1, 0) > 0;
+}
+
+/* What can be made ahead, unless somebody waits already. */
+static void settle(struct worker *worker, bool prepared)
+{
+	if (worker->spec->one_call || call_waits(worker))
+		return;
+	rehearse(worker);
+	if (prepared && !call_waits(worker))
+		worker->prepared_for = tool_prepared(worker->tools);
+	if (worker->prepared_for != NULL) {
+		const struct call call = call_of(worker);
+		worker->prepared = worker->prepared_for->prepare(&call);
+	}
+}
+
+void worker_run(const struct cell_spec *spec, int socket, bool prepared,
+		const struct tool *const *tools)
 {
 	struct worker worker = {.spec = spec,
 				.tools = tools,
@@ -210,6 +299,7 @@ void worker_run(const struct cell_spec *spec, int socket, const struct tool *con
 				 CLOCK_NEVER, NULL);
 		_exit(1);
 	}
+	settle(&worker, prepared);
 	if (frame_send(socket, FRAME_READY, (struct str){"", 0}, NULL, 0, CLOCK_NEVER, NULL))
 		serve(&worker);
 	_exit(0);

@@ -8,6 +8,9 @@
 #include "runtime/spec.h"
 #include "runtime/tool.h"
 
-/* Be a worker that is talked to over SOCKET, and never return. */
-_Noreturn void worker_run(const struct cell_spec *spec, int socket,
+/*
+ * Be a worker that is talked to over SOCKET, and never return. PREPARED: before it is
+ * ready it makes what the first tool with a `prepare` wants, and so serves one call.
+ */
+_Noreturn void worker_run(const struct cell_spec *spec, int socket, bool prepared,
 			  const struct tool *const *tools);

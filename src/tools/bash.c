@@ -1,8 +1,8 @@
 /*
- * bash: run a shell text. One wrapper (tools.md): bash reads the text from a descriptor
- * and evals it, and tells its last folder through another; so texts of any length work
- * and `cd` carries over. What it printed becomes an answer in bash_text.c.
+ * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
+ * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
+#include "tools/bash_shell.h"
 #include "tools/bash_text.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
@@ -30,15 +30,6 @@
  */
 #define BASH_TIMEOUT_MAX_S 600
 
-enum {
-	/*
-	 * Ours, above what scripts number themselves (0-9) and where bash keeps its own
-	 * (10 and 255, 63 downwards).
-	 */
-	BASH_TEXT_FD = 200,
-	BASH_FOLDER_FD = 230,
-};
-
 static const struct tool_param bash_params[] = {
 	{"command", PARAM_TEXT, true, "Shell text to run", .aliases = "cmd script code",
 	 .min = 1, .max = INT32_MAX},
@@ -54,67 +45,12 @@ static const struct tool_param bash_params[] = {
 	{0},
 };
 
-/*
- * What keeps programs from asking, paging, colouring and drawing progress. These beat the
- * cell's own.
- */
-static const char *const quiet_environment[] = {
-	"NO_COLOR=1",
-	"TERM=dumb",
-	"PAGER=cat",
-	"GIT_PAGER=cat",
-	"GH_PAGER=cat",
-	"MANPAGER=cat",
-	"SYSTEMD_PAGER=",
-	"GIT_TERMINAL_PROMPT=0",
-	"GIT_EDITOR=true",
-	"EDITOR=true",
-	"VISUAL=true",
-	"DEBIAN_FRONTEND=noninteractive",
-	"PIP_PROGRESS_BAR=off",
-	"PIP_NO_INPUT=1",
-	"TQDM_DISABLE=1",
-	"NPM_CONFIG_PROGRESS=false",
-	"LC_ALL=C.UTF-8",
-	"GLOVEBOX=1",
-};
-enum { QUIET_COUNT = sizeof(quiet_environment) / sizeof(quiet_environment[0]) };
-
-static bool same_variable(const char *a, const char *b)
-{
-	size_t size = strcspn(a, "=") + 1;
-
-	return strncmp(a, b, size) == 0;
-}
-
-/* The caller frees the list; the strings are borrowed. */
-static const char **make_environment(const char *const *cell)
-{
-	size_t count = 0;
-	size_t used = 0;
-	const char **list;
-
-	while (cell && cell[count])
-		count++;
-	list = memory_array(count + QUIET_COUNT + 1, sizeof(*list));
-	for (size_t i = 0; i < count; i++) {
-		bool ours = false;
-
-		for (size_t j = 0; j < QUIET_COUNT && !ours; j++)
-			ours = same_variable(quiet_environment[j], cell[i]);
-		if (!ours)
-			list[used++] = cell[i];
-	}
-	memcpy(list + used, quiet_environment, sizeof(quiet_environment));
-	return list;
-}
-
 static const char *spill_folder(const char *const *environment, struct buf *path)
 {
 	const char *base = "/tmp";
 
 	for (; environment && *environment; environment++) {
-		if (same_variable("TMPDIR=", *environment) && (*environment)[7] == '/')
+		if (strncmp(*environment, "TMPDIR=/", 8) == 0)
 			base = *environment + 7;
 	}
 	buf_addf(path, "%s/glovebox", base);
@@ -127,11 +63,10 @@ struct shell {
 	struct str command;
 	struct file folder; /* where it starts */
 	struct buf spills;  /* folder of the spill files */
-	struct buf wrapper;
-	int text_fd; /* read by the shell */
-	int folder_read_fd, folder_write_fd;
+	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
+	bool spill_tried;
 	bool folder_was_gone;
 };
 
@@ -141,58 +76,19 @@ static void shell_init(struct shell *shell, struct call *call, struct tool_resul
 	shell->call = call;
 	shell->result = result;
 	shell->command = call_str(call, "command");
-	shell->text_fd = shell->folder_read_fd = shell->folder_write_fd = -1;
+	bash_shell_init(&shell->bash);
 	file_init(&shell->folder);
 	buf_init(&shell->spills, PATH_MAX);
-	buf_init(&shell->wrapper, 1024);
 	program_run_init(&shell->run);
 }
 
 static void shell_fini(struct shell *shell)
 {
-	fd_close(&shell->text_fd);
-	fd_close(&shell->folder_read_fd);
-	fd_close(&shell->folder_write_fd);
+	bash_shell_fini(&shell->bash);
 	fd_close(&shell->run.spill_fd);
 	file_fini(&shell->folder);
 	buf_fini(&shell->spills);
-	buf_fini(&shell->wrapper);
 	program_run_fini(&shell->run);
-}
-
-/* Move *FD to a number of AT or above, out of the way of scripts. */
-static bool lift(int *fd, int at)
-{
-	int lifted = fcntl(*fd, F_DUPFD_CLOEXEC, at);
-
-	if (lifted < 0)
-		return false;
-	fd_close(fd);
-	*fd = lifted;
-	return true;
-}
-
-static bool open_channels(struct shell *shell, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_memory_file("command", shell->command, &shell->text_fd, err))
-		return false;
-	/* Not blocking: a command that fills it must not hang the shell's last step. */
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(err, errno, "No pipe: %s.", strerror(errno));
-	shell->folder_read_fd = ends[0];
-	shell->folder_write_fd = ends[1];
-	if (!lift(&shell->text_fd, BASH_TEXT_FD) ||
-	    !lift(&shell->folder_write_fd, BASH_FOLDER_FD))
-		return err_set(err, errno, "No free descriptor: %s.", strerror(errno));
-	/* All on one line: the text's own line numbers stay true in bash's messages. */
-	buf_addf(&shell->wrapper,
-		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&-; "
-		 "trap '{ builtin pwd -P >&%d; } 2>/dev/null' EXIT; "
-		 "SECONDS=0; eval \"$GLOVEBOX_TEXT\"",
-		 shell->text_fd, shell->text_fd, shell->folder_write_fd);
-	return true;
 }
 
 /*
@@ -231,29 +127,43 @@ static void shell_output(void *context, int stream, struct str bytes)
 {
 	struct shell *shell = context;
 
+	/* Most commands say nothing, or little: the file is made for the first byte. */
+	if (!shell->spill_tried)
+		shell->run.spill_fd =
+			spill_open(spill_folder(shell->call->environment, &shell->spills));
+	shell->spill_tried = true;
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
+}
+
+/* The shell that waits in this worker, or a new one. */
+static bool shell_begin(struct shell *shell, struct err *err)
+{
+	const struct bash_text text = {
+		.text = shell->command,
+		.folder = shell->folder.path.data,
+		.environment = shell->call->environment,
+	};
+	struct bash_shell *ready = shell->call->prepared;
+
+	if (ready != NULL && bash_shell_take(ready, &shell->bash, &text))
+		return bash_shell_go(&shell->bash, &text, err);
+	return bash_shell_start(&shell->bash, shell->call, text.folder, err) &&
+	       bash_shell_go(&shell->bash, &text, err);
 }
 
 static bool shell_run(struct shell *shell, struct err *err)
 {
-	const char *const argv[] = {"bash", "--noprofile",       "--norc",
-				    "-c",   shell->wrapper.data, NULL};
-	auto_free const char **environment = make_environment(shell->call->environment);
-	const int more[] = {shell->text_fd, shell->folder_write_fd, -1};
 	struct program_run *run = &shell->run;
 
-	run->start.argv = argv;
-	run->start.environment = environment;
-	run->start.folder = shell->folder.path.data;
-	run->start.more_fds = more;
-	run->start.filter = shell->call->program_filter;
+	if (!shell_begin(shell, err))
+		return false;
+	run->ahead = bash_shell_take_program(&shell->bash);
 	run->deadline_ms = shell->call->deadline_ms;
 	run->grace_s = shell->call->grace_s;
 	run->stop_fd = shell->call->control_fd;
 	run->stopped = shell_stopped;
 	run->output = shell_output;
 	run->context = shell;
-	run->spill_fd = spill_open(spill_folder(shell->call->environment, &shell->spills));
 	limit_watch_start(&shell->limits, shell->call, run);
 	return program_follow(run, err);
 }
@@ -266,7 +176,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 static void take_folder(struct shell *shell, struct buf *next)
 {
 	char said[PATH_MAX + 1];
-	ssize_t size = read(shell->folder_read_fd, said, sizeof(said) - 1);
+	ssize_t size = read(shell->bash.folder_fd, said, sizeof(said) - 1);
 	struct file file;
 	struct err err;
 
@@ -324,7 +234,7 @@ static enum result_status run_shell(struct shell *shell)
 	if (!find_folder(shell, &err))
 		return shown_fail(shell->call, result, wanted ? wanted : "The workspace",
 				  &err);
-	if (!open_channels(shell, &err) || !shell_run(shell, &err))
+	if (!shell_run(shell, &err))
 		return tool_fail(result, "The command did not run. %s", err.text);
 	answer(shell);
 	return result->status;
@@ -341,6 +251,18 @@ static enum result_status bash_execute(struct call *call, struct tool_result *re
 	return status;
 }
 
+static void *bash_prepare(const struct call *call)
+{
+	struct bash_shell *shell = memory_alloc(sizeof(*shell));
+	struct err err;
+
+	bash_shell_init(shell);
+	if (bash_shell_start_ahead(shell, call, &err))
+		return shell;
+	free(shell);
+	return NULL;
+}
+
 const struct tool bash_tool = {
 	.name = "bash",
 	.description =
@@ -354,4 +276,5 @@ const struct tool bash_tool = {
 	.timeout_s = BASH_TIMEOUT_S,
 	.timeout_max_s = BASH_TIMEOUT_MAX_S,
 	.execute = bash_execute,
+	.prepare = bash_prepare,
 };

@@ -1,0 +1,210 @@
+/*
+ * calls GLOVEBOX WORKSPACE ROUNDS WARM_UP KIND WORDS… [--next KIND WORDS…]: time calls through
+ * the runtime beside bare programs, in turn, ROUNDS times each after WARM_UP unmeasured ones:
+ * one line per round, one column of microseconds per command.
+ *
+ *   bare PROGRAM…     posix_spawn and waitpid
+ *   exec PROGRAM…     the same program by the tool behind `glovebox exec`, in a warm cell
+ *   tool NAME JSON    a tool, as an agent or a client calls it
+ *   again NAME JSON   the same without the rest before it: calls back to back
+ *
+ * Before every command but `again` there is the same rest, in which the cell makes its next
+ * worker: in a conversation the model thinks meanwhile.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "policy/config.h"
+#include "process/loop.h"
+#include "runtime/session.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	COMMANDS_MAX = 16,
+	/* A worker with its shell is made in about one; then the machine is at rest. */
+	REST_MS = 2,
+	READY_WORKERS = 2, /* as conversations have */
+};
+
+enum kind { BARE, EXEC, TOOL, AGAIN };
+
+struct command {
+	enum kind kind;
+	char **words;
+	struct value *arguments;
+};
+
+static bool bare_run(char **argv)
+{
+	posix_spawn_file_actions_t actions;
+	int status = 0;
+	pid_t pid;
+
+	(void)posix_spawn_file_actions_init(&actions);
+	for (int fd = 0; fd < 3; fd++)
+		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	int failed = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	if (failed != 0)
+		return false;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool call_run(struct session *session, const struct command *command)
+{
+	struct request request = {
+		.tool = command->kind == EXEC ? "exec" : command->words[0],
+		.arguments = command->arguments,
+		.by_front = true,
+	};
+	struct tool_result result;
+
+	for (size_t i = 0; i < 3 && command->kind == EXEC; i++)
+		request.fds[request.fd_count++] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	session_call(session, &request, &result);
+	for (size_t i = 0; i < request.fd_count; i++)
+		(void)close(request.fds[i]);
+	bool ok = result.status == RESULT_DONE && result.exit_code <= 0;
+	if (!ok)
+		(void)fprintf(stderr, "calls: %s\n", result.text.data);
+	tool_result_fini(&result);
+	return ok;
+}
+
+/* The loop turns, as it does in a front that waits for its model. */
+static void rest(struct session *session)
+{
+	int64_t until = clock_now_ms() + REST_MS;
+
+	while (clock_now_ms() < until)
+		loop_turn(session_loop(session), getenv("SPIN") ? 0 : until);
+}
+
+/* Microseconds, -1 when it failed. */
+static int64_t command_time(struct session *session, const struct command *command)
+{
+	if (command->kind != AGAIN)
+		rest(session);
+	int64_t began = clock_now_us();
+	bool ok = command->kind == BARE ? bare_run(command->words)
+					: call_run(session, command);
+	return ok ? clock_now_us() - began : -1;
+}
+
+static bool kind_read(const char *word, enum kind *kind)
+{
+	static const char *const names[] = {"bare", "exec", "tool", "again"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(word, names[i]) == 0) {
+			*kind = (enum kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool arguments_read(struct command *command)
+{
+	struct err err;
+
+	if (command->kind == EXEC) {
+		struct value *list = value_new_array();
+		for (char **word = command->words; *word != NULL; word++)
+			value_append(list, value_new_text(*word));
+		command->arguments = value_new_object();
+		value_set(command->arguments, "argv", list);
+	} else if (command->kind != BARE) {
+		return command->words[0] != NULL && command->words[1] != NULL &&
+		       value_parse(str_of(command->words[1]), 0, &command->arguments, &err);
+	}
+	return true;
+}
+
+static size_t commands_read(char **argv, struct command commands[COMMANDS_MAX])
+{
+	size_t count = 0;
+
+	while (*argv != NULL) {
+		struct command *command = &commands[count];
+		if (count == COMMANDS_MAX || !kind_read(*argv, &command->kind))
+			return 0;
+		command->words = ++argv;
+		while (*argv != NULL && strcmp(*argv, "--next") != 0)
+			argv++;
+		if (*argv != NULL)
+			*argv++ = NULL;
+		if (!arguments_read(command))
+			return 0;
+		count++;
+	}
+	return count;
+}
+
+static struct session *session_begin(const char *program, const char *workspace)
+{
+	auto_config struct config *config = NULL;
+	auto_value struct value *entry = value_new_object();
+	auto_value struct value *write = value_new_array();
+	struct session *session = NULL;
+	struct session_options options = {
+		.workspace = workspace,
+		.tools = builtin_tools,
+		.program = program,
+		.ready_workers = READY_WORKERS,
+		.cancel_fd = -1,
+	};
+	struct err err;
+
+	value_append(write, value_new_text("."));
+	value_set(entry, "write", value_ref(write));
+	if (!config_parse((struct str){0}, "config", &config, &err) ||
+	    !config_override(config, NULL, entry, "policy", &err) ||
+	    !config_policy(config, NULL, NULL, workspace, &options.take_policy, &err) ||
+	    !session_open(&options, &session, &err))
+		(void)fprintf(stderr, "calls: %s\n", err.text);
+	return session;
+}
+
+int main(int argc, char **argv)
+{
+	struct command commands[COMMANDS_MAX] = {0};
+	size_t count = argc < 6 ? 0 : commands_read(argv + 5, commands);
+	int code = EXIT_SUCCESS;
+
+	if (count == 0) {
+		(void)fprintf(stderr, "usage: calls GLOVEBOX WORKSPACE ROUNDS WARM_UP "
+				      "KIND WORDS… [--next KIND WORDS…]\n");
+		return 2;
+	}
+	struct session *session = session_begin(argv[1], argv[2]);
+	if (session == NULL)
+		return EXIT_FAILURE;
+	long rounds = strtol(argv[3], NULL, 10), warm_up = strtol(argv[4], NULL, 10);
+	for (long round = -warm_up; round < rounds && code == EXIT_SUCCESS; round++) {
+		for (size_t i = 0; i < count && code == EXIT_SUCCESS; i++) {
+			int64_t us = command_time(session, &commands[i]);
+			if (us < 0)
+				code = EXIT_FAILURE;
+			else if (round >= 0)
+				(void)printf("%" PRId64 "%c", us,
+					     i + 1 < count ? '\t' : '\n');
+		}
+	}
+	session_close(session);
+	for (size_t i = 0; i < count; i++)
+		value_free(commands[i].arguments);
+	return code;
+}

@@ -1,0 +1,358 @@
+/* bash_shell: start, wrapper, text; see bash_shell.h. */
+#include "tools/bash_shell.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	/*
+	 * Ours, above what scripts number themselves (0-9) and where bash keeps its own
+	 * (10 and 255, 63 downwards).
+	 */
+	BASH_TEXT_FD = 200,
+	BASH_GO_FD = 201,
+	BASH_FOLDER_FD = 230,
+	WRAPPER_MAX = 1024,
+	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
+};
+
+/*
+ * What keeps programs from asking, paging, colouring and drawing progress. These beat the
+ * cell's own.
+ */
+static const char *const quiet_environment[] = {
+	"NO_COLOR=1",
+	"TERM=dumb",
+	"PAGER=cat",
+	"GIT_PAGER=cat",
+	"GH_PAGER=cat",
+	"MANPAGER=cat",
+	"SYSTEMD_PAGER=",
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_EDITOR=true",
+	"EDITOR=true",
+	"VISUAL=true",
+	"DEBIAN_FRONTEND=noninteractive",
+	"PIP_PROGRESS_BAR=off",
+	"PIP_NO_INPUT=1",
+	"TQDM_DISABLE=1",
+	"NPM_CONFIG_PROGRESS=false",
+	"LC_ALL=C.UTF-8",
+	"GLOVEBOX=1",
+};
+enum { QUIET_COUNT = sizeof(quiet_environment) / sizeof(quiet_environment[0]) };
+
+static bool same_variable(const char *a, const char *b)
+{
+	size_t size = strcspn(a, "=") + 1;
+
+	return strncmp(a, b, size) == 0;
+}
+
+/* The caller frees the list; the strings are borrowed. */
+static const char **make_environment(const char *const *cell)
+{
+	size_t count = 0;
+	size_t used = 0;
+	const char **list;
+
+	while (cell && cell[count])
+		count++;
+	list = memory_array(count + QUIET_COUNT + 1, sizeof(*list));
+	for (size_t i = 0; i < count; i++) {
+		bool ours = false;
+
+		for (size_t j = 0; j < QUIET_COUNT && !ours; j++)
+			ours = same_variable(quiet_environment[j], cell[i]);
+		if (!ours)
+			list[used++] = cell[i];
+	}
+	memcpy(list + used, quiet_environment, sizeof(quiet_environment));
+	return list;
+}
+
+/*
+ * All on one line: the text's own line numbers stay true in bash's messages. The trap comes
+ * first, since it is the dearest step and here nobody waits for it.
+ */
+static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_fd)
+{
+	buf_addf(wrapper,
+		 "trap '{ builtin pwd -P >&%d; } 2>/dev/null' EXIT; "
+		 "IFS= read -r -u %d GLOVEBOX_TEXT && "
+		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT && "
+		 "eval \"$GLOVEBOX_TEXT\" || exit; "
+		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&- %d<&-; "
+		 "SECONDS=0; eval \"$GLOVEBOX_TEXT\"",
+		 folder_fd, go_fd, text_fd, text_fd, text_fd, go_fd);
+}
+
+void bash_shell_init(struct bash_shell *shell)
+{
+	*shell = (struct bash_shell){
+		.program.pipes = {-1, -1},
+		.text_fd = -1,
+		.go_fd = -1,
+		.folder_fd = -1,
+	};
+}
+
+void bash_shell_fini(struct bash_shell *shell)
+{
+	program_ahead_end(&shell->program);
+	fd_close(&shell->text_fd);
+	fd_close(&shell->go_fd);
+	fd_close(&shell->folder_fd);
+	free(shell->environment);
+	shell->environment = NULL;
+}
+
+/* A copy of *FD at a number of AT or above, out of the way of scripts, takes its place. */
+static bool lift(int *fd, int at)
+{
+	int lifted = fcntl(*fd, F_DUPFD_CLOEXEC, at);
+
+	if (lifted < 0)
+		return false;
+	fd_close(fd);
+	*fd = lifted;
+	return true;
+}
+
+static bool start(struct bash_shell *shell, const struct call *call, const char *folder,
+		  int go_fd, int folder_fd, struct err *err)
+{
+	const int more[] = {shell->text_fd, go_fd, folder_fd, -1};
+	struct buf wrapper;
+
+	shell->environment = make_environment(call->environment);
+	buf_init(&wrapper, WRAPPER_MAX);
+	add_wrapper(&wrapper, shell->text_fd, go_fd, folder_fd);
+	const char *const argv[] = {"bash", "--noprofile", "--norc",
+				    "-c",   wrapper.data,  NULL};
+	const struct program_start program = {
+		.argv = argv,
+		.environment = shell->environment,
+		.folder = folder,
+		.fds = {-1, -1, -1},
+		.more_fds = more,
+		.filter = call->program_filter,
+	};
+	bool ok = program_start_ahead(&program, &shell->program, err);
+	buf_fini(&wrapper);
+	return ok;
+}
+
+bool bash_shell_start(struct bash_shell *shell, const struct call *call,
+		      const char *folder, struct err *err)
+{
+	int go[2] = {-1, -1}, told[2] = {-1, -1};
+	bool ok = fd_memory_file("command", (struct str){"", 0}, &shell->text_fd, err) &&
+		  fd_pipe(go, err) && fd_pipe(told, err) &&
+		  /* A command that fills it must not hang the shell's last step. */
+		  fd_set_blocking(told[0], false, err) &&
+		  fd_set_blocking(told[1], false, err);
+
+	if (ok && (!lift(&shell->text_fd, BASH_TEXT_FD) || !lift(&go[0], BASH_GO_FD) ||
+		   !lift(&told[1], BASH_FOLDER_FD)))
+		ok = err_set(err, errno, "No free descriptor: %s.", strerror(errno));
+	ok = ok && start(shell, call, folder, go[0], told[1], err);
+	fd_close(&go[0]);
+	fd_close(&told[1]);
+	if (ok) {
+		shell->go_fd = go[1];
+		shell->folder_fd = told[0];
+		return true;
+	}
+	fd_close(&go[1]);
+	fd_close(&told[0]);
+	bash_shell_fini(shell);
+	return false;
+}
+
+/* Names that bash runs, obeys or keeps to itself: only a new shell takes them as -c would. */
+static bool is_the_shells_own(const char *variable)
+{
+	static const char *const own[] = {
+		"SHELLOPTS", "POSIXLY_CORRECT",
+		"PWD",       "OLDPWD",
+		"SHLVL",     "IFS",
+		"_",         "ENV",
+		"PPID",      "UID",
+		"EUID",      "PS4",
+	};
+
+	if (strncmp(variable, "BASH", 4) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		size_t size = strlen(own[i]);
+		if (strncmp(variable, own[i], size) == 0 && variable[size] == '=')
+			return true;
+	}
+	return false;
+}
+
+bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
+			    struct err *err)
+{
+	for (const char *const *at = call->environment; at && *at; at++) {
+		if (is_the_shells_own(*at))
+			return err_set(err, EINVAL, "%s is for a new shell", *at);
+	}
+	if (stat(call->folder, &shell->folder_was) < 0)
+		return err_set(err, errno, "%s: %s", call->folder, strerror(errno));
+	if (!bash_shell_start(shell, call, call->folder, err))
+		return false;
+	shell->folder = call->folder;
+	return true;
+}
+
+/* ---- what differs from the start ---- */
+
+static void add_quoted(struct buf *line, const char *text)
+{
+	(void)buf_addc(line, '\'');
+	for (; *text != '\0'; text++) {
+		if (*text == '\'')
+			(void)buf_adds(line, "'\\''");
+		else
+			(void)buf_addc(line, *text);
+	}
+	(void)buf_addc(line, '\'');
+}
+
+static bool can_be_set(const char *variable)
+{
+	size_t size = strcspn(variable, "=");
+
+	for (size_t i = 0; i < size; i++) {
+		if (!isalnum((unsigned char)variable[i]) && variable[i] != '_')
+			return false;
+	}
+	return size > 0 && !isdigit((unsigned char)variable[0]) &&
+	       !is_the_shells_own(variable);
+}
+
+static const char *find_variable(const char *const *list, const char *variable)
+{
+	while (*list != NULL && !same_variable(*list, variable))
+		list++;
+	return *list;
+}
+
+/* False when only a new shell could have NOW as its environment. */
+static bool add_changes(struct buf *line, const char *const *was, const char *const *now)
+{
+	size_t same = 0;
+
+	while (was[same] != NULL && now[same] != NULL && strcmp(was[same], now[same]) == 0)
+		same++;
+	if (was[same] == NULL && now[same] == NULL)
+		return true;
+	for (const char *const *at = now; *at != NULL; at++) {
+		const char *old = find_variable(was, *at);
+		if (old != NULL && strcmp(old, *at) == 0)
+			continue;
+		if (!can_be_set(*at))
+			return false;
+		(void)buf_addf(line, "export %.*s=", (int)strcspn(*at, "="), *at);
+		add_quoted(line, *at + strcspn(*at, "=") + 1);
+		(void)buf_adds(line, "; ");
+	}
+	for (const char *const *at = was; *at != NULL; at++) {
+		if (find_variable(now, *at) != NULL)
+			continue;
+		if (!can_be_set(*at))
+			return false;
+		(void)buf_addf(line, "unset -v %.*s; ", (int)strcspn(*at, "="), *at);
+	}
+	return true;
+}
+
+/* The shell stands in FOLDER already, unless that was made anew meanwhile. */
+static bool stands_in(const struct bash_shell *shell, const char *folder)
+{
+	struct stat now;
+
+	return shell->folder == NULL ||
+	       (strcmp(shell->folder, folder) == 0 && stat(folder, &now) == 0 &&
+		now.st_ino == shell->folder_was.st_ino &&
+		now.st_dev == shell->folder_was.st_dev);
+}
+
+static bool add_first_line(const struct bash_shell *shell, const struct bash_text *text,
+			   struct buf *line)
+{
+	auto_free const char **now = NULL;
+
+	if (shell->folder != NULL) {
+		now = make_environment(text->environment);
+		if (!add_changes(line, shell->environment, now))
+			return false;
+	}
+	if (!stands_in(shell, text->folder)) {
+		(void)buf_adds(line, "builtin cd -P -- ");
+		add_quoted(line, text->folder);
+		/* As in a shell that began there. */
+		(void)buf_adds(line, " && unset -v OLDPWD && declare -x OLDPWD");
+	}
+	return !line->overflowed;
+}
+
+bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
+		     const struct bash_text *text)
+{
+	struct buf line;
+
+	buf_init(&line, FIRST_LINE_MAX);
+	bool ok = program_ahead_lives(&ready->program) &&
+		  add_first_line(ready, text, &line);
+	buf_fini(&line);
+	if (ok) {
+		*shell = *ready;
+		bash_shell_init(ready);
+		return true;
+	}
+	bash_shell_fini(ready);
+	return false;
+}
+
+bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err)
+{
+	struct buf line;
+
+	buf_init(&line, FIRST_LINE_MAX);
+	bool ok = add_first_line(shell, text, &line);
+	/* At the start of the file, wherever that is read: the two share its position. */
+	ok = ok && pwrite(shell->text_fd, line.data, line.size + 1, 0) ==
+			   (ssize_t)line.size + 1;
+	for (size_t done = 0; ok && done < text->text.size;) {
+		ssize_t n = pwrite(shell->text_fd, text->text.data + done,
+				   text->text.size - done, (off_t)(line.size + 1 + done));
+		ok = n > 0 || (n < 0 && errno == EINTR);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	buf_fini(&line);
+	ok = ok && write(shell->go_fd, "\n", 1) == 1;
+	fd_close(&shell->text_fd);
+	fd_close(&shell->go_fd);
+	return ok || err_set(err, errno, "The shell could not be given its text: %s.",
+			     strerror(errno));
+}
+
+struct program_ahead bash_shell_take_program(struct bash_shell *shell)
+{
+	struct program_ahead program = shell->program;
+
+	shell->program = (struct program_ahead){.pipes = {-1, -1}};
+	return program;
+}

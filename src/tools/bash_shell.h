@@ -1,0 +1,54 @@
+/*
+ * bash_shell: one bash that waits for its text. It may wait for a moment (it was started for
+ * this call) or for minutes (it was started ahead, in an idle worker): either way it is the
+ * same program with the same wrapper, so that no text can tell the two apart.
+ *
+ * It waits for a byte on a pipe, reads from a memory file first a line of ours (folder,
+ * environment, where they differ from those it was started with) and then the text, closes
+ * both, sets SECONDS to 0 and evals the text. An EXIT trap tells its last folder through a
+ * descriptor of its own.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "process/program.h"
+#include "runtime/call.h"
+
+#include <sys/stat.h>
+
+struct bash_shell {
+	struct program_ahead program;
+	int text_fd;              /* the memory file */
+	int go_fd;                /* write a line end: begin */
+	int folder_fd;            /* read: the last folder, when it has ended */
+	const char **environment; /* it was started with; the strings are borrowed */
+	const char *folder;       /* likewise; NULL: exactly that of the text */
+	struct stat folder_was;
+};
+
+/* What it shall run, and where. */
+struct bash_text {
+	struct str text;
+	const char *folder;
+	const char *const *environment; /* the call's, without what bash's own list adds */
+};
+
+void bash_shell_init(struct bash_shell *shell);
+/* Also ends the program, unless it was taken. */
+void bash_shell_fini(struct bash_shell *shell);
+
+/* Start one in FOLDER with the call's environment, for a text that is there already. */
+bool bash_shell_start(struct bash_shell *shell, const struct call *call,
+		      const char *folder, struct err *err);
+/*
+ * Start one for a text to come. False also when the environment has something that bash
+ * would run or obey before the text is there.
+ */
+bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
+			    struct err *err);
+/* Move READY to SHELL if it still waits and can take TEXT's environment; else it is ended. */
+bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
+		     const struct bash_text *text);
+/* Give it the text. It then has to be followed. */
+bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err);
+struct program_ahead bash_shell_take_program(struct bash_shell *shell);
