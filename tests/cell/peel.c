@@ -31,8 +31,8 @@
 
 enum { PROCESSES_MAX = 256, USAGE = 2 };
 
-static const char *const role_names[] = {"front",  "front",  "mapping",
-					 "anchor", "worker", "command"};
+static const char *const role_names[] = {"front",  "front",  "mapping", "anchor",
+					 "helper", "worker", "command"};
 
 struct tracer {
 	struct process processes[PROCESSES_MAX];
@@ -145,7 +145,7 @@ static enum role role_of(const struct process *parent)
 			       ? ROLE_STARTER
 			       : ROLE_FRONT;
 	case ROLE_ANCHOR:
-		return ROLE_WORKER;
+		return (parent->spaces & CLONE_NEWNS) != 0 ? ROLE_WORKER : ROLE_HELPER;
 	default:
 		return ROLE_COMMAND;
 	}

@@ -13,8 +13,9 @@ enum role {
 	ROLE_STARTER,
 	ROLE_MAPPING,
 	ROLE_ANCHOR,
+	ROLE_HELPER, /* of the anchor: it makes the network */
 	ROLE_WORKER,
-	ROLE_COMMAND
+	ROLE_COMMAND,
 };
 
 struct process {
