@@ -482,9 +482,12 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->processes = policy->limits.pids;
 	if (!policy_show_all(&opening, workspace_fd, err))
 		return false;
+	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);
 	shape_add_home(options, policy, spec);
 	shape_add_toolchains(options, policy, spec);
+	shape_add_program(options, spec);
+	shape_add_caches(options, policy, spec);
 	shape_add_environment(options, policy, spec);
 	return true;
 }

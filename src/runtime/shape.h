@@ -15,7 +15,8 @@ struct shape_options {
 	const char *workspace; /* as the user named it */
 	/* PATH, HOME, TERM, LANG, TZ, XDG_STATE_HOME and what the policy passes are looked at */
 	const char *const *caller_environment;
-	int minimum_level; /* enum sandbox_level; below it the shape is refused */
+	const char *program; /* glovebox itself; NULL: the program that runs now */
+	int minimum_level;   /* enum sandbox_level; below it the shape is refused */
 };
 
 /*

@@ -27,13 +27,13 @@ enum {
 
 /* ---- home ---- */
 
-static bool home_path(const struct shape_options *options, const char *workspace,
-		      struct buf *path)
+bool shape_state_path(const struct shape_options *options, const char *kind,
+		      const char *workspace, struct buf *path)
 {
 	char hex[HASH_HEX + 1], name[64];
 
 	hash_text(str_of(workspace), hex);
-	(void)snprintf(name, sizeof(name), "glovebox/homes/%.*s", HOME_DIGITS, hex);
+	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
 	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
 			shape_environment(options, "HOME"), ".local/state", name, path);
 }
@@ -67,7 +67,7 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 {
 	struct stat st;
 
-	if (!home_path(options, spec->workspace, path))
+	if (!shape_state_path(options, "homes", spec->workspace, path))
 		return -1;
 	auto_close int fd = home_hold(path);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -121,8 +121,12 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 
 void shape_tidy(const struct cell_spec *spec)
 {
-	if (spec->home_source != NULL && flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0)
-		/* only when empty: that is the kernel's rule */
+	/* only what is empty: that is the kernel's rule */
+	bool ours = spec->home_source != NULL &&
+		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
+
+	shape_tidy_caches(spec, ours);
+	if (ours)
 		(void)rmdir(spec->home_source);
 	for (size_t i = 0; i < spec->made_count; i++)
 		(void)rmdir(spec->made[i]);
@@ -259,7 +263,7 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 		while (path_next_folder(&rest, &folder))
 			path_add(policy, spec, home, folder, &path);
 	}
-	spec_add_environment(spec, "PATH=%s", path.data);
+	spec_add_environment(spec, "PATH=%s:" SHAPE_BIN, path.data);
 	buf_fini(&path);
 }
 
@@ -277,6 +281,17 @@ static const char *callers(const struct shape_options *options, const char *name
 	return NULL;
 }
 
+/* Our own program stays the last to be found. */
+static void path_set(struct cell_spec *spec, const char *entry)
+{
+	struct buf path;
+
+	buf_init(&path, strlen(entry) + sizeof(SHAPE_BIN) + 1);
+	(void)buf_addf(&path, "%s:" SHAPE_BIN, entry);
+	spec_set_environment(spec, path.data);
+	buf_fini(&path);
+}
+
 static void add_policys(const struct shape_options *options,
 			const struct policy_names *variables, struct cell_spec *spec)
 {
@@ -285,7 +300,9 @@ static void add_policys(const struct shape_options *options,
 
 		if (strchr(entry, '=') == NULL)
 			entry = callers(options, entry);
-		if (entry != NULL)
+		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
+			path_set(spec, entry);
+		else if (entry != NULL)
 			spec_set_environment(spec, entry);
 	}
 }

@@ -8,6 +8,10 @@
 /* Where the private home lies in the view. */
 #define SHAPE_HOME "/home/glovebox"
 
+/* Where our own program lies. */
+#define SHAPE_BIN     "/run/glovebox/bin"
+#define SHAPE_PROGRAM SHAPE_BIN "/glovebox"
+
 /* The value of NAME in the caller's environment, or NULL when unset or empty. */
 const char *shape_environment(const struct shape_options *options, const char *name);
 
@@ -41,12 +45,30 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 
 /* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(struct policy *policy, struct cell_spec *spec);
+/*
+ * Append the folder of the workspace's project below the user's state ("homes", "caches").
+ * False when there is no state folder.
+ */
+bool shape_state_path(const struct shape_options *options, const char *kind,
+		      const char *workspace, struct buf *path);
 /* The project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);
 /* Toolchains below the caller's home that his PATH leads to, read-only. */
 void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
 			  struct cell_spec *spec);
+/* The repository that the workspace is a worktree of, read-only. After the policy's entries. */
+void shape_add_worktree(struct policy *policy, struct cell_spec *spec);
+/* Our own program. */
+void shape_add_program(const struct shape_options *options, struct cell_spec *spec);
+/*
+ * The caller's package and build caches of tools that PATH leads to. After the toolchains:
+ * the specification's PATH is looked at.
+ */
+void shape_add_caches(const struct shape_options *options, const struct policy *policy,
+		      struct cell_spec *spec);
+/* Remove what a layer that stayed empty has left; HOME_IS_OURS: in the home, too. */
+void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours);
 /*
  * The environment of programs, from scratch. After the others: PATH holds what is
  * shown.

@@ -15,6 +15,8 @@ void spec_init(struct cell_spec *spec)
 
 	*spec = (struct cell_spec){.mapping = -1,
 				   .home_lock = -1,
+				   .cache_lock = -1,
+				   .leftovers = none,
 				   .writable = none,
 				   .made = none,
 				   .blocked = none,
@@ -28,6 +30,7 @@ void spec_fini(struct cell_spec *spec)
 		fd_close(&spec->view.entries[i].fd);
 	fd_close(&spec->mapping);
 	fd_close(&spec->home_lock);
+	fd_close(&spec->cache_lock);
 	arena_fini(&spec->arena);
 	spec_init(spec);
 }
@@ -100,6 +103,11 @@ void spec_add_blocked(struct cell_spec *spec, const char *path)
 void spec_add_made(struct cell_spec *spec, const char *path)
 {
 	list_add(spec, &spec->made, &spec->made_count, keep(spec, path));
+}
+
+void spec_add_leftover(struct cell_spec *spec, const char *path)
+{
+	list_add(spec, &spec->leftovers, &spec->leftover_count, keep(spec, path));
 }
 
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)

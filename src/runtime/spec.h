@@ -42,8 +42,12 @@ struct cell_spec {
 	/* write folders of a shipped role that were made; the front's own */
 	const char **made;
 	size_t made_count;
-	int home_lock; /* held (flock) as long as some cell uses that folder; -1: none */
-	int level;     /* enum sandbox_level that this shape reaches */
+	/* folders that are removed at the end when empty, while cache_lock is held */
+	const char **leftovers;
+	size_t leftover_count;
+	int cache_lock; /* held (flock) for the additions to the caches; -1: not ours */
+	int home_lock;  /* held (flock) as long as some cell uses that folder; -1: none */
+	int level;      /* enum sandbox_level that this shape reaches */
 	bool one_call; /* its first call is its last, and waits while the cell is built */
 };
 
@@ -57,6 +61,7 @@ void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 void spec_add_writable(struct cell_spec *spec, const char *path);
 void spec_add_blocked(struct cell_spec *spec, const char *path);
 void spec_add_made(struct cell_spec *spec, const char *path);
+void spec_add_leftover(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,0 +1,230 @@
+/*
+ * shape_cache: the caller's package and build caches under a layer. Below is what he has
+ * downloaded already, read-only; what the cell adds goes to a folder of the project's that
+ * one cell at a time holds, and for a second one at the same time to memory.
+ */
+#include "base/fd.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Without credentials: those lie beside (.npmrc, .m2/settings.xml, .cargo/credentials). */
+struct cache {
+	const char *below_home;
+	const char *name;     /* of the folder that keeps what is added */
+	const char *programs; /* shown when PATH leads to one of these */
+};
+
+static const struct cache caches[] = {
+	{".cache/pip", "pip", "pip pip3"},
+	{".cache/uv", "uv", "uv"},
+	{".npm/_cacache", "npm", "npm"},
+	{".cache/yarn", "yarn", "yarn"},
+	{".local/share/pnpm/store", "pnpm", "pnpm"},
+	{".bun/install/cache", "bun", "bun"},
+	{".cargo/registry", "cargo-registry", "cargo"},
+	{".cargo/git", "cargo-git", "cargo"},
+	{"go/pkg/mod", "go-mod", "go"},
+	{".cache/go-build", "go-build", "go"},
+	{".m2/repository", "maven", "mvn"},
+	{".gradle/caches", "gradle", "gradle"},
+	{".cache/ccache", "ccache", "ccache"},
+	{".cache/composer", "composer", "composer"},
+	{".nuget/packages", "nuget", "dotnet"},
+};
+
+enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
+
+/* What a kept layer's folder holds when nothing was added: it goes with the cell then. */
+static const char *const leftovers[] = {"/upper", "/work/work", "/work", "/lower", ""};
+
+static const char *path_of_spec(const struct cell_spec *spec)
+{
+	for (const char *const *at = spec->environment; *at != NULL; at++) {
+		if (strncmp(*at, "PATH=", 5) == 0)
+			return *at + 5;
+	}
+	return "";
+}
+
+static bool leads_to(const char *path, const char *programs)
+{
+	struct str names = str_of(programs), name, folder;
+	char file[PATH_MAX];
+
+	while (str_next_word(&names, &name)) {
+		struct str rest = str_of(path);
+
+		while (path_next_folder(&rest, &folder)) {
+			int n = snprintf(file, sizeof(file), "%.*s/%.*s", (int)folder.size,
+					 folder.data, (int)name.size, name.data);
+			if (n > 0 && n < (int)sizeof(file) && access(file, X_OK) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+struct caching {
+	const struct shape_options *options;
+	const struct policy *policy;
+	struct cell_spec *spec;
+	struct buf kept; /* the folder that keeps what is added; "" when it is not ours */
+	bool asked;
+};
+
+/* Take the project's folder for additions; it stays empty when another cell has it. */
+static void folder_take(struct caching *caching)
+{
+	struct buf *kept = &caching->kept;
+	struct stat st;
+
+	caching->asked = true;
+	if (!shape_state_path(caching->options, "caches", caching->spec->workspace, kept) ||
+	    !fd_make_folders(kept->data, NULL) ||
+	    (mkdir(kept->data, 0700) < 0 && errno != EEXIST)) {
+		buf_clear(kept);
+		return;
+	}
+	auto_close int fd =
+		open(kept->data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_nlink > 0)
+		caching->spec->cache_lock = fd_take(&fd);
+	else
+		buf_clear(kept);
+}
+
+static void leftovers_note(struct cell_spec *spec, const char *folder)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	for (size_t i = 0; i < sizeof(leftovers) / sizeof(leftovers[0]); i++) {
+		buf_clear(&path);
+		if (buf_addf(&path, "%s%s", folder, leftovers[i]))
+			spec_add_leftover(spec, path.data);
+	}
+	buf_fini(&path);
+}
+
+/* What takes the additions of CACHE, at PLACE in the view. */
+static bool upper_show(struct caching *caching, const struct cache *cache, const char *place)
+{
+	struct cell_spec *spec = caching->spec;
+	struct view_entry *entry;
+	char folder[PATH_MAX];
+
+	if (!caching->asked)
+		folder_take(caching);
+	if (caching->kept.size == 0) {
+		entry = spec_add_entry(spec, VIEW_MEMORY, place, NULL);
+		entry->mode = 0700;
+		entry->size = caching->policy->limits.tmp;
+		return true;
+	}
+	int n = snprintf(folder, sizeof(folder), "%s/%s", caching->kept.data, cache->name);
+	if (n < 0 || n >= (int)sizeof(folder) ||
+	    (mkdir(folder, 0700) < 0 && errno != EEXIST))
+		return false;
+	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	leftovers_note(spec, folder);
+	if (!shape_show_tree(spec, place, &fd, true, true, NULL)) {
+		spec->view.count--;
+		return false;
+	}
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->source = arena_copy(&spec->arena, str_of(folder));
+	return true;
+}
+
+static bool is_blocked(const struct cell_spec *spec, const char *path)
+{
+	for (const char *const *at = spec->blocked; *at != NULL; at++) {
+		if (path_within(path, *at) || path_within(*at, path))
+			return true;
+	}
+	return false;
+}
+
+static void cache_show(struct caching *caching, const struct cache *cache, const char *home)
+{
+	struct cell_spec *spec = caching->spec;
+	char source[PATH_MAX], place[PATH_MAX];
+	struct view_entry *entry;
+
+	(void)snprintf(source, sizeof(source), "%s/%s", home, cache->below_home);
+	(void)snprintf(place, sizeof(place), SHAPE_HOME "/%s", cache->below_home);
+	auto_close int fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || faccessat(AT_FDCWD, source, R_OK | X_OK, AT_EACCESS) < 0 ||
+	    is_blocked(spec, source) || !leads_to(path_of_spec(spec), cache->programs))
+		return;
+	if (!upper_show(caching, cache, place))
+		return;
+	if (!shape_show_tree(spec, place, &fd, false, true, NULL)) {
+		spec->view.count -= 2;
+		return;
+	}
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->optional = true;
+	entry->source = arena_copy(&spec->arena, str_of(source));
+	entry->why = caching->kept.size > 0
+			     ? "your cache; what is added stays the project's"
+			     : "your cache; another cell keeps the additions";
+}
+
+void shape_add_caches(const struct shape_options *options, const struct policy *policy,
+		      struct cell_spec *spec)
+{
+	const char *home = shape_environment(options, "HOME");
+	struct caching caching = {.options = options, .policy = policy, .spec = spec};
+
+	/* Root's caches are closed to who becomes the owner of somebody else's workspace. */
+	if (home == NULL || home[0] != '/' || home[1] == '\0' ||
+	    strlen(home) >= PATH_MAX / 2 ||
+	    (spec->identity.change && !spec->identity.map_root))
+		return;
+	buf_init(&caching.kept, PATH_MAX / 2);
+	for (size_t i = 0; i < CACHE_COUNT; i++)
+		cache_show(&caching, &caches[i], home);
+	if (caching.kept.size > 0)
+		spec_add_leftover(spec, caching.kept.data);
+	buf_fini(&caching.kept);
+}
+
+/* The mount points that a cell has made in the private home, and the folders above them. */
+static void points_remove(const char *home)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < CACHE_COUNT; i++) {
+		size_t least = strlen(home) + 1;
+
+		if (least + strlen(caches[i].below_home) >= sizeof(path))
+			return;
+		(void)snprintf(path, sizeof(path), "%s/%s", home, caches[i].below_home);
+		while (strlen(path) > least && rmdir(path) == 0)
+			*strrchr(path, '/') = '\0';
+	}
+}
+
+void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours)
+{
+	if (spec->leftover_count == 0)
+		return;
+	for (size_t i = 0; i < spec->leftover_count; i++)
+		(void)rmdir(spec->leftovers[i]);
+	if (home_is_ours && spec->home_source != NULL)
+		points_remove(spec->home_source);
+}

@@ -1,0 +1,124 @@
+/*
+ * shape_worktree: a worktree's `.git` is a file that names a folder of the main repository,
+ * which lies elsewhere. The repository is shown, to be read, when it names this workspace
+ * back: what a workspace holds widens no rights by itself.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { POINTER_MAX = PATH_MAX + 16 };
+
+/* The one line of the small regular file NAME; nothing when it is anything else. */
+static bool line_read(const char *name, struct buf *line)
+{
+	auto_close int fd =
+		open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size >= POINTER_MAX || !fd_read_all(fd, line, name, NULL))
+		return false;
+	while (line->size > 0 && line->data[line->size - 1] == '\n')
+		buf_truncate(line, line->size - 1);
+	return line->size > 0 && strlen(line->data) == line->size &&
+	       strchr(line->data, '\n') == NULL;
+}
+
+/* The real path of what the line in FOLDER's file NAME names behind PREFIX, or NULL. */
+static char *pointer_follow(const char *folder, const char *name, const char *prefix)
+{
+	struct buf file, line, target;
+	char *real = NULL;
+
+	buf_init(&file, POINTER_MAX);
+	buf_init(&line, POINTER_MAX);
+	buf_init(&target, 2 * POINTER_MAX);
+	if (buf_addf(&file, "%s/%s", folder, name) && line_read(file.data, &line) &&
+	    str_starts(buf_str(&line), str_of(prefix))) {
+		const char *path = line.data + strlen(prefix);
+
+		if (buf_addf(&target, "%s%s%s", path[0] == '/' ? "" : folder,
+			     path[0] == '/' ? "" : "/", path))
+			real = realpath(target.data, NULL);
+	}
+	buf_fini(&target);
+	buf_fini(&line);
+	buf_fini(&file);
+	return real;
+}
+
+/* The part of COMMON/worktrees/NAME that is COMMON, cut off in place. */
+static bool common_cut(char *entry)
+{
+	char *name = strrchr(entry, '/');
+
+	if (name == NULL || name == entry)
+		return false;
+	*name = '\0';
+	if (strcmp(path_base_name(entry), "worktrees") != 0)
+		return false;
+	*strrchr(entry, '/') = '\0';
+	return entry[0] == '/' && entry[1] != '\0';
+}
+
+static char *common_of(const char *workspace)
+{
+	char *entry = pointer_follow(workspace, ".git", "gitdir: ");
+	struct buf own;
+
+	if (entry == NULL)
+		return NULL;
+	auto_free char *back = pointer_follow(entry, "gitdir", "");
+	buf_init(&own, POINTER_MAX);
+	bool ours = back != NULL && buf_addf(&own, "%s/.git", workspace) &&
+		    strcmp(own.data, back) == 0 && common_cut(entry);
+	buf_fini(&own);
+	if (ours)
+		return entry;
+	free(entry);
+	return NULL;
+}
+
+static bool is_shown(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->root_count; i++) {
+		if (path_within(path, spec->roots[i].path))
+			return true;
+	}
+	for (const char *const *at = spec->blocked; *at != NULL; at++) {
+		if (path_within(path, *at))
+			return true;
+	}
+	return false;
+}
+
+void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
+{
+	auto_free char *common = common_of(spec->workspace);
+
+	if (common == NULL || is_shown(spec, common))
+		return;
+	auto_close int fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	size_t count = spec->view.count;
+	bool ok = policy->scratch
+			  ? shape_show_layer(spec, common, &fd, policy->limits.tmp, NULL)
+			  : shape_show_tree(spec, common, &fd, false, true, NULL);
+	if (!ok) {
+		spec->view.count = count;
+		return;
+	}
+	spec->view.entries[spec->view.count - 1].why = "the repository of this worktree";
+	shape_grant(policy, spec, common, policy->scratch);
+}
