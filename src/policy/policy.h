@@ -147,6 +147,13 @@ struct verdict {
 	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
 };
 
+/*
+ * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow it,
+ * a clause. What is no absolute normal path is allowed: nothing can be said of it.
+ */
+void policy_judge_path(const struct policy *policy, const char *path, bool writes,
+		       struct verdict *verdict);
+
 /* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict);

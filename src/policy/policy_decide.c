@@ -404,6 +404,38 @@ static bool judge_path(const struct policy *policy, const char *tool,
 	return false;
 }
 
+/* Without the sentence's end: what add_remedy and a denial have in common. */
+static void end_clause(struct verdict *verdict, struct buf *because)
+{
+	if (str_ends(buf_str(because), STR(".")))
+		buf_truncate(because, because->size - 1);
+	end_verdict(verdict, because);
+}
+
+void policy_judge_path(const struct policy *policy, const char *path, bool writes,
+		       struct verdict *verdict)
+{
+	const struct policy_request_path judged = {.path = path, .writes = writes};
+	struct buf because;
+
+	*verdict = (struct verdict){.answer = VERDICT_ALLOW};
+	if (!is_normal(path) || judge_path(policy, "", &judged, verdict)) {
+		*verdict = (struct verdict){.answer = VERDICT_ALLOW};
+		return;
+	}
+	verdict->answer = VERDICT_DENY;
+	begin_verdict(&because);
+	if (str_ends(str_of(verdict->rule), STR(".blocked")))
+		(void)buf_addf(&because,
+			       "only the user can take it out of %s in the "
+			       "configuration",
+			       verdict->rule);
+	else
+		add_remedy(&because, policy, path, writes ? "write" : "read");
+	end_clause(verdict, &because);
+	buf_fini(&because);
+}
+
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict)
 {

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/call.h"
+#include "runtime/claims.h"
 #include "runtime/denial.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
@@ -104,6 +105,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
+	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
 	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled;

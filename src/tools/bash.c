@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "runtime/claims.h"
 #include "runtime/files.h"
 #include "runtime/limit_watch.h"
 
@@ -29,6 +30,13 @@
  * and 10 minutes. What needs more runs in the background.
  */
 #define BASH_TIMEOUT_MAX_S 600
+
+enum {
+	NOT_EXECUTABLE = 126,
+	NOT_FOUND = 127,
+	CLAIM_BYTES = 16 << 10, /* the end of each stream that is searched for causes */
+	CLAIM_SLACK = 256,      /* the line between head and tail */
+};
 
 static const struct tool_param bash_params[] = {
 	{"command", PARAM_TEXT, true, "Shell text to run", .aliases = "cmd script code",
@@ -193,6 +201,27 @@ static void take_folder(struct shell *shell, struct buf *next)
 	file_fini(&file);
 }
 
+/* What the command says that it could not reach, from where errors stand mostly. */
+static void claim(struct shell *shell)
+{
+	const struct program_output *streams[] = {&shell->run.error, &shell->run.out};
+	const char *folder = shell->folder.path.data;
+	struct buf text;
+
+	/* Not executable, not found: the shell's own trouble with a file that it could read. */
+	if (shell->run.exit_code == NOT_EXECUTABLE || shell->run.exit_code == NOT_FOUND)
+		return;
+	buf_init(&text, PROGRAM_HEAD + PROGRAM_TAIL + CLAIM_SLACK);
+	for (size_t i = 0; i < 2; i++) {
+		buf_clear(&text);
+		program_output_text(streams[i], &text);
+		if (text.size > CLAIM_BYTES)
+			buf_remove(&text, 0, text.size - CLAIM_BYTES);
+		claims_gather(buf_str(&text), folder, shell->result);
+	}
+	buf_fini(&text);
+}
+
 static void answer(struct shell *shell)
 {
 	struct buf next;
@@ -214,6 +243,8 @@ static void answer(struct shell *shell)
 		told.next_folder = next.data;
 	bash_tell(&told, shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
+	if (shell->run.ending == PROGRAM_ENDED && shell->run.exit_code != 0)
+		claim(shell);
 	buf_fini(&next);
 }
 

@@ -2,9 +2,11 @@
 #include "tools/shown.h"
 
 #include "base/text.h"
+#include "runtime/claims.h"
 #include "runtime/files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 enum { SHOWN_SAMPLE = 8192 };
@@ -162,6 +164,24 @@ void shown_add_crlf(struct str text, struct buf *out)
 	}
 }
 
+void shown_claim_unwritable(struct call *call, struct tool_result *result, const char *path)
+{
+	struct file file;
+	struct buf above;
+	struct err err;
+	bool found;
+
+	file_init(&file);
+	buf_init(&above, PATH_MAX);
+	found = files_reach(call->files, path, FILES_ANY, &file, &err) ||
+		(buf_addf(&above, "%s/..", path) &&
+		 files_reach(call->files, above.data, FILES_FOLDER, &file, &err));
+	if (found)
+		claims_add_unwritable(file.path.data, result);
+	buf_fini(&above);
+	file_fini(&file);
+}
+
 enum result_status shown_fail(struct call *call, struct tool_result *result,
 			      const char *path, const struct err *err)
 {
@@ -172,6 +192,8 @@ enum result_status shown_fail(struct call *call, struct tool_result *result,
 	else if (err->code == EACCES || err->code == EPERM)
 		buf_adds(&result->text, " Its permissions close it to this agent; only the "
 					"user can change that.");
+	else if (err->code == EROFS)
+		shown_claim_unwritable(call, result, path);
 	return status;
 }
 

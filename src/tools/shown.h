@@ -49,6 +49,12 @@ void shown_from_utf16(struct str text, bool big, struct buf *out);
 /* Append TEXT with each "\n" that no "\r" precedes as "\r\n". */
 void shown_add_crlf(struct str text, struct buf *out);
 
+/*
+ * PATH may not be written: a claim (runtime/claims.h) by its real path, or its folder's,
+ * since a link may lead there from where writing is allowed.
+ */
+void shown_claim_unwritable(struct call *call, struct tool_result *result, const char *path);
+
 /* FAILED with ERR's sentence, and for a missing PATH the near ones. */
 enum result_status shown_fail(struct call *call, struct tool_result *result,
 			      const char *path, const struct err *err);

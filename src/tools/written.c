@@ -137,6 +137,9 @@ enum result_status written_fail(struct written *written, const struct err *err)
 				"%s Write where this agent may write, or ask the "
 				"user to add the path to its `write` list.",
 				err->text);
+		if (err->code == EROFS)
+			shown_claim_unwritable(written->call, written->result,
+					       written->path);
 		return RESULT_FAILED;
 	case EFBIG:
 		return tool_fail(written->result,

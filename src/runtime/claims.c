@@ -1,0 +1,361 @@
+/* claims: reading messages, and judging what they say; see claims.h. */
+#include "runtime/claims.h"
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "runtime/denial.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_CLAIMS "claims"
+
+enum {
+	LINES_MAX = 400, /* a program that says more has said the cause among these */
+	LINE_MAX_BYTES = 4096,
+	HOST_MAX = 253, /* RFC 1035 */
+	REMEDY_MAX = 512,
+};
+
+/* ---- gathering ---- */
+
+static struct value *claim_new(struct tool_result *result)
+{
+	struct value *details = tool_details(result);
+	struct value *list = value_member(details, KEY_CLAIMS);
+	struct value *claim;
+
+	if (!list) {
+		value_set(details, KEY_CLAIMS, value_new_array());
+		list = value_member(details, KEY_CLAIMS);
+	}
+	if (value_count(list) >= CLAIMS_MAX)
+		return NULL;
+	claim = value_new_object();
+	value_append(list, claim);
+	return claim;
+}
+
+static void add_path(struct tool_result *result, const char *path, bool writes, bool exact)
+{
+	struct value *claim = claim_new(result);
+
+	if (!claim)
+		return;
+	value_set_text(claim, "path", path);
+	value_set_boolean(claim, "writes", writes);
+	value_set_boolean(claim, "exact", exact);
+}
+
+void claims_add_unwritable(const char *path, struct tool_result *result)
+{
+	add_path(result, path, true, true);
+}
+
+/* The last text of LINE between OPEN and CLOSE. */
+static bool last_quoted(struct str line, const char *open, const char *close,
+			struct str *found)
+{
+	struct str opening = str_of(open), closing = str_of(close);
+	bool any = false;
+
+	for (size_t at = 0;;) {
+		size_t from = str_find(line, opening, at);
+		size_t to;
+
+		if (from == (size_t)-1)
+			return any;
+		from += opening.size;
+		to = str_find(line, closing, from);
+		if (to == (size_t)-1)
+			return any;
+		*found = str_part(line, from, to - from);
+		any = true;
+		at = to + closing.size;
+	}
+}
+
+/* What stands in quotes, else what stands between the last two colons before the message. */
+static struct str path_in(struct str line, size_t message)
+{
+	static const char *const quotes[][2] = {{"\xe2\x80\x98", "\xe2\x80\x99"},
+						{"'", "'"},
+						{"`", "'"},
+						{"\"", "\""}};
+	struct str found = str_part(line, 0, message);
+	size_t from = 0;
+
+	for (size_t i = 0; i < sizeof(quotes) / sizeof(quotes[0]); i++) {
+		struct str quoted;
+
+		if (last_quoted(line, quotes[i][0], quotes[i][1], &quoted))
+			return quoted;
+	}
+	found = str_trim(found);
+	if (str_ends(found, STR(":")))
+		found.size--;
+	for (size_t at; (at = str_find(found, STR(": "), from)) != (size_t)-1;)
+		from = at + 2;
+	found = str_trim(str_part(found, from, found.size));
+	/* "cannot open /x for writing": the word that looks like a path. */
+	for (struct str rest = found, word; str_next_word(&rest, &word);) {
+		if (word.size < found.size && word.data[0] == '/')
+			return word;
+	}
+	return found;
+}
+
+/* What no policy gives or takes. */
+static bool is_the_kernels(const char *path)
+{
+	static const char *const places[] = {"/proc", "/sys", "/dev"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (path_within(path, places[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Can PATH, or what would hold it, be read? Then it was a write that was refused. */
+static bool can_be_read(const char *path)
+{
+	char above[PATH_MAX];
+	char *slash;
+
+	if (access(path, R_OK) == 0)
+		return true;
+	if (access(path, F_OK) == 0 || strlen(path) >= sizeof(above))
+		return false;
+	memcpy(above, path, strlen(path) + 1);
+	slash = strrchr(above, '/');
+	if (!slash || slash == above)
+		return true; /* the root of the view can always be read */
+	*slash = '\0';
+	return access(above, R_OK) == 0;
+}
+
+enum saying { SAYS_MISSING = 1, SAYS_CLOSED, SAYS_READ_ONLY };
+
+static void gather_path(struct str line, size_t message, enum saying saying,
+			const char *folder, struct tool_result *result)
+{
+	struct str path = path_in(line, message);
+	char text[PATH_MAX];
+	struct buf absolute;
+
+	if (path.size == 0 || path.size >= sizeof(text) ||
+	    memchr(path.data, '\0', path.size))
+		return;
+	memcpy(text, path.data, path.size);
+	text[path.size] = '\0';
+	buf_init(&absolute, PATH_MAX - 1);
+	if (path_normal(folder, text, &absolute) && !is_the_kernels(absolute.data))
+		add_path(result, absolute.data,
+			 saying == SAYS_READ_ONLY ||
+				 (saying == SAYS_CLOSED && can_be_read(absolute.data)),
+			 false);
+	buf_fini(&absolute);
+}
+
+static bool is_host_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '.' || c == '-';
+}
+
+static size_t host_size(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && is_host_char(text.data[size]))
+		size++;
+	return size;
+}
+
+static bool gather_host(struct str line, struct tool_result *result)
+{
+	static const char *const before[] = {
+		"resolve host: ", "resolve hostname ", "resolve host address ",
+		"resolve host ",  "resolve '",         "resolving '",
+		"EAI_AGAIN ",     "ENOTFOUND ",        "Failed to resolve '",
+	};
+	static const char *const without[] = {"Network is unreachable", "name resolution",
+					      "Name or service not known"};
+	struct value *claim;
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		struct str needle = str_of(before[i]);
+		size_t at = str_find(line, needle, 0);
+		struct str host;
+		size_t size;
+
+		if (at == (size_t)-1)
+			continue;
+		host = str_part(line, at + needle.size, HOST_MAX + 4);
+		if (str_starts(host, STR("\xe2\x80\x98")))
+			host = str_part(host, 3, host.size);
+		size = host_size(host);
+		if (size == 0 || size > HOST_MAX)
+			continue;
+		claim = claim_new(result);
+		if (claim)
+			value_set_str(claim, "host", str_part(host, 0, size));
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		if (str_find(line, str_of(without[i]), 0) == (size_t)-1)
+			continue;
+		claim = claim_new(result);
+		if (claim)
+			value_set_text(claim, "host", "");
+		return true;
+	}
+	return false;
+}
+
+static void gather_line(struct str line, const char *folder, struct tool_result *result)
+{
+	static const struct {
+		const char *text;
+		enum saying saying;
+	} messages[] = {
+		{"No such file or directory", SAYS_MISSING},
+		{"Permission denied", SAYS_CLOSED},
+		{"Read-only file system", SAYS_READ_ONLY},
+	};
+
+	if (gather_host(line, result))
+		return;
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+		size_t at = str_find(line, str_of(messages[i].text), 0);
+
+		if (at != (size_t)-1) {
+			gather_path(line, at, messages[i].saying, folder, result);
+			return;
+		}
+	}
+}
+
+void claims_gather(struct str messages, const char *folder, struct tool_result *result)
+{
+	struct str line;
+
+	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++)
+		gather_line(str_part(line, 0, LINE_MAX_BYTES), folder, result);
+}
+
+/* ---- judging ---- */
+
+/* On one line, or it is no path that a sentence could name. */
+static bool is_printable(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool has_remedy(const struct tool_result *result, const char *remedy)
+{
+	const struct value *list = denial_list(result);
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *there = value_text(value_member(value_item(list, i), "remedy"));
+
+		if (there && strcmp(there, remedy) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void judge_path(const struct policy *policy, const struct value *claim,
+		       struct tool_result *result)
+{
+	const char *path = value_text(value_member(claim, "path"));
+	bool exact = value_is_true(value_member(claim, "exact"));
+	bool writes = value_is_true(value_member(claim, "writes"));
+	struct verdict verdict;
+	struct buf shown;
+
+	if (!is_printable(path))
+		return;
+	policy_judge_path(policy, path, writes, &verdict);
+	/* One of many files that the same words would help. */
+	if (verdict.answer == VERDICT_ALLOW || has_remedy(result, verdict.because))
+		return;
+	buf_init(&shown, 4 * PATH_MAX);
+	(void)text_clean(str_of(path), &shown);
+	denial_add(result, &(struct denial){.kind = DENIAL_FS,
+					    .target = shown.data,
+					    .rule = verdict.rule,
+					    .remedy = verdict.because,
+					    .guessed = !exact});
+	buf_fini(&shown);
+}
+
+static void judge_host(const struct policy *policy, const char *host,
+		       struct tool_result *result)
+{
+	char rule[VERDICT_RULE_MAX], remedy[REMEDY_MAX];
+
+	(void)snprintf(rule, sizeof(rule), "agents.%.64s.network", policy->name);
+	(void)snprintf(remedy, sizeof(remedy), "ask the user to add %s%.*s%s to %s",
+		       *host ? "\"" : "the host's name", HOST_MAX, host,
+		       *host ? "\"" : "", rule);
+	denial_add(result, &(struct denial){.kind = DENIAL_NET,
+					    .target = *host ? host : "the network",
+					    .rule = rule,
+					    .remedy = remedy,
+					    .guessed = true});
+}
+
+static bool is_host(const char *host)
+{
+	return host_size(str_of(host)) == strlen(host) && strlen(host) <= HOST_MAX;
+}
+
+/* The proxy's own word is better than what programs make of it. */
+static bool has_network_denial(const struct tool_result *result)
+{
+	const struct value *list = denial_list(result);
+
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *kind = value_text(value_member(value_item(list, i), "kind"));
+
+		if (kind && strcmp(kind, "net") == 0)
+			return true;
+	}
+	return false;
+}
+
+void claims_judge(const struct policy *policy, struct tool_result *result)
+{
+	auto_value struct value *list = NULL;
+	const char *any_host = NULL;
+	bool network_told;
+
+	if (!value_member(result->details, KEY_CLAIMS))
+		return;
+	list = value_ref(value_member(result->details, KEY_CLAIMS));
+	value_remove(result->details, KEY_CLAIMS);
+	network_told = has_network_denial(result);
+	for (size_t i = 0; i < value_count(list) && i < CLAIMS_MAX; i++) {
+		const struct value *claim = value_item(list, i);
+		const char *host = value_text(value_member(claim, "host"));
+
+		if (value_text(value_member(claim, "path")))
+			judge_path(policy, claim, result);
+		else if (host && *host && is_host(host) && !network_told)
+			judge_host(policy, host, result);
+		else if (host && !*host)
+			any_host = host;
+	}
+	/* A program that named its host says so in other words as well. */
+	if (any_host && !has_network_denial(result))
+		judge_host(policy, any_host, result);
+}

@@ -1,0 +1,31 @@
+/*
+ * claims: what a failed program says it could not reach, read off its messages, and what a
+ * file tool could not write. The worker, which sees the messages and the view, gathers
+ * them; the session, which has the policy, judges them and makes denials of those that a
+ * rule explains. A path outside of everything shown gets the same answer whether it
+ * exists or not: nobody looks.
+ */
+#pragma once
+#include "base/str.h"
+#include "policy/policy.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+/* Of one result: the first that are found; the rest mostly repeat them. */
+enum { CLAIMS_MAX = 8 };
+
+/*
+ * Gather from MESSAGES, the error output of a program that failed in FOLDER (absolute). For
+ * paths it is asked of the view whether they can be read, to tell writing from reading.
+ */
+void claims_gather(struct str messages, const char *folder, struct tool_result *result);
+
+/* A file tool could not write PATH (absolute, real). */
+void claims_add_unwritable(const char *path, struct tool_result *result);
+
+/*
+ * Judge what RESULT claims by POLICY, and take the claims away. A worker that was taken over
+ * may claim anything: whatever is no claim is dropped.
+ */
+void claims_judge(const struct policy *policy, struct tool_result *result);
