@@ -44,6 +44,13 @@ static void signals_of_interest(sigset_t *set)
 	(void)sigaddset(set, SIGURG);
 }
 
+static void interrupt_free(struct interrupt *interrupt)
+{
+	fd_close(&interrupt->ends[0]);
+	fd_close(&interrupt->ends[1]);
+	free(interrupt);
+}
+
 static void *wait_for_signals(void *context)
 {
 	struct interrupt *interrupt = context;
@@ -54,8 +61,10 @@ static void *wait_for_signals(void *context)
 
 		if (sigwait(&interrupt->set, &number) != 0)
 			continue;
-		if (atomic_load(&interrupt->closing))
+		if (atomic_load(&interrupt->closing)) {
+			interrupt_free(interrupt);
 			return NULL;
+		}
 		if (number == SIGURG)
 			continue;
 		if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
@@ -85,16 +94,19 @@ void interrupt_close(struct interrupt *interrupt)
 {
 	if (interrupt == NULL)
 		return;
-	if (interrupt->started) {
-		/* pthread_cancel would load a library for it. */
-		atomic_store(&interrupt->closing, true);
-		(void)pthread_kill(interrupt->thread, SIGURG);
-		(void)pthread_join(interrupt->thread, NULL);
-		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
+	if (!interrupt->started) {
+		interrupt_free(interrupt);
+		return;
 	}
-	fd_close(&interrupt->ends[0]);
-	fd_close(&interrupt->ends[1]);
-	free(interrupt);
+	const sigset_t before = interrupt->before;
+	const pthread_t thread = interrupt->thread;
+	/*
+	 * pthread_cancel would load a library for it. The thread frees what it uses: to wait
+	 * for its end would cost a verb more than all its other goodbyes.
+	 */
+	atomic_store(&interrupt->closing, true);
+	(void)pthread_kill(thread, SIGURG);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int interrupt_fd(const struct interrupt *interrupt)
@@ -114,6 +126,7 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err)
 		return err_set(err, failed, "starting to listen for signals: %s",
 			       strerror(failed));
 	}
+	(void)pthread_detach(interrupt->thread);
 	interrupt->started = true;
 	return true;
 }

@@ -120,7 +120,8 @@ static void input_ready(struct watch *watch, short events)
 static void stream_begin(struct stream *stream, struct loop *loop)
 {
 	stream->loop = loop;
-	stream->piece = memory_alloc(RELAY_PIECE);
+	/* Not zeroed: its pages are touched when something is carried. */
+	stream->piece = memory_grow(NULL, RELAY_PIECE, 1);
 	stream->input.fd = stream->from;
 	stream->input.events = POLLIN;
 	stream->input.ready = input_ready;

@@ -132,6 +132,7 @@ bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct
 		ok = start_by_exec(start, ends[1], front, err);
 	}
 	fd_close(&ends[1]);
+	sandbox_end_helper(&start->spec->mapping);
 	if (!ok) {
 		fd_close(&ends[0]);
 		return false;

@@ -46,7 +46,10 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		return true;
 	}
 	entry->detached = true;
-	if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping : -1, &entry->fd, err))
+	if (mapped && spec->workspace_tree >= 0 && strcmp(path, spec->workspace) == 0)
+		entry->fd = fd_take(&spec->workspace_tree);
+	else if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping.fd : -1, &entry->fd,
+				    err))
 		return false;
 	fd_close(take_fd);
 	return true;
@@ -420,8 +423,6 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
  */
 static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *err)
 {
-	auto_close int tree = -1;
-
 	spec->level = SANDBOX_SEALED;
 	if (!spec->identity.map_root)
 		return true;
@@ -429,9 +430,10 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *e
 		err->code = ECHILD;
 		return false;
 	}
-	if (sandbox_copy_tree(workspace_fd, spec->mapping, &tree, NULL))
+	/* Kept: to throw a copy away takes the kernel longer than to make it. */
+	if (sandbox_copy_tree(workspace_fd, spec->mapping.fd, &spec->workspace_tree, NULL))
 		return true;
-	fd_close(&spec->mapping);
+	sandbox_close_mapping(&spec->mapping);
 	spec->identity = (struct sandbox_identity){0};
 	spec->level = SANDBOX_RULES;
 	return true;

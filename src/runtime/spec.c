@@ -13,7 +13,8 @@ void spec_init(struct cell_spec *spec)
 {
 	static const char *none[] = {NULL};
 
-	*spec = (struct cell_spec){.mapping = -1,
+	*spec = (struct cell_spec){.mapping = {.fd = -1},
+				   .workspace_tree = -1,
 				   .home_lock = -1,
 				   .cache_lock = -1,
 				   .leftovers = none,
@@ -28,7 +29,8 @@ void spec_fini(struct cell_spec *spec)
 {
 	for (size_t i = 0; i < spec->view.count; i++)
 		fd_close(&spec->view.entries[i].fd);
-	fd_close(&spec->mapping);
+	sandbox_close_mapping(&spec->mapping);
+	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
 	fd_close(&spec->cache_lock);
 	arena_fini(&spec->arena);

@@ -22,7 +22,9 @@ enum { SPEC_BYTES_MAX = 4 << 20 };
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
-	int mapping; /* of root's owners (sandbox.h); the front's own; -1: none */
+	/* of root's owners, and the workspace under it until it is shown; the front's own */
+	struct sandbox_mapping mapping;
+	int workspace_tree;
 	struct view view;
 	size_t view_capacity;
 	struct sandbox_limits limits;

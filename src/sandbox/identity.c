@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -140,37 +141,72 @@ bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err)
 }
 
 /*
- * A mount's ID mapping is taken from a user namespace: one is made for the purpose, by a
- * child that lives until its namespace is held.
+ * A mount's ID mapping is taken from a user namespace: one is made for the purpose, with a
+ * helper in it that shares our memory (no page table is copied) and lives until its
+ * namespace is held.
  */
-bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping,
-			  struct err *err)
+__attribute__((no_sanitize("address", "undefined"), noinline)) static int mapping_main(
+	void *context)
+{
+	const long *front = context;
+
+	(void)kernel_raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+	while (kernel_raw(SYS_getppid, 0, 0, 0) == *front)
+		(void)kernel_raw(SYS_ppoll, 0, 0, 0);
+	return 0;
+}
+
+static bool mapping_hold(const struct sandbox_identity *identity,
+			 struct sandbox_mapping *mapping, struct err *err)
 {
 	char path[64];
-	int pidfd = -1;
-	pid_t child = raw_clone(CLONE_NEWUSER, &pidfd);
 
-	if (child < 0) {
+	if (!write_maps(mapping->helper, 0, 0, identity->uid, identity->gid, err))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)mapping->helper);
+	mapping->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return mapping->fd >= 0 || err_set(err, errno, "%s: %s", path, strerror(errno));
+}
+
+bool sandbox_open_mapping(const struct sandbox_identity *identity,
+			  struct sandbox_mapping *mapping, struct err *err)
+{
+	long *stack = mmap(NULL, SANDBOX_HELPER_STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+
+	if (stack == MAP_FAILED)
+		return err_set(err, errno, "a helper's stack: %s", strerror(errno));
+	mapping->stack = stack;
+	stack[0] = getpid();
+	pid_t helper = clone(mapping_main, (char *)stack + SANDBOX_HELPER_STACK,
+			     CLONE_VM | CLONE_NEWUSER, stack);
+	if (helper < 0) {
 		int code = errno;
+		sandbox_close_mapping(mapping);
 		return err_set(err, code, "new namespaces: %s%s", strerror(code),
 			       refusal_hint(code));
 	}
-	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
-	}
-	bool ok = write_maps(child, 0, 0, identity->uid, identity->gid, err);
-	if (ok) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
-		*mapping = open(path, O_RDONLY | O_CLOEXEC);
-		if (*mapping < 0)
-			ok = err_set(err, errno, "%s: %s", path, strerror(errno));
-	}
-	(void)kill(child, SIGKILL);
-	(void)waitpid(child, NULL, __WALL);
-	fd_close(&pidfd);
+	mapping->helper = helper;
+	bool ok = mapping_hold(identity, mapping, err);
+	(void)kill(helper, SIGKILL); /* waited for later, when it is long gone */
 	return ok;
+}
+
+void sandbox_end_helper(struct sandbox_mapping *mapping)
+{
+	while (mapping->helper > 0 && waitpid(mapping->helper, NULL, __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	if (mapping->stack != NULL)
+		(void)munmap(mapping->stack, SANDBOX_HELPER_STACK);
+	mapping->helper = 0;
+	mapping->stack = NULL;
+}
+
+void sandbox_close_mapping(struct sandbox_mapping *mapping)
+{
+	sandbox_end_helper(mapping);
+	fd_close(&mapping->fd);
 }
 
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)

@@ -16,13 +16,10 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
-enum {
-	HELPER_STACK = 16 << 10, /* five calls of the kernel, no recursion */
-	HELPER_LIVES = 1, /* the kernel makes it 0 at the helper's end, and wakes us */
-};
+/* The kernel makes it 0 at the helper's end, and wakes us. */
+enum { HELPER_LIVES = 1 };
 
 /*
  * Only calls of the kernel by kernel_raw: the C library's would write the anchor's errno.
@@ -57,16 +54,11 @@ __attribute__((no_sanitize("address", "undefined"), noinline)) static int helper
 
 void network_begin(struct sandbox_network *network)
 {
-	*network = (struct sandbox_network){
-		.fd = -1,
-		.step = "starting the network's helper",
-		.code = ECHILD,
-		.lives = HELPER_LIVES,
-	};
-	network->stack = mmap(NULL, HELPER_STACK, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (network->stack != MAP_FAILED &&
-	    clone(helper_main, (char *)network->stack + HELPER_STACK,
+	network->fd = -1;
+	network->step = "starting the network's helper";
+	network->code = ECHILD; /* until the helper says otherwise */
+	network->lives = HELPER_LIVES;
+	if (clone(helper_main, network->stack + sizeof(network->stack),
 		  CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD, network, NULL,
 		  NULL, &network->lives) >= 0)
 		return;
@@ -78,7 +70,6 @@ bool network_enter(struct sandbox_network *network, struct err *err)
 {
 	while (__atomic_load_n(&network->lives, __ATOMIC_ACQUIRE) == HELPER_LIVES)
 		(void)syscall(SYS_futex, &network->lives, FUTEX_WAIT, HELPER_LIVES, NULL);
-	(void)munmap(network->stack, HELPER_STACK);
 	if (network->code != 0)
 		return err_set(err, network->code, "%s: %s", network->step,
 			       strerror(network->code));

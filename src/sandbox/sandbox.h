@@ -31,6 +31,9 @@ enum sandbox_level {
 
 struct sock_fprog;
 
+/* Of a helper that makes a handful of calls of the kernel, without recursion. */
+enum { SANDBOX_HELPER_STACK = 16 << 10 };
+
 /* ---- who the cell is ---- */
 
 struct sandbox_identity {
@@ -54,11 +57,20 @@ enum { SANDBOX_UID = 1985229 };
 void sandbox_identity(const struct stat *workspace, struct sandbox_identity *identity);
 
 /*
- * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, as a descriptor for
- * sandbox_copy_tree; one serves all trees of a cell.
+ * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, for
+ * sandbox_copy_tree; one serves all trees of a cell. Start it as {.fd = -1}. Its helper has
+ * ended, but is still to be waited for: by sandbox_end_helper, when there is time, or
+ * sandbox_close_mapping.
  */
-bool sandbox_open_mapping(const struct sandbox_identity *identity, int *mapping,
-			  struct err *err);
+struct sandbox_mapping {
+	int fd; /* -1: none */
+	pid_t helper;
+	void *stack; /* the helper's */
+};
+bool sandbox_open_mapping(const struct sandbox_identity *identity,
+			  struct sandbox_mapping *mapping, struct err *err);
+void sandbox_end_helper(struct sandbox_mapping *mapping);
+void sandbox_close_mapping(struct sandbox_mapping *mapping);
 
 /*
  * Root only: a detached copy of the tree at FD, which a cell of another user can show
@@ -122,7 +134,7 @@ struct sandbox_network {
 	int fd;    /* its namespace */
 	int code;  /* errno of what failed, at `step` */
 	const char *step;
-	void *stack;
+	__attribute__((aligned(16))) char stack[SANDBOX_HELPER_STACK];
 };
 
 /*

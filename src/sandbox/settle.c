@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -115,10 +116,13 @@ static bool mask_file(const char *path, struct err *err)
 static bool pid_limit_is_ours(void)
 {
 	struct utsname name;
-	int major = 0, minor = 0;
+	char *rest;
 
-	return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 14));
+	if (uname(&name) != 0)
+		return false;
+	unsigned long major = strtoul(name.release, &rest, 10);
+	unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+	return major > 6 || (major == 6 && minor >= 14);
 }
 
 static bool proc_mount(uint64_t processes, struct err *err)
