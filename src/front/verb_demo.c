@@ -2,7 +2,6 @@
  * glovebox demo: a whole session on a small project, without a model: its words are
  * recorded, the tools, the cell, the compiler and the tests are real.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,13 +18,11 @@
 #include "front/find_program.h"
 #include "front/setup.h"
 #include "front/talk.h"
+#include "front/temp_tree.h"
 #include "front/verb.h"
 
 static const char demo_files[] = "examples/demo/";
 static const char demo_replay[] = "examples/demo/replay.json";
-
-/* Deeper than the demo's folders and what a build makes in them. */
-enum { DEMO_DEPTH_MAX = 8 };
 
 static const struct option_row demo_options[] = {
 	{"plain", 0, OPTION_FLAG, NULL, "no colours and no spinner"},
@@ -34,26 +31,6 @@ static const struct option_row demo_options[] = {
 	OPTION_ROW_HELP,
 	{0},
 };
-
-/* NAME relative to FOLDER_FD, its parents made. */
-static bool write_demo_file(int folder_fd, const char *name,
-			    const struct embedded_file *file, struct err *err)
-{
-	auto_close int fd = -1;
-	char parent[256];
-
-	for (const char *slash = strchr(name, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
-		if (mkdirat(folder_fd, parent, 0755) < 0 && errno != EEXIST)
-			return err_set(err, errno, "%s: %s", parent, strerror(errno));
-	}
-	fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		    file->executable ? 0755 : 0644);
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", name, strerror(errno));
-	return fd_write_all(fd, file->data, file->size, err);
-}
 
 static bool write_demo(const char *folder, struct err *err)
 {
@@ -66,33 +43,15 @@ static bool write_demo(const char *folder, struct err *err)
 		if (strncmp(file->name, demo_files, strlen(demo_files)) != 0 ||
 		    strcmp(file->name, demo_replay) == 0)
 			continue;
-		if (!write_demo_file(fd, file->name + strlen(demo_files), file, err))
+		if (!temp_tree_write(fd, file->name + strlen(demo_files),
+				     (struct str){file->data, file->size},
+				     file->executable ? 0755 : 0644, err))
 			return err_while(err, "writing the demo into %s", folder);
 		count++;
 	}
 	if (count == 0)
 		return err_set(err, ENOENT, "this program was built without its demo");
 	return true;
-}
-
-static void remove_tree(int parent_fd, const char *name, int depth)
-{
-	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (folder == NULL) {
-		fd_close(&fd);
-		return;
-	}
-	while ((entry = readdir(folder)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (unlinkat(fd, entry->d_name, 0) < 0 && depth < DEMO_DEPTH_MAX)
-			remove_tree(fd, entry->d_name, depth + 1);
-	}
-	(void)closedir(folder);
-	(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
 }
 
 static int play(const char *folder, const struct options *options)
@@ -165,7 +124,7 @@ static int demo_run(const struct options *options)
 	if (options_given(options, "keep"))
 		(void)fprintf(stderr, "The project is in %s\n", folder.data);
 	else
-		remove_tree(AT_FDCWD, folder.data, 0);
+		temp_tree_remove(folder.data);
 	buf_fini(&folder);
 	return code;
 }

@@ -17,6 +17,7 @@
 #include "front/find_program.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "front/verb_doctor_attack.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 
@@ -24,6 +25,7 @@ enum { PATH_BYTES_MAX = 4096, REPORT_MAX = 1 << 20 };
 
 static const struct option_row doctor_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print the report as one JSON object"},
+	{"attack", 0, OPTION_FLAG, NULL, "play the shipped attacks and print the score"},
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_HELP,
 	{0},
@@ -243,6 +245,8 @@ static bool all_well(const struct value *rows)
 
 static int doctor_run(const struct options *options)
 {
+	if (options_given(options, "attack"))
+		return doctor_attack(options_given(options, "json"));
 	auto_value struct value *report = value_new_object();
 	/* First: a session hides our memory, and with it our own /proc/self/uid_map. */
 	struct value *kernel = report_kernel();
@@ -283,16 +287,21 @@ static const char doctor_help[] =
 	"features of the kernel it is made of, which programs and which settings of a\n"
 	"model were found (names of variables, never their values), and what to do about\n"
 	"what is missing.\n\n"
+	"With --attack: try each attack that this program brings along in a cell, where it\n"
+	"must fail, and without one, where it must succeed, in a temporary folder; print\n"
+	"how many held and which got through. The scripts run with your own rights and\n"
+	"touch nothing but that folder; it takes some seconds.\n\n"
 	"Exit codes: 0 all is well, 1 a needed program or a model's name is missing or\n"
 	"the configuration is refused, 5 the cell cannot be built or is weaker than the\n"
-	"configuration's minimum_level.";
+	"configuration's minimum_level. With --attack: 0 all attacks held, 1 one got through.";
 
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "say how strong the cell is here, and how to mend what is missing",
 	.arguments = "",
 	.help = doctor_help,
-	.example = "  glovebox doctor --json",
+	.example = "  glovebox doctor --json\n"
+		   "  glovebox doctor --attack",
 	.options = doctor_options,
 	.run = doctor_run,
 };

@@ -1,0 +1,310 @@
+/* attack: one folder, two tries and one verdict for each attack. */
+#include "front/attack.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/setup.h"
+#include "front/temp_tree.h"
+#include "process/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	SCRIPT_MAX = 16 << 10,
+	VARIABLES_MAX = 24,
+	/* An attack that hangs is ended, and has shown nothing. */
+	SCRIPT_SECONDS = 10,
+	READY_MS = 5000,
+	READY_PAUSE_MS = 5,
+};
+
+enum outcome { HELD, THROUGH, UNSHOWN };
+
+/* Where one attack is played. */
+struct stage {
+	const struct attack *attack;
+	char program[PATH_MAX]; /* ourselves */
+	struct buf base, work, home;
+	struct buf variables[VARIABLES_MAX];
+	const char *environment[VARIABLES_MAX + 1];
+	size_t variable_count;
+};
+
+static void variable_add(struct stage *stage, const char *format, const char *value)
+{
+	struct buf *text = &stage->variables[stage->variable_count];
+
+	if (stage->variable_count == VARIABLES_MAX)
+		return;
+	buf_init(text, PATH_MAX);
+	(void)buf_adds(text, format);
+	(void)buf_adds(text, value);
+	stage->environment[stage->variable_count++] = text->data;
+	stage->environment[stage->variable_count] = NULL;
+}
+
+/* TEXT with its names filled in. */
+static void fill(const struct stage *stage, const char *text, struct buf *out)
+{
+	char uid[16], pid[16];
+	const struct {
+		const char *name, *value;
+	} names[] = {
+		{"%base%", stage->base.data},
+		{"%work%", stage->work.data},
+		{"%home%", stage->home.data},
+		{"%glovebox%", stage->program},
+		{"%uid%", uid},
+		{"%pid%", pid},
+	};
+
+	(void)snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	while (*text != '\0') {
+		size_t i = 0, count = sizeof(names) / sizeof(names[0]);
+		while (i < count && strncmp(text, names[i].name, strlen(names[i].name)) != 0)
+			i++;
+		if (i < count) {
+			(void)buf_adds(out, names[i].value);
+			text += strlen(names[i].name);
+		} else {
+			(void)buf_addc(out, *text++);
+		}
+	}
+}
+
+/* The exit code of a shell on the host, or in a cell; -1 when it hung or died. */
+static int script_run(const struct stage *stage, const char *text, bool in_cell)
+{
+	struct program_run run;
+	struct err err;
+	struct buf script;
+	const char *argv[] = {stage->program, "exec", "--", "sh", "-c", NULL, NULL};
+	int code = -1;
+
+	buf_init(&script, SCRIPT_MAX);
+	fill(stage, text, &script);
+	argv[5] = script.data;
+	program_run_init(&run);
+	run.start.argv = in_cell ? argv : argv + 3;
+	run.start.environment = stage->environment;
+	run.start.folder = stage->work.data;
+	run.deadline_ms = clock_deadline(SCRIPT_SECONDS);
+	if (!script.overflowed && program_follow(&run, &err) && run.ending == PROGRAM_ENDED)
+		code = run.exit_code;
+	program_run_fini(&run);
+	buf_fini(&script);
+	return code;
+}
+
+/* The script beside, in a process group of its own, once it is ready; 0 when it is not. */
+static pid_t beside_start(const struct stage *stage)
+{
+	struct program_start start = {.fds = {-1, -1, -1},
+				      .environment = stage->environment,
+				      .folder = stage->work.data};
+	int64_t deadline_ms = clock_now_ms() + READY_MS;
+	struct buf script, ready;
+	struct err err;
+	pid_t pid = 0;
+
+	buf_init(&script, SCRIPT_MAX);
+	buf_init(&ready, PATH_MAX);
+	fill(stage, stage->attack->beside, &script);
+	fill(stage, "%base%/ready", &ready);
+	const char *argv[] = {"sh", "-c", script.data, NULL};
+	start.argv = argv;
+	if (!program_start(&start, &pid, &err))
+		pid = 0;
+	while (pid > 0 && access(ready.data, F_OK) < 0 && clock_now_ms() < deadline_ms)
+		(void)poll(NULL, 0, READY_PAUSE_MS);
+	buf_fini(&script);
+	buf_fini(&ready);
+	return pid;
+}
+
+static void beside_end(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	(void)kill(-pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static bool stage_make(struct stage *stage, const char *folder, size_t number,
+		       struct err *err)
+{
+	static const char *const below[] = {"work", "home", "outside", "tmp"};
+	const struct attack *attack = stage->attack;
+	auto_close int work = -1;
+
+	buf_init(&stage->base, PATH_MAX);
+	buf_init(&stage->work, PATH_MAX);
+	buf_init(&stage->home, PATH_MAX);
+	(void)buf_addf(&stage->base, "%s/%zu", folder, number);
+	(void)buf_addf(&stage->work, "%s/work", stage->base.data);
+	(void)buf_addf(&stage->home, "%s/home", stage->base.data);
+	if (mkdir(stage->base.data, 0755) < 0)
+		return err_set(err, errno, "%s: %s", stage->base.data, strerror(errno));
+	auto_close int base = open(stage->base.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		if (mkdirat(base, below[i], 0755) < 0)
+			return err_set(err, errno, "%s: %s", below[i], strerror(errno));
+	}
+	work = openat(base, "work", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (const struct attack_file *file = attack->files;
+	     file != NULL && file->name != NULL; file++) {
+		if (!temp_tree_write(work, file->name,
+				     (struct str){file->text, strlen(file->text)},
+				     file->mode, err))
+			return false;
+	}
+	variable_add(stage, "PATH=",
+		     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	variable_add(stage, "LANG=", "C.UTF-8");
+	variable_add(stage, "HOME=", stage->home.data);
+	variable_add(stage, "TMPDIR=", stage->base.data);
+	for (size_t i = 0; attack->variables != NULL && attack->variables[i] != NULL; i++)
+		variable_add(stage, "", attack->variables[i]);
+	return true;
+}
+
+static void stage_fini(struct stage *stage)
+{
+	for (size_t i = 0; i < stage->variable_count; i++)
+		buf_fini(&stage->variables[i]);
+	buf_fini(&stage->base);
+	buf_fini(&stage->work);
+	buf_fini(&stage->home);
+}
+
+/* Would it have succeeded without a cell? */
+static bool bare_succeeds(const struct stage *stage)
+{
+	const struct attack *attack = stage->attack;
+
+	if (attack->bare_by == ATTACK_BY_NOBODY)
+		return true; /* it is about the cell's own parts */
+	return script_run(stage, attack->bare != NULL ? attack->bare : attack->attack,
+			  false) == 0;
+}
+
+static bool stage_play(const struct stage *stage, enum outcome *verdict, struct err *err)
+{
+	const struct attack *attack = stage->attack;
+	bool ready = attack->host == NULL || script_run(stage, attack->host, false) == 0;
+	pid_t beside = ready && attack->beside != NULL ? beside_start(stage) : 0;
+
+	ready = ready && (attack->beside == NULL || beside > 0);
+	int code = script_run(stage, attack->attack, true);
+	bool through = code == 0 || (attack->after != NULL &&
+				     script_run(stage, attack->after, false) != 0);
+	bool shown = ready && code >= 0 && bare_succeeds(stage);
+	beside_end(beside);
+	if (code == CODE_EXEC_NO_CELL)
+		return err_set(err, ECHILD,
+			       "the cell could not be built; see `glovebox doctor`");
+	*verdict = through && ready ? THROUGH : shown ? HELD : UNSHOWN;
+	return true;
+}
+
+struct score {
+	int64_t held, shown;
+};
+
+static void group_end(FILE *progress, struct value *groups, const char *name,
+		      const struct score *score)
+{
+	struct value *group = value_new_object();
+
+	value_set_text(group, "name", name);
+	value_set_integer(group, "held", score->held);
+	value_set_integer(group, "shown", score->shown);
+	value_append(groups, group);
+	if (progress == NULL)
+		return;
+	(void)fprintf(progress, "  %-4s %-10s %3d of %d held\n",
+		      score->held == score->shown ? "ok" : "NO", name, (int)score->held,
+		      (int)score->shown);
+	(void)fflush(progress);
+}
+
+static bool play_one(const struct attack *attack, const char *folder, size_t number,
+		     enum outcome *verdict, struct err *err)
+{
+	struct stage stage = {.attack = attack};
+	ssize_t n = readlink("/proc/self/exe", stage.program, sizeof(stage.program) - 1);
+	bool ok;
+
+	if (n <= 0)
+		return err_set(err, errno, "the path of this program: %s", strerror(errno));
+	ok = stage_make(&stage, folder, number, err) && stage_play(&stage, verdict, err);
+	stage_fini(&stage);
+	return ok;
+}
+
+bool attack_play_all(FILE *progress, const struct interrupt *interrupt,
+		     struct value *report, struct err *err)
+{
+	struct value *through = value_new_array(), *unshown = value_new_array();
+	struct value *groups = value_new_array();
+	struct score all = {0}, group = {0};
+	int64_t root_only = 0;
+	struct buf folder;
+	bool ok;
+
+	value_set(report, "through", through);
+	value_set(report, "unshown", unshown);
+	value_set(report, "groups", groups);
+	buf_init(&folder, PATH_MAX);
+	ok = setup_temp_folder("attack", &folder, err);
+	/* The cell of root is another user, and must come in. */
+	if (ok && chmod(folder.data, 0755) < 0)
+		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
+	for (size_t i = 0; ok && attacks[i].name != NULL; i++) {
+		const struct attack *next = &attacks[i + 1];
+		enum outcome verdict;
+
+		if (interrupt_signal(interrupt) != 0) {
+			ok = err_set(err, ECANCELED, "ended before the last attack");
+			break;
+		}
+		if (attacks[i].bare_by == ATTACK_BY_ROOT && geteuid() != 0) {
+			root_only++;
+		} else if (!play_one(&attacks[i], folder.data, i, &verdict, err)) {
+			ok = false;
+			break;
+		} else {
+			group.held += verdict == HELD;
+			group.shown += verdict != UNSHOWN;
+			if (verdict != HELD)
+				value_append(verdict == THROUGH ? through : unshown,
+					     value_new_text(attacks[i].name));
+		}
+		if (next->name != NULL && strcmp(next->group, attacks[i].group) == 0)
+			continue;
+		group_end(progress, groups, attacks[i].group, &group);
+		all.held += group.held;
+		all.shown += group.shown;
+		group = (struct score){0};
+	}
+	if (folder.size > 0)
+		temp_tree_remove(folder.data);
+	buf_fini(&folder);
+	value_set_integer(report, "held", all.held);
+	value_set_integer(report, "shown", all.shown);
+	value_set_integer(report, "root_only", root_only);
+	return ok;
+}

@@ -1,0 +1,85 @@
+/* verb_doctor_attack: what the attacks of attack.h came to, for people and programs. */
+#include "front/verb_doctor_attack.h"
+
+#include "base/buf.h"
+#include "base/value.h"
+#include "front/attack.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/verb.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { REPORT_MAX = 1 << 20 };
+
+static void print_names(const char *title, const struct value *names)
+{
+	if (value_count(names) == 0)
+		return;
+	(void)printf("\n%s\n", title);
+	for (size_t i = 0; i < value_count(names); i++)
+		(void)printf("  %s\n", value_text(value_item(names, i)));
+}
+
+static void print_score(const struct value *report)
+{
+	print_names("Got through:", value_member(report, "through"));
+	print_names("Not counted, since they do not succeed here without a cell either:",
+		    value_member(report, "unshown"));
+	if (value_integer(value_member(report, "root_only")) > 0)
+		(void)printf("\nNot played, since only root could do them without a cell: %d\n",
+			     (int)value_integer(value_member(report, "root_only")));
+	(void)printf("\n%d of %d attacks held\n",
+		     (int)value_integer(value_member(report, "held")),
+		     (int)value_integer(value_member(report, "shown")));
+}
+
+static void print_json(const struct value *report)
+{
+	struct buf text;
+
+	buf_init(&text, REPORT_MAX);
+	(void)value_print(report, VALUE_PRETTY, &text);
+	(void)puts(text.data);
+	buf_fini(&text);
+}
+
+static int play(bool json, const struct interrupt *interrupt)
+{
+	auto_value struct value *report = value_new_object();
+	struct err err = {0};
+
+	if (!json)
+		(void)printf("Attacks, each tried in a cell and without one\n");
+	if (!attack_play_all(json ? NULL : stdout, interrupt, report, &err))
+		return verb_complain(err.code == ECHILD ? CODE_NO_CELL
+				     : err.code == ECANCELED
+					     ? CODE_SIGNAL + interrupt_signal(interrupt)
+					     : CODE_FAILED,
+				     "%s", err.text);
+	if (json)
+		print_json(report);
+	else
+		print_score(report);
+	return value_count(value_member(report, "through")) == 0 &&
+			       value_integer(value_member(report, "shown")) > 0
+		       ? CODE_DONE
+		       : CODE_FAILED;
+}
+
+int doctor_attack(bool json)
+{
+	struct interrupt *interrupt = NULL;
+	struct err err = {0};
+	int code;
+
+	if (!interrupt_open(&interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!interrupt_start(interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = play(json, interrupt);
+	interrupt_close(interrupt);
+	return code;
+}
