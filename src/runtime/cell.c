@@ -28,6 +28,7 @@ struct cell {
 	struct cell_spec spec;
 	int control;
 	int anchor_pidfd;
+	struct groups *groups; /* or NULL: workers look after their limits */
 	struct watch control_watch;
 	struct worker_end *workers;
 	/* asked of the anchor, not yet here: plain, prepared */
@@ -53,6 +54,7 @@ static void worker_free(struct worker_end *worker)
 	while (*at != worker)
 		at = &(*at)->next;
 	*at = worker->next;
+	groups_drop(worker->cell->groups, &worker->group);
 	loop_remove(&worker->watch);
 	frame_reader_fini(&worker->reader);
 	fd_close(&worker->socket);
@@ -230,6 +232,7 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepar
 				       .context = worker};
 	worker->next = cell->workers;
 	cell->workers = worker;
+	groups_add(cell->groups, &worker->group, worker->pidfd);
 	loop_add(cell->options.loop, &worker->watch);
 }
 
@@ -319,6 +322,16 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 	return true;
 }
 
+/* After the first worker, whose start it would delay. */
+static void groups_open(struct cell *cell)
+{
+	const struct cell_options *options = &cell->options;
+
+	cell->groups = groups_start(options->loop, options->program, options->limits);
+	for (struct worker_end *at = cell->workers; at != NULL; at = at->next)
+		groups_add(cell->groups, &at->group, at->pidfd);
+}
+
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
@@ -356,6 +369,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 		cell_close(made);
 		return false;
 	} else {
+		groups_open(made);
 		cell_refill(made);
 	}
 	*cell = made;
@@ -373,6 +387,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
+	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);
 	free(cell);
@@ -417,6 +432,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		return NULL;
 	}
 	found->state = WORKER_BUSY;
+	groups_listen(cell->groups);
 	if (waiting > 1)
 		keep_ready(cell, waiting - 1);
 	else if (cell->refill.due_ms == CLOCK_NEVER)

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "process/frame.h"
 #include "process/loop.h"
+#include "runtime/groups.h"
 #include "runtime/spec.h"
 #include "runtime/tool.h"
 
@@ -32,6 +33,7 @@ struct worker_end {
 	bool prepared;
 	bool made; /* it has said that its walls stand */
 	int socket, pidfd;
+	struct group_end group;
 	struct frame_reader reader;
 	struct watch watch;
 	/* While busy: a frame came, or (frame NULL) the worker has died. */
@@ -46,7 +48,8 @@ struct cell_options {
 	const struct tool *const *tools;
 	const char *program; /* as session.h */
 	bool direct;
-	unsigned ready; /* workers kept idle ahead */
+	const struct policy_limits *limits; /* of each worker's group (groups.h) */
+	unsigned ready;                     /* workers kept idle ahead */
 	/* these are prepared for commands; one plain worker more is kept for file tools */
 	bool prepared;
 	/* a worker became idle, or one could not be made */

@@ -225,9 +225,12 @@ static void tell_tmp(const struct telling *telling)
 static void tell_pids(const struct limit_watch *watch, const struct telling *telling)
 {
 	uint64_t most = telling->call->limits.pids;
-	bool seen = most && watch->most_tasks + 1 >= most; /* the worker is one itself */
+	bool seen = most > 0 && watch->most_tasks + 1 >= most; /* the worker is one itself */
 	char now[32], target[64];
 
+	/* 0: the kernel counts for a group, and the front asks it. */
+	if (most == 0)
+		return;
 	if (!seen && !said(telling->run, "fork: Resource temporarily unavailable") &&
 	    !said(telling->run, "fork: retry: Resource temporarily unavailable") &&
 	    !said(telling->run, "BlockingIOError: [Errno 11]") &&

@@ -105,6 +105,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
+	groups_tell(&worker->group, session->policy, &running->result);
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
@@ -130,18 +131,17 @@ static void worker_lost(struct running *running)
 	struct session *session = running->session;
 	bool was_made = running->worker->made;
 
+	fail_without_answer(running,
+			    "The worker that ran this call ended before it answered (killed, or "
+			    "out of memory). Files are whole: old or new. Try again, with less at "
+			    "once.");
+	groups_tell(&running->worker->group, session->policy, &running->result);
 	cell_let_go(running->worker);
 	running->worker = NULL;
-	if (!was_made && cell_broken(session->cell) != NULL) {
+	if (!was_made && cell_broken(session->cell) != NULL)
 		fail_without_cell(running);
-	} else {
-		fail_without_answer(
-			running,
-			"The worker that ran this call ended before it answered (killed, or "
-			"out of memory). Files are whole: old or new. Try again, with less at "
-			"once.");
+	else
 		running_finish(running);
-	}
 	running_dispatch(session);
 	cell_refill(session->cell);
 }
@@ -193,8 +193,10 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.is_last = session->one_call,
 		.grace_s = limits->grace_s,
 		.agent = session->policy->name,
-		.limits = {.memory = limits->memory,
-			   .pids = limits->pids,
+		.limits = {.memory = groups_rely(&worker->group, CGROUP_MEMORY)
+					     ? 0
+					     : limits->memory,
+			   .pids = groups_rely(&worker->group, CGROUP_PIDS) ? 0 : limits->pids,
 			   .file_size = limits->file_size,
 			   .tmp = limits->tmp,
 			   .free_space = limits->free_space,

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/anchor.h"
+#include "runtime/groups.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
 
@@ -17,6 +18,8 @@ void session_role(int argc, char **argv, const struct tool *const *tools)
 {
 	if (argc == ANCHOR_ARGUMENTS && strcmp(argv[0], ANCHOR_ROLE) == 0)
 		anchor_role(argv, tools);
+	if (argc == GROUPS_ARGUMENTS && strcmp(argv[0], GROUPS_ROLE) == 0)
+		groups_role(argv);
 }
 
 static size_t tools_count(const struct tool *const *tools)
@@ -100,6 +103,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.tools = session->all_tools,
 		.program = options->program,
 		.direct = options->direct,
+		.limits = &session->policy->limits,
 		.ready = options->direct ? 0 : options->ready_workers,
 		.prepared = !options->direct && options->ready_workers > 0 &&
 			    tool_prepared((const struct tool *const *)session->offered) !=

@@ -1,0 +1,322 @@
+/* groups: the front's end; see groups.h. */
+#include "runtime/groups.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "runtime/denial.h"
+#include "sandbox/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	CHILD_STACK = 64 << 10, /* a few calls of the kernel, no recursion */
+	ARGUMENT_MAX = 32,
+	STOP_MS = 2000, /* groups whose processes have just been killed are gone in far less */
+	SENTENCE_MAX = 256,
+};
+
+struct groups {
+	int socket, pidfd;
+	struct watch watch;
+	struct group_end *ends; /* asked for, not yet answered or dropped */
+	unsigned last_id;
+};
+
+/* Between clone and exec; it shares our memory and must change nothing else. */
+struct role {
+	const char *program;
+	char *const *argv;
+	int fds[2];
+	int failed;
+};
+
+static int role_child(void *context)
+{
+	static char *const nothing[] = {NULL};
+	struct role *role = context;
+
+	for (size_t i = 0; i < 2; i++)
+		(void)fcntl(role->fds[i], F_SETFD, 0);
+	(void)execve(role->program, role->argv, nothing);
+	role->failed = errno;
+	_exit(127);
+}
+
+/* No exit signal: a program that waits for children of its own never meets this one. */
+static bool role_start(struct role *role, int *pidfd)
+{
+	auto_free char *stack = memory_alloc(CHILD_STACK);
+	sigset_t all, old;
+	pid_t pid;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
+	pid = clone(role_child, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
+		    role, pidfd);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (pid < 0)
+		return false;
+	if (role->failed == 0)
+		return true;
+	(void)waitpid(pid, NULL, __WALL);
+	fd_close(pidfd);
+	return false;
+}
+
+static bool process_start(struct groups *groups, const char *program,
+			  const struct policy_limits *limits)
+{
+	char texts[GROUPS_ARGUMENTS - 1][ARGUMENT_MAX];
+	auto_close int front = kernel_pidfd_open(getpid());
+	auto_close int theirs = -1;
+	int ends[2];
+
+	if (front < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	groups->socket = ends[0];
+	theirs = ends[1];
+	(void)snprintf(texts[0], ARGUMENT_MAX, "%d", theirs);
+	(void)snprintf(texts[1], ARGUMENT_MAX, "%d", front);
+	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory);
+	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
+	char *argv[] = {
+		(char[]){GROUPS_ROLE}, texts[0], texts[1], texts[2], texts[3], NULL};
+	struct role role = {
+		.program = program ? program : "/proc/self/exe",
+		.argv = argv,
+		.fds = {theirs, front},
+	};
+	return role_start(&role, &groups->pidfd);
+}
+
+static void socket_ready(struct watch *watch, short events)
+{
+	(void)events;
+	groups_listen(watch->context);
+}
+
+struct groups *groups_start(struct loop *loop, const char *program,
+			    const struct policy_limits *limits)
+{
+	struct cgroup_place place;
+	struct groups *groups;
+	bool any;
+
+	cgroup_find("", &place);
+	any = place.version != 0;
+	cgroup_leave(&place);
+	if (!any)
+		return NULL;
+	groups = memory_alloc(sizeof(*groups));
+	groups->socket = groups->pidfd = -1;
+	if (!process_start(groups, program, limits)) {
+		fd_close(&groups->socket);
+		free(groups);
+		return NULL;
+	}
+	groups->watch = (struct watch){.fd = groups->socket,
+				       .events = POLLIN,
+				       .ready = socket_ready,
+				       .context = groups};
+	loop_add(loop, &groups->watch);
+	return groups;
+}
+
+void groups_stop(struct groups *groups)
+{
+	struct pollfd gone;
+	siginfo_t info;
+
+	if (!groups)
+		return;
+	loop_remove(&groups->watch);
+	fd_close(&groups->socket); /* it removes all groups and ends */
+	gone = (struct pollfd){.fd = groups->pidfd, .events = POLLIN};
+	(void)poll(&gone, 1, STOP_MS);
+	/* Who comes next sweeps what it could not remove. */
+	(void)syscall(SYS_pidfd_send_signal, groups->pidfd, SIGKILL, NULL, 0);
+	while (waitid(P_PIDFD, (id_t)groups->pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	fd_close(&groups->pidfd);
+	free(groups);
+}
+
+static bool request_send(const struct groups *groups,
+			 const struct groups_request *request, int pidfd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} rights = {0};
+	struct iovec part = {(void *)(uintptr_t)request, sizeof(*request)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (pidfd >= 0) {
+		message.msg_control = rights.bytes;
+		message.msg_controllen = sizeof(rights.bytes);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &pidfd, sizeof(int));
+	}
+	/* Its queue is full or it has ended: the worker watches for itself. */
+	return sendmsg(groups->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
+void groups_add(struct groups *groups, struct group_end *end, int pidfd)
+{
+	struct groups_request request = {.add = 1};
+
+	*end = (struct group_end){.counts = {-1, -1}};
+	if (!groups)
+		return;
+	request.id = ++groups->last_id;
+	if (request.id == 0 || !request_send(groups, &request, pidfd))
+		return;
+	end->id = request.id;
+	end->next = groups->ends;
+	groups->ends = end;
+}
+
+static void forget(struct groups *groups, const struct group_end *end)
+{
+	for (struct group_end **at = &groups->ends; *at; at = &(*at)->next) {
+		if (*at == end) {
+			*at = end->next;
+			return;
+		}
+	}
+}
+
+void groups_drop(struct groups *groups, struct group_end *end)
+{
+	struct groups_request request = {.id = end->id};
+
+	if (!groups || end->id == 0)
+		return;
+	forget(groups, end);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		fd_close(&end->counts[i]);
+	(void)request_send(groups, &request, -1);
+	end->id = 0;
+}
+
+static void reply_take(struct groups *groups, const struct groups_reply *reply, int *fds)
+{
+	struct group_end *end = groups->ends;
+	int next = 0;
+
+	while (end && end->id != reply->id)
+		end = end->next;
+	for (int i = 0; end && i < CGROUP_CONTROLLERS; i++) {
+		if (!reply->held[i] || fds[next] < 0)
+			continue;
+		end->held[i] = true;
+		end->before[i] = reply->before[i];
+		end->counts[i] = fd_take(&fds[next++]);
+	}
+	if (end)
+		forget(groups, end);
+}
+
+static ssize_t reply_receive(int socket, struct groups_reply *reply,
+			     int fds[CGROUP_CONTROLLERS])
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * CGROUP_CONTROLLERS)];
+	} rights = {0};
+	struct iovec part = {reply, sizeof(*reply)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = rights.bytes,
+				 .msg_controllen = sizeof(rights.bytes)};
+	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		fds[i] = -1;
+	struct cmsghdr *header = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+	return size;
+}
+
+void groups_listen(struct groups *groups)
+{
+	ssize_t size = groups ? 1 : 0;
+
+	while (size > 0) {
+		int fds[CGROUP_CONTROLLERS];
+		struct groups_reply reply;
+
+		size = reply_receive(groups->socket, &reply, fds);
+		if (size == (ssize_t)sizeof(reply))
+			reply_take(groups, &reply, fds);
+		for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+			fd_close(&fds[i]);
+		if (size == 0) /* it has ended: no more groups */
+			loop_remove(&groups->watch);
+	}
+}
+
+static void tell(const char *key, const char *target, const char *advice, const char *now,
+		 const struct policy *policy, struct tool_result *result)
+{
+	char rule[64], remedy[SENTENCE_MAX];
+
+	(void)snprintf(rule, sizeof(rule), "limits.%s", key);
+	(void)snprintf(remedy, sizeof(remedy),
+		       "%s, or raise agents.%.64s.limits.%s (now %s)", advice,
+		       policy->name, key, now);
+	denial_add(result, &(struct denial){.kind = DENIAL_LIMIT,
+					    .target = target,
+					    .rule = rule,
+					    .remedy = remedy});
+}
+
+bool groups_rely(struct group_end *end, enum cgroup_controller controller)
+{
+	end->relied[controller] = end->held[controller];
+	return end->relied[controller];
+}
+
+static bool has_refused(const struct group_end *end, enum cgroup_controller controller)
+{
+	return end->relied[controller] &&
+	       cgroup_count(end->counts[controller], controller) > end->before[controller];
+}
+
+void groups_tell(const struct group_end *end, const struct policy *policy,
+		 struct tool_result *result)
+{
+	char now[ARGUMENT_MAX], target[SENTENCE_MAX];
+
+	if (result->status == RESULT_DONE && result->exit_code == 0)
+		return;
+	if (has_refused(end, CGROUP_MEMORY)) {
+		(void)text_size(policy->limits.memory, now);
+		(void)snprintf(target, sizeof(target), "%s of memory", now);
+		tell("memory", target,
+		     "the largest process was ended: let it use less at once", now,
+		     policy, result);
+	}
+	if (has_refused(end, CGROUP_PIDS)) {
+		(void)snprintf(now, sizeof(now), "%" PRIu64, policy->limits.pids);
+		(void)snprintf(target, sizeof(target), "%s processes", now);
+		tell("pids", target, "start fewer at once", now, policy, result);
+	}
+}

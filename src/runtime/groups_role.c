@@ -1,0 +1,253 @@
+/*
+ * groups_role: the process that makes groups, moves workers into them and removes them. It
+ * reads nothing but requests of the front. A group whose worker is gone is used again: making
+ * and removing one costs more than the move.
+ */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "runtime/groups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	GROUPS_MAX = 1024, /* workers at once; those beyond watch for themselves */
+	REMOVE_MS = 1500,  /* the last processes of a killed cell are being torn down */
+	REMOVE_STEP_MS = 5,
+	FDINFO_MAX = 4096,
+};
+
+struct slot {
+	uint32_t id; /* 0: free for another worker, once it is empty */
+	struct cgroup group;
+};
+
+struct maker {
+	int socket, front;
+	struct cgroup_place place;
+	struct cgroup_limits limits;
+	struct slot slots[GROUPS_MAX];
+	size_t count;
+	unsigned made;
+};
+
+/* The pid behind PIDFD, 0 when that process has ended. */
+static pid_t pid_of(int pidfd)
+{
+	char path[64];
+	struct buf text;
+	long pid = 0;
+	const char *at;
+	auto_close int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	buf_init(&text, FDINFO_MAX);
+	if (fd >= 0 && fd_read_all(fd, &text, path, NULL) &&
+	    (at = strstr(text.data, "\nPid:")) != NULL)
+		pid = strtol(at + strlen("\nPid:"), NULL, 10);
+	buf_fini(&text);
+	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+static struct slot *slot_take(struct maker *maker)
+{
+	struct slot *slot;
+
+	for (size_t i = 0; i < maker->count; i++) {
+		if (maker->slots[i].id == 0 && cgroup_is_empty(&maker->slots[i].group))
+			return &maker->slots[i];
+	}
+	if (maker->count == GROUPS_MAX)
+		return NULL;
+	slot = &maker->slots[maker->count];
+	if (!cgroup_make(&maker->place, ++maker->made, &maker->limits, &slot->group, NULL))
+		return NULL;
+	maker->count++;
+	return slot;
+}
+
+static void reply_send(const struct maker *maker, const struct slot *slot)
+{
+	struct groups_reply reply = {.id = slot->id};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * CGROUP_CONTROLLERS)];
+	} rights = {0};
+	int fds[CGROUP_CONTROLLERS];
+	size_t count = 0;
+	struct iovec part = {&reply, sizeof(reply)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		int fd = cgroup_open_count(&slot->group, (enum cgroup_controller)i);
+
+		if (fd < 0)
+			continue;
+		reply.held[i] = 1;
+		reply.before[i] = cgroup_count(fd, (enum cgroup_controller)i);
+		fds[count++] = fd;
+	}
+	if (count > 0) {
+		message.msg_control = rights.bytes;
+		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
+	}
+	(void)sendmsg(maker->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	for (size_t i = 0; i < count; i++)
+		(void)close(fds[i]);
+}
+
+/*
+ * What the worker has started ahead of its call; later ones follow it into its group. No
+ * deeper: these wait, too.
+ */
+static bool children_enter(const struct cgroup *group, pid_t pid)
+{
+	char path[64];
+	struct buf text;
+	bool ok = true;
+	auto_close int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	buf_init(&text, FDINFO_MAX);
+	ok = fd >= 0 && fd_read_all(fd, &text, path, NULL);
+	for (char *at = text.data; ok && *at;) {
+		long child = strtol(at, &at, 10);
+
+		if (child <= 0)
+			break;
+		ok = cgroup_enter(group, (pid_t)child, NULL);
+	}
+	buf_fini(&text);
+	return ok;
+}
+
+/* A worker that has ended meanwhile has no pid any more that another could have got. */
+static void worker_add(struct maker *maker, uint32_t id, int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	pid_t pid = pid_of(pidfd);
+	struct slot *slot;
+
+	if (pid == 0 || poll(&ended, 1, 0) != 0)
+		return;
+	slot = slot_take(maker);
+	if (!slot || !cgroup_enter(&slot->group, pid, NULL) ||
+	    !children_enter(&slot->group, pid))
+		return;
+	slot->id = id;
+	reply_send(maker, slot);
+}
+
+static void worker_drop(struct maker *maker, uint32_t id)
+{
+	for (size_t i = 0; i < maker->count; i++) {
+		if (maker->slots[i].id == id)
+			maker->slots[i].id = 0;
+	}
+}
+
+/* False when the front has closed its end. */
+static bool request_take(struct maker *maker)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} rights = {0};
+	struct groups_request request;
+	struct iovec part = {&request, sizeof(request)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = rights.bytes,
+				 .msg_controllen = sizeof(rights.bytes)};
+	auto_close int pidfd = -1;
+	ssize_t size = recvmsg(maker->socket, &message, MSG_CMSG_CLOEXEC);
+
+	if (size < 0 && errno == EINTR)
+		return true;
+	if (size != (ssize_t)sizeof(request))
+		return false;
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(&pidfd, CMSG_DATA(header), sizeof(pidfd));
+	if (request.add && pidfd >= 0)
+		worker_add(maker, request.id, pidfd);
+	else if (!request.add && request.id)
+		worker_drop(maker, request.id);
+	return true;
+}
+
+/* The front ends the cell before it closes the socket, or it was killed and the cell dies. */
+static void remove_all(struct maker *maker)
+{
+	int64_t until = clock_now_ms() + REMOVE_MS;
+
+	for (size_t i = 0; i < maker->count; i++) {
+		while (!cgroup_remove(&maker->place, &maker->slots[i].group) &&
+		       clock_now_ms() < until)
+			(void)poll(NULL, 0, REMOVE_STEP_MS);
+	}
+}
+
+static uint64_t number_of(const char *text)
+{
+	return strtoull(text, NULL, 10);
+}
+
+/* Nothing but the socket and the front's pidfd; a key typed at the terminal is not for us. */
+static void settle(const struct maker *maker)
+{
+	int low = maker->socket < maker->front ? maker->socket : maker->front;
+	int high = maker->socket < maker->front ? maker->front : maker->socket;
+
+	(void)prctl(PR_SET_NAME, GROUPS_ROLE);
+	(void)setsid();
+	(void)!chdir("/");
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, number == SIGCHLD ? SIG_DFL : SIG_IGN);
+	if (low > 0)
+		(void)close_range(0, (unsigned)low - 1, 0);
+	if (high > low + 1)
+		(void)close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+	(void)close_range((unsigned)high + 1, UINT_MAX, 0);
+}
+
+void groups_role(char **argv)
+{
+	struct maker *maker = memory_alloc(sizeof(*maker));
+	struct pollfd slots[2];
+
+	maker->socket = (int)number_of(argv[1]);
+	maker->front = (int)number_of(argv[2]);
+	/* The worker itself is one of the processes. */
+	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]),
+					       .pids = number_of(argv[4]) + 1};
+	settle(maker);
+	cgroup_find("", &maker->place);
+	cgroup_sweep(&maker->place);
+	do {
+		slots[0] = (struct pollfd){.fd = maker->socket, .events = POLLIN};
+		slots[1] = (struct pollfd){.fd = maker->front, .events = POLLIN};
+		if (poll(slots, 2, -1) < 0 && errno != EINTR)
+			break;
+	} while (!slots[1].revents && (!slots[0].revents || request_take(maker)));
+	remove_all(maker);
+	_exit(0);
+}

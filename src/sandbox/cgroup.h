@@ -1,0 +1,65 @@
+/*
+ * cgroup: control groups of the kernel, which count what a command holds exactly: the
+ * controllers `memory` and `pids`, of version 2 where a part of the tree was delegated to
+ * this user, of version 1 where it may be written. A group holds one worker and what it
+ * starts. Each can be missing: then somebody else must count.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CONTROLLERS };
+
+/* Where groups of ours can be made. */
+struct cgroup_place {
+	int version;                     /* 2 or 1; 0: nowhere */
+	int folders[CGROUP_CONTROLLERS]; /* held; -1: not this controller; of 2 both the same */
+};
+
+/*
+ * Look where this process is. ROOT stands before /proc and the mounts: "" but in tests. Nothing
+ * is changed but that a delegated place is asked for its controllers. Always fills PLACE.
+ */
+void cgroup_find(const char *root, struct cgroup_place *place);
+void cgroup_leave(struct cgroup_place *place);
+
+enum { CGROUP_NAME_MAX = 80 };
+
+struct cgroup {
+	char name[CGROUP_NAME_MAX];
+	int folders[CGROUP_CONTROLLERS]; /* -1: the place has it not */
+};
+
+struct cgroup_limits {
+	uint64_t memory; /* bytes, swap included where the kernel counts it */
+	uint64_t pids;
+};
+
+/*
+ * A new group with LIMITS, the NUMBERth of this process; its name says whose it is, so that
+ * cgroup_sweep knows when that process is gone. What could not be made whole is not made.
+ */
+bool cgroup_make(const struct cgroup_place *place, unsigned number,
+		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
+
+/* PID and what it starts from now on. The kernel may take 15 ms for it. */
+bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err);
+
+/* Does nobody live in it? */
+bool cgroup_is_empty(const struct cgroup *group);
+
+/* Remove an empty group. False when it is not empty (yet): try again. */
+bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group);
+
+/* Remove what processes that are gone have left. */
+void cgroup_sweep(const struct cgroup_place *place);
+
+/*
+ * The file that counts how often CONTROLLER refused something (took a process for memory,
+ * refused one for pids), for cgroup_count; -1 when there is none. The caller closes it.
+ */
+int cgroup_open_count(const struct cgroup *group, enum cgroup_controller controller);
+uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);

@@ -1,0 +1,272 @@
+/*
+ * cgroup: where groups can be made, from trees of files that look like those of the kernel;
+ * and a real group where this user may make one (root with version 1, here).
+ */
+#include "../base/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sandbox/cgroup.h"
+
+enum { PATH_ROOM = 512, MEBI = 1 << 20 };
+
+static void put(const char *root, const char *path, const char *text)
+{
+	char whole[PATH_ROOM];
+	struct err err;
+	int fd;
+
+	(void)snprintf(whole, sizeof(whole), "%s%s", root, path);
+	assert_true(fd_make_folders(whole, &err));
+	fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_true(fd_write_all(fd, text, strlen(text), &err));
+	(void)close(fd);
+}
+
+static void expect(const char *root, const char *path, const char *text)
+{
+	char whole[PATH_ROOM];
+	struct buf found;
+	struct err err;
+
+	(void)snprintf(whole, sizeof(whole), "%s%s", root, path);
+	buf_init(&found, PATH_ROOM);
+	if (!fd_read_file(whole, PATH_ROOM, &found, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(found.data, text);
+	buf_fini(&found);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static int tree_make(void **state)
+{
+	char *root = strdup("/tmp/glovebox-cgroup-XXXXXX");
+
+	*state = root;
+	return root && mkdtemp(root) ? 0 : -1;
+}
+
+static int tree_end(void **state)
+{
+	(void)nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(*state);
+	return 0;
+}
+
+static void the_delegated_folder_beside_us_is_found(void **state)
+{
+	const char *root = *state;
+	const struct cgroup_limits limits = {.memory = 256 * MEBI, .pids = 65};
+	struct cgroup_place place;
+	struct cgroup group = {.folders = {-1, -1}};
+	struct err err;
+
+	put(root, "/proc/self/cgroup", "0::/user.slice/app.slice/term.scope\n");
+	put(root, "/proc/self/mountinfo",
+	    "22 1 8:1 / / rw - ext4 /dev/sda rw\n"
+	    "31 22 0:26 / /cg rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+	put(root, "/cg/user.slice/app.slice/term.scope/cgroup.procs", "");
+	/* Refused by the kernel where processes live: nothing changes. */
+	put(root, "/cg/user.slice/app.slice/term.scope/cgroup.subtree_control", "");
+	put(root, "/cg/user.slice/app.slice/cgroup.procs", "");
+	put(root, "/cg/user.slice/app.slice/cgroup.subtree_control", "cpu memory pids\n");
+	cgroup_find(root, &place);
+	assert_int_equal(place.version, 2);
+	assert_true(place.folders[CGROUP_MEMORY] >= 0 && place.folders[CGROUP_PIDS] >= 0);
+	/* The kernel fills a new group with files; here there are none, and so no group. */
+	assert_false(cgroup_make(&place, 1, &limits, &group, &err));
+	assert_true(strlen(err.text) > 0);
+	cgroup_leave(&place);
+	assert_int_equal(place.version, 0);
+}
+
+static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **state)
+{
+	const char *root = *state;
+	struct cgroup group = {.name = "g"};
+	char folder[PATH_ROOM];
+	struct err err;
+	int count;
+
+	put(root, "/g/cgroup.procs", "");
+	put(root, "/g/memory.events", "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n");
+	put(root, "/g/pids.events", "max 7\n");
+	(void)snprintf(folder, sizeof(folder), "%s/g", root);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		group.folders[i] = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(cgroup_is_empty(&group));
+	assert_true(cgroup_enter(&group, 4711, &err));
+	expect(root, "/g/cgroup.procs", "4711");
+	assert_false(cgroup_is_empty(&group));
+	count = cgroup_open_count(&group, CGROUP_MEMORY);
+	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 2);
+	(void)close(count);
+	count = cgroup_open_count(&group, CGROUP_PIDS);
+	assert_int_equal(cgroup_count(count, CGROUP_PIDS), 7);
+	(void)close(count);
+	assert_int_equal(cgroup_count(-1, CGROUP_PIDS), 0);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		(void)close(group.folders[i]);
+}
+
+static void controllers_of_version_1_are_found_one_by_one(void **state)
+{
+	const char *root = *state;
+	struct cgroup_place place;
+
+	put(root, "/proc/self/cgroup", "8:pids:/\n4:cpu,memory:/box/a\n0::/\n");
+	put(root, "/proc/self/mountinfo",
+	    "32 31 0:29 /box /cg/memory rw - cgroup cgroup rw,cpu,memory\n"
+	    "33 31 0:30 /other /cg/pids rw - cgroup cgroup rw,pids\n"
+	    "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+	put(root, "/cg/memory/a/cgroup.procs", "");
+	put(root, "/cg/unified/cgroup.procs", "");
+	put(root, "/cg/unified/cgroup.subtree_control", "");
+	cgroup_find(root, &place);
+	assert_int_equal(place.version, 1);
+	assert_true(place.folders[CGROUP_MEMORY] >= 0);
+	/* What is mounted does not hold our group. */
+	assert_int_equal(place.folders[CGROUP_PIDS], -1);
+	cgroup_leave(&place);
+}
+
+static void nothing_and_nonsense_are_no_place(void **state)
+{
+	static const char *const texts[] = {"",  "\n\n",  ":::\n",
+					    "0", "0::\n", "4:memory\n:memory:/\n"};
+	const char *root = *state;
+	struct cgroup_place place;
+
+	cgroup_find(root, &place);
+	assert_int_equal(place.version, 0);
+	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
+		put(root, "/proc/self/cgroup", texts[i]);
+		put(root, "/proc/self/mountinfo", "1 2 3\n - \n1 2 3 / /cg rw - cgroup\n");
+		cgroup_find(root, &place);
+		assert_int_equal(place.version, 0);
+	}
+}
+
+static void a_real_group_holds_and_counts(void **state)
+{
+	const struct cgroup_limits limits = {.memory = 64 * MEBI, .pids = 8};
+	struct cgroup_place place;
+	struct cgroup group;
+	struct err err;
+	int ends[2], status, count;
+	pid_t pid;
+
+	(void)state;
+	cgroup_find("", &place);
+	if (place.version == 0 || place.folders[CGROUP_MEMORY] < 0) {
+		cgroup_leave(&place);
+		skip(); /* this user may make none */
+	}
+	cgroup_sweep(&place);
+	assert_true(cgroup_make(&place, 1, &limits, &group, &err));
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+		char *block;
+
+		if (read(ends[0], &byte, 1) != 1)
+			_exit(1);
+		block = malloc((size_t)512 * MEBI);
+		for (size_t at = 0; block && at < (size_t)512 * MEBI; at += 4096)
+			((volatile char *)block)[at] = 1;
+		_exit(2);
+	}
+	assert_true(cgroup_enter(&group, pid, &err));
+	assert_false(cgroup_is_empty(&group));
+	count = cgroup_open_count(&group, CGROUP_MEMORY);
+	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 1);
+	(void)close(count);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	assert_true(cgroup_is_empty(&group));
+	assert_true(cgroup_remove(&place, &group));
+	cgroup_leave(&place);
+}
+
+/* A group whose maker was killed goes with the next who looks. */
+static void what_a_dead_process_left_is_swept(void **state)
+{
+	const struct cgroup_limits limits = {.memory = 64 * MEBI, .pids = 8};
+	struct cgroup_place place;
+	char name[CGROUP_NAME_MAX] = {0};
+	int ends[2];
+	pid_t pid;
+
+	(void)state;
+	cgroup_find("", &place);
+	if (place.version == 0) {
+		cgroup_leave(&place);
+		skip();
+	}
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct cgroup group;
+
+		if (!cgroup_make(&place, 7, &limits, &group, NULL))
+			_exit(1);
+		(void)!write(ends[1], group.name, sizeof(group.name));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(read(ends[0], name, sizeof(name)) > 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		if (place.folders[i] >= 0)
+			assert_int_equal(faccessat(place.folders[i], name, F_OK, 0), 0);
+	}
+	cgroup_sweep(&place);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		if (place.folders[i] >= 0)
+			assert_int_equal(faccessat(place.folders[i], name, F_OK, 0), -1);
+	}
+	cgroup_leave(&place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_delegated_folder_beside_us_is_found,
+						tree_make, tree_end),
+		cmocka_unit_test_setup_teardown(
+			the_files_of_a_group_are_written_as_the_kernel_wants_them,
+			tree_make, tree_end),
+		cmocka_unit_test_setup_teardown(controllers_of_version_1_are_found_one_by_one,
+						tree_make, tree_end),
+		cmocka_unit_test_setup_teardown(nothing_and_nonsense_are_no_place,
+						tree_make, tree_end),
+		cmocka_unit_test(a_real_group_holds_and_counts),
+		cmocka_unit_test(what_a_dead_process_left_is_swept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
