@@ -5,6 +5,7 @@
 #include "front/setup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,18 @@ static bool set_workspace(struct setup *setup, const char *folder, struct err *e
 	return true;
 }
 
+static char *config_place(const char *given)
+{
+	struct buf place;
+	char *path = NULL;
+
+	buf_init(&place, PATH_MAX);
+	if (given != NULL || config_file_place(&place))
+		path = memory_copy(given != NULL ? given : place.data);
+	buf_fini(&place);
+	return path;
+}
+
 /* The policy of FLAGS' file stands in the place of an agent's. */
 static bool take_policy_file(struct setup *setup, struct config *config,
 			     const struct setup_flags *flags, struct err *err)
@@ -180,6 +193,8 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	if (flags->policy_file != NULL)
 		agent = policy_file_agent;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
+	setup->config = config_place(options_text(options, "config"));
+	setup->policy_file = memory_copy(flags->policy_file);
 	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
 	       config_file_load(options_text(options, "config"), &config, err) &&
 	       take_policy_file(setup, config, flags, err) &&
@@ -207,6 +222,8 @@ void setup_fini(struct setup *setup)
 	value_free(setup->origins);
 	config_role_fini(&setup->role);
 	free(setup->workspace);
+	free(setup->config);
+	free(setup->policy_file);
 	free(setup->agent);
 	memset(setup, 0, sizeof(*setup));
 }
@@ -232,11 +249,20 @@ void setup_hide_memory(void)
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
+	/* The first NULL ends the list: the one that is always there comes first. */
+	const char *const protected_files[] = {setup->config != NULL ? setup->config
+								     : setup->policy_file,
+					       setup->policy_file, NULL};
+	bool opened;
+
 	options->workspace = setup->workspace;
+	options->protected_files = protected_files;
 	options->tools = builtin_tools;
 	options->take_policy = setup->policy;
 	setup->policy = NULL;
-	if (!session_open(options, session, err))
+	opened = session_open(options, session, err);
+	options->protected_files = NULL;
+	if (!opened)
 		return false;
 	/* Not earlier: a cell that is cloned out of this process needs its /proc files. */
 	setup_hide_memory();

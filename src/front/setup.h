@@ -28,6 +28,8 @@ struct setup {
 	unsigned minimum_level;
 	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
 	struct value *origins;
+	char *config;      /* where the configuration is or would be read from, or NULL */
+	char *policy_file; /* of --policy, or NULL */
 };
 
 /*

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/anchor.h"
+#include "runtime/audit.h"
 #include "runtime/cell_start.h"
 #include "runtime/shape.h"
 
@@ -40,6 +41,17 @@ struct cell {
 const struct cell_spec *cell_spec(const struct cell *cell)
 {
 	return &cell->spec;
+}
+
+bool cell_audit_due(const struct cell *cell)
+{
+	return cell->spec.audit_due;
+}
+
+void cell_set_audit_due(struct cell *cell, bool due)
+{
+	cell->spec.audit_due = due && cell->spec.guard != NULL;
+	audit_record_set_due(cell->spec.record, cell->spec.audit_due);
 }
 
 const char *cell_broken(const struct cell *cell)

@@ -76,6 +76,14 @@ const struct cell_spec *cell_spec(const struct cell *cell);
  */
 struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
 				    size_t waiting);
+
+/*
+ * Something may have been left behind that no audit has looked at (audit.h): by a call whose
+ * worker died, or by an earlier front. Kept on disk too, for the next front.
+ */
+bool cell_audit_due(const struct cell *cell);
+void cell_set_audit_due(struct cell *cell, bool due);
+
 /* Why no worker can be made any more, or NULL while they can. */
 const char *cell_broken(const struct cell *cell);
 

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/audit.h"
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
@@ -20,8 +21,10 @@
 enum {
 	/* no answer so long after the deadline: the worker is killed */
 	KILL_AFTER_MS = 400,
-	KILL_WAIT_MS = 1000,     /* and so long its end is waited for */
-	SEND_MS = 10000,         /* a worker takes the largest call in far less */
+	KILL_WAIT_MS = 1000, /* and so long its end is waited for */
+	SEND_MS = 10000,     /* a worker takes the largest call in far less */
+	/* an audit is some hundred names; a loaded machine is slow */
+	AUDIT_MS = 5000,
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
 };
 
@@ -66,6 +69,72 @@ static void fail_without_answer(struct running *running, const char *why)
 	(void)tool_fail(&running->result, "%s", why);
 }
 
+/* The end of a call that had a worker. */
+static void finish_next(struct running *running)
+{
+	struct session *session = running->session;
+
+	running_finish(running);
+	running_dispatch(session);
+	cell_refill(session->cell);
+}
+
+static void audit_lost(struct running *running, const char *why)
+{
+	(void)buf_addf(&running->result.text,
+		       "\n[What this call left behind could not be looked at: %s. The next call "
+		       "does so first. Until then use no git, editor or shell here outside.]\n",
+		       why);
+	value_set_boolean(tool_details(&running->result), "audit_failed", true);
+}
+
+/*
+ * The worker died and no audit was made. One that could write is looked after by a fresh
+ * worker before the call is answered; the result stands already.
+ */
+static void finish_audited(struct running *running)
+{
+	struct session *session = running->session;
+
+	if (running->auditing) {
+		audit_lost(running, "the worker ended");
+	} else if (cell_spec(session->cell)->guard != NULL &&
+		   (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
+		cell_set_audit_due(session->cell, true);
+		session->audits_wanted++;
+		running->auditing = true;
+		running->state = RUNNING_QUEUED;
+		loop_remove_timer(&running->kill_timer);
+		running_dispatch(session);
+		return;
+	}
+	finish_next(running);
+}
+
+/* Unless one more worker has died since this audit was sent for. */
+static void audit_done(const struct running *running, const struct tool_result *result)
+{
+	struct session *session = running->session;
+
+	if (!audit_failed(result) && running->audits_of == session->audits_wanted)
+		cell_set_audit_due(session->cell, false);
+}
+
+static void audit_arrived(struct running *running, const struct frame *frame)
+{
+	struct tool_result audit;
+	struct err err;
+
+	tool_result_init(&audit);
+	if (!wire_parse_result(frame->payload, &audit, &err)) {
+		audit_lost(running, err.text);
+	} else {
+		audit_take(&running->result, &audit);
+		audit_done(running, &audit);
+	}
+	tool_result_fini(&audit);
+}
+
 /*
  * The worker did not answer in time: what the deadline or the cancel meant is carried
  * out from outside.
@@ -77,6 +146,10 @@ static void kill_due(struct timer *timer)
 	bool ended = cell_kill_worker(worker, KILL_WAIT_MS);
 
 	running->worker = NULL;
+	if (running->auditing) {
+		finish_audited(running);
+		return;
+	}
 	fail_without_answer(running,
 			    ended ? "It gave no answer in time and was ended by force, "
 				    "with all that it had started."
@@ -86,9 +159,7 @@ static void kill_due(struct timer *timer)
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
-	running_finish(running);
-	running_dispatch(running->session);
-	cell_refill(running->session->cell);
+	finish_audited(running);
 }
 
 static void result_arrived(struct running *running, const struct frame *frame)
@@ -97,6 +168,13 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	struct worker_end *worker = running->worker;
 	struct err err;
 
+	if (running->auditing) {
+		audit_arrived(running, frame);
+		cell_let_go(worker);
+		running->worker = NULL;
+		finish_next(running);
+		return;
+	}
 	/*
 	 * The worker's own seconds and level are not taken: they are this side's to
 	 * say.
@@ -105,6 +183,8 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
+	else if (running->audits)
+		audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
@@ -121,7 +201,12 @@ static void result_arrived(struct running *running, const struct frame *frame)
 
 static void fail_without_cell(struct running *running)
 {
-	fail_without_answer(running, cell_broken(running->session->cell));
+	const char *why = cell_broken(running->session->cell);
+
+	if (running->auditing)
+		audit_lost(running, why);
+	else
+		fail_without_answer(running, why);
 	value_set_boolean(tool_details(&running->result), "cell_broken", true);
 	running_finish(running);
 }
@@ -131,19 +216,22 @@ static void worker_lost(struct running *running)
 	struct session *session = running->session;
 	bool was_made = running->worker->made;
 
-	fail_without_answer(running,
-			    "The worker that ran this call ended before it answered (killed, or "
-			    "out of memory). Files are whole: old or new. Try again, with less at "
-			    "once.");
-	groups_tell(&running->worker->group, session->policy, &running->result);
+	if (!running->auditing) {
+		fail_without_answer(
+			running,
+			"The worker that ran this call ended before it answered (killed, or "
+			"out of memory). Files are whole: old or new. Try again, with less at "
+			"once.");
+		groups_tell(&running->worker->group, session->policy, &running->result);
+	}
 	cell_let_go(running->worker);
 	running->worker = NULL;
-	if (!was_made && cell_broken(session->cell) != NULL)
-		fail_without_cell(running);
-	else
-		running_finish(running);
+	if (was_made || cell_broken(session->cell) == NULL) {
+		finish_audited(running);
+		return;
+	}
+	fail_without_cell(running);
 	running_dispatch(session);
-	cell_refill(session->cell);
 }
 
 static void frame_arrived(void *context, const struct frame *frame)
@@ -186,8 +274,9 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	const struct policy_limits *limits = &session->policy->limits;
 	struct buf text;
 	const struct wire_call wire = {
-		.tool = running->tool->name,
+		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
 		.arguments = running->arguments,
+		.audits = running->audits,
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
 		.is_last = session->one_call,
@@ -211,7 +300,8 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
 	ok = ok && frame_send(worker->socket, FRAME_CALL, buf_str(&text), running->fds,
-			      running->fd_count, clock_now_ms() + SEND_MS, err);
+			      running->auditing ? 0 : running->fd_count,
+			      clock_now_ms() + SEND_MS, err);
 	buf_fini(&text);
 	return ok;
 }
@@ -223,8 +313,12 @@ static void hand_over(struct running *running, struct worker_end *worker)
 
 	running->state = RUNNING_BUSY;
 	running->worker = worker;
-	running->deadline_ms =
-		running->timeout_s > 0 ? clock_deadline(running->timeout_s) : CLOCK_NEVER;
+	running->audits = cell_audit_due(session->cell);
+	running->audits_of = session->audits_wanted;
+	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
+			       : running->timeout_s > 0
+				       ? clock_deadline(running->timeout_s)
+				       : CLOCK_NEVER;
 	worker->frame = frame_arrived;
 	worker->context = running;
 	running->kill_timer.due = kill_due;
@@ -239,6 +333,11 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		return; /* its reason lies in the socket, and is read next */
 	running->worker = NULL;
 	cell_let_go(worker);
+	if (running->auditing) {
+		audit_lost(running, err.text);
+		running_finish(running);
+		return;
+	}
 	fail_without_answer(running, gone ? "The worker ended before it took this call "
 					    "(killed, or out of memory). Nothing was "
 					    "done; try again."
@@ -262,7 +361,7 @@ static size_t file_calls(const struct session *session)
 
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (is_file_call(running))
+	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
 }
@@ -312,7 +411,8 @@ void running_cancel(struct running *running)
 {
 	int64_t due = clock_now_ms() + KILL_AFTER_MS;
 
-	if (running->state == RUNNING_DONE || running->cancelled)
+	/* An audit goes on to its end: it is short, and what it finds is told. */
+	if (running->state == RUNNING_DONE || running->cancelled || running->auditing)
 		return;
 	running->cancelled = true;
 	if (running->state == RUNNING_QUEUED) {

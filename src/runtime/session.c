@@ -86,6 +86,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.caller_environment = options->caller_environment != NULL
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
+		.protected_files = options->protected_files,
 		.minimum_level = options->minimum_level != 0 ? options->minimum_level
 							     : SANDBOX_SEALED,
 	};

@@ -45,6 +45,11 @@ struct session_options {
 	const char *const *caller_environment;
 	/* enum sandbox_level below which session_open fails; 0: L3; SESSION_ANY_LEVEL */
 	int minimum_level;
+	/*
+	 * Files that no command may change or make, wherever a writable tree holds them: what
+	 * the policy was read from. NULL-ended, or NULL.
+	 */
+	const char *const *protected_files;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 

@@ -28,6 +28,7 @@ struct session {
 	/* real path -> text, null (was absent) or false (too large to keep) */
 	struct value *before;
 	size_t before_bytes;
+	size_t audits_wanted; /* how often a worker died before its audit */
 	const char **changed; /* made anew by session_changed */
 };
 
@@ -43,6 +44,9 @@ struct running {
 	size_t fd_count;
 	enum running_state state;
 	bool cancelled;
+	bool audits; /* its worker first looks at what an earlier call may have left */
+	size_t audits_of; /* `audits_wanted` when it was sent */
+	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
 	int64_t began_us;

@@ -482,7 +482,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.open_files = OPEN_FILES,
 	};
 	spec->processes = policy->limits.pids;
-	if (!policy_show_all(&opening, workspace_fd, err))
+	if (!policy_show_all(&opening, workspace_fd, err) ||
+	    !shape_add_protected(options, spec, err))
 		return false;
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);

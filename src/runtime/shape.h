@@ -16,7 +16,9 @@ struct shape_options {
 	/* PATH, HOME, TERM, LANG, TZ, XDG_STATE_HOME and what the policy passes are looked at */
 	const char *const *caller_environment;
 	const char *program; /* glovebox itself; NULL: the program that runs now */
-	int minimum_level;   /* enum sandbox_level; below it the shape is refused */
+	/* files that no command may change or make; NULL-ended, or NULL */
+	const char *const *protected_files;
+	int minimum_level; /* enum sandbox_level; below it the shape is refused */
 };
 
 /*

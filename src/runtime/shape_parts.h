@@ -39,6 +39,13 @@ bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writabl
  */
 void shape_pin_above(struct cell_spec *spec, const char *path);
 
+/*
+ * After the policy's entries: what git runs or follows below writable ones read-only
+ * (shape_git.c), so far as it is there; the guard for what may not appear, and its record.
+ */
+bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
+			 struct err *err);
+
 /* PATH is in every view: the policy allows it, file tools reach it. */
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable);

@@ -1,11 +1,12 @@
 /*
  * shape_worktree: a worktree's `.git` is a file that names a folder of the main repository,
- * which lies elsewhere. The repository is shown, to be read, when it names this workspace
+ * which lies elsewhere; a submodule's likewise. The repository is shown, to be read, when it names this workspace
  * back: what a workspace holds widens no rights by itself.
  */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "runtime/git_config.h"
 #include "runtime/shape_parts.h"
 
 #include <fcntl.h>
@@ -89,6 +90,65 @@ static char *common_of(const char *workspace)
 	return NULL;
 }
 
+/* HEAD, objects and refs: what git takes for a repository. */
+static bool is_repository(const char *path)
+{
+	static const char *const parts[] = {"HEAD", "objects", "refs"};
+	char part[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (snprintf(part, sizeof(part), "%s/%s", path, parts[i]) >=
+			    (int)sizeof(part) ||
+		    lstat(part, &st) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Does the configuration of the repository at PATH name WORKSPACE as its worktree? */
+static bool names_worktree(const char *path, const char *workspace)
+{
+	static const struct str key = {"core.worktree=", 14};
+	struct git_config config;
+	struct buf text, named;
+	struct str rest, line;
+	char file[PATH_MAX];
+	bool names_it = false;
+
+	if (snprintf(file, sizeof(file), "%s/config", path) >= (int)sizeof(file))
+		return false;
+	buf_init(&text, GIT_CONFIG_MAX);
+	git_config_init(&config);
+	if (fd_read_file(file, GIT_CONFIG_MAX, &text, NULL))
+		git_config_read(buf_str(&text), &config);
+	rest = buf_str(&config.active);
+	while (str_next_line(&rest, &line)) {
+		if (!str_starts(line, key))
+			continue;
+		auto_free char *value =
+			memory_copy_str(str_part(line, key.size, line.size));
+		buf_init(&named, PATH_MAX);
+		names_it = path_normal(path, value, &named) &&
+			   strcmp(named.data, workspace) == 0;
+		buf_fini(&named);
+	}
+	git_config_fini(&config);
+	buf_fini(&text);
+	return names_it;
+}
+
+/* The same for a submodule, whose repository lies with that of the project around it. */
+static char *module_of(const char *workspace)
+{
+	char *module = pointer_follow(workspace, ".git", "gitdir: ");
+
+	if (module != NULL && is_repository(module) && names_worktree(module, workspace))
+		return module;
+	free(module);
+	return NULL;
+}
+
 static bool is_shown(const struct cell_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->root_count; i++) {
@@ -106,6 +166,8 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 {
 	auto_free char *common = common_of(spec->workspace);
 
+	if (common == NULL)
+		common = module_of(spec->workspace);
 	if (common == NULL || is_shown(spec, common))
 		return;
 	auto_close int fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

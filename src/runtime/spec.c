@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
+#include "runtime/audit.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -33,6 +34,8 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->workspace_tree);
 	fd_close(&spec->home_lock);
 	fd_close(&spec->cache_lock);
+	value_free(spec->guard);
+	audit_record_close(spec->record);
 	arena_fini(&spec->arena);
 	spec_init(spec);
 }
@@ -207,6 +210,8 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set_integer(object, "file_size", (int64_t)spec->limits.file_size);
 	value_set_integer(object, "open_files", (int64_t)spec->limits.open_files);
 	value_set_integer(object, "processes", (int64_t)spec->processes);
+	if (spec->guard != NULL)
+		value_set(object, "guard", value_ref(spec->guard));
 	return value_print(object, 0, out);
 }
 
@@ -274,6 +279,8 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	spec->limits.open_files =
 		(uint64_t)value_integer(value_member(object, "open_files"));
 	spec->processes = (uint64_t)value_integer(value_member(object, "processes"));
+	if (value_kind(value_member(object, "guard")) == VALUE_OBJECT)
+		spec->guard = value_ref(value_member(object, "guard"));
 	if (spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");
 	return true;

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/value.h"
 #include "runtime/files.h"
 #include "sandbox/sandbox.h"
 
@@ -18,6 +19,8 @@ enum { SPEC_ENTRIES_MAX = 512 };
 
 /* As JSON: its paths and an environment; far below this. */
 enum { SPEC_BYTES_MAX = 4 << 20 };
+
+struct audit_record;
 
 struct cell_spec {
 	struct arena arena;
@@ -51,6 +54,9 @@ struct cell_spec {
 	int home_lock;  /* held (flock) as long as some cell uses that folder; -1: none */
 	int level;      /* enum sandbox_level that this shape reaches */
 	bool one_call; /* its first call is its last, and waits while the cell is built */
+	struct value *guard; /* what the audit after each command starts from (audit.h) */
+	struct audit_record *record; /* its copy on disk; the front's own */
+	bool audit_due; /* an earlier front died before its audit; the front's own */
 };
 
 void spec_init(struct cell_spec *spec);

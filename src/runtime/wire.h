@@ -22,6 +22,7 @@ struct wire_call {
 	double grace_s;
 	const char *agent;
 	struct call_limits limits;
+	bool audits; /* first look at what an earlier call may have left (audit.h) */
 	const struct value *seen;   /* or NULL */
 	const struct value *before; /* or NULL */
 };

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "process/frame.h"
 #include "process/program.h"
+#include "runtime/audit.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/wire.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -186,15 +188,32 @@ static bool cancel_waits(const struct worker *worker)
 	return worker->reader.ended || worker->reader.bytes.size > worker->reader.taken;
 }
 
+/* What the call could write is looked at when nothing of it runs any more. */
+static void call_audit(struct worker *worker, const struct tool *tool,
+		       const struct timespec *since, struct tool_result *result)
+{
+	bool is_command = tool != NULL && (tool->effects & EFFECT_RUNS) != 0;
+
+	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
+		return;
+	audit_run(worker->spec->guard, is_command ? since : NULL, result);
+	/* What a file tool wrote is gone again: it has not done what it says. */
+	if (!is_command && audit_quarantined(result))
+		result->status = RESULT_DENIED;
+}
+
 /* True when the worker may serve another call. */
 static bool call_run(struct worker *worker, const struct frame *frame)
 {
 	struct tool_result result;
 	struct wire_call wire;
 	auto_value struct value *object = NULL;
+	const struct tool *tool = NULL;
+	struct timespec since = {0};
 	struct err err;
 	bool keep = false;
 
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &since);
 	tool_result_init(&result);
 	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
 		(void)tool_fail(&result, "%s", err.text);
@@ -214,11 +233,16 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
 			       "a call takes a frame's all");
 		memcpy(call.fds, frame->fds, sizeof(call.fds));
+		tool = call.tool;
 		if (worker->prepared != NULL && call.tool == worker->prepared_for)
 			call.prepared = worker->prepared;
 		else if (worker->prepared != NULL)
 			namespace_empty();
-		if (call.tool == NULL || call.tool->execute == NULL)
+		if (wire.audits)
+			audit_run(worker->spec->guard, NULL, &result);
+		if (wire.audits && strcmp(wire.tool, AUDIT_CALL) == 0)
+			(void)(audit_failed(&result) || tool_done(&result));
+		else if (call.tool == NULL || call.tool->execute == NULL)
 			(void)tool_fail(&result, "This cell has no tool %s.", wire.tool);
 		else if (call.cancelled)
 			(void)call_stop_result(&call, &result);
@@ -231,6 +255,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		(void)close(frame->fds[i]);
 	if (!keep)
 		namespace_empty();
+	call_audit(worker, tool, &since, &result);
 	result_send(worker, &result);
 	tool_result_fini(&result);
 	return keep;

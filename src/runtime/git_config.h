@@ -1,0 +1,24 @@
+/*
+ * git_config: what in a git configuration executes a program or leads git elsewhere
+ * (git-config(1), "Syntax"). A key is inert only when it is on the list here; whatever is
+ * unknown, or not understood at all, is not. Foreign bytes: never trusted, always bounded.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+
+/* A configuration over this is not read and counts as not inert. */
+enum { GIT_CONFIG_MAX = 1 << 20 };
+
+struct git_config {
+	struct buf active; /* a line "section.sub.key=value" for each key that is not inert */
+	bool sha256;       /* extensions.objectFormat */
+};
+
+void git_config_init(struct git_config *config);
+void git_config_fini(struct git_config *config);
+
+/* Read TEXT into CONFIG (initialised). Lines that are no configuration are active ones. */
+void git_config_read(struct str text, struct git_config *config);

@@ -1,0 +1,184 @@
+/* git_index: entries one after the other, then the extensions. */
+#include "runtime/git_index.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	HEADER = 12,
+	STAT_BYTES = 40, /* times, device, inode, mode, owner, size */
+	MODE_AT = 24,
+	EXTENDED = 0x4000,
+	NAME_MASK = 0x0fff,
+	MODE_GITLINK = 0160000,
+	MODE_TYPE = 0170000,
+	EXTENSION_HEADER = 8,
+};
+
+struct place {
+	struct str text; /* without the hash at its end */
+	size_t at;
+	size_t hash; /* bytes of an object name */
+	unsigned version;
+	struct buf name; /* of the last entry, for version 4 */
+};
+
+static uint32_t number32(const char *bytes)
+{
+	const unsigned char *b = (const unsigned char *)bytes;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static unsigned number16(const char *bytes)
+{
+	const unsigned char *b = (const unsigned char *)bytes;
+
+	return (unsigned)b[0] << 8 | b[1];
+}
+
+static bool broken(struct err *err, const char *what)
+{
+	return err_set(err, EINVAL, "a git index that does not hold together (%s)", what);
+}
+
+/* Version 4: how many bytes of the last name go, as a number of seven-bit groups. */
+static bool take_strip(struct place *place, size_t *strip)
+{
+	size_t value = 0;
+
+	for (bool first = true;; first = false) {
+		if (place->at >= place->text.size || value > PATH_MAX)
+			return false;
+		unsigned byte = (unsigned char)place->text.data[place->at++];
+		value = first ? byte & 0x7f : ((value + 1) << 7) | (byte & 0x7f);
+		if ((byte & 0x80) == 0)
+			break;
+	}
+	*strip = value;
+	return true;
+}
+
+static bool name_compressed(struct place *place)
+{
+	const char *end;
+	size_t strip;
+
+	if (!take_strip(place, &strip) || strip > place->name.size)
+		return false;
+	end = memchr(place->text.data + place->at, '\0', place->text.size - place->at);
+	if (end == NULL)
+		return false;
+	struct str rest = str_part(place->text, place->at,
+				   (size_t)(end - place->text.data) - place->at);
+	buf_truncate(&place->name, place->name.size - strip);
+	place->at += rest.size + 1;
+	return buf_addstr(&place->name, rest);
+}
+
+/* Versions 2 and 3: the name, then zeros up to a multiple of eight. */
+static bool name_plain(struct place *place, size_t start, size_t size, struct str *name)
+{
+	size_t from = place->at;
+
+	if (size == NAME_MASK) {
+		const char *end =
+			memchr(place->text.data + from, '\0', place->text.size - from);
+		if (end == NULL)
+			return false;
+		size = (size_t)(end - place->text.data) - from;
+	}
+	*name = str_part(place->text, from, size);
+	place->at = start + ((from - start + size + 8) & ~(size_t)7);
+	return name->size == size && place->at <= place->text.size;
+}
+
+static bool take_entry(struct place *place, struct git_index_reader *reader, struct err *err)
+{
+	size_t start = place->at;
+	size_t fixed = STAT_BYTES + place->hash + 2;
+	struct str name;
+
+	if (place->text.size - start < fixed + 2)
+		return broken(err, "an entry is cut");
+	unsigned mode = number32(place->text.data + start + MODE_AT);
+	unsigned flags = number16(place->text.data + start + fixed - 2);
+	place->at = start + fixed;
+	if ((flags & EXTENDED) != 0) {
+		if (place->version < 3)
+			return broken(err, "a flag of a later version");
+		place->at += 2;
+	}
+	if (place->version == 4) {
+		if (!name_compressed(place))
+			return broken(err, "a name");
+		name = buf_str(&place->name);
+	} else if (!name_plain(place, start, flags & NAME_MASK, &name)) {
+		return broken(err, "a name");
+	}
+	if ((mode & MODE_TYPE) != MODE_GITLINK)
+		return true;
+	if (name.size == 0 || name.size >= PATH_MAX ||
+	    memchr(name.data, '\0', name.size) != NULL)
+		return broken(err, "a gitlink's name");
+	return reader->link(reader->context, name) ||
+	       err_set(err, E2BIG, "a git index with too many gitlinks");
+}
+
+static void take_shared(struct git_index_reader *reader, struct str data, size_t hash)
+{
+	unsigned any = 0;
+
+	if (data.size < hash)
+		return;
+	for (size_t i = 0; i < hash; i++) {
+		unsigned byte = (unsigned char)data.data[i];
+		any |= byte;
+		(void)snprintf(reader->shared + 2 * i, 3, "%02x", byte);
+	}
+	if (any == 0)
+		reader->shared[0] = '\0';
+}
+
+static bool take_extensions(struct place *place, struct git_index_reader *reader,
+			    struct err *err)
+{
+	while (place->text.size - place->at >= EXTENSION_HEADER) {
+		struct str name = str_part(place->text, place->at, 4);
+		size_t size = number32(place->text.data + place->at + 4);
+
+		place->at += EXTENSION_HEADER;
+		if (size > place->text.size - place->at)
+			return broken(err, "an extension is cut");
+		if (str_is(name, "link"))
+			take_shared(reader, str_part(place->text, place->at, size),
+				    place->hash);
+		place->at += size;
+	}
+	return true;
+}
+
+bool git_index_read(struct git_index_reader *reader, struct str text, struct err *err)
+{
+	struct place place = {.hash = reader->sha256 ? 32 : 20, .at = HEADER};
+	bool fine = true;
+
+	reader->shared[0] = '\0';
+	if (text.size < HEADER + place.hash || !str_starts(text, STR("DIRC")))
+		return broken(err, "its head");
+	place.version = number32(text.data + 4);
+	if (place.version < 2 || place.version > 4)
+		return broken(err, "a version that is not 2, 3 or 4");
+	place.text = str_part(text, 0, text.size - place.hash);
+	buf_init(&place.name, PATH_MAX);
+	for (uint32_t left = number32(text.data + 8); fine && left > 0; left--)
+		fine = take_entry(&place, reader, err);
+	fine = fine && take_extensions(&place, reader, err);
+	buf_fini(&place.name);
+	return fine;
+}

@@ -1,0 +1,70 @@
+/*
+ * git_scan: what git would run or follow, as it lies below some folders right now: each
+ * such thing with a fingerprint, so that two scans tell what came or changed in between.
+ * Used by the front before anything ran, and by a worker after a command.
+ *
+ * How far it looks: `.git` of each root and of the folders directly in it, bare
+ * repositories among these, every gitlink of the indexes found (and theirs), every linked
+ * worktree that lies below a root. Also the files at the top of a root that other programs
+ * run by themselves. Names are opened beneath held roots, symlinks never followed, only
+ * regular files read, and nothing waits.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+enum {
+	/* ceilings of one scan; beyond, it fails rather than look away */
+	GIT_SCAN_REPOSITORIES = 512,
+	GIT_SCAN_LINKS = 4096,  /* gitlinks of one index */
+	GIT_SCAN_DEPTH = 8,     /* of repositories inside each other */
+	GIT_SCAN_LOOKS = 50000, /* names looked at */
+};
+
+struct git_scan_root {
+	const char *path; /* absolute, real */
+	int fd;           /* a folder; O_PATH will do */
+};
+
+struct git_scan {
+	const struct git_scan_root *roots;
+	size_t root_count;
+	bool may_mend;    /* a folder that its owner may not enter is opened to him */
+	bool wants_files; /* collect `files`, those changed since SINCE */
+	struct timespec since; /* wall clock */
+	/* what was found */
+	struct value *repositories; /* git folders: path -> true (false: of a worktree) */
+	struct value *pointers;     /* `.git` files: path -> true */
+	struct value *dangers;      /* path -> fingerprint */
+	struct value *files;        /* that run by themselves: a list of paths */
+	/* the scan's own */
+	size_t looks;
+	struct err trouble; /* the first; text empty: none */
+};
+
+void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count);
+void git_scan_fini(struct git_scan *scan);
+
+/*
+ * Look at the roots, at the folders WATCHED below them, and at FILES there that count as they
+ * are (lists of paths; NULL: none). False: not all of it was seen.
+ */
+bool git_scan_run(struct git_scan *scan, const struct value *watched,
+		  const struct value *files, struct err *err);
+
+/*
+ * Append to LIST the gitlinks below FOLDER of the repository whose root is an ancestor of
+ * it, if there is one: what that user's `git status` enters. The front's own.
+ */
+bool git_scan_above(const char *folder, struct value *list, struct err *err);
+
+/* The folder that holds PATH, beneath its root, and the last name. -1 with errno. */
+int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);
+
+/* Our mark in the name of what was put away: such names are not looked at again. */
+#define GIT_QUARANTINE ".quarantine-"

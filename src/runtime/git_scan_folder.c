@@ -1,0 +1,333 @@
+/*
+ * git_scan_folder: one git folder (`.git`, a bare repository, a linked worktree's part): the
+ * names in it that make git run a program or look elsewhere. See gitrepository-layout(5).
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "runtime/git_config.h"
+#include "runtime/git_index.h"
+#include "runtime/git_scan_parts.h"
+#include "runtime/git_text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What every linked worktree's folder says of where the rest is. */
+#define COMMON "../.."
+
+struct folder {
+	struct look look;
+	const char *worktree;
+	unsigned depth;
+	bool sha256;
+};
+
+static void look_config(struct folder *folder, const char *name)
+{
+	struct git_config config;
+	struct buf text;
+	struct stat st;
+
+	buf_init(&text, GIT_CONFIG_MAX);
+	git_config_init(&config);
+	enum look_found found = look_read(&folder->look, name, GIT_CONFIG_MAX, &text, &st);
+	if (found == LOOK_ODD)
+		look_mark_stat(&folder->look, name, &st);
+	if (found == LOOK_READ)
+		git_config_read(buf_str(&text), &config);
+	if (config.active.size > 0)
+		look_mark(&folder->look, name, buf_str(&config.active));
+	folder->sha256 = folder->sha256 || config.sha256;
+	git_config_fini(&config);
+	buf_fini(&text);
+}
+
+static void each_hook(const struct look *look, const char *name, void *context)
+{
+	struct stat st;
+
+	(void)context;
+	if (!str_ends(str_of(name), STR(".sample")) && look_stat(look, name, &st))
+		look_mark_stat(look, name, &st);
+}
+
+static void each_name(const struct look *look, const char *name, void *context)
+{
+	struct stat st;
+
+	(void)context;
+	if (look_stat(look, name, &st))
+		look_mark_stat(look, name, &st);
+}
+
+/* NAME, a folder each of whose entries counts; anything but a folder counts itself. */
+static void look_entries(const struct look *look, const char *name,
+			 void (*each)(const struct look *, const char *, void *),
+			 void *context)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!look_stat(look, name, &st))
+		return;
+	if (!S_ISDIR(st.st_mode)) {
+		look_mark_stat(look, name, &st);
+		return;
+	}
+	auto_close int fd = look_open(look, name);
+	if (fd < 0 ||
+	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+		return;
+	const struct look below = {look->scan, fd, path};
+	look_names(&below, each, context);
+}
+
+static void look_info(const struct look *look)
+{
+	static const char *const names[] = {"attributes", "exclude"};
+	char path[PATH_MAX];
+	struct buf text;
+	struct stat st;
+
+	if (!look_stat(look, "info", &st))
+		return;
+	if (!S_ISDIR(st.st_mode)) {
+		look_mark_stat(look, "info", &st);
+		return;
+	}
+	auto_close int fd = look_open(look, "info");
+	if (fd < 0 ||
+	    snprintf(path, sizeof(path), "%s/info", look->path) >= (int)sizeof(path))
+		return;
+	const struct look info = {look->scan, fd, path};
+	buf_init(&text, GIT_CONFIG_MAX);
+	for (size_t i = 0; i < 2; i++) {
+		enum look_found found =
+			look_read(&info, names[i], GIT_CONFIG_MAX, &text, &st);
+		if (found == LOOK_ODD)
+			look_mark_stat(&info, names[i], &st);
+		else if (found == LOOK_READ && !git_text_is_empty(buf_str(&text)))
+			look_mark(&info, names[i], buf_str(&text));
+	}
+	buf_fini(&text);
+}
+
+/* ---- interrupted work, which the user's `--continue` goes on with ---- */
+
+static bool options_are_inert(struct str text)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		struct str at = str_trim(line);
+		size_t equals = str_find(at, STR("="), 0);
+		if (!str_starts(at, STR("strategy")) || equals == (size_t)-1)
+			continue;
+		if (str_is(str_trim(str_part(at, 0, equals)), "strategy") &&
+		    !git_text_strategy_is_own(str_part(at, equals + 1, at.size)))
+			return false;
+	}
+	return true;
+}
+
+struct work {
+	const char *folder, *name;
+	size_t max;
+	bool (*is_inert)(struct str text);
+};
+
+static const struct work works[] = {
+	{"rebase-merge", "git-rebase-todo", GIT_TODO_MAX, git_text_todo_is_inert},
+	{"rebase-merge", "strategy", GIT_POINTER_MAX, git_text_strategy_is_own},
+	{"sequencer", "todo", GIT_TODO_MAX, git_text_todo_is_inert},
+	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert},
+};
+
+static void look_work(const struct look *look, const struct work *work)
+{
+	struct buf text;
+	struct stat st;
+
+	if (!look_stat(look, work->folder, &st))
+		return;
+	if (!S_ISDIR(st.st_mode)) {
+		look_mark_stat(look, work->folder, &st);
+		return;
+	}
+	auto_close int fd = look_open(look, work->folder);
+	if (fd < 0)
+		return;
+	const struct look below = {look->scan, fd, look->path};
+	buf_init(&text, work->max);
+	enum look_found found = look_read(&below, work->name, work->max, &text, &st);
+	if (found == LOOK_ODD)
+		look_mark_stat(look, work->folder, &st);
+	else if (found == LOOK_READ && !work->is_inert(buf_str(&text)))
+		look_mark(look, work->folder, buf_str(&text));
+	buf_fini(&text);
+}
+
+static void look_works(const struct look *look)
+{
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		look_work(look, &works[i]);
+}
+
+/* ---- nested repositories ---- */
+
+static bool each_link(void *context, struct str path)
+{
+	struct folder *folder = context;
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, PATH_MAX);
+	/* A gitlink never climbs: path_normal would take ".." for what it says. */
+	fine = buf_addf(&text, "%s/%.*s", folder->worktree, (int)path.size, path.data) &&
+	       folder->look.scan->looks < GIT_SCAN_LOOKS;
+	if (fine) {
+		auto_close int fd = look_open_path(folder->look.scan, text.data);
+		if (fd >= 0)
+			git_scan_worktree(folder->look.scan, fd, text.data,
+					  folder->depth + 1);
+	}
+	buf_fini(&text);
+	return fine;
+}
+
+static void look_index(struct folder *folder, const char *name)
+{
+	struct git_index_reader reader = {.sha256 = folder->sha256,
+					  .link = each_link,
+					  .context = folder};
+	struct err err = {0};
+	struct buf text;
+	struct stat st;
+	char shared[sizeof(reader.shared) + sizeof("sharedindex.")];
+
+	buf_init(&text, GIT_INDEX_MAX);
+	enum look_found found = look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
+	/* What cannot be read may hold any gitlink: not seeing it is trouble. */
+	if (found == LOOK_ODD)
+		(void)look_trouble(&folder->look, EFBIG, name);
+	if (found == LOOK_READ && !git_index_read(&reader, buf_str(&text), &err))
+		(void)look_trouble(&folder->look, err.code, name);
+	buf_fini(&text);
+	if (reader.shared[0] == '\0' || str_starts(str_of(name), STR("shared")))
+		return;
+	(void)snprintf(shared, sizeof(shared), "sharedindex.%s", reader.shared);
+	look_index(folder, shared);
+}
+
+/* ---- linked worktrees ---- */
+
+/* The normal path that the one-line file NAME holds, from FROM on. */
+static bool line_path(const struct look *look, const char *name, const char *from,
+		      struct buf *path)
+{
+	struct buf text;
+	struct stat st;
+	struct str line;
+	bool fine;
+
+	buf_init(&text, GIT_POINTER_MAX);
+	fine = look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
+	       git_text_line(buf_str(&text), &line);
+	if (fine) {
+		auto_free char *copy = memory_copy_str(line);
+		buf_clear(path);
+		fine = path_normal(from, copy, path);
+	}
+	buf_fini(&text);
+	return fine;
+}
+
+static void look_common(const struct look *look)
+{
+	struct buf text;
+	struct stat st;
+	struct str line;
+
+	buf_init(&text, GIT_POINTER_MAX);
+	enum look_found found = look_read(look, "commondir", GIT_POINTER_MAX, &text, &st);
+	if (found == LOOK_ODD)
+		look_mark_stat(look, "commondir", &st);
+	else if (found == LOOK_READ &&
+		 (!git_text_line(buf_str(&text), &line) || !str_is(line, COMMON)))
+		look_mark(look, "commondir", buf_str(&text));
+	buf_fini(&text);
+}
+
+/* A worktree's part of the repository CONTEXT. */
+static void each_worktree(const struct look *all, const char *name, void *context)
+{
+	const struct folder *above = context;
+	char path[PATH_MAX];
+	struct buf pointer;
+	struct stat st;
+
+	if (!look_stat(all, name, &st) ||
+	    snprintf(path, sizeof(path), "%s/%s", all->path, name) >= (int)sizeof(path))
+		return;
+	if (!S_ISDIR(st.st_mode)) {
+		if (S_ISLNK(st.st_mode))
+			look_mark_stat(all, name, &st);
+		return;
+	}
+	auto_close int fd = look_open(all, name);
+	if (fd < 0)
+		return;
+	struct folder folder = {.look = {all->scan, fd, path},
+				.depth = above->depth,
+				.sha256 = above->sha256};
+	look_common(&folder.look);
+	look_config(&folder, "config.worktree");
+	look_works(&folder.look);
+	buf_init(&pointer, PATH_MAX);
+	if (line_path(&folder.look, "gitdir", path, &pointer) &&
+	    str_ends(buf_str(&pointer), STR("/.git"))) {
+		buf_truncate(&pointer, pointer.size - strlen("/.git"));
+		folder.worktree = pointer.data;
+		look_index(&folder, "index");
+		auto_close int tree = look_open_path(all->scan, pointer.data);
+		if (tree >= 0)
+			git_scan_worktree(all->scan, tree, pointer.data, above->depth + 1);
+	}
+	buf_fini(&pointer);
+}
+
+void git_scan_folder(struct git_scan *scan, int fd, const char *path,
+		     const char *worktree, unsigned depth)
+{
+	struct folder folder = {.look = {scan, fd, path},
+				.worktree = worktree,
+				.depth = depth};
+	struct stat st;
+
+	if (value_member(scan->repositories, path) != NULL)
+		return;
+	if (depth > GIT_SCAN_DEPTH ||
+	    value_count(scan->repositories) >= GIT_SCAN_REPOSITORIES) {
+		(void)look_trouble(&folder.look, E2BIG, "");
+		return;
+	}
+	value_set_boolean(scan->repositories, path, true);
+	/* Only a linked worktree's part has one. */
+	if (look_stat(&folder.look, "commondir", &st))
+		look_mark_stat(&folder.look, "commondir", &st);
+	look_config(&folder, "config");
+	look_config(&folder, "config.worktree");
+	look_entries(&folder.look, "hooks", each_hook, NULL);
+	look_entries(&folder.look, "modules", each_name, NULL);
+	/* The old places of remotes, read for names that the configuration does not have. */
+	look_entries(&folder.look, "remotes", each_name, NULL);
+	look_entries(&folder.look, "branches", each_name, NULL);
+	look_info(&folder.look);
+	look_works(&folder.look);
+	if (worktree != NULL)
+		look_index(&folder, "index");
+	look_entries(&folder.look, "worktrees", each_worktree, &folder);
+}

@@ -1,0 +1,232 @@
+/* git_scan_look: the only system calls of a scan. Everything it meets may be hostile. */
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "runtime/git_scan_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* openat2 answers EAGAIN when a rename elsewhere raced with it. */
+enum { OPEN_TRIES = 64, NAME_TEXT_MAX = 2 * PATH_MAX };
+
+bool look_trouble(const struct look *look, int code, const char *name)
+{
+	struct err *trouble = &look->scan->trouble;
+
+	if (trouble->text[0] == '\0')
+		(void)err_set(trouble, code, "%s/%s: %s", look->path, name, strerror(code));
+	return false;
+}
+
+static int open_below(int at, const char *name, int flags)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = -1;
+
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return (int)fd;
+}
+
+static bool budget(const struct look *look)
+{
+	if (look->scan->looks++ < GIT_SCAN_LOOKS)
+		return true;
+	return look_trouble(look, E2BIG, "");
+}
+
+/*
+ * A folder or file closed to its owner would hide what is in it from us and not from a user
+ * who opens it again. One name at a time: the mode of a symlink's target is not touched.
+ */
+static void mend(const struct look *look, const char *name, mode_t mode)
+{
+	struct stat st;
+
+	if (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode))
+		(void)fchmodat(look->fd, name, (st.st_mode & 07777) | mode, 0);
+}
+
+static bool is_absence(int code)
+{
+	return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV;
+}
+
+static int open_part(const struct look *look, const char *name, int flags, mode_t mode)
+{
+	int fd = open_below(look->fd, name, flags);
+
+	if (fd < 0 && errno == EACCES && look->scan->may_mend) {
+		mend(look, name, mode);
+		fd = open_below(look->fd, name, flags);
+	}
+	return fd;
+}
+
+/* Closed to us and not ours to open: no command of the cell could put anything there. */
+static bool is_somebodys(const struct look *look, const char *name)
+{
+	struct stat st;
+
+	return !look->scan->may_mend ||
+	       (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_uid != geteuid());
+}
+
+int look_open(const struct look *look, const char *name)
+{
+	auto_free char *copy = memory_copy(name);
+	auto_close int at = fcntl(look->fd, F_DUPFD_CLOEXEC, 0);
+	char *rest = copy;
+
+	while (at >= 0 && rest != NULL) {
+		const struct look here = {look->scan, at, look->path};
+		const char *part = strsep(&rest, "/");
+
+		if (!budget(look))
+			return -1;
+		int next = open_part(&here, part, O_RDONLY | O_DIRECTORY, S_IRWXU);
+		if (next < 0) {
+			int code = errno;
+			if (!is_absence(code) &&
+			    !(code == EACCES && is_somebodys(&here, part)))
+				(void)look_trouble(look, code, name);
+			return -1;
+		}
+		fd_close(&at);
+		at = next;
+	}
+	return fd_take(&at);
+}
+
+int look_open_path(struct git_scan *scan, const char *path)
+{
+	for (size_t i = 0; i < scan->root_count; i++) {
+		const struct git_scan_root *root = &scan->roots[i];
+		const struct look look = {scan, root->fd, root->path};
+
+		if (path_within(path, root->path))
+			return look_open(&look, path_relative(path, root->path));
+	}
+	errno = EXDEV;
+	return -1;
+}
+
+bool look_stat(const struct look *look, const char *name, struct stat *st)
+{
+	if (!budget(look))
+		return false;
+	if (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0)
+		return true;
+	if (!is_absence(errno) && errno != EACCES)
+		(void)look_trouble(look, errno, name);
+	return false;
+}
+
+enum look_found look_read(const struct look *look, const char *name, size_t max,
+			  struct buf *content, struct stat *st)
+{
+	struct err err;
+
+	buf_clear(content);
+	if (!look_stat(look, name, st))
+		return LOOK_ABSENT;
+	if (!S_ISREG(st->st_mode) || st->st_size > (off_t)max)
+		return LOOK_ODD;
+	auto_close int fd = open_part(look, name, O_RDONLY, S_IRUSR);
+	if (fd < 0 && errno == ENOENT)
+		return LOOK_ABSENT;
+	if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
+		return LOOK_ODD;
+	return fd_read_all(fd, content, name, &err) ? LOOK_READ : LOOK_ODD;
+}
+
+void look_names(const struct look *look,
+		void (*each)(const struct look *look, const char *name, void *context),
+		void *context)
+{
+	int fd = openat(look->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (folder == NULL) {
+		(void)look_trouble(look, errno, ".");
+		fd_close(&fd);
+		return;
+	}
+	for (const struct dirent *entry = readdir(folder); entry != NULL;
+	     entry = readdir(folder)) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    strstr(entry->d_name, GIT_QUARANTINE) != NULL)
+			continue;
+		if (!budget(look))
+			break;
+		each(look, entry->d_name, context);
+	}
+	(void)closedir(folder);
+}
+
+/* ---- what was found ---- */
+
+void look_fingerprint(const struct stat *st, struct buf *out)
+{
+	/* The time of the last change of the inode is nobody's to set. */
+	if (S_ISDIR(st->st_mode))
+		(void)buf_addf(out, "folder %jx", (uintmax_t)st->st_ino);
+	else
+		(void)buf_addf(out, "%jx %jx %jd.%09ld %jd.%09ld", (uintmax_t)st->st_ino,
+			       (uintmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec,
+			       st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
+			       st->st_ctim.tv_nsec);
+}
+
+static void mark(const struct look *look, const char *name, const char *fingerprint)
+{
+	struct buf path;
+
+	buf_init(&path, NAME_TEXT_MAX);
+	(void)buf_addf(&path, "%s/%s", look->path, name);
+	value_set_text(look->scan->dangers, path.data, fingerprint);
+	buf_fini(&path);
+}
+
+void look_mark(const struct look *look, const char *name, struct str content)
+{
+	char hex[HASH_HEX + 1];
+
+	hash_text(content, hex);
+	mark(look, name, hex);
+}
+
+void look_mark_stat(const struct look *look, const char *name, const struct stat *st)
+{
+	char target[PATH_MAX];
+	struct buf text;
+
+	buf_init(&text, NAME_TEXT_MAX);
+	if (S_ISLNK(st->st_mode)) {
+		ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
+		(void)buf_adds(&text, "link ");
+		if (size > 0)
+			(void)buf_add(&text, target, (size_t)size);
+	} else {
+		look_fingerprint(st, &text);
+	}
+	mark(look, name, text.data);
+	buf_fini(&text);
+}

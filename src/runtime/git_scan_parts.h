@@ -1,0 +1,49 @@
+/* git_scan_parts: what git_scan*.c share and nobody else includes. */
+#pragma once
+#include "base/buf.h"
+#include "runtime/git_scan.h"
+
+#include <sys/stat.h>
+
+/* A folder under the scan's eyes. */
+struct look {
+	struct git_scan *scan;
+	int fd;
+	const char *path;
+};
+
+/* Remember the first trouble; false always. */
+bool look_trouble(const struct look *look, int code, const char *name);
+
+/* A folder below LOOK, no symlink on the way; -1: not there, no folder, or trouble told. */
+int look_open(const struct look *look, const char *name);
+/* The same for a normal absolute path beneath some root; -1 also when beneath none. */
+int look_open_path(struct git_scan *scan, const char *path);
+
+enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
+/*
+ * The content of the regular file NAME, at most MAX bytes. ODD: something else is there, or
+ * more. ST is filled unless absent.
+ */
+enum look_found look_read(const struct look *look, const char *name, size_t max,
+			  struct buf *content, struct stat *st);
+
+/* Call EACH for the names in the folder, "." and ".." and our own quarantine aside. */
+void look_names(const struct look *look,
+		void (*each)(const struct look *look, const char *name, void *context),
+		void *context);
+
+bool look_stat(const struct look *look, const char *name, struct stat *st);
+
+/* NAME in LOOK runs or leads something: FINGERPRINT by its content, or by what it is. */
+void look_mark(const struct look *look, const char *name, struct str content);
+void look_mark_stat(const struct look *look, const char *name, const struct stat *st);
+void look_fingerprint(const struct stat *st, struct buf *out);
+
+/* A git folder and everything in it (git_scan_folder.c). WORKTREE: where it belongs. */
+void git_scan_folder(struct git_scan *scan, int fd, const char *path,
+		     const char *worktree, unsigned depth);
+/* A folder that may hold a `.git`, or be a bare repository itself (git_scan.c). */
+void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
+/* Names at the top of a root that other programs run (git_scan_files.c). */
+void git_scan_file(const struct look *look, const char *name);

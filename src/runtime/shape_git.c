@@ -1,0 +1,249 @@
+/*
+ * shape_git: the protected files of a view (audit.h): what git would run or follow is bound
+ * read-only over itself wherever a writable tree holds it, and pinned, so that none of it is
+ * renamed away. Only what exists costs anything.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "runtime/audit.h"
+#include "runtime/git_scan.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * Not all of info: gc and repack write info/refs. Not the worktrees: git adds and removes
+ * them, and the audit judges each.
+ */
+static const char *const names[] = {"hooks",    "config",          "config.worktree",
+				    "modules",  "info/attributes", "info/exclude",
+				    "commondir"};
+
+struct protecting {
+	struct cell_spec *spec;
+	const struct value *dangers; /* what is there now */
+	const struct value *known;   /* and what was when the guard began */
+	const struct value *roots;   /* what may be written on the host */
+};
+
+static bool is_root(const struct value *roots, const char *path)
+{
+	for (size_t i = 0; i < value_count(roots); i++) {
+		if (strcmp(value_text(value_item(roots, i)), path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_below(const struct value *roots, const char *path)
+{
+	for (size_t i = 0; i < value_count(roots); i++) {
+		if (path_within(path, value_text(value_item(roots, i))))
+			return true;
+	}
+	return false;
+}
+
+static bool is_blocked(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->blocked_count; i++) {
+		if (path_within(path, spec->blocked[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Something at PATH or below it came while no audit was made: it must stay movable. */
+static bool holds_new(const struct protecting *protecting, const char *path)
+{
+	if (value_count(protecting->dangers) == value_count(protecting->known))
+		return false;
+	for (void *at = value_first(protecting->dangers); at != NULL;
+	     at = value_next(protecting->dangers, at)) {
+		if (path_within(value_key(at), path) &&
+		    value_member(protecting->known, value_key(at)) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * PATH read-only, in its place. A symlink cannot be held (the audit sees it change), and what
+ * the policy names in `write` by this very path its user has opened.
+ */
+static void hold(const struct protecting *protecting, const char *path)
+{
+	struct cell_spec *spec = protecting->spec;
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+	    is_root(protecting->roots, path) || is_blocked(spec, path))
+		return;
+	shape_pin_above(spec, path);
+	(void)spec_add_entry(spec, VIEW_PIN, path, NULL);
+}
+
+static void hold_repository(const struct protecting *protecting, const char *path)
+{
+	char below[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (snprintf(below, sizeof(below), "%s/%s", path, names[i]) <
+			    (int)sizeof(below) &&
+		    !holds_new(protecting, below))
+			hold(protecting, below);
+	}
+}
+
+/* Inside of what is held as a whole (`modules`) nothing is left to do. */
+static bool is_held(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		if (entry->kind == VIEW_PIN && !entry->writable &&
+		    path_within(path, entry->path))
+			return true;
+	}
+	return false;
+}
+
+static void hold_all(const struct protecting *protecting,
+		     const struct value *repositories, const struct value *pointers)
+{
+	for (void *at = value_first(repositories); at != NULL;
+	     at = value_next(repositories, at)) {
+		if (!is_held(protecting->spec, value_key(at)))
+			hold_repository(protecting, value_key(at));
+	}
+	for (void *at = value_first(pointers); at != NULL; at = value_next(pointers, at)) {
+		if (!holds_new(protecting, value_key(at)))
+			hold(protecting, value_key(at));
+	}
+}
+
+/* ---- all of it ---- */
+
+/* The real path of a file that may not be there yet; its folder must be. */
+static bool real_place(const char *path, struct buf *out)
+{
+	auto_free char *whole = realpath(path, NULL);
+	auto_free char *folder = NULL;
+	const char *name = path_base_name(path);
+
+	if (whole != NULL)
+		return buf_adds(out, whole);
+	auto_free char *above = memory_copy(path);
+	above[name - path] = '\0';
+	folder = realpath(above[0] != '\0' ? above : ".", NULL);
+	return folder != NULL && buf_addf(out, "%s/%s", folder, name);
+}
+
+/* The protected files of OPTIONS that lie where something may be written. */
+static struct value *files_list(const struct shape_options *options,
+				const struct value *roots)
+{
+	const char *const *at = options->protected_files;
+	struct value *list = value_new_array();
+	struct buf real;
+
+	for (; at != NULL && *at != NULL; at++) {
+		buf_init(&real, PATH_MAX);
+		if (real_place(*at, &real) && is_below(roots, real.data))
+			value_append(list, value_new_text(real.data));
+		buf_fini(&real);
+	}
+	return list;
+}
+
+/* Where records of guards lie; hidden when a command could otherwise reach them. */
+static void record_open(const struct shape_options *options, struct cell_spec *spec)
+{
+	struct buf folder;
+	bool due = false;
+
+	buf_init(&folder, PATH_MAX);
+	if (path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+		     shape_environment(options, "HOME"), ".local/state",
+		     "glovebox/audits", &folder)) {
+		spec->record =
+			audit_record_open(folder.data, spec->workspace, spec->guard, &due);
+		spec->audit_due = due;
+		if (is_below(value_member(spec->guard, "roots"), folder.data)) {
+			shape_pin_above(spec, folder.data);
+			spec_add_blocked(spec, folder.data);
+			(void)spec_add_entry(spec, VIEW_MASK, folder.data, NULL);
+		}
+	}
+	buf_fini(&folder);
+}
+
+/* What a layer takes goes with the cell: only the host's own trees count. */
+static struct value *roots_list(const struct cell_spec *spec)
+{
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		if (entry->kind == VIEW_TREE && entry->writable)
+			value_append(list, value_new_text(entry->path));
+	}
+	return list;
+}
+
+/* The guard was made of what is there now; it may go back to an earlier front's. */
+static void scanned_hold(const struct shape_options *options, struct cell_spec *spec)
+{
+	struct value *guard = spec->guard;
+	auto_value struct value *dangers = value_copy(value_member(guard, "dangers"));
+	auto_value struct value *repositories =
+		value_ref(value_member(guard, "repositories"));
+	auto_value struct value *pointers = value_ref(value_member(guard, "pointers"));
+	const struct value *files = value_member(guard, "files");
+	const struct protecting protecting = {
+		.spec = spec,
+		.dangers = dangers,
+		.known = value_member(guard, "dangers"),
+		.roots = value_member(guard, "roots"),
+	};
+
+	value_remove(guard, "repositories");
+	value_remove(guard, "pointers");
+	record_open(options, spec);
+	hold_all(&protecting, repositories, pointers);
+	for (size_t i = 0; i < value_count(files); i++)
+		hold(&protecting, value_text(value_item(files, i)));
+}
+
+bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
+			 struct err *err)
+{
+	struct value *roots = roots_list(spec);
+	struct value *watched = value_new_array();
+	struct value *guard = value_new_object();
+
+	value_set_text(guard, "workspace", spec->workspace);
+	value_set(guard, "roots", roots);
+	value_set(guard, "watched", watched);
+	value_set(guard, "files", files_list(options, roots));
+	spec->guard = guard; /* freed with it, also after a failure */
+	for (size_t i = 0; i < value_count(roots); i++) {
+		if (!git_scan_above(value_text(value_item(roots, i)), watched, err))
+			return false;
+	}
+	if (!audit_begin(guard, err))
+		return err_while(err, "looking at the repositories of the workspace");
+	if (value_count(roots) > 0) {
+		scanned_hold(options, spec);
+	} else {
+		value_free(spec->guard);
+		spec->guard = NULL;
+	}
+	return true;
+}

@@ -1,0 +1,362 @@
+/*
+ * Tests of runtime/audit and git_scan in a temporary folder: what is new is put away, what was
+ * there or is git's own stays. The cell around it is tests/cell/protected.case.
+ */
+#include "../base/unit.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "runtime/audit.h"
+#include "runtime/denial.h"
+
+struct place {
+	char folder[64];
+	struct value *guard;
+	struct tool_result result;
+};
+
+static void put(const char *path, const char *text)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_true(fd_write_all(fd, text, strlen(text), NULL));
+}
+
+static void repository_make(const char *folder)
+{
+	static const char *const folders[] = {"", "/refs", "/objects", "/hooks", "/info"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < UNIT_COUNT(folders); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", folder, folders[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	(void)snprintf(path, sizeof(path), "%s/HEAD", folder);
+	put(path, "ref: refs/heads/x\n");
+	(void)snprintf(path, sizeof(path), "%s/config", folder);
+	put(path, "[core]\n\tbare = false\n");
+}
+
+static int set_up(void **state)
+{
+	struct place *place = memory_alloc(sizeof(*place));
+	struct value *roots = value_new_array();
+
+	(void)snprintf(place->folder, sizeof(place->folder), "/tmp/audit-test-XXXXXX");
+	assert_non_null(mkdtemp(place->folder));
+	assert_int_equal(chdir(place->folder), 0);
+	repository_make(".git");
+	value_append(roots, value_new_text(place->folder));
+	place->guard = value_new_object();
+	value_set_text(place->guard, "workspace", place->folder);
+	value_set(place->guard, "roots", roots);
+	tool_result_init(&place->result);
+	*state = place;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(chdir("/"), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)execlp("rm", "rm", "-rf", place->folder, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	value_free(place->guard);
+	tool_result_fini(&place->result);
+	free(place);
+	return 0;
+}
+
+static void begin(struct place *place)
+{
+	struct err err = {0};
+
+	if (!audit_begin(place->guard, &err))
+		fail_msg("%s", err.text);
+}
+
+static void audit(struct place *place)
+{
+	tool_result_fini(&place->result);
+	tool_result_init(&place->result);
+	(void)tool_done(&place->result);
+	audit_run(place->guard, NULL, &place->result);
+}
+
+static size_t put_away(const struct place *place)
+{
+	return value_count(value_member(place->result.details, "quarantined"));
+}
+
+static const char *put_away_path(const struct place *place, size_t index)
+{
+	const struct value *list = value_member(place->result.details, "quarantined");
+
+	return value_text(value_member(value_item(list, index), "path"));
+}
+
+static void nothing_new_is_nothing_told(void **state)
+{
+	struct place *place = *state;
+
+	put(".git/hooks/pre-commit", "x");
+	put(".git/config", "[alias]\nx = !y\n");
+	begin(place);
+	put(".git/hooks/pre-push.sample", "x");
+	put("Makefile", "all:\n");
+	audit(place);
+	assert_int_equal(place->result.status, RESULT_DONE);
+	assert_null(place->result.details);
+	assert_string_equal(place->result.text.data, "");
+}
+
+static void what_appears_is_moved_and_told(void **state)
+{
+	struct place *place = *state;
+	struct stat st;
+
+	begin(place);
+	put(".git/commondir", "../other\n");
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), ".git/commondir");
+	assert_int_not_equal(lstat(".git/commondir", &st), 0);
+	const struct value *item =
+		value_item(value_member(place->result.details, "quarantined"), 0);
+	assert_int_equal(lstat(value_text(value_member(item, "moved_to")), &st), 0);
+	assert_non_null(strstr(place->result.text.data, "mv '.git/commondir.quarantine-"));
+	/* It stays where it is, and is not told again. */
+	audit(place);
+	assert_int_equal(put_away(place), 0);
+}
+
+static void what_changed_counts_as_new(void **state)
+{
+	struct place *place = *state;
+
+	put(".git/hooks/post-commit", "a");
+	put(".git/config", "[alias]\nx = !y\n");
+	begin(place);
+	put(".git/hooks/post-commit", "b");
+	put(".git/config", "[alias]\nx = !z\n[user]\nname = T\n");
+	audit(place);
+	assert_int_equal(put_away(place), 2);
+}
+
+static void inert_changes_stay(void **state)
+{
+	struct place *place = *state;
+
+	put(".git/config", "[alias]\nx = !y\n");
+	begin(place);
+	put(".git/config", "[user]\nname = T\n[alias]\n\tx = !y\n");
+	put(".git/info/exclude", "# nothing\n");
+	audit(place);
+	assert_int_equal(put_away(place), 0);
+}
+
+static void a_worktree_stays_when_both_ends_name_each_other(void **state)
+{
+	struct place *place = *state;
+	char text[PATH_MAX];
+
+	begin(place);
+	assert_int_equal(mkdir(".git/worktrees", 0755), 0);
+	assert_int_equal(mkdir(".git/worktrees/w", 0755), 0);
+	assert_int_equal(mkdir("w", 0755), 0);
+	(void)snprintf(text, sizeof(text), "gitdir: %s/.git/worktrees/w\n", place->folder);
+	put("w/.git", text);
+	(void)snprintf(text, sizeof(text), "%s/w/.git\n", place->folder);
+	put(".git/worktrees/w/gitdir", text);
+	put(".git/worktrees/w/commondir", "../..\n");
+	audit(place);
+	assert_int_equal(put_away(place), 0);
+	put(".git/worktrees/w/commondir", "../../../other\n");
+	audit(place);
+	assert_true(put_away(place) >= 1);
+}
+
+static void a_pointer_out_of_the_roots_goes(void **state)
+{
+	struct place *place = *state;
+
+	begin(place);
+	assert_int_equal(mkdir("d", 0755), 0);
+	put("d/.git", "gitdir: /nonexistent/.git\n");
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "d/.git");
+}
+
+static void interrupted_work_stays_unless_it_executes(void **state)
+{
+	struct place *place = *state;
+	struct stat st;
+
+	begin(place);
+	assert_int_equal(mkdir(".git/rebase-merge", 0755), 0);
+	put(".git/rebase-merge/git-rebase-todo", "pick 1 a\n# exec no\n");
+	assert_int_equal(mkdir(".git/sequencer", 0755), 0);
+	put(".git/sequencer/todo", "pick 1 a\n");
+	put(".git/sequencer/opts", "[options]\n\tstrategy = ort\n");
+	audit(place);
+	assert_int_equal(put_away(place), 0);
+	put(".git/rebase-merge/git-rebase-todo", "pick 1 a\nexec no\n");
+	put(".git/sequencer/opts", "[options]\n\tstrategy = evil\n");
+	audit(place);
+	assert_int_equal(put_away(place), 2);
+	assert_int_not_equal(lstat(".git/rebase-merge", &st), 0);
+	assert_int_not_equal(lstat(".git/sequencer", &st), 0);
+}
+
+static void a_protected_file_may_not_appear(void **state)
+{
+	struct place *place = *state;
+	struct value *files = value_new_array();
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/conf.json", place->folder);
+	value_append(files, value_new_text(path));
+	value_set(place->guard, "files", files);
+	begin(place);
+	put("conf.json", "{}");
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+}
+
+static void what_cannot_be_seen_whole_is_a_failure(void **state)
+{
+	struct place *place = *state;
+
+	begin(place);
+	put(".git/index", "DIRC nonsense");
+	audit(place);
+	assert_int_equal(place->result.status, RESULT_FAILED);
+	assert_true(audit_failed(&place->result));
+	assert_non_null(strstr(place->result.text.data, ".git/index"));
+}
+
+static void a_root_that_is_gone_is_a_failure(void **state)
+{
+	struct place *place = *state;
+
+	begin(place);
+	value_append(value_member(place->guard, "roots"), value_new_text("/nonexistent/x"));
+	audit(place);
+	assert_true(audit_failed(&place->result));
+}
+
+static void files_that_run_by_themselves_are_listed(void **state)
+{
+	struct place *place = *state;
+	struct timespec since;
+
+	put("Makefile", "a");
+	begin(place);
+	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
+	since.tv_sec += 100;
+	audit_run(place->guard, &since, &place->result);
+	assert_null(place->result.details);
+	since.tv_sec -= 200;
+	assert_int_equal(mkdir(".vscode", 0755), 0);
+	put(".vscode/tasks.json", "{}");
+	audit_run(place->guard, &since, &place->result);
+	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
+			 2);
+}
+
+/* ---- the record ---- */
+
+static void a_record_goes_with_its_front(void **state)
+{
+	struct place *place = *state;
+	struct stat st;
+	bool due = true;
+
+	begin(place);
+	struct audit_record *record =
+		audit_record_open("state", place->folder, place->guard, &due);
+	assert_non_null(record);
+	assert_false(due);
+	/* Another session of the same workspace, beside it. */
+	struct audit_record *beside =
+		audit_record_open("state", place->folder, place->guard, &due);
+	assert_non_null(beside);
+	assert_false(due);
+	audit_record_close(beside);
+	audit_record_close(record);
+	assert_int_equal(rmdir("state"), 0);
+	assert_int_not_equal(stat("state", &st), 0);
+}
+
+static void what_came_after_a_dead_front_began_is_new(void **state)
+{
+	struct place *place = *state;
+	bool due = false;
+
+	put(".git/hooks/mine", "x");
+	begin(place);
+	struct audit_record *record =
+		audit_record_open("state", place->folder, place->guard, &due);
+	/* It ends as a front does that is killed: the file stays, its lock does not. */
+	audit_record_set_due(record, true);
+	audit_record_close(record);
+	put(".git/hooks/theirs", "x");
+	begin(place);
+	record = audit_record_open("state", place->folder, place->guard, &due);
+	assert_true(due);
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), ".git/hooks/theirs");
+	audit_record_set_due(record, false);
+	audit_record_close(record);
+	assert_int_equal(rmdir("state"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_new_is_nothing_told, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_appears_is_moved_and_told, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_changed_counts_as_new, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(inert_changes_stay, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_worktree_stays_when_both_ends_name_each_other,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pointer_out_of_the_roots_goes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(interrupted_work_stays_unless_it_executes,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_protected_file_may_not_appear, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_cannot_be_seen_whole_is_a_failure,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_root_that_is_gone_is_a_failure, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(files_that_run_by_themselves_are_listed,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_record_goes_with_its_front, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_came_after_a_dead_front_began_is_new,
+						set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
