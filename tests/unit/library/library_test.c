@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <glob.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -411,6 +414,56 @@ static void a_thousand_commands_leave_nothing(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+/* A program with a session and a command under way; it is killed. */
+static void be_killed(struct world *world, int told)
+{
+	world_open(world, "{}");
+	for (;;) {
+		int maker = groups_maker();
+
+		if (write(told, &maker, sizeof(maker)) < 0)
+			_exit(1);
+		glovebox_result_free(glovebox_call(
+			world->session, "bash",
+			"{\"command\": \"sleep 60 & (setsid sleep 60 &) ; sleep 0.01\"}"));
+	}
+}
+
+enum { KILLS = 30, KILL_STEP_MS = 5, GONE_MS = 5000 };
+
+static void a_killed_program_leaves_nothing(void **state)
+{
+	struct world *world = *state;
+
+	/* What it leaves becomes ours, and must end by itself. */
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+	for (int i = 0; i < KILLS; i++) {
+		int ends[2], waited = 0, maker = 0;
+		pid_t pid, gone;
+
+		assert_int_equal(pipe(ends), 0);
+		pid = fork();
+		if (pid == 0)
+			be_killed(world, ends[1]);
+		/* Moments of its opening, and of its calls. */
+		(void)poll(NULL, 0, i * KILL_STEP_MS);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		(void)close(ends[1]);
+		while (read(ends[0], &maker, sizeof(maker)) == (ssize_t)sizeof(maker))
+			;
+		(void)close(ends[0]);
+		while ((gone = waitpid(-1, NULL, WNOHANG | __WALL)) >= 0 &&
+		       waited < GONE_MS) {
+			if (gone == 0)
+				waited += 1 + poll(NULL, 0, 1);
+		}
+		if (gone >= 0)
+			fail_msg("processes are left %d ms after the kill", waited);
+		assert_true(maker == 0 || count_groups(maker) == 0);
+	}
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +487,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_session_holds_its_commands_to_their_processes,
 						world_make, world_end),
 		cmocka_unit_test_setup_teardown(a_thousand_commands_leave_nothing,
+						world_make, world_end),
+		cmocka_unit_test_setup_teardown(a_killed_program_leaves_nothing,
 						world_make, world_end),
 		cmocka_unit_test_setup_teardown(a_cancel_ends_the_call_under_way,
 						world_make, world_end),
