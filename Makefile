@@ -5,7 +5,7 @@
 #   make demo       watch an agent mend a small project; no key, no network
 #   make quick      incremental sanitizer build and the quick tests, under a minute
 #   make check      everything: both compilers, all suites, linters, an installation
-#   make bench      measurements beside peers; BENCH=start|call|exec for one group
+#   make bench      measurements beside peers; BENCH=warm for one group (bench/run --help)
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -38,7 +38,7 @@ check:
 
 bench: all
 	@dev/bootstrap bench || true
-	@ninja -C $(BUILD) bench/spawn_time bench/print_line
+	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/flood bench/bench-calls bench/bench-burst
 	@bench/run --build $(BUILD) $(BENCH)
 
 fuzz:

@@ -4,9 +4,11 @@
  * one line per round, one column of microseconds per command.
  *
  *   bare PROGRAM…     posix_spawn and waitpid
+ *   pipe PROGRAM…     the same, and read its output to the end
  *   exec PROGRAM…     the same program by the tool behind `glovebox exec`, in a warm cell
  *   tool NAME JSON    a tool, as an agent or a client calls it
- *   again NAME JSON   the same without the rest before it: calls back to back
+ *   cold NAME JSON    the same in a cell that keeps workers ready, but nothing started in them
+ *   again NAME JSON   as `tool`, without the rest before it: calls back to back
  *
  * Before every command but `again` there is the same rest, in which the cell makes its next
  * worker: in a conversation the model thinks meanwhile.
@@ -33,10 +35,15 @@ enum {
 	COMMANDS_MAX = 16,
 	/* A worker with its shell is made in about one; then the machine is at rest. */
 	REST_MS = 2,
+	PIPE_BYTES = 256 << 10,
 	READY_WORKERS = 2, /* as conversations have */
 };
 
-enum kind { BARE, EXEC, TOOL, AGAIN };
+enum kind { BARE, PIPE, EXEC, TOOL, COLD, AGAIN };
+
+struct bench {
+	struct session *prepared, *plain;
+};
 
 struct command {
 	enum kind kind;
@@ -44,17 +51,37 @@ struct command {
 	struct value *arguments;
 };
 
-static bool bare_run(char **argv)
+/* As a plain program would: one pipe, made larger, read in large pieces. */
+static void pipe_drain(int fd)
+{
+	auto_free char *bytes = memory_alloc(PIPE_BYTES);
+
+	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+	while (read(fd, bytes, PIPE_BYTES) > 0)
+		;
+	(void)close(fd);
+}
+
+static bool bare_run(char **argv, bool with_pipe)
 {
 	posix_spawn_file_actions_t actions;
+	int ends[2] = {-1, -1};
 	int status = 0;
 	pid_t pid;
 
 	(void)posix_spawn_file_actions_init(&actions);
 	for (int fd = 0; fd < 3; fd++)
 		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	if (with_pipe && pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	if (with_pipe)
+		(void)posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
 	int failed = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
+	if (with_pipe) {
+		(void)close(ends[1]);
+		pipe_drain(ends[0]);
+	}
 	if (failed != 0)
 		return false;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -89,23 +116,27 @@ static void rest(struct session *session)
 	int64_t until = clock_now_ms() + REST_MS;
 
 	while (clock_now_ms() < until)
-		loop_turn(session_loop(session), getenv("SPIN") ? 0 : until);
+		loop_turn(session_loop(session), until);
 }
 
 /* Microseconds, -1 when it failed. */
-static int64_t command_time(struct session *session, const struct command *command)
+static int64_t command_time(const struct bench *bench, const struct command *command)
 {
+	struct session *session = command->kind == COLD ? bench->plain : bench->prepared;
+
 	if (command->kind != AGAIN)
 		rest(session);
 	int64_t began = clock_now_us();
-	bool ok = command->kind == BARE ? bare_run(command->words)
-					: call_run(session, command);
+	bool ok = command->kind == BARE || command->kind == PIPE
+			  ? bare_run(command->words, command->kind == PIPE)
+			  : call_run(session, command);
 	return ok ? clock_now_us() - began : -1;
 }
 
 static bool kind_read(const char *word, enum kind *kind)
 {
-	static const char *const names[] = {"bare", "exec", "tool", "again"};
+	static const char *const names[] = {"bare", "pipe", "exec",
+					    "tool", "cold", "again"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(word, names[i]) == 0) {
@@ -126,7 +157,7 @@ static bool arguments_read(struct command *command)
 			value_append(list, value_new_text(*word));
 		command->arguments = value_new_object();
 		value_set(command->arguments, "argv", list);
-	} else if (command->kind != BARE) {
+	} else if (command->kind != BARE && command->kind != PIPE) {
 		return command->words[0] != NULL && command->words[1] != NULL &&
 		       value_parse(str_of(command->words[1]), 0, &command->arguments, &err);
 	}
@@ -153,7 +184,8 @@ static size_t commands_read(char **argv, struct command commands[COMMANDS_MAX])
 	return count;
 }
 
-static struct session *session_begin(const char *program, const char *workspace)
+static struct session *session_begin(const char *program, const char *workspace,
+				     const struct tool *const *tools)
 {
 	auto_config struct config *config = NULL;
 	auto_value struct value *entry = value_new_object();
@@ -161,7 +193,7 @@ static struct session *session_begin(const char *program, const char *workspace)
 	struct session *session = NULL;
 	struct session_options options = {
 		.workspace = workspace,
-		.tools = builtin_tools,
+		.tools = tools,
 		.program = program,
 		.ready_workers = READY_WORKERS,
 		.cancel_fd = -1,
@@ -189,13 +221,19 @@ int main(int argc, char **argv)
 				      "KIND WORDS… [--next KIND WORDS…]\n");
 		return 2;
 	}
-	struct session *session = session_begin(argv[1], argv[2]);
-	if (session == NULL)
+	struct tool bash = bash_tool;
+	bash.prepare = NULL;
+	const struct tool *const unprepared[] = {&bash, NULL};
+	struct bench bench = {
+		.prepared = session_begin(argv[1], argv[2], builtin_tools),
+		.plain = session_begin(argv[1], argv[2], unprepared),
+	};
+	if (bench.prepared == NULL || bench.plain == NULL)
 		return EXIT_FAILURE;
 	long rounds = strtol(argv[3], NULL, 10), warm_up = strtol(argv[4], NULL, 10);
 	for (long round = -warm_up; round < rounds && code == EXIT_SUCCESS; round++) {
 		for (size_t i = 0; i < count && code == EXIT_SUCCESS; i++) {
-			int64_t us = command_time(session, &commands[i]);
+			int64_t us = command_time(&bench, &commands[i]);
 			if (us < 0)
 				code = EXIT_FAILURE;
 			else if (round >= 0)
@@ -203,7 +241,8 @@ int main(int argc, char **argv)
 					     i + 1 < count ? '\t' : '\n');
 		}
 	}
-	session_close(session);
+	session_close(bench.plain);
+	session_close(bench.prepared);
 	for (size_t i = 0; i < count; i++)
 		value_free(commands[i].arguments);
 	return code;
