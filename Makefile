@@ -5,7 +5,7 @@
 #   make demo       watch an agent mend a small project; no key, no network
 #   make quick      incremental sanitizer build and the quick tests, under a minute
 #   make check      everything: both compilers, all suites, linters, an installation
-#   make bench      measurements beside peers; BENCH=warm for one group (bench/run --help)
+#   make bench      measurements beside peers; BENCH=warm for one group
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean

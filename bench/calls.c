@@ -33,8 +33,8 @@
 
 enum {
 	COMMANDS_MAX = 16,
-	/* A worker with its shell is made in about one; then the machine is at rest. */
-	REST_MS = 2,
+	REST_MS = 5, /* without news of the cell: its next worker is ready, the machine rests */
+	REST_MOST_MS = 200,
 	PIPE_BYTES = 256 << 10,
 	READY_WORKERS = 2, /* as conversations have */
 };
@@ -110,13 +110,16 @@ static bool call_run(struct session *session, const struct command *command)
 	return ok;
 }
 
-/* The loop turns, as it does in a front that waits for its model. */
+/* The loop turns, as it does in a front that waits for its model, until all is made. */
 static void rest(struct session *session)
 {
-	int64_t until = clock_now_ms() + REST_MS;
+	int64_t latest = clock_now_ms() + REST_MOST_MS;
+	int64_t until;
 
-	while (clock_now_ms() < until)
+	do {
+		until = clock_now_ms() + REST_MS;
 		loop_turn(session_loop(session), until);
+	} while (clock_now_ms() < until && until < latest);
 }
 
 /* Microseconds, -1 when it failed. */

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "runtime/worker.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -94,10 +93,10 @@ static void signals_reset(void)
 	(void)signal(SIGCHLD, SIG_IGN);
 }
 
-static bool worker_make(const struct cell_spec *spec, int control, bool prepared,
+static bool worker_make(const struct cell_spec *spec, int control, enum worker_kind kind,
 			const struct tool *const *tools, struct err *err)
 {
-	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .prepared = prepared};
+	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = kind};
 	int ends[2], pidfd = -1;
 	pid_t pid;
 
@@ -111,7 +110,7 @@ static bool worker_make(const struct cell_spec *spec, int control, bool prepared
 	if (pid == 0) {
 		(void)close(control);
 		(void)close(ends[0]);
-		worker_run(spec, ends[1], prepared, tools);
+		worker_run(spec, ends[1], kind, tools);
 	}
 	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
 	bool ok = anchor_send(control, &reply, fds, ANCHOR_FDS);
@@ -135,8 +134,7 @@ static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
 		if (n != 1)
 			/* the front is gone, and with us all that is in the cell */
 			_exit(0);
-		if (!worker_make(spec, control, request == ANCHOR_REQUEST_PREPARED, tools,
-				 &err))
+		if (!worker_make(spec, control, (enum worker_kind)request, tools, &err))
 			refuse(control, &err);
 	}
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "runtime/spec.h"
 #include "runtime/tool.h"
+#include "runtime/worker.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -22,13 +23,11 @@ enum anchor_kind {
 
 struct anchor_reply {
 	int kind;
-	int code;     /* errno */
-	int prepared; /* as it was asked for: 0 or 1 */
+	int code;   /* errno */
+	int worker; /* enum worker_kind, as it was asked for */
 	char text[ERR_TEXT_MAX];
 };
 
-/* A request: a worker, or one that is prepared for commands (tool.h, prepare). */
-enum { ANCHOR_REQUEST = 'w', ANCHOR_REQUEST_PREPARED = 'p' };
 enum { ANCHOR_FDS = 2 };
 
 /* Send REPLY with COUNT descriptors. */

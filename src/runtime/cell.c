@@ -91,16 +91,16 @@ static void break_cell(struct cell *cell, const struct err *err)
 	cell->requested[false] = cell->requested[true] = 0;
 }
 
-static void request_worker(struct cell *cell, bool prepared)
+static void request_worker(struct cell *cell, enum worker_kind kind)
 {
-	const char request = prepared ? ANCHOR_REQUEST_PREPARED : ANCHOR_REQUEST;
+	const char request = (char)kind;
 	struct err err;
 
 	if (cell_broken(cell) != NULL)
 		return;
 	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == 1) {
-		cell->requested[prepared]++;
+		cell->requested[kind == WORKER_PREPARED]++;
 	} else if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
 		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
 		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
@@ -108,15 +108,16 @@ static void request_worker(struct cell *cell, bool prepared)
 	}
 }
 
-/* So many that COUNT of this kind are idle or on their way. */
-static void keep(struct cell *cell, bool prepared, size_t count)
+/* So many that COUNT such workers are idle or on their way; what is asked for is a KIND. */
+static void keep(struct cell *cell, enum worker_kind kind, size_t count)
 {
+	const bool prepared = kind == WORKER_PREPARED;
 	size_t coming = cell->requested[prepared] +
 			workers_in(cell, WORKER_MAKING, prepared) +
 			workers_in(cell, WORKER_IDLE, prepared);
 
 	for (; coming < count && cell_broken(cell) == NULL; coming++)
-		request_worker(cell, prepared);
+		request_worker(cell, kind);
 }
 
 /* What waits is served by plain ones, which are there first. */
@@ -124,13 +125,14 @@ static void keep_ready(struct cell *cell, size_t waiting)
 {
 	const struct cell_options *options = &cell->options;
 
-	if (!options->prepared) {
-		keep(cell, false, waiting + options->ready);
-		return;
+	if (waiting > 0) {
+		keep(cell, WORKER_AT_ONCE, waiting);
+	} else if (!options->prepared) {
+		keep(cell, WORKER_PLAIN, options->ready);
+	} else {
+		keep(cell, WORKER_PLAIN, 1);
+		keep(cell, WORKER_PREPARED, options->ready);
 	}
-	keep(cell, false, waiting > 0 ? waiting : 1);
-	if (waiting == 0)
-		keep(cell, true, options->ready);
 }
 
 void cell_refill(struct cell *cell)
@@ -257,7 +259,7 @@ static void control_read(struct cell *cell)
 	if (!anchor_receive(cell->control, &reply, fds, 0, &err)) {
 		break_cell(cell, &err);
 	} else if (reply.kind == ANCHOR_WORKER && fds[0] >= 0 && fds[1] >= 0) {
-		bool prepared = reply.prepared != 0;
+		bool prepared = reply.worker == WORKER_PREPARED;
 		if (cell->requested[prepared] > 0)
 			cell->requested[prepared]--;
 		worker_add(cell, fds, prepared);
@@ -371,7 +373,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 		(struct timer){.due_ms = CLOCK_NEVER, .due = refill_due, .context = made};
 	loop_add(options->loop, &made->control_watch);
 	loop_add_timer(options->loop, &made->refill);
-	keep(made, false, 1);
+	keep(made, WORKER_PLAIN, 1);
 	made->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
 					  .due = open_due,
 					  .context = made};

@@ -295,12 +295,12 @@ static bool call_waits(const struct worker *worker)
 }
 
 /* What can be made ahead, unless somebody waits already. */
-static void settle(struct worker *worker, bool prepared)
+static void settle(struct worker *worker, enum worker_kind kind)
 {
-	if (worker->spec->one_call || call_waits(worker))
+	if (kind == WORKER_AT_ONCE || worker->spec->one_call || call_waits(worker))
 		return;
 	rehearse(worker);
-	if (prepared && !call_waits(worker))
+	if (kind == WORKER_PREPARED && !call_waits(worker))
 		worker->prepared_for = tool_prepared(worker->tools);
 	if (worker->prepared_for != NULL) {
 		const struct call call = call_of(worker);
@@ -308,7 +308,7 @@ static void settle(struct worker *worker, bool prepared)
 	}
 }
 
-void worker_run(const struct cell_spec *spec, int socket, bool prepared,
+void worker_run(const struct cell_spec *spec, int socket, enum worker_kind kind,
 		const struct tool *const *tools)
 {
 	struct worker worker = {.spec = spec,
@@ -324,7 +324,7 @@ void worker_run(const struct cell_spec *spec, int socket, bool prepared,
 				 CLOCK_NEVER, NULL);
 		_exit(1);
 	}
-	settle(&worker, prepared);
+	settle(&worker, kind);
 	if (frame_send(socket, FRAME_READY, (struct str){"", 0}, NULL, 0, CLOCK_NEVER, NULL))
 		serve(&worker);
 	_exit(0);

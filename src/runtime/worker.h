@@ -8,9 +8,13 @@
 #include "runtime/spec.h"
 #include "runtime/tool.h"
 
-/*
- * Be a worker that is talked to over SOCKET, and never return. PREPARED: before it is
- * ready it makes what the first tool with a `prepare` wants, and so serves one call.
- */
-_Noreturn void worker_run(const struct cell_spec *spec, int socket, bool prepared,
+/* What it makes before it is ready; also the one byte that asks the anchor for it. */
+enum worker_kind {
+	WORKER_PLAIN = 'w',    /* touched by a rehearsal */
+	WORKER_PREPARED = 'p', /* and with what the first tool with a `prepare` wants */
+	WORKER_AT_ONCE = 'n',  /* nothing: a call waits for it */
+};
+
+/* Be a worker that is talked to over SOCKET, and never return. */
+_Noreturn void worker_run(const struct cell_spec *spec, int socket, enum worker_kind kind,
 			  const struct tool *const *tools);
