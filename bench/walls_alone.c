@@ -1,0 +1,179 @@
+/*
+ * walls_alone PROGRAM [ARG…]: what a cell costs without Glovebox around it. The same calls of
+ * the kernel in the same two processes, with a view written down here: no configuration, no
+ * role, no policy, no call, no output carried. Run in the workspace. What a cold start takes
+ * beyond this is ours; this is the walls' own price.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/kernel.h"
+#include "sandbox/sandbox.h"
+
+enum { ENTRIES_MAX = 64, TMP_MODE = 01777, PROCESSES = 512 };
+
+struct walled {
+	char workspace[4096];
+	struct sandbox_identity identity;
+	struct view_entry entries[ENTRIES_MAX];
+	struct view view;
+};
+
+static struct view_entry *add(struct walled *walled, enum view_kind kind,
+			      const char *path, const char *source)
+{
+	struct view_entry *entry = &walled->entries[walled->view.count++];
+
+	*entry = (struct view_entry){
+		.kind = kind,
+		.path = path,
+		.source = source,
+		.fd = -1,
+		.optional = kind == VIEW_TREE,
+		.mode = 0755,
+	};
+	return entry;
+}
+
+static void describe(struct walled *walled)
+{
+	static const char *const links[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64"};
+	static const char *const trees[] = {"/usr", "/opt", "/etc",
+					    "/sys/devices/system/cpu"};
+	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					      "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const masks[] = {"/etc/shadow", "/etc/shadow-", "/etc/gshadow",
+					    "/etc/gshadow-", "/etc/machine-id"};
+	static const char *const memories[] = {"/tmp", "/dev/shm", "/home/glovebox"};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		char *target = malloc(64);
+		(void)snprintf(target, 64, "usr%s", links[i]);
+		(void)add(walled, VIEW_LINK, links[i], target);
+	}
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
+		(void)add(walled, VIEW_TREE, trees[i], trees[i]);
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+		(void)add(walled, VIEW_DEVICE, devices[i], devices[i]);
+	for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++)
+		(void)add(walled, VIEW_MASK, masks[i], NULL);
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
+		struct view_entry *memory = add(walled, VIEW_MEMORY, memories[i], NULL);
+		memory->mode = TMP_MODE;
+		memory->size = 1 << 30;
+	}
+	(void)add(walled, VIEW_TEXT, "/etc/passwd", "root:x:0:0::/:/bin/sh\n");
+	(void)add(walled, VIEW_TEXT, "/etc/group", "root:x:0:\n");
+	(void)add(walled, VIEW_TERMINALS, "/dev/pts", NULL);
+	(void)add(walled, VIEW_PROCESSES, "/proc", NULL);
+}
+
+/* The workspace, as the cell's user sees it. */
+static bool show_workspace(struct walled *walled, struct sandbox_mapping *mapping,
+			   struct err *err)
+{
+	struct view_entry *entry =
+		add(walled, VIEW_TREE, walled->workspace, walled->workspace);
+	struct stat st;
+
+	entry->writable = true;
+	if (stat(".", &st) < 0)
+		return err_set(err, errno, "the workspace: %s", strerror(errno));
+	sandbox_identity(&st, &walled->identity);
+	if (!walled->identity.map_root)
+		return true;
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	entry->detached = true;
+	return sandbox_open_mapping(&walled->identity, mapping, err) &&
+	       sandbox_copy_tree(here, mapping->fd, &entry->fd, err);
+}
+
+static _Noreturn void complain(const struct err *err)
+{
+	(void)fprintf(stderr, "walls_alone: %s\n", err->text);
+	_exit(125);
+}
+
+static _Noreturn void worker(const struct walled *walled, int answer, char **argv)
+{
+	const char *const writable[] = {walled->workspace, "/tmp", "/dev/shm",
+					"/home/glovebox", NULL};
+	const struct walls walls = {.writable = writable, .processes = PROCESSES};
+	struct err err;
+	int status = 0;
+
+	if (!sandbox_enter(&walls, &err))
+		complain(&err);
+	if (chdir(walled->workspace) < 0)
+		_exit(1);
+	/* What a start is. NOLINTNEXTLINE(clang-analyzer-security.*) */
+	pid_t pid = vfork();
+	if (pid == 0) {
+		(void)execvp(argv[0], argv);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	const unsigned char code =
+		WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : 1;
+	(void)!write(answer, &code, 1);
+	_exit(0);
+}
+
+static _Noreturn void anchor(struct walled *walled, struct sandbox_network *network,
+			     int front, int answer, char **argv)
+{
+	const struct sandbox_limits limits = {.processes = 4096,
+					      .file_size = 4ULL << 30,
+					      .open_files = 4096};
+	struct err err;
+	int pidfd = -1;
+	pid_t pid;
+
+	if (!sandbox_become(&walled->identity, front, &err) ||
+	    !sandbox_build(&walled->view, &err) ||
+	    !sandbox_settle(&limits, network, &answer, 1, &err) ||
+	    !sandbox_clone_worker(&pid, &pidfd, &err))
+		complain(&err);
+	if (pid == 0)
+		worker(walled, answer, argv);
+	for (;;)
+		(void)pause();
+}
+
+int main(int argc, char **argv)
+{
+	static struct walled walled;
+	struct sandbox_mapping mapping = {.fd = -1};
+	struct sandbox_network network;
+	struct err err;
+	unsigned char code = 125;
+	int pidfd = -1, ends[2];
+	pid_t pid;
+
+	walled.view.entries = walled.entries;
+	if (argc < 2 || getcwd(walled.workspace, sizeof(walled.workspace)) == NULL)
+		return 2;
+	describe(&walled);
+	if (!show_workspace(&walled, &mapping, &err))
+		complain(&err);
+	int front = kernel_pidfd_open(getpid());
+	if (pipe2(ends, O_CLOEXEC) < 0 ||
+	    !sandbox_clone(&walled.identity, 0, &network, &pid, &pidfd, &err))
+		complain(&err);
+	if (pid == 0)
+		anchor(&walled, &network, front, ends[1], argv + 1);
+	(void)close(ends[1]);
+	/* The answer, before the teardown. */
+	if (read(ends[0], &code, 1) != 1)
+		code = 125;
+	(void)kill(pid, SIGKILL);
+	return code;
+}
