@@ -86,6 +86,8 @@ static void agent_offer_tools(struct agent *agent)
 /* What a role's prompt cannot know. */
 static void agent_set_system(struct agent *agent)
 {
+	const struct policy_names *network =
+		&session_policy(agent->options.session)->network;
 	struct buf text;
 
 	buf_init(&text, AGENT_SYSTEM_MAX);
@@ -93,9 +95,15 @@ static void agent_set_system(struct agent *agent)
 		buf_addf(&text, "%s\n\n", agent->options.prompt);
 	buf_addf(&text,
 		 "The workspace is %s; paths are relative to it. Every tool runs in a sealed "
-		 "cell: other folders of the user are not visible there, /tmp is private, and "
-		 "there is no network.",
+		 "cell: other folders of the user are not visible there, /tmp is private, and ",
 		 session_workspace(agent->options.session));
+	if (network->count == 0)
+		buf_adds(&text, "there is no network.");
+	else
+		buf_adds(&text, "the network is a proxy (HTTP_PROXY) to these hosts only:");
+	for (size_t i = 0; i < network->count; i++)
+		buf_addf(&text, " %s%s", network->items[i],
+			 i + 1 < network->count ? "," : ".");
 	conversation_set_system(&agent->history.conversation, text.data);
 	buf_fini(&text);
 }

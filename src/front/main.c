@@ -11,6 +11,7 @@
 
 #include "front/exit_code.h"
 #include "front/verb.h"
+#include "proxy/proxy.h"
 #include "runtime/session.h"
 #include "tools/tools.h"
 
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
 	int code;
 
 	session_role(argc, argv, builtin_tools);
+	proxy_role(argc, argv);
 	open_standard_descriptors();
 	/* A reader that goes away is an error of the write, said where it happens. */
 	(void)signal(SIGPIPE, SIG_IGN);

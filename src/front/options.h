@@ -43,6 +43,12 @@ struct option_row {
 		"agent", 'a', OPTION_TEXT, "NAME",                               \
 			"work as this agent, with its rights (default: default)" \
 	}
+#define OPTION_ROW_ALLOW_HOST                                              \
+	{                                                                  \
+		"allow-host", 0, OPTION_TEXTS, "HOST",                     \
+			"let commands reach HOST, HOST:PORT, *.SUFFIX or " \
+			"tcp://HOST:PORT (may be repeated)"                \
+	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \
 		"help", 'h', OPTION_FLAG, NULL, "print this help" \

@@ -139,6 +139,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 		config_role(config, shipped, setup->agent, &setup->role, err) &&
 		session_check_tools(setup->policy, builtin_tools, err);
 	setup->minimum_level = config_minimum_level(config);
+	setup->resolver = memory_copy(config_resolver(config));
 	if (sound && flags->explain)
 		find_origins(setup, config, shipped, flags);
 	roles_fini(&roles);
@@ -206,6 +207,17 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
+bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *const *hosts = options_texts(options, "allow-host");
+
+	for (; *hosts != NULL; hosts++) {
+		if (!policy_add_network(setup->policy, *hosts, "--allow-host", err))
+			return false;
+	}
+	return true;
+}
+
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err)
 {
 	auto_config struct config *config = config_new();
@@ -224,6 +236,7 @@ void setup_fini(struct setup *setup)
 	free(setup->workspace);
 	free(setup->config);
 	free(setup->policy_file);
+	free(setup->resolver);
 	free(setup->agent);
 	memset(setup, 0, sizeof(*setup));
 }
@@ -257,6 +270,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 
 	options->workspace = setup->workspace;
 	options->protected_files = protected_files;
+	options->resolver = setup->resolver;
 	options->tools = builtin_tools;
 	options->take_policy = setup->policy;
 	setup->policy = NULL;

@@ -26,6 +26,7 @@ struct setup {
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	struct config_role role;
 	unsigned minimum_level;
+	char *resolver; /* of the configuration; NULL: the machine's own */
 	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
 	struct value *origins;
 	char *config;      /* where the configuration is or would be read from, or NULL */
@@ -40,6 +41,12 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 /* The same with FLAGS, which beat everything else. */
 bool setup_init_with(struct setup *setup, const struct options *options,
 		     const struct setup_flags *flags, struct err *err);
+
+/*
+ * The hosts of --allow-host, beside those that the policy lists. For verbs with
+ * OPTION_ROW_ALLOW_HOST, after setup_init.
+ */
+bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err);
 
 /*
  * The same for the default agent in FOLDER as it is shipped, whatever the person's

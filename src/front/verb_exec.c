@@ -41,6 +41,7 @@ static const struct option_row exec_options[] = {
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -239,7 +240,8 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(setup, options, flags, &err))
+	if (!setup_init_with(setup, options, flags, &err) ||
+	    !setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	if (flags->explain)
 		return explain_print(setup, flags, options_seconds(options, "timeout", 0),
@@ -278,9 +280,9 @@ static int exec_run(const struct options *options)
 
 static const char exec_help[] =
 	"Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
-	"system's programs, no other file of yours, no network and none of your\n"
-	"environment but TERM, LANG and TZ. When it ends, everything that it started\n"
-	"ends too.\n\n"
+	"system's programs, no other file of yours, no host but those of --allow-host and\n"
+	"the policy's network, and of your environment TERM, LANG and TZ only. When it\n"
+	"ends, everything that it started ends too.\n\n"
 	"What may be read, written and used is an agent's policy (default: the one of\n"
 	"`default`), or that of --policy; options beat both. DIR of --write and --read\n"
 	"starts where you are, not at the workspace. --explain prints what holds.\n\n"

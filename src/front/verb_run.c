@@ -20,6 +20,7 @@ static const struct option_row run_options[] = {
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -74,7 +75,8 @@ static int run_run(const struct options *options)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
-	else if (!setup_init(&setup, options, &err))
+	else if (!setup_init(&setup, options, &err) ||
+		 !setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = run_with(options, &setup, prompt.data);

@@ -38,6 +38,7 @@ static const struct option_row call_options[] = {
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -312,7 +313,8 @@ static int call_run(const struct options *options)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
+	    !setup_init(&setup, options, &err) ||
+	    !setup_allow_hosts(&setup, options, &err) || !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = call_with(&setup, options, arguments, interrupt);

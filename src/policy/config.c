@@ -30,6 +30,7 @@ void config_free(struct config *config)
 {
 	if (!config)
 		return;
+	free(config->resolver);
 	value_free(config->agents);
 	value_free(config->overrides);
 	for (size_t i = 0; i < config->known_count; i++)
@@ -70,6 +71,11 @@ bool config_parse(struct str text, const char *source, struct config **config,
 unsigned config_minimum_level(const struct config *config)
 {
 	return config ? config->minimum_level : MINIMUM_LEVEL;
+}
+
+const char *config_resolver(const struct config *config)
+{
+	return config ? config->resolver : NULL;
 }
 
 void config_know_agent(struct config *config, const char *name)

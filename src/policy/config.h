@@ -35,6 +35,9 @@ void config_auto_free(struct config **config);
 /* Level the cell must reach: 0 to 3. */
 unsigned config_minimum_level(const struct config *config);
 
+/* The name server that a proxy asks, "address" or "address:port"; NULL: the machine's. */
+const char *config_resolver(const struct config *config);
+
 /* Agents that exist beside those of the configuration, for the answer to a wrong name. */
 void config_know_agent(struct config *config, const char *name);
 

@@ -9,6 +9,7 @@
 
 struct config {
 	unsigned minimum_level;
+	char *resolver;          /* NULL: the machine's own */
 	struct value *agents;    /* name -> entry, checked; NULL: none */
 	struct value *overrides; /* the same from the person's flags */
 	char **known;            /* agents that exist elsewhere */

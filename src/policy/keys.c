@@ -93,6 +93,10 @@ const struct key keys_agent[] = {
 	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
 	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
 			"yours, `NAME=value` sets one."},
+	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
+	 .description =
+		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
+		 "through a proxy, `tcp://host:port` as a port of the cell's loopback."},
 	{"limits", KEY_ROWS, POLICY(limits), .initial = "see below",
 	 .description = "Every number there is; each key is optional.", .rows = limit_keys},
 	{"description", KEY_TEXT, ROLE(description), .max = DESCRIPTION_MAX,
@@ -114,6 +118,8 @@ const struct key keys_config[] = {
 	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
 	 .initial = "L3",
 	 .description = "Strength the cell must reach; below it nothing runs."},
+	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
+	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},
 };
 
@@ -142,6 +148,9 @@ static void describe_kind(const struct key *key, struct buf *out)
 		break;
 	case KEY_NAMES:
 		(void)buf_adds(out, "list of names");
+		break;
+	case KEY_HOSTS:
+		(void)buf_adds(out, "list of hosts");
 		break;
 	case KEY_PATH:
 		(void)buf_adds(out, "path");
@@ -176,6 +185,9 @@ static void describe_kind(const struct key *key, struct buf *out)
 				       choice.data == key->choices ? "" : ", ",
 				       (int)choice.size, choice.data);
 		}
+		break;
+	case KEY_RESOLVER:
+		(void)buf_adds(out, "address");
 		break;
 	case KEY_ROWS:
 	case KEY_ENTRIES:

@@ -15,6 +15,8 @@
 enum key_kind {
 	KEY_TEXT = 1,  /* char *; at most `max` bytes */
 	KEY_NAMES,     /* struct policy_names */
+	KEY_HOSTS,     /* struct policy_names: entries as policy/network.h has them */
+	KEY_RESOLVER,  /* char *: an address with or without a port */
 	KEY_PATH,      /* struct policy_path */
 	KEY_PATHS,     /* struct policy_paths */
 	KEY_VARIABLES, /* struct policy_names: NAME or NAME=value */

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/policy.h"
 
 #include <errno.h>
@@ -102,6 +103,41 @@ static bool check_variables(const char *pointer, const struct value *value, stru
 	return true;
 }
 
+/* Each entry by its grammar, and all together by what one cell can have. */
+static bool check_hosts(const char *pointer, const struct value *value, struct err *err)
+{
+	size_t count = value_count(value);
+
+	if (!check_list(pointer, value, NETWORK_TEXT_MAX, err))
+		return false;
+	if (count > NETWORK_ENTRIES_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, count, NETWORK_ENTRIES_MAX);
+	auto_free struct network_entry *entries = memory_array(count + 1, sizeof(*entries));
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(value, i));
+
+		if (!network_parse_entry(text, &entries[i], err))
+			return err_while(err, "%s/%zu: \"%.*s\"", pointer, i, QUOTED_MAX,
+					 text.data);
+	}
+	return network_check_ports(entries, count, err) || err_while(err, "%s", pointer);
+}
+
+static bool check_resolver(const char *pointer, const struct value *value, struct err *err)
+{
+	struct network_host host;
+	uint16_t port;
+
+	if (!check_filled(pointer, value, NETWORK_TEXT_MAX, err))
+		return false;
+	if (!network_parse_authority(value_str(value), NETWORK_PORT_DNS, &host, &port, err))
+		return err_while(err, "%s", pointer);
+	return host.kind != NETWORK_NAME ||
+	       err_set(err, EINVAL, "%s: must be an address, with or without :port",
+		       pointer);
+}
+
 static bool check_number(const struct key *key, const char *pointer,
 			 const struct value *value, struct err *err)
 {
@@ -188,6 +224,10 @@ static bool check_value(const struct key *key, const char *pointer,
 	case KEY_FLAG:
 		return value_kind(value) == VALUE_BOOLEAN ||
 		       wrong_kind(pointer, "true or false", value, err);
+	case KEY_HOSTS:
+		return check_hosts(pointer, value, err);
+	case KEY_RESOLVER:
+		return check_resolver(pointer, value, err);
 	case KEY_PATH:
 		return check_filled(pointer, value, PATH_MAX - 1, err);
 	case KEY_PATHS:

@@ -55,6 +55,7 @@ static void store_value(const struct key *key, const struct value *value,
 {
 	switch (key->kind) {
 	case KEY_TEXT:
+	case KEY_RESOLVER:
 		*(char **)place = memory_copy(value_text(value));
 		break;
 	case KEY_FLAG:
@@ -62,6 +63,7 @@ static void store_value(const struct key *key, const struct value *value,
 		break;
 	case KEY_NAMES:
 	case KEY_VARIABLES:
+	case KEY_HOSTS:
 		store_names(value, place);
 		break;
 	case KEY_PATH:

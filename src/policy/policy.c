@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "policy/network.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -75,6 +76,7 @@ void policy_free(struct policy *policy)
 	free(policy->workspace);
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);
+	policy_names_fini(&policy->network);
 	policy_path_fini(&policy->base);
 	policy_paths_fini(&policy->read);
 	policy_paths_fini(&policy->write);
@@ -106,6 +108,24 @@ void policy_set_path(struct policy_path *entry, const char *real)
 	assert(real && real[0] == '/');
 	free(entry->path);
 	entry->path = memory_copy(real);
+}
+
+bool policy_add_network(struct policy *policy, const char *entry, const char *where,
+			struct err *err)
+{
+	struct policy_names *network = &policy->network;
+	struct network_entry read;
+
+	if (!network_parse_entry(str_of(entry), &read, err))
+		return err_while(err, "%s: \"%.100s\"", where, entry);
+	if (network->count >= NETWORK_ENTRIES_MAX)
+		return err_set(err, E2BIG, "%s: at most %d hosts are listed", where,
+			       NETWORK_ENTRIES_MAX);
+	network->items =
+		memory_grow(network->items, network->count + 1, sizeof(*network->items));
+	network->items[network->count++] = memory_copy(entry);
+	network->given = true;
+	return true;
 }
 
 bool policy_has_tool(const struct policy *policy, const char *name)

@@ -70,6 +70,7 @@ struct policy {
 	bool scratch;
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
+	struct policy_names network; /* entries as network.h has them, checked */
 	struct policy_shown *shown;
 	size_t shown_count;
 	struct policy_limits limits;
@@ -121,6 +122,13 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
  * nothing but a sound name: the rest may be a secret.
  */
 bool policy_check_variable(const char *entry, struct err *err);
+
+/*
+ * Add ENTRY (as network.h has them) to what the person's policy lists. WHERE names it in
+ * sentences.
+ */
+bool policy_add_network(struct policy *policy, const char *entry, const char *where,
+			struct err *err);
 
 bool policy_has_tool(const struct policy *policy, const char *name);
 

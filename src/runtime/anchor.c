@@ -139,12 +139,33 @@ static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
 	}
 }
 
+static bool listeners_make(const struct cell_spec *spec, int control, struct err *err)
+{
+	for (size_t i = 0; i < spec->listen_count; i++) {
+		const struct anchor_reply reply = {.kind = ANCHOR_LISTENER,
+						   .code = spec->listen[i]};
+		int fds[ANCHOR_FDS];
+
+		if (!sandbox_listen(spec->listen[i], &fds[0], &fds[1], err))
+			return false;
+		bool ok = anchor_send(control, &reply, fds, fds[1] >= 0 ? 2 : 1);
+		int code = errno;
+		fd_close(&fds[0]);
+		fd_close(&fds[1]);
+		if (!ok)
+			return err_set(err, code, "handing over a listener: %s",
+				       strerror(code));
+	}
+	return true;
+}
+
 static bool anchor_build(struct cell_spec *spec, struct sandbox_network *network,
 			 int control, int front, struct err *err)
 {
 	if (!sandbox_become(&spec->identity, front, err) || !sandbox_build(&spec->view, err))
 		return false;
-	return sandbox_settle(&spec->limits, network, &control, 1, err);
+	return sandbox_join(network, err) && listeners_make(spec, control, err) &&
+	       sandbox_settle(&spec->limits, &control, 1, err);
 }
 
 static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,

@@ -1,7 +1,8 @@
 /*
  * anchor: the cell's first process. It builds the view once, keeps the namespaces, and
  * then makes workers: a request of one byte on the control socket is answered by one
- * struct anchor_reply with the worker's socket and pidfd. It reads no byte that comes
+ * struct anchor_reply with the worker's socket and pidfd. Before the first the listeners
+ * that a proxy is to serve go out the same way. It reads no byte that comes
  * from a model, a file or a command.
  *
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
@@ -18,7 +19,9 @@
 enum anchor_kind {
 	ANCHOR_STARTED = 1, /* with the anchor's pidfd; sent by whoever cloned it */
 	ANCHOR_WORKER,      /* with the socket and the pidfd of a new worker */
-	ANCHOR_REFUSED,     /* the cell, or one worker, cannot be made: `text` says why */
+	/* with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for */
+	ANCHOR_LISTENER,
+	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
 };
 
 struct anchor_reply {

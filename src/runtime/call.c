@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "process/frame.h"
 
 #include <poll.h>
@@ -109,4 +110,35 @@ int64_t call_count(const struct call *call, const char *name, int64_t absent)
 bool call_flag(const struct call *call, const char *name)
 {
 	return value_is_true(value_member(call->arguments, name));
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	size_t length = strcspn(a, "=");
+
+	return strncmp(a, b, length + 1) == 0;
+}
+
+const char **call_environment(const char *const *cell, const struct value *more)
+{
+	size_t count = 0, own = 0;
+
+	while (cell[own] != NULL)
+		own++;
+	const char **list = memory_array(own + value_count(more) + 1, sizeof(list[0]));
+	for (size_t i = 0; i < own; i++) {
+		bool replaced = false;
+		for (size_t j = 0; j < value_count(more) && !replaced; j++) {
+			const char *text = value_text(value_item(more, j));
+			replaced = text != NULL && same_name(cell[i], text);
+		}
+		if (!replaced)
+			list[count++] = cell[i];
+	}
+	for (size_t j = 0; j < value_count(more); j++) {
+		const char *text = value_text(value_item(more, j));
+		if (text != NULL)
+			list[count++] = text;
+	}
+	return list;
 }

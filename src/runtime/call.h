@@ -72,6 +72,13 @@ bool call_stopped(struct call *call);
 /* The sentence and status for a tool that ended because of call_stopped. */
 enum result_status call_stop_result(struct call *call, struct tool_result *result);
 
+/*
+ * The environment of a call's programs: CELL (NULL-ended) with the texts of MORE (a list,
+ * or NULL) in the places of what has the same names. The caller frees the list, not what
+ * is in it.
+ */
+const char **call_environment(const char *const *cell, const struct value *more);
+
 enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
 /*
  * Output as it comes, for events; may be merged or dropped under load, so results

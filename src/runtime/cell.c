@@ -7,6 +7,7 @@
 #include "runtime/anchor.h"
 #include "runtime/audit.h"
 #include "runtime/cell_start.h"
+#include "runtime/outlet.h"
 #include "runtime/shape.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct cell {
 	int anchor_pidfd;
 	struct groups *groups; /* or NULL: workers look after their limits */
 	struct watch control_watch;
+	struct outlet *outlet; /* NULL: no host is listed */
 	struct worker_end *workers;
 	/* asked of the anchor, not yet here: plain, prepared */
 	size_t requested[2];
@@ -52,6 +54,17 @@ void cell_set_audit_due(struct cell *cell, bool due)
 {
 	cell->spec.audit_due = due && cell->spec.guard != NULL;
 	audit_record_set_due(cell->spec.record, cell->spec.audit_due);
+}
+
+struct outlet *cell_outlet(const struct cell *cell)
+{
+	return cell->outlet;
+}
+
+/* No call may begin before the proxy is walled in too. */
+static bool outlet_waits(const struct cell *cell)
+{
+	return cell->outlet != NULL && !outlet_is_ready(cell->outlet);
 }
 
 const char *cell_broken(const struct cell *cell)
@@ -149,7 +162,8 @@ static void refill_due(struct timer *timer)
 static void worker_is_made(struct worker_end *worker)
 {
 	worker->made = true;
-	loop_remove_timer(&worker->cell->open_timer);
+	if (!outlet_waits(worker->cell))
+		loop_remove_timer(&worker->cell->open_timer);
 }
 
 /* A worker that cannot lock itself in shows what every other would meet. */
@@ -250,6 +264,33 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepar
 	loop_add(cell->options.loop, &worker->watch);
 }
 
+static void listener_add(struct cell *cell, int port, int fds[ANCHOR_FDS])
+{
+	for (size_t i = 0; i < ANCHOR_FDS; i++) {
+		if (cell->outlet != NULL)
+			outlet_add_listener(cell->outlet, (uint16_t)port, &fds[i]);
+		fd_close(&fds[i]);
+	}
+}
+
+/* The proxy is ready, or it has ended. */
+static void outlet_changed(void *context)
+{
+	struct cell *cell = context;
+	struct err err;
+
+	if (outlet_waits(cell)) {
+		(void)err_set(&err, ECHILD, "the network proxy: %s",
+			      outlet_broken(cell->outlet));
+		break_cell(cell, &err);
+	}
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		if (at->made)
+			loop_remove_timer(&cell->open_timer);
+	}
+	cell->options.changed(cell->options.context);
+}
+
 static void control_read(struct cell *cell)
 {
 	struct anchor_reply reply;
@@ -263,6 +304,8 @@ static void control_read(struct cell *cell)
 		if (cell->requested[prepared] > 0)
 			cell->requested[prepared]--;
 		worker_add(cell, fds, prepared);
+	} else if (reply.kind == ANCHOR_LISTENER) {
+		listener_add(cell, reply.code, fds);
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0) {
 		cell->anchor_pidfd = fds[0];
 	} else {
@@ -325,7 +368,7 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 {
 	int64_t deadline = clock_now_ms() + CELL_OPEN_MS;
 
-	while (workers_in(cell, WORKER_IDLE, false) == 0) {
+	while (workers_in(cell, WORKER_IDLE, false) == 0 || outlet_waits(cell)) {
 		if (cell_broken(cell) != NULL)
 			return err_set(err, ECHILD, "%s", cell->broken.text);
 		if (clock_now_ms() >= deadline)
@@ -344,6 +387,22 @@ static void groups_open(struct cell *cell)
 	cell->groups = groups_start(options->loop, options->program, options->limits);
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next)
 		groups_add(cell->groups, &at->group, at->pidfd);
+}
+
+static bool outlet_make(struct cell *cell, struct err *err)
+{
+	const struct outlet_options options = {.loop = cell->options.loop,
+					       .program = cell->options.program,
+					       .spec = &cell->spec,
+					       .changed = outlet_changed,
+					       .owner = cell,
+					       .refused = cell->options.refused,
+					       .context = cell->options.context};
+
+	if (outlet_open(&options, &cell->outlet, err))
+		return true;
+	err->code = ECHILD;
+	return false;
 }
 
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
@@ -372,6 +431,10 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->refill =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = refill_due, .context = made};
 	loop_add(options->loop, &made->control_watch);
+	if (made->spec.network_count > 0 && !outlet_make(made, err)) {
+		cell_close(made);
+		return false;
+	}
 	loop_add_timer(options->loop, &made->refill);
 	keep(made, WORKER_PLAIN, 1);
 	made->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
@@ -400,6 +463,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->open_timer);
 	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
+	outlet_close(cell->outlet);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
 	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);
@@ -441,7 +505,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 		catch_up(cell);
 		found = best_worker(cell, want, &fits);
 	}
-	if (found == NULL) {
+	if (found == NULL || outlet_waits(cell)) {
 		keep_ready(cell, waiting);
 		return NULL;
 	}

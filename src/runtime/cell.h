@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct cell;
+struct outlet;
 
 enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY };
 
@@ -54,6 +55,9 @@ struct cell_options {
 	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
+	/* as network.h */
+	void (*refused)(void *context, uint64_t call, const char *target,
+			const char *remedy);
 	void *context;
 };
 
@@ -68,6 +72,8 @@ enum { CELL_OPEN_MS = 20000 };
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
+/* NULL when the policy lists no host. */
+struct outlet *cell_outlet(const struct cell *cell);
 
 /*
  * A worker, now busy; it may still be locking itself in, and takes its call when it has.

@@ -8,80 +8,16 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/anchor.h"
-#include "sandbox/kernel.h"
+#include "runtime/role.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum {
-	CHILD_STACK = 64 << 10, /* a few calls of the kernel, no recursion */
-	ROLE_ARGUMENT = 16,
-};
-
-/*
- * What the child between clone and exec needs; it shares our memory and must change
- * nothing else.
- */
-struct role {
-	const char *program;
-	char *const *argv;
-	const struct cell_spec *spec;
-	const int *fds;
-	size_t fd_count;
-	int failed; /* errno of the exec */
-};
-
-static int role_child(void *context)
-{
-	static char *const nothing[] = {NULL};
-	struct role *role = context;
-
-	for (size_t i = 0; i < role->fd_count; i++)
-		(void)fcntl(role->fds[i], F_SETFD, 0);
-	for (size_t i = 0; i < role->spec->view.count; i++) {
-		if (role->spec->view.entries[i].fd >= 0)
-			(void)fcntl(role->spec->view.entries[i].fd, F_SETFD, 0);
-	}
-	(void)execve(role->program, role->argv, nothing);
-	role->failed = errno;
-	_exit(127);
-}
-
-/*
- * Exit signal 0, waited for with __WALL: an embedding program that waits for children of
- * its own never meets ours. The descriptor table is the child's own copy, so clearing
- * close-on-exec there changes nothing here.
- */
-static bool role_exec(struct role *role, struct err *err)
-{
-	auto_free char *stack = memory_alloc(CHILD_STACK);
-	sigset_t all, old;
-
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	pid_t pid = clone(role_child, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK, role);
-	int code = errno;
-	(void)sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pid < 0)
-		return err_set(err, code, "starting the anchor: %s", strerror(code));
-	/*
-	 * It clones the anchor as our child and goes; its reply waits in the control
-	 * socket.
-	 */
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	if (role->failed != 0)
-		return err_set(err, role->failed, "starting the anchor %s: %s",
-			       role->program, strerror(role->failed));
-	return true;
-}
 
 static bool start_by_exec(const struct cell_start *start, int control, int front,
 			  struct err *err)
@@ -98,30 +34,41 @@ static bool start_by_exec(const struct cell_start *start, int control, int front
 	buf_fini(&text);
 	if (!ok)
 		return false;
-	const int fds[] = {spec_fd, control, front};
+	const struct view *view = &start->spec->view;
+	auto_free int *fds = memory_array(view->count + 3, sizeof(fds[0]));
+	fds[0] = spec_fd;
+	fds[1] = control;
+	fds[2] = front;
+	for (size_t i = 0; i < view->count; i++)
+		fds[3 + i] = view->entries[i].fd;
 	for (size_t i = 0; i < 3; i++)
 		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
 	char *argv[] = {(char[]){ANCHOR_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
-	struct role role = {
-		.program = start->program != NULL ? start->program : "/proc/self/exe",
-		.argv = argv,
-		.spec = start->spec,
-		.fds = fds,
-		.fd_count = 3,
-	};
-	return role_exec(&role, err);
+	const struct role role = {.program = start->program,
+				  .argv = argv,
+				  .fds = fds,
+				  .fd_count = 3 + view->count};
+	auto_close int pidfd = -1;
+	siginfo_t info;
+	if (!role_start(&role, &pidfd, err))
+		return false;
+	/*
+	 * It clones the anchor as our child and goes; its reply waits in the control
+	 * socket.
+	 */
+	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+		;
+	return true;
 }
 
 bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct err *err)
 {
-	auto_close int front = kernel_pidfd_open(getpid());
+	auto_close int front = -1;
 	int ends[2];
 	bool ok;
 
-	if (front < 0)
-		return err_set(err, errno, "a descriptor of this process: %s",
-			       strerror(errno));
-	(void)fcntl(front, F_SETFD, FD_CLOEXEC);
+	if (!role_self(&front, err))
+		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "the control socket: %s", strerror(errno));
 	if (start->direct) {

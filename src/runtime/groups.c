@@ -5,13 +5,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/denial.h"
+#include "runtime/role.h"
 #include "sandbox/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 enum {
-	CHILD_STACK = 64 << 10, /* a few calls of the kernel, no recursion */
 	ARGUMENT_MAX = 32,
 	STOP_MS = 2000, /* groups whose processes have just been killed are gone in far less */
 	SENTENCE_MAX = 256,
@@ -33,47 +32,6 @@ struct groups {
 	struct group_end *ends; /* asked for, not yet answered or dropped */
 	unsigned last_id;
 };
-
-/* Between clone and exec; it shares our memory and must change nothing else. */
-struct role {
-	const char *program;
-	char *const *argv;
-	int fds[2];
-	int failed;
-};
-
-static int role_child(void *context)
-{
-	static char *const nothing[] = {NULL};
-	struct role *role = context;
-
-	for (size_t i = 0; i < 2; i++)
-		(void)fcntl(role->fds[i], F_SETFD, 0);
-	(void)execve(role->program, role->argv, nothing);
-	role->failed = errno;
-	_exit(127);
-}
-
-/* No exit signal: a program that waits for children of its own never meets this one. */
-static bool role_start(struct role *role, int *pidfd)
-{
-	auto_free char *stack = memory_alloc(CHILD_STACK);
-	sigset_t all, old;
-	pid_t pid;
-
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	pid = clone(role_child, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | CLONE_PIDFD,
-		    role, pidfd);
-	(void)sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pid < 0)
-		return false;
-	if (role->failed == 0)
-		return true;
-	(void)waitpid(pid, NULL, __WALL);
-	fd_close(pidfd);
-	return false;
-}
 
 static bool process_start(struct groups *groups, const char *program,
 			  const struct policy_limits *limits)
@@ -93,12 +51,9 @@ static bool process_start(struct groups *groups, const char *program,
 	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
 	char *argv[] = {
 		(char[]){GROUPS_ROLE}, texts[0], texts[1], texts[2], texts[3], NULL};
-	struct role role = {
-		.program = program ? program : "/proc/self/exe",
-		.argv = argv,
-		.fds = {theirs, front},
-	};
-	return role_start(&role, &groups->pidfd);
+	const int fds[] = {theirs, front};
+	const struct role role = {.program = program, .argv = argv, .fds = fds, .fd_count = 2};
+	return role_start(&role, &groups->pidfd, NULL);
 }
 
 static void socket_ready(struct watch *watch, short events)

@@ -87,6 +87,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
+		.resolver = options->resolver,
 		.minimum_level = options->minimum_level != 0 ? options->minimum_level
 							     : SANDBOX_SEALED,
 	};
@@ -110,6 +111,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 			    tool_prepared((const struct tool *const *)session->offered) !=
 				    NULL,
 		.changed = cell_changed,
+		.refused = running_refused,
 		.context = session,
 	};
 	return cell_open(&cell, &session->cell, err);

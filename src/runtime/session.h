@@ -43,6 +43,7 @@ struct session_options {
 	unsigned ready_workers;
 	/* What shape.h looks at is taken from here; NULL: environ */
 	const char *const *caller_environment;
+	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	/* enum sandbox_level below which session_open fails; 0: L3; SESSION_ANY_LEVEL */
 	int minimum_level;
 	/*

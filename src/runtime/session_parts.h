@@ -52,6 +52,9 @@ struct running {
 	int64_t began_us;
 	struct worker_end *worker;
 	struct timer kill_timer;
+	bool asks;             /* it was granted the network */
+	uint64_t number;       /* its name for the proxy; never 0 */
+	struct value *refused; /* hosts, until the result is there; NULL: none */
 	struct tool_result result;
 	void (*done)(void *context, struct running *running);
 	void *context;
@@ -64,6 +67,8 @@ void running_dispatch(struct session *session);
  * was read.
  */
 void running_finish(struct running *running);
+/* A host was refused to the call NUMBER, or, when that is 0, to all that run programs. */
+void running_refused(void *context, uint64_t number, const char *target, const char *remedy);
 /* Cancel whatever is under way. */
 void running_cancel_all(struct session *session);
 

@@ -487,6 +487,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		return false;
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);
+	if (!shape_add_network(options, policy, spec, err))
+		return false;
 	shape_add_home(options, policy, spec);
 	shape_add_toolchains(options, policy, spec);
 	shape_add_program(options, spec);

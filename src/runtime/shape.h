@@ -18,7 +18,8 @@ struct shape_options {
 	const char *program; /* glovebox itself; NULL: the program that runs now */
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
-	int minimum_level; /* enum sandbox_level; below it the shape is refused */
+	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
+	int minimum_level;    /* enum sandbox_level; below it the shape is refused */
 };
 
 /*

@@ -58,6 +58,9 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec);
  */
 bool shape_state_path(const struct shape_options *options, const char *kind,
 		      const char *workspace, struct buf *path);
+/* The listed hosts; after the system, whose /etc/hosts a tcp:// entry replaces. */
+bool shape_add_network(const struct shape_options *options, const struct policy *policy,
+		       struct cell_spec *spec, struct err *err);
 /* The project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);

@@ -22,6 +22,7 @@ void spec_init(struct cell_spec *spec)
 				   .writable = none,
 				   .made = none,
 				   .blocked = none,
+				   .network = none,
 				   .environment = none};
 	arena_init(&spec->arena);
 }
@@ -103,6 +104,11 @@ void spec_add_writable(struct cell_spec *spec, const char *path)
 void spec_add_blocked(struct cell_spec *spec, const char *path)
 {
 	list_add(spec, &spec->blocked, &spec->blocked_count, keep(spec, path));
+}
+
+void spec_add_network(struct cell_spec *spec, const char *entry)
+{
+	list_add(spec, &spec->network, &spec->network_count, keep(spec, entry));
 }
 
 void spec_add_made(struct cell_spec *spec, const char *path)
@@ -189,12 +195,16 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	auto_value struct value *object = value_new_object();
 	struct value *entries = value_new_array();
 	struct value *roots = value_new_array();
+	struct value *listen = value_new_array();
 
 	for (size_t i = 0; i < spec->view.count; i++)
 		value_append(entries, entry_value(&spec->view.entries[i]));
 	for (size_t i = 0; i < spec->root_count; i++)
 		value_append(roots, root_value(&spec->roots[i]));
+	for (size_t i = 0; i < spec->listen_count; i++)
+		value_append(listen, value_new_integer(spec->listen[i]));
 	value_set(object, "view", entries);
+	value_set(object, "listen", listen);
 	value_set(object, "roots", roots);
 	value_set(object, "writable", texts_value(spec->writable));
 	value_set(object, "blocked", texts_value(spec->blocked));
@@ -244,6 +254,15 @@ static void entry_parse(struct cell_spec *spec, const struct value *object)
 	entry->size = (uint64_t)value_integer(value_member(object, "size"));
 }
 
+static void listen_parse(struct cell_spec *spec, const struct value *list)
+{
+	const size_t most = sizeof(spec->listen) / sizeof(spec->listen[0]);
+
+	for (size_t i = 0; i < value_count(list) && i < most; i++)
+		spec->listen[spec->listen_count++] =
+			(uint16_t)value_integer(value_item(list, i));
+}
+
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 {
 	auto_value struct value *object = NULL;
@@ -266,6 +285,7 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 		    &spec->blocked_count);
 	texts_parse(spec, value_member(object, "environment"), &spec->environment,
 		    &spec->environment_count);
+	listen_parse(spec, value_member(object, "listen"));
 	spec->workspace = member_text(spec, object, "workspace");
 	spec->home = member_text(spec, object, "home");
 	spec->level = (int)value_integer(value_member(object, "level"));

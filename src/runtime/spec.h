@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "policy/network.h"
 #include "runtime/files.h"
 #include "sandbox/sandbox.h"
 
@@ -40,6 +41,14 @@ struct cell_spec {
 	size_t blocked_count;
 	const char **environment; /* NULL-ended, for programs */
 	size_t environment_count;
+	/* the listed hosts and the key they stand under, for the proxy; NULL-ended */
+	const char **network;
+	size_t network_count;
+	const char *network_rule;
+	const char *resolver; /* NULL: the machine's own */
+	/* ports of the cell's loopback that the proxy serves; 0: any one, for requests */
+	uint16_t listen[1 + NETWORK_CARRIED_MAX];
+	size_t listen_count;
 	const char *workspace; /* real */
 	const char *home;      /* in the view */
 	/* the folder behind it, or NULL: private memory; the front's own */
@@ -68,6 +77,7 @@ void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 		   const char *pattern);
 void spec_add_writable(struct cell_spec *spec, const char *path);
 void spec_add_blocked(struct cell_spec *spec, const char *path);
+void spec_add_network(struct cell_spec *spec, const char *entry);
 void spec_add_made(struct cell_spec *spec, const char *path);
 void spec_add_leftover(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)

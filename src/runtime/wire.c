@@ -61,6 +61,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	print_text("agent", str_of(call->agent), out);
 	print_limits(&call->limits, out);
 	print_value("arguments", call->arguments, out);
+	print_value("environment", call->environment, out);
 	print_value("seen", call->seen, out);
 	print_value("before", call->before, out);
 	(void)buf_addc(out, '}');
@@ -85,6 +86,7 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 	call->agent = value_text(value_member(read, "agent"));
 	limits_parse(value_member(read, "limits"), &call->limits);
 	call->audits = value_is_true(value_member(read, "audits"));
+	call->environment = value_member(read, "environment");
 	call->seen = value_member(read, "seen");
 	call->before = value_member(read, "before");
 	if (call->tool == NULL || call->folder == NULL)

@@ -23,6 +23,8 @@ struct wire_call {
 	const char *agent;
 	struct call_limits limits;
 	bool audits; /* first look at what an earlier call may have left (audit.h) */
+	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
+	const struct value *environment;
 	const struct value *seen;   /* or NULL */
 	const struct value *before; /* or NULL */
 };

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "process/frame.h"
 #include "process/program.h"
@@ -210,6 +211,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 	auto_value struct value *object = NULL;
 	const struct tool *tool = NULL;
 	struct timespec since = {0};
+	auto_free const char **environment = NULL;
 	struct err err;
 	bool keep = false;
 
@@ -218,6 +220,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
 		(void)tool_fail(&result, "%s", err.text);
 	} else {
+		environment = call_environment(worker->spec->environment, wire.environment);
 		struct call call = call_of(worker);
 		call.tool = tool_find(worker->tools, wire.tool);
 		call.arguments = wire.arguments;
@@ -229,6 +232,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		call.limits = wire.limits;
 		call.seen = wire.seen;
 		call.before = wire.before;
+		call.environment = environment;
 		call.cancelled = cancel_waits(worker);
 		_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
 			       "a call takes a frame's all");

@@ -70,6 +70,30 @@ static bool rule_add(int ruleset, const char *path, uint64_t access, struct err 
 	return true;
 }
 
+bool landlock_no_files(struct err *err)
+{
+	const int abi = sandbox_landlock_abi();
+	/* Up to MAKE_SYM, then REFER, TRUNCATE and IOCTL_DEV with the ABIs 2, 3 and 5. */
+	const unsigned rights = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
+	const struct kernel_landlock_ruleset wanted = {
+		.handled_access_fs = (1ULL << rights) - 1,
+		.scoped = abi >= ABI_SCOPES ? KERNEL_LANDLOCK_SCOPE_SIGNAL |
+						      KERNEL_LANDLOCK_SCOPE_ABSTRACT
+					    : 0,
+	};
+
+	if (abi == 0)
+		return true; /* the filter refuses every open in any case */
+	auto_close int ruleset =
+		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
+			     abi >= ABI_SCOPES ? sizeof(wanted)
+					       : sizeof(wanted.handled_access_fs),
+			     0);
+	if (ruleset < 0)
+		return err_set(err, errno, "Landlock: %s", strerror(errno));
+	return ruleset_enter(ruleset, err);
+}
+
 bool landlock_write_below(const char *const *writable, struct err *err)
 {
 	/*

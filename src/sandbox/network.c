@@ -66,7 +66,7 @@ void network_begin(struct sandbox_network *network)
 	network->lives = 0;
 }
 
-bool network_enter(struct sandbox_network *network, struct err *err)
+bool sandbox_join(struct sandbox_network *network, struct err *err)
 {
 	while (__atomic_load_n(&network->lives, __ATOMIC_ACQUIRE) == HELPER_LIVES)
 		(void)syscall(SYS_futex, &network->lives, FUTEX_WAIT, HELPER_LIVES, NULL);

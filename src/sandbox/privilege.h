@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -25,6 +26,14 @@ bool privilege_lock(struct err *err);
  * offer; signals only to processes that are under it too.
  */
 bool landlock_write_below(const char *const *writable, struct err *err);
+
+/* Landlock: no right to any file, signals to nobody else, no abstract socket. */
+bool landlock_no_files(struct err *err);
+
+/* All descriptors but KEEP (sorted, COUNT) closed; then 0, 1 and 2 lead nowhere. */
+bool privilege_close(const int *keep, size_t count, struct err *err);
+/* RLIMIT WHICH at MOST; NAME is for the sentence. */
+bool privilege_limit(int which, uint64_t most, const char *name, struct err *err);
 
 /*
  * The system-call filter (made by filter_make.c). Last of all. *LISTENER (may be NULL) as in

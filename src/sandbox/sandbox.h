@@ -3,7 +3,8 @@
  * here; each fails closed: on false the caller exits and nothing of the user's has run.
  *
  *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only)
- *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_settle
+ *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_join, sandbox_listen,
+ *            sandbox_settle
  *   worker   sandbox_clone_worker, sandbox_enter
  *
  * Nothing here knows of tools, policies or calls.
@@ -128,7 +129,7 @@ struct view {
 
 /* ---- the anchor ---- */
 
-/* The network on its way, between sandbox_clone and sandbox_settle; nobody else's business. */
+/* The network on its way, between sandbox_clone and sandbox_join; nobody else's business. */
 struct sandbox_network {
 	int lives; /* the helper that makes it */
 	int fd;    /* its namespace */
@@ -160,6 +161,15 @@ bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
  */
 bool sandbox_build(struct view *view, struct err *err);
 
+/* Enter NETWORK as soon as it is ready, with its loopback up. */
+bool sandbox_join(struct sandbox_network *network, struct err *err);
+
+/*
+ * Listeners on the loopback of the cell, after sandbox_join and before its rights are dropped: on 127.0.0.1, and
+ * on ::1 when there is one (*SIX is -1 else). PORT 0: any, and no second one.
+ */
+bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err);
+
 struct sandbox_limits {
 	uint64_t processes; /* per cell, RLIMIT_NPROC (not applied to real uid 0) */
 	uint64_t file_size; /* bytes, RLIMIT_FSIZE */
@@ -167,12 +177,11 @@ struct sandbox_limits {
 };
 
 /*
- * Into the network when it is ready, with its loopback up; host name, no further user namespaces, limits, capabilities down to
- * CAP_SYS_ADMIN of this namespace, no new privileges, and every descriptor but KEEP
+ * Host name, no further user namespaces, limits, capabilities down to CAP_SYS_ADMIN of this namespace, no new privileges, and every descriptor but KEEP
  * (sorted, COUNT) closed.
  */
-bool sandbox_settle(const struct sandbox_limits *limits, struct sandbox_network *network,
-		    const int *keep, size_t count, struct err *err);
+bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
+		    struct err *err);
 
 /* ---- a worker ---- */
 
@@ -219,6 +228,24 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
  * set-id bit; programs fall back to openat.
  */
 const struct sock_fprog *sandbox_program_filter(void);
+
+/* ---- a process that has the network and nothing else ---- */
+
+/* What a process of root's becomes then: nobody's number, and not that of any cell. */
+enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
+
+struct sandbox_outside {
+	int parent_pidfd; /* of the front, with which it dies; is closed */
+	int keep;         /* the one descriptor that stays, beside 0, 1 and 2 */
+	uint64_t open_files;
+};
+
+/*
+ * From here on the calling process has sockets, time and memory: no file right, no
+ * program, no new process, nobody else's descriptor, no debugger, and root's has become
+ * nobody.
+ */
+bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err);
 
 /* The ABI of this kernel's Landlock, 0 when there is none. */
 int sandbox_landlock_abi(void);

@@ -3,7 +3,6 @@
  * function, so that the order can be read in sandbox_settle and sandbox_enter.
  */
 #include "base/fd.h"
-#include "sandbox/network.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 
@@ -26,7 +25,7 @@
 /* Numbers below this are not given out again after the first wrap of a pid namespace. */
 enum { PIDS_KEPT_BACK = 300 };
 
-static bool limit_set(int which, uint64_t most, const char *name, struct err *err)
+bool privilege_limit(int which, uint64_t most, const char *name, struct err *err)
 {
 	struct rlimit limit;
 
@@ -70,21 +69,24 @@ static bool standard_streams_null(struct err *err)
 	return true;
 }
 
-bool sandbox_settle(const struct sandbox_limits *limits, struct sandbox_network *network,
-		    const int *keep, size_t count, struct err *err)
+bool privilege_close(const int *keep, size_t count, struct err *err)
 {
-	if (!network_enter(network, err))
-		return false;
+	return descriptors_close(keep, count, err) && standard_streams_null(err);
+}
+
+bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
+		    struct err *err)
+{
 	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
 		return err_set(err, errno, "host name: %s", strerror(errno));
 	if (!fd_write_file("/proc/sys/user/max_user_namespaces", "0", err))
 		return false;
-	if (!limit_set(RLIMIT_CORE, 0, "core files", err) ||
-	    !limit_set(RLIMIT_NOFILE, limits->open_files, "open files", err) ||
-	    !limit_set(RLIMIT_FSIZE, limits->file_size, "file size", err) ||
-	    !limit_set(RLIMIT_NPROC, limits->processes, "processes", err))
+	if (!privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
+	    !privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files", err) ||
+	    !privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) ||
+	    !privilege_limit(RLIMIT_NPROC, limits->processes, "processes", err))
 		return false;
-	if (!descriptors_close(keep, count, err) || !standard_streams_null(err))
+	if (!privilege_close(keep, count, err))
 		return false;
 	if (!privilege_lock(err) || !privilege_reduce(1ULL << CAP_SYS_ADMIN, err))
 		return false;

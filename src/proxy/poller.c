@@ -1,0 +1,112 @@
+/* poller: epoll and a list of moments. */
+#include "proxy/poller.h"
+
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <sys/epoll.h>
+
+/* Of one turn; what more is ready comes in the next. */
+enum { BATCH = 64 };
+
+bool poller_open(struct poller *poller)
+{
+	*poller = (struct poller){.epoll = epoll_create1(EPOLL_CLOEXEC)};
+	return poller->epoll >= 0;
+}
+
+bool poller_want(struct poller *poller, struct source *source, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = source};
+
+	if (events == 0) {
+		poller_remove(poller, source);
+		return true;
+	}
+	if (source->added && source->events == events)
+		return true;
+	if (epoll_ctl(poller->epoll, source->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+		      source->fd, &event) < 0)
+		return false;
+	source->added = true;
+	source->events = events;
+	return true;
+}
+
+void poller_remove(struct poller *poller, struct source *source)
+{
+	if (source->added)
+		(void)epoll_ctl(poller->epoll, EPOLL_CTL_DEL, source->fd, NULL);
+	source->added = false;
+	source->events = 0;
+}
+
+void poller_add_moment(struct poller *poller, struct moment *moment)
+{
+	if (moment->poller != NULL)
+		return;
+	moment->poller = poller;
+	moment->previous = NULL;
+	moment->next = poller->moments;
+	if (poller->moments != NULL)
+		poller->moments->previous = moment;
+	poller->moments = moment;
+}
+
+void poller_remove_moment(struct moment *moment)
+{
+	if (moment->poller == NULL)
+		return;
+	if (moment->previous != NULL)
+		moment->previous->next = moment->next;
+	else
+		moment->poller->moments = moment->next;
+	if (moment->next != NULL)
+		moment->next->previous = moment->previous;
+	moment->poller = NULL;
+}
+
+static int64_t next_due(const struct poller *poller)
+{
+	int64_t due = CLOCK_NEVER;
+
+	for (const struct moment *at = poller->moments; at != NULL; at = at->next) {
+		if (at->due_ms < due)
+			due = at->due_ms;
+	}
+	return due;
+}
+
+/* One after the other from the start: each may have changed the list. */
+static void run_moments(struct poller *poller)
+{
+	int64_t now = clock_now_ms();
+	struct moment *at = poller->moments;
+
+	while (at != NULL) {
+		if (at->due_ms > now) {
+			at = at->next;
+			continue;
+		}
+		at->due_ms = CLOCK_NEVER;
+		at->due(at);
+		at = poller->moments;
+	}
+}
+
+void poller_turn(struct poller *poller)
+{
+	struct epoll_event events[BATCH];
+	int64_t due = next_due(poller);
+	int count = epoll_wait(poller->epoll, events, BATCH, clock_poll_timeout(due));
+
+	for (int i = 0; i < count; i++) {
+		struct source *source = events[i].data.ptr;
+		/* One called before may have removed this one. */
+		if (source->added)
+			source->ready(source, events[i].events);
+	}
+	/* Reading the clock for each turn of a busy relay would be half its cost. */
+	if (due != CLOCK_NEVER && clock_now_ms() >= due)
+		run_moments(poller);
+}

@@ -1,0 +1,190 @@
+/*
+ * proxy: the role from its start to its end. What it needs of files is read first; then it
+ * locks itself in, says so, and turns its loop until the front is gone.
+ */
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "proxy/proxy_parts.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Two sockets a connection, two a lookup, and the listeners. */
+enum { OPEN_FILES = 4 * CONNECTIONS_MAX + 64 };
+
+static void listener_ready(struct source *source, uint32_t events)
+{
+	(void)events;
+	connection_accept(source->context);
+}
+
+static const struct network_entry *entry_of_port(const struct proxy *proxy, uint16_t port)
+{
+	for (size_t i = 0; i < proxy->entry_count; i++) {
+		if (proxy->entries[i].carried && proxy->entries[i].port == port)
+			return &proxy->entries[i];
+	}
+	return NULL;
+}
+
+static void listener_add(struct proxy *proxy, uint16_t port, int fd)
+{
+	struct listener *listener = &proxy->listeners[proxy->listener_count];
+	const struct network_entry *entry = port != 0 ? entry_of_port(proxy, port) : NULL;
+
+	if (fd < 0 || (port != 0 && entry == NULL) ||
+	    proxy->listener_count == sizeof(proxy->listeners) / sizeof(proxy->listeners[0])) {
+		fd_close(&fd);
+		return;
+	}
+	*listener = (struct listener){.proxy = proxy, .entry = entry};
+	listener->source =
+		(struct source){.fd = fd, .ready = listener_ready, .context = listener};
+	proxy->listener_count++;
+	(void)poller_want(&proxy->poller, &listener->source, EPOLLIN);
+}
+
+void proxy_hear(struct proxy *proxy)
+{
+	struct proxy_message message;
+	struct err err;
+	int fd;
+
+	while (proxy_receive(proxy->control.fd, &message, &fd, &err)) {
+		if (message.kind == PROXY_LISTENER) {
+			listener_add(proxy, message.port, fd);
+			continue;
+		}
+		fd_close(&fd);
+		if (message.kind == PROXY_GRANT) {
+			(void)grants_add(proxy, message.call, message.text);
+		} else if (message.kind == PROXY_REVOKE) {
+			grants_remove(proxy, message.call);
+			connection_end_all(proxy, message.call);
+		}
+	}
+	if (err.code != EAGAIN)
+		_exit(0); /* the front is gone */
+}
+
+static void control_ready(struct source *source, uint32_t events)
+{
+	(void)events;
+	proxy_hear(source->context);
+}
+
+/* ---- the start ---- */
+
+static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, PROXY_SPEC_MAX);
+	ok = fd_read_all(fd, &text, "the proxy's specification", err) &&
+	     value_parse(buf_str(&text), 0, object, err);
+	buf_fini(&text);
+	if (!ok)
+		return false;
+	const struct value *network = value_member(*object, "network");
+	const char *rule = value_text(value_member(*object, "rule"));
+	proxy->rule = memory_copy(rule != NULL ? rule : "network");
+	proxy->entries = memory_array(value_count(network) + 1, sizeof(proxy->entries[0]));
+	for (size_t i = 0; i < value_count(network); i++) {
+		if (!network_parse_entry(value_str(value_item(network, i)),
+					 &proxy->entries[proxy->entry_count++], err))
+			return err_while(err, "%s", proxy->rule);
+	}
+	return true;
+}
+
+/* Missing files say nothing; so do unreadable ones. */
+static void names_read(struct proxy *proxy, const char *resolver)
+{
+	struct names *names = &proxy->resolver.names;
+	struct buf text;
+
+	names_init(names);
+	buf_init(&text, NAMES_FILE_MAX);
+	if (resolver == NULL || !names_set_server(names, resolver)) {
+		(void)fd_read_file("/etc/resolv.conf", NAMES_FILE_MAX, &text, NULL);
+		names_read_servers(names, buf_str(&text));
+	}
+	buf_clear(&text);
+	if (fd_read_file("/etc/hosts", NAMES_FILE_MAX, &text, NULL))
+		names_read_hosts(names, buf_str(&text), proxy->entries, proxy->entry_count);
+	buf_fini(&text);
+}
+
+static void fail(int control, const struct err *err)
+{
+	struct proxy_message message = {.kind = PROXY_FAILED};
+
+	(void)snprintf(message.remedy, sizeof(message.remedy), "%.*s",
+		       (int)sizeof(message.remedy) - 1, err->text);
+	(void)proxy_send(control, &message, -1);
+	_exit(1);
+}
+
+static void serve(struct proxy *proxy)
+{
+	for (;;) {
+		poller_turn(&proxy->poller);
+		connection_free_dead(proxy);
+	}
+}
+
+static int descriptor(const char *text)
+{
+	int number = 0;
+
+	for (; *text >= '0' && *text <= '9' && number < 1 << 20; text++)
+		number = number * 10 + (*text - '0');
+	return *text == '\0' ? number : -1;
+}
+
+void proxy_role(int argc, char **argv)
+{
+	struct proxy_message ready = {.kind = PROXY_READY};
+	auto_value struct value *object = NULL;
+	struct proxy *proxy;
+	struct err err;
+	int control;
+
+	if (argc != PROXY_ARGUMENTS || strcmp(argv[0], PROXY_ROLE) != 0)
+		return;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)prctl(PR_SET_NAME, PROXY_ROLE);
+	proxy = memory_alloc(sizeof(*proxy));
+	control = descriptor(argv[2]);
+	proxy->resolver.poller = &proxy->poller;
+	proxy->control =
+		(struct source){.fd = control, .ready = control_ready, .context = proxy};
+	if (!spec_read(proxy, descriptor(argv[1]), &object, &err))
+		fail(control, &err);
+	names_read(proxy, value_text(value_member(object, "resolver")));
+	const struct sandbox_outside walls = {.parent_pidfd = descriptor(argv[3]),
+					      .keep = control,
+					      .open_files = OPEN_FILES};
+	if (!sandbox_enter_outside(&walls, &err))
+		fail(control, &err);
+	if (!poller_open(&proxy->poller) ||
+	    !poller_want(&proxy->poller, &proxy->control, EPOLLIN)) {
+		(void)err_set(&err, errno, "the proxy's loop: %s", strerror(errno));
+		fail(control, &err);
+	}
+	(void)proxy_send(control, &ready, -1);
+	serve(proxy);
+	_exit(0);
+}

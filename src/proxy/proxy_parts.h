@@ -1,0 +1,128 @@
+/* proxy_parts: the inside of a proxy, shared by its own files only. */
+#pragma once
+#include "base/buf.h"
+#include "proxy/body.h"
+#include "proxy/poller.h"
+#include "proxy/proxy.h"
+#include "proxy/resolver.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	/* Two sockets each, and a few of the resolver's; more wait in the listener's queue. */
+	CONNECTIONS_MAX = 512,
+	COPY_BYTES = 64 << 10, /* of one read, and at most so much waits for a slow reader */
+	GRANTS_MAX = 4096,     /* commands of one cell at once are far fewer */
+	REPORTS_MAX = 32,      /* refusals told of one command: a result shows fewer */
+};
+
+/* The right of one command to ask. */
+struct grant {
+	uint64_t call;
+	char token[PROXY_TOKEN];
+	unsigned reports;
+};
+
+struct listener {
+	struct proxy *proxy;
+	const struct network_entry *entry; /* of a tcp:// one; NULL: requests */
+	struct source source;
+};
+
+struct proxy {
+	struct poller poller;
+	struct resolver resolver;
+	struct source control;
+	struct network_entry *entries;
+	size_t entry_count;
+	char *rule;
+	struct grant *grants;
+	size_t grant_count;
+	unsigned carried_reports;
+	struct listener listeners[1 + NETWORK_CARRIED_MAX];
+	size_t listener_count;
+	struct connection *connections;
+	size_t connection_count;
+	struct connection *dead; /* freed when the turn is over */
+	char scratch[COPY_BYTES];
+};
+
+enum connection_state {
+	READING_HEAD = 1, /* of a request */
+	FINDING,          /* its addresses */
+	DIALING,          /* one after the other */
+	READING_HELLO,    /* the client's first bytes, before they go on */
+	RELAYING,
+	LEAVING, /* everything was said; the client reads the rest */
+};
+
+/* Bytes on their way in one direction. */
+struct stream {
+	struct buf pending; /* read, not yet taken by the other side */
+	bool ended;         /* nothing more is read */
+	bool passed;        /* and the other side knows */
+};
+
+struct connection {
+	struct proxy *proxy;
+	struct connection *next, *previous;
+	enum connection_state state;
+	const struct network_entry *entry; /* that lets it through */
+	struct network_host host;
+	uint16_t port;
+	uint64_t call;    /* whose grant; 0: of a tcp:// listener */
+	bool plain;       /* a plain request: one body, one answer */
+	bool needs_hello; /* nothing comes back before the client has named its host */
+	struct source client, server;
+	struct moment deadline;
+	struct buf head;       /* the client's bytes that are not understood yet */
+	struct stream out, in; /* to the server, to the client */
+	struct body body;
+	struct lookup lookup;
+	size_t dialed; /* addresses */
+	bool refused;  /* one of them was, and is told when no other answers */
+	char why[PROXY_REMEDY_MAX];
+};
+
+/* connection.c: from accept to the end. */
+void connection_accept(struct listener *listener);
+void connection_end(struct connection *connection);
+/* All of CALL. */
+void connection_end_all(struct proxy *proxy, uint64_t call);
+void connection_free_dead(struct proxy *proxy);
+/* Wait for what its state can use. */
+void connection_watch(struct connection *connection);
+void connection_set_deadline(struct connection *connection, int ms);
+
+/* dial.c: from a host to a connected server; connection_connected or an answer follows. */
+void dial_start(struct connection *connection);
+void dial_ready(struct connection *connection);
+void dial_due(struct connection *connection);
+void connection_connected(struct connection *connection);
+
+/* relay.c: copy what is there. False when the connection is broken. */
+bool relay_out(struct connection *connection);
+bool relay_in(struct connection *connection);
+bool relay_flush(int fd, struct stream *stream);
+void relay_settle(struct connection *connection);
+
+/* answer.c: what the client and the front are told. */
+void answer_error(struct connection *connection, int code, const char *sentence);
+/*
+ * TARGET was refused, and REMEDY allows it: told to the front and, as the same sentence, to
+ * the client, with CODE; 0: no HTTP is spoken here any more.
+ */
+void answer_refusal(struct connection *connection, int code, const char *target,
+		    const char *remedy);
+
+/* grants.c */
+bool grants_add(struct proxy *proxy, uint64_t call, const char *token);
+void grants_remove(struct proxy *proxy, uint64_t call);
+/* NULL: there is none with TOKEN. */
+struct grant *grants_find(struct proxy *proxy, const char *token);
+struct grant *grants_of(struct proxy *proxy, uint64_t call);
+
+/* proxy.c: take what the front has sent; a grant may have come with its first request. */
+void proxy_hear(struct proxy *proxy);

@@ -1,0 +1,125 @@
+/*
+ * relay: bytes from one socket to the other. What the other side does not take at once
+ * waits, and nothing is read while it does: memory stays flat, and a slow reader slows the
+ * writer. The end of one direction is passed on alone.
+ */
+#include "proxy/proxy_parts.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+enum {
+	ROUNDS = 8, /* of one turn: others want their turn too */
+	LEAVE_MS = 2000,
+};
+
+bool relay_flush(int fd, struct stream *stream)
+{
+	while (stream->pending.size > 0) {
+		ssize_t n =
+			send(fd, stream->pending.data, stream->pending.size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		if ((size_t)n == stream->pending.size)
+			/* The memory too: most connections are idle most of the time. */
+			buf_fini(&stream->pending);
+		else
+			buf_remove(&stream->pending, 0, (size_t)n);
+	}
+	buf_init(&stream->pending, COPY_BYTES);
+	if (stream->ended && !stream->passed) {
+		(void)shutdown(fd, SHUT_WR);
+		stream->passed = true;
+	}
+	return true;
+}
+
+/* SIZE bytes to FD; what it does not take waits in STREAM. */
+static bool pass(int fd, struct stream *stream, const char *data, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = send(fd, data, size, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return false;
+	size_t taken = n < 0 ? 0 : (size_t)n;
+	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
+}
+
+/* Of a plain request only its body goes on; then the client has nothing more to say. */
+static size_t part_of_body(struct connection *connection, size_t size)
+{
+	struct body *body = &connection->body;
+
+	if (!connection->plain)
+		return size;
+	size = body_take(body, (struct str){connection->proxy->scratch, size});
+	if (body->done) {
+		connection->out.ended = true;
+		/* Servers take a half-closed client for a gone one. */
+		connection->out.passed = true;
+	}
+	return size;
+}
+
+static bool copy(struct connection *connection, int from, int to, struct stream *stream)
+{
+	char *scratch = connection->proxy->scratch;
+	bool outward = stream == &connection->out;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		if (!relay_flush(to, stream))
+			return false;
+		if (stream->pending.size > 0 || stream->ended)
+			return true;
+		ssize_t n = recv(from, scratch, COPY_BYTES, 0);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		stream->ended = n == 0;
+		if (n == 0)
+			continue;
+		size_t size = outward ? part_of_body(connection, (size_t)n) : (size_t)n;
+		if ((outward && connection->body.broken) ||
+		    (size > 0 && !pass(to, stream, scratch, size)))
+			return false;
+		if ((size_t)n < COPY_BYTES)
+			return true; /* asking once more would only say that it is empty */
+	}
+	return true;
+}
+
+bool relay_out(struct connection *connection)
+{
+	return copy(connection, connection->client.fd, connection->server.fd,
+		    &connection->out);
+}
+
+bool relay_in(struct connection *connection)
+{
+	return copy(connection, connection->server.fd, connection->client.fd,
+		    &connection->in);
+}
+
+void relay_settle(struct connection *connection)
+{
+	bool told = connection->in.ended && connection->in.passed;
+
+	if (connection->state == RELAYING && told && connection->out.passed) {
+		/*
+		 * A plain client may have sent more than its request: closed over unread
+		 * bytes, the answer could be lost on its way.
+		 */
+		connection->state = LEAVING;
+		connection_set_deadline(connection, LEAVE_MS);
+	}
+	if (connection->state == LEAVING && told && connection->out.ended &&
+	    !connection->plain)
+		connection_end(connection);
+	else
+		connection_watch(connection);
+}

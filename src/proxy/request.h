@@ -1,0 +1,46 @@
+/*
+ * request: the head of what a client asks of the proxy (RFC 9112), read strictly: what two
+ * programs could understand differently is refused, so that nothing can be hidden from this
+ * one. `CONNECT host:port`, or a plain request in absolute form (`GET http://host/path`),
+ * which goes on in origin form.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "policy/network.h"
+#include "proxy/proxy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	REQUEST_HEAD_MAX = 32 << 10, /* cookies are long; servers take 8 to 32 KiB */
+	REQUEST_HEADERS_MAX = 128,
+	REQUEST_PORT_PLAIN = 80,
+};
+
+enum request_answer { REQUEST_BAD, REQUEST_MORE, REQUEST_READY };
+
+enum body_kind { BODY_NONE, BODY_COUNTED, BODY_CHUNKED };
+
+struct request {
+	bool connect;
+	struct network_host host;
+	uint16_t port;
+	char token[PROXY_TOKEN + 1]; /* "" when none of the right form was sent */
+	enum body_kind body;
+	uint64_t body_bytes; /* of BODY_COUNTED */
+	size_t size;         /* of the head, blank line included */
+	/* host and port as asked, fit to be shown: also when they are refused; "" else */
+	char shown[NETWORK_TEXT_MAX];
+};
+
+/* Read BYTES, all that has come so far. BAD: ERR says which rule the head breaks. */
+enum request_answer request_read(struct str bytes, struct request *request, struct err *err);
+
+/*
+ * Append the head in BYTES as the server gets it: path instead of URL, the checked host,
+ * nothing that was meant for us, the connection closed after one answer.
+ */
+bool request_print(struct str bytes, const struct request *request, struct buf *out);

@@ -1,0 +1,220 @@
+/* outlet: start, messages, and the variables that programs look at. */
+#include "runtime/outlet.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "proxy/proxy.h"
+#include "runtime/cell_start.h"
+#include "runtime/role.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct outlet {
+	struct outlet_options options;
+	int control, pidfd;
+	struct watch watch;
+	uint16_t port; /* where requests are listened for, in the cell */
+	bool ready;
+	struct err broken;
+};
+
+static void tell_owner(struct outlet *outlet)
+{
+	outlet->options.changed(outlet->options.owner);
+}
+
+static void break_outlet(struct outlet *outlet, const char *why)
+{
+	if (outlet->broken.text[0] == '\0')
+		(void)err_set(&outlet->broken, ECHILD, "%s", why);
+	loop_remove(&outlet->watch);
+	if (!outlet->ready)
+		tell_owner(outlet);
+}
+
+void outlet_hear(struct outlet *outlet)
+{
+	struct proxy_message message;
+	struct err err = {0};
+	int fd;
+
+	if (outlet->broken.text[0] != '\0')
+		return;
+	while (proxy_receive(outlet->control, &message, &fd, &err)) {
+		fd_close(&fd);
+		if (message.kind == PROXY_READY) {
+			outlet->ready = true;
+			tell_owner(outlet);
+		} else if (message.kind == PROXY_FAILED) {
+			break_outlet(outlet, message.remedy);
+		} else if (message.kind == PROXY_REFUSED) {
+			outlet->options.refused(outlet->options.context, message.call,
+						message.text, message.remedy);
+		}
+	}
+	if (err.code != EAGAIN)
+		break_outlet(outlet, err.text);
+}
+
+static void control_ready(struct watch *watch, short events)
+{
+	(void)events;
+	outlet_hear(watch->context);
+}
+
+static bool proxy_start(struct outlet *outlet, int control, struct err *err)
+{
+	const struct cell_spec *spec = outlet->options.spec;
+	const struct proxy_spec told = {.network = spec->network,
+					.rule = spec->network_rule,
+					.resolver = spec->resolver};
+	char numbers[3][ROLE_ARGUMENT];
+	auto_close int spec_fd = -1, self = -1;
+	struct buf text;
+
+	buf_init(&text, PROXY_SPEC_MAX);
+	bool ok = (proxy_print_spec(&told, &text) ||
+		   err_set(err, E2BIG, "the list of hosts is too long")) &&
+		  fd_memory_file("glovebox-proxy", buf_str(&text), &spec_fd, err) &&
+		  role_self(&self, err);
+	buf_fini(&text);
+	if (!ok)
+		return false;
+	const int fds[] = {spec_fd, control, self};
+	for (size_t i = 0; i < 3; i++)
+		(void)snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
+	char *argv[] = {(char[]){PROXY_ROLE}, numbers[0], numbers[1], numbers[2], NULL};
+	const struct role role = {.program = outlet->options.program,
+				  .argv = argv,
+				  .fds = fds,
+				  .fd_count = 3};
+	return role_start(&role, &outlet->pidfd, err);
+}
+
+bool outlet_open(const struct outlet_options *options, struct outlet **outlet,
+		 struct err *err)
+{
+	struct outlet *made = memory_alloc(sizeof(*made));
+	int ends[2];
+
+	made->options = *options;
+	made->control = -1;
+	made->pidfd = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		free(made);
+		return err_set(err, errno, "the proxy's control socket: %s",
+			       strerror(errno));
+	}
+	made->control = ends[0];
+	bool ok = proxy_start(made, ends[1], err);
+	fd_close(&ends[1]);
+	if (!ok) {
+		outlet_close(made);
+		return false;
+	}
+	made->watch = (struct watch){.fd = made->control,
+				     .events = POLLIN,
+				     .ready = control_ready,
+				     .context = made};
+	loop_add(options->loop, &made->watch);
+	*outlet = made;
+	return true;
+}
+
+void outlet_close(struct outlet *outlet)
+{
+	if (outlet == NULL)
+		return;
+	loop_remove(&outlet->watch);
+	fd_close(&outlet->control);
+	cell_end_anchor(&outlet->pidfd, true);
+	free(outlet);
+}
+
+bool outlet_is_ready(const struct outlet *outlet)
+{
+	return outlet->ready;
+}
+
+const char *outlet_broken(const struct outlet *outlet)
+{
+	return outlet->broken.text[0] != '\0' ? outlet->broken.text : NULL;
+}
+
+static void tell(struct outlet *outlet, const struct proxy_message *message, int fd)
+{
+	/* So many messages wait only when nobody is there to read them. */
+	if (outlet_broken(outlet) == NULL && !proxy_send(outlet->control, message, fd))
+		break_outlet(outlet, "the network proxy does not listen any more");
+}
+
+void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd)
+{
+	const struct proxy_message message = {.kind = PROXY_LISTENER, .port = port};
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+
+	if (*take_fd < 0)
+		return;
+	if (port == 0 && getsockname(*take_fd, (struct sockaddr *)&address, &size) == 0)
+		outlet->port = ntohs(address.sin_port);
+	tell(outlet, &message, *take_fd);
+	fd_close(take_fd);
+}
+
+static bool make_token(char token[PROXY_TOKEN + 1])
+{
+	unsigned char chance[PROXY_TOKEN / 2];
+
+	if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
+		return false;
+	for (size_t i = 0; i < sizeof(chance); i++)
+		(void)snprintf(token + 2 * i, 3, "%02x", chance[i]);
+	return true;
+}
+
+static void add_variable(struct value *list, const char *name, const char *text)
+{
+	char variable[256];
+
+	(void)snprintf(variable, sizeof(variable), "%s=%s", name, text);
+	value_append(list, value_new_text(variable));
+}
+
+void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
+{
+	/* Small and large letters: curl reads http_proxy only, others the large ones. */
+	static const char *const to_proxy[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
+					       "https_proxy"};
+	static const char around[] = "localhost,127.0.0.1,::1";
+	struct proxy_message message = {.kind = PROXY_GRANT, .call = call};
+	char token[PROXY_TOKEN + 1], url[128];
+
+	if (outlet_broken(outlet) != NULL || !make_token(token))
+		return;
+	(void)snprintf(message.text, sizeof(message.text), "%s", token);
+	tell(outlet, &message, -1);
+	(void)snprintf(url, sizeof(url), "http://%s:%s@127.0.0.1:%u", PROXY_USER, token,
+		       outlet->port);
+	for (size_t i = 0; i < sizeof(to_proxy) / sizeof(to_proxy[0]); i++)
+		add_variable(list, to_proxy[i], url);
+	add_variable(list, "NO_PROXY", around);
+	add_variable(list, "no_proxy", around);
+	/* Node looks at the others only when it is told to. */
+	add_variable(list, "NODE_USE_ENV_PROXY", "1");
+}
+
+void outlet_revoke(struct outlet *outlet, uint64_t call)
+{
+	const struct proxy_message message = {.kind = PROXY_REVOKE, .call = call};
+
+	tell(outlet, &message, -1);
+}

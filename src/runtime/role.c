@@ -1,0 +1,79 @@
+/* role: clone, exec. */
+#include "runtime/role.h"
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "sandbox/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILD_STACK = 64 << 10 }; /* a few calls of the kernel, no recursion */
+
+/*
+ * What the child between clone and exec needs; it shares our memory and must change
+ * nothing else.
+ */
+struct child {
+	const struct role *role;
+	const char *program;
+	int failed; /* errno of the exec */
+};
+
+static int child_run(void *context)
+{
+	static char *const nothing[] = {NULL};
+	struct child *child = context;
+
+	/* The descriptor table is the child's own copy. */
+	for (size_t i = 0; i < child->role->fd_count; i++) {
+		if (child->role->fds[i] >= 0)
+			(void)fcntl(child->role->fds[i], F_SETFD, 0);
+	}
+	(void)execve(child->program, child->role->argv, nothing);
+	child->failed = errno;
+	_exit(127);
+}
+
+bool role_start(const struct role *role, int *pidfd, struct err *err)
+{
+	auto_free char *stack = memory_alloc(CHILD_STACK);
+	struct child child = {.role = role,
+			      .program = role->program != NULL ? role->program
+							       : "/proc/self/exe"};
+	int made = -1;
+	sigset_t all, old;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
+	pid_t pid = clone(child_run, stack + CHILD_STACK,
+			  CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &child, &made);
+	int code = errno;
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (pid < 0)
+		return err_set(err, code, "starting %s: %s", role->argv[0], strerror(code));
+	if (child.failed != 0) {
+		while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+		fd_close(&made);
+		return err_set(err, child.failed, "starting %s by %s: %s", role->argv[0],
+			       child.program, strerror(child.failed));
+	}
+	*pidfd = made;
+	return true;
+}
+
+bool role_self(int *pidfd, struct err *err)
+{
+	*pidfd = kernel_pidfd_open(getpid());
+	if (*pidfd < 0)
+		return err_set(err, errno, "a descriptor of this process: %s",
+			       strerror(errno));
+	(void)fcntl(*pidfd, F_SETFD, FD_CLOEXEC);
+	return true;
+}

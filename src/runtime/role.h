@@ -1,0 +1,27 @@
+/*
+ * role: start a role of the product's own program (anchor, proxy) by exec with an empty
+ * environment, so that nothing of this process's memory is in it.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ROLE_ARGUMENT = 16 }; /* a descriptor's number as text */
+
+struct role {
+	const char *program; /* NULL: this very program */
+	char *const *argv;
+	const int *fds; /* that it inherits; close-on-exec here, and here only; -1: none */
+	size_t fd_count;
+};
+
+/*
+ * *PIDFD is the new process; its exit signal is 0, so that an embedding program which waits
+ * for children of its own never meets it. On false nothing was started.
+ */
+bool role_start(const struct role *role, int *pidfd, struct err *err);
+
+/* A pidfd of this process, for a role that dies with it. */
+bool role_self(int *pidfd, struct err *err);

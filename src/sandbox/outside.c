@@ -1,0 +1,157 @@
+/*
+ * outside: the walls of a process that has the network and nothing else. Its filter is the
+ * other way round from a worker's: what is not on the list does not exist for it.
+ */
+#include "sandbox/kernel.h"
+#include "sandbox/privilege.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OUR_ARCHITECTURE AUDIT_ARCH_X86_64
+#else
+#define OUR_ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+#define LOAD(member) \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define ANSWER(value)         BPF_STMT(BPF_RET | BPF_K, (value))
+#define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define ALLOW(number)         EQUAL((number), 0, 1), ANSWER(SECCOMP_RET_ALLOW)
+#define REFUSE                ANSWER(SECCOMP_RET_ERRNO | EPERM)
+
+/* The kernel keeps in mind what has one answer whatever its arguments: order costs nothing. */
+static const struct sock_filter filter[] = {
+	LOAD(arch),
+	EQUAL(OUR_ARCHITECTURE, 1, 0),
+	ANSWER(SECCOMP_RET_KILL_PROCESS),
+	LOAD(nr),
+	/* sockets that are there */
+	ALLOW(SYS_recvfrom),
+	ALLOW(SYS_sendto),
+	ALLOW(SYS_recvmsg),
+	ALLOW(SYS_sendmsg),
+	ALLOW(SYS_accept4),
+	ALLOW(SYS_connect),
+	ALLOW(SYS_shutdown),
+	ALLOW(SYS_getsockopt),
+	ALLOW(SYS_setsockopt),
+	ALLOW(SYS_getsockname),
+	ALLOW(SYS_read),
+	ALLOW(SYS_write),
+	ALLOW(SYS_close),
+/* waiting */
+#if defined(SYS_epoll_wait)
+	ALLOW(SYS_epoll_wait),
+#endif
+	ALLOW(SYS_epoll_pwait),
+	ALLOW(SYS_epoll_ctl),
+	ALLOW(SYS_epoll_create1),
+	ALLOW(SYS_restart_syscall),
+	ALLOW(SYS_rt_sigreturn),
+	ALLOW(SYS_rt_sigprocmask),
+	ALLOW(SYS_clock_gettime),
+	ALLOW(SYS_getrandom),
+	/* memory, and the end */
+	ALLOW(SYS_brk),
+	ALLOW(SYS_munmap),
+	ALLOW(SYS_mremap),
+	ALLOW(SYS_madvise),
+	ALLOW(SYS_futex),
+	ALLOW(SYS_sigaltstack),
+	ALLOW(SYS_sched_yield),
+	ALLOW(SYS_getpid),
+	ALLOW(SYS_gettid),
+	ALLOW(SYS_exit),
+	ALLOW(SYS_exit_group),
+	/* memory that is never code */
+	EQUAL(SYS_mmap, 1, 0),
+	EQUAL(SYS_mprotect, 0, 4),
+	LOAD(args[2]),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+	REFUSE,
+	ANSWER(SECCOMP_RET_ALLOW),
+	/* new sockets of the Internet */
+	EQUAL(SYS_socket, 1, 0),
+	REFUSE,
+	LOAD(args[0]),
+	EQUAL(AF_INET, 2, 0),
+	EQUAL(AF_INET6, 1, 0),
+	REFUSE,
+	LOAD(args[1]),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(unsigned)(SOCK_CLOEXEC | SOCK_NONBLOCK)),
+	EQUAL(SOCK_STREAM, 2, 0),
+	EQUAL(SOCK_DGRAM, 1, 0),
+	REFUSE,
+	ANSWER(SECCOMP_RET_ALLOW),
+};
+
+static bool filter_load(struct err *err)
+{
+	const struct sock_fprog program = {
+		.len = (unsigned short)(sizeof(filter) / sizeof(filter[0])),
+		/* The kernel only reads it. */
+		.filter = (struct sock_filter *)(uintptr_t)filter,
+	};
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+		return err_set(err, errno, "system-call filter: %s", strerror(errno));
+	return true;
+}
+
+static bool become_nobody(struct err *err)
+{
+	const uid_t id = SANDBOX_OUTSIDE_UID;
+
+	if (geteuid() != 0)
+		return true;
+	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+		return err_set(err, errno, "becoming an ordinary user: %s", strerror(errno));
+	return true;
+}
+
+static bool die_with(int parent_pidfd, struct err *err)
+{
+	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_set(err, errno, "tying it to the front: %s", strerror(errno));
+	if (poll(&parent, 1, 0) != 0)
+		return err_set(err, ESRCH, "the front is gone");
+	return true;
+}
+
+bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err)
+{
+	/* The change of user clears the signal of the parent's death: first the one. */
+	if (!become_nobody(err) || !die_with(walls->parent_pidfd, err) ||
+	    !privilege_close(&walls->keep, 1, err))
+		return false;
+	/* Away from the terminal's signals: the front says when it is over. */
+	if (setsid() < 0)
+		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
+	if (!privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
+	    !privilege_limit(RLIMIT_FSIZE, 0, "file size", err) ||
+	    !privilege_limit(RLIMIT_NPROC, 0, "processes", err) ||
+	    !privilege_limit(RLIMIT_NOFILE, walls->open_files, "open files", err))
+		return false;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "no new privileges: %s", strerror(errno));
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing it to debuggers: %s", strerror(errno));
+	return privilege_reduce(0, err) && landlock_no_files(err) && filter_load(err);
+}
