@@ -224,8 +224,7 @@ static bool say_failure(const struct child *child, struct err *err)
 			       "%s: its system-call filter could not be set: %s.",
 			       start->argv[0], strerror(code));
 	if (child->failed != STEP_EXEC)
-		return err_set(err, code == ENOENT ? ENODEV : code,
-			       "%s: its descriptors could not be set up: %s.",
+		return err_set(err, ECHILD, "%s: its descriptors could not be set up: %s.",
 			       start->argv[0], strerror(code));
 	switch (code) {
 	case ENOENT:
@@ -286,7 +285,7 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 	child.candidates = candidates.data;
 	made = child_begin(&child);
 	if (made < 0) {
-		err_set(err, errno, "%s: no process could be made: %s.", start->argv[0],
+		err_set(err, ECHILD, "%s: no process could be made: %s.", start->argv[0],
 			strerror(errno));
 	} else if (child.code) {
 		while (waitpid(made, NULL, 0) < 0 && errno == EINTR)

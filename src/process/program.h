@@ -32,7 +32,7 @@ void program_plain_signals(void);
 
 /*
  * ERR.code ENOENT (not found: exit code 127), EACCES/ENOEXEC (not executable: 126),
- * E2BIG, ENOTDIR (folder), else the failed step.
+ * E2BIG, ENOTDIR (folder), ECHILD (any other step before the exec), else what the exec said.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
 

@@ -23,7 +23,10 @@
 #define HOST_NAME "glovebox"
 
 /* Numbers below this are not given out again after the first wrap of a pid namespace. */
-enum { PIDS_KEPT_BACK = 300 };
+enum {
+	PIDS_KEPT_BACK = 300,
+	PIDS_MOST = 1 << 22, /* the kernel's own ceiling, PID_MAX_LIMIT */
+};
 
 bool privilege_limit(int which, uint64_t most, const char *name, struct err *err)
 {
@@ -137,9 +140,11 @@ static bool proc_mount(uint64_t processes, struct err *err)
 						"its own /proc: see `glovebox doctor`"
 					      : "");
 	if (pid_limit_is_ours()) {
-		const uint64_t most = processes + PIDS_KEPT_BACK;
+		const uint64_t wanted = processes + PIDS_KEPT_BACK;
+		const uint64_t most = wanted < PIDS_MOST ? wanted : PIDS_MOST;
 		(void)snprintf(text, sizeof(text), "%" PRIu64, most);
-		(void)fd_write_file("/proc/sys/kernel/pid_max", text, NULL);
+		if (!fd_write_file("/proc/sys/kernel/pid_max", text, err))
+			return false;
 	}
 	for (size_t i = 0; i < sizeof(masked_files) / sizeof(masked_files[0]); i++) {
 		if (!mask_file(masked_files[i], err))
@@ -157,21 +162,21 @@ static bool proc_mount(uint64_t processes, struct err *err)
  * Who runs out of memory dies here first. A closed process may not write this about
  * itself, so it is open for that moment; nobody but us is in this pid namespace yet.
  */
-static void out_of_memory_first(void)
+static bool out_of_memory_first(struct err *err)
 {
 	int closed = prctl(PR_GET_DUMPABLE);
 
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)fd_write_file("/proc/self/oom_score_adj", "1000", NULL);
-	if (closed != 1)
-		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (closed != 1 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing a worker to debuggers: %s",
+			       strerror(errno));
+	return true;
 }
 
 bool sandbox_enter(const struct walls *walls, struct err *err)
 {
-	if (!proc_mount(walls->processes, err))
-		return false;
-	out_of_memory_first();
-	return privilege_reduce(0, err) && landlock_write_below(walls->writable, err) &&
+	return proc_mount(walls->processes, err) && out_of_memory_first(err) &&
+	       privilege_reduce(0, err) && landlock_write_below(walls->writable, err) &&
 	       filter_enter(walls->listener, err);
 }

@@ -6,7 +6,8 @@
  *   peel walls                           the walls, one a line
  *   peel without WALL PROGRAM…           become PROGRAM, whose cells lack that wall
  *   peel calls FILE PROGRAM…             become PROGRAM, and write each call of a set-up
- *                                        into FILE: its role, number and arguments
+ *                                        into FILE: its role, number, first and
+ *                                        third argument, and the path of an openat
  *   peel fail ROLE NUMBER NTH ERRNO PROGRAM…
  *                                        become PROGRAM, whose NTH such call fails
  */
@@ -56,6 +57,18 @@ bool peel_read(const struct process *process, unsigned long address, void *bytes
 	struct iovec here = {bytes, size}, there = {(void *)address, size};
 
 	return process_vm_readv(process->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+/* As much of the text at ADDRESS as fits, without blanks. */
+static void peel_text(const struct process *process, unsigned long address, char *text,
+		      size_t size)
+{
+	size_t at = 0;
+
+	while (at + 1 < size && peel_read(process, address + at, &text[at], 1) &&
+	       text[at] > ' ')
+		at++;
+	text[at] = '\0';
 }
 
 bool peel_text_is(const struct process *process, unsigned long address, const char *text)
@@ -170,10 +183,13 @@ static void call_begins(struct tracer *tracer, struct process *process)
 	const unsigned long *a = process->arguments;
 
 	process->spaces = process->number == SYS_clone ? a[0] : 0;
-	if (tracer->calls != NULL && !tracer->leaving)
-		(void)fprintf(tracer->calls, "%s %ld %#lx %#lx %#lx %#lx\n",
-			      role_names[process->role], process->number, a[0], a[1],
-			      a[2], a[3]);
+	if (tracer->calls != NULL && !tracer->leaving) {
+		char path[128] = "";
+		if (process->number == SYS_openat)
+			peel_text(process, a[1], path, sizeof(path));
+		(void)fprintf(tracer->calls, "%s %ld %lu %lu %s\n",
+			      role_names[process->role], process->number, a[0], a[2], path);
+	}
 	if (tracer->role != NULL && process->number == tracer->number &&
 	    strcmp(role_names[process->role], tracer->role) == 0 && --tracer->nth == 0)
 		peel_answer(process, -tracer->code);
