@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "process/pty.h"
 
 /* One piece: what a pipe holds. More would only make the memory larger. */
 enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
@@ -31,7 +32,9 @@ struct stream {
 	int from, to;
 	bool from_is_callers, to_is_callers; /* there before us: not ours to close */
 	bool to_is_socket;
-	bool failed; /* bytes for the caller were lost: a full disk */
+	bool packets; /* a piece is one packet of what is typed */
+	bool ended;   /* packets: the last one is on its way */
+	bool failed;  /* bytes for the caller were lost: a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
 };
@@ -40,6 +43,7 @@ struct relay {
 	struct loop *loop;
 	struct stream streams[RELAY_STREAMS];
 	int fds[RELAY_STREAMS]; /* for the program */
+	size_t fd_count;
 	bool passed[RELAY_STREAMS];
 };
 
@@ -91,27 +95,42 @@ static void output_ready(struct watch *watch, short events)
 		stream_end(stream);
 		return;
 	}
-	if (stream->sent == stream->size) {
+	if (stream->sent == stream->size && stream->ended) {
+		watch->events = 0;
+	} else if (stream->sent == stream->size) {
 		watch->events = 0;
 		loop_add(stream->loop, &stream->input);
 	}
 }
 
+/* A terminal has no end: that it came is a packet, and the socket stays for others. */
+static void end_say(struct stream *stream)
+{
+	stream->piece[0] = PTY_ENDED;
+	stream->ended = true;
+}
+
 static void input_ready(struct watch *watch, short events)
 {
 	struct stream *stream = watch->context;
-	ssize_t n = read(stream->from, stream->piece, RELAY_PIECE);
+	size_t head = stream->packets ? 1 : 0;
+	ssize_t n = read(stream->from, stream->piece + head,
+			 stream->packets ? PTY_PACKET : RELAY_PIECE);
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0 && errno == EISDIR)
 		(void)fprintf(stderr, "glovebox: standard input: %s\n", strerror(errno));
-	if (n <= 0) {
+	if (n <= 0 && (!stream->packets || stream->ended)) {
 		stream_end(stream);
 		return;
 	}
-	stream->size = (size_t)n;
+	if (n <= 0)
+		end_say(stream);
+	else
+		stream->piece[0] = head ? PTY_TYPED : stream->piece[0];
+	stream->size = n > 0 ? (size_t)n + head : 1;
 	stream->sent = 0;
 	loop_remove(&stream->input);
 	stream->output.events = POLLOUT;
@@ -218,11 +237,34 @@ static bool relay_prepare(struct relay *relay, struct err *err)
 	return relay_output(relay, STDERR_FILENO, &st[STDERR_FILENO], err);
 }
 
-bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+static bool relay_prepare_terminal(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	struct stat st;
+	int ends[2];
+
+	if (fstat(STDOUT_FILENO, &st) < 0)
+		return err_set(err, errno, "descriptor 1: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "a socket: %s", strerror(errno));
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream->to_is_socket = true;
+	stream->packets = true;
+	stream_begin(stream, relay->loop);
+	relay->fd_count = 2;
+	return relay_output(relay, STDOUT_FILENO, &st, err);
+}
+
+static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct err *),
+		      struct relay **opened, struct err *err)
 {
 	struct relay *relay = memory_alloc(sizeof(*relay));
 
 	relay->loop = loop;
+	relay->fd_count = RELAY_STREAMS;
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		relay->fds[i] = -1;
 	/*
@@ -230,12 +272,22 @@ bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
 	 * this process.
 	 */
 	(void)signal(SIGTTIN, SIG_IGN);
-	if (!relay_prepare(relay, err)) {
+	if (!prepare(relay, err)) {
 		relay_close(relay);
 		return false;
 	}
 	*opened = relay;
 	return true;
+}
+
+bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare, opened, err);
+}
+
+bool relay_open_terminal(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare_terminal, opened, err);
 }
 
 static void close_programs_ends(struct relay *relay)
@@ -258,6 +310,32 @@ void relay_close(struct relay *relay)
 const int *relay_fds(const struct relay *relay)
 {
 	return relay->fds;
+}
+
+size_t relay_fd_count(const struct relay *relay)
+{
+	return relay->fd_count;
+}
+
+int relay_packets(const struct relay *relay)
+{
+	return relay->streams[STDIN_FILENO].to;
+}
+
+void relay_give(struct relay *relay)
+{
+	auto_close int null = -1;
+
+	close_programs_ends(relay);
+	/* Standard error stays: what is to be said at the end goes there. */
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+		if (!relay->passed[fd])
+			continue;
+		if (null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null >= 0)
+			(void)dup2(null, fd);
+	}
 }
 
 bool relay_lost(const struct relay *relay)

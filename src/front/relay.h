@@ -14,10 +14,25 @@ struct relay;
 
 /* Look at descriptors 0-2, make the pipes and begin to carry, by watches in LOOP. */
 bool relay_open(struct loop *loop, struct relay **relay, struct err *err);
+/*
+ * For a program with a terminal of its own: what is read goes out as packets of
+ * process/pty.h, nothing of the caller's is handed on, and there are two descriptors.
+ */
+bool relay_open_terminal(struct loop *loop, struct relay **relay, struct err *err);
 void relay_close(struct relay *relay); /* NULL is fine; what was not carried is lost */
 
 /* The three descriptors for the program; borrowed. */
 const int *relay_fds(const struct relay *relay);
+size_t relay_fd_count(const struct relay *relay);
+
+/* Where relay_open_terminal's packets go; borrowed. */
+int relay_packets(const struct relay *relay);
+
+/*
+ * The program has them: ours are closed, pipes of the caller's included but for standard
+ * error. From now on the program alone decides when its streams end.
+ */
+void relay_give(struct relay *relay);
 
 /*
  * The program is gone: nothing more is read for it. Turns the loop until its last byte

@@ -20,6 +20,7 @@
 #include "front/relay.h"
 #include "front/repository.h"
 #include "front/setup.h"
+#include "front/terminal.h"
 #include "front/verb.h"
 #include "runtime/denial.h"
 #include "runtime/session.h"
@@ -35,6 +36,7 @@ static const struct option_row exec_options[] = {
 	{"pids", 'p', OPTION_COUNT, "N", "processes and threads at once"},
 	{"policy", 'P', OPTION_TEXT, "FILE",
 	 "the policy (JSON) that holds instead of an agent's"},
+	{"tty", 0, OPTION_FLAG, NULL, "give it a terminal: vim, less, a shell to work in"},
 	{"explain", 0, OPTION_FLAG, NULL,
 	 "print what the cell would show, and why; run nothing"},
 	{"json", 0, OPTION_FLAG, NULL, "with --explain: as one JSON object"},
@@ -186,6 +188,30 @@ static void hint_repository(const struct tool_result *result,
 	buf_fini(&above);
 }
 
+/* Turn the loop until the program has ended and its last byte is delivered. */
+static void wait_for_end(struct session *session, struct running *running,
+			 struct relay *relay)
+{
+	bool given = false;
+
+	while (!running_is_done(running)) {
+		if (!given && running_is_sent(running)) {
+			relay_give(relay);
+			given = true;
+		}
+		loop_turn(session_loop(session), CLOCK_NEVER);
+	}
+	relay_drain(relay);
+}
+
+static void ask_for_terminal(struct value *arguments)
+{
+	struct pty_size size = terminal_size();
+
+	value_set_integer(arguments, "rows", size.rows);
+	value_set_integer(arguments, "columns", size.columns);
+}
+
 static int follow(struct session *session, const struct options *options,
 		  struct interrupt *interrupt, struct relay *relay)
 {
@@ -194,18 +220,25 @@ static int follow(struct session *session, const struct options *options,
 	struct request request = {
 		.tool = "exec",
 		.arguments = arguments,
-		.fd_count = 3,
+		.fd_count = relay_fd_count(relay),
 		.by_front = true,
 		.timeout_s = timeout_s > 0 ? timeout_s : -1,
 	};
+	struct terminal *terminal = NULL;
 	struct running *running;
+	struct err err = {0};
 	int code;
 
+	if (options_given(options, "tty")) {
+		ask_for_terminal(arguments);
+		if (!terminal_open(session_loop(session), relay_packets(relay), &terminal,
+				   &err))
+			return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	}
 	memcpy(request.fds, relay_fds(relay), sizeof(request.fds));
 	running = session_start(session, &request, NULL, NULL);
-	while (!running_is_done(running))
-		loop_turn(session_loop(session), CLOCK_NEVER);
-	relay_drain(relay);
+	wait_for_end(session, running, relay);
+	terminal_close(terminal);
 	print_denials(running_result(running));
 	hint_repository(running_result(running), session, options->words[0]);
 	code = code_of(running_result(running), timeout_s, interrupt);
@@ -217,17 +250,22 @@ static int follow(struct session *session, const struct options *options,
 static int exec_with(struct setup *setup, const struct options *options,
 		     struct interrupt *interrupt)
 {
+	bool tty = options_given(options, "tty");
 	struct session *session = NULL;
 	struct relay *relay = NULL;
 	struct err err = {0};
-	int code = setup_session_once(setup, interrupt, &session);
+	int code;
 
+	if (tty)
+		terminal_prepare();
+	code = setup_session_once(setup, interrupt, &session);
 	if (code != CODE_DONE)
 		return CODE_EXEC_NO_CELL;
-	if (!relay_open(session_loop(session), &relay, &err))
-		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
-	else
+	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
+		: relay_open(session_loop(session), &relay, &err))
 		code = follow(session, options, interrupt, relay);
+	else
+		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
 	session_close(session);
 	return code;
@@ -287,7 +325,8 @@ static const char exec_help[] =
 	"`default`), or that of --policy; options beat both. DIR of --write and --read\n"
 	"starts where you are, not at the workspace. --explain prints what holds.\n\n"
 	"Pipes are handed on to it; a terminal, file, device or socket is relayed\n"
-	"through a pipe. The exit code is the program's own, 128+N when signal N ended\n"
+	"through a pipe. With --tty it has a terminal of the cell's own, behind yours, and\n"
+	"every key goes to it. The exit code is the program's own, 128+N when signal N ended\n"
 	"it, 124 after the timeout, 125 when the cell could not be built, 126 when CMD\n"
 	"cannot be executed, 127 when there is none of that name, 1 instead of 0 when its\n"
 	"output could not be written. Ctrl+C and SIGTERM end the program first (130, 143).";
@@ -299,6 +338,7 @@ const struct verb verb_exec = {
 	.help = exec_help,
 	.example = "  glovebox exec --timeout 60 -- make -j4\n"
 		   "  glovebox exec --write out --memory 2G -- ./build.sh\n"
+		   "  glovebox exec --tty -- bash\n"
 		   "  glovebox exec --policy ci.json --explain\n"
 		   "  echo 'print(6 * 7)' | glovebox exec -C /tmp/try -- python3 -",
 	.options = exec_options,

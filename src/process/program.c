@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,10 +137,17 @@ IN_CHILD static int child_main(void *context)
 
 	if (!child->start->signals_are_plain)
 		reset_signals();
-	(void)setpgid(0, 0);
+	if (child->start->terminal)
+		(void)setsid();
+	else
+		(void)setpgid(0, 0);
 	child->failed = STEP_DESCRIPTORS;
 	child->code = 0;
 	if (!child_place_fds(child->start->fds) || !child_close_others(child)) {
+		child->code = errno;
+		return 127;
+	}
+	if (child->start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0) {
 		child->code = errno;
 		return 127;
 	}

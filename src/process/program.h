@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct pty;
 struct sock_fprog;
 
 struct program_start {
@@ -23,6 +24,8 @@ struct program_start {
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
 	/* One more system-call filter, for it and all it starts; NULL: none. */
 	const struct sock_fprog *filter;
+	/* fds[0] is a terminal: it becomes that of a session of its own */
+	bool terminal;
 	/* No signal of the caller is ignored or blocked: 64 calls less (program_plain_signals) */
 	bool signals_are_plain;
 };
@@ -103,7 +106,10 @@ struct program_run {
 	double grace_s;
 	double quiet_s; /* ended like at a deadline after so long without output; 0: never */
 	const struct program_watch *watch; /* or NULL */
-	int stop_fd;                       /* poll beside the output; -1: none */
+	struct pty *pty;                   /* carried while it runs (pty.h); NULL: none */
+	/* Close start.fds (they become -1) once the program has them: its ends are the last */
+	bool gives_fds;
+	int stop_fd;                    /* poll beside the output; -1: none */
 	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
 	/* 1, 2; may be NULL */
 	void (*output)(void *context, int stream, struct str bytes);

@@ -4,6 +4,7 @@
  * grandchild that holds a pipe can keep the answer.
  */
 #include "process/program_output.h"
+#include "process/pty.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -32,7 +33,15 @@ enum {
 	FOLLOW_REAP_MAX = 4096, /* ended processes taken at one look */
 };
 
-enum { SLOT_OUT, SLOT_ERROR, SLOT_END, SLOT_STOP, SLOT_WATCH, SLOT_COUNT };
+enum {
+	SLOT_OUT,
+	SLOT_ERROR,
+	SLOT_END,
+	SLOT_STOP,
+	SLOT_WATCH,
+	SLOT_PTY,
+	SLOT_COUNT = SLOT_PTY + PTY_SLOTS
+};
 
 struct follow {
 	struct program_run *run;
@@ -184,6 +193,8 @@ static bool begin(struct follow *follow, struct err *err)
 	}
 	bool is_new = run->ahead.pid == 0;
 	ok = ok && (!is_new || program_start_ahead(&run->start, &run->ahead, err));
+	for (size_t i = 0; run->gives_fds && i < 3; i++)
+		fd_close(&run->start.fds[i]);
 	if (!ok)
 		return false;
 	follow->pid = run->ahead.pid;
@@ -328,6 +339,7 @@ static void poll_once(struct follow *follow, int64_t now)
 			      .events = POLLIN},
 		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
 		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
+		[SLOT_PTY] = {.fd = -1},
 	};
 	int64_t until = next_moment(follow);
 
@@ -337,8 +349,12 @@ static void poll_once(struct follow *follow, int64_t now)
 	if (follow->ending && follow->ended && !follow->is_init &&
 	    until > now + FOLLOW_QUIET_MS)
 		until = now + FOLLOW_QUIET_MS;
-	if (poll(slots, SLOT_COUNT, clock_poll_timeout(until)) <= 0)
+	if (run->pty)
+		pty_slots(run->pty, &slots[SLOT_PTY]);
+	if (poll(slots, run->pty ? SLOT_COUNT : SLOT_PTY, clock_poll_timeout(until)) <= 0)
 		return;
+	if (run->pty)
+		pty_ready(run->pty, &slots[SLOT_PTY]);
 	if (slots[SLOT_OUT].revents)
 		(void)read_stream(follow, 0);
 	if (slots[SLOT_ERROR].revents)
@@ -456,6 +472,8 @@ static void wait_for_end(struct follow *follow)
 		end_all_as_subreaper(follow);
 	drain(follow, 0);
 	drain(follow, 1);
+	if (follow->run->pty)
+		pty_drain(follow->run->pty);
 }
 
 bool program_follow(struct program_run *run, struct err *err)

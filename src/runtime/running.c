@@ -29,6 +29,11 @@ enum {
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
 };
 
+bool running_is_sent(const struct running *running)
+{
+	return running->state != RUNNING_QUEUED;
+}
+
 bool running_is_done(const struct running *running)
 {
 	return running->state == RUNNING_DONE;

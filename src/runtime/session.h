@@ -111,6 +111,8 @@ struct running *session_start(struct session *session, const struct request *req
 			      void (*done)(void *context, struct running *running),
 			      void *context);
 bool running_is_done(const struct running *running);
+/* Has a worker been sent the call, and with it the descriptors? */
+bool running_is_sent(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
 const char *running_id(const struct running *running);

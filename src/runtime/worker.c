@@ -219,6 +219,8 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 	tool_result_init(&result);
 	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
 		(void)tool_fail(&result, "%s", err.text);
+		for (size_t i = 0; i < frame->fd_count; i++)
+			(void)close(frame->fds[i]);
 	} else {
 		environment = call_environment(worker->spec->environment, wire.environment);
 		struct call call = call_of(worker);
@@ -254,9 +256,10 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			(void)call.tool->execute(&call, &result);
 		keep = call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
 		       !call.cancelled && worker->prepared == NULL;
+		/* A tool that gave one away has left -1. */
+		for (size_t i = 0; i < frame->fd_count; i++)
+			fd_close(&call.fds[i]);
 	}
-	for (size_t i = 0; i < frame->fd_count; i++)
-		(void)close(frame->fds[i]);
 	if (!keep)
 		namespace_empty();
 	call_audit(worker, tool, &since, &result);

@@ -4,8 +4,10 @@
  */
 #include "tools/tools.h"
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "process/program.h"
+#include "process/pty.h"
 #include "runtime/call.h"
 #include "runtime/limit_watch.h"
 
@@ -18,6 +20,9 @@ static const struct tool_param exec_params[] = {
 	/* JSON holds no bytes but UTF-8; a name may. */
 	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},
+	/* fds[0] is a socket of packets (process/pty.h) then, fds[1] where output goes. */
+	{"rows", PARAM_COUNT, false, "Give it a terminal of so many rows", .max = UINT16_MAX},
+	{"columns", PARAM_COUNT, false, "and columns", .max = UINT16_MAX},
 	{0},
 };
 
@@ -72,12 +77,40 @@ static enum result_status start_failed(struct tool_result *result, const struct 
 	return tool_fail(result, "%s", err->text);
 }
 
+/* Open the terminal that the call asks for and make RUN use it. */
+static bool use_terminal(struct call *call, struct pty *pty, struct program_run *run,
+			 struct err *err)
+{
+	const struct pty_size size = {
+		.rows = (uint16_t)call_count(call, "rows", 0),
+		.columns = (uint16_t)call_count(call, "columns", 0),
+	};
+
+	if (!pty_open(pty, size, call->fds[0], call->fds[1], err))
+		return false;
+	for (int i = 0; i < CALL_FDS_MAX; i++)
+		run->start.fds[i] = pty->slave;
+	run->start.terminal = true;
+	run->pty = pty;
+	return true;
+}
+
+/* The caller's descriptors go on to the program, which alone decides when they end. */
+static void give_fds(struct call *call, struct program_run *run)
+{
+	for (int i = 0; i < CALL_FDS_MAX; i++)
+		run->start.fds[i] = fd_take(&call->fds[i]);
+	run->gives_fds = true;
+}
+
 static enum result_status exec_execute(struct call *call, struct tool_result *result)
 {
 	struct arena arena;
 	struct limit_watch limits;
 	struct program_run run;
+	struct pty pty = {.master = -1, .slave = -1};
 	struct err err = {0};
+	bool ok = true;
 
 	arena_init(&arena);
 	program_run_init(&run);
@@ -85,8 +118,10 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.start.environment = call->environment;
 	run.start.folder = call->folder;
 	run.start.filter = call->program_filter;
-	for (int i = 0; i < CALL_FDS_MAX; i++)
-		run.start.fds[i] = call->fds[i];
+	if (value_member(call->arguments, "rows") != NULL)
+		ok = use_terminal(call, &pty, &run, &err);
+	else
+		give_fds(call, &run);
 	run.deadline_ms = call->deadline_ms;
 	run.grace_s = call->grace_s;
 	run.stop_fd = call->control_fd;
@@ -94,7 +129,9 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.context = call;
 	limit_watch_start(&limits, call, &run);
 	run.quiet_s = 0; /* its output is not seen here */
-	if (!program_follow(&run, &err)) {
+	ok = ok && program_follow(&run, &err);
+	pty_close(&pty);
+	if (!ok) {
 		program_run_fini(&run);
 		arena_fini(&arena);
 		return start_failed(result, &err);
