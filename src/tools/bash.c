@@ -4,6 +4,7 @@
  */
 #include "tools/bash_shell.h"
 #include "tools/bash_text.h"
+#include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
 #include "tools/spill.h"
@@ -242,6 +243,7 @@ static void answer(struct shell *shell)
 	if (next.size)
 		told.next_folder = next.data;
 	bash_tell(&told, shell->result);
+	git_said(shell->command, buf_str(&shell->result->text), shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
 	if (shell->run.ending == PROGRAM_ENDED && shell->run.exit_code != 0)
 		claim(shell);

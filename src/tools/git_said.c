@@ -1,0 +1,179 @@
+/* git_said: from git's own words and the command's to lines for a person. */
+#include "tools/git_said.h"
+
+#include "base/buf.h"
+#include "runtime/denial.h"
+#include "tools/shell_words.h"
+
+#include <string.h>
+
+enum {
+	LINE_MAX_BYTES = 400, /* a longer line nobody reads before he runs it */
+	LINES_MAX = 4,
+	REMEDY_MAX = 4096,
+};
+
+struct said {
+	struct buf lines; /* joined by " && " */
+	unsigned count;
+};
+
+/* Taken into a line as it stands: letters that mean nothing else to a shell or a reader. */
+static bool is_literal(struct str word)
+{
+	for (size_t i = 0; i < word.size; i++) {
+		unsigned char c = (unsigned char)word.data[i];
+		if (c < ' ' || c == 0x7f || strchr("$`\\;&|<>(){}*?[]!", c) != NULL)
+			return false;
+	}
+	return word.size > 0;
+}
+
+static void line_add(struct said *said, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void line_add(struct said *said, const char *format, ...)
+{
+	struct buf line;
+	va_list arguments;
+
+	buf_init(&line, LINE_MAX_BYTES);
+	va_start(arguments, format);
+	bool fits = buf_addv(&line, format, arguments);
+	va_end(arguments);
+	/* The same command twice is one line. */
+	if (fits && said->count < LINES_MAX &&
+	    str_find(buf_str(&said->lines), buf_str(&line), 0) == (size_t)-1) {
+		if (said->count++ > 0)
+			(void)buf_adds(&said->lines, " && ");
+		(void)buf_addstr(&said->lines, buf_str(&line));
+	}
+	buf_fini(&line);
+}
+
+/* What stands in TEXT between START and END, or the empty view. */
+static struct str between(struct str text, const char *start, const char *end)
+{
+	size_t from = str_find(text, str_of(start), 0);
+
+	if (from == (size_t)-1)
+		return (struct str){"", 0};
+	from += strlen(start);
+	size_t to = str_find(text, str_of(end), from);
+	return to == (size_t)-1 ? (struct str){"", 0} : str_part(text, from, to - from);
+}
+
+/* "branch 'x' set up to track 'origin/x'.": it is not. */
+static void take_upstreams(struct said *said, struct str output)
+{
+	struct str line;
+
+	while (str_next_line(&output, &line)) {
+		struct str branch = between(line, "branch '", "' set up to track '");
+		struct str upstream = between(line, "' set up to track '", "'");
+
+		if (is_literal(branch) && is_literal(upstream))
+			line_add(said, "git branch --set-upstream-to=%.*s %.*s",
+				 (int)upstream.size, upstream.data, (int)branch.size,
+				 branch.data);
+	}
+}
+
+static bool has_word(const struct shell_command *command, const char *words)
+{
+	for (size_t i = 2; i < command->count; i++) {
+		if (str_among(words, command->words[i]))
+			return true;
+	}
+	return false;
+}
+
+static void take_whole(struct said *said, const struct shell_command *command)
+{
+	struct buf line;
+	bool literal = command->count < SHELL_WORDS_MAX;
+
+	buf_init(&line, LINE_MAX_BYTES);
+	for (size_t i = 0; i < command->count; i++) {
+		literal = literal && is_literal(command->words[i]);
+		(void)buf_addf(&line, "%s%.*s", i > 0 ? " " : "",
+			       (int)command->words[i].size, command->words[i].data);
+	}
+	if (literal && !line.overflowed)
+		line_add(said, "%s", line.data);
+	buf_fini(&line);
+}
+
+/* A branch was renamed or removed; only its section was not. */
+static void take_branch(struct said *said, const struct shell_command *command)
+{
+	struct str last = command->words[command->count - 1];
+	struct str before = command->words[command->count - 2];
+
+	if (has_word(command, "-m -M --move") && command->count >= 5 &&
+	    is_literal(last) && is_literal(before))
+		line_add(said, "git config --rename-section branch.%.*s branch.%.*s",
+			 (int)before.size, before.data, (int)last.size, last.data);
+	else if (has_word(command, "-d -D --delete") && is_literal(last))
+		line_add(said, "git config --remove-section branch.%.*s", (int)last.size,
+			 last.data);
+	else if (!has_word(command, "-m -M --move"))
+		take_whole(said, command);
+}
+
+static void take_command(struct said *said, const struct shell_command *command)
+{
+	static const char whole[] =
+		"config remote sparse-checkout submodule lfs maintenance";
+
+	if (command->count < 3 || !str_is(shell_program(command->words[0]), "git"))
+		return;
+	if (str_among(whole, command->words[1]))
+		take_whole(said, command);
+	else if (str_is(command->words[1], "branch") &&
+		 has_word(command, "-m -M --move -d -D --delete --edit-description"))
+		take_branch(said, command);
+}
+
+static bool says_so(struct str output)
+{
+	static const struct str texts[] = {{"could not write config file ", 28},
+					   {"could not lock config file ", 27},
+					   {"Update of config-file failed", 28}};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (str_find(output, texts[i], 0) != (size_t)-1)
+			return true;
+	}
+	return false;
+}
+
+void git_said(struct str command, struct str output, struct tool_result *result)
+{
+	struct said said = {.count = 0};
+	struct shell_command one;
+	struct shell_scan scan;
+	struct buf remedy;
+
+	if (!says_so(output))
+		return;
+	buf_init(&said.lines, REMEDY_MAX);
+	take_upstreams(&said, output);
+	shell_scan_init(&scan, command);
+	while (shell_next(&scan, &one))
+		take_command(&said, &one);
+	buf_init(&remedy, REMEDY_MAX);
+	(void)buf_adds(&remedy,
+		       "git's configuration is read-only here: what git wanted to record "
+		       "in it was not recorded, even where git says it was");
+	if (said.count > 0)
+		(void)buf_addf(&remedy,
+			       "; a person who wants it runs, outside in the repository: %s",
+			       said.lines.data);
+	denial_add(result, &(struct denial){.kind = DENIAL_FS,
+					    .target = ".git/config",
+					    .rule = "protected",
+					    .remedy = remedy.data});
+	buf_fini(&remedy);
+	buf_fini(&said.lines);
+}

@@ -1,0 +1,11 @@
+/*
+ * git_said: git's configuration is protected (runtime/audit.h), and git tells so in words
+ * that help nobody. This finds them in a command's output and says which line a person can
+ * run to have recorded what was not.
+ */
+#pragma once
+#include "base/str.h"
+#include "runtime/tool.h"
+
+/* COMMAND has run and printed OUTPUT: add a denial to RESULT when git says so in there. */
+void git_said(struct str command, struct str output, struct tool_result *result);

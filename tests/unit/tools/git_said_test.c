@@ -1,0 +1,86 @@
+/* Tests of tools/git_said: which line a person is told to run. */
+#include "../base/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/denial.h"
+#include "tools/git_said.h"
+
+#define BUSY "error: could not write config file .git/config: Device or resource busy\n"
+
+static void assert_line(const char *command, const char *output, const char *line)
+{
+	const char mark[] = "in the repository: ";
+	struct tool_result result;
+
+	tool_result_init(&result);
+	git_said(str_of(command), str_of(output), &result);
+	const struct value *denial = value_item(denial_list(&result), 0);
+	const char *remedy = value_text(value_member(denial, "remedy"));
+	assert_non_null(remedy);
+	const char *at = strstr(remedy, mark);
+	assert_string_equal(at != NULL ? at + strlen(mark) : "", line);
+	tool_result_fini(&result);
+}
+
+static void other_words_of_git_are_left_alone(void **state)
+{
+	struct tool_result result;
+
+	(void)state;
+	tool_result_init(&result);
+	git_said(STR("git config a.b c"),
+		 STR("error: key does not contain a section: a\n"), &result);
+	assert_null(denial_list(&result));
+	tool_result_fini(&result);
+}
+
+static void the_command_itself_is_the_line(void **state)
+{
+	(void)state;
+	assert_line("git config user.name 'A B'", BUSY, "git config user.name 'A B'");
+	assert_line("cd x && /usr/bin/git remote add o ../r; git log", BUSY,
+		    "/usr/bin/git remote add o ../r");
+	assert_line("git config a.b c; git config a.b c; git config d.e f", BUSY,
+		    "git config a.b c && git config d.e f");
+}
+
+static void an_upstream_is_taken_from_what_git_says(void **state)
+{
+	(void)state;
+	assert_line("git checkout -b x origin/x",
+		    BUSY BUSY "branch 'x' set up to track 'origin/x'.\n",
+		    "git branch --set-upstream-to=origin/x x");
+}
+
+static void what_git_has_done_is_not_done_again(void **state)
+{
+	(void)state;
+	assert_line("git branch -m a b", BUSY,
+		    "git config --rename-section branch.a branch.b");
+	assert_line("git branch -D a", "warning: Update of config-file failed\n",
+		    "git config --remove-section branch.a");
+}
+
+static void what_is_not_literal_is_no_line(void **state)
+{
+	(void)state;
+	assert_line("git config a.b \"$(rm -rf x)\"", BUSY, "");
+	assert_line("git config a.b $HOME", BUSY, "");
+	assert_line("git config alias.x '!sh'", BUSY, "");
+	assert_line("x=1; make", BUSY "branch 'a;b' set up to track 'o'.\n", "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_words_of_git_are_left_alone),
+		cmocka_unit_test(the_command_itself_is_the_line),
+		cmocka_unit_test(an_upstream_is_taken_from_what_git_says),
+		cmocka_unit_test(what_git_has_done_is_not_done_again),
+		cmocka_unit_test(what_is_not_literal_is_no_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
