@@ -39,8 +39,10 @@ struct opened {
 static void opened_fini(struct opened *opened)
 {
 	git_scan_fini(&opened->scan);
-	for (size_t i = 0; i < opened->count; i++)
+	for (size_t i = 0; i < opened->count; i++) {
 		fd_close(&opened->roots[i].fd);
+		free((char *)(uintptr_t)opened->roots[i].path);
+	}
 	free(opened->roots);
 }
 
@@ -52,13 +54,16 @@ static bool opened_init(struct opened *opened, const struct value *roots, struct
 
 	*opened = (struct opened){.roots = memory_array(count + 1, sizeof(*opened->roots))};
 	for (size_t i = 0; fine && i < count; i++) {
-		const char *path = value_text(value_item(roots, i));
+		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
 		int fd = open(path != NULL ? path : "", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-		if (fd >= 0)
+		if (fd < 0 && errno != ENOTDIR)
+			fine = err_set(err, errno, "%s: %s",
+				       path != NULL ? path : "a root", strerror(errno));
+		if (fd >= 0) {
 			opened->roots[opened->count++] = (struct git_scan_root){path, fd};
-		else if (errno != ENOTDIR)
-			fine = err_set(err, errno, "%s: %s", path, strerror(errno));
+			path = NULL;
+		}
 	}
 	git_scan_init(&opened->scan, opened->roots, opened->count);
 	return fine;
@@ -77,6 +82,7 @@ bool audit_begin(struct value *guard, struct err *err)
 		    scan(&opened, guard, err);
 
 	value_set(guard, "dangers", value_ref(opened.scan.dangers));
+	value_set(guard, "indexes", value_ref(opened.scan.indexes));
 	value_set(guard, "repositories", value_ref(opened.scan.repositories));
 	value_set(guard, "pointers", value_ref(opened.scan.pointers));
 	opened_fini(&opened);
@@ -195,20 +201,28 @@ static void tell(struct tool_result *result, const char *workspace, const char *
 	buf_fini(&remedy);
 }
 
+static char *workspace_of(const struct value *guard)
+{
+	char *path = git_scan_path(value_text(value_member(guard, "workspace")));
+
+	return path != NULL ? path : memory_copy("/");
+}
+
 static void judge(const struct value *guard, const struct git_scan *scan,
 		  struct tool_result *result)
 {
 	const struct value *known = value_member(guard, "dangers");
-	const char *workspace = value_text(value_member(guard, "workspace"));
+	auto_free char *workspace = workspace_of(guard);
 	char away[NAME_MAX + 1];
 
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
-		const char *path = value_key(at);
-
-		if (value_equal(value_member(known, path), value_at(at)))
+		if (value_equal(value_member(known, value_key(at)), value_at(at)))
 			continue;
-		if (put_away(scan, path, away, sizeof(away)))
+		auto_free char *path = git_scan_path(value_key(at));
+		if (path == NULL)
+			fail(result, strerror(EILSEQ));
+		else if (put_away(scan, path, away, sizeof(away)))
 			tell(result, workspace, path, away);
 		else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
 			/* Busy or read-only: a mount of the view, which no command could pass. */
@@ -252,6 +266,7 @@ void audit_run(const struct value *guard, const struct timespec *since,
 		return;
 	bool fine = opened_init(&opened, value_member(guard, "roots"), &err);
 	opened.scan.may_mend = true;
+	opened.scan.known_indexes = value_member(guard, "indexes");
 	opened.scan.wants_files = since != NULL;
 	if (since != NULL)
 		opened.scan.since = *since;
@@ -260,7 +275,8 @@ void audit_run(const struct value *guard, const struct timespec *since,
 	judge(guard, &opened.scan, result);
 	if (!fine)
 		fail(result, err.text);
-	tell_files(&opened.scan, value_text(value_member(guard, "workspace")), result);
+	auto_free char *workspace = workspace_of(guard);
+	tell_files(&opened.scan, workspace, result);
 	opened_fini(&opened);
 }
 

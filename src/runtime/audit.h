@@ -5,7 +5,7 @@
  * runs any more. It is put away, never deleted, and told.
  *
  * The start of a comparison is the guard: an object with `workspace`, `roots`, `watched`
- * and `files` (lists of paths) and `dangers` (path -> fingerprint), made once with the cell.
+ * and `files` (lists of paths) and `dangers` (path -> fingerprint), made once with the cell; and `indexes`, which only save time.
  */
 #pragma once
 #include "base/err.h"

@@ -8,6 +8,7 @@
 #include "runtime/git_scan_parts.h"
 #include "runtime/git_text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +24,7 @@ void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, siz
 		.repositories = value_new_object(),
 		.pointers = value_new_object(),
 		.dangers = value_new_object(),
+		.indexes = value_new_object(),
 		.files = value_new_array(),
 	};
 }
@@ -32,6 +34,7 @@ void git_scan_fini(struct git_scan *scan)
 	value_free(scan->repositories);
 	value_free(scan->pointers);
 	value_free(scan->dangers);
+	value_free(scan->indexes);
 	value_free(scan->files);
 }
 
@@ -114,7 +117,8 @@ static void look_pointer(const struct look *look, const struct stat *st, unsigne
 	buf_init(&target, PATH_MAX);
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
-	value_set_boolean(scan->pointers, pointer.data, true);
+	auto_free char *key = git_scan_key(pointer.data);
+	value_set_boolean(scan->pointers, key, true);
 	if (look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = git_text_pointer(buf_str(&text), &path);
 		if (holds) {
@@ -192,13 +196,12 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 static void each_top(const struct look *look, const char *name, void *context)
 {
 	char path[PATH_MAX];
-	struct stat st;
 
 	(void)context;
 	if (look->scan->wants_files)
 		git_scan_file(look, name);
-	if (strcmp(name, ".git") == 0 || !look_stat(look, name, &st) ||
-	    !S_ISDIR(st.st_mode) ||
+	if (strcmp(name, ".git") == 0 || (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
+	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")) ||
 	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
 	auto_close int fd = look_open(look, name);
@@ -230,14 +233,14 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		look_names(&look, each_top, NULL);
 	}
 	for (size_t i = 0; i < value_count(watched); i++) {
-		const char *path = value_text(value_item(watched, i));
+		auto_free char *path = git_scan_path(value_text(value_item(watched, i)));
 		auto_close int fd = path != NULL ? look_open_path(scan, path) : -1;
 
 		if (fd >= 0)
 			git_scan_worktree(scan, fd, path, 1);
 	}
 	for (size_t i = 0; i < value_count(files); i++) {
-		const char *path = value_text(value_item(files, i));
+		auto_free char *path = git_scan_path(value_text(value_item(files, i)));
 		if (path != NULL && path[0] == '/')
 			look_file(scan, path);
 	}
@@ -272,8 +275,10 @@ static bool above_link(void *context, struct str path)
 		return false;
 	buf_init(&text, PATH_MAX);
 	if (buf_addf(&text, "%s/%.*s", above->worktree, (int)path.size, path.data) &&
-	    path_within(text.data, above->folder))
-		value_append(above->list, value_new_text(text.data));
+	    path_within(text.data, above->folder)) {
+		auto_free char *key = git_scan_key(text.data);
+		value_append(above->list, value_new_text(key));
+	}
 	buf_fini(&text);
 	return true;
 }

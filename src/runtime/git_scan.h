@@ -26,6 +26,13 @@ enum {
 	GIT_SCAN_LOOKS = 50000, /* names looked at */
 };
 
+/*
+ * Paths are bytes and values are UTF-8: as a key or text in a value a path has "\HH" for a
+ * backslash and every byte that is not plain ASCII. Both give a new string.
+ */
+char *git_scan_key(const char *path);
+char *git_scan_path(const char *key); /* NULL when KEY is none, or NULL */
+
 struct git_scan_root {
 	const char *path; /* absolute, real */
 	int fd;           /* a folder; O_PATH will do */
@@ -36,12 +43,15 @@ struct git_scan {
 	size_t root_count;
 	bool may_mend;    /* a folder that its owner may not enter is opened to him */
 	bool wants_files; /* collect `files`, those changed since SINCE */
-	struct timespec since; /* wall clock */
+	struct timespec since;             /* wall clock */
+	const struct value *known_indexes; /* as `indexes`: unchanged ones are not read again */
 	/* what was found */
 	struct value *repositories; /* git folders: path -> true (false: of a worktree) */
 	struct value *pointers;     /* `.git` files: path -> true */
 	struct value *dangers;      /* path -> fingerprint */
-	struct value *files;        /* that run by themselves: a list of paths */
+	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
+	struct value *indexes;
+	struct value *files; /* that run by themselves: a list of paths */
 	/* the scan's own */
 	size_t looks;
 	struct err trouble; /* the first; text empty: none */

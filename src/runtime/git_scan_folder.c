@@ -180,46 +180,95 @@ static void look_works(const struct look *look)
 
 static bool each_link(void *context, struct str path)
 {
-	struct folder *folder = context;
-	struct buf text;
-	bool fine;
+	struct value *list = context;
+	auto_free char *name = memory_copy_str(path);
+	auto_free char *key = git_scan_key(name);
 
-	buf_init(&text, PATH_MAX);
-	/* A gitlink never climbs: path_normal would take ".." for what it says. */
-	fine = buf_addf(&text, "%s/%.*s", folder->worktree, (int)path.size, path.data) &&
-	       folder->look.scan->looks < GIT_SCAN_LOOKS;
-	if (fine) {
-		auto_close int fd = look_open_path(folder->look.scan, text.data);
-		if (fd >= 0)
-			git_scan_worktree(folder->look.scan, fd, text.data,
-					  folder->depth + 1);
-	}
-	buf_fini(&text);
-	return fine;
+	value_append(list, value_new_text(key));
+	return value_count(list) <= GIT_SCAN_LINKS;
 }
 
-static void look_index(struct folder *folder, const char *name)
+static void link_visit(const struct folder *folder, const char *key)
+{
+	auto_free char *link = git_scan_path(key);
+	struct git_scan *scan = folder->look.scan;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
+		auto_close int fd = look_open_path(scan, path.data);
+		if (fd >= 0)
+			git_scan_worktree(scan, fd, path.data, folder->depth + 1);
+	}
+	buf_fini(&path);
+}
+
+/* The gitlinks of the index NAME into LIST; NEXT becomes the name of its other part. */
+static bool index_read(struct folder *folder, const char *name, struct value *list,
+		       char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")])
 {
 	struct git_index_reader reader = {.sha256 = folder->sha256,
 					  .link = each_link,
-					  .context = folder};
+					  .context = list};
 	struct err err = {0};
 	struct buf text;
 	struct stat st;
-	char shared[sizeof(reader.shared) + sizeof("sharedindex.")];
+	bool fine = false;
 
 	buf_init(&text, GIT_INDEX_MAX);
 	enum look_found found = look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
 	/* What cannot be read may hold any gitlink: not seeing it is trouble. */
 	if (found == LOOK_ODD)
 		(void)look_trouble(&folder->look, EFBIG, name);
-	if (found == LOOK_READ && !git_index_read(&reader, buf_str(&text), &err))
-		(void)look_trouble(&folder->look, err.code, name);
+	else if (found == LOOK_READ)
+		fine = git_index_read(&reader, buf_str(&text), &err) ||
+		       look_trouble(&folder->look, err.code, name);
 	buf_fini(&text);
-	if (reader.shared[0] == '\0' || str_starts(str_of(name), STR("shared")))
+	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
+		       reader.shared);
+	return fine && reader.shared[0] != '\0';
+}
+
+/*
+ * Reading takes some 10 ns for each file of the project; one that was read before the command
+ * and did not change is not read again. A shared part never changes: its name is its hash.
+ */
+static struct value *index_links(struct folder *folder, const char *path)
+{
+	char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")];
+	struct value *list = value_new_array();
+	struct buf print;
+	struct stat st;
+
+	if (!look_stat(&folder->look, "index", &st))
+		return list;
+	buf_init(&print, PATH_MAX);
+	look_fingerprint(&st, &print);
+	auto_free char *key = git_scan_key(path);
+	const struct value *known = value_member(folder->look.scan->known_indexes, key);
+	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
+		value_free(list);
+		list = value_copy(known);
+	} else {
+		value_append(list, value_new_str(buf_str(&print)));
+		if (index_read(folder, "index", list, next))
+			(void)index_read(folder, next, list, next);
+	}
+	buf_fini(&print);
+	return list;
+}
+
+static void look_index(struct folder *folder)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/index", folder->look.path) >= (int)sizeof(path))
 		return;
-	(void)snprintf(shared, sizeof(shared), "sharedindex.%s", reader.shared);
-	look_index(folder, shared);
+	struct value *list = index_links(folder, path);
+	auto_free char *key = git_scan_key(path);
+	value_set(folder->look.scan->indexes, key, list);
+	for (size_t i = 1; i < value_count(list); i++)
+		link_visit(folder, value_text(value_item(list, i)));
 }
 
 /* ---- linked worktrees ---- */
@@ -291,7 +340,7 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
 		buf_truncate(&pointer, pointer.size - strlen("/.git"));
 		folder.worktree = pointer.data;
-		look_index(&folder, "index");
+		look_index(&folder);
 		auto_close int tree = look_open_path(all->scan, pointer.data);
 		if (tree >= 0)
 			git_scan_worktree(all->scan, tree, pointer.data, above->depth + 1);
@@ -307,14 +356,15 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 				.depth = depth};
 	struct stat st;
 
-	if (value_member(scan->repositories, path) != NULL)
+	auto_free char *key = git_scan_key(path);
+	if (value_member(scan->repositories, key) != NULL)
 		return;
 	if (depth > GIT_SCAN_DEPTH ||
 	    value_count(scan->repositories) >= GIT_SCAN_REPOSITORIES) {
 		(void)look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
-	value_set_boolean(scan->repositories, path, true);
+	value_set_boolean(scan->repositories, key, true);
 	/* Only a linked worktree's part has one. */
 	if (look_stat(&folder.look, "commondir", &st))
 		look_mark_stat(&folder.look, "commondir", &st);
@@ -328,6 +378,6 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_info(&folder.look);
 	look_works(&folder.look);
 	if (worktree != NULL)
-		look_index(&folder, "index");
+		look_index(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);
 }

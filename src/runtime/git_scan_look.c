@@ -128,6 +128,17 @@ int look_open_path(struct git_scan *scan, const char *path)
 	return -1;
 }
 
+bool look_may_hold(const struct look *look, const char *folder, const char *name)
+{
+	char path[2 * NAME_MAX + 2];
+	struct stat st;
+
+	if (!budget(look) ||
+	    snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return true;
+	return fstatat(look->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absence(errno);
+}
+
 bool look_stat(const struct look *look, const char *name, struct stat *st)
 {
 	if (!budget(look))
@@ -161,6 +172,7 @@ void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context)
 {
+	struct look here = *look;
 	int fd = openat(look->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
 
@@ -176,12 +188,58 @@ void look_names(const struct look *look,
 			continue;
 		if (!budget(look))
 			break;
-		each(look, entry->d_name, context);
+		here.type = entry->d_type;
+		each(&here, entry->d_name, context);
 	}
 	(void)closedir(folder);
 }
 
 /* ---- what was found ---- */
+
+char *git_scan_key(const char *path)
+{
+	struct buf key;
+
+	buf_init(&key, 4 * NAME_TEXT_MAX);
+	for (; *path != '\0'; path++) {
+		unsigned char c = (unsigned char)*path;
+		if (c < ' ' || c >= 0x7f || c == '\\')
+			(void)buf_addf(&key, "\\%02x", c);
+		else
+			(void)buf_addc(&key, (char)c);
+	}
+	return buf_take(&key);
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+char *git_scan_path(const char *key)
+{
+	struct buf path;
+	bool fine = key != NULL;
+
+	buf_init(&path, NAME_TEXT_MAX);
+	for (; fine && *key != '\0'; key++) {
+		if (*key != '\\') {
+			fine = buf_addc(&path, *key);
+			continue;
+		}
+		int high = digit(key[1]);
+		int low = high < 0 ? -1 : digit(key[2]);
+		int c = high * 16 + low;
+		fine = low >= 0 && c > 0 && buf_addc(&path, (char)c);
+		key += 2;
+	}
+	if (fine)
+		return buf_take(&path);
+	buf_fini(&path);
+	return NULL;
+}
 
 void look_fingerprint(const struct stat *st, struct buf *out)
 {
@@ -201,7 +259,8 @@ static void mark(const struct look *look, const char *name, const char *fingerpr
 
 	buf_init(&path, NAME_TEXT_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	value_set_text(look->scan->dangers, path.data, fingerprint);
+	auto_free char *key = git_scan_key(path.data);
+	value_set_text(look->scan->dangers, key, fingerprint);
 	buf_fini(&path);
 }
 

@@ -10,6 +10,7 @@ struct look {
 	struct git_scan *scan;
 	int fd;
 	const char *path;
+	int type; /* in look_names: what readdir says of the name, DT_UNKNOWN else */
 };
 
 /* Remember the first trouble; false always. */
@@ -32,6 +33,12 @@ enum look_found look_read(const struct look *look, const char *name, size_t max,
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context);
+
+/*
+ * Is it worth opening FOLDER (one name) for its NAME? No promise: whoever opens it looks
+ * properly. Most folders of a project are none, and opening costs more than asking.
+ */
+bool look_may_hold(const struct look *look, const char *folder, const char *name);
 
 bool look_stat(const struct look *look, const char *name, struct stat *st);
 

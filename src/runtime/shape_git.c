@@ -35,8 +35,10 @@ struct protecting {
 
 static bool is_root(const struct value *roots, const char *path)
 {
+	auto_free char *key = git_scan_key(path);
+
 	for (size_t i = 0; i < value_count(roots); i++) {
-		if (strcmp(value_text(value_item(roots, i)), path) == 0)
+		if (strcmp(value_text(value_item(roots, i)), key) == 0)
 			return true;
 	}
 	return false;
@@ -44,8 +46,10 @@ static bool is_root(const struct value *roots, const char *path)
 
 static bool is_below(const struct value *roots, const char *path)
 {
+	auto_free char *key = git_scan_key(path);
+
 	for (size_t i = 0; i < value_count(roots); i++) {
-		if (path_within(path, value_text(value_item(roots, i))))
+		if (path_within(key, value_text(value_item(roots, i))))
 			return true;
 	}
 	return false;
@@ -65,9 +69,10 @@ static bool holds_new(const struct protecting *protecting, const char *path)
 {
 	if (value_count(protecting->dangers) == value_count(protecting->known))
 		return false;
+	auto_free char *key = git_scan_key(path);
 	for (void *at = value_first(protecting->dangers); at != NULL;
 	     at = value_next(protecting->dangers, at)) {
-		if (path_within(value_key(at), path) &&
+		if (path_within(value_key(at), key) &&
 		    value_member(protecting->known, value_key(at)) == NULL)
 			return true;
 	}
@@ -119,16 +124,33 @@ static void hold_all(const struct protecting *protecting,
 {
 	for (void *at = value_first(repositories); at != NULL;
 	     at = value_next(repositories, at)) {
-		if (!is_held(protecting->spec, value_key(at)))
-			hold_repository(protecting, value_key(at));
+		auto_free char *path = git_scan_path(value_key(at));
+		if (path != NULL && !is_held(protecting->spec, path))
+			hold_repository(protecting, path);
 	}
 	for (void *at = value_first(pointers); at != NULL; at = value_next(pointers, at)) {
-		if (!holds_new(protecting, value_key(at)))
-			hold(protecting, value_key(at));
+		auto_free char *path = git_scan_path(value_key(at));
+		if (path != NULL && !holds_new(protecting, path))
+			hold(protecting, path);
 	}
 }
 
 /* ---- all of it ---- */
+
+static void list_add(struct value *list, const char *path)
+{
+	auto_free char *key = git_scan_key(path);
+
+	value_append(list, value_new_text(key));
+}
+
+static void hold_file(const struct protecting *protecting, const char *key)
+{
+	auto_free char *path = git_scan_path(key);
+
+	if (path != NULL && !holds_new(protecting, path))
+		hold(protecting, path);
+}
 
 /* The real path of a file that may not be there yet; its folder must be. */
 static bool real_place(const char *path, struct buf *out)
@@ -156,7 +178,7 @@ static struct value *files_list(const struct shape_options *options,
 	for (; at != NULL && *at != NULL; at++) {
 		buf_init(&real, PATH_MAX);
 		if (real_place(*at, &real) && is_below(roots, real.data))
-			value_append(list, value_new_text(real.data));
+			list_add(list, real.data);
 		buf_fini(&real);
 	}
 	return list;
@@ -192,7 +214,7 @@ static struct value *roots_list(const struct cell_spec *spec)
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
 		if (entry->kind == VIEW_TREE && entry->writable)
-			value_append(list, value_new_text(entry->path));
+			list_add(list, entry->path);
 	}
 	return list;
 }
@@ -218,7 +240,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 	record_open(options, spec);
 	hold_all(&protecting, repositories, pointers);
 	for (size_t i = 0; i < value_count(files); i++)
-		hold(&protecting, value_text(value_item(files, i)));
+		hold_file(&protecting, value_text(value_item(files, i)));
 }
 
 bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
@@ -228,13 +250,15 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 	struct value *watched = value_new_array();
 	struct value *guard = value_new_object();
 
-	value_set_text(guard, "workspace", spec->workspace);
+	auto_free char *workspace = git_scan_key(spec->workspace);
+	value_set_text(guard, "workspace", workspace);
 	value_set(guard, "roots", roots);
 	value_set(guard, "watched", watched);
 	value_set(guard, "files", files_list(options, roots));
 	spec->guard = guard; /* freed with it, also after a failure */
 	for (size_t i = 0; i < value_count(roots); i++) {
-		if (!git_scan_above(value_text(value_item(roots, i)), watched, err))
+		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
+		if (path != NULL && !git_scan_above(path, watched, err))
 			return false;
 	}
 	if (!audit_begin(guard, err))

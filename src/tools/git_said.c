@@ -121,6 +121,19 @@ static void take_branch(struct said *said, const struct shell_command *command)
 		take_whole(said, command);
 }
 
+/* `git checkout -q -b x origin/x` says nothing of what it wanted to record. */
+static void take_start(struct said *said, const struct shell_command *command)
+{
+	for (size_t i = 2; i + 2 < command->count; i++) {
+		struct str name = command->words[i + 1], start = command->words[i + 2];
+
+		if (str_among("-b -B -c -C", command->words[i]) && is_literal(name) &&
+		    is_literal(start) && str_find(start, STR("/"), 0) != (size_t)-1)
+			line_add(said, "git branch --set-upstream-to=%.*s %.*s",
+				 (int)start.size, start.data, (int)name.size, name.data);
+	}
+}
+
 static void take_command(struct said *said, const struct shell_command *command)
 {
 	static const char whole[] =
@@ -133,6 +146,8 @@ static void take_command(struct said *said, const struct shell_command *command)
 	else if (str_is(command->words[1], "branch") &&
 		 has_word(command, "-m -M --move -d -D --delete --edit-description"))
 		take_branch(said, command);
+	else if (str_among("checkout switch", command->words[1]))
+		take_start(said, command);
 }
 
 static bool says_so(struct str output)

@@ -54,6 +54,19 @@ static enum result_status crash(struct call *call, struct tool_result *result)
 	_exit(9);
 }
 
+/* What git would follow, left by a call that has no time to clean up. */
+static enum result_status plant_and_stick(struct call *call, struct tool_result *result)
+{
+	(void)!symlink("/nonexistent", ".git");
+	return ignore_stop(call, result);
+}
+
+static enum result_status plant_and_crash(struct call *call, struct tool_result *result)
+{
+	(void)!symlink("/nonexistent", ".git");
+	return crash(call, result);
+}
+
 static enum result_status touch(struct call *call, struct tool_result *result)
 {
 	const char *path = call_text(call, "path");
@@ -129,6 +142,20 @@ static const struct tool crash_tool = {.name = "crash",
 				       .effects = EFFECT_READS,
 				       .timeout_s = 5,
 				       .execute = crash};
+static const struct tool plant_stuck_tool = {.name = "plant_stuck",
+					     .description = "Plant, never answer.",
+					     .example = "{}",
+					     .params = no_params,
+					     .effects = EFFECT_RUNS,
+					     .timeout_s = 0.2,
+					     .execute = plant_and_stick};
+static const struct tool plant_crash_tool = {.name = "plant_crash",
+					     .description = "Plant and die.",
+					     .example = "{}",
+					     .params = no_params,
+					     .effects = EFFECT_WRITES,
+					     .timeout_s = 5,
+					     .execute = plant_and_crash};
 static const struct tool touch_tool = {.name = "touch",
 				       .description = "Touch a file.",
 				       .example = "{\"path\": \"a\"}",
@@ -151,9 +178,11 @@ static const struct tool hidden_tool = {.name = "hidden",
 					.timeout_s = 5,
 					.internal = true,
 					.execute = wait_for_stop};
-static const struct tool *const tools[] = {&say_tool,    &wait_tool,  &stuck_tool,
-					   &crash_tool,  &touch_tool, &leave_tool,
-					   &hidden_tool, NULL};
+static const struct tool *const tools[] = {&say_tool,         &wait_tool,
+					   &stuck_tool,       &crash_tool,
+					   &touch_tool,       &leave_tool,
+					   &hidden_tool,      &plant_stuck_tool,
+					   &plant_crash_tool, NULL};
 
 /* ---- a session in a temporary folder ---- */
 
@@ -320,6 +349,41 @@ static void a_tool_that_ignores_its_deadline_is_killed(void **state)
 	call_text_of(fixture, "say", "{\"word\": \"still here\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
+}
+
+/* Run TOOL, whose worker dies; what it planted is put away before the answer comes. */
+static void assert_planted_is_put_away(struct fixture *fixture, const char *tool,
+				       enum result_status status)
+{
+	struct tool_result result;
+	char path[256];
+	struct stat st;
+
+	call_text_of(fixture, tool, "{}", &result);
+	assert_int_equal(result.status, status);
+	const struct value *list = value_member(result.details, "quarantined");
+	assert_int_equal(value_count(list), 1);
+	(void)snprintf(path, sizeof(path), "%s/.git", fixture->folder);
+	assert_int_not_equal(lstat(path, &st), 0);
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->folder,
+		       value_text(value_member(value_item(list, 0), "moved_to")));
+	assert_int_equal(unlink(path), 0);
+	tool_result_fini(&result);
+	/* And no audit is left to do. */
+	call_text_of(fixture, "say", "{\"word\": \"on\"}", &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	assert_null(result.details);
+	tool_result_fini(&result);
+}
+
+static void what_a_killed_worker_left_is_looked_at(void **state)
+{
+	assert_planted_is_put_away(*state, "plant_stuck", RESULT_TIMED_OUT);
+}
+
+static void what_a_dead_worker_left_is_looked_at(void **state)
+{
+	assert_planted_is_put_away(*state, "plant_crash", RESULT_FAILED);
 }
 
 static void a_worker_that_dies_takes_one_call_with_it(void **state)
@@ -506,6 +570,8 @@ int main(int argc, char **argv)
 		IN_SESSION(what_cannot_be_recorded_does_not_run),
 		IN_SESSION(a_deadline_ends_a_call),
 		IN_SESSION(a_tool_that_ignores_its_deadline_is_killed),
+		IN_SESSION(what_a_killed_worker_left_is_looked_at),
+		IN_SESSION(what_a_dead_worker_left_is_looked_at),
 		IN_SESSION(a_worker_that_dies_takes_one_call_with_it),
 		IN_SESSION(what_was_read_travels_with_the_next_call),
 		IN_SESSION(calls_run_side_by_side_and_can_be_cancelled),

@@ -54,6 +54,14 @@ static void an_upstream_is_taken_from_what_git_says(void **state)
 		    "git branch --set-upstream-to=origin/x x");
 }
 
+static void a_quiet_checkout_has_its_line_too(void **state)
+{
+	(void)state;
+	assert_line("git checkout -q -b x origin/y", BUSY,
+		    "git branch --set-upstream-to=origin/y x");
+	assert_line("git switch -c x", BUSY, "");
+}
+
 static void what_git_has_done_is_not_done_again(void **state)
 {
 	(void)state;
@@ -78,6 +86,7 @@ int main(void)
 		cmocka_unit_test(other_words_of_git_are_left_alone),
 		cmocka_unit_test(the_command_itself_is_the_line),
 		cmocka_unit_test(an_upstream_is_taken_from_what_git_says),
+		cmocka_unit_test(a_quiet_checkout_has_its_line_too),
 		cmocka_unit_test(what_git_has_done_is_not_done_again),
 		cmocka_unit_test(what_is_not_literal_is_no_line),
 	};
