@@ -2,8 +2,8 @@
 #include "runtime/git_config.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum { NAME_BYTES = 256, VALUE_BYTES = 16 << 10 };
 
