@@ -149,10 +149,11 @@ __attribute__((no_sanitize("address", "undefined"), noinline)) static int mappin
 	void *context)
 {
 	const long *front = context;
+	const unsigned long no_signals[1] = {0}; /* blocked: the kernel's set */
 
 	(void)kernel_raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
 	while (kernel_raw(SYS_getppid, 0, 0, 0) == *front)
-		(void)kernel_raw(SYS_ppoll, 0, 0, 0);
+		(void)kernel_raw(SYS_rt_sigsuspend, (long)no_signals, sizeof(no_signals), 0);
 	return 0;
 }
 
