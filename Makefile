@@ -38,7 +38,7 @@ check:
 
 bench: all
 	@dev/bootstrap bench || true
-	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/flood bench/bench-calls bench/bench-burst
+	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/bench-calls bench/bench-burst
 	@bench/run --build $(BUILD) $(BENCH)
 
 fuzz:

@@ -138,8 +138,8 @@ static _Noreturn void anchor(struct walled *walled, struct sandbox_network *netw
 	pid_t pid;
 
 	if (!sandbox_become(&walled->identity, front, &err) ||
-	    !sandbox_build(&walled->view, &err) ||
-	    !sandbox_settle(&limits, network, &answer, 1, &err) ||
+	    !sandbox_build(&walled->view, &err) || !sandbox_join(network, &err) ||
+	    !sandbox_settle(&limits, &answer, 1, &err) ||
 	    !sandbox_clone_worker(&pid, &pidfd, &err))
 		complain(&err);
 	if (pid == 0)

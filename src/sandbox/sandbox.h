@@ -177,8 +177,8 @@ struct sandbox_limits {
 };
 
 /*
- * Host name, no further user namespaces, limits, capabilities down to CAP_SYS_ADMIN of this namespace, no new privileges, and every descriptor but KEEP
- * (sorted, COUNT) closed.
+ * Host name, no further user namespaces, limits, capabilities down to CAP_SYS_ADMIN of
+ * this namespace, no new privileges, and every descriptor but KEEP (sorted, COUNT) closed.
  */
 bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
 		    struct err *err);
