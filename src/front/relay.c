@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -343,15 +344,33 @@ bool relay_lost(const struct relay *relay)
 	return relay->streams[STDOUT_FILENO].failed || relay->streams[STDERR_FILENO].failed;
 }
 
+/*
+ * The end of the pipe need not come with the last byte: the kernel closes a dying process's
+ * descriptors when it has given back its memory.
+ */
+static bool is_drained(struct stream *stream)
+{
+	int waiting = 0;
+
+	if (stream->piece == NULL)
+		return true;
+	if (stream->output.events != 0 || ioctl(stream->from, FIONREAD, &waiting) < 0 ||
+	    waiting > 0)
+		return false;
+	stream_end(stream);
+	return true;
+}
+
 void relay_drain(struct relay *relay)
 {
 	stream_end(&relay->streams[STDIN_FILENO]);
-	/*
-	 * Ours were the last writing ends: behind what the program has written comes
-	 * the end.
-	 */
 	close_programs_ends(relay);
-	while (relay->streams[STDOUT_FILENO].piece != NULL ||
-	       relay->streams[STDERR_FILENO].piece != NULL)
+	for (;;) {
+		bool out = is_drained(&relay->streams[STDOUT_FILENO]);
+		bool error = is_drained(&relay->streams[STDERR_FILENO]);
+
+		if (out && error)
+			return;
 		loop_turn(relay->loop, CLOCK_NEVER);
+	}
 }

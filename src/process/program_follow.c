@@ -3,6 +3,7 @@
  * poll over its output, its end, the caller's stop and the clock; no timer and no
  * grandchild that holds a pipe can keep the answer.
  */
+#include "process/program_end.h"
 #include "process/program_output.h"
 #include "process/pty.h"
 
@@ -378,26 +379,25 @@ static void poll_once(struct follow *follow, int64_t now)
 }
 
 /* Kill and reap all that is left; each of these counts, but the program itself. */
+static void one_reaped(void *context, pid_t pid, int status)
+{
+	struct follow *follow = context;
+
+	if (pid == follow->pid)
+		take_status(follow, status);
+	else
+		follow->run->left_processes++;
+}
+
 static void end_all_as_init(struct follow *follow)
 {
-	int status;
-
 	/* What is dead already was not left behind. */
 	if (reap_ended(follow))
 		return;
-	(void)kill(-1, SIGKILL);
-	for (;;) {
-		pid_t pid = waitpid(-1, &status, __WALL);
-
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid < 0)
-			break;
-		if (pid == follow->pid)
-			take_status(follow, status);
-		else
-			follow->run->left_processes++;
-	}
+	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,
+			one_reaped, follow);
+	if (!follow->ended)
+		follow->run->signal = SIGKILL; /* it is dying of it */
 }
 
 static void end_all_as_subreaper(struct follow *follow)

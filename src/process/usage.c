@@ -188,7 +188,8 @@ static void measure_exactly(struct walk *walk)
 
 bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *usage)
 {
-	auto_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int proc_fd =
+		getpid() == 1 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct walk walk = {.proc_fd = proc_fd, .usage = usage};
 	uint64_t shared = 0, grown;
 

@@ -19,7 +19,8 @@ struct usage_memory {
 };
 
 /*
- * Add up. Two stages: what each process holds, shared pages counted once for each, costs
+ * Add up; false for who is not pid 1, whose /proc would show more than what it started. Two
+ * stages: what each process holds, shared pages counted once for each, costs
  * some microseconds per process. Only when that, together with what memory files of the
  * whole machine have grown by, is above LIMIT, their exact shares are asked for, which takes
  * the kernel milliseconds per GiB. LIMIT 0: memory is not asked for.

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "process/frame.h"
 #include "process/program.h"
+#include "process/program_end.h"
 #include "runtime/audit.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
@@ -156,9 +157,7 @@ static void namespace_empty(void)
 {
 	if (getpid() != 1 || (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD))
 		return;
-	(void)kill(-1, SIGKILL);
-	while (waitpid(-1, NULL, __WALL) >= 0 || errno == EINTR)
-		;
+	program_end_all(PROGRAM_END_PATIENCE_MS, NULL, NULL);
 }
 
 static void result_send(struct worker *worker, const struct tool_result *result)
