@@ -229,9 +229,8 @@ class Names:
                  "shared.test": ["100.64.0.1"], "null.test": ["0.0.0.0"], "many.test": ["10.1.2.3", "127.0.0.1"],
                  "public.test": ["93.184.215.14"], "own.test": ["11.0.0.1"]}
         if name == "rebind.test":
-            self.rebind += 1
             return ["93.184.215.14"] if self.rebind == 1 else ["127.0.0.1"]
-        return known.get(name, ["127.0.0.1"] if name.endswith(".test") else None)
+        return known.get(name, [ADDRESS] if name.endswith(".test") else None)
 
     def reply(self, query, tcp):
         ident, _, _ = struct.unpack(">HHH", query[:6])
@@ -244,6 +243,7 @@ class Names:
         log("dns", f"{name} {'A' if kind == 1 else kind} {'tcp' if tcp else 'udp'}")
         if name == "silent.test":
             return None
+        self.rebind += name == "rebind.test" and kind == 1
         flags, records = 0x8180, []
         if name == "fail.test":
             flags |= 2
