@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "process/frame.h"
 #include "runtime/call.h"
 
@@ -170,9 +171,30 @@ static void arguments_are_read_by_name(void **state)
 	assert_false(call_flag(&call, "missing"));
 }
 
+static void a_calls_variables_replace_the_cells(void **state)
+{
+	static const char *const cell[] = {"PATH=/bin", "HTTP_PROXY=old", "HTTP=x", NULL};
+	auto_value struct value *more = value_new_array();
+	auto_free const char **none = call_environment(cell, NULL);
+
+	(void)state;
+	assert_string_equal(none[1], "HTTP_PROXY=old");
+	assert_string_equal(none[2], "HTTP=x");
+	assert_null(none[3]);
+	value_append(more, value_new_text("HTTP_PROXY=new"));
+	value_append(more, value_new_text("A=b"));
+	auto_free const char **both = call_environment(cell, more);
+	assert_string_equal(both[0], "PATH=/bin");
+	assert_string_equal(both[1], "HTTP=x");
+	assert_string_equal(both[2], "HTTP_PROXY=new");
+	assert_string_equal(both[3], "A=b");
+	assert_null(both[4]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_calls_variables_replace_the_cells),
 		cmocka_unit_test(a_call_runs_until_its_deadline),
 		cmocka_unit_test(a_cancel_and_a_front_that_is_gone_stop_a_call),
 		cmocka_unit_test(a_stopped_call_says_why),
