@@ -18,9 +18,10 @@
 #include <unistd.h>
 
 enum {
-	NAME_KEPT = 200,   /* bytes of a name that keep, with our mark, below NAME_MAX */
-	FILES_LISTED = 64, /* paths in `changed_autoexec` */
-	FILES_IN_TEXT = 8, /* and in the line that the model reads */
+	NAME_KEPT = 200, /* bytes of a name that keep, with our mark, below NAME_MAX */
+	QUARANTINED_LISTED = 256,
+	FILES_LISTED = 64,    /* paths in `changed_autoexec` */
+	FILES_IN_TEXT = 8,    /* and in the line that the model reads */
 	QUARANTINE_TRIES = 8, /* random names, all taken: somebody makes them */
 };
 
@@ -195,7 +196,11 @@ static void tell(struct tool_result *result, const char *workspace, const char *
 					    .remedy = remedy.data});
 	value_set_text(item, "path", shown.data);
 	value_set_text(item, "moved_to", place.data);
-	value_append(list_of(result, KEY_QUARANTINED), item);
+	struct value *list = list_of(result, KEY_QUARANTINED);
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, item);
+	else
+		value_free(item);
 	buf_fini(&shown);
 	buf_fini(&place);
 	buf_fini(&remedy);

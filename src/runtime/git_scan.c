@@ -62,23 +62,27 @@ static bool line_leads_to(const struct look *look, const char *name, const char 
 	return fine;
 }
 
-/*
- * FOLDER (the target of the pointer POINTER) as part REPOSITORY/worktrees/NAME: the two must
- * name each other, and the rest must be where git puts it.
- */
-static bool is_linked(const struct look *look, const char *pointer, struct buf *repository)
+/* The part of REPOSITORY/worktrees/NAME that is REPOSITORY; false when PATH has no such form. */
+static bool repository_of(const char *path, struct buf *repository)
 {
-	const char *name = path_base_name(look->path);
-	size_t size = (size_t)(name - look->path);
+	(void)buf_add(repository, path, (size_t)(path_base_name(path) - path));
+	if (!str_ends(buf_str(repository), STR("/worktrees/")))
+		return false;
+	buf_truncate(repository, repository->size - strlen("/worktrees/"));
+	return true;
+}
 
-	if (size < strlen("/worktrees/"))
-		return false;
-	(void)buf_add(repository, look->path, size - 1);
-	if (!str_ends(buf_str(repository), STR("/worktrees")))
-		return false;
-	buf_truncate(repository, repository->size - strlen("/worktrees"));
+/*
+ * A worktree's part (LOOK) and the pointer must name each other, and the rest be where git puts
+ * it. A part that is only being made has no `commondir` yet.
+ */
+static bool is_linked(const struct look *look, const char *pointer, const char *repository)
+{
+	struct stat st;
+
 	return line_leads_to(look, "gitdir", pointer) &&
-	       line_leads_to(look, "commondir", repository->data);
+	       (!look_stat(look, "commondir", &st) ||
+		line_leads_to(look, "commondir", repository));
 }
 
 /* Does what the pointer leads to lie below the roots and hold? It is looked at, then. */
@@ -86,19 +90,17 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 			 const char *pointer, unsigned depth)
 {
 	auto_close int fd = look_open_path(scan, target);
-	const struct look look = {scan, fd, target};
+	const struct look look = {.scan = scan, .fd = fd, .path = target};
 	struct buf repository;
 	bool holds = fd >= 0;
 
-	if (!holds)
-		return false;
 	buf_init(&repository, PATH_MAX);
-	if (is_linked(&look, pointer, &repository)) {
+	if (holds && repository_of(target, &repository)) {
 		auto_close int main_fd = look_open_path(scan, repository.data);
-		holds = main_fd >= 0;
+		holds = main_fd >= 0 && is_linked(&look, pointer, repository.data);
 		if (holds)
 			git_scan_folder(scan, main_fd, repository.data, NULL, depth);
-	} else {
+	} else if (holds) {
 		git_scan_folder(scan, fd, target, worktree, depth);
 	}
 	buf_fini(&repository);

@@ -21,9 +21,10 @@
 enum {
 	/* ceilings of one scan; beyond, it fails rather than look away */
 	GIT_SCAN_REPOSITORIES = 512,
-	GIT_SCAN_LINKS = 4096,  /* gitlinks of one index */
-	GIT_SCAN_DEPTH = 8,     /* of repositories inside each other */
-	GIT_SCAN_LOOKS = 50000, /* names looked at */
+	GIT_SCAN_LINKS = 4096,    /* gitlinks of one index */
+	GIT_SCAN_DEPTH = 8,       /* of repositories inside each other */
+	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
+	GIT_SCAN_NAMES = 1 << 20, /* and names read of folders */
 };
 
 /*
@@ -53,7 +54,7 @@ struct git_scan {
 	struct value *indexes;
 	struct value *files; /* that run by themselves: a list of paths */
 	/* the scan's own */
-	size_t looks;
+	size_t looks, names;
 	struct err trouble; /* the first; text empty: none */
 };
 

@@ -186,8 +186,10 @@ void look_names(const struct look *look,
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    strstr(entry->d_name, GIT_QUARANTINE) != NULL)
 			continue;
-		if (!budget(look))
+		if (look->scan->names++ >= GIT_SCAN_NAMES) {
+			(void)look_trouble(look, E2BIG, ".");
 			break;
+		}
 		here.type = entry->d_type;
 		each(&here, entry->d_name, context);
 	}

@@ -92,7 +92,7 @@ static void hold(const struct protecting *protecting, const char *path)
 	    is_root(protecting->roots, path) || is_blocked(spec, path))
 		return;
 	shape_pin_above(spec, path);
-	(void)spec_add_entry(spec, VIEW_PIN, path, NULL);
+	spec_add_entry(spec, VIEW_PIN, path, NULL)->why = "protected";
 }
 
 static void hold_repository(const struct protecting *protecting, const char *path)
@@ -197,7 +197,8 @@ static void record_open(const struct shape_options *options, struct cell_spec *s
 		spec->record =
 			audit_record_open(folder.data, spec->workspace, spec->guard, &due);
 		spec->audit_due = due;
-		if (is_below(value_member(spec->guard, "roots"), folder.data)) {
+		if (spec->record != NULL &&
+		    is_below(value_member(spec->guard, "roots"), folder.data)) {
 			shape_pin_above(spec, folder.data);
 			spec_add_blocked(spec, folder.data);
 			(void)spec_add_entry(spec, VIEW_MASK, folder.data, NULL);

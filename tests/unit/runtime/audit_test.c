@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "runtime/audit.h"
 #include "runtime/denial.h"
+#include "runtime/git_scan.h"
 
 struct place {
 	char folder[64];
@@ -191,6 +192,45 @@ static void a_worktree_stays_when_both_ends_name_each_other(void **state)
 	assert_true(put_away(place) >= 1);
 }
 
+static void a_second_pointer_to_a_worktree_goes_and_not_the_worktree(void **state)
+{
+	struct place *place = *state;
+	char text[PATH_MAX];
+
+	assert_int_equal(mkdir(".git/worktrees", 0755), 0);
+	assert_int_equal(mkdir(".git/worktrees/w", 0755), 0);
+	put(".git/worktrees/w/gitdir", "/elsewhere/w/.git\n");
+	put(".git/worktrees/w/commondir", "../..\n");
+	begin(place);
+	assert_int_equal(mkdir("d", 0755), 0);
+	(void)snprintf(text, sizeof(text), "gitdir: %s/.git/worktrees/w\n", place->folder);
+	put("d/.git", text);
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "d/.git");
+}
+
+static void names_that_are_no_text_are_names(void **state)
+{
+	static const char odd[] = "a\\\xff\n";
+	struct place *place = *state;
+
+	auto_free char *key = git_scan_key(odd);
+	assert_string_equal(key, "a\\5c\\ff\\0a");
+	auto_free char *path = git_scan_path(key);
+	assert_string_equal(path, odd);
+	assert_null(git_scan_path("a\\5"));
+	assert_null(git_scan_path("\\00"));
+	assert_null(git_scan_path("\\zz"));
+	begin(place);
+	assert_int_equal(mkdir(odd, 0755), 0);
+	assert_int_equal(chdir(odd), 0);
+	assert_int_equal(symlink("/nonexistent", ".git"), 0);
+	assert_int_equal(chdir(place->folder), 0);
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+}
+
 static void a_pointer_out_of_the_roots_goes(void **state)
 {
 	struct place *place = *state;
@@ -340,6 +380,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(inert_changes_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_worktree_stays_when_both_ends_name_each_other,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_second_pointer_to_a_worktree_goes_and_not_the_worktree, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(names_that_are_no_text_are_names, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_pointer_out_of_the_roots_goes, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(interrupted_work_stays_unless_it_executes,
