@@ -22,6 +22,7 @@
 #include "front/setup.h"
 #include "front/terminal.h"
 #include "front/verb.h"
+#include "runtime/audit.h"
 #include "runtime/denial.h"
 #include "runtime/session.h"
 
@@ -132,7 +133,9 @@ static void print_sentence(const struct tool_result *result)
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
 static void print_denials(const struct tool_result *result)
 {
-	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
+	/* What was put away its owner must hear of, however well the program ended. */
+	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0 &&
+			 !audit_quarantined(result);
 	const struct value *list = succeeded ? NULL : denial_list(result);
 	struct buf line;
 
