@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,9 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 
 	/* A worker: its signals were made plain before it was ready. */
 	child.signals_are_plain |= getpid() == 1;
+	/* What it starts before it is followed must not get away. */
+	if (getpid() != 1)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err) &&
 		  program_start(&child, &made.pid, err);

@@ -328,6 +328,15 @@ static int64_t next_moment(const struct follow *follow)
 		       follow->silence_ends_ms);
 }
 
+/* Hung up without a byte left: most commands end so, and a read would first make room. */
+static void take_stream(struct follow *follow, int stream, short events)
+{
+	if (events & POLLIN)
+		(void)read_stream(follow, stream);
+	else if (events)
+		fd_close(&follow->pipes[stream]);
+}
+
 static void poll_once(struct follow *follow, int64_t now)
 {
 	struct program_run *run = follow->run;
@@ -356,10 +365,8 @@ static void poll_once(struct follow *follow, int64_t now)
 		return;
 	if (run->pty)
 		pty_ready(run->pty, &slots[SLOT_PTY]);
-	if (slots[SLOT_OUT].revents)
-		(void)read_stream(follow, 0);
-	if (slots[SLOT_ERROR].revents)
-		(void)read_stream(follow, 1);
+	take_stream(follow, 0, slots[SLOT_OUT].revents);
+	take_stream(follow, 1, slots[SLOT_ERROR].revents);
 	if (slots[SLOT_END].revents) {
 		struct signalfd_siginfo info;
 

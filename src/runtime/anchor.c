@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "process/program.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -83,12 +84,7 @@ static void refuse(int control, const struct err *err)
 /* The front's handlers and masks are not ours. */
 static void signals_reset(void)
 {
-	sigset_t none;
-
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL);
+	program_plain_signals();
 	/* Workers are reaped by the kernel; the front follows them by pidfd. */
 	(void)signal(SIGCHLD, SIG_IGN);
 }

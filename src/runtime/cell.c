@@ -244,7 +244,7 @@ static void worker_ready(struct watch *watch, short events)
 		cell->options.changed(cell->options.context);
 }
 
-static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepared)
+static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_kind kind)
 {
 	struct worker_end *worker = memory_alloc(sizeof(*worker));
 
@@ -252,7 +252,7 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepar
 	worker->socket = fds[0];
 	worker->pidfd = fds[1];
 	worker->state = WORKER_MAKING;
-	worker->prepared = prepared;
+	worker->prepared = kind == WORKER_PREPARED;
 	frame_reader_init(&worker->reader);
 	worker->watch = (struct watch){.fd = fds[0],
 				       .events = POLLIN,
@@ -260,7 +260,9 @@ static void worker_add(struct cell *cell, const int fds[ANCHOR_FDS], bool prepar
 				       .context = worker};
 	worker->next = cell->workers;
 	cell->workers = worker;
-	groups_add(cell->groups, &worker->group, worker->pidfd);
+	/* A call waits for it: what moves it would come late, and hold up every fork meanwhile. */
+	if (kind != WORKER_AT_ONCE)
+		groups_add(cell->groups, &worker->group, worker->pidfd);
 	loop_add(cell->options.loop, &worker->watch);
 }
 
@@ -303,7 +305,7 @@ static void control_read(struct cell *cell)
 		bool prepared = reply.worker == WORKER_PREPARED;
 		if (cell->requested[prepared] > 0)
 			cell->requested[prepared]--;
-		worker_add(cell, fds, prepared);
+		worker_add(cell, fds, (enum worker_kind)reply.worker);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0) {

@@ -79,7 +79,8 @@ static bool lock_in(struct worker *worker, struct err *err)
 		.listener = &worker->listener,
 	};
 
-	program_plain_signals();
+	/* All others the anchor has made plain. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	/* Nobody's default action ends a pid 1; where this process is none it has to ask. */
 	if (getpid() != 1)
 		(void)signal(SIGPIPE, SIG_IGN);
@@ -137,6 +138,7 @@ static void rehearse(const struct worker *worker)
 
 	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
 	(void)mallopt(M_TOP_PAD, HEAP_AHEAD);
+	free(memory_alloc(REHEARSED_BYTES));
 	(void)wire_parse_call(str_of(call), &wire, &object, &err);
 	if (program_start_ahead(&start, &ahead, &err))
 		program_ahead_end(&ahead);
