@@ -6,6 +6,7 @@
 #   make quick      incremental sanitizer build and the quick tests, under a minute
 #   make check      everything: both compilers, all suites, linters, an installation
 #   make bench      measurements beside peers; BENCH=warm for one group
+#   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -14,11 +15,12 @@ BUILD = build
 NINJA_FLAGS =
 BENCH =
 SECONDS = 60
+TRIES = 100000
 PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check bench fuzz install clean
+.PHONY: all demo quick check bench races fuzz install clean
 
 all:
 	@dev/bootstrap build
@@ -40,6 +42,12 @@ bench: all
 	@dev/bootstrap bench || true
 	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/bench-calls bench/bench-burst
 	@bench/run --build $(BUILD) $(BENCH)
+
+races: all
+	@dev/bootstrap build test
+	@dev/configure gcc >/dev/null
+	@ninja -C build/dev glovebox tests/cell/races $(NINJA_FLAGS)
+	@build/dev/tests/cell/races "$$PWD/$(BUILD)/glovebox" $(TRIES)
 
 fuzz:
 	@dev/bootstrap build test

@@ -275,13 +275,14 @@ static void remove_descriptors(struct process *process)
 }
 
 /*
- * The caller's variables stand behind those of the program, below the end of its stack.
+ * The caller's variables stand behind those of the program, below the end of its stack,
+ * which is small: those that fit are enough.
  */
 static void remove_environment(struct process *process)
 {
-	enum { ROOM = 8 << 10, POINTERS = 512 };
-	static unsigned long pointers[POINTERS];
-	static char text[ROOM - sizeof(pointers)];
+	enum { ROOM = 2 << 10, POINTERS = 96 };
+	unsigned long pointers[POINTERS];
+	char text[ROOM - sizeof(pointers)] = "";
 	unsigned long base = peel_stack(process) - 2 * ROOM;
 	size_t count = 0, used = 0;
 
@@ -295,7 +296,7 @@ static void remove_environment(struct process *process)
 	for (char **at = environ; *at != NULL && count < POINTERS - 1; at++) {
 		size_t size = strlen(*at) + 1;
 		if (used + size > sizeof(text))
-			break;
+			continue;
 		memcpy(text + used, *at, size);
 		pointers[count++] = base + sizeof(pointers) + used;
 		used += size;
