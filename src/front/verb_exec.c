@@ -136,11 +136,16 @@ static void print_denials(const struct tool_result *result)
 	/* What was put away its owner must hear of, however well the program ended. */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0 &&
 			 !audit_quarantined(result);
-	const struct value *list = succeeded ? NULL : denial_list(result);
+	const struct value *list = denial_list(result);
 	struct buf line;
 
 	buf_init(&line, RESULT_TEXT_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
+		const char *kind = value_text(value_member(value_item(list, i), "kind"));
+
+		/* It did without what it was refused; a disk that is full stays full. */
+		if (succeeded && (kind == NULL || strcmp(kind, "limit") != 0))
+			continue;
 		buf_clear(&line);
 		denial_print(value_item(list, i), &line);
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);

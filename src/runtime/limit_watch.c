@@ -136,22 +136,32 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 	     text_size(telling->call->limits.memory, now));
 }
 
-static void tell_space(const struct limit_watch *watch, const struct telling *telling)
+/* ENDED: for it; else it was over before anybody looked. */
+static void tell_space(uint64_t left, bool ended, const struct telling *telling)
 {
 	const struct call *call = telling->call;
 	char size[32], now[32], target[128], remedy[SENTENCE_MAX];
 
 	(void)snprintf(target, sizeof(target), "%s left free on the workspace's file system",
-		       text_size(watch->held, size));
+		       text_size(left, size));
 	(void)snprintf(remedy, sizeof(remedy),
-		       "the command was ended: make room, or lower agents.%s.limits.free_space "
-		       "(now %s)",
+		       "%s: make room, or lower agents.%.64s.limits.free_space (now %s)",
+		       ended ? "the command was ended" : "the command has taken the rest",
 		       call->agent ? call->agent : "NAME",
 		       text_size(call->limits.free_space, now));
 	denial_add(telling->result, &(struct denial){.kind = DENIAL_LIMIT,
 						     .target = target,
 						     .rule = "limits.free_space",
 						     .remedy = remedy});
+}
+
+/* A disk is full in less time than passes between two looks. */
+static void tell_space_at_end(const struct limit_watch *watch, const struct telling *telling)
+{
+	uint64_t left = watch->floor ? free_space(telling->call->space) : UINT64_MAX;
+
+	if (left < watch->floor)
+		tell_space(left, false, telling);
 }
 
 static void tell_quiet(const struct telling *telling)
@@ -291,7 +301,9 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 	if (watch->reached == LIMIT_MEMORY)
 		tell_memory(watch, &telling);
 	else if (watch->reached == LIMIT_SPACE)
-		tell_space(watch, &telling);
+		tell_space(watch->held, true, &telling);
+	else
+		tell_space_at_end(watch, &telling);
 	tell_refusals(watch, result, succeeded);
 	if (succeeded)
 		return;

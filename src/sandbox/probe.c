@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 
 /* A sysctl is one number. */
@@ -251,6 +252,23 @@ static void add_openat2(struct facts *facts)
 			    "a kernel of 5.12 or newer, and no seccomp profile that hides openat2");
 }
 
+/* Nothing is missing without them: workers then count for themselves. */
+static void add_groups(struct facts *facts)
+{
+	struct cgroup_place place;
+
+	cgroup_find("", &place);
+	if (place.version == 0)
+		(void)add_fact(facts, "control groups",
+			       "none for this user: memory and "
+			       "processes are counted every 100 ms");
+	else
+		(void)add_fact(facts, "control groups", "version %d:%s%s", place.version,
+			       place.folders[CGROUP_MEMORY] >= 0 ? " memory" : "",
+			       place.folders[CGROUP_PIDS] >= 0 ? " pids" : "");
+	cgroup_leave(&place);
+}
+
 size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 {
 	struct facts facts = {items, 0};
@@ -264,5 +282,6 @@ size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 	add_landlock(&facts);
 	add_seccomp(&facts);
 	add_openat2(&facts);
+	add_groups(&facts);
 	return facts.count;
 }
