@@ -26,6 +26,12 @@ enum {
 	SENTENCE_MAX = 256,
 };
 
+/*
+ * The worker is in the group, too, and file tools hold a file of 16 MiB, what becomes of it
+ * and the difference.
+ */
+#define WORKER_MEMORY ((uint64_t)128 << 20)
+
 struct groups {
 	int socket, pidfd;
 	struct watch watch;
@@ -47,7 +53,7 @@ static bool process_start(struct groups *groups, const char *program,
 	theirs = ends[1];
 	(void)snprintf(texts[0], ARGUMENT_MAX, "%d", theirs);
 	(void)snprintf(texts[1], ARGUMENT_MAX, "%d", front);
-	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory);
+	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory + WORKER_MEMORY);
 	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
 	char *argv[] = {
 		(char[]){GROUPS_ROLE}, texts[0], texts[1], texts[2], texts[3], NULL};
