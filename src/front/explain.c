@@ -332,6 +332,7 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 {
 	const struct shape_options options = {
 		.workspace = setup->workspace,
+		.one_call = true,
 		.caller_environment = (const char *const *)environ,
 		.minimum_level = (int)setup->minimum_level,
 	};

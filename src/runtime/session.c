@@ -83,6 +83,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 	const struct shape_options shape = {
 		.workspace = options->workspace,
 		.program = options->program,
+		.one_call = options->direct,
 		.caller_environment = options->caller_environment != NULL
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,

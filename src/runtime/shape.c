@@ -296,7 +296,8 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 		return true;
 	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
 			: shape_show_tree(spec, entry->path, fd, writable, true, err);
-	spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
+	if (ok)
+		spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
 	return ok;
 }
 

@@ -19,6 +19,7 @@ struct shape_options {
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
+	bool one_call;        /* the cell is made for one call (session_options.direct) */
 	int minimum_level;    /* enum sandbox_level; below it the shape is refused */
 };
 

@@ -1,7 +1,9 @@
 /*
  * shape_cache: the caller's package and build caches under a layer. Below is what he has
  * downloaded already, read-only; what the cell adds goes to a folder of the project's that
- * one cell at a time holds, and for a second one at the same time to memory.
+ * one cell at a time holds, and for a second one at the same time to memory. A cell of one
+ * call that reaches no network has no downloads to keep: the folder costs its start three
+ * times what memory does, so it takes the folder only when the project has one already.
  */
 #include "base/fd.h"
 #include "base/path.h"
@@ -43,8 +45,42 @@ static const struct cache caches[] = {
 
 enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
 
-/* What a kept layer's folder holds when nothing was added: it goes with the cell then. */
-static const char *const leftovers[] = {"/upper", "/work/work", "/work", "/lower", ""};
+/*
+ * What a kept layer's folder holds when nothing was added: it goes with the cell then. The
+ * kernel marks a volatile layer that was not unmounted in order, and takes it no second time
+ * with the mark; without it, what a crash of the machine can cost is what was written last,
+ * as with every file that nobody has synced.
+ */
+#define LAYER_MARK "/work/work/incompat/volatile/dirty"
+static const char *const leftovers[] = {"/work/work/incompat/volatile",
+					"/work/work/incompat",
+					"/work/work",
+					"/upper",
+					"/work",
+					"/lower",
+					""};
+
+/* The first three are around the mark. */
+enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
+
+static void mark_remove(const char *folder)
+{
+	char path[PATH_MAX];
+
+	/* The kernel makes them with no rights at all; the outer one first. */
+	for (size_t i = MARK_FOLDERS; i > 0; i--) {
+		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i - 1]) <
+		    (int)sizeof(path))
+			(void)chmod(path, 0700);
+	}
+	if (snprintf(path, sizeof(path), "%s" LAYER_MARK, folder) < (int)sizeof(path))
+		(void)unlink(path);
+	for (size_t i = 0; i + 1 < MARK_FOLDERS; i++) {
+		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
+		    (int)sizeof(path))
+			(void)rmdir(path);
+	}
+}
 
 static const char *path_of_spec(const struct cell_spec *spec)
 {
@@ -89,6 +125,8 @@ static void folder_take(struct caching *caching)
 
 	caching->asked = true;
 	if (!shape_state_path(caching->options, "caches", caching->spec->workspace, kept) ||
+	    (caching->options->one_call && caching->policy->network.count == 0 &&
+	     access(kept->data, F_OK) < 0) ||
 	    !fd_make_folders(kept->data, NULL) ||
 	    (mkdir(kept->data, 0700) < 0 && errno != EEXIST)) {
 		buf_clear(kept);
@@ -108,7 +146,7 @@ static void leftovers_note(struct cell_spec *spec, const char *folder)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	for (size_t i = 0; i < sizeof(leftovers) / sizeof(leftovers[0]); i++) {
+	for (size_t i = 0; i < LEFTOVER_COUNT; i++) {
 		buf_clear(&path);
 		if (buf_addf(&path, "%s%s", folder, leftovers[i]))
 			spec_add_leftover(spec, path.data);
@@ -138,6 +176,7 @@ static bool upper_show(struct caching *caching, const struct cache *cache, const
 	auto_close int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
+	mark_remove(folder);
 	leftovers_note(spec, folder);
 	if (!shape_show_tree(spec, place, &fd, true, true, NULL)) {
 		spec->view.count--;
@@ -181,7 +220,7 @@ static void cache_show(struct caching *caching, const struct cache *cache, const
 	entry->source = arena_copy(&spec->arena, str_of(source));
 	entry->why = caching->kept.size > 0
 			     ? "your cache; what is added stays the project's"
-			     : "your cache; another cell keeps the additions";
+			     : "your cache; what is added goes with the cell";
 }
 
 void shape_add_caches(const struct shape_options *options, const struct policy *policy,
@@ -203,17 +242,19 @@ void shape_add_caches(const struct shape_options *options, const struct policy *
 	buf_fini(&caching.kept);
 }
 
-/* The mount points that a cell has made in the private home, and the folders above them. */
-static void points_remove(const char *home)
+/* The mount points that the cell has made in the private home, and the folders above them. */
+static void points_remove(const struct cell_spec *spec)
 {
+	size_t least = strlen(spec->home_source) + 1;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < CACHE_COUNT; i++) {
-		size_t least = strlen(home) + 1;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
 
-		if (least + strlen(caches[i].below_home) >= sizeof(path))
-			return;
-		(void)snprintf(path, sizeof(path), "%s/%s", home, caches[i].below_home);
+		if (entry->kind != VIEW_OVERLAY || !path_within(entry->path, SHAPE_HOME) ||
+		    snprintf(path, sizeof(path), "%s/%s", spec->home_source,
+			     path_relative(entry->path, SHAPE_HOME)) >= (int)sizeof(path))
+			continue;
 		while (strlen(path) > least && rmdir(path) == 0)
 			*strrchr(path, '/') = '\0';
 	}
@@ -221,10 +262,14 @@ static void points_remove(const char *home)
 
 void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours)
 {
-	if (spec->leftover_count == 0)
-		return;
-	for (size_t i = 0; i < spec->leftover_count; i++)
-		(void)rmdir(spec->leftovers[i]);
-	if (home_is_ours && spec->home_source != NULL)
-		points_remove(spec->home_source);
+	for (size_t i = 0; i < spec->leftover_count; i++) {
+		const char *path = spec->leftovers[i];
+
+		/* The first of each layer's; the last of all is the folder of them. */
+		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftover_count)
+			mark_remove(spec->leftovers[i + LEFTOVER_COUNT - 1]);
+		(void)rmdir(path);
+	}
+	if (home_is_ours)
+		points_remove(spec);
 }

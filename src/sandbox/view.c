@@ -329,7 +329,8 @@ static const char *const layer_folders[] = {"upper", "work", "lower"};
 /*
  * All three layers are named from the upper folder, which covers itself with the result: no
  * path of the user's is quoted in an option, and kernels that know no detached layers take
- * them. The merged folder shows the mode of its upper one.
+ * them. The merged folder shows the mode of its upper one. Volatile: the end of a cell would
+ * else write out all that waits on the upper folder's disk, whoever's it is.
  */
 static bool layers_mount(int upper, int lower, const struct stat *st, struct err *err)
 {
@@ -345,7 +346,7 @@ static bool layers_mount(int upper, int lower, const struct stat *st, struct err
 		return fail(err, "setting the mode of a layer", "upper");
 	if (fchdir(upper) < 0 ||
 	    mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
-		  "lowerdir=lower,upperdir=upper,workdir=work,userxattr") < 0)
+		  "lowerdir=lower,upperdir=upper,workdir=work,userxattr,volatile") < 0)
 		return fail(err, "mounting layers over", "lower");
 	return true;
 }
