@@ -105,11 +105,15 @@ static _Noreturn void worker(const struct walled *walled, int answer, char **arg
 {
 	const char *const writable[] = {walled->workspace, "/tmp", "/dev/shm",
 					"/home/glovebox", NULL};
-	const struct walls walls = {.writable = writable, .processes = PROCESSES};
+	const struct walls walls = {.level = SANDBOX_SEALED,
+				    .rules = -1,
+				    .writable = writable,
+				    .processes = PROCESSES};
+	struct reach reach;
 	struct err err;
 	int status = 0;
 
-	if (!sandbox_enter(&walls, &err))
+	if (!sandbox_enter(&walls, &reach, &err))
 		complain(&err);
 	if (chdir(walled->workspace) < 0)
 		_exit(1);
@@ -134,13 +138,15 @@ static _Noreturn void anchor(struct walled *walled, struct sandbox_network *netw
 					      .file_size = 4ULL << 30,
 					      .open_files = 4096};
 	struct err err;
-	int pidfd = -1;
+	struct reach reach;
+	int pidfd = -1, rules;
 	pid_t pid;
 
-	if (!sandbox_become(&walled->identity, front, &err) ||
-	    !sandbox_build(&walled->view, &err) || !sandbox_join(network, &err) ||
-	    !sandbox_settle(&limits, &answer, 1, &err) ||
-	    !sandbox_clone_worker(&pid, &pidfd, &err))
+	if (!sandbox_become(SANDBOX_SEALED, &walled->identity, front, &err) ||
+	    !sandbox_build(SANDBOX_SEALED, &walled->view, &rules, &err) ||
+	    !sandbox_join(network, &err) ||
+	    !sandbox_settle(SANDBOX_SEALED, &limits, &answer, 1, &reach, &err) ||
+	    !sandbox_clone_worker(SANDBOX_SEALED, &pid, &pidfd, &err))
 		complain(&err);
 	if (pid == 0)
 		worker(walled, answer, argv);
@@ -165,8 +171,8 @@ int main(int argc, char **argv)
 	if (!show_workspace(&walled, &mapping, &err))
 		complain(&err);
 	int front = kernel_pidfd_open(getpid());
-	if (pipe2(ends, O_CLOEXEC) < 0 ||
-	    !sandbox_clone(&walled.identity, 0, &network, &pid, &pidfd, &err))
+	if (pipe2(ends, O_CLOEXEC) < 0 || !sandbox_clone(SANDBOX_SEALED, &walled.identity,
+							 0, &network, &pid, &pidfd, &err))
 		complain(&err);
 	if (pid == 0)
 		anchor(&walled, &network, front, ends[1], argv + 1);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/setup.h"
@@ -301,7 +302,7 @@ bool attack_play_all(FILE *progress, const struct interrupt *interrupt,
 		group = (struct score){0};
 	}
 	if (folder.size > 0)
-		temp_tree_remove(folder.data);
+		folder_remove(folder.data);
 	buf_fini(&folder);
 	value_set_integer(report, "held", all.held);
 	value_set_integer(report, "shown", all.shown);

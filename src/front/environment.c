@@ -11,8 +11,8 @@
 #include "base/memory.h"
 
 /* What runtime/shape.h looks at. */
-static const char *const kept[] = {"PATH", "HOME", "TERM",
-				   "LANG", "TZ",   "XDG_STATE_HOME"};
+static const char *const kept[] = {"PATH", "HOME",           "TERM",  "LANG",
+				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
 
 static bool is_kept(const char *entry, const struct policy_names *passed)
 {

@@ -38,6 +38,11 @@ struct option_row {
 		"config", 0, OPTION_TEXT, "FILE",                     \
 			"read this configuration instead of your own" \
 	}
+#define OPTION_ROW_LEVEL                                                        \
+	{                                                                       \
+		"minimum-level", 0, OPTION_TEXT, "L",                           \
+			"allow a weaker cell, down to level L (L3, L2, L1, L0)" \
+	}
 #define OPTION_ROW_AGENT                                                         \
 	{                                                                        \
 		"agent", 'a', OPTION_TEXT, "NAME",                               \

@@ -20,6 +20,7 @@
 #include "front/interrupt.h"
 #include "front/verb.h"
 #include "policy/keys.h"
+#include "sandbox/probe.h"
 #include "tools/tools.h"
 
 static const char roles_folder[] = "agents/";
@@ -166,6 +167,38 @@ static char *config_place(const char *given)
 	return path;
 }
 
+/* --minimum-level L2, for the verbs that have it, goes before the configuration's. */
+static bool take_level(struct setup *setup, const struct options *options, struct err *err)
+{
+	bool apart;
+	const char *text;
+
+	if (options_find(options->rows, "--minimum-level", &apart) == NULL)
+		return true;
+	text = options_text(options, "minimum-level");
+	for (unsigned level = 0; text != NULL && level <= SANDBOX_SEALED; level++) {
+		if (strcmp(text, probe_level_row((enum sandbox_level)level)->name) != 0)
+			continue;
+		setup->minimum_level = level;
+		return true;
+	}
+	return text == NULL ||
+	       err_set(err, EINVAL,
+		       "--minimum-level: no level \"%.20s\": L3, L2, L1 or L0", text);
+}
+
+/* Never a silent step down, not even one that was allowed. */
+static void say_level(int level)
+{
+	const struct level_row *row = probe_level_row((enum sandbox_level)level);
+
+	if (level < SANDBOX_SEALED)
+		(void)fprintf(stderr,
+			      "glovebox: this cell is of level %s (%s), not L3; what is "
+			      "missing: glovebox doctor\n",
+			      row->name, row->walls);
+}
+
 /* The policy of FLAGS' file stands in the place of an agent's. */
 static bool take_policy_file(struct setup *setup, struct config *config,
 			     const struct setup_flags *flags, struct err *err)
@@ -199,7 +232,7 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
 	       config_file_load(options_text(options, "config"), &config, err) &&
 	       take_policy_file(setup, config, flags, err) &&
-	       choose_agent(setup, config, flags, err);
+	       choose_agent(setup, config, flags, err) && take_level(setup, options, err);
 }
 
 bool setup_init(struct setup *setup, const struct options *options, struct err *err)
@@ -290,8 +323,10 @@ int setup_session(struct setup *setup, struct session_options *options,
 
 	options->minimum_level =
 		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
-	if (open_session(setup, options, session, &err))
+	if (open_session(setup, options, session, &err)) {
+		say_level(session_level(*session));
 		return CODE_DONE;
+	}
 	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",
 			     err.text);
 }

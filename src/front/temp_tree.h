@@ -1,6 +1,6 @@
 /*
  * temp_tree: small trees of files that the front makes in a temporary folder of its own
- * and takes away again.
+ * (and takes away again with folder_remove).
  */
 #pragma once
 #include "base/err.h"
@@ -12,6 +12,3 @@
 /* NAME relative to FOLDER_FD, its parents made; it must not be there. */
 bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mode,
 		     struct err *err);
-
-/* Remove what lies at PATH and below, as far as it goes; no link is followed. */
-void temp_tree_remove(const char *path);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
@@ -124,7 +125,7 @@ static int demo_run(const struct options *options)
 	if (options_given(options, "keep"))
 		(void)fprintf(stderr, "The project is in %s\n", folder.data);
 	else
-		temp_tree_remove(folder.data);
+		folder_remove(folder.data);
 	buf_fini(&folder);
 	return code;
 }

@@ -21,6 +21,7 @@ static const struct option_row run_options[] = {
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
 };

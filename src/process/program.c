@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 enum {
+	CALL_LANDLOCK_RESTRICT = 446, /* the C library's headers may end before */
 	/* A dozen system calls are made on it; each page of it is a fault of every start. */
 	CHILD_STACK = 16 << 10,
 	MORE_FDS_MAX = 8,
@@ -33,11 +34,13 @@ enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_FILTER, STEP_EXEC };
 
 struct child {
 	const struct program_start *start;
+	struct program_terms terms; /* START's, or none */
 	const char *candidates; /* names to try, each ended by NUL; then an empty one */
 	int keep[MORE_FDS_MAX]; /* descriptors that stay, ascending */
 	size_t keep_count;
 	volatile enum child_step failed;
 	volatile int code;
+	volatile int listener; /* in the table of descriptors that is shared until then */
 };
 
 /* In the child no code of the sanitizers may run: it is on a stack they do not know. */
@@ -129,6 +132,38 @@ IN_CHILD static int child_exec(const struct child *child)
 	return code;
 }
 
+/*
+ * A filter that asks has its listener where its first process is. The child shares our
+ * descriptors just so long that it becomes ours as well.
+ */
+IN_CHILD static bool child_listen(struct child *child)
+{
+	long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				SECCOMP_FILTER_FLAG_NEW_LISTENER, child->terms.filter);
+
+	if (listener < 0)
+		return false;
+	child->listener = (int)listener;
+	return syscall(SYS_unshare, CLONE_FILES) == 0;
+}
+
+/* What needs descriptors that are closed later. */
+IN_CHILD static bool child_enter_domain(struct child *child)
+{
+	if (child->terms.ruleset > 0 &&
+	    syscall(CALL_LANDLOCK_RESTRICT, child->terms.ruleset, 0) < 0)
+		return false;
+	return child->terms.answer == NULL || child_listen(child);
+}
+
+IN_CHILD static bool child_wall_in(const struct child *child)
+{
+	const struct program_terms *terms = &child->terms;
+
+	return terms->filter == NULL || terms->answer != NULL ||
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, terms->filter) == 0;
+}
+
 IN_CHILD static int child_main(void *context)
 {
 	struct child *child = context;
@@ -141,6 +176,12 @@ IN_CHILD static int child_main(void *context)
 		(void)setsid();
 	else
 		(void)setpgid(0, 0);
+	/* Before anything is done to descriptors that are shared yet. */
+	child->failed = STEP_FILTER;
+	if (!child_enter_domain(child)) {
+		child->code = errno;
+		return 127;
+	}
 	child->failed = STEP_DESCRIPTORS;
 	child->code = 0;
 	if (!child_place_fds(child->start->fds) || !child_close_others(child)) {
@@ -157,8 +198,7 @@ IN_CHILD static int child_main(void *context)
 		return 127;
 	}
 	child->failed = STEP_FILTER;
-	if (child->start->filter &&
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, child->start->filter) < 0) {
+	if (!child_wall_in(child)) {
 		child->code = errno;
 		return 127;
 	}
@@ -228,8 +268,7 @@ static bool say_failure(const struct child *child, struct err *err)
 		return err_set(err, ENOTDIR, "The folder %s cannot be entered: %s.",
 			       start->folder, strerror(code));
 	if (child->failed == STEP_FILTER)
-		return err_set(err, ECHILD,
-			       "%s: its system-call filter could not be set: %s.",
+		return err_set(err, ECHILD, "%s: its walls could not be set: %s.",
 			       start->argv[0], strerror(code));
 	if (child->failed != STEP_EXEC)
 		return err_set(err, ECHILD, "%s: its descriptors could not be set up: %s.",
@@ -268,7 +307,9 @@ static pid_t child_begin(struct child *child)
 	/* No handler of ours may run in the child while it shares our memory. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+	pid = clone(child_main, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | SIGCHLD |
+			    (child->terms.answer != NULL ? CLONE_FILES : 0),
 		    child);
 	saved = errno;
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -276,13 +317,16 @@ static pid_t child_begin(struct child *child)
 	return pid;
 }
 
-bool program_start(const struct program_start *start, pid_t *pid, struct err *err)
+bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
+			     struct err *err)
 {
-	struct child child = {.start = start};
+	struct child child = {.start = start, .listener = -1};
 	struct buf candidates;
 	bool started = false;
 	pid_t made;
 
+	if (start->terms != NULL)
+		child.terms = *start->terms;
 	buf_init(&candidates, PATH_TEXT_MAX);
 	keep_more(&child, start->more_fds);
 	if (!list_candidates(start, &candidates)) {
@@ -304,5 +348,17 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 		started = true;
 	}
 	buf_fini(&candidates);
+	if (started)
+		*listener = child.listener;
+	else if (child.listener >= 0)
+		(void)close(child.listener);
 	return started;
+}
+
+bool program_start(const struct program_start *start, pid_t *pid, struct err *err)
+{
+	int listener = -1;
+
+	assert(start->terms == NULL || start->terms->answer == NULL);
+	return program_start_listening(start, pid, &listener, err);
 }

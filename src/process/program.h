@@ -16,14 +16,35 @@
 struct pty;
 struct sock_fprog;
 
+/*
+ * What the process that starts programs has arranged for them. All zero:
+ * nothing.
+ */
+struct program_terms {
+	/* one more system-call filter, for programs and all they start; NULL: none */
+	const struct sock_fprog *filter;
+	/* a Landlock ruleset that they enter besides; 0: none */
+	int ruleset;
+	/* the filter asks: called with its listener whenever a call waits there; or NULL */
+	void (*answer)(void *context, int listener);
+	void *context;
+	/*
+	 * kill(-1) ends what programs left and nothing else, every orphan of theirs comes
+	 * to this process, and it has no other children
+	 */
+	bool alone;
+	/* the kernel's list of this process's children, open since /proc is closed; or 0 */
+	int children_fd;
+};
+
 struct program_start {
 	const char *const *argv;        /* [0] is looked up in the PATH of environment */
 	const char *const *environment; /* NULL-ended */
 	const char *folder;             /* absolute; NULL: stay */
 	int fds[3];                     /* become 0, 1, 2; -1: /dev/null */
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
-	/* One more system-call filter, for it and all it starts; NULL: none. */
-	const struct sock_fprog *filter;
+	/* What holds for every program that is started here; NULL: nothing. */
+	const struct program_terms *terms;
 	/* fds[0] is a terminal: it becomes that of a session of its own */
 	bool terminal;
 	/* No signal of the caller is ignored or blocked: 64 calls less (program_plain_signals) */
@@ -38,6 +59,9 @@ void program_plain_signals(void);
  * E2BIG, ENOTDIR (folder), ECHILD (any other step before the exec), else what the exec said.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
+/* The same where the terms' filter may ask; *LISTENER -1 when it does not. */
+bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
+			     struct err *err);
 
 /*
  * A program that runs already and waits for something its starter will give it; pid 0: none.
@@ -46,6 +70,7 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 struct program_ahead {
 	pid_t pid;
 	int pipes[2]; /* what it writes to 1 and 2; -1: passed on */
+	int listener; /* of its filter, when the terms' filter asks; 0: none */
 };
 /* As program_start; fds[1], fds[2] == -1 become pipes. */
 bool program_start_ahead(const struct program_start *start, struct program_ahead *ahead,
@@ -100,7 +125,7 @@ struct program_watch {
 struct program_run {
 	/* in */
 	struct program_start start; /* fds[1], fds[2] == -1: gathered; else passed on */
-	/* Taken: what was started ahead; START is then not looked at. pid 0: none. */
+	/* Taken: what was started ahead; of START only the terms are then looked at. pid 0: none. */
 	struct program_ahead ahead;
 	int64_t deadline_ms; /* a grace over the default is taken from before it */
 	double grace_s;
@@ -130,9 +155,9 @@ struct program_run {
  * Start and follow: output is read until the program and everything it started are gone
  * and a read would block, so no grandchild and no passed descriptor can hold the answer.
  * At the deadline or a cancel TERM goes to its process group, after 200 ms (or grace_s)
- * KILL to everything in this pid namespace. False only when the program could not be
- * started (as program_start). When this process is not pid 1 (unit tests) it becomes a
- * subreaper and ends what its process group holds and its orphans.
+ * KILL to everything in this pid namespace, or wherever its terms say that it is alone. False
+ * only when the program could not be started (as program_start). Else it becomes a
+ * subreaper and ends what its process group holds and its orphans, until none is left.
  */
 bool program_follow(struct program_run *run, struct err *err);
 void program_run_init(struct program_run *run);

@@ -36,7 +36,7 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err) &&
-		  program_start(&child, &made.pid, err);
+		  program_start_listening(&child, &made.pid, &made.listener, err);
 	/* Our copies of the write ends: while they are open no end of output would show. */
 	for (int i = 1; i < 3; i++) {
 		if (start->fds[i] < 0)
@@ -69,4 +69,7 @@ void program_ahead_end(struct program_ahead *ahead)
 	ahead->pid = 0;
 	fd_close(&ahead->pipes[0]);
 	fd_close(&ahead->pipes[1]);
+	if (ahead->listener > 0)
+		fd_close(&ahead->listener);
+	ahead->listener = 0;
 }

@@ -3,6 +3,7 @@
  * poll over its output, its end, the caller's stop and the clock; no timer and no
  * grandchild that holds a pipe can keep the answer.
  */
+#include "process/children.h"
 #include "process/program_end.h"
 #include "process/program_output.h"
 #include "process/pty.h"
@@ -11,7 +12,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +30,6 @@ enum {
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
-	FOLLOW_CHILDREN_TEXT = 1 << 20,
 	FOLLOW_REAP_MAX = 4096, /* ended processes taken at one look */
 };
 
@@ -40,19 +39,22 @@ enum {
 	SLOT_END,
 	SLOT_STOP,
 	SLOT_WATCH,
+	SLOT_ASKED,
 	SLOT_PTY,
 	SLOT_COUNT = SLOT_PTY + PTY_SLOTS
 };
 
 struct follow {
 	struct program_run *run;
+	struct program_terms terms; /* the run's, or none */
 	pid_t pid;
-	bool is_init; /* this process is pid 1: all that lives here is the program's */
+	bool is_init; /* all that kill(-1) reaches is the program's, every child too */
 	bool was_subreaper;
 	sigset_t mask_before;
 	int pipes[2]; /* read ends for streams 1 and 2; -1: passed on or ended */
 	bool widened[2];
 	int end_fd;    /* readable when the program (init: any child) has ended */
+	int listener;  /* of the program's filter, or -1 */
 	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
 	bool ended;    /* the program itself; its status is in RUN */
 	bool ending;   /* TERM was sent */
@@ -117,49 +119,6 @@ static bool reap_ended(struct follow *follow)
 	return false;
 }
 
-/* Children of this process, each thread's, as a list that ends with 0. */
-static pid_t *list_children(void)
-{
-	pid_t *pids = memory_alloc(sizeof(*pids));
-	size_t count = 0;
-	DIR *dir = opendir("/proc/self/task");
-	struct buf text;
-
-	if (!dir)
-		return pids;
-	buf_init(&text, FOLLOW_CHILDREN_TEXT);
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		char name[sizeof("/proc/self/task//children") + NAME_MAX];
-		auto_close int fd = -1;
-		char *at;
-
-		(void)snprintf(name, sizeof(name), "/proc/self/task/%s/children",
-			       entry->d_name);
-		fd = open(name, O_RDONLY | O_CLOEXEC);
-		buf_clear(&text);
-		if (fd < 0 || !fd_read_all(fd, &text, name, NULL))
-			continue;
-		at = text.data;
-		for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
-			pids = memory_grow(pids, count + 2, sizeof(*pids));
-			pids[count++] = (pid_t)pid;
-			pids[count] = 0;
-		}
-	}
-	(void)closedir(dir);
-	buf_fini(&text);
-	return pids;
-}
-
-static bool is_among(pid_t pid, const pid_t *pids)
-{
-	for (; *pids; pids++) {
-		if (*pids == pid)
-			return true;
-	}
-	return false;
-}
-
 static bool set_up_init(struct follow *follow, struct err *err)
 {
 	struct sigaction plain;
@@ -187,7 +146,7 @@ static bool begin(struct follow *follow, struct err *err)
 	if (ok && !follow->is_init) {
 		int before = 0;
 
-		follow->others = list_children();
+		follow->others = children_list(follow->terms.children_fd);
 		(void)prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
 		follow->was_subreaper = before != 0;
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -200,6 +159,7 @@ static bool begin(struct follow *follow, struct err *err)
 		return false;
 	follow->pid = run->ahead.pid;
 	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
+	follow->listener = run->ahead.listener > 0 ? run->ahead.listener : -1;
 	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
 	if (follow->is_init) {
 		/* Its end may have come before anybody listened for it. */
@@ -349,6 +309,7 @@ static void poll_once(struct follow *follow, int64_t now)
 			      .events = POLLIN},
 		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
 		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
+		[SLOT_ASKED] = {.fd = follow->listener, .events = POLLIN},
 		[SLOT_PTY] = {.fd = -1},
 	};
 	int64_t until = next_moment(follow);
@@ -365,6 +326,10 @@ static void poll_once(struct follow *follow, int64_t now)
 		return;
 	if (run->pty)
 		pty_ready(run->pty, &slots[SLOT_PTY]);
+	if (slots[SLOT_ASKED].revents & POLLIN)
+		follow->terms.answer(follow->terms.context, follow->listener);
+	else if (slots[SLOT_ASKED].revents)
+		fd_close(&follow->listener); /* nobody is left under the filter */
 	take_stream(follow, 0, slots[SLOT_OUT].revents);
 	take_stream(follow, 1, slots[SLOT_ERROR].revents);
 	if (slots[SLOT_END].revents) {
@@ -409,7 +374,6 @@ static void end_all_as_init(struct follow *follow)
 
 static void end_all_as_subreaper(struct follow *follow)
 {
-	bool found = true;
 	int status;
 
 	/* It alone first: what it leaves is counted while that still lives. */
@@ -418,25 +382,8 @@ static void end_all_as_subreaper(struct follow *follow)
 		if (waitpid(follow->pid, &status, 0) == follow->pid)
 			take_status(follow, status);
 	}
-	while (found) {
-		auto_free pid_t *pids = list_children();
-
-		found = false;
-		for (pid_t *at = pids; *at; at++) {
-			if (is_among(*at, follow->others))
-				continue;
-			found = true;
-			/* Dead already: an orphan that had ended by itself. */
-			if (waitpid(*at, NULL, WNOHANG) == *at)
-				continue;
-			(void)kill(*at, SIGKILL);
-			(void)waitpid(*at, NULL, 0);
-			follow->run->left_processes++;
-		}
-		/* The kernel's list is not exact while processes come and go. */
-		if (follow->pid > 0)
-			(void)kill(-follow->pid, SIGKILL);
-	}
+	follow->run->left_processes +=
+		children_end(follow->terms.children_fd, follow->others, follow->pid);
 	if (!follow->was_subreaper)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
@@ -488,11 +435,15 @@ bool program_follow(struct program_run *run, struct err *err)
 	struct follow follow = {.run = run,
 				.pipes = {-1, -1},
 				.end_fd = -1,
+				.listener = -1,
 				.is_init = getpid() == 1};
 	int64_t grace = (int64_t)(run->grace_s * 1000);
 	int64_t began = clock_now_us();
 	bool ok;
 
+	if (run->start.terms)
+		follow.terms = *run->start.terms;
+	follow.is_init = follow.is_init || follow.terms.alone;
 	run->ending = PROGRAM_ENDED;
 	/* Who asks for a longer grace takes it from before the deadline. */
 	follow.term_at_ms = run->deadline_ms;
@@ -512,6 +463,7 @@ bool program_follow(struct program_run *run, struct err *err)
 	if (follow.is_init && follow.end_fd >= 0)
 		(void)sigprocmask(SIG_SETMASK, &follow.mask_before, NULL);
 	fd_close(&follow.end_fd);
+	fd_close(&follow.listener);
 	fd_close(&follow.pipes[0]);
 	fd_close(&follow.pipes[1]);
 	free(follow.others);

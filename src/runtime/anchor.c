@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "process/program.h"
+#include "runtime/wards.h"
+#include "runtime/worker.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -11,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -89,8 +93,24 @@ static void signals_reset(void)
 	(void)signal(SIGCHLD, SIG_IGN);
 }
 
-static bool worker_make(const struct cell_spec *spec, int control, enum worker_kind kind,
-			const struct tool *const *tools, struct err *err)
+/* An anchor at its work. */
+struct anchor {
+	struct cell_spec *spec;
+	int control;
+	int front;                       /* pidfd; below L3 only: the wards' */
+	struct sandbox_network *network; /* L3 only */
+	int rules;                       /* L2 only */
+	const struct tool *const *tools;
+	struct reach reach;
+	struct wards wards; /* below L3 */
+};
+
+static bool is_sealed(const struct anchor *anchor)
+{
+	return anchor->spec->walls >= SANDBOX_SEALED;
+}
+
+static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err *err)
 {
 	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = kind};
 	int ends[2], pidfd = -1;
@@ -98,18 +118,22 @@ static bool worker_make(const struct cell_spec *spec, int control, enum worker_k
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socket of a worker: %s", strerror(errno));
-	if (!sandbox_clone_worker(&pid, &pidfd, err)) {
+	if (!sandbox_clone_worker(anchor->spec->walls, &pid, &pidfd, err)) {
 		fd_close(&ends[0]);
 		fd_close(&ends[1]);
 		return false;
 	}
 	if (pid == 0) {
-		(void)close(control);
+		(void)close(anchor->control);
 		(void)close(ends[0]);
-		worker_run(spec, ends[1], kind, tools);
+		if (!is_sealed(anchor))
+			wards_forget(&anchor->wards);
+		worker_run(anchor->spec, ends[1], anchor->rules, kind, anchor->tools);
 	}
+	if (!is_sealed(anchor))
+		wards_add(&anchor->wards, pid);
 	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
-	bool ok = anchor_send(control, &reply, fds, ANCHOR_FDS);
+	bool ok = anchor_send(anchor->control, &reply, fds, ANCHOR_FDS);
 	int code = errno;
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -117,34 +141,44 @@ static bool worker_make(const struct cell_spec *spec, int control, enum worker_k
 	return ok || err_set(err, code, "handing over a worker: %s", strerror(code));
 }
 
-static _Noreturn void anchor_serve(const struct cell_spec *spec, int control,
-				   const struct tool *const *tools)
+/* The front is gone, and with us all that is in the cell. */
+static _Noreturn void anchor_end(struct anchor *anchor)
+{
+	if (!is_sealed(anchor)) {
+		wards_end(&anchor->wards);
+		folder_remove(anchor->spec->temp);
+	}
+	_exit(0);
+}
+
+static _Noreturn void anchor_serve(struct anchor *anchor)
 {
 	struct err err;
 	char request;
 
 	for (;;) {
-		ssize_t n = recv(control, &request, 1, 0);
+		if (!is_sealed(anchor) && !wards_wait(&anchor->wards, anchor->control))
+			anchor_end(anchor);
+		ssize_t n = recv(anchor->control, &request, 1, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != 1)
-			/* the front is gone, and with us all that is in the cell */
-			_exit(0);
-		if (!worker_make(spec, control, (enum worker_kind)request, tools, &err))
-			refuse(control, &err);
+			anchor_end(anchor);
+		if (!worker_make(anchor, (enum worker_kind)request, &err))
+			refuse(anchor->control, &err);
 	}
 }
 
-static bool listeners_make(const struct cell_spec *spec, int control, struct err *err)
+static bool listeners_make(const struct anchor *anchor, struct err *err)
 {
-	for (size_t i = 0; i < spec->listen_count; i++) {
+	for (size_t i = 0; i < anchor->spec->listen_count; i++) {
 		const struct anchor_reply reply = {.kind = ANCHOR_LISTENER,
-						   .code = spec->listen[i]};
+						   .code = anchor->spec->listen[i]};
 		int fds[ANCHOR_FDS];
 
-		if (!sandbox_listen(spec->listen[i], &fds[0], &fds[1], err))
+		if (!sandbox_listen(anchor->spec->listen[i], &fds[0], &fds[1], err))
 			return false;
-		bool ok = anchor_send(control, &reply, fds, fds[1] >= 0 ? 2 : 1);
+		bool ok = anchor_send(anchor->control, &reply, fds, fds[1] >= 0 ? 2 : 1);
 		int code = errno;
 		fd_close(&fds[0]);
 		fd_close(&fds[1]);
@@ -155,23 +189,51 @@ static bool listeners_make(const struct cell_spec *spec, int control, struct err
 	return true;
 }
 
-static bool anchor_build(struct cell_spec *spec, struct sandbox_network *network,
-			 int control, int front, struct err *err)
+static int compare_ints(const void *a, const void *b)
 {
-	if (!sandbox_become(&spec->identity, front, err) || !sandbox_build(&spec->view, err))
+	int left = *(const int *)a, right = *(const int *)b;
+
+	return (left > right) - (left < right);
+}
+
+static bool anchor_build(struct anchor *anchor, struct err *err)
+{
+	const enum sandbox_level level = anchor->spec->walls;
+	int keep[3];
+	size_t count = 0;
+
+	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
+	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
 		return false;
-	return sandbox_join(network, err) && listeners_make(spec, control, err) &&
-	       sandbox_settle(&spec->limits, &control, 1, err);
+	if (is_sealed(anchor) &&
+	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err)))
+		return false;
+	keep[count++] = anchor->control;
+	if (anchor->rules >= 0)
+		keep[count++] = anchor->rules;
+	if (!is_sealed(anchor))
+		keep[count++] = anchor->front;
+	qsort(keep, count, sizeof(keep[0]), compare_ints);
+	return sandbox_settle(level, &anchor->spec->limits, keep, count, &anchor->reach,
+			      err) &&
+	       (is_sealed(anchor) ||
+		wards_init(&anchor->wards, anchor->front, anchor->reach.alone, err));
 }
 
 static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network *network,
 				 int control, int front, const struct tool *const *tools)
 {
+	struct anchor anchor = {.spec = spec,
+				.control = control,
+				.front = front,
+				.network = network,
+				.rules = -1,
+				.tools = tools};
 	struct err err;
 
 	signals_reset();
 	(void)prctl(PR_SET_NAME, ANCHOR_ROLE);
-	if (!anchor_build(spec, network, control, front, &err)) {
+	if (!anchor_build(&anchor, &err)) {
 		refuse(control, &err);
 		_exit(1);
 	}
@@ -179,7 +241,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 	 * Everything above was closed, the null device took 0, 1 and 2: nothing else is
 	 * open.
 	 */
-	anchor_serve(spec, control, tools);
+	anchor_serve(&anchor);
 }
 
 bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long flags,
@@ -187,7 +249,7 @@ bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long
 {
 	struct sandbox_network network;
 
-	if (!sandbox_clone(&spec->identity, flags, &network, pid, pidfd, err))
+	if (!sandbox_clone(spec->walls, &spec->identity, flags, &network, pid, pidfd, err))
 		return false;
 	if (*pid == 0)
 		anchor_run(spec, &network, control, front, tools);

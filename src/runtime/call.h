@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct files;
-struct sock_fprog;
+struct program_terms;
 
 enum {
 	CALL_FDS_MAX = 3,
@@ -54,7 +54,7 @@ struct call {
 		/* path -> text or null: replaced in this session (generate_patch only) */
 		before;
 	void *prepared; /* what the tool's prepare() made in this worker; NULL: nothing */
-	const struct sock_fprog *program_filter; /* of every program the tool starts */
+	const struct program_terms *terms; /* of every program the tool starts */
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
 	/* readable when a cancel may have come: for poll beside a program */
 	int control_fd;

@@ -466,6 +466,8 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
 	outlet_close(cell->outlet);
+	if (cell->spec.walls < SANDBOX_SEALED)
+		cell_wait_anchor(cell->anchor_pidfd);
 	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
 	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);

@@ -11,6 +11,7 @@
 #include "runtime/role.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* A kernel that holds a process (a broken disk) is not waited for longer. */
+enum { ANCHOR_END_MS = 5000 };
 
 static bool start_by_exec(const struct cell_start *start, int control, int front,
 			  struct err *err)
@@ -86,6 +90,14 @@ bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct
 	}
 	*control = ends[0];
 	return true;
+}
+
+void cell_wait_anchor(int pidfd)
+{
+	struct pollfd gone = {.fd = pidfd, .events = POLLIN};
+
+	while (pidfd >= 0 && poll(&gone, 1, ANCHOR_END_MS) < 0 && errno == EINTR)
+		;
 }
 
 void cell_end_anchor(int *pidfd, bool wait)

@@ -7,6 +7,7 @@
 #include "runtime/groups.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
+#include "sandbox/probe.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -77,9 +78,40 @@ static void cancel_ready(struct watch *watch, short events)
 	running_cancel_all(watch->context);
 }
 
+/*
+ * A cell of L3 is built without asking. Only who allows less has the machine looked at
+ * first: a cell is never rebuilt weaker because something failed.
+ */
+static enum sandbox_level level_choose(int minimum)
+{
+	struct probe_reach reach = {.level = SANDBOX_SEALED};
+
+	if (minimum < SANDBOX_SEALED)
+		probe_reach(&reach);
+	return reach.level;
+}
+
+/* It failed, or may not be: does this machine reach less than was asked for, and why? */
+static bool level_explain(int minimum, struct err *err)
+{
+	struct probe_reach reach;
+
+	if (err->code != ECHILD)
+		return false;
+	probe_reach(&reach);
+	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
+		return false; /* it is something else: what was said stands */
+	return err_set(err, ECHILD,
+		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
+		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
+		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+}
+
 static bool cell_make(struct session *session, const struct session_options *options,
 		      struct err *err)
 {
+	const int minimum =
+		options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
 	const struct shape_options shape = {
 		.workspace = options->workspace,
 		.program = options->program,
@@ -89,15 +121,20 @@ static bool cell_make(struct session *session, const struct session_options *opt
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.resolver = options->resolver,
-		.minimum_level = options->minimum_level != 0 ? options->minimum_level
-							     : SANDBOX_SEALED,
+		.level = level_choose(minimum),
+		.minimum_level = minimum,
 	};
 	struct cell_spec spec;
 
 	spec_init(&spec);
+	if ((int)shape.level < minimum) {
+		(void)err_set(err, ECHILD, "the level is too low");
+		return level_explain(minimum, err);
+	}
 	if (!shape_cell(&shape, session->policy, &spec, err)) {
+		shape_tidy(&spec);
 		spec_fini(&spec);
-		return false;
+		return level_explain(minimum, err);
 	}
 	session->folder = memory_copy(spec.workspace);
 	const struct cell_options cell = {
@@ -115,7 +152,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.refused = running_refused,
 		.context = session,
 	};
-	return cell_open(&cell, &session->cell, err);
+	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
 }
 
 static size_t cores_online(void)

@@ -41,7 +41,7 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 	struct view_entry *entry = spec_add_entry(spec, VIEW_TREE, path, path);
 
 	entry->writable = writable;
-	if (!spec->identity.change) {
+	if (!spec->identity.change || !shape_is_sealed(spec)) {
 		entry->fd = fd_take(take_fd);
 		return true;
 	}
@@ -418,40 +418,6 @@ static bool policy_show_all(struct opening *opening, int workspace_fd, struct er
 	return ok;
 }
 
-/*
- * Where the workspace's file system does not take the ID mapping that root's cell needs,
- * the cell keeps user 0.
- */
-static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *err)
-{
-	spec->level = SANDBOX_SEALED;
-	if (!spec->identity.map_root)
-		return true;
-	if (!sandbox_open_mapping(&spec->identity, &spec->mapping, err)) {
-		err->code = ECHILD;
-		return false;
-	}
-	/* Kept: to throw a copy away takes the kernel longer than to make it. */
-	if (sandbox_copy_tree(workspace_fd, spec->mapping.fd, &spec->workspace_tree, NULL))
-		return true;
-	sandbox_close_mapping(&spec->mapping);
-	spec->identity = (struct sandbox_identity){0};
-	spec->level = SANDBOX_RULES;
-	return true;
-}
-
-static bool level_check(const struct shape_options *options, const struct cell_spec *spec,
-			struct err *err)
-{
-	if (spec->level >= options->minimum_level)
-		return true;
-	return err_set(err, ECHILD,
-		       "this workspace reaches level L%d only (its file system has no ID mapping, "
-		       "so the cell would keep user 0); run glovebox as an ordinary user, or set "
-		       "\"minimum_level\": \"L%d\" in the configuration",
-		       spec->level, spec->level);
-}
-
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
@@ -474,7 +440,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!ok)
 		return false;
 	sandbox_identity(&st, &spec->identity);
-	if (!mapping_open(spec, workspace_fd, err) || !level_check(options, spec, err))
+	if (!shape_choose_level(options, workspace_fd, spec, err))
 		return false;
 	shape_limits(&policy->limits, workspace_fd);
 	spec->limits = (struct sandbox_limits){
@@ -485,6 +451,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->processes = policy->limits.pids;
 	if (!policy_show_all(&opening, workspace_fd, err) ||
 	    !shape_add_protected(options, spec, err))
+		return false;
+	if (!shape_is_sealed(spec) && !shape_without_view(options, policy, spec, err))
 		return false;
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);

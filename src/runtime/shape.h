@@ -13,14 +13,18 @@
 
 struct shape_options {
 	const char *workspace; /* as the user named it */
-	/* PATH, HOME, TERM, LANG, TZ, XDG_STATE_HOME and what the policy passes are looked at */
+	/*
+	 * PATH, HOME, TERM, LANG, TZ, XDG_STATE_HOME, TMPDIR and what the policy passes are
+	 * looked at
+	 */
 	const char *const *caller_environment;
 	const char *program; /* glovebox itself; NULL: the program that runs now */
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	bool one_call;        /* the cell is made for one call (session_options.direct) */
-	int minimum_level;    /* enum sandbox_level; below it the shape is refused */
+	enum sandbox_level level; /* what this machine can build */
+	int minimum_level;        /* enum sandbox_level; below it the shape is refused */
 };
 
 /*

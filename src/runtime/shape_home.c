@@ -3,6 +3,7 @@
  * toolchains, and the environment of programs.
  */
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
@@ -83,6 +84,29 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 	return fd_take(&fd);
 }
 
+/*
+ * Without a view: the folder at its own place; for root's cell of somebody else, who comes
+ * past no folder of root's, one that goes with the session.
+ */
+static void home_grant(struct policy *policy, struct cell_spec *spec, struct buf *path,
+		       int *take_fd)
+{
+	if (*take_fd < 0 || spec->identity.change) {
+		buf_clear(path);
+		(void)buf_addf(path, "%s/home", spec->temp);
+		fd_close(take_fd);
+		(void)mkdir(path->data, 0700);
+		*take_fd = open(path->data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (*take_fd >= 0 && spec->identity.change)
+			(void)!chown(path->data, spec->identity.uid, spec->identity.gid);
+	} else {
+		spec->home_source = arena_copy(&spec->arena, buf_str(path));
+	}
+	spec->home = arena_copy(&spec->arena, buf_str(path));
+	shape_grant(policy, spec, spec->home, true);
+	(void)shape_show_tree(spec, spec->home, take_fd, true, false, NULL);
+}
+
 static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
 {
 	if (!shape_show_tree(spec, SHAPE_HOME, take_fd, true, true, NULL)) {
@@ -101,11 +125,16 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	struct buf path;
 	auto_close int fd = -1;
 
-	spec->home = SHAPE_HOME;
-	shape_grant(policy, spec, SHAPE_HOME, true);
 	buf_init(&path, PATH_MAX);
 	fd = home_open(options, spec, &path);
 	spec->home_lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (!shape_is_sealed(spec)) {
+		home_grant(policy, spec, &path, &fd);
+		buf_fini(&path);
+		return;
+	}
+	spec->home = SHAPE_HOME;
+	shape_grant(policy, spec, SHAPE_HOME, true);
 	if (fd >= 0 && home_show(spec, path.data, &fd)) {
 		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
 	} else {
@@ -125,6 +154,7 @@ void shape_tidy(const struct cell_spec *spec)
 	bool ours = spec->home_source != NULL &&
 		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
 
+	folder_remove(spec->temp);
 	shape_tidy_caches(spec, ours);
 	if (ours)
 		(void)rmdir(spec->home_source);
@@ -185,6 +215,8 @@ static void tree_show(struct policy *policy, struct cell_spec *spec, const char 
 		return;
 	}
 	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
+	/* At its own place root's cell of somebody else may not come there. */
+	spec->view.entries[spec->view.count - 1].optional = !shape_is_sealed(spec);
 	shape_grant(policy, spec, path, false);
 }
 
@@ -314,11 +346,11 @@ void shape_add_environment(const struct shape_options *options,
 	const char *lang = shape_environment(options, "LANG");
 	const char *zone = shape_environment(options, "TZ");
 
-	spec_add_environment(spec, "HOME=" SHAPE_HOME);
+	spec_add_environment(spec, "HOME=%s", spec->home);
 	spec_add_environment(spec, "USER=glovebox");
 	spec_add_environment(spec, "LOGNAME=glovebox");
 	spec_add_environment(spec, "SHELL=/bin/bash");
-	spec_add_environment(spec, "TMPDIR=/tmp");
+	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
 	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
 	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
 	if (zone != NULL)

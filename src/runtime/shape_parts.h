@@ -50,6 +50,23 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable);
 
+/* Does the cell have a view of its own, or rules over the host's files? */
+bool shape_is_sealed(const struct cell_spec *spec);
+
+/*
+ * How the cell is built and what that is worth: root's ID mapping of the workspace, and
+ * the level. ECHILD when that is below the minimum.
+ */
+bool shape_choose_level(const struct shape_options *options, int workspace_fd,
+			struct cell_spec *spec, struct err *err);
+
+/*
+ * Below L3: refuse what the policy asks of a view (something hidden or read-only in a
+ * writable folder, scratch), and make the folder for temporary files.
+ */
+bool shape_without_view(const struct shape_options *options, struct policy *policy,
+			struct cell_spec *spec, struct err *err);
+
 /* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(struct policy *policy, struct cell_spec *spec);
 /*

@@ -86,6 +86,8 @@ static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
 		(void)spec_add_entry(spec, VIEW_DEVICE, devices[i], devices[i]);
+	if (!shape_is_sealed(spec))
+		return; /* the others are the host's, or follow from /proc */
 	(void)spec_add_entry(spec, VIEW_TERMINALS, "/dev/pts", NULL);
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/ptmx", "pts/ptmx");
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/fd", "/proc/self/fd");
@@ -130,6 +132,18 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 		spec_add_writable(spec, path);
 }
 
+/* What a view has of its own, whatever the host has there. */
+static void add_private(struct policy *policy, struct cell_spec *spec)
+{
+	add_accounts(spec);
+	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
+	add_var_tmp(spec, policy->limits.tmp);
+	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
+	tmp->mode = TMP_MODE;
+	tmp->size = policy->limits.tmp;
+	shape_grant(policy, spec, "/tmp", true);
+}
+
 void shape_add_system(struct policy *policy, struct cell_spec *spec)
 {
 	static const char *const folders[] = {"/usr",    "/bin",   "/sbin",
@@ -144,15 +158,10 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
 	mask_host_keys(spec);
-	add_accounts(spec);
 	add_devices(spec, policy->limits.tmp);
 	/* nproc and thread pools look here; nothing else of /sys is shown. */
 	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
 		->optional = true;
-	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
-	add_var_tmp(spec, policy->limits.tmp);
-	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
-	tmp->mode = TMP_MODE;
-	tmp->size = policy->limits.tmp;
-	shape_grant(policy, spec, "/tmp", true);
+	if (shape_is_sealed(spec))
+		add_private(policy, spec);
 }

@@ -212,6 +212,9 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set_text(object, "workspace", spec->workspace);
 	value_set_text(object, "home", spec->home);
 	value_set_integer(object, "level", spec->level);
+	value_set_integer(object, "walls", (int64_t)spec->walls);
+	if (spec->temp != NULL)
+		value_set_text(object, "temp", spec->temp);
 	value_set_integer(object, "uid", spec->identity.uid);
 	value_set_integer(object, "gid", spec->identity.gid);
 	value_set_boolean(object, "change", spec->identity.change);
@@ -289,6 +292,9 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	spec->workspace = member_text(spec, object, "workspace");
 	spec->home = member_text(spec, object, "home");
 	spec->level = (int)value_integer(value_member(object, "level"));
+	spec->walls = (enum sandbox_level)value_integer(value_member(object, "walls"));
+	if (value_member(object, "temp") != NULL)
+		spec->temp = member_text(spec, object, "temp");
 	spec->identity.uid = (uid_t)value_integer(value_member(object, "uid"));
 	spec->identity.gid = (gid_t)value_integer(value_member(object, "gid"));
 	spec->identity.change = value_is_true(value_member(object, "change"));

@@ -66,6 +66,13 @@ struct cell_spec {
 	struct value *guard; /* what the audit after each command starts from (audit.h) */
 	struct audit_record *record; /* its copy on disk; the front's own */
 	bool audit_due; /* an earlier front died before its audit; the front's own */
+	/* how it is built; `level` is lower where that is worth less here */
+	enum sandbox_level walls;
+	/*
+	 * Without a view of its own (below L3): the session's folder for temporary files,
+	 * removed by the anchor when all has ended, or by the front if there was none; NULL
+	 */
+	const char *temp;
 };
 
 void spec_init(struct cell_spec *spec);

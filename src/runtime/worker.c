@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "process/children.h"
 #include "process/frame.h"
 #include "process/program.h"
 #include "process/program_end.h"
@@ -38,6 +39,9 @@ struct worker {
 	const struct tool *const *tools;
 	struct files *files;
 	int socket;
+	int rules; /* of the anchor; -1 where there are none */
+	struct reach reach;
+	struct program_terms terms;
 	const char *space; /* call.h */
 	int listener;      /* call.h */
 	const char *layer;
@@ -74,6 +78,8 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 static bool lock_in(struct worker *worker, struct err *err)
 {
 	const struct walls walls = {
+		.level = worker->spec->walls,
+		.rules = worker->rules,
 		.writable = worker->spec->writable,
 		.processes = worker->spec->processes,
 		.listener = &worker->listener,
@@ -85,7 +91,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (getpid() != 1)
 		(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_NAME, "glovebox-worker");
-	if (!sandbox_enter(&walls, err))
+	if (!sandbox_enter(&walls, &worker->reach, err))
 		return false;
 	if (!files_open(worker->spec->roots, worker->spec->root_count,
 			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
@@ -104,7 +110,7 @@ static struct call call_of(const struct worker *worker)
 		.folder = worker->spec->workspace,
 		.environment = worker->spec->environment,
 		.deadline_ms = CLOCK_NEVER,
-		.program_filter = sandbox_program_filter(),
+		.terms = &worker->terms,
 		.space = worker->space,
 		.listener = worker->listener,
 		.layer = worker->layer,
@@ -126,7 +132,7 @@ static void rehearse(const struct worker *worker)
 		.argv = (const char *const[]){"/", NULL},
 		.environment = worker->spec->environment,
 		.fds = {-1, -1, -1},
-		.filter = sandbox_program_filter(),
+		.terms = &worker->terms,
 		.signals_are_plain = true,
 	};
 	auto_value struct value *object = NULL;
@@ -152,13 +158,17 @@ static void rehearse(const struct worker *worker)
 }
 
 /*
- * Everything else in this pid namespace goes. Who has no child has no descendant; and only a
- * pid 1 may mean "all" when it says so.
+ * Everything below this worker goes. Who has no child has no descendant; and only who is
+ * alone where signals reach may mean "all" when it says so.
  */
-static void namespace_empty(void)
+static void below_empty(const struct worker *worker)
 {
-	if (getpid() != 1 || (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD))
+	if (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
 		return;
+	if (!worker->reach.alone) {
+		(void)children_end(worker->reach.children_fd, NULL, 0);
+		return;
+	}
 	program_end_all(PROGRAM_END_PATIENCE_MS, NULL, NULL);
 }
 
@@ -204,6 +214,20 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 		result->status = RESULT_DENIED;
 }
 
+/*
+ * Memory and processes are added up over a pid namespace. Without one there is only the
+ * kernel's own count of the user's processes.
+ */
+static struct call_limits limits_here(const struct worker *worker,
+				      const struct call_limits *wanted)
+{
+	struct call_limits limits = *wanted;
+
+	if (worker->spec->walls < SANDBOX_SEALED)
+		limits.memory = limits.pids = 0;
+	return limits;
+}
+
 /* True when the worker may serve another call. */
 static bool call_run(struct worker *worker, const struct frame *frame)
 {
@@ -232,7 +256,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		call.is_last = wire.is_last;
 		call.grace_s = wire.grace_s;
 		call.agent = wire.agent;
-		call.limits = wire.limits;
+		call.limits = limits_here(worker, &wire.limits);
 		call.seen = wire.seen;
 		call.before = wire.before;
 		call.environment = environment;
@@ -244,7 +268,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		if (worker->prepared != NULL && call.tool == worker->prepared_for)
 			call.prepared = worker->prepared;
 		else if (worker->prepared != NULL)
-			namespace_empty();
+			below_empty(worker);
 		if (wire.audits)
 			audit_run(worker->spec->guard, NULL, &result);
 		if (wire.audits && strcmp(wire.tool, AUDIT_CALL) == 0)
@@ -262,7 +286,7 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 			fd_close(&call.fds[i]);
 	}
 	if (!keep)
-		namespace_empty();
+		below_empty(worker);
 	call_audit(worker, tool, &since, &result);
 	result_send(worker, &result);
 	tool_result_fini(&result);
@@ -316,12 +340,36 @@ static void settle(struct worker *worker, enum worker_kind kind)
 	}
 }
 
-void worker_run(const struct cell_spec *spec, int socket, enum worker_kind kind,
-		const struct tool *const *tools)
+static void program_asks(void *context, int listener)
+{
+	const struct worker *worker = context;
+
+	sandbox_answer(listener, worker->spec->writable);
+}
+
+/* What holds for every program that is started here. */
+static void terms_settle(struct worker *worker)
+{
+	bool asks;
+
+	worker->terms = (struct program_terms){
+		.filter = sandbox_program_filter(worker->spec->walls, &asks),
+		.ruleset = worker->reach.ruleset > 0 ? worker->reach.ruleset : 0,
+		.alone = worker->reach.alone,
+		.children_fd = worker->reach.children_fd,
+		.context = worker,
+	};
+	if (asks)
+		worker->terms.answer = program_asks;
+}
+
+void worker_run(const struct cell_spec *spec, int socket, int rules,
+		enum worker_kind kind, const struct tool *const *tools)
 {
 	struct worker worker = {.spec = spec,
 				.tools = tools,
 				.socket = socket,
+				.rules = rules,
 				.space = space_of(spec, false),
 				.layer = space_of(spec, true)};
 	struct err err;
@@ -332,6 +380,7 @@ void worker_run(const struct cell_spec *spec, int socket, enum worker_kind kind,
 				 CLOCK_NEVER, NULL);
 		_exit(1);
 	}
+	terms_settle(&worker);
 	settle(&worker, kind);
 	if (frame_send(socket, FRAME_READY, (struct str){"", 0}, NULL, 0, CLOCK_NEVER, NULL))
 		serve(&worker);

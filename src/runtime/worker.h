@@ -15,6 +15,6 @@ enum worker_kind {
 	WORKER_AT_ONCE = 'n',  /* nothing: a call waits for it */
 };
 
-/* Be a worker that is talked to over SOCKET, and never return. */
-_Noreturn void worker_run(const struct cell_spec *spec, int socket, enum worker_kind kind,
-			  const struct tool *const *tools);
+/* Be a worker that is talked to over SOCKET, and never return. RULES: sandbox_build's. */
+_Noreturn void worker_run(const struct cell_spec *spec, int socket, int rules,
+			  enum worker_kind kind, const struct tool *const *tools);

@@ -15,7 +15,7 @@
 
 #include "sandbox/filter_table.h"
 
-enum { FILTER_LENGTH = sizeof(filter_table) / sizeof(filter_table[0]) };
+enum { FILTER_LENGTH_MAX = 1024, FILTER_BYTES_MAX = FILTER_LENGTH_MAX * 8 };
 
 static const struct sock_filter program_table[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -24,25 +24,36 @@ static const struct sock_filter program_table[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-const struct sock_fprog *sandbox_program_filter(void)
-{
-	static const struct sock_fprog program = {
-		.len = sizeof(program_table) / sizeof(program_table[0]),
-		/* The kernel only reads it. */
-		.filter = (struct sock_filter *)(uintptr_t)program_table,
-	};
+#define PROGRAM(table)                                                                     \
+	{                                                                                  \
+		.len = sizeof(table) / sizeof((table)[0]), /* The kernel only reads it. */ \
+			.filter = (struct sock_filter *)(uintptr_t)(table)                 \
+	}
 
-	return &program;
+const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks)
+{
+	static const struct sock_fprog sealed = PROGRAM(program_table);
+	static const struct sock_fprog rules = PROGRAM(program_rules_table);
+	static const struct sock_fprog old_rules = PROGRAM(program_old_rules_table);
+	static const struct sock_fprog alone = PROGRAM(program_filter_table);
+
+	*asks = level == SANDBOX_RULES;
+	switch (level) {
+	case SANDBOX_SEALED:
+		return &sealed;
+	case SANDBOX_RULES:
+		return sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES ? &rules : &old_rules;
+	case SANDBOX_FILTER:
+		return &alone;
+	case SANDBOX_NONE:
+		break;
+	}
+	return NULL;
 }
 
-static bool install(const struct sock_filter *filter, unsigned flags, int *listener)
+static bool install(const struct sock_fprog *program, unsigned flags, int *listener)
 {
-	const struct sock_fprog program = {
-		.len = (unsigned short)FILTER_LENGTH,
-		/* The kernel only reads it. */
-		.filter = (struct sock_filter *)(uintptr_t)filter,
-	};
-	long answer = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	long answer = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
 
 	if (answer >= 0 && flags != 0)
 		*listener = (int)answer;
@@ -50,30 +61,42 @@ static bool install(const struct sock_filter *filter, unsigned flags, int *liste
 }
 
 /* Without somebody who answers, what would be explained is refused at once. */
-static bool install_plain(void)
+static bool install_plain(const struct sock_fprog *program)
 {
-	struct sock_filter plain[FILTER_LENGTH];
+	struct sock_filter plain[FILTER_LENGTH_MAX];
+	const struct sock_fprog refusing = {.len = program->len, .filter = plain};
 
-	memcpy(plain, filter_table, sizeof(plain));
-	for (size_t i = 0; i < FILTER_LENGTH; i++) {
+	memcpy(plain, program->filter, program->len * sizeof(plain[0]));
+	for (size_t i = 0; i < program->len; i++) {
 		if (plain[i].code == (BPF_RET | BPF_K) &&
 		    plain[i].k == SECCOMP_RET_USER_NOTIF)
 			plain[i].k = SECCOMP_RET_ERRNO | EPERM;
 	}
-	return install(plain, 0, NULL);
+	return install(&refusing, 0, NULL);
 }
 
-bool filter_enter(int *listener, struct err *err)
+bool filter_enter(enum sandbox_level level, int *listener, struct err *err)
 {
+	static const struct sock_fprog sealed = PROGRAM(filter_table);
+	static const struct sock_fprog open = PROGRAM(filter_rules_table);
+	const struct sock_fprog *program = level == SANDBOX_SEALED ? &sealed : &open;
+
+	_Static_assert(sizeof(filter_table) <= FILTER_BYTES_MAX &&
+			       sizeof(filter_rules_table) <= FILTER_BYTES_MAX,
+		       "room for a copy");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
 	if (listener != NULL) {
 		*listener = -1;
-		/* Older than 5.0 (EINVAL), or a container around us listens (EBUSY). */
-		if (install(filter_table, SECCOMP_FILTER_FLAG_NEW_LISTENER, listener))
+		/*
+		 * Older than 5.0 (EINVAL), or a container around us listens (EBUSY). Below
+		 * L3 the one listener there can be is the programs' own.
+		 */
+		if (level == SANDBOX_SEALED &&
+		    install(program, SECCOMP_FILTER_FLAG_NEW_LISTENER, listener))
 			return true;
 	}
-	if (install_plain())
+	if (install_plain(program))
 		return true;
 	return err_set(err, errno, "system-call filter: %s%s", strerror(errno),
 		       errno == EINVAL ? "; this kernel has no seccomp filters" : "");

@@ -13,14 +13,18 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,7 +62,16 @@ enum {
 	 */
 	EXPLAINED = 0xeee,
 	NEW_TIME = 0x80,
+	CALL_SETXATTRAT = 463,
+	CALL_REMOVEXATTRAT = 466,
+	CALL_FILE_SETATTR = 469,
+	SOCKET_TYPE_MASK = 0xf,
+	PRIORITY_OF_USER = 3, /* IOPRIO_WHO_USER */
+	SET_OWNER_EX = 15,    /* F_SETOWN_EX */
 };
+/* What the kernel looks at of an int. */
+#define LOW_HALF    0xffffffffu
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Asked for on purpose, and nothing else would do: the worker is told of each. */
 static const char *const explained[] = {
@@ -113,7 +126,6 @@ static const char *const explained[] = {
 static const char *const refused[] = {
 	"name_to_handle_at",
 	"nfsservctl",
-	"process_vm_readv",
 	"process_vm_writev",
 	"kcmp",
 	"migrate_pages",
@@ -239,6 +251,146 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_unless(filter, SCMP_SYS(prlimit64), 0 /* oneself */);
 }
 
+/* ---- a cell that shares the host's namespaces (L2, L1) ---- */
+
+/* Contact with processes outside by names the host shares, and what no path rule judges. */
+static const char *const refused_outside[] = {
+	"bind",   "connect", "listen", /* sockets of the host, named and abstract */
+	"shmget", "shmat",   "shmctl", "shmdt",  "semget", "semop",   "semtimedop",
+	"semctl", "msgget",  "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
+};
+
+/* Programs ask at times and go on without; a watch would tell of any folder's names. */
+static const char *const absent_outside[] = {"inotify_init", "inotify_init1"};
+
+static const char *const unsupported_outside[] = {
+	"setxattr",    "lsetxattr",    "fsetxattr",
+	"removexattr", "lremovexattr", "fremovexattr",
+};
+
+static const int unsupported_outside_numbers[] = {CALL_SETXATTRAT, CALL_REMOVEXATTRAT,
+						  CALL_FILE_SETATTR};
+
+/* Refuse NUMBER when the bits MASK of argument INDEX are VALUE. */
+static void refuse_when(scmp_filter_ctx filter, int number, unsigned index, uint64_t mask,
+			uint64_t value)
+{
+	struct scmp_arg_cmp rule = SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, mask, value);
+
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &rule),
+	      "a rule on masked bits");
+}
+
+static void refuse_unless_at(scmp_filter_ctx filter, int number, unsigned index,
+			     uint64_t value)
+{
+	const struct scmp_arg_cmp other = {.arg = index,
+					   .op = SCMP_CMP_NE,
+					   .datum_a = value,
+					   .datum_b = 0};
+
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &other),
+	      "a rule on an argument");
+}
+
+/*
+ * Sockets: UNIX, and of these only what has no addressee but its other end: a datagram
+ * can be sent to any name.
+ */
+static void refuse_sockets(scmp_filter_ctx filter)
+{
+	static const uint64_t addressed[] = {SOCK_DGRAM, SOCK_RAW};
+
+	refuse_unless_at(filter, SCMP_SYS(socket), 0, AF_UNIX);
+	for (size_t i = 0; i < 2; i++) {
+		refuse_when(filter, SCMP_SYS(socket), 1, SOCKET_TYPE_MASK, addressed[i]);
+		refuse_when(filter, SCMP_SYS(socketpair), 1, SOCKET_TYPE_MASK, addressed[i]);
+	}
+}
+
+/* Open files in ways of which Landlock asks no right. */
+static void refuse_open_ways(scmp_filter_ctx filter, int number, unsigned index)
+{
+	refuse_when(filter, number, index, O_ACCMODE, O_ACCMODE);
+	refuse_when(filter, number, index, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC);
+}
+
+static void refuse_outside(scmp_filter_ctx filter)
+{
+	refuse_sockets(filter);
+	refuse_open_ways(filter, SCMP_SYS(openat), 2);
+#if defined(__x86_64__)
+	refuse_open_ways(filter, SCMP_SYS(open), 1);
+#endif
+	/* Only oneself is moved about. */
+	refuse_unless_at(filter, SCMP_SYS(sched_setaffinity), 0, 0);
+	refuse_unless_at(filter, SCMP_SYS(sched_setscheduler), 0, 0);
+	refuse_unless_at(filter, SCMP_SYS(sched_setparam), 0, 0);
+	refuse_unless_at(filter, SCMP_SYS(sched_setattr), 0, 0);
+	refuse_unless_at(filter, SCMP_SYS(setpriority), 1, 0);
+	refuse_when(filter, SCMP_SYS(setpriority), 0, LOW_HALF, PRIO_USER);
+	refuse_unless_at(filter, SCMP_SYS(ioprio_set), 1, 0);
+	refuse_when(filter, SCMP_SYS(ioprio_set), 0, LOW_HALF, PRIORITY_OF_USER);
+	/* Attributes by a descriptor that need not be writable. */
+	refuse_request(filter, FS_IOC_SETFLAGS);
+	refuse_request(filter, FS_IOC32_SETFLAGS);
+	refuse_request(filter, FS_IOC_FSSETXATTR);
+	refuse_request(filter, FS_IOC_SETVERSION);
+	for (size_t i = 0; i < COUNT(refused_outside); i++)
+		refuse(filter, refused_outside[i], EPERM);
+	for (size_t i = 0; i < COUNT(absent_outside); i++)
+		refuse(filter, absent_outside[i], ENOSYS);
+	for (size_t i = 0; i < COUNT(unsupported_outside); i++)
+		refuse(filter, unsupported_outside[i], EOPNOTSUPP);
+	for (size_t i = 0; i < COUNT(unsupported_outside_numbers); i++)
+		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EOPNOTSUPP),
+				       unsupported_outside_numbers[i], 0),
+		      "a call by number");
+}
+
+/* ---- programs, between start and exec ---- */
+
+static const char *const asked[] = {
+	"chmod",    "fchmod", "fchmodat", "chown",     "lchown",    "fchown",
+	"fchownat", "utime",  "utimes",   "futimesat", "utimensat",
+};
+
+/* To whom a signal goes is a number like any other: without a domain only oneself. */
+static const char *const signals[] = {
+	"tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
+};
+
+static void ask_attributes(scmp_filter_ctx filter)
+{
+	for (size_t i = 0; i < COUNT(asked); i++) {
+		int number = seccomp_syscall_resolve_name(asked[i]);
+
+		if (number != __NR_SCMP_ERROR && number >= 0)
+			check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EXPLAINED), number, 0),
+			      asked[i]);
+	}
+	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EXPLAINED), CALL_FCHMODAT2, 0),
+	      "fchmodat2");
+}
+
+static void refuse_signals(scmp_filter_ctx filter)
+{
+	/* kill(0): one's own group. Signal 0 asks only whether there is somebody. */
+	const struct scmp_arg_cmp rules[] = {
+		{.arg = 0, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0},
+		{.arg = 1, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0},
+	};
+
+	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 2, rules),
+	      "kill");
+	for (size_t i = 0; i < COUNT(signals); i++)
+		refuse(filter, signals[i], EPERM);
+	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, F_SETOWN);
+	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, SET_OWNER_EX);
+	refuse_request(filter, FIOSETOWN);
+	refuse_request(filter, SIOCSPGRP);
+}
+
 #define NUMBER offsetof(struct seccomp_data, nr)
 #define ARGUMENT(n) \
 	(offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian */
@@ -257,19 +409,27 @@ static void print_instruction(const struct sock_filter *instruction)
 		     instruction->jf, value);
 }
 
-static void print_head(void)
+#define HEAD_ARCHITECTURE                                                                                \
+	LOAD(offsetof(struct seccomp_data, arch)), JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),                   \
+		ANSWER(SECCOMP_RET_KILL_PROCESS),                                                        \
+		LOAD(NUMBER), /*                                                                       \
+		 * x32 calls and clone3 do not exist: its flags lie in memory, where no  \
+		 * filter looks.                                                         \
+		 */ \
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),                                      \
+		JUMP_EQUAL(CALL_CLONE3, 0, 1), ANSWER(REFUSE(ENOSYS))
+
+static void print_instructions(const struct sock_filter *head, size_t count)
 {
-	const struct sock_filter head[] = {
-		LOAD(offsetof(struct seccomp_data, arch)),
-		JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0), ANSWER(SECCOMP_RET_KILL_PROCESS),
-		LOAD(NUMBER),
-		/*
-		 * x32 calls and clone3 do not exist: its flags lie in memory, where no
-		 * filter looks.
-		 */
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
-		JUMP_EQUAL(CALL_CLONE3, 0, 1), ANSWER(REFUSE(ENOSYS)),
-		JUMP_EQUAL(SYS_socket, 4, 0), JUMP_EQUAL(SYS_personality, 0, 16),
+	for (size_t i = 0; i < count; i++)
+		print_instruction(&head[i]);
+}
+
+static void print_head(bool outside)
+{
+	const struct sock_filter with_network[] = {
+		HEAD_ARCHITECTURE, JUMP_EQUAL(SYS_socket, 4, 0),
+		JUMP_EQUAL(SYS_personality, 0, 16),
 		/* personality: the usual one, no randomisation (gdb), and the question */
 		LOAD(ARGUMENT(0)), JUMP_EQUAL(0, 8, 0), JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
 		/* socket: UNIX, INET, INET6, and NETLINK for routes */
@@ -281,9 +441,21 @@ static void print_head(void)
 		ANSWER(REFUSE(EPERM)),
 		ANSWER(REFUSE(EXPLAINED)), /* a socket of another family */
 	};
+	const struct sock_filter without[] = {
+		HEAD_ARCHITECTURE,
+		JUMP_EQUAL(SYS_personality, 0, 6),
+		LOAD(ARGUMENT(0)),
+		JUMP_EQUAL(0, 3, 0),
+		JUMP_EQUAL(NO_RANDOMISATION, 2, 0),
+		JUMP_EQUAL(0xffffffffu, 1, 0),
+		ANSWER(REFUSE(EPERM)),
+		ANSWER(SECCOMP_RET_ALLOW),
+	};
 
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		print_instruction(&head[i]);
+	if (outside)
+		print_instructions(without, COUNT(without));
+	else
+		print_instructions(with_network, COUNT(with_network));
 }
 
 static void print_name(const char *name)
@@ -336,37 +508,96 @@ static void print_list(scmp_filter_ctx filter)
 		print_instruction(&program[i]);
 }
 
+static scmp_filter_ctx filter_begin(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+	if (filter == NULL) {
+		(void)fprintf(stderr, "filter_make: libseccomp does not start\n");
+		exit(1);
+	}
+	/* 2: a binary tree by number, so that a call costs a handful of comparisons. */
+	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
+	return filter;
+}
+
+static void refuse_everywhere(scmp_filter_ctx filter)
+{
+	for (size_t i = 0; i < COUNT(refused); i++)
+		refuse(filter, refused[i], EPERM);
+	for (size_t i = 0; i < COUNT(explained); i++)
+		refuse(filter, explained[i], EXPLAINED);
+	for (size_t i = 0; i < COUNT(refused_numbers); i++)
+		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_numbers[i], 0),
+		      "a call by number");
+	for (size_t i = 0; i < COUNT(absent); i++)
+		refuse(filter, absent[i], ENOSYS);
+	refuse_arguments(filter);
+}
+
+static void table_begin(const char *name)
+{
+	(void)printf("\nstatic const struct sock_filter %s[] = {\n", name);
+}
+
+static void table_end(scmp_filter_ctx filter)
+{
+	print_list(filter);
+	(void)printf("};\n");
+	seccomp_release(filter);
+}
+
+/* Of every process of a cell; OUTSIDE: it has no namespaces of its own. */
+static void make_filter(const char *name, bool outside)
+{
+	scmp_filter_ctx filter = filter_begin();
+
+	refuse_everywhere(filter);
+	/* At L2 the worker reads with it; Landlock keeps it to what is below. */
+	if (outside)
+		refuse_outside(filter);
+	else
+		refuse(filter, "process_vm_readv", EPERM);
+	table_begin(name);
+	print_head(outside);
+	table_end(filter);
+}
+
+/* Of programs alone, beside the other; see sandbox_program_filter. */
+static void make_program_filter(const char *name, bool rules, bool domain)
+{
+	scmp_filter_ctx filter = filter_begin();
+
+	/* Another architecture is the first filter's to answer. */
+	check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ALLOW),
+	      "other architectures");
+	refuse(filter, "openat2", ENOSYS);
+	if (rules)
+		ask_attributes(filter);
+	if (!domain)
+		refuse_signals(filter);
+	if (!domain && rules)
+		refuse(filter, "truncate", EPERM);
+	if (!rules) {
+		refuse(filter, "ptrace", EPERM);
+		refuse(filter, "process_vm_readv", EPERM);
+	}
+	table_begin(name);
+	table_end(filter);
+}
+
 int main(int argc, char **argv)
 {
-	scmp_filter_ctx filter;
-
 	if (argc == 2 && strcmp(argv[1], "names") == 0) {
 		print_names();
 		return 0;
 	}
-	filter = seccomp_init(SCMP_ACT_ALLOW);
-	if (filter == NULL) {
-		(void)fprintf(stderr, "filter_make: libseccomp does not start\n");
-		return 1;
-	}
-	/* 2: a binary tree by number, so that a call costs a handful of comparisons. */
-	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		refuse(filter, refused[i], EPERM);
-	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++)
-		refuse(filter, explained[i], EXPLAINED);
-	for (size_t i = 0; i < sizeof(refused_numbers) / sizeof(refused_numbers[0]); i++)
-		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_numbers[i], 0),
-		      "a call by number");
-	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
-		refuse(filter, absent[i], ENOSYS);
-	refuse_arguments(filter);
 	(void)printf("/* Made by filter_make. */\n"
-		     "#pragma once\n\n"
-		     "static const struct sock_filter filter_table[] = {\n");
-	print_head();
-	print_list(filter);
-	(void)printf("};\n");
-	seccomp_release(filter);
+		     "#pragma once\n");
+	make_filter("filter_table", false);
+	make_filter("filter_rules_table", true);
+	make_program_filter("program_rules_table", true, true);
+	make_program_filter("program_old_rules_table", true, false);
+	make_program_filter("program_filter_table", false, false);
 	return 0;
 }

@@ -83,13 +83,31 @@ static const char *refusal_hint(int code)
 	return "";
 }
 
-bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
-		   struct sandbox_network *network, pid_t *pid, int *pidfd, struct err *err)
+/* Below L3: a child and no more, by the same way. */
+static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *pidfd,
+			struct err *err)
+{
+	int child_pidfd = -1;
+	pid_t child = raw_clone(flags, &child_pidfd);
+
+	if (child < 0)
+		return err_set(err, errno, "%s: %s", what, strerror(errno));
+	*pid = child;
+	if (child != 0)
+		*pidfd = child_pidfd;
+	return true;
+}
+
+bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
+		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
+		   int *pidfd, struct err *err)
 {
 	const unsigned long spaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
 				     CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	int go[2], child_pidfd = -1;
 
+	if (level < SANDBOX_SEALED)
+		return clone_plain("the anchor", flags, pid, pidfd, err);
 	if (!fd_pipe(go, err))
 		return false;
 	pid_t child = raw_clone(spaces | flags, &child_pidfd);
@@ -127,17 +145,13 @@ bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
 	return true;
 }
 
-bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err)
+bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err)
 {
-	int child_pidfd = -1;
-	pid_t child = raw_clone(CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, &child_pidfd);
+	const unsigned long spaces =
+		level >= SANDBOX_SEALED ? CLONE_NEWPID | CLONE_NEWNS : 0;
 
-	if (child < 0)
-		return err_set(err, errno, "namespaces of a worker: %s", strerror(errno));
-	*pid = child;
-	if (child != 0)
-		*pidfd = child_pidfd;
-	return true;
+	return clone_plain(spaces != 0 ? "namespaces of a worker" : "a worker",
+			   spaces | SIGCHLD, pid, pidfd, err);
 }
 
 /*
@@ -236,8 +250,8 @@ bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err)
 	return true;
 }
 
-bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
-		    struct err *err)
+bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *identity,
+		    int parent_pidfd, struct err *err)
 {
 	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
 
@@ -255,12 +269,13 @@ bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
 	 * After the change of uid, which clears it; then look whether the front is
 	 * still there.
 	 */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	if (level >= SANDBOX_SEALED && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return err_set(err, errno, "tying the anchor to the front: %s",
 			       strerror(errno));
 	if (poll(&parent, 1, 0) != 0)
 		return err_set(err, ESRCH, "the front is gone");
-	(void)close(parent_pidfd);
+	if (level >= SANDBOX_SEALED)
+		(void)close(parent_pidfd);
 	if (setsid() < 0)
 		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
 	return true;

@@ -37,7 +37,13 @@ enum {
 	KERNEL_LANDLOCK_BENEATH = 1,
 	KERNEL_LANDLOCK_SCOPE_ABSTRACT = 1,
 	KERNEL_LANDLOCK_SCOPE_SIGNAL = 2,
+	KERNEL_LANDLOCK_TCP = 3, /* binding and connecting, ABI 4 */
 };
+/* File rights by the ABI that brought them; <linux/landlock.h> here ends at ABI 2. */
+#define KERNEL_ACCESS_REFER        (1ULL << 13) /* ABI 2 */
+#define KERNEL_ACCESS_TRUNCATE     (1ULL << 14) /* ABI 3 */
+#define KERNEL_ACCESS_IOCTL_DEV    (1ULL << 15) /* ABI 5 */
+#define KERNEL_ACCESS_RESOLVE_UNIX (1ULL << 16) /* ABI 9 */
 
 static inline int kernel_open_tree(int folder, const char *path, unsigned flags)
 {

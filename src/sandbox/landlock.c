@@ -21,20 +21,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-/*
- * LANDLOCK_ACCESS_FS_REFER: moving and linking between folders, since ABI 2; without it
- * every such move is refused.
- */
-#define ACCESS_REFER (1ULL << 13)
-
 #define ACCESS_MAKE                                                       \
 	(LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
 	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |     \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |     \
 	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |   \
-	 LANDLOCK_ACCESS_FS_MAKE_SYM | ACCESS_REFER)
-
-enum { ABI_SCOPES = 6 };
+	 LANDLOCK_ACCESS_FS_MAKE_SYM | KERNEL_ACCESS_REFER)
 
 int sandbox_landlock_abi(void)
 {
@@ -43,7 +35,16 @@ int sandbox_landlock_abi(void)
 	return abi < 0 ? 0 : (int)abi;
 }
 
-static bool ruleset_enter(int ruleset, struct err *err)
+bool landlock_refused(struct err *err)
+{
+	if (errno == EOPNOTSUPP)
+		return err_set(err, errno,
+			       "Landlock is switched off in this kernel; add landlock to lsm= on "
+			       "its command line");
+	return err_set(err, errno, "Landlock: %s", strerror(errno));
+}
+
+bool landlock_enter(int ruleset, struct err *err)
 {
 	if (syscall(KERNEL_LANDLOCK_RESTRICT, ruleset, 0) < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
@@ -77,21 +78,21 @@ bool landlock_no_files(struct err *err)
 	const unsigned rights = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = (1ULL << rights) - 1,
-		.scoped = abi >= ABI_SCOPES ? KERNEL_LANDLOCK_SCOPE_SIGNAL |
-						      KERNEL_LANDLOCK_SCOPE_ABSTRACT
-					    : 0,
+		.scoped = abi >= LANDLOCK_ABI_SCOPES ? KERNEL_LANDLOCK_SCOPE_SIGNAL |
+							       KERNEL_LANDLOCK_SCOPE_ABSTRACT
+						     : 0,
 	};
 
 	if (abi == 0)
 		return true; /* the filter refuses every open in any case */
-	auto_close int ruleset =
-		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
-			     abi >= ABI_SCOPES ? sizeof(wanted)
-					       : sizeof(wanted.handled_access_fs),
-			     0);
+	auto_close int ruleset = (int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
+					      abi >= LANDLOCK_ABI_SCOPES
+						      ? sizeof(wanted)
+						      : sizeof(wanted.handled_access_fs),
+					      0);
 	if (ruleset < 0)
 		return err_set(err, errno, "Landlock: %s", strerror(errno));
-	return ruleset_enter(ruleset, err);
+	return landlock_enter(ruleset, err);
 }
 
 bool landlock_write_below(const char *const *writable, struct err *err)
@@ -100,9 +101,10 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 	 * ABI 1 does not know REFER; it then refuses every move between folders by
 	 * itself.
 	 */
-	const uint64_t known = sandbox_landlock_abi() >= 2 ? UINT64_MAX : ~ACCESS_REFER;
+	const uint64_t known =
+		sandbox_landlock_abi() >= 2 ? UINT64_MAX : ~KERNEL_ACCESS_REFER;
 	const uint64_t all = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_MAKE) & known;
-	const bool scopes = sandbox_landlock_abi() >= ABI_SCOPES;
+	const bool scopes = sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES;
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = all,
 		.scoped = scopes ? KERNEL_LANDLOCK_SCOPE_SIGNAL : 0,
@@ -112,12 +114,8 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 		(int)syscall(KERNEL_LANDLOCK_CREATE, &wanted,
 			     scopes ? sizeof(wanted) : sizeof(wanted.handled_access_fs), 0);
 
-	if (ruleset < 0 && errno == EOPNOTSUPP)
-		return err_set(err, errno,
-			       "Landlock is switched off in this kernel; add landlock to lsm= on "
-			       "its command line");
 	if (ruleset < 0)
-		return err_set(err, errno, "Landlock: %s", strerror(errno));
+		return landlock_refused(err);
 	for (size_t i = 0; writable[i] != NULL; i++) {
 		if (!rule_add(ruleset, writable[i], all, err))
 			return false;
@@ -129,5 +127,5 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 	if (!rule_add(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE, err) ||
 	    !rule_add(ruleset, "/proc", LANDLOCK_ACCESS_FS_WRITE_FILE, err))
 		return false;
-	return ruleset_enter(ruleset, err);
+	return landlock_enter(ruleset, err);
 }

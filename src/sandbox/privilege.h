@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/err.h"
+#include "sandbox/sandbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,9 +35,16 @@ bool landlock_no_files(struct err *err);
 bool privilege_close(const int *keep, size_t count, struct err *err);
 /* RLIMIT WHICH at MOST; NAME is for the sentence. */
 bool privilege_limit(int which, uint64_t most, const char *name, struct err *err);
+/* Signals stay in the domain of who entered it. */
+enum { LANDLOCK_ABI_SCOPES = 6 };
+
+/* Why no ruleset can be made (errno), as a sentence; false. */
+bool landlock_refused(struct err *err);
+
+bool landlock_enter(int ruleset, struct err *err);
 
 /*
- * The system-call filter (made by filter_make.c). Last of all. *LISTENER (may be NULL) as in
- * struct walls.
+ * The system-call filter of LEVEL (made by filter_make.c). Last of all. *LISTENER (may be
+ * NULL) as in struct walls.
  */
-bool filter_enter(int *listener, struct err *err);
+bool filter_enter(enum sandbox_level level, int *listener, struct err *err);

@@ -4,31 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <linux/seccomp.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/privilege.h"
+#include "sandbox/probe_parts.h"
 #include "sandbox/sandbox.h"
-
-/* A sysctl is one number. */
-enum { SYSCTL_MAX = 64 };
-
-/* The steps of the child, in their order. */
-enum step { STEP_USER, STEP_MAP, STEP_OTHERS, STEP_FORK, STEP_PROC, STEPS_DONE };
-
-struct outcome {
-	enum step step; /* the first that failed, or STEPS_DONE */
-	int code;
-};
 
 struct facts {
 	struct probe_fact *items;
@@ -61,142 +48,29 @@ __attribute__((format(printf, 2, 3))) static void set_missing(struct probe_fact 
 	va_end(arguments);
 }
 
-/*
- * The text of a sysctl file without its line end; false when this kernel has none of
- * that name.
- */
-static bool read_sysctl(const char *path, char text[SYSCTL_MAX])
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, SYSCTL_MAX - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return true;
-}
-
-/* In the child: one step after the other as the anchor takes them. */
-static struct outcome try_namespaces(uid_t uid)
-{
-	char map[64];
-	int status;
-	pid_t pid;
-
-	if (unshare(CLONE_NEWUSER) < 0)
-		return (struct outcome){STEP_USER, errno};
-	(void)fd_write_file("/proc/self/setgroups", "deny", NULL);
-	(void)snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, (unsigned)uid);
-	if (!fd_write_file("/proc/self/uid_map", map, NULL))
-		return (struct outcome){STEP_MAP, errno};
-	if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-		    CLONE_NEWNET | CLONE_NEWCGROUP) < 0)
-		return (struct outcome){STEP_OTHERS, errno};
-	pid = fork();
-	if (pid < 0)
-		return (struct outcome){STEP_FORK, errno};
-	if (pid == 0) {
-		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  NULL) < 0)
-			_exit(errno);
-		_exit(0);
-	}
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		return (struct outcome){STEP_FORK, EIO};
-	if (WEXITSTATUS(status) != 0)
-		return (struct outcome){STEP_PROC, WEXITSTATUS(status)};
-	return (struct outcome){STEPS_DONE, 0};
-}
-
-static struct outcome probe_namespaces(void)
-{
-	struct outcome outcome = {STEP_FORK, EIO};
-	uid_t uid = geteuid();
-	int ends[2];
-	pid_t pid;
-
-	if (!fd_pipe(ends, NULL))
-		return outcome;
-	pid = fork();
-	if (pid == 0) {
-		outcome = try_namespaces(uid);
-		(void)!write(ends[1], &outcome, sizeof(outcome));
-		_exit(0);
-	}
-	fd_close(&ends[1]);
-	if (pid > 0) {
-		if (read(ends[0], &outcome, sizeof(outcome)) != (ssize_t)sizeof(outcome))
-			outcome = (struct outcome){STEP_FORK, EIO};
-		(void)waitpid(pid, NULL, 0);
-	}
-	fd_close(&ends[0]);
-	return outcome;
-}
-
-/* Why user namespaces are refused here: the switches that distributions have for it. */
-static void explain_user_namespaces(struct probe_fact *fact, int code)
-{
-	char text[SYSCTL_MAX];
-
-	/*
-	 * The limits of all namespaces around this one count too, and only their owners
-	 * see them.
-	 */
-	if (code == ENOSPC)
-		set_missing(fact,
-			    "the limit of user namespaces is reached, here or in what is "
-			    "around: raise user.max_user_namespaces there");
-	else if (read_sysctl("/proc/sys/user/max_user_namespaces", text) &&
-		 strcmp(text, "0") == 0)
-		set_missing(fact, "sudo sysctl -w user.max_user_namespaces=15000");
-	else if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", text) &&
-		 strcmp(text, "0") == 0)
-		set_missing(fact, "sudo sysctl -w kernel.unprivileged_userns_clone=1");
-	else if (read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", text) &&
-		 strcmp(text, "0") != 0)
-		set_missing(fact,
-			    "sudo sysctl -w "
-			    "kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
-			    "profile for glovebox with the rule \"userns,\"");
-	else
-		set_missing(fact,
-			    "a container around us forbids them: run it with a seccomp "
-			    "profile that allows unshare and clone, or run on the host");
-}
-
 static void add_namespaces(struct facts *facts)
 {
-	struct outcome outcome = probe_namespaces();
-	struct probe_fact *fact;
+	struct probe_fact *user = add_fact(facts, "user namespaces", "yes");
+	struct probe_fact *others;
+	struct probe_spaces spaces;
 
-	if (outcome.step <= STEP_MAP) {
-		fact = add_fact(facts, "user namespaces", "%s: %s",
-				outcome.step == STEP_USER ? "refused" : "no ID map",
-				strerror(outcome.code));
-		explain_user_namespaces(fact, outcome.code);
+	probe_namespaces(&spaces);
+	if (spaces.lacking == SPACES_USER) {
+		(void)snprintf(user->value, sizeof(user->value), "%s", spaces.because);
+		set_missing(user, "%s", spaces.remedy);
 		return;
 	}
-	(void)add_fact(facts, "user namespaces", "yes");
-	if (outcome.step <= STEP_FORK) {
-		fact = add_fact(facts, "other namespaces", "refused: %s",
-				strerror(outcome.code));
-		set_missing(fact, "the kernel needs mount, pid, ipc, uts, net and cgroup "
-				  "namespaces; see /proc/sys/user/max_*_namespaces");
+	others = add_fact(facts, "other namespaces", "mount, pid, ipc, uts, net, cgroup");
+	if (spaces.lacking == SPACES_OTHERS) {
+		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
+		set_missing(others, "%s", spaces.remedy);
 		return;
 	}
-	(void)add_fact(facts, "other namespaces", "mount, pid, ipc, uts, net, cgroup");
-	if (outcome.step == STEP_PROC) {
-		fact = add_fact(facts, "a /proc of one's own", "refused: %s",
-				strerror(outcome.code));
-		set_missing(fact,
-			    "a container runtime has hidden parts of /proc: run the "
-			    "container with --security-opt systempaths=unconfined (docker) "
-			    "or --security-opt unmask=ALL (podman)");
-		return;
+	others = add_fact(facts, "a /proc of one's own", "yes");
+	if (spaces.lacking == SPACES_PROC) {
+		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
+		set_missing(others, "%s", spaces.remedy);
 	}
-	(void)add_fact(facts, "a /proc of one's own", "yes");
 }
 
 static void add_switches(struct facts *facts)
@@ -211,7 +85,7 @@ static void add_switches(struct facts *facts)
 		char path[128], text[SYSCTL_MAX];
 
 		(void)snprintf(path, sizeof(path), "/proc/sys/%s", paths[i]);
-		if (read_sysctl(path, text))
+		if (probe_read(path, text))
 			(void)add_fact(facts, strchr(paths[i], '/') + 1, "%s", text);
 	}
 }
@@ -219,25 +93,29 @@ static void add_switches(struct facts *facts)
 static void add_landlock(struct facts *facts)
 {
 	int abi = sandbox_landlock_abi();
+	int code = errno;
 
-	if (abi > 0) {
+	if (abi >= LANDLOCK_ABI_SCOPES) {
 		(void)add_fact(facts, "Landlock", "ABI %d", abi);
-		return;
+	} else if (abi > 0) {
+		(void)add_fact(facts, "Landlock",
+			       "ABI %d: at L2 programs cannot send signals by number, that "
+			       "needs ABI %d (Linux 6.12)",
+			       abi, LANDLOCK_ABI_SCOPES);
+	} else {
+		struct probe_fact *fact =
+			add_fact(facts, "Landlock", "no: %s", strerror(code));
+		set_missing(fact, "%s", probe_landlock_remedy(code));
 	}
-	set_missing(add_fact(facts, "Landlock", "no"),
-		    "a kernel of 5.13 or newer, started with landlock in its list: see "
-		    "/sys/kernel/security/lsm, and lsm= on the kernel's command line");
 }
 
 static void add_seccomp(struct facts *facts)
 {
-	unsigned action = SECCOMP_RET_ERRNO;
-
-	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0)
+	if (probe_seccomp())
 		(void)add_fact(facts, "seccomp filters", "yes");
 	else
 		set_missing(add_fact(facts, "seccomp filters", "no: %s", strerror(errno)),
-			    "a kernel with CONFIG_SECCOMP_FILTER");
+			    "%s", probe_seccomp_remedy);
 }
 
 static void add_openat2(struct facts *facts)

@@ -1,13 +1,16 @@
 /*
  * probe: what this kernel lets a process build a cell from, found by trying it in a
- * child that is gone afterwards. For people (`glovebox doctor`): the cell itself never
- * asks, it builds and fails.
+ * child that is gone afterwards. For people (`glovebox doctor`), for who allows a level
+ * below L3, and for the sentence when none could be built: a cell of L3 itself never asks,
+ * it builds or fails.
  */
 #pragma once
+#include "sandbox/sandbox.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PROBE_VALUE_MAX = 160, PROBE_REMEDY_MAX = 320, PROBE_FACTS_MAX = 16 };
+enum { PROBE_VALUE_MAX = 160, PROBE_REMEDY_MAX = 320, PROBE_FACTS_MAX = 20 };
 
 struct probe_fact {
 	const char *name;
@@ -18,3 +21,20 @@ struct probe_fact {
 
 /* Fill FACTS, return their number. */
 size_t probe_kernel(struct probe_fact facts[PROBE_FACTS_MAX]);
+
+/* How far this machine reaches. */
+struct probe_reach {
+	enum sandbox_level level;
+	/* what stands in the way of the next one up, and how to mend it; "" at L3 */
+	char because[PROBE_VALUE_MAX];
+	char remedy[PROBE_REMEDY_MAX];
+};
+void probe_reach(struct probe_reach *reach);
+
+/* What a level is: the one table that the screen shows. */
+struct level_row {
+	const char *name;  /* "L2" */
+	const char *walls; /* what it is made of */
+	const char *holds; /* what it promises, and what of L3 is missing */
+};
+const struct level_row *probe_level_row(enum sandbox_level level);

@@ -7,6 +7,10 @@
  *            sandbox_settle
  *   worker   sandbox_clone_worker, sandbox_enter
  *
+ * Each takes the level at which the cell is built and does what that level can: below L3
+ * no namespace is made, the view is not mounted but turned into rules, and what L3 has
+ * from its pid namespace (that all ends) is had from a signal domain and a subreaper.
+ *
  * Nothing here knows of tools, policies or calls.
  */
 #pragma once
@@ -24,9 +28,9 @@
  * gets L3 by forgetting.
  */
 enum sandbox_level {
-	SANDBOX_NONE,
-	SANDBOX_FILTER,
-	SANDBOX_RULES,
+	SANDBOX_NONE,   /* L0: no wall; environment, descriptors and limits only */
+	SANDBOX_FILTER, /* L1: seccomp */
+	SANDBOX_RULES,  /* L2: Landlock and seccomp */
 	SANDBOX_SEALED, /* L3: namespaces, Landlock and seccomp */
 };
 
@@ -139,27 +143,30 @@ struct sandbox_network {
 };
 
 /*
- * Clone this process into new user, mount, pid, ipc, uts, net and cgroup namespaces. In
- * the child returns true with *PID 0, after its id maps are written; its network is still
- * being made, in *NETWORK. FLAGS: CLONE_PARENT or 0. *PIDFD is of the child, in the
- * parent only.
+ * Clone this process, at L3 into new user, mount, pid, ipc, uts, net and cgroup
+ * namespaces. In the child returns true with *PID 0, after its id maps are written; its
+ * network is still being made, in *NETWORK. FLAGS: CLONE_PARENT or 0. *PIDFD is of the
+ * child, in the parent only.
  */
-bool sandbox_clone(const struct sandbox_identity *identity, unsigned long flags,
-		   struct sandbox_network *network, pid_t *pid, int *pidfd,
-		   struct err *err);
+bool sandbox_clone(enum sandbox_level level, const struct sandbox_identity *identity,
+		   unsigned long flags, struct sandbox_network *network, pid_t *pid,
+		   int *pidfd, struct err *err);
 
 /*
- * In the child: become the identity, die with the front (PARENT_PIDFD is the front's and
- * is closed), leave the terminal's session.
+ * In the child: become the identity, leave the terminal's session. At L3 die with the
+ * front (PARENT_PIDFD is the front's and is closed); below it stay open to it: an anchor
+ * without a pid namespace has to outlive the front, to end what is in the cell.
  */
-bool sandbox_become(const struct sandbox_identity *identity, int parent_pidfd,
-		    struct err *err);
+bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *identity,
+		    int parent_pidfd, struct err *err);
 
 /*
- * Build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
- * before deep; at one path trees, overlays, pins, read-only pins, masks.
+ * L3: build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
+ * before deep; at one path trees, overlays, pins, read-only pins, masks. *RULES is -1. L2:
+ * turn VIEW into a Landlock ruleset for the workers, *RULES; what rules cannot say (texts,
+ * memory, overlays, pins) is left out. Below: nothing, -1.
  */
-bool sandbox_build(struct view *view, struct err *err);
+bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
 
 /* Enter NETWORK as soon as it is ready, with its loopback up. */
 bool sandbox_join(struct sandbox_network *network, struct err *err);
@@ -176,19 +183,32 @@ struct sandbox_limits {
 	uint64_t open_files;
 };
 
+/* How an anchor or worker finds and ends what is left behind. */
+struct reach {
+	/* kill(-1) reaches that and nothing else: own pid namespace or signal domain */
+	bool alone;
+	/* else the kernel's list of its children, to be read from the start; or -1 */
+	int children_fd;
+	/* a Landlock ruleset that puts programs out of reach of their worker; or -1 */
+	int ruleset;
+};
+
 /*
- * Host name, no further user namespaces, limits, capabilities down to CAP_SYS_ADMIN of
- * this namespace, no new privileges, and every descriptor but KEEP (sorted, COUNT) closed.
+ * L3: host name, no further user namespaces, capabilities down to CAP_SYS_ADMIN of this
+ * namespace. L2: none, and a signal domain of the cell's own. All: limits, no new
+ * privileges, and every descriptor but KEEP (sorted, COUNT) closed.
  */
-bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
-		    struct err *err);
+bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
+		    const int *keep, size_t count, struct reach *reach, struct err *err);
 
 /* ---- a worker ---- */
 
-/* Clone into new pid and mount namespaces. In the child *PID is 0. */
-bool sandbox_clone_worker(pid_t *pid, int *pidfd, struct err *err);
+/* Clone, at L3 into new pid and mount namespaces. In the child *PID is 0. */
+bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err);
 
 struct walls {
+	enum sandbox_level level;
+	int rules; /* of sandbox_build; closed */
 	/* NULL-ended: paths of the view below which files may be written */
 	const char *const *writable;
 	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
@@ -201,10 +221,10 @@ struct walls {
 };
 
 /*
- * Own /proc with its masks, no capabilities, Landlock, seccomp. Afterwards nothing can
- * be undone.
+ * Own /proc with its masks (L3), no capabilities, Landlock, seccomp. Afterwards nothing
+ * can be undone.
  */
-bool sandbox_enter(const struct walls *walls, struct err *err);
+bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *err);
 
 /*
  * A call that the filter refused, of those that are worth a sentence. A program waits in
@@ -223,11 +243,20 @@ struct sandbox_refusal {
 bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
- * What is loaded beside, between the start of a program in a worker and its exec: openat2
- * is for the worker's own file tools. Its mode lies in memory, where no filter sees a
- * set-id bit; programs fall back to openat.
+ * What is loaded beside, between the start of a program in a worker and its exec. At every
+ * level openat2 is for the worker's own file tools: its mode lies in memory, where no
+ * filter sees a set-id bit; programs fall back to openat. *ASKS: calls that change modes,
+ * owners and times come to the filter's listener, for sandbox_answer (L2: Landlock does
+ * not judge them).
  */
-const struct sock_fprog *sandbox_program_filter(void);
+const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks);
+
+/*
+ * Take one call from LISTENER and do in the program's place what it wanted when the file
+ * lies at or below one of WRITABLE (NULL-ended, real paths); else it gets EPERM. The file
+ * is held while it is judged and changed, so swapping names gains nothing.
+ */
+void sandbox_answer(int listener, const char *const *writable);
 
 /* ---- a process that has the network and nothing else ---- */
 

@@ -3,6 +3,7 @@
  * function, so that the order can be read in sandbox_settle and sandbox_enter.
  */
 #include "base/fd.h"
+#include "sandbox/family.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 
@@ -77,21 +78,33 @@ bool privilege_close(const int *keep, size_t count, struct err *err)
 	return descriptors_close(keep, count, err) && standard_streams_null(err);
 }
 
-bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t count,
-		    struct err *err)
+/* The kernel counts per user and user namespace; without a new one all his others too. */
+static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
+		       struct err *err)
+{
+	return privilege_limit(RLIMIT_CORE, 0, "core files", err) &&
+	       privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files", err) &&
+	       privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) &&
+	       privilege_limit(RLIMIT_NPROC,
+			       limits->processes +
+				       (level < SANDBOX_SEALED ? tasks_of_user() : 0),
+			       "processes", err);
+}
+
+/* What the anchor's own namespaces are given. */
+static bool spaces_settle(struct err *err)
 {
 	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
 		return err_set(err, errno, "host name: %s", strerror(errno));
-	if (!fd_write_file("/proc/sys/user/max_user_namespaces", "0", err))
+	return fd_write_file("/proc/sys/user/max_user_namespaces", "0", err);
+}
+
+static bool privileges_settle(enum sandbox_level level, struct err *err)
+{
+	/* Who has no capability has none to lock: no new privileges is enough. */
+	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
 		return false;
-	if (!privilege_limit(RLIMIT_CORE, 0, "core files", err) ||
-	    !privilege_limit(RLIMIT_NOFILE, limits->open_files, "open files", err) ||
-	    !privilege_limit(RLIMIT_FSIZE, limits->file_size, "file size", err) ||
-	    !privilege_limit(RLIMIT_NPROC, limits->processes, "processes", err))
-		return false;
-	if (!privilege_close(keep, count, err))
-		return false;
-	if (!privilege_lock(err) || !privilege_reduce(1ULL << CAP_SYS_ADMIN, err))
+	if (!privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0, err))
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges: %s", strerror(errno));
@@ -99,6 +112,19 @@ bool sandbox_settle(const struct sandbox_limits *limits, const int *keep, size_t
 		return err_set(err, errno, "closing the anchor to debuggers: %s",
 			       strerror(errno));
 	return true;
+}
+
+bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
+		    const int *keep, size_t count, struct reach *reach, struct err *err)
+{
+	*reach = (struct reach){.alone = level >= SANDBOX_SEALED,
+				.children_fd = -1,
+				.ruleset = -1};
+	if (level >= SANDBOX_SEALED && !spaces_settle(err))
+		return false;
+	return limits_set(level, limits, err) && privilege_close(keep, count, err) &&
+	       privileges_settle(level, err) &&
+	       (level >= SANDBOX_SEALED || family_settle(level, reach, err));
 }
 
 /* ---- a worker's /proc ---- */
@@ -160,7 +186,7 @@ static bool proc_mount(uint64_t processes, struct err *err)
 
 /*
  * Who runs out of memory dies here first. A closed process may not write this about
- * itself, so it is open for that moment; nobody but us is in this pid namespace yet.
+ * itself, so it is open for that moment; nobody of the cell can reach it yet.
  */
 static bool out_of_memory_first(struct err *err)
 {
@@ -174,9 +200,21 @@ static bool out_of_memory_first(struct err *err)
 	return true;
 }
 
-bool sandbox_enter(const struct walls *walls, struct err *err)
+bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *err)
 {
-	return proc_mount(walls->processes, err) && out_of_memory_first(err) &&
-	       privilege_reduce(0, err) && landlock_write_below(walls->writable, err) &&
-	       filter_enter(walls->listener, err);
+	*reach = (struct reach){.alone = walls->level >= SANDBOX_SEALED,
+				.children_fd = -1,
+				.ruleset = -1};
+	if (walls->level >= SANDBOX_SEALED ? !proc_mount(walls->processes, err)
+					   : !family_begin(walls->processes, reach, err))
+		return false;
+	if (!out_of_memory_first(err) || !privilege_reduce(0, err))
+		return false;
+	if (walls->level >= SANDBOX_SEALED)
+		return landlock_write_below(walls->writable, err) &&
+		       filter_enter(walls->level, walls->listener, err);
+	if (walls->level == SANDBOX_RULES && !family_close(walls->rules, reach, err))
+		return false;
+	return walls->level == SANDBOX_NONE ||
+	       filter_enter(walls->level, walls->listener, err);
 }

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "sandbox/kernel.h"
+#include "sandbox/rules.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -467,7 +468,7 @@ static bool entries_add(int root, struct view *view, struct err *err)
 	return ok;
 }
 
-bool sandbox_build(struct view *view, struct err *err)
+static bool view_build(struct view *view, struct err *err)
 {
 	(void)umask(0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -488,6 +489,18 @@ bool sandbox_build(struct view *view, struct err *err)
 	struct mount_attr closed = {.attr_set = MOUNT_ATTR_RDONLY};
 	if (syscall(KERNEL_MOUNT_SETATTR, AT_FDCWD, "/", 0, &closed, sizeof(closed)) < 0)
 		return fail(err, "closing", "the new root");
-	(void)umask(022);
 	return true;
+}
+
+bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err)
+{
+	bool ok = true;
+
+	*rules = -1;
+	if (level >= SANDBOX_SEALED)
+		ok = view_build(view, err);
+	else if (level == SANDBOX_RULES)
+		ok = rules_make(view, sandbox_landlock_abi(), rules, err);
+	(void)umask(022);
+	return ok;
 }

@@ -167,6 +167,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 	if (!shell_begin(shell, err))
 		return false;
 	run->ahead = bash_shell_take_program(&shell->bash);
+	run->start.terms = shell->call->terms;
 	run->deadline_ms = shell->call->deadline_ms;
 	run->grace_s = shell->call->grace_s;
 	run->stop_fd = shell->call->control_fd;

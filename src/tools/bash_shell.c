@@ -145,7 +145,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 		.folder = folder,
 		.fds = {-1, -1, -1},
 		.more_fds = more,
-		.filter = call->program_filter,
+		.terms = call->terms,
 	};
 	bool ok = program_start_ahead(&program, &shell->program, err);
 	buf_fini(&wrapper);

@@ -117,7 +117,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.start.argv = take_argv(&arena, call);
 	run.start.environment = call->environment;
 	run.start.folder = call->folder;
-	run.start.filter = call->program_filter;
+	run.start.terms = call->terms;
 	if (value_member(call->arguments, "rows") != NULL)
 		ok = use_terminal(call, &pty, &run, &err);
 	else

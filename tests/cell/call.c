@@ -5,6 +5,7 @@
  *   call NUMBER ARGUMENTS…        one call; an argument is a number, s:TEXT, z:N (N zero
  *                                 bytes) or w:A,B,… (words of eight bytes)
  *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
+ *   call spaceless PROGRAM…       become PROGRAM where no namespace can be made
  *   call without NUMBER[=ERRNO],… PROGRAM…
  *                                 become PROGRAM with these calls refused (EPERM unless told)
  *   call listened PROGRAM…        become PROGRAM under a filter that has a listener already,
@@ -15,6 +16,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@
 
 enum { ARGUMENTS = 6, REFUSED_MAX = 32, WORDS_MAX = 64, USAGE = 2 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	(void)fprintf(stderr, "call: %s: %s\n", what, strerror(errno));
 	exit(USAGE);
@@ -145,6 +147,39 @@ static void listen_first(void)
 		die("listener");
 }
 
+/* As the seccomp profile of a container does: clone with any flag of a namespace. */
+static void refuse_spaces(void)
+{
+	const unsigned spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+				CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+	const struct sock_filter program[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, spaces, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+	};
+	const struct sock_fprog filter = {sizeof(program) / sizeof(program[0]),
+					  (struct sock_filter *)(uintptr_t)program};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
+		die("filter");
+}
+
+static _Noreturn void become(char **argv)
+{
+	/* The leak finder of a sanitized program would want some of them for itself. */
+	(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
+	(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+	(void)execvp(argv[0], argv);
+	die(argv[0]);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "int80") == 0)
@@ -155,12 +190,12 @@ int main(int argc, char **argv)
 		die(argv[2]);
 	}
 	if (argc > 3 && strcmp(argv[1], "without") == 0) {
-		/* The leak finder of a sanitized program would want some of them for itself. */
-		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-		(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 		refuse(argv[2]);
-		(void)execvp(argv[3], argv + 3);
-		die(argv[3]);
+		become(argv + 3);
+	}
+	if (argc > 2 && strcmp(argv[1], "spaceless") == 0) {
+		refuse_spaces();
+		become(argv + 2);
 	}
 	if (argc > 1)
 		return make_call(argv + 1, call_plain);

@@ -1,0 +1,28 @@
+/* probe_parts: what probe's files share; see probe.h. */
+#pragma once
+#include "sandbox/probe.h"
+
+/* A sysctl is one number, a list of controllers a line. */
+enum { SYSCTL_MAX = 256 };
+
+/*
+ * The text of a small file without its line end; false when this kernel has none of that
+ * name.
+ */
+bool probe_read(const char *path, char text[SYSCTL_MAX]);
+
+enum spaces_lacking { SPACES_NOTHING, SPACES_USER, SPACES_OTHERS, SPACES_PROC };
+
+/* What became of namespaces made as the anchor makes them. */
+struct probe_spaces {
+	enum spaces_lacking lacking; /* the first that is missing */
+	char because[PROBE_VALUE_MAX];
+	char remedy[PROBE_REMEDY_MAX];
+};
+void probe_namespaces(struct probe_spaces *spaces);
+
+/* CODE: what the kernel said when it was asked for its ABI. */
+const char *probe_landlock_remedy(int code);
+
+bool probe_seccomp(void);
+extern const char probe_seccomp_remedy[];
