@@ -97,12 +97,38 @@ static struct value *report_cell(void)
 	int level = try_cell(&err);
 
 	if (level >= 0) {
+		struct probe_reach reach;
+
 		value_set_integer(cell, "level", level);
+		if (level == SANDBOX_SEALED)
+			return cell;
+		probe_reach(&reach);
+		if (reach.because[0] != '\0') {
+			value_set_text(cell, "because", reach.because);
+			value_set_text(cell, "remedy", reach.remedy);
+		}
 		return cell;
 	}
 	value_set(cell, "level", value_new_null());
 	value_set_text(cell, "because", err.text);
 	return cell;
+}
+
+/* What each level means, the strongest first. */
+static struct value *report_levels(void)
+{
+	struct value *rows = value_new_array();
+
+	for (int level = SANDBOX_SEALED; level >= SANDBOX_NONE; level--) {
+		const struct level_row *row = probe_level_row((enum sandbox_level)level);
+		struct value *object = value_new_object();
+
+		value_set_text(object, "name", row->name);
+		value_set_text(object, "walls", row->walls);
+		value_set_text(object, "holds", row->holds);
+		value_append(rows, object);
+	}
+	return rows;
 }
 
 static struct value *report_kernel(void)
@@ -212,6 +238,19 @@ static void print_rows(const char *title, const struct value *rows)
 		print_row(value_item(rows, i));
 }
 
+static void print_levels(const struct value *levels)
+{
+	(void)printf("\nLevels\n");
+	for (size_t i = 0; i < value_count(levels); i++) {
+		const struct value *row = value_item(levels, i);
+
+		(void)printf("  %s   %s\n       %s\n",
+			     value_text(value_member(row, "name")),
+			     value_text(value_member(row, "walls")),
+			     value_text(value_member(row, "holds")));
+	}
+}
+
 static void print_report(const struct value *report)
 {
 	const struct value *cell = value_member(report, "cell");
@@ -227,6 +266,11 @@ static void print_report(const struct value *report)
 	else
 		(void)printf("  NO   no session could be opened: %s\n",
 			     value_text(value_member(cell, "because")));
+	if (value_member(cell, "remedy") != NULL)
+		(void)printf("       for more: %s\n       %s\n",
+			     value_text(value_member(cell, "because")),
+			     value_text(value_member(cell, "remedy")));
+	print_levels(value_member(report, "levels"));
 	print_rows("Kernel", value_member(report, "kernel"));
 	print_rows("Programs", value_member(report, "programs"));
 	print_rows("Model", value_member(report, "model"));
@@ -255,6 +299,7 @@ static int doctor_run(const struct options *options)
 
 	value_set_text(report, "version", GLOVEBOX_VERSION);
 	value_set(report, "cell", report_cell());
+	value_set(report, "levels", report_levels());
 	value_set(report, "kernel", kernel);
 	value_set(report, "programs", report_programs());
 	value_set(report, "model", report_model());

@@ -117,7 +117,7 @@ const struct key keys_config[] = {
 	 .rows = keys_agent},
 	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
 	 .initial = "L3",
-	 .description = "Strength the cell must reach; below it nothing runs."},
+	 .description = "Strength the cell must reach; below it nothing runs (levels.md)."},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},

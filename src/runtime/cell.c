@@ -96,10 +96,18 @@ static size_t workers_in(const struct cell *cell, enum worker_state state, bool 
 	return count;
 }
 
+/* What failed, or (once) what this machine lacks for it. */
+static void broken_set(struct cell *cell, const struct err *err)
+{
+	cell->broken = *err;
+	if (cell->options.explain != NULL)
+		(void)cell->options.explain(cell->options.minimum_level, &cell->broken);
+}
+
 static void break_cell(struct cell *cell, const struct err *err)
 {
 	if (cell->broken.text[0] == '\0')
-		cell->broken = *err;
+		broken_set(cell, err);
 	loop_remove(&cell->control_watch);
 	cell->requested[false] = cell->requested[true] = 0;
 }

@@ -59,6 +59,9 @@ struct cell_options {
 	void (*refused)(void *context, uint64_t call, const char *target,
 			const char *remedy);
 	void *context;
+	/* turns why the cell broke into what the machine lacks for MINIMUM_LEVEL; or NULL */
+	bool (*explain)(int minimum_level, struct err *err);
+	int minimum_level;
 };
 
 /* Longest time until the first worker is ready; a loaded machine takes a second. */

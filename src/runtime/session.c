@@ -151,6 +151,8 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.changed = cell_changed,
 		.refused = running_refused,
 		.context = session,
+		.explain = level_explain,
+		.minimum_level = minimum,
 	};
 	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
 }
