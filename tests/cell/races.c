@@ -43,7 +43,9 @@ static const struct race races[] = {
 	{"grep", NULL, NULL, "{\"pattern\": \"s3c.3t|in+side\", \"path\": \"real\"}"},
 	{"bash", NULL, NULL,
 	 "{\"command\": \"cat f; ls; echo x > new\", \"workdir\": \"real\"}"},
-	{"generate_patch", NULL, NULL, "{\"title\": \"t\", \"summary\": \"s\"}"},
+	/* It shows what this session has written. */
+	{"generate_patch", "write_file", "{\"path\": \"real/new1\", \"content\": \"x\\n\"}",
+	 "{\"title\": \"t\", \"summary\": \"s\"}"},
 };
 
 static void die(const char *what)
