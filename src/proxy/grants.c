@@ -18,9 +18,10 @@ bool grants_add(struct proxy *proxy, uint64_t call, const char *token)
 
 void grants_remove(struct proxy *proxy, uint64_t call)
 {
-	struct grant *grant = grants_of(proxy, call);
+	struct grant *grant;
 
-	if (grant != NULL)
+	/* A call that was handed to a second worker had two. */
+	while ((grant = grants_of(proxy, call)) != NULL)
 		*grant = proxy->grants[--proxy->grant_count];
 }
 

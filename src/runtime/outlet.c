@@ -17,6 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The names of all tcp:// entries, and a few more. */
+enum { AROUND_MAX = (NETWORK_CARRIED_MAX + 1) * NETWORK_TEXT_MAX };
+
 struct outlet {
 	struct outlet_options options;
 	int control, pidfd;
@@ -183,10 +186,39 @@ static bool make_token(char token[PROXY_TOKEN + 1])
 
 static void add_variable(struct value *list, const char *name, const char *text)
 {
-	char variable[256];
+	struct buf variable;
 
-	(void)snprintf(variable, sizeof(variable), "%s=%s", name, text);
-	value_append(list, value_new_text(variable));
+	buf_init(&variable, AROUND_MAX + 64);
+	(void)buf_addf(&variable, "%s=%s", name, text);
+	value_append(list, value_new_text(variable.data));
+	buf_fini(&variable);
+}
+
+/*
+ * What is reached without the proxy: the loopback, and under its own name each tcp:// host
+ * that no other entry leads to.
+ */
+static void print_around(const struct cell_spec *spec, struct buf *out)
+{
+	auto_free struct network_entry *entries =
+		memory_array(spec->network_count + 1, sizeof(entries[0]));
+	size_t count = spec->network_count;
+
+	(void)buf_adds(out, "localhost,127.0.0.1,::1");
+	for (size_t i = 0; i < count; i++) {
+		if (!network_parse_entry(str_of(spec->network[i]), &entries[i], NULL))
+			return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		bool proxied = false;
+
+		for (size_t j = 0; j < count && !proxied; j++)
+			proxied = network_find(&entries[j], 1, &entries[i].host,
+					       entries[j].port) != NULL;
+		if (entries[i].carried && entries[i].host.kind == NETWORK_NAME &&
+		    !proxied && strcmp(entries[i].host.text, "localhost") != 0)
+			(void)buf_addf(out, ",%s", entries[i].host.text);
+	}
 }
 
 void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
@@ -194,9 +226,9 @@ void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 	/* Small and large letters: curl reads http_proxy only, others the large ones. */
 	static const char *const to_proxy[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
 					       "https_proxy"};
-	static const char around[] = "localhost,127.0.0.1,::1";
 	struct proxy_message message = {.kind = PROXY_GRANT, .call = call};
 	char token[PROXY_TOKEN + 1], url[128];
+	struct buf around;
 
 	if (outlet_broken(outlet) != NULL || !make_token(token))
 		return;
@@ -206,8 +238,11 @@ void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 		       outlet->port);
 	for (size_t i = 0; i < sizeof(to_proxy) / sizeof(to_proxy[0]); i++)
 		add_variable(list, to_proxy[i], url);
-	add_variable(list, "NO_PROXY", around);
-	add_variable(list, "no_proxy", around);
+	buf_init(&around, AROUND_MAX);
+	print_around(outlet->options.spec, &around);
+	add_variable(list, "NO_PROXY", around.data);
+	add_variable(list, "no_proxy", around.data);
+	buf_fini(&around);
 	/* Node looks at the others only when it is told to. */
 	add_variable(list, "NODE_USE_ENV_PROXY", "1");
 }

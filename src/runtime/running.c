@@ -79,6 +79,7 @@ static void network_end(struct running *running)
 
 	if (outlet == NULL || !running->asks)
 		return;
+	running->asks = false;
 	outlet_revoke(outlet, running->number);
 	outlet_hear(outlet);
 	for (size_t i = 0; i < value_count(running->refused); i++) {
@@ -244,6 +245,8 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	else if (running->audits)
 		audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
+	/* The proxy's word before what programs make of it. */
+	network_end(running);
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
