@@ -154,6 +154,8 @@ static bool arguments_read(struct command *command)
 {
 	struct err err;
 
+	if (command->words[0] == NULL)
+		return false;
 	if (command->kind == EXEC) {
 		struct value *list = value_new_array();
 		for (char **word = command->words; *word != NULL; word++)
@@ -161,7 +163,7 @@ static bool arguments_read(struct command *command)
 		command->arguments = value_new_object();
 		value_set(command->arguments, "argv", list);
 	} else if (command->kind != BARE && command->kind != PIPE) {
-		return command->words[0] != NULL && command->words[1] != NULL &&
+		return command->words[1] != NULL &&
 		       value_parse(str_of(command->words[1]), 0, &command->arguments, &err);
 	}
 	return true;

@@ -276,7 +276,7 @@ bool attack_play_all(FILE *progress, const struct interrupt *interrupt,
 		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
 	for (size_t i = 0; ok && attacks[i].name != NULL; i++) {
 		const struct attack *next = &attacks[i + 1];
-		enum outcome verdict;
+		enum outcome verdict = UNSHOWN;
 
 		if (interrupt_signal(interrupt) != 0) {
 			ok = err_set(err, ECANCELED, "ended before the last attack");

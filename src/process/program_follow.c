@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -253,8 +254,10 @@ static bool is_over(const struct follow *follow, int64_t now)
 static void watch_ask(struct follow *follow, int64_t now)
 {
 	const struct program_watch *watch = follow->run->watch;
-	int64_t again_ms = watch->after_ms;
+	int64_t again_ms;
 
+	assert(watch != NULL); /* else its moment never comes */
+	again_ms = watch->after_ms;
 	if (watch->reached(watch->context, &again_ms)) {
 		if (!follow->ending)
 			follow->run->ending = PROGRAM_LIMITED;
@@ -326,7 +329,7 @@ static void poll_once(struct follow *follow, int64_t now)
 		return;
 	if (run->pty)
 		pty_ready(run->pty, &slots[SLOT_PTY]);
-	if (slots[SLOT_ASKED].revents & POLLIN)
+	if (follow->terms.answer && slots[SLOT_ASKED].revents & POLLIN)
 		follow->terms.answer(follow->terms.context, follow->listener);
 	else if (slots[SLOT_ASKED].revents)
 		fd_close(&follow->listener); /* nobody is left under the filter */
@@ -340,7 +343,7 @@ static void poll_once(struct follow *follow, int64_t now)
 			(void)!read(follow->end_fd, &info, sizeof(info));
 		(void)reap_ended(follow);
 	}
-	if (slots[SLOT_WATCH].revents)
+	if (run->watch && slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
 	if (slots[SLOT_STOP].revents) {
 		if (run->stopped && run->stopped(run->context))
@@ -350,7 +353,7 @@ static void poll_once(struct follow *follow, int64_t now)
 	}
 }
 
-/* Kill and reap all that is left; each of these counts, but the program itself. */
+/* Each of these was left behind, but the program itself. */
 static void one_reaped(void *context, pid_t pid, int status)
 {
 	struct follow *follow = context;

@@ -112,7 +112,7 @@ static bool is_sealed(const struct anchor *anchor)
 
 static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err *err)
 {
-	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = kind};
+	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = (int)kind};
 	int ends[2], pidfd = -1;
 	pid_t pid;
 

@@ -152,7 +152,7 @@ static void only_our_credentials_are_a_token(void **state)
 		"Basic Z2xvdmVib3g6YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh", /* 33 */
 		"Basic Z2xvdmVib3h4YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", /* user */
 		"Basic Z2xvdmVib3g6YWFhY*FhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",
-		"Bearer " TOKEN,
+		("Bearer " TOKEN),
 		"Basic",
 		"",
 	};
