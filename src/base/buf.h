@@ -2,7 +2,7 @@
  * buf: bytes that grow, under a ceiling. `data` is always a C string (never
  * NULL after buf_init). What does not fit is not added and `overflowed` stays
  * set, so that a caller may add many pieces and ask once at the end.
- * Out of memory ends the process (style.md, section 3).
+ * Out of memory ends the process: a half-working agent is worse.
  */
 #pragma once
 #include "base/str.h"

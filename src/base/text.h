@@ -58,8 +58,8 @@ size_t text_distance(struct str a, struct str b, size_t limit); /* > LIMIT gives
 bool text_add_count(struct buf *out, size_t count, const char *noun);
 
 /*
- * A number with an optional unit as house.md section 5 has it. Sizes: bytes or K, M, G
- * (powers of 1024). Times: seconds, fractions allowed. ERR says what is wrong.
+ * A number with an optional unit. Sizes: bytes or K, M, G (powers of 1024). Times:
+ * seconds, fractions allowed. ERR says what is wrong.
  */
 struct err;
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);

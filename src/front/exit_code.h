@@ -1,7 +1,4 @@
-/*
- * exit_code: what the program's exit status means, the same for every verb (house.md,
- * section 5).
- */
+/* exit_code: what the program's exit status means, the same for every verb. */
 #pragma once
 
 enum exit_code {

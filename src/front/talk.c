@@ -13,7 +13,7 @@
 #include "front/verb.h"
 #include "store/journal.h"
 
-/* One works while the next is being made (cell.md, costs). */
+/* One works while the next is being made. */
 enum { READY_WORKERS = 2 };
 
 static const char default_replay[] = "examples/replays/default.json";

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing but the whole cell, unless the user says otherwise (cell.md, section 9). */
+/* Nothing but the whole cell, unless the user says otherwise. */
 enum { MINIMUM_LEVEL = 3 };
 
 struct config *config_new(void)

@@ -167,10 +167,7 @@ static bool entry_holds(const struct policy_path *entry, const char *path)
 			     str_of(path_relative(path, entry->path)), PATTERN_BASENAME);
 }
 
-/*
- * Reading is allowed in the whole folder of a pattern: the view shows it (house.md,
- * section 5).
- */
+/* Reading is allowed in the whole folder of a pattern: the kernel knows no patterns. */
 static bool entry_shows(const struct policy_path *entry, const char *path)
 {
 	return entry->path && path_within(path, entry->path);

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum {
-	FOLLOW_GRACE_MS = 200,  /* TERM to KILL unless told: cell.md, section 8 */
+	FOLLOW_GRACE_MS = 200,  /* TERM to KILL: time to flush, and little overshoot */
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,

@@ -4,8 +4,9 @@
  * changed past a bind, is found here, after each call that could write, when nothing of it
  * runs any more. It is put away, never deleted, and told.
  *
- * The start of a comparison is the guard: an object with `workspace`, `roots`, `watched`
- * and `files` (lists of paths) and `dangers` (path -> fingerprint), made once with the cell; and `indexes`, which only save time.
+ * The start of a comparison is the guard, made once with the cell: an object with
+ * `workspace`, `roots`, `watched` and `files` (lists of paths), `dangers` (path ->
+ * fingerprint), and `indexes`, which only save time.
  */
 #pragma once
 #include "base/err.h"

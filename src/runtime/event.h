@@ -62,6 +62,8 @@ struct event_sink {
 	void *context;
 };
 
-/* Append as one JSON object without a line end: {"event":"tool_began","n":7,"time_ms":…,"call":…,"tool":…,"text":…,
- * then the members of data}. */
+/*
+ * Append as one JSON object without a line end: {"event":"tool_began","n":7,"time_ms":…,
+ * "call":…,"tool":…,"text":…, then the members of data}.
+ */
 bool event_print(const struct event *event, struct buf *out);

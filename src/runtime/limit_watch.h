@@ -36,9 +36,9 @@ void limit_watch_start(struct limit_watch *watch, struct call *call,
 		       struct program_run *run);
 
 /*
- * After it: a denial for every limit that was reached and every call that was refused. A command ended for one died by
- * SIGKILL, also when it used its last moments to exit. When it succeeded, what was refused
- * on the way stands in the details alone.
+ * After it: a denial for every limit that was reached and every call that was refused. A
+ * command ended for one died by SIGKILL, also when it used its last moments to exit. When it
+ * succeeded, what was refused on the way stands in the details alone.
  */
 void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		      struct tool_result *result);

@@ -1,7 +1,7 @@
 /*
  * session: a conversation's hands. It holds one policy, the cell made from it, and what
- * has been read so far, and it is the one way from a request to a result (house.md,
- * section 3): tool, schema, policy, events, cell, result. Command line, agent loop, MCP
+ * has been read so far, and it is the one way from a request to a result
+ * (ARCHITECTURE.md): tool, schema, policy, events, cell, result. Command line, agent loop
  * and the C library all call session_start.
  *
  * One thread. Open it from a thread that lives as long as the session (the cell dies with
@@ -56,8 +56,9 @@ struct session_options {
 
 /*
  * Make the cell and wait until its first worker is walled in; with `direct` the first call
- * waits for that, and session_broken tells why it failed. On failure nothing has run; ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it
- * is the workspace or a policy entry that is wrong (exit code 1).
+ * waits for that, and session_broken tells why it failed. On failure nothing has run;
+ * ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it is
+ * the workspace or a policy entry that is wrong (exit code 1).
  */
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err);

@@ -1,6 +1,6 @@
 /*
- * session_call: the way of one call (house.md, section 3), in its order: registry,
- * schema, policy, events, cell, result. There is no other.
+ * session_call: the way of one call (ARCHITECTURE.md), in its order: registry, schema,
+ * policy, events, cell, result. There is no other.
  */
 #include "base/clock.h"
 #include "base/path.h"

@@ -1,4 +1,4 @@
-/* shape: who, what is shown, what may be written. Defaults: cell.md, section 4. */
+/* shape: who, what is shown, what may be written. */
 #include "runtime/shape.h"
 
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 /*
  * shape_worktree: a worktree's `.git` is a file that names a folder of the main repository,
- * which lies elsewhere; a submodule's likewise. The repository is shown, to be read, when it names this workspace
- * back: what a workspace holds widens no rights by itself.
+ * which lies elsewhere; a submodule's likewise. The repository is shown, to be read, when it
+ * names this workspace back: what a workspace holds widens no rights by itself.
  */
 #include "base/fd.h"
 #include "base/memory.h"

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 /*
- * How strong a cell is (cell.md, section 9). Zero is the weakest on purpose: nobody
+ * How strong a cell is (docs/security.md). Zero is the weakest on purpose: nobody
  * gets L3 by forgetting.
  */
 enum sandbox_level {
@@ -172,8 +172,9 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 bool sandbox_join(struct sandbox_network *network, struct err *err);
 
 /*
- * Listeners on the loopback of the cell, after sandbox_join and before its rights are dropped: on 127.0.0.1, and
- * on ::1 when there is one (*SIX is -1 else). PORT 0: any, and no second one.
+ * Listeners on the loopback of the cell, after sandbox_join and before its rights are
+ * dropped: on 127.0.0.1, and on ::1 when there is one (*SIX is -1 else). PORT 0: any, and no
+ * second one.
  */
 bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err);
 
@@ -214,7 +215,7 @@ struct walls {
 	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
 	uint64_t processes;
 	/*
-	 * Becomes the descriptor that tells of refused calls (sandbox_refused), -1 on a
+	 * Becomes the descriptor that tells of refused calls (sandbox_refuse_next), -1 on a
 	 * kernel that has none; NULL: nobody will listen, all are refused at once.
 	 */
 	int *listener;

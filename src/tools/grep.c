@@ -1,6 +1,7 @@
 /*
- * grep: search file contents by a regular expression, line by line. Totals are stated, results are
- * in one order (newest file, path, line), and a search that was stopped never says "none".
+ * grep: search file contents by a regular expression, line by line. Totals are stated,
+ * results are in one order (newest file, path, line), and a search that was stopped never
+ * says "none".
  */
 #include "tools/grep.h"
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * What one answer holds: as much as the best agents settled on (tools.md). In macros,
- * because the descriptions are made from them.
+ * What one answer holds: as much as the best agents settled on. In macros, because the
+ * descriptions are made from them.
  */
 #define READ_LINES 2000
 #define READ_KB    50

@@ -1,6 +1,6 @@
 /*
  * bash_shell: a text gives the same in a shell that was started ahead, in one started for it,
- * and in a plain `bash -c`, but for what tools.md names.
+ * and in a plain `bash -c`.
  */
 #include "hand.h"
 

@@ -313,10 +313,7 @@ static void interactive_programs_are_refused_with_a_remedy(void **state)
 	buf_fini(&sentence);
 }
 
-/*
- * Texts whose exit code and standard output must be what `bash -c` gives: the comparison
- * of tools.md.
- */
+/* Texts whose exit code and standard output must be what `bash -c` gives. */
 static const char *const compared[] = {
 	"echo a; echo b",
 	"exit 3",
