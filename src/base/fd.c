@@ -2,9 +2,11 @@
 #include "base/fd.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <string.h>
@@ -38,6 +40,13 @@ int fd_take(int *fd)
 
 	*fd = -1;
 	return taken;
+}
+
+int fd_of_text(const char *text)
+{
+	uint64_t number;
+
+	return text_parse_count(text, INT_MAX, &number, NULL) ? (int)number : -1;
 }
 
 /* After EAGAIN or EINTR: wait and say whether another attempt makes sense. */
@@ -198,6 +207,14 @@ bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: not a regular file", path);
 	return fd_read_to(fd, buf, max, path, err);
+}
+
+bool fd_read_at(int folder_fd, const char *name, struct buf *buf)
+{
+	auto_close int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
+
+	buf_clear(buf);
+	return fd >= 0 && fd_read_all(fd, buf, name, NULL);
 }
 
 bool fd_make_folders(const char *path, struct err *err)

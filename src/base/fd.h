@@ -20,6 +20,9 @@ void fd_close(int *fd);
 /* Give *FD away: returns it and leaves -1 behind. */
 int fd_take(int *fd);
 
+/* The descriptor whose number TEXT is, as a role of ours gets it; -1 when it is none. */
+int fd_of_text(const char *text);
+
 /*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is
  * reached before the end. WHAT names the source in the sentence.
@@ -48,6 +51,12 @@ bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err)
 
 /* Make the folders above the last name of PATH, for their owner alone (the front's own). */
 bool fd_make_folders(const char *path, struct err *err);
+
+/*
+ * Replace BUF by the content of the file NAME beneath FOLDER_FD (or AT_FDCWD): one of /proc
+ * or its like, whose size nobody knows before. False when it is not there or too large.
+ */
+bool fd_read_at(int folder_fd, const char *name, struct buf *buf);
 
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);

@@ -36,10 +36,7 @@ struct walk {
 
 static bool read_at(struct walk *walk, const char *path)
 {
-	auto_close int fd = openat(walk->proc_fd, path, O_RDONLY | O_CLOEXEC);
-
-	buf_clear(&walk->text);
-	return fd >= 0 && fd_read_all(fd, &walk->text, path, NULL);
+	return fd_read_at(walk->proc_fd, path, &walk->text);
 }
 
 /* The number behind "\nNAME:", in bytes; the line says KiB. 0 when there is none. */

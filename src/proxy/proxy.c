@@ -145,15 +145,6 @@ static void serve(struct proxy *proxy)
 	}
 }
 
-static int descriptor(const char *text)
-{
-	int number = 0;
-
-	for (; *text >= '0' && *text <= '9' && number < 1 << 20; text++)
-		number = number * 10 + (*text - '0');
-	return *text == '\0' ? number : -1;
-}
-
 void proxy_role(int argc, char **argv)
 {
 	struct proxy_message ready = {.kind = PROXY_READY};
@@ -167,14 +158,14 @@ void proxy_role(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_NAME, PROXY_ROLE);
 	proxy = memory_alloc(sizeof(*proxy));
-	control = descriptor(argv[2]);
+	control = fd_of_text(argv[2]);
 	proxy->resolver.poller = &proxy->poller;
 	proxy->control =
 		(struct source){.fd = control, .ready = control_ready, .context = proxy};
-	if (!spec_read(proxy, descriptor(argv[1]), &object, &err))
+	if (!spec_read(proxy, fd_of_text(argv[1]), &object, &err))
 		fail(control, &err);
 	names_read(proxy, value_text(value_member(object, "resolver")));
-	const struct sandbox_outside walls = {.parent_pidfd = descriptor(argv[3]),
+	const struct sandbox_outside walls = {.parent_pidfd = fd_of_text(argv[3]),
 					      .keep = control,
 					      .open_files = OPEN_FILES};
 	if (!sandbox_enter_outside(&walls, &err))

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/message.h"
 #include "process/program.h"
 #include "runtime/wards.h"
 #include "runtime/worker.h"
@@ -20,42 +21,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-union rights {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int) * ANCHOR_FDS)];
-};
-
 bool anchor_send(int control, const struct anchor_reply *reply, const int *fds, size_t count)
 {
-	union rights rights = {0};
-	struct iovec part = {(void *)(uintptr_t)reply, sizeof(*reply)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (count > 0) {
-		message.msg_control = rights.bytes;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-	}
-	ssize_t n;
-	do {
-		n = sendmsg(control, &message, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*reply);
+	return message_send(control, reply, sizeof(*reply), fds, count, 0);
 }
 
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
 		    int64_t deadline_ms, struct err *err)
 {
-	union rights rights = {0};
-	struct iovec part = {reply, sizeof(*reply)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
 	struct pollfd wanted = {.fd = control, .events = POLLIN};
 	int answer;
 
@@ -64,16 +37,8 @@ bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS]
 	} while (answer < 0 && errno == EINTR);
 	if (answer <= 0)
 		return err_set(err, ETIMEDOUT, "the cell's anchor does not answer");
-	ssize_t n = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-	for (size_t i = 0; i < ANCHOR_FDS; i++)
-		fds[i] = -1;
-	struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (header != NULL && header->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-	if (n == (ssize_t)sizeof(*reply))
+	if (message_receive(control, reply, sizeof(*reply), fds, ANCHOR_FDS, 0))
 		return true;
-	for (size_t i = 0; i < ANCHOR_FDS; i++)
-		fd_close(&fds[i]);
 	return err_set(err, ECONNRESET, "the cell's anchor has ended");
 }
 
@@ -256,20 +221,11 @@ bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long
 	return true;
 }
 
-static int argument_fd(const char *text)
-{
-	int number = 0;
-
-	for (; *text >= '0' && *text <= '9' && number < 1 << 20; text++)
-		number = number * 10 + (*text - '0');
-	return *text == '\0' ? number : -1;
-}
-
 void anchor_role(char **argv, const struct tool *const *tools)
 {
-	int spec_fd = argument_fd(argv[1]);
-	int control = argument_fd(argv[2]);
-	int front = argument_fd(argv[3]);
+	int spec_fd = fd_of_text(argv[1]);
+	int control = fd_of_text(argv[2]);
+	int front = fd_of_text(argv[3]);
 	struct anchor_reply reply = {.kind = ANCHOR_STARTED};
 	struct cell_spec spec;
 	struct buf text;

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "runtime/denial.h"
 #include "runtime/role.h"
@@ -115,27 +116,12 @@ void groups_stop(struct groups *groups)
 	free(groups);
 }
 
+/* False when its queue is full or it has ended: the worker watches for itself. */
 static bool request_send(const struct groups *groups,
 			 const struct groups_request *request, int pidfd)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} rights = {0};
-	struct iovec part = {(void *)(uintptr_t)request, sizeof(*request)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (pidfd >= 0) {
-		message.msg_control = rights.bytes;
-		message.msg_controllen = sizeof(rights.bytes);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &pidfd, sizeof(int));
-	}
-	/* Its queue is full or it has ended: the worker watches for itself. */
-	return sendmsg(groups->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	return message_send(groups->socket, request, sizeof(*request), &pidfd,
+			    pidfd >= 0 ? 1 : 0, MSG_DONTWAIT);
 }
 
 void groups_add(struct groups *groups, struct group_end *end, int pidfd)
@@ -194,44 +180,21 @@ static void reply_take(struct groups *groups, const struct groups_reply *reply, 
 		forget(groups, end);
 }
 
-static ssize_t reply_receive(int socket, struct groups_reply *reply,
-			     int fds[CGROUP_CONTROLLERS])
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * CGROUP_CONTROLLERS)];
-	} rights = {0};
-	struct iovec part = {reply, sizeof(*reply)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
-	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		fds[i] = -1;
-	struct cmsghdr *header = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-	return size;
-}
-
 void groups_listen(struct groups *groups)
 {
-	ssize_t size = groups ? 1 : 0;
+	struct groups_reply reply;
+	int fds[CGROUP_CONTROLLERS];
 
-	while (size > 0) {
-		int fds[CGROUP_CONTROLLERS];
-		struct groups_reply reply;
-
-		size = reply_receive(groups->socket, &reply, fds);
-		if (size == (ssize_t)sizeof(reply))
-			reply_take(groups, &reply, fds);
+	if (!groups)
+		return;
+	while (message_receive(groups->socket, &reply, sizeof(reply), fds,
+			       CGROUP_CONTROLLERS, MSG_DONTWAIT)) {
+		reply_take(groups, &reply, fds);
 		for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 			fd_close(&fds[i]);
-		if (size == 0) /* it has ended: no more groups */
-			loop_remove(&groups->watch);
 	}
+	if (errno != EAGAIN) /* it has ended: no more groups */
+		loop_remove(&groups->watch);
 }
 
 static void tell(const char *key, const char *target, const char *advice, const char *now,

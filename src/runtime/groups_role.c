@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "runtime/groups.h"
 
 #include <errno.h>
@@ -49,13 +50,10 @@ static pid_t pid_of(int pidfd)
 	struct buf text;
 	long pid = 0;
 	const char *at;
-	auto_close int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_init(&text, FDINFO_MAX);
-	if (fd >= 0 && fd_read_all(fd, &text, path, NULL) &&
-	    (at = strstr(text.data, "\nPid:")) != NULL)
+	if (fd_read_at(AT_FDCWD, path, &text) && (at = strstr(text.data, "\nPid:")) != NULL)
 		pid = strtol(at + strlen("\nPid:"), NULL, 10);
 	buf_fini(&text);
 	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
@@ -81,14 +79,8 @@ static struct slot *slot_take(struct maker *maker)
 static void reply_send(const struct maker *maker, const struct slot *slot)
 {
 	struct groups_reply reply = {.id = slot->id};
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * CGROUP_CONTROLLERS)];
-	} rights = {0};
 	int fds[CGROUP_CONTROLLERS];
 	size_t count = 0;
-	struct iovec part = {&reply, sizeof(reply)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		int fd = cgroup_open_count(&slot->group, (enum cgroup_controller)i);
@@ -99,16 +91,7 @@ static void reply_send(const struct maker *maker, const struct slot *slot)
 		reply.before[i] = cgroup_count(fd, (enum cgroup_controller)i);
 		fds[count++] = fd;
 	}
-	if (count > 0) {
-		message.msg_control = rights.bytes;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-	}
-	(void)sendmsg(maker->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)message_send(maker->socket, &reply, sizeof(reply), fds, count, MSG_DONTWAIT);
 	for (size_t i = 0; i < count; i++)
 		(void)close(fds[i]);
 }
@@ -121,13 +104,11 @@ static bool children_enter(const struct cgroup *group, pid_t pid)
 {
 	char path[64];
 	struct buf text;
-	bool ok = true;
-	auto_close int fd = -1;
+	bool ok;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_init(&text, FDINFO_MAX);
-	ok = fd >= 0 && fd_read_all(fd, &text, path, NULL);
+	ok = fd_read_at(AT_FDCWD, path, &text);
 	for (char *at = text.data; ok && *at;) {
 		long child = strtol(at, &at, 10);
 
@@ -167,26 +148,11 @@ static void worker_drop(struct maker *maker, uint32_t id)
 /* False when the front has closed its end. */
 static bool request_take(struct maker *maker)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} rights = {0};
 	struct groups_request request;
-	struct iovec part = {&request, sizeof(request)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = rights.bytes,
-				 .msg_controllen = sizeof(rights.bytes)};
 	auto_close int pidfd = -1;
-	ssize_t size = recvmsg(maker->socket, &message, MSG_CMSG_CLOEXEC);
 
-	if (size < 0 && errno == EINTR)
-		return true;
-	if (size != (ssize_t)sizeof(request))
+	if (!message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
 		return false;
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(&pidfd, CMSG_DATA(header), sizeof(pidfd));
 	if (request.add && pidfd >= 0)
 		worker_add(maker, request.id, pidfd);
 	else if (!request.add && request.id)
@@ -234,8 +200,8 @@ void groups_role(char **argv)
 	struct maker *maker = memory_alloc(sizeof(*maker));
 	struct pollfd slots[2];
 
-	maker->socket = (int)number_of(argv[1]);
-	maker->front = (int)number_of(argv[2]);
+	maker->socket = fd_of_text(argv[1]);
+	maker->front = fd_of_text(argv[2]);
 	/* The worker itself is one of the processes. */
 	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]),
 					       .pids = number_of(argv[4]) + 1};

@@ -31,12 +31,9 @@ static const char *const names[] = {[CGROUP_MEMORY] = "memory", [CGROUP_PIDS] = 
 static bool read_below(const char *root, const char *path, struct buf *text)
 {
 	char whole[PATH_MAX];
-	auto_close int fd = -1;
 
 	(void)snprintf(whole, sizeof(whole), "%s%s", root, path);
-	fd = open(whole, O_RDONLY | O_CLOEXEC);
-	buf_clear(text);
-	return fd >= 0 && fd_read_all(fd, text, path, NULL);
+	return fd_read_at(AT_FDCWD, whole, text);
 }
 
 static bool has_word(struct str list, char separator, const char *word)
@@ -139,21 +136,13 @@ static bool write_at(int folder_fd, const char *name, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-static bool read_at(int folder_fd, const char *name, struct buf *text)
-{
-	auto_close int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
-
-	buf_clear(text);
-	return fd >= 0 && fd_read_all(fd, text, name, NULL);
-}
-
 /* Do groups below FOLDER_FD have both controllers, perhaps after asking for them? */
 static bool gives_controllers(int folder_fd, struct buf *text)
 {
 	for (int i = 0; i < 2; i++) {
 		struct str list;
 
-		if (!read_at(folder_fd, "cgroup.subtree_control", text))
+		if (!fd_read_at(folder_fd, "cgroup.subtree_control", text))
 			return false;
 		list = str_trim(buf_str(text));
 		if (has_word(list, ' ', "memory") && has_word(list, ' ', "pids"))
@@ -344,7 +333,7 @@ bool cgroup_is_empty(const struct cgroup *group)
 	buf_init(&text, TEXT_MAX);
 	for (int i = 0; i < CGROUP_CONTROLLERS && empty; i++)
 		empty = group->folders[i] < 0 ||
-			(read_at(group->folders[i], "cgroup.procs", &text) &&
+			(fd_read_at(group->folders[i], "cgroup.procs", &text) &&
 			 text.size == 0);
 	buf_fini(&text);
 	return empty;

@@ -43,9 +43,7 @@ uint64_t tasks_of_user(void)
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
 		(void)snprintf(name, sizeof(name), "%s/status", entry->d_name);
-		auto_close int fd = openat(dirfd(proc), name, O_RDONLY | O_CLOEXEC);
-		buf_clear(&status);
-		if (fd >= 0 && fd_read_all(fd, &status, name, NULL) &&
+		if (fd_read_at(dirfd(proc), name, &status) &&
 		    status_number(&status, "\nUid:") == getuid())
 			count += status_number(&status, "\nThreads:");
 	}
