@@ -1,0 +1,160 @@
+/*
+ * Tests of commands that run at the same time in one cell: what one serves on loopback,
+ * in a socket or in /tmp the other reaches. This program is its own anchor and worker.
+ */
+#include "../base/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "runtime/session.h"
+#include "tools/tools.h"
+
+static const struct tool *const tools[] = {&bash_tool, NULL};
+
+struct fixture {
+	char folder[64];
+	struct session *session;
+};
+
+static int open_session(void **state)
+{
+	struct fixture *fixture = memory_alloc(sizeof(*fixture));
+	struct err err = {0};
+
+	(void)snprintf(fixture->folder, sizeof(fixture->folder),
+		       "/tmp/commands-test-XXXXXX");
+	if (mkdtemp(fixture->folder) == NULL)
+		return -1;
+	const struct session_options options = {
+		.workspace = fixture->folder,
+		.take_policy = policy_new("test", fixture->folder),
+		.tools = tools,
+		.ready_workers = 2,
+		.cancel_fd = -1,
+	};
+	if (!session_open(&options, &fixture->session, &err)) {
+		(void)fprintf(stderr, "%s\n", err.text);
+		return -1;
+	}
+	*state = fixture;
+	return 0;
+}
+
+static int close_session(void **state)
+{
+	struct fixture *fixture = *state;
+
+	session_close(fixture->session);
+	(void)rmdir(fixture->folder);
+	free(fixture);
+	return 0;
+}
+
+static struct running *begin(const struct fixture *fixture, const char *command)
+{
+	auto_value struct value *arguments = value_new_object();
+
+	value_set_text(arguments, "command", command);
+	value_set_integer(arguments, "timeout_s", 60);
+	const struct request request = {.tool = "bash", .arguments = arguments};
+	return session_start(fixture->session, &request, NULL, NULL);
+}
+
+static const struct tool_result *finish(const struct fixture *fixture,
+					struct running *running)
+{
+	while (!running_is_done(running))
+		loop_turn(session_loop(fixture->session), CLOCK_NEVER);
+	return running_result(running);
+}
+
+/* The server runs until it is cancelled; the client waits for it by asking again. */
+static void assert_served(void **state, const char *server, const char *client)
+{
+	const struct fixture *fixture = *state;
+	struct running *serving = begin(fixture, server);
+	struct running *asking = begin(fixture, client);
+	const struct tool_result *result = finish(fixture, asking);
+
+	assert_int_equal(result->status, RESULT_DONE);
+	assert_int_equal(result->exit_code, 0);
+	assert_non_null(strstr(result->text.data, "served to all of this cell"));
+	assert_false(running_is_done(serving));
+	running_cancel(serving);
+	assert_int_equal(finish(fixture, serving)->status, RESULT_CANCELLED);
+	running_free(asking);
+	running_free(serving);
+}
+
+static void a_server_on_loopback_answers_the_next_command(void **state)
+{
+	assert_served(state,
+		      "mkdir /tmp/site && cd /tmp/site && echo served to all of this cell > a "
+		      "&& exec python3 -m http.server --bind 127.0.0.1 8080",
+		      "curl -sS --retry 200 --retry-delay 0 --retry-max-time 50 "
+		      "--retry-all-errors http://127.0.0.1:8080/a");
+}
+
+static void a_database_on_loopback_answers_the_next_command(void **state)
+{
+	assert_served(state,
+		      "exec -a redis-server redis-check-rdb --port 6379 --bind 127.0.0.1 "
+		      "--save '' --dir /tmp",
+		      "until redis-cli -e ping 2> /dev/null; do :; done; "
+		      "redis-cli -e set said 'served to all of this cell' && redis-cli -e get "
+		      "said");
+}
+
+static void a_socket_in_tmp_answers_the_next_command(void **state)
+{
+	assert_served(state,
+		      "exec python3 -c '\nimport socket\n"
+		      "s = socket.socket(socket.AF_UNIX)\ns.bind(\"/tmp/door\")\ns.listen()\n"
+		      "while True:\n    c, _ = s.accept()\n"
+		      "    c.sendall(b\"served to all of this cell\")\n    c.close()'",
+		      "exec python3 -c '\nimport socket\nwhile True:\n"
+		      "    s = socket.socket(socket.AF_UNIX)\n    try:\n"
+		      "        s.connect(\"/tmp/door\")\n        break\n"
+		      "    except OSError:\n        pass\nprint(s.recv(99).decode())'");
+}
+
+/* What one command started is gone with it, and none of it is the other's. */
+static void the_end_of_one_command_is_not_the_other_s(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct running *waits =
+		begin(fixture, "until test -e /tmp/end; do :; done; echo went on");
+	struct running *ends =
+		begin(fixture, "kill -9 -1 2> /dev/null; (sleep 60 &) ; echo ended");
+	const struct tool_result *result = finish(fixture, ends);
+
+	assert_int_equal(result->status, RESULT_DONE);
+	struct running *says = begin(fixture, "touch /tmp/end");
+	assert_int_equal(finish(fixture, says)->exit_code, 0);
+	result = finish(fixture, waits);
+	assert_non_null(strstr(result->text.data, "went on"));
+	running_free(says);
+	running_free(ends);
+	running_free(waits);
+}
+
+#define IN_SESSION(test) \
+	cmocka_unit_test_setup_teardown(test, open_session, close_session)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest cases[] = {
+		IN_SESSION(a_server_on_loopback_answers_the_next_command),
+		IN_SESSION(a_database_on_loopback_answers_the_next_command),
+		IN_SESSION(a_socket_in_tmp_answers_the_next_command),
+		IN_SESSION(the_end_of_one_command_is_not_the_other_s),
+	};
+
+	session_role(argc, argv, tools);
+	return cmocka_run_group_tests(cases, NULL, NULL);
+}
