@@ -50,7 +50,8 @@ static void each_hook(const struct look *look, const char *name, void *context)
 	struct stat st;
 
 	(void)context;
-	if (!str_ends(str_of(name), STR(".sample")) && look_stat(look, name, &st))
+	if (!str_ends(str_of(name), STR(".sample")) && !look_is_aside(name) &&
+	    look_stat(look, name, &st))
 		look_mark_stat(look, name, &st);
 }
 
@@ -59,7 +60,7 @@ static void each_name(const struct look *look, const char *name, void *context)
 	struct stat st;
 
 	(void)context;
-	if (look_stat(look, name, &st))
+	if (!look_is_aside(name) && look_stat(look, name, &st))
 		look_mark_stat(look, name, &st);
 }
 
@@ -322,7 +323,7 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	    snprintf(path, sizeof(path), "%s/%s", all->path, name) >= (int)sizeof(path))
 		return;
 	if (!S_ISDIR(st.st_mode)) {
-		if (S_ISLNK(st.st_mode))
+		if (S_ISLNK(st.st_mode) && !look_is_aside(name))
 			look_mark_stat(all, name, &st);
 		return;
 	}
@@ -335,6 +336,7 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	look_common(&folder.look);
 	look_config(&folder, "config.worktree");
 	look_works(&folder.look);
+	git_scan_links(&folder.look);
 	buf_init(&pointer, PATH_MAX);
 	if (line_path(&folder.look, "gitdir", path, &pointer) &&
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
@@ -377,6 +379,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_entries(&folder.look, "branches", each_name, NULL);
 	look_info(&folder.look);
 	look_works(&folder.look);
+	git_scan_links(&folder.look);
 	if (worktree != NULL)
 		look_index(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);

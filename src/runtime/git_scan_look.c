@@ -168,6 +168,11 @@ enum look_found look_read(const struct look *look, const char *name, size_t max,
 	return fd_read_all(fd, content, name, &err) ? LOOK_READ : LOOK_ODD;
 }
 
+bool look_is_aside(const char *name)
+{
+	return strstr(name, GIT_QUARANTINE) != NULL;
+}
+
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context)
@@ -183,8 +188,7 @@ void look_names(const struct look *look,
 	}
 	for (const struct dirent *entry = readdir(folder); entry != NULL;
 	     entry = readdir(folder)) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    strstr(entry->d_name, GIT_QUARANTINE) != NULL)
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		if (look->scan->names++ >= GIT_SCAN_NAMES) {
 			(void)look_trouble(look, E2BIG, ".");

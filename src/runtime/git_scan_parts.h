@@ -29,10 +29,16 @@ enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 enum look_found look_read(const struct look *look, const char *name, size_t max,
 			  struct buf *content, struct stat *st);
 
-/* Call EACH for the names in the folder, "." and ".." and our own quarantine aside. */
+/* Call EACH for the names in the folder, "." and ".." aside. */
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context);
+
+/*
+ * Does NAME say that we put it away? Anybody can name a thing so: it counts only where such a
+ * name runs nothing.
+ */
+bool look_is_aside(const char *name);
 
 /*
  * Is it worth opening FOLDER (one name) for its NAME? No promise: whoever opens it looks
@@ -50,6 +56,8 @@ void look_fingerprint(const struct stat *st, struct buf *out);
 /* A git folder and everything in it (git_scan_folder.c). WORKTREE: where it belongs. */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth);
+/* Symlinks in the git folder LOOK that git would write through (git_scan_links.c). */
+void git_scan_links(const struct look *look);
 /* A folder that may hold a `.git`, or be a bare repository itself (git_scan.c). */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
 /* Names at the top of a root that other programs run (git_scan_files.c). */

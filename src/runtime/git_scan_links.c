@@ -1,0 +1,152 @@
+/*
+ * git_scan_links: symlinks in a git folder. Git writes messages, logs and lists through them
+ * (only references are replaced), so one that a command left there would have the user's next
+ * `git commit` write where the command itself may not.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "runtime/git_scan_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	LINKS_DEPTH = 64, /* folders in a branch's name; git's own users have four */
+	STAMP_BYTES = 128,
+};
+
+/* Where git writes to names that may be there already; "/": the folder itself. */
+static const struct place {
+	const char *name;
+	bool deep, kept; /* kept: what is read is remembered, as long as nothing changes */
+} places[] = {
+	{"/", false, true},
+	{"logs", true, true},
+	{"info", false, true},
+	{"objects/info", false, true},
+	{"objects/pack", false, true},
+	{"rebase-merge", false, true},
+	{"rebase-apply", false, true},
+	{"sequencer", false, true},
+	{"rr-cache", true, false}, /* a folder for each conflict there ever was */
+};
+
+struct reading {
+	const struct place *place;
+	struct value *list;
+	bool top;
+};
+
+/* A symlink is listed by its name, a folder to go on with has a "/" behind it. */
+static void each_entry(const struct look *look, const char *name, void *context)
+{
+	const struct reading *reading = context;
+	int type = look->type;
+	struct stat st;
+	struct buf text;
+
+	if (type == DT_UNKNOWN && look_stat(look, name, &st))
+		type = (int)IFTODT(st.st_mode);
+	/* Git reads and replaces a HEAD that is a link, and takes no other for one. */
+	if (type == DT_LNK
+		    ? look_is_aside(name) || (reading->top && strcmp(name, "HEAD") == 0)
+		    : type != DT_DIR || !reading->place->deep)
+		return;
+	buf_init(&text, 2 * NAME_MAX);
+	(void)buf_addf(&text, "%s%s", name, type == DT_DIR ? "/" : "");
+	auto_free char *key = git_scan_key(text.data);
+	value_append(reading->list, value_new_text(key));
+	buf_fini(&text);
+}
+
+/* What changes with every name that comes or goes, whatever is done to the clock. */
+static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
+{
+	struct stat st;
+
+	if (fstat(look->fd, &st) < 0)
+		return look_trouble(look, errno, ".");
+	(void)snprintf(stamp, STAMP_BYTES, "%jx %jd.%09ld %jd.%09ld", (uintmax_t)st.st_ino,
+		       (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+		       (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	return true;
+}
+
+/* The names of a folder, remembered as those of an index are. To be freed. */
+static struct value *entries(const struct look *look, const struct place *place, bool top)
+{
+	char stamp[STAMP_BYTES];
+
+	if (!print_stamp(look, stamp))
+		return NULL;
+	auto_free char *key = git_scan_key(look->path);
+	const struct value *known = value_member(look->scan->known_indexes, key);
+	struct value *list;
+	if (str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
+		list = value_copy(known);
+	} else {
+		list = value_new_array();
+		struct reading reading = {place, list, top};
+		value_append(list, value_new_text(stamp));
+		look_names(look, each_entry, &reading);
+	}
+	if (place->kept)
+		value_set(look->scan->indexes, key, value_ref(list));
+	return list;
+}
+
+static void look_below(const struct look *look, const struct place *place, unsigned depth)
+{
+	auto_value struct value *list = entries(look, place, depth == 0);
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (depth > LINKS_DEPTH) {
+		(void)look_trouble(look, E2BIG, ".");
+		return;
+	}
+	for (size_t i = 1; i < value_count(list); i++) {
+		auto_free char *name = git_scan_path(value_text(value_item(list, i)));
+		size_t size = name != NULL ? strlen(name) : 0;
+
+		if (size == 0 || name[size - 1] != '/') {
+			if (size > 0 && look_stat(look, name, &st) && S_ISLNK(st.st_mode))
+				look_mark_stat(look, name, &st);
+			continue;
+		}
+		name[size - 1] = '\0';
+		auto_close int fd = look_open(look, name);
+		if (fd < 0 || snprintf(path, sizeof(path), "%s/%s", look->path, name) >=
+				      (int)sizeof(path))
+			continue;
+		const struct look below = {look->scan, fd, path, DT_DIR};
+		look_below(&below, place, depth + 1);
+	}
+}
+
+void git_scan_links(const struct look *look)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct place *place = &places[i];
+
+		if (strcmp(place->name, "/") == 0) {
+			look_below(look, place, 0);
+			continue;
+		}
+		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode) ||
+		    snprintf(path, sizeof(path), "%s/%s", look->path, place->name) >=
+			    (int)sizeof(path))
+			continue;
+		auto_close int fd = look_open(look, place->name);
+		const struct look below = {look->scan, fd, path, DT_DIR};
+		if (fd >= 0)
+			look_below(&below, place, 1);
+	}
+}
