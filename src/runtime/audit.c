@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "runtime/denial.h"
 #include "runtime/git_scan.h"
 
@@ -150,26 +151,45 @@ static struct value *list_of(struct tool_result *result, const char *key)
 	return value_member(details, key);
 }
 
+/*
+ * Characters that change how a line looks without being seen in it: those a terminal obeys
+ * (U+0080 to U+009F), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069), other line ends (U+2028, U+2029).
+ */
+static bool is_unseen(struct str character)
+{
+	const unsigned char *b = (const unsigned char *)character.data;
+
+	if (character.size == 2)
+		return (b[0] == 0xc2 && b[1] < 0xa0) || (b[0] == 0xd8 && b[1] == 0x9c);
+	if (character.size != 3 || b[0] != 0xe2)
+		return false;
+	return (b[1] == 0x80 &&
+		((b[2] >= 0x8e && b[2] <= 0x8f) || (b[2] >= 0xa8 && b[2] <= 0xae))) ||
+	       (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9);
+}
+
 /* A name somebody made up, as it may stand in a message. */
 static void add_clean(struct buf *out, struct str name)
 {
-	for (size_t i = 0; i < name.size; i++) {
-		unsigned char c = (unsigned char)name.data[i];
-		if (c < ' ' || c == 0x7f)
+	while (name.size > 0) {
+		unsigned char c = (unsigned char)name.data[0];
+		size_t size = text_utf8_length(name);
+
+		if (c < ' ' || c == 0x7f || size == 0 || is_unseen(str_part(name, 0, size))) {
 			(void)buf_addf(out, "\\x%02X", c);
-		else
-			(void)buf_addc(out, (char)c);
+			size = 1;
+		} else {
+			(void)buf_add(out, name.data, size);
+		}
+		name = str_part(name, size, name.size);
 	}
 }
 
-/* A word that a shell takes as it is between single quotes. */
-static bool is_quotable(const char *name)
+/* A word that a shell takes as it is between single quotes, and that is shown as it is. */
+static bool is_quotable(const char *name, const char *shown)
 {
-	for (; *name != '\0'; name++) {
-		if ((unsigned char)*name < ' ' || *name == '\'' || *name == 0x7f)
-			return false;
-	}
-	return true;
+	return strcmp(name, shown) == 0 && strchr(name, '\'') == NULL;
 }
 
 static void tell(struct tool_result *result, const char *workspace, const char *path,
@@ -187,8 +207,8 @@ static void tell(struct tool_result *result, const char *workspace, const char *
 	add_clean(&place, str_part(str_of(name), 0, folder));
 	add_clean(&place, str_of(away));
 	(void)buf_addf(&remedy, "it is now %s, where nothing runs it", place.data);
-	if (is_quotable(name))
-		(void)buf_addf(&remedy, "; a person who wants it back runs: mv '%s' '%s'",
+	if (is_quotable(name, shown.data))
+		(void)buf_addf(&remedy, "; a person who wants it back runs: mv -- '%s' '%s'",
 			       place.data, name);
 	denial_add(result, &(struct denial){.kind = DENIAL_FS,
 					    .target = shown.data,
