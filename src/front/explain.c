@@ -15,6 +15,7 @@
 #include "front/screen.h"
 #include "front/verb.h"
 #include "policy/keys.h"
+#include "runtime/session.h"
 #include "runtime/shape.h"
 
 enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128, PATH_COLUMN = 44 };
@@ -330,11 +331,13 @@ static int print_json(const struct value *report)
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
 		  bool as_json)
 {
+	const int minimum = (int)setup->minimum_level;
 	const struct shape_options options = {
 		.workspace = setup->workspace,
 		.one_call = true,
 		.caller_environment = (const char *const *)environ,
-		.minimum_level = (int)setup->minimum_level,
+		.level = (enum sandbox_level)session_choose_level(minimum),
+		.minimum_level = minimum,
 	};
 	struct cell_spec spec;
 	struct err err = {0};

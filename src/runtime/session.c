@@ -82,13 +82,13 @@ static void cancel_ready(struct watch *watch, short events)
  * A cell of L3 is built without asking. Only who allows less has the machine looked at
  * first: a cell is never rebuilt weaker because something failed.
  */
-static enum sandbox_level level_choose(int minimum)
+int session_choose_level(int minimum)
 {
 	struct probe_reach reach = {.level = SANDBOX_SEALED};
 
 	if (minimum < SANDBOX_SEALED)
 		probe_reach(&reach);
-	return reach.level;
+	return (int)reach.level;
 }
 
 /* It failed, or may not be: does this machine reach less than was asked for, and why? */
@@ -121,7 +121,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.resolver = options->resolver,
-		.level = level_choose(minimum),
+		.level = (enum sandbox_level)session_choose_level(minimum),
 		.minimum_level = minimum,
 	};
 	struct cell_spec spec;

@@ -81,6 +81,8 @@ void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 int session_level(const struct session *session); /* 0..3 */
+/* The level a cell is built at here when MINIMUM is allowed; L3 is not asked for first. */
+int session_choose_level(int minimum);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
 const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
