@@ -16,6 +16,7 @@ enum {
 	EXTENDED = 0x4000,
 	NAME_MASK = 0x0fff,
 	MODE_GITLINK = 0160000,
+	MODE_FOLDER = 0040000, /* of a sparse index; the name ends in a slash */
 	MODE_TYPE = 0170000,
 	EXTENSION_HEADER = 8,
 };
@@ -121,8 +122,11 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 	} else if (!name_plain(place, start, flags & NAME_MASK, &name)) {
 		return broken(err, "a name");
 	}
-	if ((mode & MODE_TYPE) != MODE_GITLINK)
+	if ((mode & MODE_TYPE) != MODE_GITLINK && (mode & MODE_TYPE) != MODE_FOLDER)
 		return true;
+	/* One that git will not expand has no slash; what it is then, nobody says. */
+	if (((mode & MODE_TYPE) == MODE_FOLDER) != str_ends(name, STR("/")))
+		return broken(err, "a folder's name");
 	if (name.size == 0 || name.size >= PATH_MAX ||
 	    memchr(name.data, '\0', name.size) != NULL)
 		return broken(err, "a gitlink's name");

@@ -22,5 +22,8 @@ struct git_index_reader {
 	char shared[2 * GIT_HASH_MAX + 1];
 };
 
-/* Call READER->link for every gitlink of the index TEXT. */
+/*
+ * Call READER->link for every gitlink of the index TEXT, and for every folder that a sparse
+ * index has in place of what is in it: its path ends in a slash.
+ */
 bool git_index_read(struct git_index_reader *reader, struct str text, struct err *err);

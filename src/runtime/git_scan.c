@@ -276,6 +276,8 @@ static bool above_link(void *context, struct str path)
 	const struct above *above = context;
 	struct buf text;
 
+	if (str_ends(path, STR("/")))
+		return true;
 	if (value_count(above->list) >= GIT_SCAN_LINKS)
 		return false;
 	buf_init(&text, PATH_MAX);

@@ -21,7 +21,7 @@
 enum {
 	/* ceilings of one scan; beyond, it fails rather than look away */
 	GIT_SCAN_REPOSITORIES = 512,
-	GIT_SCAN_LINKS = 4096,    /* gitlinks of one index */
+	GIT_SCAN_LINKS = 16384,   /* gitlinks and folders left out of one index */
 	GIT_SCAN_DEPTH = 8,       /* of repositories inside each other */
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
 	GIT_SCAN_NAMES = 1 << 20, /* and names read of folders */

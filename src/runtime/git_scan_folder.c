@@ -10,13 +10,20 @@
 #include "runtime/git_scan_parts.h"
 #include "runtime/git_text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 /* What every linked worktree's folder says of where the rest is. */
 #define COMMON "../.."
+
+enum {
+	CONFIG_DEPTH = 10, /* of files that include each other: as git has it */
+	SPARSE_DEPTH = 64, /* of folders that a sparse index leaves out and that are there */
+};
 
 struct folder {
 	struct look look;
@@ -25,24 +32,76 @@ struct folder {
 	bool sha256;
 };
 
-static void look_config(struct folder *folder, const char *name)
+static void config_read(const struct look *look, const char *name, struct git_config *config)
 {
-	struct git_config config;
 	struct buf text;
 	struct stat st;
 
 	buf_init(&text, GIT_CONFIG_MAX);
-	git_config_init(&config);
-	enum look_found found = look_read(&folder->look, name, GIT_CONFIG_MAX, &text, &st);
+	git_config_init(config);
+	enum look_found found = look_read(look, name, GIT_CONFIG_MAX, &text, &st);
 	if (found == LOOK_ODD)
-		look_mark_stat(&folder->look, name, &st);
+		look_mark_stat(look, name, &st);
 	if (found == LOOK_READ)
-		git_config_read(buf_str(&text), &config);
-	if (config.active.size > 0)
-		look_mark(&folder->look, name, buf_str(&config.active));
+		git_config_read(buf_str(&text), config);
+	if (config->active.size > 0)
+		look_mark(look, name, buf_str(&config->active));
+	buf_fini(&text);
+}
+
+/* The path that an active line of a configuration includes; a condition counts as met. */
+static bool included_path(struct str line, struct str *path)
+{
+	static const struct str key = {".path=", 6};
+	const bool conditional = str_starts(line, STR("includeif."));
+	size_t at = str_find(line, key, 0);
+
+	if (at == (size_t)-1 || (!conditional && !str_is(str_part(line, 0, at), "include")))
+		return false;
+	*path = str_part(line, at + key.size, line.size);
+	return path->size > 0 && path->data[0] != '~';
+}
+
+/* Files that a configuration in FOLDER includes, where commands may write, are part of it. */
+static void look_included(struct git_scan *scan, const char *folder,
+			  const struct git_config *config, unsigned depth)
+{
+	struct str rest = buf_str(&config->active), line, named;
+
+	while (depth < CONFIG_DEPTH && str_next_line(&rest, &line)) {
+		struct git_config included;
+		struct buf path;
+
+		if (!included_path(line, &named))
+			continue;
+		auto_free char *copy = memory_copy_str(named);
+		buf_init(&path, PATH_MAX);
+		if (path_normal(folder, copy, &path) && path.size > 1) {
+			const char *name;
+			auto_close int fd = git_scan_open_parent(scan, path.data, &name);
+			auto_free char *key = git_scan_key(path.data);
+			auto_free char *parent = memory_copy(path.data);
+			parent[name - path.data - 1] = '\0';
+			const struct look look = {scan, fd, parent, 0};
+			if (fd >= 0 && value_member(scan->pointers, key) == NULL) {
+				value_set_boolean(scan->pointers, key, true);
+				config_read(&look, name, &included);
+				look_included(scan, parent, &included, depth + 1);
+				git_config_fini(&included);
+			}
+		}
+		buf_fini(&path);
+	}
+}
+
+static void look_config(struct folder *folder, const char *name)
+{
+	struct git_config config;
+
+	config_read(&folder->look, name, &config);
+	look_included(folder->look.scan, folder->look.path, &config, 0);
 	folder->sha256 = folder->sha256 || config.sha256;
 	git_config_fini(&config);
-	buf_fini(&text);
 }
 
 static void each_hook(const struct look *look, const char *name, void *context)
@@ -189,17 +248,54 @@ static bool each_link(void *context, struct str path)
 	return value_count(list) <= GIT_SCAN_LINKS;
 }
 
+struct sparse {
+	unsigned repository, depth; /* of repositories, of folders */
+};
+
+static void each_sparse(const struct look *look, const char *name, void *context)
+{
+	const struct sparse *above = context;
+	const struct sparse sparse = {above->repository, above->depth + 1};
+	char path[PATH_MAX];
+
+	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) || strcmp(name, ".git") == 0 ||
+	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+		return;
+	auto_close int fd = look_open(look, name);
+	if (fd < 0)
+		return;
+	if (sparse.depth > SPARSE_DEPTH) {
+		(void)look_trouble(look, E2BIG, name);
+		return;
+	}
+	const struct look below = {look->scan, fd, path, DT_DIR};
+	git_scan_worktree(look->scan, fd, path, sparse.repository);
+	look_names(&below, each_sparse, (void *)(uintptr_t)&sparse);
+}
+
+/*
+ * KEY is a gitlink, or ends in a slash: a folder that a sparse index leaves out. Git looks up
+ * what is in there when it is in the way, gitlinks too; most often it is not there at all.
+ */
 static void link_visit(const struct folder *folder, const char *key)
 {
 	auto_free char *link = git_scan_path(key);
+	const size_t size = link != NULL ? strlen(link) : 0;
+	const bool is_sparse = size > 0 && link[size - 1] == '/';
+	const struct sparse sparse = {folder->depth + 1, 0};
 	struct git_scan *scan = folder->look.scan;
 	struct buf path;
 
+	if (is_sparse)
+		link[size - 1] = '\0';
 	buf_init(&path, PATH_MAX);
 	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
 		auto_close int fd = look_open_path(scan, path.data);
+		const struct look look = {scan, fd, path.data, DT_DIR};
 		if (fd >= 0)
 			git_scan_worktree(scan, fd, path.data, folder->depth + 1);
+		if (fd >= 0 && is_sparse)
+			look_names(&look, each_sparse, (void *)(uintptr_t)&sparse);
 	}
 	buf_fini(&path);
 }
