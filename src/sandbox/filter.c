@@ -24,10 +24,11 @@ static const struct sock_filter program_table[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-#define PROGRAM(table)                                                                     \
-	{                                                                                  \
-		.len = sizeof(table) / sizeof((table)[0]), /* The kernel only reads it. */ \
-			.filter = (struct sock_filter *)(uintptr_t)(table)                 \
+/* The kernel only reads what it is given without const. */
+#define PROGRAM(table)                                             \
+	{                                                          \
+		.len = sizeof(table) / sizeof((table)[0]),         \
+		.filter = (struct sock_filter *)(uintptr_t)(table) \
 	}
 
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks)

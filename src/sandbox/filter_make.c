@@ -52,19 +52,22 @@ enum {
 	CALL_MEMFD_SECRET = 447,
 	CALL_FCHMODAT2 = 452,
 	CALL_LSM_SET_SELF_ATTR = 460,
+	CALL_SETXATTRAT = 463,
+	CALL_REMOVEXATTRAT = 466,
 	CALL_OPEN_TREE_ATTR = 467,
+	CALL_FILE_SETATTR = 469,
+};
+
+enum {
 	X32_BIT = 0x40000000,
-	NO_RANDOMISATION = 0x0040000,
-	FILTER_MAX = 4096, /* BPF_MAXINSNS */
+	NO_RANDOMISATION = 0x0040000, /* ADDR_NO_RANDOMIZE */
+	NEW_TIME = 0x80,              /* CLONE_NEWTIME */
+	FILTER_MAX = 4096,            /* BPF_MAXINSNS */
 	/*
 	 * Stands for "ask the worker" until the program is printed: the library takes the
 	 * real answer only where the kernel of the build has it.
 	 */
 	EXPLAINED = 0xeee,
-	NEW_TIME = 0x80,
-	CALL_SETXATTRAT = 463,
-	CALL_REMOVEXATTRAT = 466,
-	CALL_FILE_SETATTR = 469,
 	SOCKET_TYPE_MASK = 0xf,
 	PRIORITY_OF_USER = 3, /* IOPRIO_WHO_USER */
 	SET_OWNER_EX = 15,    /* F_SETOWN_EX */
@@ -204,16 +207,16 @@ static void refuse_open_mode(scmp_filter_ctx filter, int number, unsigned flags_
 	}
 }
 
-/* Refuse NUMBER unless its first argument is VALUE. */
-static void refuse_unless(scmp_filter_ctx filter, int number, uint64_t value)
+/* Refuse NUMBER unless argument INDEX is VALUE. */
+static void refuse_unless(scmp_filter_ctx filter, int number, unsigned index, uint64_t value)
 {
-	const struct scmp_arg_cmp other = {.arg = 0,
+	const struct scmp_arg_cmp other = {.arg = index,
 					   .op = SCMP_CMP_NE,
 					   .datum_a = value,
 					   .datum_b = 0};
 
 	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &other),
-	      "a rule on a first argument");
+	      "a rule on an argument");
 }
 
 static void refuse_request(scmp_filter_ctx filter, uint64_t request)
@@ -245,10 +248,10 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_bits(filter, SCMP_SYS(creat), 1, set_id);
 	refuse_open_mode(filter, SCMP_SYS(open), 1);
 #endif
-	refuse_unless(filter, SCMP_SYS(socketpair), AF_UNIX);
+	refuse_unless(filter, SCMP_SYS(socketpair), 0, AF_UNIX);
 	refuse_request(filter, TIOCSTI);
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
-	refuse_unless(filter, SCMP_SYS(prlimit64), 0 /* oneself */);
+	refuse_unless(filter, SCMP_SYS(prlimit64), 0, 0 /* oneself */);
 }
 
 /* ---- a cell that shares the host's namespaces (L2, L1) ---- */
@@ -281,18 +284,6 @@ static void refuse_when(scmp_filter_ctx filter, int number, unsigned index, uint
 	      "a rule on masked bits");
 }
 
-static void refuse_unless_at(scmp_filter_ctx filter, int number, unsigned index,
-			     uint64_t value)
-{
-	const struct scmp_arg_cmp other = {.arg = index,
-					   .op = SCMP_CMP_NE,
-					   .datum_a = value,
-					   .datum_b = 0};
-
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &other),
-	      "a rule on an argument");
-}
-
 /*
  * Sockets: UNIX, and of these only what has no addressee but its other end: a datagram
  * can be sent to any name.
@@ -301,7 +292,7 @@ static void refuse_sockets(scmp_filter_ctx filter)
 {
 	static const uint64_t addressed[] = {SOCK_DGRAM, SOCK_RAW};
 
-	refuse_unless_at(filter, SCMP_SYS(socket), 0, AF_UNIX);
+	refuse_unless(filter, SCMP_SYS(socket), 0, AF_UNIX);
 	for (size_t i = 0; i < 2; i++) {
 		refuse_when(filter, SCMP_SYS(socket), 1, SOCKET_TYPE_MASK, addressed[i]);
 		refuse_when(filter, SCMP_SYS(socketpair), 1, SOCKET_TYPE_MASK, addressed[i]);
@@ -323,13 +314,13 @@ static void refuse_outside(scmp_filter_ctx filter)
 	refuse_open_ways(filter, SCMP_SYS(open), 1);
 #endif
 	/* Only oneself is moved about. */
-	refuse_unless_at(filter, SCMP_SYS(sched_setaffinity), 0, 0);
-	refuse_unless_at(filter, SCMP_SYS(sched_setscheduler), 0, 0);
-	refuse_unless_at(filter, SCMP_SYS(sched_setparam), 0, 0);
-	refuse_unless_at(filter, SCMP_SYS(sched_setattr), 0, 0);
-	refuse_unless_at(filter, SCMP_SYS(setpriority), 1, 0);
+	refuse_unless(filter, SCMP_SYS(sched_setaffinity), 0, 0);
+	refuse_unless(filter, SCMP_SYS(sched_setscheduler), 0, 0);
+	refuse_unless(filter, SCMP_SYS(sched_setparam), 0, 0);
+	refuse_unless(filter, SCMP_SYS(sched_setattr), 0, 0);
+	refuse_unless(filter, SCMP_SYS(setpriority), 1, 0);
 	refuse_when(filter, SCMP_SYS(setpriority), 0, LOW_HALF, PRIO_USER);
-	refuse_unless_at(filter, SCMP_SYS(ioprio_set), 1, 0);
+	refuse_unless(filter, SCMP_SYS(ioprio_set), 1, 0);
 	refuse_when(filter, SCMP_SYS(ioprio_set), 0, LOW_HALF, PRIORITY_OF_USER);
 	/* Attributes by a descriptor that need not be writable. */
 	refuse_request(filter, FS_IOC_SETFLAGS);
@@ -409,53 +400,55 @@ static void print_instruction(const struct sock_filter *instruction)
 		     instruction->jf, value);
 }
 
-#define HEAD_ARCHITECTURE                                                                                \
-	LOAD(offsetof(struct seccomp_data, arch)), JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),                   \
-		ANSWER(SECCOMP_RET_KILL_PROCESS),                                                        \
-		LOAD(NUMBER), /*                                                                       \
-		 * x32 calls and clone3 do not exist: its flags lie in memory, where no  \
-		 * filter looks.                                                         \
-		 */ \
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),                                      \
-		JUMP_EQUAL(CALL_CLONE3, 0, 1), ANSWER(REFUSE(ENOSYS))
-
 static void print_instructions(const struct sock_filter *head, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		print_instruction(&head[i]);
 }
 
+/* Another architecture's numbers mean other calls. */
+static const struct sock_filter head_architecture[] = {
+	LOAD(offsetof(struct seccomp_data, arch)),
+	JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),
+	ANSWER(SECCOMP_RET_KILL_PROCESS),
+	LOAD(NUMBER),
+	/* x32 and clone3 do not exist: its flags lie in memory, where no filter looks. */
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
+	JUMP_EQUAL(CALL_CLONE3, 0, 1),
+	ANSWER(REFUSE(ENOSYS)),
+};
+
+static const struct sock_filter head_network[] = {
+	JUMP_EQUAL(SYS_socket, 4, 0), JUMP_EQUAL(SYS_personality, 0, 16),
+	/* personality: the usual one, no randomisation (gdb), and the question */
+	LOAD(ARGUMENT(0)), JUMP_EQUAL(0, 8, 0), JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
+	/* socket: UNIX, INET, INET6, and NETLINK for routes */
+	LOAD(ARGUMENT(0)), JUMP_EQUAL(AF_UNIX, 5, 0), JUMP_EQUAL(AF_INET, 4, 0),
+	JUMP_EQUAL(AF_INET6, 3, 0), JUMP_EQUAL(AF_NETLINK, 3, 7),
+	JUMP_EQUAL(0xffffffffu, 1, 0), /* personality's question */
+	ANSWER(REFUSE(EPERM)), ANSWER(SECCOMP_RET_ALLOW), LOAD(ARGUMENT(2)),
+	JUMP_EQUAL(0 /* NETLINK_ROUTE */, 0, 1), ANSWER(SECCOMP_RET_ALLOW),
+	ANSWER(REFUSE(EPERM)), ANSWER(REFUSE(EXPLAINED)), /* a socket of another family */
+};
+
+/* Without a network of its own: sockets are the list's. */
+static const struct sock_filter head_outside[] = {
+	JUMP_EQUAL(SYS_personality, 0, 6),
+	LOAD(ARGUMENT(0)),
+	JUMP_EQUAL(0, 3, 0),
+	JUMP_EQUAL(NO_RANDOMISATION, 2, 0),
+	JUMP_EQUAL(0xffffffffu, 1, 0),
+	ANSWER(REFUSE(EPERM)),
+	ANSWER(SECCOMP_RET_ALLOW),
+};
+
 static void print_head(bool outside)
 {
-	const struct sock_filter with_network[] = {
-		HEAD_ARCHITECTURE, JUMP_EQUAL(SYS_socket, 4, 0),
-		JUMP_EQUAL(SYS_personality, 0, 16),
-		/* personality: the usual one, no randomisation (gdb), and the question */
-		LOAD(ARGUMENT(0)), JUMP_EQUAL(0, 8, 0), JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
-		/* socket: UNIX, INET, INET6, and NETLINK for routes */
-		LOAD(ARGUMENT(0)), JUMP_EQUAL(AF_UNIX, 5, 0), JUMP_EQUAL(AF_INET, 4, 0),
-		JUMP_EQUAL(AF_INET6, 3, 0), JUMP_EQUAL(AF_NETLINK, 3, 7),
-		JUMP_EQUAL(0xffffffffu, 1, 0), /* personality's question */
-		ANSWER(REFUSE(EPERM)), ANSWER(SECCOMP_RET_ALLOW), LOAD(ARGUMENT(2)),
-		JUMP_EQUAL(0 /* NETLINK_ROUTE */, 0, 1), ANSWER(SECCOMP_RET_ALLOW),
-		ANSWER(REFUSE(EPERM)),
-		ANSWER(REFUSE(EXPLAINED)), /* a socket of another family */
-	};
-	const struct sock_filter without[] = {
-		HEAD_ARCHITECTURE,
-		JUMP_EQUAL(SYS_personality, 0, 6),
-		LOAD(ARGUMENT(0)),
-		JUMP_EQUAL(0, 3, 0),
-		JUMP_EQUAL(NO_RANDOMISATION, 2, 0),
-		JUMP_EQUAL(0xffffffffu, 1, 0),
-		ANSWER(REFUSE(EPERM)),
-		ANSWER(SECCOMP_RET_ALLOW),
-	};
-
+	print_instructions(head_architecture, COUNT(head_architecture));
 	if (outside)
-		print_instructions(without, COUNT(without));
+		print_instructions(head_outside, COUNT(head_outside));
 	else
-		print_instructions(with_network, COUNT(with_network));
+		print_instructions(head_network, COUNT(head_network));
 }
 
 static void print_name(const char *name)
@@ -480,9 +473,9 @@ static void print_names(void)
 		     "\tint number;\n"
 		     "\tconst char *name;\n"
 		     "} explained_calls[] = {\n");
-	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++)
+	for (size_t i = 0; i < COUNT(explained); i++)
 		print_name(explained[i]);
-	for (size_t i = 0; i < sizeof(by_argument) / sizeof(by_argument[0]); i++)
+	for (size_t i = 0; i < COUNT(by_argument); i++)
 		print_name(by_argument[i]);
 	(void)printf("\t{%d, \"fchmodat2\"},\n};\n", CALL_FCHMODAT2);
 }
