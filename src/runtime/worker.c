@@ -228,6 +228,49 @@ static struct call_limits limits_here(const struct worker *worker,
 	return limits;
 }
 
+/* The call that came as WIRE, with FRAME's descriptors. */
+static struct call call_arrived(const struct worker *worker, const struct wire_call *wire,
+				const struct frame *frame)
+{
+	struct call call = call_of(worker);
+
+	call.tool = tool_find(worker->tools, wire->tool);
+	call.arguments = wire->arguments;
+	call.folder = wire->folder;
+	call.deadline_ms = wire->deadline_ms;
+	call.is_last = wire->is_last;
+	call.grace_s = wire->grace_s;
+	call.agent = wire->agent;
+	call.limits = limits_here(worker, &wire->limits);
+	call.seen = wire->seen;
+	call.before = wire->before;
+	call.cancelled = cancel_waits(worker);
+	_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
+		       "a call takes a frame's all");
+	memcpy(call.fds, frame->fds, sizeof(call.fds));
+	return call;
+}
+
+/* First what an earlier call has left to be looked at, then the tool. */
+static void call_execute(struct worker *worker, const struct wire_call *wire,
+			 struct call *call, struct tool_result *result)
+{
+	if (worker->prepared != NULL && call->tool == worker->prepared_for)
+		call->prepared = worker->prepared;
+	else if (worker->prepared != NULL)
+		below_empty(worker);
+	if (wire->audits)
+		audit_run(worker->spec->guard, NULL, result);
+	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
+		(void)(audit_failed(result) || tool_done(result));
+	else if (call->tool == NULL || call->tool->execute == NULL)
+		(void)tool_fail(result, "This cell has no tool %s.", wire->tool);
+	else if (call->cancelled)
+		(void)call_stop_result(call, result);
+	else
+		(void)call->tool->execute(call, result);
+}
+
 /* True when the worker may serve another call. */
 static bool call_run(struct worker *worker, const struct frame *frame)
 {
@@ -247,39 +290,12 @@ static bool call_run(struct worker *worker, const struct frame *frame)
 		for (size_t i = 0; i < frame->fd_count; i++)
 			(void)close(frame->fds[i]);
 	} else {
+		struct call call = call_arrived(worker, &wire, frame);
 		environment = call_environment(worker->spec->environment, wire.environment);
-		struct call call = call_of(worker);
-		call.tool = tool_find(worker->tools, wire.tool);
-		call.arguments = wire.arguments;
-		call.folder = wire.folder;
-		call.deadline_ms = wire.deadline_ms;
-		call.is_last = wire.is_last;
-		call.grace_s = wire.grace_s;
-		call.agent = wire.agent;
-		call.limits = limits_here(worker, &wire.limits);
-		call.seen = wire.seen;
-		call.before = wire.before;
 		call.environment = environment;
-		call.cancelled = cancel_waits(worker);
-		_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
-			       "a call takes a frame's all");
-		memcpy(call.fds, frame->fds, sizeof(call.fds));
 		tool = call.tool;
-		if (worker->prepared != NULL && call.tool == worker->prepared_for)
-			call.prepared = worker->prepared;
-		else if (worker->prepared != NULL)
-			below_empty(worker);
-		if (wire.audits)
-			audit_run(worker->spec->guard, NULL, &result);
-		if (wire.audits && strcmp(wire.tool, AUDIT_CALL) == 0)
-			(void)(audit_failed(&result) || tool_done(&result));
-		else if (call.tool == NULL || call.tool->execute == NULL)
-			(void)tool_fail(&result, "This cell has no tool %s.", wire.tool);
-		else if (call.cancelled)
-			(void)call_stop_result(&call, &result);
-		else
-			(void)call.tool->execute(&call, &result);
-		keep = call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
+		call_execute(worker, &wire, &call, &result);
+		keep = tool != NULL && (tool->effects & EFFECT_RUNS) == 0 &&
 		       !call.cancelled && worker->prepared == NULL;
 		/* A tool that gave one away has left -1. */
 		for (size_t i = 0; i < frame->fd_count; i++)
