@@ -40,26 +40,17 @@ void git_scan_fini(struct git_scan *scan)
 
 /* ---- pointers ---- */
 
-/* Does the file NAME in FOLDER hold one line that leads, from FROM on, to WANTED? */
+/* Does the one-line file NAME lead to WANTED? */
 static bool line_leads_to(const struct look *look, const char *name, const char *wanted)
 {
-	struct buf text, path;
-	struct stat st;
-	struct str line;
-	bool fine;
+	struct buf path;
+	bool leads;
 
-	buf_init(&text, GIT_POINTER_MAX);
 	buf_init(&path, PATH_MAX);
-	fine = look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
-	       git_text_line(buf_str(&text), &line);
-	if (fine) {
-		auto_free char *copy = memory_copy_str(line);
-		fine = path_normal(look->path, copy, &path) &&
-		       strcmp(path.data, wanted) == 0;
-	}
+	leads = look_line_path(look, name, look->path, &path) &&
+		strcmp(path.data, wanted) == 0;
 	buf_fini(&path);
-	buf_fini(&text);
-	return fine;
+	return leads;
 }
 
 /* The part of REPOSITORY/worktrees/NAME that is REPOSITORY; false when PATH has no such form. */

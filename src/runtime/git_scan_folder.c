@@ -370,27 +370,6 @@ static void look_index(struct folder *folder)
 
 /* ---- linked worktrees ---- */
 
-/* The normal path that the one-line file NAME holds, from FROM on. */
-static bool line_path(const struct look *look, const char *name, const char *from,
-		      struct buf *path)
-{
-	struct buf text;
-	struct stat st;
-	struct str line;
-	bool fine;
-
-	buf_init(&text, GIT_POINTER_MAX);
-	fine = look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
-	       git_text_line(buf_str(&text), &line);
-	if (fine) {
-		auto_free char *copy = memory_copy_str(line);
-		buf_clear(path);
-		fine = path_normal(from, copy, path);
-	}
-	buf_fini(&text);
-	return fine;
-}
-
 static void look_common(const struct look *look)
 {
 	struct buf text;
@@ -434,7 +413,7 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	look_works(&folder.look);
 	git_scan_links(&folder.look);
 	buf_init(&pointer, PATH_MAX);
-	if (line_path(&folder.look, "gitdir", path, &pointer) &&
+	if (look_line_path(&folder.look, "gitdir", path, &pointer) &&
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
 		buf_truncate(&pointer, pointer.size - strlen("/.git"));
 		folder.worktree = pointer.data;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/git_scan_parts.h"
+#include "runtime/git_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -171,6 +172,26 @@ enum look_found look_read(const struct look *look, const char *name, size_t max,
 bool look_is_aside(const char *name)
 {
 	return strstr(name, GIT_QUARANTINE) != NULL;
+}
+
+bool look_line_path(const struct look *look, const char *name, const char *from,
+		    struct buf *path)
+{
+	struct buf text;
+	struct stat st;
+	struct str line;
+	bool fine;
+
+	buf_init(&text, GIT_POINTER_MAX);
+	fine = look_read(look, name, GIT_POINTER_MAX, &text, &st) == LOOK_READ &&
+	       git_text_line(buf_str(&text), &line);
+	if (fine) {
+		auto_free char *copy = memory_copy_str(line);
+		buf_clear(path);
+		fine = path_normal(from, copy, path);
+	}
+	buf_fini(&text);
+	return fine;
 }
 
 void look_names(const struct look *look,

@@ -29,6 +29,10 @@ enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 enum look_found look_read(const struct look *look, const char *name, size_t max,
 			  struct buf *content, struct stat *st);
 
+/* The normal path that the one-line file NAME holds (git_text.h), from the folder FROM on. */
+bool look_line_path(const struct look *look, const char *name, const char *from,
+		    struct buf *path);
+
 /* Call EACH for the names in the folder, "." and ".." aside. */
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),

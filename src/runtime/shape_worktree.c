@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/git_config.h"
+#include "runtime/git_text.h"
 #include "runtime/shape_parts.h"
 
 #include <fcntl.h>
@@ -17,43 +18,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { POINTER_MAX = PATH_MAX + 16 };
-
-/* The one line of the small regular file NAME; nothing when it is anything else. */
-static bool line_read(const char *name, struct buf *line)
+/* The content of the small regular file NAME; false when it is anything else. */
+static bool file_read(const char *name, struct buf *content)
 {
 	auto_close int fd =
 		open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_size >= POINTER_MAX || !fd_read_all(fd, line, name, NULL))
-		return false;
-	while (line->size > 0 && line->data[line->size - 1] == '\n')
-		buf_truncate(line, line->size - 1);
-	return line->size > 0 && strlen(line->data) == line->size &&
-	       strchr(line->data, '\n') == NULL;
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       fd_read_all(fd, content, name, NULL);
 }
 
-/* The real path of what the line in FOLDER's file NAME names behind PREFIX, or NULL. */
-static char *pointer_follow(const char *folder, const char *name, const char *prefix)
+/* The real path of what FOLDER's file NAME names, as READ (git_text.h) finds it; or NULL. */
+static char *pointer_follow(const char *folder, const char *name,
+			    bool (*read)(struct str text, struct str *path))
 {
-	struct buf file, line, target;
+	struct buf file, content, target;
+	struct str path;
 	char *real = NULL;
 
-	buf_init(&file, POINTER_MAX);
-	buf_init(&line, POINTER_MAX);
-	buf_init(&target, 2 * POINTER_MAX);
-	if (buf_addf(&file, "%s/%s", folder, name) && line_read(file.data, &line) &&
-	    str_starts(buf_str(&line), str_of(prefix))) {
-		const char *path = line.data + strlen(prefix);
-
-		if (buf_addf(&target, "%s%s%s", path[0] == '/' ? "" : folder,
-			     path[0] == '/' ? "" : "/", path))
+	buf_init(&file, PATH_MAX);
+	buf_init(&content, GIT_POINTER_MAX);
+	buf_init(&target, PATH_MAX + GIT_POINTER_MAX);
+	if (buf_addf(&file, "%s/%s", folder, name) && file_read(file.data, &content) &&
+	    read(buf_str(&content), &path) && path.size > 0) {
+		if (path.data[0] != '/')
+			(void)buf_addf(&target, "%s/", folder);
+		if (buf_addstr(&target, path))
 			real = realpath(target.data, NULL);
 	}
 	buf_fini(&target);
-	buf_fini(&line);
+	buf_fini(&content);
 	buf_fini(&file);
 	return real;
 }
@@ -74,13 +69,13 @@ static bool common_cut(char *entry)
 
 static char *common_of(const char *workspace)
 {
-	char *entry = pointer_follow(workspace, ".git", "gitdir: ");
+	char *entry = pointer_follow(workspace, ".git", git_text_pointer);
 	struct buf own;
 
 	if (entry == NULL)
 		return NULL;
-	auto_free char *back = pointer_follow(entry, "gitdir", "");
-	buf_init(&own, POINTER_MAX);
+	auto_free char *back = pointer_follow(entry, "gitdir", git_text_line);
+	buf_init(&own, PATH_MAX);
 	bool ours = back != NULL && buf_addf(&own, "%s/.git", workspace) &&
 		    strcmp(own.data, back) == 0 && common_cut(entry);
 	buf_fini(&own);
@@ -141,7 +136,7 @@ static bool names_worktree(const char *path, const char *workspace)
 /* The same for a submodule, whose repository lies with that of the project around it. */
 static char *module_of(const char *workspace)
 {
-	char *module = pointer_follow(workspace, ".git", "gitdir: ");
+	char *module = pointer_follow(workspace, ".git", git_text_pointer);
 
 	if (module != NULL && is_repository(module) && names_worktree(module, workspace))
 		return module;
