@@ -93,11 +93,10 @@ static const char *access_of(const struct view *view, const struct view_entry *e
 		return entry->writable ? NULL : "read";
 	case VIEW_PROCESSES:
 	case VIEW_TERMINALS:
+	case VIEW_TEXT:
 		return "own";
 	case VIEW_DEVICE:
 		return "device";
-	case VIEW_TEXT:
-		return "own";
 	case VIEW_FOLDER:
 	case VIEW_LINK:
 		break;
@@ -179,7 +178,6 @@ static struct value *limits_value(const struct setup *setup, double timeout_s)
 	return list;
 }
 
-/* Names alone: a value may be a secret. */
 static struct value *texts_value(const char *const *texts)
 {
 	struct value *list = value_new_array();
@@ -189,6 +187,7 @@ static struct value *texts_value(const char *const *texts)
 	return list;
 }
 
+/* Names alone: a value may be a secret. */
 static struct value *environment_value(const struct cell_spec *spec)
 {
 	struct value *list = value_new_array();

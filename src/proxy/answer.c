@@ -2,9 +2,8 @@
 #include "proxy/proxy_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
-
-enum { LEAVE_MS = 2000 }; /* the answer is small and the reader in the same machine */
 
 static const char *reason_of(int code)
 {
@@ -25,17 +24,14 @@ static const char *reason_of(int code)
 void answer_error(struct connection *connection, int code, const char *sentence)
 {
 	struct stream *in = &connection->in;
-	size_t length = 0;
 
-	for (const char *at = sentence; *at != '\0'; at++)
-		length++;
 	(void)buf_addf(&in->pending,
 		       "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
 		       "Content-Length: %zu\r\nConnection: close\r\n"
 		       "Proxy-Connection: close\r\n\r\n%s\n",
 		       code, reason_of(code),
 		       code == 407 ? "Proxy-Authenticate: Basic realm=\"glovebox\"\r\n" : "",
-		       length + 1, sentence);
+		       strlen(sentence) + 1, sentence);
 	in->ended = true;
 	connection->state = LEAVING;
 	connection_set_deadline(connection, LEAVE_MS);

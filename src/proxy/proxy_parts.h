@@ -15,6 +15,7 @@ enum {
 	CONNECTIONS_MAX = 512,
 	COPY_BYTES = 64 << 10, /* of one read, and at most so much waits for a slow reader */
 	GRANTS_MAX = 4096,     /* commands of one cell at once are far fewer */
+	LEAVE_MS = 2000,       /* an answer is small and its reader in the same machine */
 	REPORTS_MAX = 32,      /* refusals told of one command: a result shows fewer */
 };
 

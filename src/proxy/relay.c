@@ -8,10 +8,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum {
-	ROUNDS = 8, /* of one turn: others want their turn too */
-	LEAVE_MS = 2000,
-};
+enum { ROUNDS = 8 }; /* of one turn: others want their turn too */
 
 bool relay_flush(int fd, struct stream *stream)
 {
