@@ -131,6 +131,11 @@ bool buf_addv(struct buf *buf, const char *format, va_list arguments)
 	return true;
 }
 
+bool buf_end_line(struct buf *buf)
+{
+	return buf->size == 0 || buf->data[buf->size - 1] == '\n' || buf_addc(buf, '\n');
+}
+
 char *buf_reserve(struct buf *buf, size_t size)
 {
 	return buf_grow(buf, size) ? buf->data + buf->size : NULL;

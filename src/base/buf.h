@@ -36,6 +36,9 @@ bool buf_addf(struct buf *buf, const char *format, ...)
 bool buf_addv(struct buf *buf, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
+/* A line end, unless BUF is empty or ends with one: what is added next begins a line. */
+bool buf_end_line(struct buf *buf);
+
 /* Room for SIZE more bytes to be written at data + size; NULL over the ceiling. */
 char *buf_reserve(struct buf *buf, size_t size);
 /* Count SIZE bytes written into the reserved room. */

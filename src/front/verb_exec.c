@@ -142,10 +142,8 @@ static void print_denials(const struct tool_result *result)
 
 	buf_init(&line, RESULT_TEXT_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
-		const char *kind = value_text(value_member(value_item(list, i), "kind"));
-
 		/* It did without what it was refused; a disk that is full stays full. */
-		if (succeeded && (kind == NULL || strcmp(kind, "limit") != 0))
+		if (succeeded && !denial_is(value_item(list, i), DENIAL_LIMIT))
 			continue;
 		buf_clear(&line);
 		denial_print(value_item(list, i), &line);

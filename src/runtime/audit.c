@@ -264,8 +264,7 @@ static void tell_files(const struct git_scan *scan, const char *workspace,
 	if (count == 0)
 		return;
 	struct value *list = list_of(result, "changed_autoexec");
-	if (text->size > 0 && text->data[text->size - 1] != '\n')
-		(void)buf_addc(text, '\n');
+	(void)buf_end_line(text);
 	(void)buf_adds(text, "[changed, and run by other programs by themselves:");
 	for (size_t i = 0; i < count && i < FILES_LISTED; i++) {
 		const char *path =
@@ -324,8 +323,7 @@ void audit_take(struct tool_result *result, struct tool_result *from)
 	if (from->details == NULL && from->status == RESULT_DONE)
 		return;
 	details = tool_details(result);
-	if (result->text.size > 0 && result->text.data[result->text.size - 1] != '\n')
-		(void)buf_addc(&result->text, '\n');
+	(void)buf_end_line(&result->text);
 	(void)buf_addstr(&result->text, buf_str(&from->text));
 	for (void *at = value_first(from->details); at != NULL;
 	     at = value_next(from->details, at)) {

@@ -8,6 +8,7 @@
 #include "runtime/audit.h"
 #include "runtime/cell_start.h"
 #include "runtime/outlet.h"
+#include "runtime/role.h"
 #include "runtime/shape.h"
 
 #include <errno.h>
@@ -476,7 +477,7 @@ void cell_close(struct cell *cell)
 	outlet_close(cell->outlet);
 	if (cell->spec.walls < SANDBOX_SEALED)
 		cell_wait_anchor(cell->anchor_pidfd);
-	cell_end_anchor(&cell->anchor_pidfd, !cell->options.direct);
+	role_end(&cell->anchor_pidfd, !cell->options.direct);
 	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,17 +97,4 @@ void cell_wait_anchor(int pidfd)
 
 	while (pidfd >= 0 && poll(&gone, 1, ANCHOR_END_MS) < 0 && errno == EINTR)
 		;
-}
-
-void cell_end_anchor(int *pidfd, bool wait)
-{
-	siginfo_t info;
-
-	if (*pidfd < 0)
-		return;
-	(void)syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
-	while (wait && waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	fd_close(pidfd);
 }

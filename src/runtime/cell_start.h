@@ -24,10 +24,3 @@ bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct
  * socket has been closed: wait for that, not for ever.
  */
 void cell_wait_anchor(int pidfd);
-
-/*
- * Kill the anchor, and by that all in its cell. WAIT: until the kernel has taken the
- * namespaces down (about a millisecond); without it the caller is about to end, and
- * nothing of the teardown is in his way.
- */
-void cell_end_anchor(int *pidfd, bool wait);

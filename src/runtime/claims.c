@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "policy/network.h"
 #include "runtime/denial.h"
 
 #include <limits.h>
@@ -16,7 +17,6 @@
 enum {
 	LINES_MAX = 400, /* a program that says more has said the cause among these */
 	LINE_MAX_BYTES = 4096,
-	HOST_MAX = 253, /* RFC 1035 */
 	REMEDY_MAX = 512,
 };
 
@@ -195,11 +195,11 @@ static bool gather_host(struct str line, struct tool_result *result)
 
 		if (at == (size_t)-1)
 			continue;
-		host = str_part(line, at + needle.size, HOST_MAX + 4);
+		host = str_part(line, at + needle.size, NETWORK_NAME_MAX + 4);
 		if (str_starts(host, STR("\xe2\x80\x98")))
 			host = str_part(host, 3, host.size);
 		size = host_size(host);
-		if (size == 0 || size > HOST_MAX)
+		if (size == 0 || size > NETWORK_NAME_MAX)
 			continue;
 		claim = claim_new(result);
 		if (claim)
@@ -305,7 +305,7 @@ static void judge_host(const struct policy *policy, const char *host,
 
 	(void)snprintf(rule, sizeof(rule), "agents.%.64s.network", policy->name);
 	(void)snprintf(remedy, sizeof(remedy), "ask the user to add %s%.*s%s to %s",
-		       *host ? "\"" : "the host's name", HOST_MAX, host,
+		       *host ? "\"" : "the host's name", NETWORK_NAME_MAX, host,
 		       *host ? "\"" : "", rule);
 	denial_add(result, &(struct denial){.kind = DENIAL_NET,
 					    .target = *host ? host : "the network",
@@ -316,7 +316,9 @@ static void judge_host(const struct policy *policy, const char *host,
 
 static bool is_host(const char *host)
 {
-	return host_size(str_of(host)) == strlen(host) && strlen(host) <= HOST_MAX;
+	struct network_host read;
+
+	return network_parse_host(str_of(host), &read, NULL);
 }
 
 /* The proxy's own word is better than what programs make of it. */
@@ -325,9 +327,7 @@ static bool has_network_denial(const struct tool_result *result)
 	const struct value *list = denial_list(result);
 
 	for (size_t i = 0; i < value_count(list); i++) {
-		const char *kind = value_text(value_member(value_item(list, i), "kind"));
-
-		if (kind && strcmp(kind, "net") == 0)
+		if (denial_is(value_item(list, i), DENIAL_NET))
 			return true;
 	}
 	return false;

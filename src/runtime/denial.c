@@ -2,7 +2,10 @@
 #include "runtime/denial.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* a limit's: names, numbers and a clause */
 
 #define KEY_LIST     "denials"
 #define KEY_LEFT_OUT "denials_left_out"
@@ -50,7 +53,7 @@ void denial_print(const struct value *denial, struct buf *out)
 	const char *rule = value_text(value_member(denial, "rule"));
 	const char *remedy = value_text(value_member(denial, "remedy"));
 	bool guessed = value_is_true(value_member(denial, "guessed"));
-	bool limit = member_is(denial, "kind", kind_names[DENIAL_LIMIT]);
+	bool limit = denial_is(denial, DENIAL_LIMIT);
 
 	(void)buf_addf(out, "%s %s (%s)",
 		       limit ? (guessed ? "limit perhaps reached:" : "limit reached:")
@@ -99,11 +102,31 @@ void denial_add(struct tool_result *result, const struct denial *denial)
 
 	if (item == NULL)
 		return;
-	if (text->size > 0 && text->data[text->size - 1] != '\n')
-		(void)buf_addc(text, '\n');
+	(void)buf_end_line(text);
 	(void)buf_addc(text, '[');
 	denial_print(item, text);
 	(void)buf_adds(text, "]\n");
+}
+
+void denial_add_limit(struct tool_result *result, const struct denial_limit *limit)
+{
+	char rule[RULE_MAX], remedy[REMEDY_MAX];
+
+	(void)snprintf(rule, sizeof(rule), "limits.%s", limit->key);
+	(void)snprintf(remedy, sizeof(remedy), "%s, or %s agents.%.64s.limits.%s (now %s)",
+		       limit->advice, limit->is_floor ? "lower" : "raise",
+		       limit->agent != NULL ? limit->agent : "NAME", limit->key,
+		       limit->now);
+	denial_add(result, &(struct denial){.kind = DENIAL_LIMIT,
+					    .target = limit->target,
+					    .rule = rule,
+					    .remedy = remedy,
+					    .guessed = limit->guessed});
+}
+
+bool denial_is(const struct value *denial, enum denial_kind kind)
+{
+	return member_is(denial, "kind", kind_names[kind]);
 }
 
 const struct value *denial_list(const struct tool_result *result)

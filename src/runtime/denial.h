@@ -30,6 +30,21 @@ void denial_add(struct tool_result *result, const struct denial *denial);
 /* The same without the line, for a text that says it already. */
 void denial_note(struct tool_result *result, const struct denial *denial);
 
+/* A key of `limits` was reached. */
+struct denial_limit {
+	const char *agent;  /* NULL: nobody's by name */
+	const char *key;    /* "memory" */
+	const char *target; /* what was reached: "5 GiB of memory" */
+	const char *advice; /* a clause, before the key that allows more */
+	const char *now;    /* the key's value, for people */
+	bool is_floor;      /* to be lowered, not raised, for more room */
+	bool guessed;
+};
+void denial_add_limit(struct tool_result *result, const struct denial_limit *limit);
+
+/* Is DENIAL (an item of denial_list) of KIND? */
+bool denial_is(const struct value *denial, enum denial_kind kind);
+
 /* The list of RESULT, or NULL: objects as above. For who prints them. */
 const struct value *denial_list(const struct tool_result *result);
 

@@ -7,24 +7,20 @@
 #include "base/text.h"
 #include "runtime/denial.h"
 #include "runtime/role.h"
-#include "sandbox/kernel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	ARGUMENT_MAX = 32,
 	STOP_MS = 2000, /* groups whose processes have just been killed are gone in far less */
-	SENTENCE_MAX = 256,
+	TARGET_MAX = 64,
 };
 
 /*
@@ -44,11 +40,11 @@ static bool process_start(struct groups *groups, const char *program,
 			  const struct policy_limits *limits)
 {
 	char texts[GROUPS_ARGUMENTS - 1][ARGUMENT_MAX];
-	auto_close int front = kernel_pidfd_open(getpid());
-	auto_close int theirs = -1;
+	auto_close int front = -1, theirs = -1;
 	int ends[2];
 
-	if (front < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (!role_self(&front, NULL) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return false;
 	groups->socket = ends[0];
 	theirs = ends[1];
@@ -99,7 +95,6 @@ struct groups *groups_start(struct loop *loop, const char *program,
 void groups_stop(struct groups *groups)
 {
 	struct pollfd gone;
-	siginfo_t info;
 
 	if (!groups)
 		return;
@@ -108,11 +103,7 @@ void groups_stop(struct groups *groups)
 	gone = (struct pollfd){.fd = groups->pidfd, .events = POLLIN};
 	(void)poll(&gone, 1, STOP_MS);
 	/* Who comes next sweeps what it could not remove. */
-	(void)syscall(SYS_pidfd_send_signal, groups->pidfd, SIGKILL, NULL, 0);
-	while (waitid(P_PIDFD, (id_t)groups->pidfd, &info, WEXITED | __WALL) < 0 &&
-	       errno == EINTR)
-		;
-	fd_close(&groups->pidfd);
+	role_end(&groups->pidfd, true);
 	free(groups);
 }
 
@@ -197,21 +188,6 @@ void groups_listen(struct groups *groups)
 		loop_remove(&groups->watch);
 }
 
-static void tell(const char *key, const char *target, const char *advice, const char *now,
-		 const struct policy *policy, struct tool_result *result)
-{
-	char rule[64], remedy[SENTENCE_MAX];
-
-	(void)snprintf(rule, sizeof(rule), "limits.%s", key);
-	(void)snprintf(remedy, sizeof(remedy),
-		       "%s, or raise agents.%.64s.limits.%s (now %s)", advice,
-		       policy->name, key, now);
-	denial_add(result, &(struct denial){.kind = DENIAL_LIMIT,
-					    .target = target,
-					    .rule = rule,
-					    .remedy = remedy});
-}
-
 bool groups_rely(struct group_end *end, enum cgroup_controller controller)
 {
 	end->relied[controller] = end->held[controller];
@@ -227,20 +203,23 @@ static bool has_refused(const struct group_end *end, enum cgroup_controller cont
 void groups_tell(const struct group_end *end, const struct policy *policy,
 		 struct tool_result *result)
 {
-	char now[ARGUMENT_MAX], target[SENTENCE_MAX];
+	char now[ARGUMENT_MAX], target[TARGET_MAX];
+	struct denial_limit limit = {.agent = policy->name, .target = target, .now = now};
 
 	if (result->status == RESULT_DONE && result->exit_code == 0)
 		return;
 	if (has_refused(end, CGROUP_MEMORY)) {
+		limit.key = "memory";
+		limit.advice = "the largest process was ended: let it use less at once";
 		(void)text_size(policy->limits.memory, now);
 		(void)snprintf(target, sizeof(target), "%s of memory", now);
-		tell("memory", target,
-		     "the largest process was ended: let it use less at once", now,
-		     policy, result);
+		denial_add_limit(result, &limit);
 	}
 	if (has_refused(end, CGROUP_PIDS)) {
+		limit.key = "pids";
+		limit.advice = "start fewer at once";
 		(void)snprintf(now, sizeof(now), "%" PRIu64, policy->limits.pids);
 		(void)snprintf(target, sizeof(target), "%s processes", now);
-		tell("pids", target, "start fewer at once", now, policy, result);
+		denial_add_limit(result, &limit);
 	}
 }

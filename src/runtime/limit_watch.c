@@ -18,7 +18,6 @@ enum {
 	REST_FACTOR = 10,
 	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
 	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
-	SENTENCE_MAX = 512,
 	REFUSALS_AT_ONCE = 64, /* each takes some microseconds */
 };
 
@@ -109,21 +108,11 @@ struct telling {
 	struct tool_result *result;
 };
 
-/* KEY of `limits` was reached: TARGET; ADVICE comes before the key that allows more. */
-static void tell(const struct telling *telling, const char *key, const char *target,
-		 bool guessed, const char *advice, const char *now)
+/* As denial_add_limit, for the agent whose call it is. */
+static void tell(const struct telling *telling, struct denial_limit limit)
 {
-	char rule[64], remedy[SENTENCE_MAX];
-
-	(void)snprintf(rule, sizeof(rule), "limits.%s", key);
-	(void)snprintf(remedy, sizeof(remedy),
-		       "%s, or raise agents.%s.limits.%s (now %s)", advice,
-		       telling->call->agent ? telling->call->agent : "NAME", key, now);
-	denial_add(telling->result, &(struct denial){.kind = DENIAL_LIMIT,
-						     .target = target,
-						     .rule = rule,
-						     .remedy = remedy,
-						     .guessed = guessed});
+	limit.agent = telling->call->agent;
+	denial_add_limit(telling->result, &limit);
 }
 
 static void tell_memory(const struct limit_watch *watch, const struct telling *telling)
@@ -131,28 +120,27 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 	char size[32], now[32], target[64];
 
 	(void)snprintf(target, sizeof(target), "%s of memory", text_size(watch->held, size));
-	tell(telling, "memory", target, false,
-	     "the command was ended: let it use less at once",
-	     text_size(telling->call->limits.memory, now));
+	tell(telling,
+	     (struct denial_limit){.key = "memory",
+				   .target = target,
+				   .advice = "the command was ended: let it use less at once",
+				   .now = text_size(telling->call->limits.memory, now)});
 }
 
 /* ENDED: for it; else it was over before anybody looked. */
 static void tell_space(uint64_t left, bool ended, const struct telling *telling)
 {
-	const struct call *call = telling->call;
-	char size[32], now[32], target[128], remedy[SENTENCE_MAX];
+	char size[32], now[32], target[128];
 
 	(void)snprintf(target, sizeof(target), "%s left free on the workspace's file system",
 		       text_size(left, size));
-	(void)snprintf(remedy, sizeof(remedy),
-		       "%s: make room, or lower agents.%.64s.limits.free_space (now %s)",
-		       ended ? "the command was ended" : "the command has taken the rest",
-		       call->agent ? call->agent : "NAME",
-		       text_size(call->limits.free_space, now));
-	denial_add(telling->result, &(struct denial){.kind = DENIAL_LIMIT,
-						     .target = target,
-						     .rule = "limits.free_space",
-						     .remedy = remedy});
+	tell(telling,
+	     (struct denial_limit){.key = "free_space",
+				   .target = target,
+				   .advice = ended ? "the command was ended: make room"
+						   : "the command has taken the rest: make room",
+				   .now = text_size(telling->call->limits.free_space, now),
+				   .is_floor = true});
 }
 
 /* A disk is full in less time than passes between two looks. */
@@ -170,8 +158,11 @@ static void tell_quiet(const struct telling *telling)
 
 	(void)snprintf(now, sizeof(now), "%g s", telling->run->quiet_s);
 	(void)snprintf(target, sizeof(target), "no output for %s", now);
-	tell(telling, "quiet_s", target, false,
-	     "the command was ended: let it say how far it is", now);
+	tell(telling,
+	     (struct denial_limit){.key = "quiet_s",
+				   .target = target,
+				   .advice = "the command was ended: let it say how far it is",
+				   .now = now});
 }
 
 static bool ended_by(const struct program_run *run, int number)
@@ -204,8 +195,12 @@ static void tell_file_size(const struct telling *telling)
 	if (!exact && !ended_by(telling->run, SIGXFSZ) &&
 	    !said(telling->run, "File too large"))
 		return;
-	tell(telling, "file_size", "a file's size", !exact, "write several smaller files",
-	     text_size(telling->call->limits.file_size, now));
+	tell(telling,
+	     (struct denial_limit){.key = "file_size",
+				   .target = "a file's size",
+				   .advice = "write several smaller files",
+				   .now = text_size(telling->call->limits.file_size, now),
+				   .guessed = !exact});
 }
 
 static void tell_tmp(const struct telling *telling)
@@ -221,14 +216,22 @@ static void tell_tmp(const struct telling *telling)
 		if (free_space(places[i]) >= NEARLY_FULL)
 			continue;
 		found = true;
-		tell(telling, "tmp", places[i], false,
-		     "it is full: remove what is not needed there", now);
+		tell(telling,
+		     (struct denial_limit){.key = "tmp",
+					   .target = places[i],
+					   .advice = "it is full: remove what is not needed there",
+					   .now = now});
 	}
 	/* A writer that removed its half-written file leaves room again. */
 	for (size_t i = 0; i < PLACES && said_so && !found; i++) {
 		if (places[i] && said(telling->run, places[i]))
-			tell(telling, "tmp", places[i], true,
-			     "it was full: write large files to the workspace", now);
+			tell(telling,
+			     (struct denial_limit){
+				     .key = "tmp",
+				     .target = places[i],
+				     .advice = "it was full: write large files to the workspace",
+				     .now = now,
+				     .guessed = true});
 	}
 }
 
@@ -252,7 +255,11 @@ static void tell_pids(const struct limit_watch *watch, const struct telling *tel
 	else
 		(void)snprintf(target, sizeof(target), "the number of processes");
 	(void)snprintf(now, sizeof(now), "%" PRIu64, most);
-	tell(telling, "pids", target, !seen, "start fewer at once", now);
+	tell(telling, (struct denial_limit){.key = "pids",
+					    .target = target,
+					    .advice = "start fewer at once",
+					    .now = now,
+					    .guessed = !seen});
 }
 
 static void tell_dropped(const struct telling *telling)

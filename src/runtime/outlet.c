@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "proxy/proxy.h"
-#include "runtime/cell_start.h"
 #include "runtime/role.h"
 
 #include <errno.h>
@@ -138,7 +137,7 @@ void outlet_close(struct outlet *outlet)
 		return;
 	loop_remove(&outlet->watch);
 	fd_close(&outlet->control);
-	cell_end_anchor(&outlet->pidfd, true);
+	role_end(&outlet->pidfd, true);
 	free(outlet);
 }
 

@@ -68,6 +68,19 @@ bool role_start(const struct role *role, int *pidfd, struct err *err)
 	return true;
 }
 
+void role_end(int *pidfd, bool wait)
+{
+	siginfo_t info;
+
+	if (*pidfd < 0)
+		return;
+	(void)syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
+	while (wait && waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	fd_close(pidfd);
+}
+
 bool role_self(int *pidfd, struct err *err)
 {
 	*pidfd = kernel_pidfd_open(getpid());

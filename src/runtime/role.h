@@ -23,5 +23,12 @@ struct role {
  */
 bool role_start(const struct role *role, int *pidfd, struct err *err);
 
+/*
+ * Kill the role behind *PIDFD, which becomes -1; with an anchor goes all in its cell. WAIT:
+ * until the kernel has taken it down (a cell about a millisecond); without it the caller is
+ * about to end, and nothing of the teardown is in his way.
+ */
+void role_end(int *pidfd, bool wait);
+
 /* A pidfd of this process, for a role that dies with it. */
 bool role_self(int *pidfd, struct err *err);

@@ -126,12 +126,6 @@ static void add_stream(const struct program_output *output, const struct text_li
 	buf_fini(&clean);
 }
 
-static void end_line(struct buf *out, size_t from)
-{
-	if (out->size > from && out->data[out->size - 1] != '\n')
-		buf_addc(out, '\n');
-}
-
 /*
  * Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was
  * no second.
@@ -157,11 +151,11 @@ static void add_output(const struct program_run *run, struct buf *text, struct t
 	}
 	if (run->out.total)
 		add_stream(&run->out, &out, text, &parts[0]);
-	end_line(text, 0);
+	buf_end_line(text);
 	if (run->error.total) {
 		buf_adds(text, "STDERR:\n");
 		add_stream(&run->error, &error, text, &parts[1]);
-		end_line(text, 0);
+		buf_end_line(text);
 	}
 	if (!run->out.total && !run->error.total)
 		buf_adds(text, run->ending == PROGRAM_ENDED
