@@ -161,7 +161,7 @@ static void tell(struct outlet *outlet, const struct proxy_message *message, int
 void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd)
 {
 	const struct proxy_message message = {.kind = PROXY_LISTENER, .port = port};
-	struct sockaddr_in address;
+	struct sockaddr_in address = {0};
 	socklen_t size = sizeof(address);
 
 	if (*take_fd < 0)

@@ -183,7 +183,7 @@ static bool children_grant(struct making *making, int fd, struct buf *path, int 
 	if (folder == NULL)
 		return errno == EACCES ||
 		       err_set(err, errno, "%s: %s", path->data, strerror(errno));
-	readable = -1; /* the stream's now */
+	(void)fd_take(&readable); /* the stream's now */
 	for (struct dirent *entry = readdir(folder); ok && entry != NULL;
 	     entry = readdir(folder)) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
