@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -24,15 +22,10 @@ enum {
 	ACCEPT_BATCH = 32,
 };
 
-/* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
-static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
-
 void connection_set_deadline(struct connection *connection, int ms)
 {
 	connection->deadline.due_ms = clock_now_ms() + ms;
 }
-
-/* ---- life ---- */
 
 static void listeners_watch(struct proxy *proxy, bool open)
 {
@@ -88,8 +81,6 @@ void connection_free_dead(struct proxy *proxy)
 	}
 }
 
-/* ---- what it waits for ---- */
-
 static uint32_t client_events(const struct connection *connection)
 {
 	uint32_t events = connection->in.pending.size > 0 ? EPOLLOUT : 0;
@@ -139,7 +130,7 @@ void connection_watch(struct connection *connection)
 		connection_end(connection);
 }
 
-static void relay_begin(struct connection *connection)
+void connection_relay(struct connection *connection)
 {
 	connection->state = RELAYING;
 	buf_fini(&connection->head);
@@ -152,175 +143,12 @@ static void relay_begin(struct connection *connection)
 		connection_end(connection);
 }
 
-/* ---- the request ---- */
-
-/* "host" for the usual port of an entry, "host:port" else. */
-static void entry_for(const struct connection *connection, char text[NETWORK_TEXT_MAX])
-{
-	(void)network_print(&connection->host, connection->port, text);
-	if (connection->port == NETWORK_PORT_TLS)
-		*strrchr(text, ':') = '\0';
-}
-
-static void request_judge(struct connection *connection, const struct request *request)
-{
-	struct proxy *proxy = connection->proxy;
-	char remedy[PROXY_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
-
-	connection->host = request->host;
-	connection->port = request->port;
-	connection->entry = network_find(proxy->entries, proxy->entry_count,
-					 &request->host, request->port);
-	if (connection->entry != NULL && (request->connect || request->port == 80)) {
-		dial_start(connection);
-		return;
-	}
-	entry_for(connection, entry);
-	if (connection->entry == NULL)
-		(void)snprintf(remedy, sizeof(remedy),
-			       "add \"%s\" to network, or --allow-host %s", entry, entry);
-	else
-		(void)snprintf(remedy, sizeof(remedy),
-			       "plain HTTP passes on port 80 only: use CONNECT or https");
-	answer_refusal(connection, 403, request->shown, remedy);
-}
-
-/* Whose request it is. The grant may still wait in the control socket. */
-static bool request_grant(struct connection *connection, const struct request *request)
-{
-	struct proxy *proxy = connection->proxy;
-	const struct grant *grant = grants_find(proxy, request->token);
-
-	if (grant == NULL) {
-		proxy_hear(proxy);
-		grant = grants_find(proxy, request->token);
-	}
-	if (grant != NULL)
-		connection->call = grant->call;
-	return grant != NULL;
-}
-
-static void head_read(struct connection *connection)
-{
-	struct buf *head = &connection->head;
-	struct request request;
-	struct err err = {0};
-
-	switch (request_read(buf_str(head), &request, &err)) {
-	case REQUEST_MORE:
-		if (connection->out.ended)
-			connection_end(connection);
-		return;
-	case REQUEST_BAD:
-		if (request.shown[0] != '\0' && request_grant(connection, &request))
-			answer_refusal(connection, 400, request.shown, err.text);
-		else
-			answer_error(connection, 400, err.text);
-		return;
-	case REQUEST_READY:
-		break;
-	}
-	if (!request_grant(connection, &request)) {
-		answer_error(connection, 407,
-			     "this proxy takes the user name and token of HTTP_PROXY only, "
-			     "and only while the command it was set for runs");
-		return;
-	}
-	connection->plain = !request.connect;
-	if (connection->plain) {
-		body_begin(&connection->body, &request);
-		if (!request_print(buf_str(head), &request, &connection->out.pending)) {
-			answer_error(connection, 400, "the head is too long");
-			return;
-		}
-	}
-	buf_remove(head, 0, request.size);
-	request_judge(connection, &request);
-}
-
-/* ---- the first bytes of a tunnel ---- */
-
-static void hello_refuse(struct connection *connection, const char *why)
-{
-	char target[NETWORK_TEXT_MAX];
-
-	(void)network_print(&connection->host, connection->port, target);
-	(void)send(connection->client.fd, name_alert, sizeof(name_alert), MSG_NOSIGNAL);
-	answer_refusal(connection, 0, target, why);
-}
-
-/* The name must be the one the tunnel was opened for; an address has none. */
-static bool hello_fits(struct connection *connection, const char *name)
-{
-	char why[PROXY_REMEDY_MAX];
-
-	if (strcmp(name, connection->host.text) == 0 ||
-	    (name[0] == '\0' &&
-	     (!connection->needs_hello || connection->host.kind != NETWORK_NAME)))
-		return true;
-	if (name[0] == '\0')
-		(void)snprintf(why, sizeof(why),
-			       "its TLS greeting names no host (SNI), which port 443 requires");
-	else
-		(void)snprintf(why, sizeof(why),
-			       "its TLS greeting asks for \"%s\": connect to that name, and list "
-			       "it in network",
-			       name);
-	hello_refuse(connection, why);
-	return false;
-}
-
-static void hello_pass(struct connection *connection)
-{
-	if (!buf_addstr(&connection->out.pending, buf_str(&connection->head))) {
-		connection_end(connection);
-		return;
-	}
-	connection->needs_hello = false;
-	relay_begin(connection);
-}
-
-static void hello_look(struct connection *connection)
-{
-	struct str bytes = buf_str(&connection->head);
-	char name[NETWORK_NAME_MAX + 1];
-	struct err err = {0};
-
-	if (bytes.size == 0 || !hello_begins(bytes)) {
-		if (bytes.size == 0 && !connection->out.ended)
-			connection_watch(connection);
-		else if (connection->needs_hello && bytes.size > 0)
-			hello_refuse(connection, "port 443 passes TLS only; list another port "
-						 "for another protocol");
-		else if (connection->needs_hello)
-			connection_end(connection);
-		else
-			hello_pass(connection);
-		return;
-	}
-	switch (hello_read(bytes, name, &err)) {
-	case HELLO_BAD:
-		hello_refuse(connection, err.text);
-		return;
-	case HELLO_MORE:
-		if (connection->out.ended)
-			connection_end(connection);
-		else
-			connection_watch(connection);
-		return;
-	case HELLO_GOOD:
-		if (hello_fits(connection, name))
-			hello_pass(connection);
-		return;
-	}
-}
-
 void connection_connected(struct connection *connection)
 {
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 	if (connection->call == 0) {
-		relay_begin(connection);
+		connection_relay(connection);
 	} else if (connection->plain) {
 		size_t size = body_take(&connection->body, buf_str(&connection->head));
 
@@ -330,7 +158,7 @@ void connection_connected(struct connection *connection)
 		    !buf_add(&connection->out.pending, connection->head.data, size))
 			connection_end(connection);
 		else
-			relay_begin(connection);
+			connection_relay(connection);
 	} else {
 		connection->needs_hello = connection->port == NETWORK_PORT_TLS;
 		connection->state = READING_HELLO;
@@ -338,13 +166,11 @@ void connection_connected(struct connection *connection)
 					connection->needs_hello ? HELLO_MS : IDLE_MS);
 		(void)buf_adds(&connection->in.pending, established);
 		if (relay_flush(connection->client.fd, &connection->in))
-			hello_look(connection);
+			client_hello(connection);
 		else
 			connection_end(connection);
 	}
 }
-
-/* ---- events ---- */
 
 /* Into `head`, as far as it has room. False: nothing came. */
 static bool client_read(struct connection *connection, size_t max)
@@ -400,7 +226,7 @@ static void client_ready(struct source *source, uint32_t events)
 	switch (connection->state) {
 	case READING_HEAD:
 		if (client_read(connection, REQUEST_HEAD_MAX))
-			head_read(connection);
+			client_head(connection);
 		break;
 	case READING_HELLO:
 		if (!relay_flush(connection->client.fd, &connection->in))
@@ -408,7 +234,7 @@ static void client_ready(struct source *source, uint32_t events)
 		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
 			connection_watch(connection);
 		else if (client_read(connection, HELLO_MAX))
-			hello_look(connection);
+			client_hello(connection);
 		break;
 	case RELAYING:
 		relay(connection);
@@ -450,8 +276,6 @@ static void deadline_due(struct moment *moment)
 	else
 		connection_end(connection);
 }
-
-/* ---- accept ---- */
 
 static struct connection *connection_new(struct listener *listener, int client)
 {

@@ -96,6 +96,12 @@ void connection_free_dead(struct proxy *proxy);
 /* Wait for what its state can use. */
 void connection_watch(struct connection *connection);
 void connection_set_deadline(struct connection *connection, int ms);
+/* From now on bytes pass both ways. */
+void connection_relay(struct connection *connection);
+
+/* client.c: look at `head`: a request, then the first bytes of a tunnel. */
+void client_head(struct connection *connection);
+void client_hello(struct connection *connection);
 
 /* dial.c: from a host to a connected server; connection_connected or an answer follows. */
 void dial_start(struct connection *connection);

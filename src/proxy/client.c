@@ -1,0 +1,174 @@
+/*
+ * client: what a client says before its bytes are relayed: the head of a request, and in a
+ * tunnel to port 443 the greeting that names its host. Both are judged by the same list.
+ */
+#include "proxy/hello.h"
+#include "proxy/proxy_parts.h"
+#include "proxy/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
+static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
+
+/* "host" for the usual port of an entry, "host:port" else. */
+static void entry_for(const struct connection *connection, char text[NETWORK_TEXT_MAX])
+{
+	(void)network_print(&connection->host, connection->port, text);
+	if (connection->port == NETWORK_PORT_TLS)
+		*strrchr(text, ':') = '\0';
+}
+
+static void request_judge(struct connection *connection, const struct request *request)
+{
+	struct proxy *proxy = connection->proxy;
+	char remedy[PROXY_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
+
+	connection->host = request->host;
+	connection->port = request->port;
+	connection->entry = network_find(proxy->entries, proxy->entry_count,
+					 &request->host, request->port);
+	if (connection->entry != NULL && (request->connect || request->port == 80)) {
+		dial_start(connection);
+		return;
+	}
+	entry_for(connection, entry);
+	if (connection->entry == NULL)
+		(void)snprintf(remedy, sizeof(remedy),
+			       "add \"%s\" to network, or --allow-host %s", entry, entry);
+	else
+		(void)snprintf(remedy, sizeof(remedy),
+			       "plain HTTP passes on port 80 only: use CONNECT or https");
+	answer_refusal(connection, 403, request->shown, remedy);
+}
+
+/* Whose request it is. The grant may still wait in the control socket. */
+static bool request_grant(struct connection *connection, const struct request *request)
+{
+	struct proxy *proxy = connection->proxy;
+	const struct grant *grant = grants_find(proxy, request->token);
+
+	if (grant == NULL) {
+		proxy_hear(proxy);
+		grant = grants_find(proxy, request->token);
+	}
+	if (grant != NULL)
+		connection->call = grant->call;
+	return grant != NULL;
+}
+
+void client_head(struct connection *connection)
+{
+	struct buf *head = &connection->head;
+	struct request request;
+	struct err err = {0};
+
+	switch (request_read(buf_str(head), &request, &err)) {
+	case REQUEST_MORE:
+		if (connection->out.ended)
+			connection_end(connection);
+		return;
+	case REQUEST_BAD:
+		if (request.shown[0] != '\0' && request_grant(connection, &request))
+			answer_refusal(connection, 400, request.shown, err.text);
+		else
+			answer_error(connection, 400, err.text);
+		return;
+	case REQUEST_READY:
+		break;
+	}
+	if (!request_grant(connection, &request)) {
+		answer_error(connection, 407,
+			     "this proxy takes the user name and token of HTTP_PROXY only, "
+			     "and only while the command it was set for runs");
+		return;
+	}
+	connection->plain = !request.connect;
+	if (connection->plain) {
+		body_begin(&connection->body, &request);
+		if (!request_print(buf_str(head), &request, &connection->out.pending)) {
+			answer_error(connection, 400, "the head is too long");
+			return;
+		}
+	}
+	buf_remove(head, 0, request.size);
+	request_judge(connection, &request);
+}
+
+static void hello_refuse(struct connection *connection, const char *why)
+{
+	char target[NETWORK_TEXT_MAX];
+
+	(void)network_print(&connection->host, connection->port, target);
+	(void)send(connection->client.fd, name_alert, sizeof(name_alert), MSG_NOSIGNAL);
+	answer_refusal(connection, 0, target, why);
+}
+
+/* The name must be the one the tunnel was opened for; an address has none. */
+static bool hello_fits(struct connection *connection, const char *name)
+{
+	char why[PROXY_REMEDY_MAX];
+
+	if (strcmp(name, connection->host.text) == 0 ||
+	    (name[0] == '\0' &&
+	     (!connection->needs_hello || connection->host.kind != NETWORK_NAME)))
+		return true;
+	if (name[0] == '\0')
+		(void)snprintf(why, sizeof(why),
+			       "its TLS greeting names no host (SNI), which port 443 requires");
+	else
+		(void)snprintf(why, sizeof(why),
+			       "its TLS greeting asks for \"%s\": connect to that name, and list "
+			       "it in network",
+			       name);
+	hello_refuse(connection, why);
+	return false;
+}
+
+static void hello_pass(struct connection *connection)
+{
+	if (!buf_addstr(&connection->out.pending, buf_str(&connection->head))) {
+		connection_end(connection);
+		return;
+	}
+	connection->needs_hello = false;
+	connection_relay(connection);
+}
+
+void client_hello(struct connection *connection)
+{
+	struct str bytes = buf_str(&connection->head);
+	char name[NETWORK_NAME_MAX + 1];
+	struct err err = {0};
+
+	if (bytes.size == 0 || !hello_begins(bytes)) {
+		if (bytes.size == 0 && !connection->out.ended)
+			connection_watch(connection);
+		else if (connection->needs_hello && bytes.size > 0)
+			hello_refuse(connection, "port 443 passes TLS only; list another port "
+						 "for another protocol");
+		else if (connection->needs_hello)
+			connection_end(connection);
+		else
+			hello_pass(connection);
+		return;
+	}
+	switch (hello_read(bytes, name, &err)) {
+	case HELLO_BAD:
+		hello_refuse(connection, err.text);
+		return;
+	case HELLO_MORE:
+		if (connection->out.ended)
+			connection_end(connection);
+		else
+			connection_watch(connection);
+		return;
+	case HELLO_GOOD:
+		if (hello_fits(connection, name))
+			hello_pass(connection);
+		return;
+	}
+}
