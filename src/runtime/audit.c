@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "git/git_scan.h"
 #include "runtime/denial.h"
-#include "runtime/git_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "git/git_scan.h"
 #include "runtime/audit.h"
-#include "runtime/git_scan.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/git_config.h"
-#include "runtime/git_text.h"
+#include "git/git_config.h"
+#include "git/git_text.h"
 #include "runtime/shape_parts.h"
 
 #include <fcntl.h>

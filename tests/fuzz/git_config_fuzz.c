@@ -1,8 +1,8 @@
 /*
- * Fuzz target of runtime/git_config. Whatever stands before it, a line that names a program
+ * Fuzz target of git/git_config. Whatever stands before it, a line that names a program
  * is never taken for nothing.
  */
-#include "runtime/git_config.h"
+#include "git/git_config.h"
 
 #include <stdint.h>
 #include <stdlib.h>

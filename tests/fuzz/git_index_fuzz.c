@@ -1,5 +1,5 @@
-/* Fuzz target of runtime/git_index: with both lengths of object names; links are plain names. */
-#include "runtime/git_index.h"
+/* Fuzz target of git/git_index: with both lengths of object names; links are plain names. */
+#include "git/git_index.h"
 
 #include <stdint.h>
 #include <stdlib.h>

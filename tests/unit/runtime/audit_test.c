@@ -15,9 +15,9 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "git/git_scan.h"
 #include "runtime/audit.h"
 #include "runtime/denial.h"
-#include "runtime/git_scan.h"
 
 struct place {
 	char folder[64];
@@ -140,7 +140,8 @@ static void what_appears_is_moved_and_told(void **state)
 	const struct value *item =
 		value_item(value_member(place->result.details, "quarantined"), 0);
 	assert_int_equal(lstat(value_text(value_member(item, "moved_to")), &st), 0);
-	assert_non_null(strstr(place->result.text.data, "mv -- '.git/commondir.quarantine-"));
+	assert_non_null(
+		strstr(place->result.text.data, "mv -- '.git/commondir.quarantine-"));
 	/* It stays where it is, and is not told again. */
 	audit(place);
 	assert_int_equal(put_away(place), 0);

@@ -1,12 +1,12 @@
 /* git_scan: where repositories are looked for, and whether their pointers hold. */
-#include "runtime/git_scan.h"
+#include "git/git_scan.h"
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/git_index.h"
-#include "runtime/git_scan_parts.h"
-#include "runtime/git_text.h"
+#include "git/git_index.h"
+#include "git/git_scan_parts.h"
+#include "git/git_text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* git_config: a reader of the syntax, and the list of keys that do nothing. */
-#include "runtime/git_config.h"
+#include "git/git_config.h"
 
 #include <ctype.h>
 #include <stdio.h>

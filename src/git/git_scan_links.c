@@ -5,7 +5,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/git_scan_parts.h"
+#include "git/git_scan_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * change; who changed what is told.
  */
 #include "base/fd.h"
-#include "runtime/git_scan_parts.h"
+#include "git/git_scan_parts.h"
 
 #include <limits.h>
 #include <stdio.h>

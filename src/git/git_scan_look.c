@@ -3,8 +3,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/git_scan_parts.h"
-#include "runtime/git_text.h"
+#include "git/git_scan_parts.h"
+#include "git/git_text.h"
 
 #include <dirent.h>
 #include <errno.h>

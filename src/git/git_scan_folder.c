@@ -5,10 +5,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/git_config.h"
-#include "runtime/git_index.h"
-#include "runtime/git_scan_parts.h"
-#include "runtime/git_text.h"
+#include "git/git_config.h"
+#include "git/git_index.h"
+#include "git/git_scan_parts.h"
+#include "git/git_text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* git_text: small files of git, line by line. */
-#include "runtime/git_text.h"
+#include "git/git_text.h"
 
 #include <string.h>
 

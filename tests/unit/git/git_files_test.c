@@ -1,4 +1,4 @@
-/* Tests of runtime/git_config, git_index and git_text: the readers of git's own files. */
+/* Tests of git/git_config, git_index and git_text: the readers of git's own files. */
 #include "../base/unit.h"
 
 #include <limits.h>
@@ -8,10 +8,10 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "git/git_config.h"
+#include "git/git_index.h"
+#include "git/git_text.h"
 #include "places.h"
-#include "runtime/git_config.h"
-#include "runtime/git_index.h"
-#include "runtime/git_text.h"
 
 static char *active_of(const char *text)
 {
