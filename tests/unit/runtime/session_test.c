@@ -495,13 +495,15 @@ static void many_calls_leave_nothing_behind(void **state)
 			before = descriptors();
 	}
 	/*
-	 * One worker more or less may be on its way: a socket and a pidfd. Those that have
-	 * answered go when the kernel has freed their memory.
+	 * A worker more or less may be on its way or going: a socket, a pidfd, and two counts of
+	 * its group, which come when that process finds the time. One descriptor a call that
+	 * stayed would be 25.
 	 */
+	enum { MORE_OR_LESS = 3 * 4 };
 	const int64_t until = clock_now_ms() + 10000;
-	while (descriptors() > before + 2 && clock_now_ms() < until)
+	while (descriptors() > before + MORE_OR_LESS && clock_now_ms() < until)
 		loop_turn(session_loop(fixture->session), clock_now_ms() + 50);
-	assert_true(descriptors() <= before + 2);
+	assert_true(descriptors() <= before + MORE_OR_LESS);
 }
 
 static void a_missing_workspace_is_an_error_with_its_name(void **state)
