@@ -1,36 +1,28 @@
-/* claims: reading messages, and judging what they say; see claims.h. */
+/* claims: reading messages; see claims.h. */
 #include "runtime/claims.h"
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "policy/network.h"
-#include "runtime/denial.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define KEY_CLAIMS "claims"
 
 enum {
 	LINES_MAX = 400, /* a program that says more has said the cause among these */
 	LINE_MAX_BYTES = 4096,
-	REMEDY_MAX = 512,
 };
-
-/* ---- gathering ---- */
 
 static struct value *claim_new(struct tool_result *result)
 {
 	struct value *details = tool_details(result);
-	struct value *list = value_member(details, KEY_CLAIMS);
+	struct value *list = value_member(details, CLAIMS_KEY);
 	struct value *claim;
 
 	if (!list) {
-		value_set(details, KEY_CLAIMS, value_new_array());
-		list = value_member(details, KEY_CLAIMS);
+		value_set(details, CLAIMS_KEY, value_new_array());
+		list = value_member(details, CLAIMS_KEY);
 	}
 	if (value_count(list) >= CLAIMS_MAX)
 		return NULL;
@@ -246,116 +238,4 @@ void claims_gather(struct str messages, const char *folder, struct tool_result *
 
 	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++)
 		gather_line(str_part(line, 0, LINE_MAX_BYTES), folder, result);
-}
-
-/* ---- judging ---- */
-
-/* On one line, or it is no path that a sentence could name. */
-static bool is_printable(const char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return false;
-	}
-	return true;
-}
-
-static bool has_remedy(const struct tool_result *result, const char *remedy)
-{
-	const struct value *list = denial_list(result);
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		const char *there = value_text(value_member(value_item(list, i), "remedy"));
-
-		if (there && strcmp(there, remedy) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void judge_path(const struct policy *policy, const struct value *claim,
-		       struct tool_result *result)
-{
-	const char *path = value_text(value_member(claim, "path"));
-	bool exact = value_is_true(value_member(claim, "exact"));
-	bool writes = value_is_true(value_member(claim, "writes"));
-	struct verdict verdict;
-	struct buf shown;
-
-	if (!is_printable(path))
-		return;
-	policy_judge_path(policy, path, writes, &verdict);
-	/* One of many files that the same words would help. */
-	if (verdict.answer == VERDICT_ALLOW || has_remedy(result, verdict.because))
-		return;
-	buf_init(&shown, 4 * PATH_MAX);
-	(void)text_clean(str_of(path), &shown);
-	denial_add(result, &(struct denial){.kind = DENIAL_FS,
-					    .target = shown.data,
-					    .rule = verdict.rule,
-					    .remedy = verdict.because,
-					    .guessed = !exact});
-	buf_fini(&shown);
-}
-
-static void judge_host(const struct policy *policy, const char *host,
-		       struct tool_result *result)
-{
-	char rule[VERDICT_RULE_MAX], remedy[REMEDY_MAX];
-
-	(void)snprintf(rule, sizeof(rule), "agents.%.64s.network", policy->name);
-	(void)snprintf(remedy, sizeof(remedy), "ask the user to add %s%.*s%s to %s",
-		       *host ? "\"" : "the host's name", NETWORK_NAME_MAX, host,
-		       *host ? "\"" : "", rule);
-	denial_add(result, &(struct denial){.kind = DENIAL_NET,
-					    .target = *host ? host : "the network",
-					    .rule = rule,
-					    .remedy = remedy,
-					    .guessed = true});
-}
-
-static bool is_host(const char *host)
-{
-	struct network_host read;
-
-	return network_parse_host(str_of(host), &read, NULL);
-}
-
-/* The proxy's own word is better than what programs make of it. */
-static bool has_network_denial(const struct tool_result *result)
-{
-	const struct value *list = denial_list(result);
-
-	for (size_t i = 0; i < value_count(list); i++) {
-		if (denial_is(value_item(list, i), DENIAL_NET))
-			return true;
-	}
-	return false;
-}
-
-void claims_judge(const struct policy *policy, struct tool_result *result)
-{
-	auto_value struct value *list = NULL;
-	const char *any_host = NULL;
-	bool network_told;
-
-	if (!value_member(result->details, KEY_CLAIMS))
-		return;
-	list = value_ref(value_member(result->details, KEY_CLAIMS));
-	value_remove(result->details, KEY_CLAIMS);
-	network_told = has_network_denial(result);
-	for (size_t i = 0; i < value_count(list) && i < CLAIMS_MAX; i++) {
-		const struct value *claim = value_item(list, i);
-		const char *host = value_text(value_member(claim, "host"));
-
-		if (value_text(value_member(claim, "path")))
-			judge_path(policy, claim, result);
-		else if (host && *host && is_host(host) && !network_told)
-			judge_host(policy, host, result);
-		else if (host && !*host)
-			any_host = host;
-	}
-	/* A program that named its host says so in other words as well. */
-	if (any_host && !has_network_denial(result))
-		judge_host(policy, any_host, result);
 }

@@ -12,6 +12,9 @@
 
 #include <stdbool.h>
 
+/* Where they stand in a result's details. */
+#define CLAIMS_KEY "claims"
+
 /* Of one result: the first that are found; the rest mostly repeat them. */
 enum { CLAIMS_MAX = 8 };
 

@@ -8,14 +8,11 @@
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
-#include "runtime/outlet.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,58 +46,6 @@ const char *running_id(const struct running *running)
 	return running->id;
 }
 
-/* More of them are counted by the result itself. */
-enum { REFUSED_MAX = 2 * DENIALS_MAX };
-
-void running_refused(void *context, uint64_t number, const char *target, const char *remedy)
-{
-	struct session *session = context;
-
-	for (struct running *at = session->first; at != NULL; at = at->next) {
-		bool meant = number != 0 ? at->number == number
-					 : at->state == RUNNING_BUSY && at->tool != NULL &&
-						   (at->tool->effects & EFFECT_RUNS) != 0;
-		if (!meant || value_count(at->refused) >= REFUSED_MAX)
-			continue;
-		struct value *item = value_new_object();
-		value_set_text(item, "target", target);
-		value_set_text(item, "remedy", remedy);
-		if (at->refused == NULL)
-			at->refused = value_new_array();
-		value_append(at->refused, item);
-	}
-}
-
-/* What the network was asked for ends here, and what it refused comes into the result. */
-static void network_end(struct running *running)
-{
-	struct cell *cell = running->session->cell;
-	struct outlet *outlet = cell != NULL ? cell_outlet(cell) : NULL;
-
-	if (outlet == NULL || !running->asks)
-		return;
-	running->asks = false;
-	outlet_revoke(outlet, running->number);
-	outlet_hear(outlet);
-	for (size_t i = 0; i < value_count(running->refused); i++) {
-		const struct value *item = value_item(running->refused, i);
-
-		denial_add(&running->result,
-			   &(struct denial){
-				   .kind = DENIAL_NET,
-				   .target = value_text(value_member(item, "target")),
-				   .rule = cell_spec(cell)->network_rule,
-				   .remedy = value_text(value_member(item, "remedy")),
-			   });
-	}
-	if (outlet_broken(outlet) != NULL)
-		denial_add(&running->result,
-			   &(struct denial){.kind = DENIAL_NET,
-					    .target = "every host",
-					    .rule = outlet_broken(outlet),
-					    .remedy = "begin a new session"});
-}
-
 void running_finish(struct running *running)
 {
 	struct session *session = running->session;
@@ -108,7 +53,7 @@ void running_finish(struct running *running)
 
 	loop_remove_timer(&running->kill_timer);
 	running->state = RUNNING_DONE;
-	network_end(running);
+	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
@@ -246,7 +191,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 		audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
-	network_end(running);
+	running_end_network(running);
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
@@ -328,25 +273,11 @@ static void pipes_give(const struct running *running)
 	}
 }
 
-/* The variables by which the call's programs reach the network; NULL: they cannot. */
-static struct value *network_begin(struct running *running)
-{
-	struct outlet *outlet = cell_outlet(running->session->cell);
-	struct value *list;
-
-	if (outlet == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
-		return NULL;
-	running->asks = true;
-	list = value_new_array();
-	outlet_grant(outlet, running->number, list);
-	return list;
-}
-
 static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
 {
 	struct session *session = running->session;
 	auto_value struct value *seen = session_memory_for(session, running);
-	auto_value struct value *environment = network_begin(running);
+	auto_value struct value *environment = running_begin_network(running);
 	const struct policy_limits *limits = &session->policy->limits;
 	struct buf text;
 	const struct wire_call wire = {

@@ -69,6 +69,13 @@ void running_dispatch(struct session *session);
 void running_finish(struct running *running);
 /* A host was refused to the call NUMBER, or, when that is 0, to all that run programs. */
 void running_refused(void *context, uint64_t number, const char *target, const char *remedy);
+/*
+ * Grant RUNNING the network: the variables by which its programs reach it, the caller's;
+ * NULL: they cannot.
+ */
+struct value *running_begin_network(struct running *running);
+/* What it was granted ends, and what was refused comes into its result. */
+void running_end_network(struct running *running);
 /* Cancel whatever is under way. */
 void running_cancel_all(struct session *session);
 

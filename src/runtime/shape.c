@@ -23,18 +23,6 @@ enum {
 	4096,
 };
 
-const char *shape_environment(const struct shape_options *options, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
-		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=' &&
-		    (*at)[length + 1] != '\0')
-			return *at + length + 1;
-	}
-	return NULL;
-}
-
 bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err)
 {

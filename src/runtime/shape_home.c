@@ -1,7 +1,4 @@
-/*
- * shape_home: the part of a view that follows the caller: the project's private home, his
- * toolchains, and the environment of programs.
- */
+/* shape_home: the project's private home, and what is removed when a cell ends. */
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
@@ -12,12 +9,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define STANDARD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 enum {
 	HOME_DIGITS = 16, /* of the workspace's hash: projects of one user never meet */
@@ -25,8 +19,6 @@ enum {
 	/* sessions that end at the same moment; the folder is theirs for microseconds */
 	HOME_TRIES = 16,
 };
-
-/* ---- home ---- */
 
 bool shape_state_path(const struct shape_options *options, const char *kind,
 		      const char *workspace, struct buf *path)
@@ -160,200 +152,4 @@ void shape_tidy(const struct cell_spec *spec)
 		(void)rmdir(spec->home_source);
 	for (size_t i = 0; i < spec->made_count; i++)
 		(void)rmdir(spec->made[i]);
-}
-
-/* ---- toolchains ---- */
-
-struct toolchain {
-	const char *below_home; /* the PATH entry is this or below it */
-	const char *shown[3];   /* below the home; without credentials */
-	const char *variable;   /* tells the toolchain where it is, or NULL */
-	const char *value;      /* below the home */
-};
-
-static const struct toolchain toolchains[] = {
-	{".cargo/bin", {".cargo/bin", ".rustup"}, "RUSTUP_HOME", ".rustup"},
-	{".pyenv", {".pyenv"}, "PYENV_ROOT", ".pyenv"},
-	{".nvm/versions", {".nvm/versions"}, NULL, NULL},
-	{".volta/bin", {".volta/bin", ".volta/tools"}, "VOLTA_HOME", ".volta"},
-	{"go/bin", {"go/bin"}, NULL, NULL},
-	{".local/bin", {".local/bin"}, NULL, NULL},
-};
-
-enum { TOOLCHAIN_COUNT = sizeof(toolchains) / sizeof(toolchains[0]) };
-
-static const struct toolchain *toolchain_of(const char *folder, const char *home)
-{
-	struct buf root;
-
-	if (!path_within(folder, home))
-		return NULL;
-	for (size_t i = 0; i < TOOLCHAIN_COUNT; i++) {
-		buf_init(&root, PATH_MAX);
-		bool hit = buf_addf(&root, "%s/%s", home, toolchains[i].below_home) &&
-			   path_within(folder, root.data);
-		buf_fini(&root);
-		if (hit)
-			return &toolchains[i];
-	}
-	return NULL;
-}
-
-static void tree_show(struct policy *policy, struct cell_spec *spec, const char *path)
-{
-	auto_close int fd = -1;
-
-	for (size_t i = 0; i < spec->view.count; i++) {
-		if (strcmp(spec->view.entries[i].path, path) == 0)
-			return;
-	}
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (!shape_show_tree(spec, path, &fd, false, false, NULL)) {
-		spec->view.count--;
-		return;
-	}
-	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
-	/* At its own place root's cell of somebody else may not come there. */
-	spec->view.entries[spec->view.count - 1].optional = !shape_is_sealed(spec);
-	shape_grant(policy, spec, path, false);
-}
-
-static void toolchain_show(struct policy *policy, struct cell_spec *spec,
-			   const struct toolchain *toolchain, const char *home)
-{
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < 3 && toolchain->shown[i] != NULL; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", home, toolchain->shown[i]);
-		tree_show(policy, spec, path);
-	}
-	if (toolchain->variable != NULL)
-		spec_add_environment(spec, "%s=%s/%s", toolchain->variable, home,
-				     toolchain->value);
-}
-
-static bool is_system(const char *folder)
-{
-	static const char *const roots[] = {"/usr", "/bin", "/sbin", "/opt", NULL};
-
-	for (size_t i = 0; roots[i] != NULL; i++) {
-		if (path_within(folder, roots[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool path_holds(const struct buf *path, const char *folder)
-{
-	struct str rest = buf_str(path), part;
-
-	while (path_next_folder(&rest, &part)) {
-		if (str_is(part, folder))
-			return true;
-	}
-	return false;
-}
-
-/* The caller's order is kept; what the view does not show is left out. */
-static void path_add(struct policy *policy, struct cell_spec *spec, const char *home,
-		     struct str folder, struct buf *path)
-{
-	struct buf normal;
-	const struct toolchain *toolchain;
-	bool taken = false;
-
-	buf_init(&normal, PATH_MAX);
-	if (folder.data[0] == '/') {
-		auto_free char *text = memory_copy_str(folder);
-		if (path_normal("/", text, &normal)) {
-			toolchain = home != NULL ? toolchain_of(normal.data, home) : NULL;
-			if (toolchain != NULL)
-				toolchain_show(policy, spec, toolchain, home);
-			taken = toolchain != NULL || is_system(normal.data);
-		}
-	}
-	if (taken && !path_holds(path, normal.data))
-		(void)buf_addf(path, "%s%s", path->size > 0 ? ":" : "", normal.data);
-	buf_fini(&normal);
-}
-
-void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
-			  struct cell_spec *spec)
-{
-	const char *home = shape_environment(options, "HOME");
-	const char *caller = shape_environment(options, "PATH");
-	const struct str sources[] = {str_of(caller), STR(STANDARD_PATH)};
-	struct buf path;
-
-	if (home != NULL && (home[0] != '/' || home[1] == '\0'))
-		home = NULL;
-	buf_init(&path, 64 << 10);
-	for (size_t i = 0; i < 2; i++) {
-		struct str rest = sources[i], folder;
-		while (path_next_folder(&rest, &folder))
-			path_add(policy, spec, home, folder, &path);
-	}
-	spec_add_environment(spec, "PATH=%s:" SHAPE_BIN, path.data);
-	buf_fini(&path);
-}
-
-/* ---- environment ---- */
-
-/* The caller's own NAME, which may be empty; NULL when it is unset. */
-static const char *callers(const struct shape_options *options, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
-		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
-			return *at;
-	}
-	return NULL;
-}
-
-/* Our own program stays the last to be found. */
-static void path_set(struct cell_spec *spec, const char *entry)
-{
-	struct buf path;
-
-	buf_init(&path, strlen(entry) + sizeof(SHAPE_BIN) + 1);
-	(void)buf_addf(&path, "%s:" SHAPE_BIN, entry);
-	spec_set_environment(spec, path.data);
-	buf_fini(&path);
-}
-
-static void add_policys(const struct shape_options *options,
-			const struct policy_names *variables, struct cell_spec *spec)
-{
-	for (size_t i = 0; i < variables->count; i++) {
-		const char *entry = variables->items[i];
-
-		if (strchr(entry, '=') == NULL)
-			entry = callers(options, entry);
-		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
-			path_set(spec, entry);
-		else if (entry != NULL)
-			spec_set_environment(spec, entry);
-	}
-}
-
-void shape_add_environment(const struct shape_options *options,
-			   const struct policy *policy, struct cell_spec *spec)
-{
-	const char *term = shape_environment(options, "TERM");
-	const char *lang = shape_environment(options, "LANG");
-	const char *zone = shape_environment(options, "TZ");
-
-	spec_add_environment(spec, "HOME=%s", spec->home);
-	spec_add_environment(spec, "USER=glovebox");
-	spec_add_environment(spec, "LOGNAME=glovebox");
-	spec_add_environment(spec, "SHELL=/bin/bash");
-	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
-	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
-	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
-	if (zone != NULL)
-		spec_add_environment(spec, "TZ=%s", zone);
-	add_policys(options, &policy->environment, spec);
 }

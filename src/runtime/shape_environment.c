@@ -1,0 +1,70 @@
+/* shape_environment: the caller's variables, and those of programs in the cell. */
+#include "base/buf.h"
+#include "runtime/shape_parts.h"
+
+#include <string.h>
+
+/* The caller's own NAME, which may be empty; NULL when it is unset. */
+static const char *callers(const struct shape_options *options, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *at = options->caller_environment; *at != NULL; at++) {
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return *at;
+	}
+	return NULL;
+}
+
+const char *shape_environment(const struct shape_options *options, const char *name)
+{
+	const char *entry = callers(options, name);
+	const char *value = entry != NULL ? entry + strlen(name) + 1 : "";
+
+	return value[0] != '\0' ? value : NULL;
+}
+
+/* Our own program stays the last to be found. */
+static void path_set(struct cell_spec *spec, const char *entry)
+{
+	struct buf path;
+
+	buf_init(&path, strlen(entry) + sizeof(SHAPE_BIN) + 1);
+	(void)buf_addf(&path, "%s:" SHAPE_BIN, entry);
+	spec_set_environment(spec, path.data);
+	buf_fini(&path);
+}
+
+static void add_policys(const struct shape_options *options,
+			const struct policy_names *variables, struct cell_spec *spec)
+{
+	for (size_t i = 0; i < variables->count; i++) {
+		const char *entry = variables->items[i];
+
+		if (strchr(entry, '=') == NULL)
+			entry = callers(options, entry);
+		if (entry != NULL && strncmp(entry, "PATH=", 5) == 0)
+			path_set(spec, entry);
+		else if (entry != NULL)
+			spec_set_environment(spec, entry);
+	}
+}
+
+void shape_add_environment(const struct shape_options *options,
+			   const struct policy *policy, struct cell_spec *spec)
+{
+	const char *term = shape_environment(options, "TERM");
+	const char *lang = shape_environment(options, "LANG");
+	const char *zone = shape_environment(options, "TZ");
+
+	spec_add_environment(spec, "HOME=%s", spec->home);
+	spec_add_environment(spec, "USER=glovebox");
+	spec_add_environment(spec, "LOGNAME=glovebox");
+	spec_add_environment(spec, "SHELL=/bin/bash");
+	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
+	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
+	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
+	if (zone != NULL)
+		spec_add_environment(spec, "TZ=%s", zone);
+	add_policys(options, &policy->environment, spec);
+}
