@@ -6,16 +6,19 @@
  * times what memory does, so it takes the folder only when the project has one already.
  */
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Without credentials: those lie beside (.npmrc, .m2/settings.xml, .cargo/credentials). */
@@ -196,6 +199,31 @@ static bool is_blocked(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
+/*
+ * The private home is the cell's to write: what stands in the place of a cache, or of a folder
+ * above it, may be a link or be closed. The cache is not shown then.
+ */
+static bool place_is_free(const struct cell_spec *spec, const char *below_home)
+{
+	auto_free char *copy = memory_copy(below_home);
+	auto_close int at = fcntl(spec->home_lock, F_DUPFD_CLOEXEC, 0);
+	char *rest = copy;
+	struct stat st;
+
+	while (at >= 0 && rest != NULL) {
+		int next = openat(at, strsep(&rest, "/"),
+				  O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+
+		if (next < 0)
+			return errno == ENOENT;
+		fd_close(&at);
+		at = next;
+		if (fstat(at, &st) < 0 || (st.st_mode & S_IRWXU) != S_IRWXU)
+			return false;
+	}
+	return true;
+}
+
 static void cache_show(struct caching *caching, const struct cache *cache, const char *home)
 {
 	struct cell_spec *spec = caching->spec;
@@ -206,7 +234,8 @@ static void cache_show(struct caching *caching, const struct cache *cache, const
 	(void)snprintf(place, sizeof(place), SHAPE_HOME "/%s", cache->below_home);
 	auto_close int fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || faccessat(AT_FDCWD, source, R_OK | X_OK, AT_EACCESS) < 0 ||
-	    is_blocked(spec, source) || !leads_to(path_of_spec(spec), cache->programs))
+	    is_blocked(spec, source) || !leads_to(path_of_spec(spec), cache->programs) ||
+	    !place_is_free(spec, cache->below_home))
 		return;
 	if (!upper_show(caching, cache, place))
 		return;
@@ -245,21 +274,39 @@ void shape_add_caches(const struct shape_options *options, const struct policy *
 	buf_fini(&caching.kept);
 }
 
+/* Remove the empty folder PATH below HOME, in which the cell may have put links. */
+static bool point_remove(int home, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	const char *name = path_base_name(path);
+	auto_free char *above = memory_copy(name == path ? "." : path);
+
+	if (name != path)
+		above[name - path - 1] = '\0';
+	auto_close int folder = (int)syscall(SYS_openat2, home, above, &how, sizeof(how));
+	return folder >= 0 && unlinkat(folder, name, AT_REMOVEDIR) == 0;
+}
+
 /* The mount points that the cell has made in the private home, and the folders above them. */
 static void points_remove(const struct cell_spec *spec)
 {
-	size_t least = strlen(spec->home_source) + 1;
-	char path[PATH_MAX];
-
 	for (size_t i = 0; i < spec->view.count; i++) {
 		const struct view_entry *entry = &spec->view.entries[i];
+		char *slash;
 
 		if (entry->kind != VIEW_OVERLAY || !path_within(entry->path, SHAPE_HOME) ||
-		    snprintf(path, sizeof(path), "%s/%s", spec->home_source,
-			     path_relative(entry->path, SHAPE_HOME)) >= (int)sizeof(path))
+		    strcmp(entry->path, SHAPE_HOME) == 0)
 			continue;
-		while (strlen(path) > least && rmdir(path) == 0)
-			*strrchr(path, '/') = '\0';
+		auto_free char *path = memory_copy(path_relative(entry->path, SHAPE_HOME));
+		while (point_remove(spec->home_lock, path)) {
+			slash = strrchr(path, '/');
+			if (slash == NULL)
+				break;
+			*slash = '\0';
+		}
 	}
 }
 
