@@ -330,20 +330,12 @@ static int print_json(const struct value *report)
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
 		  bool as_json)
 {
-	const int minimum = (int)setup->minimum_level;
-	const struct shape_options options = {
-		.workspace = setup->workspace,
-		.one_call = true,
-		.caller_environment = (const char *const *)environ,
-		.level = (enum sandbox_level)session_choose_level(minimum),
-		.minimum_level = minimum,
-	};
 	struct cell_spec spec;
 	struct err err = {0};
 	int code = CODE_DONE;
 
 	spec_init(&spec);
-	if (shape_cell(&options, setup->policy, &spec, &err)) {
+	if (setup_shape(setup, &spec, &err)) {
 		auto_value struct value *report =
 			report_value(setup, flags, &spec, timeout_s);
 

@@ -292,19 +292,43 @@ void setup_hide_memory(void)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+/* The first NULL ends the list: the one that is always there comes first. */
+enum { PROTECTED_FILES = 3 };
+
+static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
+			 struct session_options *options)
+{
+	files[0] = setup->config != NULL ? setup->config : setup->policy_file;
+	files[1] = setup->policy_file;
+	files[2] = NULL;
+	options->workspace = setup->workspace;
+	options->protected_files = files;
+	options->resolver = setup->resolver;
+	options->tools = builtin_tools;
+}
+
+static int least_level(const struct setup *setup)
+{
+	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
+}
+
+bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
+{
+	const char *files[PROTECTED_FILES];
+	struct session_options options = {.direct = true,
+					  .minimum_level = least_level(setup)};
+
+	fill_options(setup, files, &options);
+	return session_shape(&options, setup->policy, spec, err);
+}
+
 static bool open_session(struct setup *setup, struct session_options *options,
 			 struct session **session, struct err *err)
 {
-	/* The first NULL ends the list: the one that is always there comes first. */
-	const char *const protected_files[] = {setup->config != NULL ? setup->config
-								     : setup->policy_file,
-					       setup->policy_file, NULL};
+	const char *files[PROTECTED_FILES];
 	bool opened;
 
-	options->workspace = setup->workspace;
-	options->protected_files = protected_files;
-	options->resolver = setup->resolver;
-	options->tools = builtin_tools;
+	fill_options(setup, files, options);
 	options->take_policy = setup->policy;
 	setup->policy = NULL;
 	opened = session_open(options, session, err);
@@ -321,8 +345,7 @@ int setup_session(struct setup *setup, struct session_options *options,
 {
 	struct err err = {0};
 
-	options->minimum_level =
-		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
+	options->minimum_level = least_level(setup);
 	if (open_session(setup, options, session, &err)) {
 		say_level(session_level(*session));
 		return CODE_DONE;

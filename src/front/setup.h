@@ -79,6 +79,12 @@ int setup_session_once(struct setup *setup, struct interrupt *interrupt,
  */
 void setup_hide_memory(void);
 
+/*
+ * The specification of the cell that a verb of one call would open, without opening it.
+ * Afterwards, in either case: shape_tidy and spec_fini SPEC, which was initialised.
+ */
+bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err);
+
 /* setup_session without a minimum; ERR as session_open's. */
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);

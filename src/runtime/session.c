@@ -82,13 +82,13 @@ static void cancel_ready(struct watch *watch, short events)
  * A cell of L3 is built without asking. Only who allows less has the machine looked at
  * first: a cell is never rebuilt weaker because something failed.
  */
-int session_choose_level(int minimum)
+static enum sandbox_level level_choose(int minimum)
 {
 	struct probe_reach reach = {.level = SANDBOX_SEALED};
 
 	if (minimum < SANDBOX_SEALED)
 		probe_reach(&reach);
-	return (int)reach.level;
+	return reach.level;
 }
 
 /* It failed, or may not be: does this machine reach less than was asked for, and why? */
@@ -107,11 +107,15 @@ static bool level_explain(int minimum, struct err *err)
 		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
 }
 
-static bool cell_make(struct session *session, const struct session_options *options,
-		      struct err *err)
+static int level_least(const struct session_options *options)
 {
-	const int minimum =
-		options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
+	return options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
+}
+
+bool session_shape(const struct session_options *options, struct policy *policy,
+		   struct cell_spec *spec, struct err *err)
+{
+	const int minimum = level_least(options);
 	const struct shape_options shape = {
 		.workspace = options->workspace,
 		.program = options->program,
@@ -121,20 +125,28 @@ static bool cell_make(struct session *session, const struct session_options *opt
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.resolver = options->resolver,
-		.level = (enum sandbox_level)session_choose_level(minimum),
+		.level = level_choose(minimum),
 		.minimum_level = minimum,
 	};
+
+	if ((int)shape.level < minimum)
+		(void)err_set(err, ECHILD, "the level is too low");
+	else if (shape_cell(&shape, policy, spec, err))
+		return true;
+	return level_explain(minimum, err);
+}
+
+static bool cell_make(struct session *session, const struct session_options *options,
+		      struct err *err)
+{
+	const int minimum = level_least(options);
 	struct cell_spec spec;
 
 	spec_init(&spec);
-	if ((int)shape.level < minimum) {
-		(void)err_set(err, ECHILD, "the level is too low");
-		return level_explain(minimum, err);
-	}
-	if (!shape_cell(&shape, session->policy, &spec, err)) {
+	if (!session_shape(options, session->policy, &spec, err)) {
 		shape_tidy(&spec);
 		spec_fini(&spec);
-		return level_explain(minimum, err);
+		return false;
 	}
 	session->folder = memory_copy(spec.workspace);
 	const struct cell_options cell = {

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct cell_spec;
 struct session;
 
 /* As minimum_level: a cell of any strength will do. */
@@ -70,6 +71,14 @@ bool session_open(const struct session_options *options, struct session **sessio
 bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			 struct err *err);
 
+/*
+ * The specification of the cell that session_open would make for POLICY, which is settled
+ * (policy_set_path), without making it: for who explains it. ERR as session_open's. In either
+ * case shape_tidy and spec_fini SPEC, which was initialised.
+ */
+bool session_shape(const struct session_options *options, struct policy *policy,
+		   struct cell_spec *spec, struct err *err);
+
 /* Ends all calls, kills everything in the cell, waits for it. NULL is fine. */
 void session_close(struct session *session);
 
@@ -81,8 +90,6 @@ void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 int session_level(const struct session *session); /* 0..3 */
-/* The level a cell is built at here when MINIMUM is allowed; L3 is not asked for first. */
-int session_choose_level(int minimum);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
 const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */

@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 
-GLOVEBOX = sys.argv[2]
+GLOVEBOX = os.path.abspath(sys.argv[2])  # it is started in another folder
 PATIENCE_S = 60
 
 
