@@ -61,7 +61,7 @@ static void mend(const struct look *look, const char *name, mode_t mode)
 	struct stat st;
 
 	if (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode))
-		(void)fchmodat(look->fd, name, (st.st_mode & 07777) | mode, 0);
+		(void)!fchmodat(look->fd, name, (st.st_mode & 07777) | mode, 0);
 }
 
 static bool is_absence(int code)

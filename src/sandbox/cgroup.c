@@ -107,7 +107,7 @@ static bool mount_fits(struct str line, const char *type, const char *controller
 static void folder_of(const char *root, struct str mounts, const char *type,
 		      const char *controller, struct str group, struct buf *folder)
 {
-	struct str line, base, point;
+	struct str line, base = {0}, point = {0};
 
 	buf_clear(folder);
 	while (str_next_line(&mounts, &line)) {
