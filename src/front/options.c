@@ -85,6 +85,14 @@ static bool refuse_unknown(const struct option_row *rows, const char *word, stru
 		       word);
 }
 
+static bool parse_level(const char *text, uint64_t *level)
+{
+	if (text[0] != 'L' || text[1] < '0' || text[1] > '3' || text[2] != '\0')
+		return false;
+	*level = (uint64_t)(text[1] - '0');
+	return true;
+}
+
 static bool parse_value(const struct option_row *row, struct option_value *value,
 			const char *text, struct err *err)
 {
@@ -111,6 +119,10 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 		if (!text_parse_seconds(text, &value->seconds, err))
 			return err_while(err, "--%s", row->name);
 		return true;
+	case OPTION_LEVEL:
+		return parse_level(text, &value->count) ||
+		       err_set(err, EINVAL, "--%s: no level \"%.20s\": L3, L2, L1 or L0",
+			       row->name, text);
 	}
 	return true;
 }

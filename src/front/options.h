@@ -16,6 +16,7 @@ enum option_kind {
 	OPTION_TEXTS,   /* may be given several times */
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
+	OPTION_LEVEL,   /* L0 to L3, counted by its digit */
 };
 
 /* A table of these ends with {0}. */
@@ -40,7 +41,7 @@ struct option_row {
 	}
 #define OPTION_ROW_LEVEL                                                        \
 	{                                                                       \
-		"minimum-level", 0, OPTION_TEXT, "L",                           \
+		"minimum-level", 0, OPTION_LEVEL, "L",                          \
 			"allow a weaker cell, down to level L (L3, L2, L1, L0)" \
 	}
 #define OPTION_ROW_AGENT                                                         \

@@ -168,23 +168,13 @@ static char *config_place(const char *given)
 }
 
 /* --minimum-level L2, for the verbs that have it, goes before the configuration's. */
-static bool take_level(struct setup *setup, const struct options *options, struct err *err)
+static void take_level(struct setup *setup, const struct options *options)
 {
 	bool apart;
-	const char *text;
 
-	if (options_find(options->rows, "--minimum-level", &apart) == NULL)
-		return true;
-	text = options_text(options, "minimum-level");
-	for (unsigned level = 0; text != NULL && level <= SANDBOX_SEALED; level++) {
-		if (strcmp(text, probe_level_row((enum sandbox_level)level)->name) != 0)
-			continue;
-		setup->minimum_level = level;
-		return true;
-	}
-	return text == NULL ||
-	       err_set(err, EINVAL,
-		       "--minimum-level: no level \"%.20s\": L3, L2, L1 or L0", text);
+	if (options_find(options->rows, "--minimum-level", &apart) != NULL)
+		setup->minimum_level = (unsigned)options_count(options, "minimum-level",
+							       setup->minimum_level);
 }
 
 /* Never a silent step down, not even one that was allowed. */
@@ -221,18 +211,18 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	const char *folder = options_text(options, "workspace");
 
 	memset(setup, 0, sizeof(*setup));
-	if (agent != NULL && flags->policy_file != NULL)
-		return err_set(err, EINVAL,
-			       "--agent and --policy each say what may be done: give one");
 	if (flags->policy_file != NULL)
 		agent = policy_file_agent;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	setup->config = config_place(options_text(options, "config"));
 	setup->policy_file = memory_copy(flags->policy_file);
-	return set_workspace(setup, folder != NULL ? folder : ".", err) &&
-	       config_file_load(options_text(options, "config"), &config, err) &&
-	       take_policy_file(setup, config, flags, err) &&
-	       choose_agent(setup, config, flags, err) && take_level(setup, options, err);
+	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
+	    !config_file_load(options_text(options, "config"), &config, err) ||
+	    !take_policy_file(setup, config, flags, err) ||
+	    !choose_agent(setup, config, flags, err))
+		return false;
+	take_level(setup, options);
+	return true;
 }
 
 bool setup_init(struct setup *setup, const struct options *options, struct err *err)

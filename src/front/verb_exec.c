@@ -22,6 +22,7 @@
 #include "front/setup.h"
 #include "front/terminal.h"
 #include "front/verb.h"
+#include "policy/keys.h"
 #include "runtime/audit.h"
 #include "runtime/denial.h"
 #include "runtime/session.h"
@@ -72,6 +73,21 @@ static bool add_folders(const struct options *options, const char *name,
 	return true;
 }
 
+/* The limits of ENTRY are options' values: a sentence about one begins with the option. */
+static bool check_limits(const struct value *entry, struct err *err)
+{
+	static const char above[] = "/limits/";
+	struct err why = {0};
+	struct str text;
+
+	if (keys_check(keys_agent, entry, "", &why))
+		return true;
+	text = str_of(why.text);
+	if (str_starts(text, STR(above)))
+		text = str_part(text, sizeof(above) - 1, text.size);
+	return err_set(err, EINVAL, "exec: --%.*s", (int)text.size, text.data);
+}
+
 /* What was said of the policy, as keys of one; they are checked as such. */
 static bool add_flags(const struct options *options, struct value *entry, struct err *err)
 {
@@ -83,7 +99,7 @@ static bool add_flags(const struct options *options, struct value *entry, struct
 	if (options_given(options, "pids"))
 		value_set_integer(limits, "pids",
 				  (int64_t)options_count(options, "pids", 0));
-	return add_folders(options, "write", entry, err) &&
+	return check_limits(entry, err) && add_folders(options, "write", entry, err) &&
 	       add_folders(options, "read", entry, err);
 }
 
@@ -285,9 +301,10 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(setup, options, flags, &err) ||
-	    !setup_allow_hosts(setup, options, &err))
+	if (!setup_init_with(setup, options, flags, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+	if (!setup_allow_hosts(setup, options, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (flags->explain)
 		return explain_print(setup, flags, options_seconds(options, "timeout", 0),
 				     options_given(options, "json"));
@@ -316,6 +333,9 @@ static int exec_run(const struct options *options)
 						 "CMD [ARGS…]");
 	if (options_given(options, "json") && !flags.explain)
 		return verb_complain(CODE_USAGE, "exec: --json goes with --explain");
+	if (options_given(options, "agent") && flags.policy_file != NULL)
+		return verb_complain(CODE_USAGE, "exec: --agent and --policy each say what "
+						 "may be done: give one");
 	if (!add_flags(options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	code = run_or_explain(&setup, options, &flags);

@@ -76,9 +76,10 @@ static int run_run(const struct options *options)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
-	else if (!setup_init(&setup, options, &err) ||
-		 !setup_allow_hosts(&setup, options, &err))
+	else if (!setup_init(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!setup_allow_hosts(&setup, options, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
 		code = run_with(options, &setup, prompt.data);
 	setup_fini(&setup);

@@ -314,9 +314,10 @@ static int call_run(const struct options *options)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &err) ||
-	    !setup_allow_hosts(&setup, options, &err) || !interrupt_open(&interrupt, &err))
+	    !setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!setup_allow_hosts(&setup, options, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
 		code = call_with(&setup, options, arguments, interrupt);
 	interrupt_close(interrupt);
