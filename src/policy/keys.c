@@ -42,8 +42,8 @@ static const struct key limit_keys[] = {
 	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
 	 .initial = "no limit", .description = "Tokens of one run, in and out."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .description =
-		 "Seconds one command may take, unless its call asks for another time."},
+	 .description = "Seconds one command may take, unless its call asks for another "
+			"time. (Not for `glovebox exec`, which has `--timeout`.)"},
 	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description = "Seconds all commands of one run may take together."},
 	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
@@ -117,7 +117,8 @@ const struct key keys_config[] = {
 	 .rows = keys_agent},
 	{"minimum_level", KEY_CHOICE, CONFIG(minimum_level), .choices = "L0 L1 L2 L3",
 	 .initial = "L3",
-	 .description = "Strength the cell must reach; below it nothing runs (levels.md)."},
+	 .description =
+		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},
