@@ -236,9 +236,12 @@ static void group_end(FILE *progress, struct value *groups, const char *name,
 	value_append(groups, group);
 	if (progress == NULL)
 		return;
-	(void)fprintf(progress, "  %-4s %-10s %3d of %d held\n",
-		      score->held == score->shown ? "ok" : "NO", name, (int)score->held,
-		      (int)score->shown);
+	if (score->shown == 0)
+		(void)fprintf(progress, "  --   %-10s none could be played\n", name);
+	else
+		(void)fprintf(progress, "  %-4s %-10s %3d of %d held\n",
+			      score->held == score->shown ? "ok" : "NO", name,
+			      (int)score->held, (int)score->shown);
 	(void)fflush(progress);
 }
 

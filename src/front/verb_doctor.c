@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
 #include "front/config_file.h"
@@ -21,7 +22,11 @@
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 
-enum { PATH_BYTES_MAX = 4096, REPORT_MAX = 1 << 20 };
+enum {
+	PATH_BYTES_MAX = 4096,
+	REPORT_MAX = 1 << 20,
+	SENTENCE_COLUMNS = 72, /* with its indent a line of a terminal of 80 */
+};
 
 static const struct option_row doctor_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print the report as one JSON object"},
@@ -238,16 +243,33 @@ static void print_rows(const char *title, const struct value *rows)
 		print_row(value_item(rows, i));
 }
 
+/* A sentence of ours, indented and broken between words. */
+static void print_sentence(const char *text)
+{
+	struct str rest = str_of(text);
+
+	while (rest.size > 0) {
+		size_t size = rest.size;
+
+		if (size > SENTENCE_COLUMNS) {
+			size = SENTENCE_COLUMNS;
+			while (size > 1 && rest.data[size] != ' ')
+				size--;
+		}
+		(void)printf("       %.*s\n", (int)size, rest.data);
+		rest = str_trim(str_part(rest, size, rest.size));
+	}
+}
+
 static void print_levels(const struct value *levels)
 {
 	(void)printf("\nLevels\n");
 	for (size_t i = 0; i < value_count(levels); i++) {
 		const struct value *row = value_item(levels, i);
 
-		(void)printf("  %s   %s\n       %s\n",
-			     value_text(value_member(row, "name")),
-			     value_text(value_member(row, "walls")),
-			     value_text(value_member(row, "holds")));
+		(void)printf("  %s   %s\n", value_text(value_member(row, "name")),
+			     value_text(value_member(row, "walls")));
+		print_sentence(value_text(value_member(row, "holds")));
 	}
 }
 
