@@ -163,6 +163,26 @@ static bool says_so(struct str output)
 	return false;
 }
 
+/*
+ * A home of the project's own has no ~/.gitconfig of the person; git's advice would be
+ * followed with a name out of the air.
+ */
+static void tell_identity(struct str output, struct tool_result *result)
+{
+	if (str_find(output, STR("Please tell me who you are"), 0) == (size_t)-1)
+		return;
+	denial_add(result,
+		   &(struct denial){
+			   .kind = DENIAL_FS,
+			   .target = "~/.gitconfig",
+			   .rule = "private home",
+			   .remedy = "the person's own is not shown; ask for name and "
+				     "address, or see git log, and say them once: git "
+				     "config --global, which stays for this project",
+			   .guessed = true,
+		   });
+}
+
 void git_said(struct str command, struct str output, struct tool_result *result)
 {
 	struct said said = {.count = 0};
@@ -170,6 +190,7 @@ void git_said(struct str command, struct str output, struct tool_result *result)
 	struct shell_scan scan;
 	struct buf remedy;
 
+	tell_identity(output, result);
 	if (!says_so(output))
 		return;
 	buf_init(&said.lines, REMEDY_MAX);

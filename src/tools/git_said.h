@@ -1,7 +1,8 @@
 /*
  * git_said: git's configuration is protected (runtime/audit.h), and git tells so in words
  * that help nobody. This finds them in a command's output and says which line a person can
- * run to have recorded what was not.
+ * run to have recorded what was not. It also says where the name of a commit comes from, when
+ * git found none.
  */
 #pragma once
 #include "base/str.h"

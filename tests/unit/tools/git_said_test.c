@@ -36,6 +36,22 @@ static void other_words_of_git_are_left_alone(void **state)
 	tool_result_fini(&result);
 }
 
+static void a_commit_without_a_name_is_told_where_to_get_one(void **state)
+{
+	struct tool_result result;
+
+	(void)state;
+	tool_result_init(&result);
+	git_said(STR("git commit -m x"),
+		 STR("Author identity unknown\n\n*** Please tell me who you are.\n"),
+		 &result);
+	const struct value *denial = value_item(denial_list(&result), 0);
+	assert_string_equal(value_text(value_member(denial, "target")), "~/.gitconfig");
+	assert_non_null(strstr(value_text(value_member(denial, "remedy")),
+			       "git config --global"));
+	tool_result_fini(&result);
+}
+
 static void the_command_itself_is_the_line(void **state)
 {
 	(void)state;
@@ -84,6 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_words_of_git_are_left_alone),
+		cmocka_unit_test(a_commit_without_a_name_is_told_where_to_get_one),
 		cmocka_unit_test(the_command_itself_is_the_line),
 		cmocka_unit_test(an_upstream_is_taken_from_what_git_says),
 		cmocka_unit_test(a_quiet_checkout_has_its_line_too),
