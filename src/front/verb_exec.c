@@ -23,6 +23,7 @@
 #include "front/terminal.h"
 #include "front/verb.h"
 #include "policy/keys.h"
+#include "policy/policy.h"
 #include "runtime/audit.h"
 #include "runtime/denial.h"
 #include "runtime/session.h"
@@ -294,6 +295,22 @@ static int exec_with(struct setup *setup, const struct options *options,
 	return code;
 }
 
+/* The folder of a pattern would be open to CMD as a whole: the kernel knows no patterns. */
+static bool has_no_pattern(const struct policy *policy, struct err *err)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		const struct policy_path *entry = &policy->write.items[i];
+
+		if (entry->pattern != NULL)
+			return err_set(err, EINVAL,
+				       "agents.%s.write: the pattern \"%s\" cannot hold for a "
+				       "program, which the kernel keeps to folders only; name "
+				       "them with --write",
+				       policy->name, entry->text);
+	}
+	return true;
+}
+
 static int run_or_explain(struct setup *setup, const struct options *options,
 			  const struct setup_flags *flags)
 {
@@ -301,7 +318,8 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	struct err err = {0};
 	int code;
 
-	if (!setup_init_with(setup, options, flags, &err))
+	if (!setup_init_with(setup, options, flags, &err) ||
+	    !has_no_pattern(setup->policy, &err))
 		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	if (!setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
