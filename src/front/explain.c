@@ -17,6 +17,7 @@
 #include "policy/keys.h"
 #include "runtime/session.h"
 #include "runtime/shape.h"
+#include "sandbox/sandbox.h"
 
 enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128, PATH_COLUMN = 44 };
 
@@ -284,6 +285,16 @@ static void print_words(const struct value *list)
 	(void)printf("%s\n", value_count(list) == 0 ? " nothing" : "");
 }
 
+/* What a cell without a view of its own cannot say of the files outside. */
+static const char *files_head(int64_t level)
+{
+	if (level >= SANDBOX_SEALED)
+		return "Files (what is not listed does not exist in the cell)";
+	if (level == SANDBOX_RULES)
+		return "Files (what is not listed cannot be opened in the cell)";
+	return "Files (at this level none of yours is closed, listed or not)";
+}
+
 static void print_report(const struct value *report)
 {
 	bool colour = screen_options_of(STDOUT_FILENO).colour;
@@ -303,7 +314,7 @@ static void print_report(const struct value *report)
 			", which git does not find in the cell; -C names another folder\n");
 	}
 	(void)putchar('\n');
-	print_head("Files (what is not listed does not exist in the cell)", colour);
+	print_head(files_head(value_integer(value_member(report, "level"))), colour);
 	print_view(value_member(report, "view"));
 	(void)putchar('\n');
 	print_head("Limits", colour);
