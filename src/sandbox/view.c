@@ -380,9 +380,10 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	if (target < 0)
 		return (entry->optional && errno == ENOENT) ||
 		       fail(err, "pinning", entry->path);
-	auto_close int tree =
-		kernel_open_tree(root, entry->path + 1,
-				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	/* By what is held: another cell may put a link in the name's place meanwhile. */
+	auto_close int tree = kernel_open_tree(target, "",
+					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+						       AT_RECURSIVE | AT_EMPTY_PATH);
 	if (tree < 0)
 		return fail(err, "opening", entry->path);
 	if (!entry->writable && !attributes_set(tree, MOUNT_ATTR_RDONLY, entry->path, err))
