@@ -44,7 +44,7 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 }
 
 /* The real path of what FD holds. */
-static bool real_path(int fd, struct buf *path, struct err *err)
+bool shape_real_path(int fd, struct buf *path, struct err *err)
 {
 	char link[64], target[PATH_MAX];
 
@@ -129,7 +129,7 @@ static bool workspace_open(const struct shape_options *options, const struct pol
 	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "workspace %s: %s", options->workspace,
 			       strerror(errno));
-	if (!real_path(found, path, err) ||
+	if (!shape_real_path(found, path, err) ||
 	    !workspace_check(options, policy, path->data, err))
 		return false;
 	*fd = fd_take(&found);
@@ -203,7 +203,7 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 					      : strerror(errno),
 			       errno == ENOENT ? "; create it or take the entry out" : "");
 	buf_init(&real, PATH_MAX);
-	bool ok = real_path(found, &real, err);
+	bool ok = shape_real_path(found, &real, err);
 	if (ok)
 		policy_set_path(entry, real.data);
 	buf_fini(&real);

@@ -15,6 +15,9 @@
 /* The value of NAME in the caller's environment, or NULL when unset or empty. */
 const char *shape_environment(const struct shape_options *options, const char *name);
 
+/* PATH becomes where the held FD lies. */
+bool shape_real_path(int fd, struct buf *path, struct err *err);
+
 /*
  * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with
  * the owners mapped when MAPPED: the cell's user could not reach it by name.

@@ -157,6 +157,17 @@ static bool is_shown(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
+/* A folder above may have become a link since the path was judged. */
+static bool lies_at(int fd, const char *path)
+{
+	struct buf real;
+
+	buf_init(&real, PATH_MAX);
+	bool same = shape_real_path(fd, &real, NULL) && strcmp(real.data, path) == 0;
+	buf_fini(&real);
+	return same;
+}
+
 void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 {
 	auto_free char *common = common_of(spec->workspace);
@@ -166,7 +177,7 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 	if (common == NULL || is_shown(spec, common))
 		return;
 	auto_close int fd = open(common, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || !lies_at(fd, common))
 		return;
 	size_t count = spec->view.count;
 	bool ok = policy->scratch
