@@ -25,6 +25,13 @@ size_t text_character_border(struct str text, size_t at);
 bool text_clean(struct str text, struct buf *out);
 
 /*
+ * Append NAME, which somebody made up, as it may stand in a sentence: what is not seen, or
+ * would change how the line looks (control bytes, marks of direction), and what is no UTF-8
+ * as \xHH.
+ */
+void text_add_name(struct buf *out, struct str name);
+
+/*
  * Append TEXT cut to LIMITS: first third and last two thirds, cuts on line borders, then
  * character borders; lines over line_bytes are cut with a mark. CUT says what was left
  * out (zeros when nothing). A line "[… N lines, M bytes left out …]" stands where it was.

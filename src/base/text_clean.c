@@ -157,3 +157,37 @@ bool text_clean(struct str text, struct buf *out)
 	}
 	return true;
 }
+
+/*
+ * Characters that change how a line looks without being seen in it: those a terminal obeys
+ * (U+0080 to U+009F), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
+ * U+2069), other line ends (U+2028, U+2029).
+ */
+static bool is_unseen(struct str character)
+{
+	const unsigned char *b = (const unsigned char *)character.data;
+
+	if (character.size == 2)
+		return (b[0] == 0xc2 && b[1] < 0xa0) || (b[0] == 0xd8 && b[1] == 0x9c);
+	if (character.size != 3 || b[0] != 0xe2)
+		return false;
+	return (b[1] == 0x80 &&
+		((b[2] >= 0x8e && b[2] <= 0x8f) || (b[2] >= 0xa8 && b[2] <= 0xae))) ||
+	       (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9);
+}
+
+void text_add_name(struct buf *out, struct str name)
+{
+	while (name.size > 0) {
+		unsigned char c = (unsigned char)name.data[0];
+		size_t size = text_utf8_length(name);
+
+		if (c < ' ' || c == 0x7f || size == 0 || is_unseen(str_part(name, 0, size))) {
+			(void)buf_addf(out, "\\x%02X", c);
+			size = 1;
+		} else {
+			(void)buf_add(out, name.data, size);
+		}
+		name = str_part(name, size, name.size);
+	}
+}

@@ -151,41 +151,6 @@ static struct value *list_of(struct tool_result *result, const char *key)
 	return value_member(details, key);
 }
 
-/*
- * Characters that change how a line looks without being seen in it: those a terminal obeys
- * (U+0080 to U+009F), marks of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
- * U+2069), other line ends (U+2028, U+2029).
- */
-static bool is_unseen(struct str character)
-{
-	const unsigned char *b = (const unsigned char *)character.data;
-
-	if (character.size == 2)
-		return (b[0] == 0xc2 && b[1] < 0xa0) || (b[0] == 0xd8 && b[1] == 0x9c);
-	if (character.size != 3 || b[0] != 0xe2)
-		return false;
-	return (b[1] == 0x80 &&
-		((b[2] >= 0x8e && b[2] <= 0x8f) || (b[2] >= 0xa8 && b[2] <= 0xae))) ||
-	       (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9);
-}
-
-/* A name somebody made up, as it may stand in a message. */
-static void add_clean(struct buf *out, struct str name)
-{
-	while (name.size > 0) {
-		unsigned char c = (unsigned char)name.data[0];
-		size_t size = text_utf8_length(name);
-
-		if (c < ' ' || c == 0x7f || size == 0 || is_unseen(str_part(name, 0, size))) {
-			(void)buf_addf(out, "\\x%02X", c);
-			size = 1;
-		} else {
-			(void)buf_add(out, name.data, size);
-		}
-		name = str_part(name, size, name.size);
-	}
-}
-
 /* A word that a shell takes as it is between single quotes, and that is shown as it is. */
 static bool is_quotable(const char *name, const char *shown)
 {
@@ -203,9 +168,9 @@ static void tell(struct tool_result *result, const char *workspace, const char *
 	buf_init(&remedy, 16 * PATH_MAX);
 	buf_init(&place, 4 * PATH_MAX);
 	buf_init(&shown, 4 * PATH_MAX);
-	add_clean(&shown, str_of(name));
-	add_clean(&place, str_part(str_of(name), 0, folder));
-	add_clean(&place, str_of(away));
+	text_add_name(&shown, str_of(name));
+	text_add_name(&place, str_part(str_of(name), 0, folder));
+	text_add_name(&place, str_of(away));
 	(void)buf_addf(&remedy, "it is now %s, where nothing runs it", place.data);
 	if (is_quotable(name, shown.data))
 		(void)buf_addf(&remedy, "; a person who wants it back runs: mv -- '%s' '%s'",
@@ -273,7 +238,7 @@ static void tell_files(const struct git_scan *scan, const char *workspace,
 		if (i >= FILES_IN_TEXT)
 			continue;
 		(void)buf_adds(text, i > 0 ? ", " : " ");
-		add_clean(text, str_of(path));
+		text_add_name(text, str_of(path));
 	}
 	if (count > FILES_IN_TEXT)
 		(void)buf_addf(text, " and %zu more", count - FILES_IN_TEXT);

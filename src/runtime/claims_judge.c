@@ -50,7 +50,7 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	if (verdict.answer == VERDICT_ALLOW || has_remedy(result, verdict.because))
 		return;
 	buf_init(&shown, 4 * PATH_MAX);
-	(void)text_clean(str_of(path), &shown);
+	text_add_name(&shown, str_of(path));
 	denial_add(result, &(struct denial){.kind = DENIAL_FS,
 					    .target = shown.data,
 					    .rule = verdict.rule,

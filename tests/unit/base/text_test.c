@@ -547,6 +547,29 @@ static void refusals_repeat_only_a_clean_piece(void **state)
 	assert_true(strlen(err.text) < 300);
 }
 
+static void names_cannot_disguise_their_line(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} rows[] = {
+		{"src/a b.c", "src/a b.c"},
+		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+		{"a\nb\x1b[31m", "a\\x0Ab\\x1B[31m"},
+		{"a\xff", "a\\xFF"},
+		{"x\xe2\x80\xaexyz.c", "x\\xE2\\x80\\xAExyz.c"},
+		{"\xc2\x9b", "\\xC2\\x9B"},
+	};
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_init(&out, 256);
+		text_add_name(&out, str_of(rows[i].name));
+		assert_string_equal(out.data, rows[i].shown);
+		buf_fini(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +578,7 @@ int main(void)
 		cmocka_unit_test(borders_do_not_cut_characters),
 		cmocka_unit_test(cleaning),
 		cmocka_unit_test(cleaning_stops_at_the_ceiling),
+		cmocka_unit_test(names_cannot_disguise_their_line),
 		cmocka_unit_test(short_texts_are_not_cut),
 		cmocka_unit_test(the_middle_lines_are_left_out),
 		cmocka_unit_test(bytes_cut_on_line_borders),
