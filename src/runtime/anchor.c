@@ -70,11 +70,6 @@ struct anchor {
 	struct wards wards; /* below L3 */
 };
 
-static bool is_sealed(const struct anchor *anchor)
-{
-	return anchor->spec->walls >= SANDBOX_SEALED;
-}
-
 static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err *err)
 {
 	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = (int)kind};
@@ -83,7 +78,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, errno, "socket of a worker: %s", strerror(errno));
-	if (!sandbox_clone_worker(anchor->spec->walls, &pid, &pidfd, err)) {
+	if (!sandbox_clone_worker(anchor->spec->built, &pid, &pidfd, err)) {
 		fd_close(&ends[0]);
 		fd_close(&ends[1]);
 		return false;
@@ -91,11 +86,11 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err
 	if (pid == 0) {
 		(void)close(anchor->control);
 		(void)close(ends[0]);
-		if (!is_sealed(anchor))
+		if (!spec_is_sealed(anchor->spec))
 			wards_forget(&anchor->wards);
 		worker_run(anchor->spec, ends[1], anchor->rules, kind, anchor->tools);
 	}
-	if (!is_sealed(anchor))
+	if (!spec_is_sealed(anchor->spec))
 		wards_add(&anchor->wards, pid);
 	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
 	bool ok = anchor_send(anchor->control, &reply, fds, ANCHOR_FDS);
@@ -109,7 +104,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err
 /* The front is gone, and with us all that is in the cell. */
 static _Noreturn void anchor_end(struct anchor *anchor)
 {
-	if (!is_sealed(anchor)) {
+	if (!spec_is_sealed(anchor->spec)) {
 		wards_end(&anchor->wards);
 		folder_remove(anchor->spec->temp);
 	}
@@ -122,7 +117,8 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 	char request;
 
 	for (;;) {
-		if (!is_sealed(anchor) && !wards_wait(&anchor->wards, anchor->control))
+		if (!spec_is_sealed(anchor->spec) &&
+		    !wards_wait(&anchor->wards, anchor->control))
 			anchor_end(anchor);
 		ssize_t n = recv(anchor->control, &request, 1, 0);
 		if (n < 0 && errno == EINTR)
@@ -163,25 +159,25 @@ static int compare_ints(const void *a, const void *b)
 
 static bool anchor_build(struct anchor *anchor, struct err *err)
 {
-	const enum sandbox_level level = anchor->spec->walls;
+	const enum sandbox_level level = anchor->spec->built;
 	int keep[3];
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
 	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
 		return false;
-	if (is_sealed(anchor) &&
+	if (spec_is_sealed(anchor->spec) &&
 	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err)))
 		return false;
 	keep[count++] = anchor->control;
 	if (anchor->rules >= 0)
 		keep[count++] = anchor->rules;
-	if (!is_sealed(anchor))
+	if (!spec_is_sealed(anchor->spec))
 		keep[count++] = anchor->front;
 	qsort(keep, count, sizeof(keep[0]), compare_ints);
 	return sandbox_settle(level, &anchor->spec->limits, keep, count, &anchor->reach,
 			      err) &&
-	       (is_sealed(anchor) ||
+	       (spec_is_sealed(anchor->spec) ||
 		wards_init(&anchor->wards, anchor->front, anchor->reach.alone, err));
 }
 
@@ -214,7 +210,7 @@ bool anchor_launch(struct cell_spec *spec, int control, int front, unsigned long
 {
 	struct sandbox_network network;
 
-	if (!sandbox_clone(spec->walls, &spec->identity, flags, &network, pid, pidfd, err))
+	if (!sandbox_clone(spec->built, &spec->identity, flags, &network, pid, pidfd, err))
 		return false;
 	if (*pid == 0)
 		anchor_run(spec, &network, control, front, tools);

@@ -475,7 +475,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
 	outlet_close(cell->outlet);
-	if (cell->spec.walls < SANDBOX_SEALED)
+	if (!spec_is_sealed(&cell->spec))
 		cell_wait_anchor(cell->anchor_pidfd);
 	role_end(&cell->anchor_pidfd, !cell->options.direct);
 	groups_stop(cell->groups);

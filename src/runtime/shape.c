@@ -29,7 +29,7 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 	struct view_entry *entry = spec_add_entry(spec, VIEW_TREE, path, path);
 
 	entry->writable = writable;
-	if (!spec->identity.change || !shape_is_sealed(spec)) {
+	if (!spec->identity.change || !spec_is_sealed(spec)) {
 		entry->fd = fd_take(take_fd);
 		return true;
 	}
@@ -440,7 +440,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!policy_show_all(&opening, workspace_fd, err) ||
 	    !shape_add_protected(options, spec, err))
 		return false;
-	if (!shape_is_sealed(spec) && !shape_without_view(options, policy, spec, err))
+	if (!spec_is_sealed(spec) && !shape_without_view(options, policy, spec, err))
 		return false;
 	shape_add_worktree(policy, spec);
 	shape_add_system(policy, spec);

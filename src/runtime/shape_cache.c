@@ -262,7 +262,7 @@ void shape_add_caches(const struct shape_options *options, const struct policy *
 	 * Layers need a view. Root's caches are closed to who becomes the owner of somebody
 	 * else's workspace.
 	 */
-	if (!shape_is_sealed(spec) || home == NULL || home[0] != '/' || home[1] == '\0' ||
+	if (!spec_is_sealed(spec) || home == NULL || home[0] != '/' || home[1] == '\0' ||
 	    strlen(home) >= PATH_MAX / 2 ||
 	    (spec->identity.change && !spec->identity.map_root))
 		return;

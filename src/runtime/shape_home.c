@@ -120,7 +120,7 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	buf_init(&path, PATH_MAX);
 	fd = home_open(options, spec, &path);
 	spec->home_lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (!shape_is_sealed(spec)) {
+	if (!spec_is_sealed(spec)) {
 		home_grant(policy, spec, &path, &fd);
 		buf_fini(&path);
 		return;

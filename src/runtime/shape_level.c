@@ -15,11 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool shape_is_sealed(const struct cell_spec *spec)
-{
-	return spec->walls >= SANDBOX_SEALED;
-}
-
 /*
  * Root's own workspace: without ID mapping (the file system takes none, or there are no
  * user namespaces) the cell keeps user 0.
@@ -28,7 +23,7 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *e
 {
 	if (!spec->identity.map_root)
 		return true;
-	if (!shape_is_sealed(spec)) {
+	if (!spec_is_sealed(spec)) {
 		/* Of user 0 the kernel counts no processes, and his are most files outside. */
 		spec->identity = (struct sandbox_identity){0};
 		if (spec->level > SANDBOX_FILTER)
@@ -51,7 +46,7 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *e
 bool shape_choose_level(const struct shape_options *options, int workspace_fd,
 			struct cell_spec *spec, struct err *err)
 {
-	spec->walls = options->level;
+	spec->built = options->level;
 	spec->level = (int)options->level;
 	if (!mapping_open(spec, workspace_fd, err))
 		return false;
@@ -62,7 +57,7 @@ bool shape_choose_level(const struct shape_options *options, int workspace_fd,
 		       "cell would keep user 0. Run glovebox as an ordinary user, give the "
 		       "workspace to one, or allow it with --minimum-level L%d",
 		       spec->level,
-		       shape_is_sealed(spec)
+		       spec_is_sealed(spec)
 			       ? "its file system has no ID mapping"
 			       : "without user namespaces nothing can be ID-mapped",
 		       spec->level);
@@ -103,7 +98,7 @@ static bool exceptions_refuse(const struct policy *policy, const struct policy_p
 	return true;
 }
 
-static bool policy_fits(const struct policy *policy, enum sandbox_level walls,
+static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 			struct err *err)
 {
 	if (policy->scratch)
@@ -118,7 +113,7 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level walls,
 			       "doctor`",
 			       policy->name);
 	/* At L1 and L0 no file is walled off, and the level says so. */
-	return walls < SANDBOX_RULES ||
+	return built < SANDBOX_RULES ||
 	       (exceptions_refuse(policy, &policy->blocked, "blocked", "hidden", err) &&
 		exceptions_refuse(policy, &policy->read, "read", "read-only", err));
 }
@@ -147,7 +142,7 @@ static bool temp_make(const struct shape_options *options, struct cell_spec *spe
 bool shape_without_view(const struct shape_options *options, struct policy *policy,
 			struct cell_spec *spec, struct err *err)
 {
-	if (!policy_fits(policy, spec->walls, err) || !temp_make(options, spec, err))
+	if (!policy_fits(policy, spec->built, err) || !temp_make(options, spec, err))
 		return false;
 	auto_close int fd = open(spec->temp, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)

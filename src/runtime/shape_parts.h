@@ -53,9 +53,6 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable);
 
-/* Does the cell have a view of its own, or rules over the host's files? */
-bool shape_is_sealed(const struct cell_spec *spec);
-
 /*
  * How the cell is built and what that is worth: root's ID mapping of the workspace, and
  * the level. ECHILD when that is below the minimum.

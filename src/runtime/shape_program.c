@@ -49,5 +49,5 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 	entry->source = arena_copy(&spec->arena, str_of(path));
 	entry->why = "for commands";
 	/* At its own place the user of the cell may not come there. */
-	entry->optional = !shape_is_sealed(spec);
+	entry->optional = !spec_is_sealed(spec);
 }

@@ -86,7 +86,7 @@ static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
 		(void)spec_add_entry(spec, VIEW_DEVICE, devices[i], devices[i]);
-	if (!shape_is_sealed(spec))
+	if (!spec_is_sealed(spec))
 		return; /* the others are the host's, or follow from /proc */
 	(void)spec_add_entry(spec, VIEW_TERMINALS, "/dev/pts", NULL);
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/ptmx", "pts/ptmx");
@@ -162,6 +162,6 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 	/* nproc and thread pools look here; nothing else of /sys is shown. */
 	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
 		->optional = true;
-	if (shape_is_sealed(spec))
+	if (spec_is_sealed(spec))
 		add_private(policy, spec);
 }

@@ -66,7 +66,7 @@ static void tree_show(struct policy *policy, struct cell_spec *spec, const char 
 	}
 	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
 	/* At its own place root's cell of somebody else may not come there. */
-	spec->view.entries[spec->view.count - 1].optional = !shape_is_sealed(spec);
+	spec->view.entries[spec->view.count - 1].optional = !spec_is_sealed(spec);
 	shape_grant(policy, spec, path, false);
 }
 

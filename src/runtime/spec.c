@@ -41,6 +41,11 @@ void spec_fini(struct cell_spec *spec)
 	spec_init(spec);
 }
 
+bool spec_is_sealed(const struct cell_spec *spec)
+{
+	return spec->built >= SANDBOX_SEALED;
+}
+
 static const char *keep(struct cell_spec *spec, const char *text)
 {
 	return text == NULL ? NULL : arena_copy(&spec->arena, str_of(text));
@@ -212,7 +217,7 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set_text(object, "workspace", spec->workspace);
 	value_set_text(object, "home", spec->home);
 	value_set_integer(object, "level", spec->level);
-	value_set_integer(object, "walls", (int64_t)spec->walls);
+	value_set_integer(object, "built", (int64_t)spec->built);
 	if (spec->temp != NULL)
 		value_set_text(object, "temp", spec->temp);
 	value_set_integer(object, "uid", spec->identity.uid);
@@ -292,7 +297,7 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	spec->workspace = member_text(spec, object, "workspace");
 	spec->home = member_text(spec, object, "home");
 	spec->level = (int)value_integer(value_member(object, "level"));
-	spec->walls = (enum sandbox_level)value_integer(value_member(object, "walls"));
+	spec->built = (enum sandbox_level)value_integer(value_member(object, "built"));
 	if (value_member(object, "temp") != NULL)
 		spec->temp = member_text(spec, object, "temp");
 	spec->identity.uid = (uid_t)value_integer(value_member(object, "uid"));

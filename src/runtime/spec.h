@@ -67,7 +67,7 @@ struct cell_spec {
 	struct audit_record *record; /* its copy on disk; the front's own */
 	bool audit_due; /* an earlier front died before its audit; the front's own */
 	/* how it is built; `level` is lower where that is worth less here */
-	enum sandbox_level walls;
+	enum sandbox_level built;
 	/*
 	 * Without a view of its own (below L3): the session's folder for temporary files,
 	 * removed by the anchor when all has ended, or by the front if there was none; NULL
@@ -77,6 +77,9 @@ struct cell_spec {
 
 void spec_init(struct cell_spec *spec);
 void spec_fini(struct cell_spec *spec); /* closes the descriptors of its entries */
+
+/* Is the cell built with a view of its own (L3), or are there rules over the host's files? */
+bool spec_is_sealed(const struct cell_spec *spec);
 
 struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
 				  const char *path, const char *source);

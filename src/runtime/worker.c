@@ -78,7 +78,7 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 static bool lock_in(struct worker *worker, struct err *err)
 {
 	const struct walls walls = {
-		.level = worker->spec->walls,
+		.level = worker->spec->built,
 		.rules = worker->rules,
 		.writable = worker->spec->writable,
 		.processes = worker->spec->processes,
@@ -223,7 +223,7 @@ static struct call_limits limits_here(const struct worker *worker,
 {
 	struct call_limits limits = *wanted;
 
-	if (worker->spec->walls < SANDBOX_SEALED)
+	if (!spec_is_sealed(worker->spec))
 		limits.memory = limits.pids = 0;
 	return limits;
 }
@@ -369,7 +369,7 @@ static void terms_settle(struct worker *worker)
 	bool asks;
 
 	worker->terms = (struct program_terms){
-		.filter = sandbox_program_filter(worker->spec->walls, &asks),
+		.filter = sandbox_program_filter(worker->spec->built, &asks),
 		.ruleset = worker->reach.ruleset > 0 ? worker->reach.ruleset : 0,
 		.alone = worker->reach.alone,
 		.children_fd = worker->reach.children_fd,
