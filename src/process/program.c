@@ -1,10 +1,12 @@
 /*
  * program: starting one program. The child shares our memory until its exec (as vfork
  * does: nothing is copied, however large we are) but runs on a stack of its own; what
- * went wrong in it is left in that shared memory.
+ * went wrong in it is left in that shared memory. One that is made ahead runs the same
+ * steps and rests once between them.
  */
 #include "process/program.h"
 
+#include "base/memory.h"
 #include "base/path.h"
 
 #include <assert.h>
@@ -12,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,7 +31,12 @@ enum {
 	CHILD_STACK = 16 << 10,
 	MORE_FDS_MAX = 8,
 	PATH_TEXT_MAX = 64 << 10, /* all candidates for one name */
+	SHARED_FDS = 256, /* a table that two use waits for the kernel when it has to grow */
+	LAUNCHER_LOOK_MS = 10, /* until it is asked whether it still lives */
 };
+
+/* Where one that is made ahead stands; a word of a futex. */
+enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_GO };
 
 enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_FILTER, STEP_EXEC };
 
@@ -41,6 +49,16 @@ struct child {
 	volatile enum child_step failed;
 	volatile int code;
 	volatile int listener; /* in the table of descriptors that is shared until then */
+	int turn;              /* enum launcher_turn; TURN_NONE: does not wait */
+	/* not 0 while it shares our memory: the kernel clears it at its exec or end */
+	int shares;
+};
+
+struct program_launcher {
+	__attribute__((aligned(16))) char stack[CHILD_STACK];
+	struct child child;
+	struct program_start blank; /* what is known ahead */
+	pid_t pid;
 };
 
 /* In the child no code of the sanitizers may run: it is on a stack they do not know. */
@@ -164,48 +182,71 @@ IN_CHILD static bool child_wall_in(const struct child *child)
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, terms->filter) == 0;
 }
 
-IN_CHILD static int child_main(void *context)
+IN_CHILD static void futex_wait(int *word, int value, const struct timespec *most)
 {
-	struct child *child = context;
-	const char *folder = child->start->folder;
-	sigset_t none;
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, most, NULL, 0);
+}
 
-	if (!child->start->signals_are_plain)
+IN_CHILD static void turn_set(struct child *child, enum launcher_turn turn)
+{
+	__atomic_store_n(&child->turn, (int)turn, __ATOMIC_RELEASE);
+	(void)syscall(SYS_futex, &child->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* All that needs not know what will be started. */
+IN_CHILD static bool child_prepare(struct child *child)
+{
+	const struct program_start *start = child->start;
+
+	if (!start->signals_are_plain)
 		reset_signals();
-	if (child->start->terminal)
+	if (start->terminal)
 		(void)setsid();
 	else
 		(void)setpgid(0, 0);
 	/* Before anything is done to descriptors that are shared yet. */
 	child->failed = STEP_FILTER;
-	if (!child_enter_domain(child)) {
-		child->code = errno;
-		return 127;
-	}
+	return child_enter_domain(child) && child_wall_in(child);
+}
+
+/* Until it is known; from then on descriptors are its own. */
+IN_CHILD static bool child_wait(struct child *child)
+{
+	turn_set(child, TURN_WAITS);
+	while (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
+		futex_wait(&child->turn, TURN_WAITS, NULL);
 	child->failed = STEP_DESCRIPTORS;
-	child->code = 0;
-	if (!child_place_fds(child->start->fds) || !child_close_others(child)) {
-		child->code = errno;
-		return 127;
-	}
-	if (child->start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0) {
-		child->code = errno;
-		return 127;
-	}
+	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
+}
+
+IN_CHILD static bool child_become(struct child *child)
+{
+	const struct program_start *start = child->start;
+	sigset_t none;
+
+	child->failed = STEP_DESCRIPTORS;
+	if (!child_place_fds(start->fds) || !child_close_others(child))
+		return false;
+	if (start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+		return false;
 	child->failed = STEP_FOLDER;
-	if (folder && chdir(folder) < 0) {
-		child->code = errno;
-		return 127;
-	}
-	child->failed = STEP_FILTER;
-	if (!child_wall_in(child)) {
-		child->code = errno;
-		return 127;
-	}
+	if (start->folder && chdir(start->folder) < 0)
+		return false;
 	child->failed = STEP_EXEC;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	child->code = child_exec(child);
+	errno = child_exec(child);
+	return false;
+}
+
+/* Comes back only with what went wrong. */
+IN_CHILD static int child_main(void *context)
+{
+	struct child *child = context;
+
+	if (child_prepare(child) && (child->turn == TURN_NONE || child_wait(child)))
+		(void)child_become(child);
+	child->code = errno;
 	return 127;
 }
 
@@ -317,6 +358,97 @@ static pid_t child_begin(struct child *child)
 	return pid;
 }
 
+/* ---- made ahead ---- */
+
+/* Wait until it shares nothing with us any more: it has become a program, or ended. */
+static void launcher_leave(struct program_launcher *launcher)
+{
+	int *shares = &launcher->child.shares;
+
+	while (__atomic_load_n(shares, __ATOMIC_ACQUIRE) != 0)
+		futex_wait(shares, 1, NULL);
+}
+
+/* Room for what comes between now and the start. */
+static void table_grow(void)
+{
+	int high = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, SHARED_FDS - 1);
+
+	if (high >= 0)
+		(void)close(high);
+}
+
+struct program_launcher *program_launcher_make(const struct program_terms *terms)
+{
+	static const struct timespec look = {.tv_nsec = LAUNCHER_LOOK_MS * 1000000L};
+	struct program_launcher *launcher = memory_alloc(sizeof(*launcher));
+	struct child *child = &launcher->child;
+	sigset_t all, before;
+
+	assert(terms->answer == NULL);
+	launcher->blank = (struct program_start){.terms = terms, .signals_are_plain = true};
+	*child = (struct child){.start = &launcher->blank,
+				.terms = *terms,
+				.turn = TURN_MAKING,
+				.shares = 1,
+				.listener = -1};
+	table_grow();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	launcher->pid = clone(child_main, launcher->stack + sizeof(launcher->stack),
+			      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD,
+			      child, NULL, NULL, &child->shares);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	/* Its steps leave traces in our errno: it rests before we go on. */
+	while (launcher->pid > 0 && __atomic_load_n(&child->shares, __ATOMIC_ACQUIRE) != 0) {
+		if (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
+			return launcher;
+		futex_wait(&child->turn, TURN_MAKING, &look);
+	}
+	program_launcher_end(&launcher);
+	return NULL;
+}
+
+void program_launcher_end(struct program_launcher **launcher)
+{
+	struct program_launcher *given = *launcher;
+
+	if (given && given->pid > 0) {
+		(void)kill(given->pid, SIGKILL);
+		launcher_leave(given);
+		while (waitpid(given->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	free(given);
+	*launcher = NULL;
+}
+
+static bool launcher_fits(const struct program_launcher *launcher,
+			  const struct program_start *start)
+{
+	return !start->terminal && start->terms == launcher->blank.terms &&
+	       __atomic_load_n(&launcher->child.shares, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Begin CHILD in the process that waits; *LAUNCHER is then used up. Its pid. */
+static pid_t launcher_begin(struct program_launcher **launcher, struct child *child)
+{
+	struct program_launcher *used = *launcher;
+	pid_t pid = used->pid;
+
+	used->child.start = child->start;
+	used->child.candidates = child->candidates;
+	memcpy(used->child.keep, child->keep, sizeof(child->keep));
+	used->child.keep_count = child->keep_count;
+	turn_set(&used->child, TURN_GO);
+	launcher_leave(used);
+	child->failed = used->child.failed;
+	child->code = used->child.code;
+	free(used);
+	*launcher = NULL;
+	return pid;
+}
+
 bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
 			     struct err *err)
 {
@@ -335,7 +467,11 @@ bool program_start_listening(const struct program_start *start, pid_t *pid, int 
 			       start->argv[0]);
 	}
 	child.candidates = candidates.data;
-	made = child_begin(&child);
+	if (start->launcher && *start->launcher && !launcher_fits(*start->launcher, start))
+		program_launcher_end(start->launcher);
+	made = start->launcher && *start->launcher
+		       ? launcher_begin(start->launcher, &child)
+		       : child_begin(&child);
 	if (made < 0) {
 		err_set(err, ECHILD, "%s: no process could be made: %s.", start->argv[0],
 			strerror(errno));

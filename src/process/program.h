@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct program_launcher;
 struct pty;
 struct sock_fprog;
 
@@ -49,6 +50,11 @@ struct program_start {
 	bool terminal;
 	/* No signal of the caller is ignored or blocked: 64 calls less (program_plain_signals) */
 	bool signals_are_plain;
+	/*
+	 * One that is used for this start, if it can be; taken in any case (NULL is left).
+	 * NULL: none.
+	 */
+	struct program_launcher **launcher;
 };
 
 /* Every signal of this process as a new one has it. */
@@ -62,6 +68,16 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 /* The same where the terms' filter may ask; *LISTENER -1 when it does not. */
 bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
 			     struct err *err);
+
+/*
+ * A start made ahead: the process is there, in a group of its own and on TERMS that do not
+ * ask, and waits for what it shall become. It shares our memory and descriptors until then.
+ * Only where the caller's signals are plain. It serves starts on these very TERMS. NULL when
+ * it could not be made.
+ */
+struct program_launcher *program_launcher_make(const struct program_terms *terms);
+/* End it, when nobody wants it any more; *LAUNCHER may be NULL and becomes it. */
+void program_launcher_end(struct program_launcher **launcher);
 
 /*
  * A program that runs already and waits for something its starter will give it; pid 0: none.
@@ -109,6 +125,8 @@ void program_output_fini(struct program_output *output);
 
 /* Somebody who looks on while a program runs; all in the thread of program_follow. */
 struct program_watch {
+	/* The program runs now. */
+	void (*began)(void *context);
 	/* Asked first so long after the start; 0: never. */
 	int64_t after_ms;
 	/*

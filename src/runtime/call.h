@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct files;
+struct program_launcher;
 struct program_terms;
 
 enum {
@@ -54,7 +55,8 @@ struct call {
 		/* path -> text or null: replaced in this session (generate_patch only) */
 		before;
 	void *prepared; /* what the tool's prepare() made in this worker; NULL: nothing */
-	const struct program_terms *terms; /* of every program the tool starts */
+	const struct program_terms *terms;  /* of every program the tool starts */
+	struct program_launcher **launcher; /* for the first of them (program.h) */
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
 	/* readable when a cancel may have come: for poll beside a program */
 	int control_fd;

@@ -23,7 +23,10 @@
  * A short call has its answer by then, and nothing is made beside it; a long one leaves a
  * ready worker to the next.
  */
-enum { REFILL_AFTER_MS = 5 };
+enum {
+	REFILL_AFTER_MS = 5,
+	TIDY_AFTER_MS = 1, /* the caller has its answer first */
+};
 
 struct cell {
 	struct cell_options options;
@@ -159,13 +162,35 @@ static void keep_ready(struct cell *cell, size_t waiting)
 
 void cell_refill(struct cell *cell)
 {
-	cell->refill.due_ms = CLOCK_NEVER;
-	keep_ready(cell, 0);
+	int64_t soon = clock_now_ms() + TIDY_AFTER_MS;
+
+	if (soon < cell->refill.due_ms)
+		cell->refill.due_ms = soon;
 }
 
+/* Those that have answered go, and new ones are asked for. */
 static void refill_due(struct timer *timer)
 {
-	cell_refill(timer->context);
+	struct cell *cell = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	for (struct worker_end *at = cell->workers; at != NULL;) {
+		struct worker_end *next = at->next;
+		if (at->state == WORKER_OVER)
+			worker_free(at);
+		at = next;
+	}
+	/* Calls that wait have asked for theirs: nothing is made ahead beside those. */
+	if (cell->requested[false] > 1)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+	else
+		keep_ready(cell, 0);
+}
+
+void cell_call_sent(struct cell *cell)
+{
+	if (cell->refill.due_ms <= clock_now_ms() + TIDY_AFTER_MS)
+		refill_due(&cell->refill);
 }
 
 static void worker_is_made(struct worker_end *worker)
@@ -458,7 +483,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 		return false;
 	} else {
 		groups_open(made);
-		cell_refill(made);
+		keep_ready(made, 0);
 	}
 	*cell = made;
 	return true;
@@ -489,7 +514,7 @@ static int worker_fits(const struct worker_end *worker, enum worker_want want)
 {
 	bool idle = worker->state == WORKER_IDLE;
 
-	if (worker->state == WORKER_BUSY || (want == WANT_KEPT && worker->prepared))
+	if (worker->state >= WORKER_BUSY || (want == WANT_KEPT && worker->prepared))
 		return 0;
 	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
 }
@@ -544,7 +569,9 @@ void cell_give_back(struct worker_end *worker)
 
 void cell_let_go(struct worker_end *worker)
 {
-	worker_free(worker);
+	worker->state = WORKER_OVER;
+	loop_remove(&worker->watch);
+	cell_refill(worker->cell);
 }
 
 bool cell_kill_worker(struct worker_end *worker, int wait_ms)
@@ -556,6 +583,6 @@ bool cell_kill_worker(struct worker_end *worker, int wait_ms)
 	do {
 		answer = poll(&gone, 1, wait_ms);
 	} while (answer < 0 && errno == EINTR);
-	cell_let_go(worker);
+	worker_free(worker);
 	return answer > 0;
 }

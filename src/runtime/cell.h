@@ -17,7 +17,7 @@
 struct cell;
 struct outlet;
 
-enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY };
+enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY, WORKER_OVER };
 
 /* What a call wants of its worker. */
 enum worker_want {
@@ -98,13 +98,15 @@ const char *cell_broken(const struct cell *cell);
 
 /* The call is over and the worker may serve another. */
 void cell_give_back(struct worker_end *worker);
-/* The call is over; the worker ends by itself. */
+/* The call is over; the worker ends by itself, and is let go of in one of the next turns. */
 void cell_let_go(struct worker_end *worker);
 /*
- * Ask for what is missing of the ready ones: after an answer, when the making is in nobody's
- * way. While a call runs on the cell does so itself, a few milliseconds after its start.
+ * Ask for what is missing of the ready ones in one of the next turns of the loop: after an
+ * answer has been taken, when the making is in nobody's way. While a call runs on the cell does so itself, a few milliseconds after its start.
  */
 void cell_refill(struct cell *cell);
+/* A worker has its call: what a call just before it left to do is done beside it. */
+void cell_call_sent(struct cell *cell);
 /*
  * End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it
  * could not be ended in time.

@@ -78,24 +78,32 @@ static void calls_refused(void *context)
 	}
 }
 
+/* Who begins below the limit may run, to make room say, but not use up the rest. */
+static void set_floor(void *context)
+{
+	struct limit_watch *watch = context;
+	uint64_t limit = watch->call->limits.free_space;
+
+	if (limit && watch->call->space) {
+		uint64_t left = free_space(watch->call->space);
+
+		watch->floor = left < limit ? left / 2 : limit;
+	}
+}
+
 void limit_watch_start(struct limit_watch *watch, struct call *call, struct program_run *run)
 {
 	const struct call_limits *limits = &call->limits;
 
 	*watch = (struct limit_watch){.call = call};
 	watch->watch = (struct program_watch){
+		.began = set_floor,
 		.after_ms = EVERY_MS,
 		.reached = limit_reached,
 		.fd = call->listener > 0 ? call->listener : -1,
 		.ready = calls_refused,
 		.context = watch,
 	};
-	if (limits->free_space && call->space) {
-		uint64_t left = free_space(call->space);
-
-		/* Who begins below it may run, to make room say, but not use up the rest. */
-		watch->floor = left < limits->free_space ? left / 2 : limits->free_space;
-	}
 	run->quiet_s = limits->quiet_s;
 	run->watch = &watch->watch;
 }

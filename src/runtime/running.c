@@ -334,8 +334,10 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (running->deadline_ms != CLOCK_NEVER)
 		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
 	loop_add_timer(session->loop, &running->kill_timer);
-	if (call_send(running, worker, &err))
+	if (call_send(running, worker, &err)) {
+		cell_call_sent(session->cell);
 		return;
+	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
 	if (gone && !worker->made)
 		return; /* its reason lies in the socket, and is read next */

@@ -49,6 +49,7 @@ struct worker {
 	/* the tool this worker was prepared for, and what that made; or NULL */
 	const struct tool *prepared_for;
 	void *prepared;
+	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
 
 static bool is_layer(const struct cell_spec *spec, const char *path)
@@ -102,7 +103,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	return true;
 }
 
-static struct call call_of(const struct worker *worker)
+static struct call call_of(struct worker *worker)
 {
 	return (struct call){
 		.files = worker->files,
@@ -111,50 +112,13 @@ static struct call call_of(const struct worker *worker)
 		.environment = worker->spec->environment,
 		.deadline_ms = CLOCK_NEVER,
 		.terms = &worker->terms,
+		.launcher = &worker->launcher,
 		.space = worker->space,
 		.listener = worker->listener,
 		.layer = worker->layer,
 		.control_fd = worker->socket,
 		.fds = {-1, -1, -1},
 	};
-}
-
-/*
- * The way of a call once through, to no effect: it faults in what the first real one
- * would. A start of a folder fails in its very last step.
- */
-static void rehearse(const struct worker *worker)
-{
-	static const char call[] =
-		"{\"tool\":\"bash\",\"arguments\":{\"command\":\"true\"},\"folder\":\"/\","
-		"\"deadline_ms\":-1,\"is_last\":false,\"grace_ms\":0}";
-	const struct program_start start = {
-		.argv = (const char *const[]){"/", NULL},
-		.environment = worker->spec->environment,
-		.fds = {-1, -1, -1},
-		.terms = &worker->terms,
-		.signals_are_plain = true,
-	};
-	auto_value struct value *object = NULL;
-	struct program_ahead ahead = {0};
-	struct tool_result result;
-	struct wire_call wire;
-	struct buf text;
-	struct err err = {0};
-
-	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
-	(void)mallopt(M_TOP_PAD, HEAP_AHEAD);
-	free(memory_alloc(REHEARSED_BYTES));
-	(void)wire_parse_call(str_of(call), &wire, &object, &err);
-	if (program_start_ahead(&start, &ahead, &err))
-		program_ahead_end(&ahead);
-	tool_result_init(&result);
-	(void)tool_fail(&result, "%s", err.text);
-	value_set_integer(tool_details(&result), "left_processes", 0);
-	buf_init(&text, REHEARSED_BYTES);
-	(void)wire_print_result(&result, &text);
-	buf_fini(&text);
-	tool_result_fini(&result);
 }
 
 /*
@@ -229,7 +193,7 @@ static struct call_limits limits_here(const struct worker *worker,
 }
 
 /* The call that came as WIRE, with FRAME's descriptors. */
-static struct call call_arrived(const struct worker *worker, const struct wire_call *wire,
+static struct call call_arrived(struct worker *worker, const struct wire_call *wire,
 				const struct frame *frame)
 {
 	struct call call = call_of(worker);
@@ -271,42 +235,85 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		(void)call->tool->execute(call, result);
 }
 
+/* *TOOL is what was called, NULL when nothing was. True: the worker may serve another call. */
+static bool frame_execute(struct worker *worker, const struct frame *frame,
+			  const struct tool **tool, struct tool_result *result)
+{
+	struct wire_call wire;
+	auto_value struct value *object = NULL;
+	auto_free const char **environment = NULL;
+	struct err err;
+
+	*tool = NULL;
+	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
+		(void)tool_fail(result, "%s", err.text);
+		for (size_t i = 0; i < frame->fd_count; i++)
+			(void)close(frame->fds[i]);
+		return false;
+	}
+	struct call call = call_arrived(worker, &wire, frame);
+	environment = call_environment(worker->spec->environment, wire.environment);
+	call.environment = environment;
+	*tool = call.tool;
+	call_execute(worker, &wire, &call, result);
+	/* A tool that gave one away has left -1. */
+	for (size_t i = 0; i < frame->fd_count; i++)
+		fd_close(&call.fds[i]);
+	return call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
+	       !call.cancelled && worker->prepared == NULL;
+}
+
 /* True when the worker may serve another call. */
 static bool call_run(struct worker *worker, const struct frame *frame)
 {
 	struct tool_result result;
-	struct wire_call wire;
-	auto_value struct value *object = NULL;
-	const struct tool *tool = NULL;
+	const struct tool *tool;
 	struct timespec since = {0};
-	auto_free const char **environment = NULL;
-	struct err err;
-	bool keep = false;
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &since);
 	tool_result_init(&result);
-	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
-		(void)tool_fail(&result, "%s", err.text);
-		for (size_t i = 0; i < frame->fd_count; i++)
-			(void)close(frame->fds[i]);
-	} else {
-		struct call call = call_arrived(worker, &wire, frame);
-		environment = call_environment(worker->spec->environment, wire.environment);
-		call.environment = environment;
-		tool = call.tool;
-		call_execute(worker, &wire, &call, &result);
-		keep = tool != NULL && (tool->effects & EFFECT_RUNS) == 0 &&
-		       !call.cancelled && worker->prepared == NULL;
-		/* A tool that gave one away has left -1. */
-		for (size_t i = 0; i < frame->fd_count; i++)
-			fd_close(&call.fds[i]);
-	}
+	bool keep = frame_execute(worker, frame, &tool, &result);
 	if (!keep)
 		below_empty(worker);
 	call_audit(worker, tool, &since, &result);
 	result_send(worker, &result);
 	tool_result_fini(&result);
 	return keep;
+}
+
+/*
+ * The way of a call once through, to no effect: it faults in what the first real one
+ * would. A start of a folder fails in its very last step.
+ */
+static void rehearse(struct worker *worker)
+{
+	static const char text[] =
+		"{\"deadline_ms\":-1,\"is_last\":false,\"grace_ms\":0,\"tool\":\"exec\","
+		"\"folder\":\"/\",\"agent\":\"rehearsal\",\"limits\":{\"free_space\":1},"
+		"\"arguments\":{\"argv\":[\"/\"],\"hex\":false}}";
+	const struct frame frame = {.kind = FRAME_CALL,
+				    .payload = str_of(text),
+				    .fds = {-1, -1, -1}};
+	const struct tool *tool;
+	struct tool_result result;
+	struct file folder;
+	struct buf sent;
+	struct err err;
+
+	file_init(&folder);
+	(void)files_reach(worker->files, worker->spec->workspace, FILES_FOLDER, &folder,
+			  &err);
+	file_fini(&folder);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+	(void)mallopt(M_TOP_PAD, HEAP_AHEAD);
+	free(memory_alloc(REHEARSED_BYTES));
+	tool_result_init(&result);
+	(void)frame_execute(worker, &frame, &tool, &result);
+	value_set_real(tool_details(&result), "seconds", 0.1);
+	buf_init(&sent, REHEARSED_BYTES);
+	(void)wire_print_result(&result, &sent);
+	buf_fini(&sent);
+	tool_result_fini(&result);
 }
 
 /*
@@ -354,6 +361,10 @@ static void settle(struct worker *worker, enum worker_kind kind)
 		const struct call call = call_of(worker);
 		worker->prepared = worker->prepared_for->prepare(&call);
 	}
+	/* Its signals are plain where it is the first process. */
+	if (kind == WORKER_PLAIN && getpid() == 1 && worker->terms.answer == NULL &&
+	    !call_waits(worker))
+		worker->launcher = program_launcher_make(&worker->terms);
 }
 
 static void program_asks(void *context, int listener)

@@ -146,6 +146,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 		.fds = {-1, -1, -1},
 		.more_fds = more,
 		.terms = call->terms,
+		.launcher = call->launcher,
 	};
 	bool ok = program_start_ahead(&program, &shell->program, err);
 	buf_fini(&wrapper);
