@@ -80,6 +80,14 @@ static const char **make_environment(const char *const *cell)
 	return list;
 }
 
+/* What is done once more later then finds its memory there. */
+static void add_rehearsal(struct buf *wrapper)
+{
+	(void)buf_adds(wrapper, "{ builtin pwd -P >/dev/null; } 2>/dev/null; "
+				"IFS= read -r -d '' GLOVEBOX_TEXT </dev/null; "
+				"eval \"$GLOVEBOX_TEXT\"; ");
+}
+
 /*
  * All on one line: the text's own line numbers stay true in bash's messages. The trap comes
  * first, since it is the dearest step and here nobody waits for it.
@@ -88,9 +96,9 @@ static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_
 {
 	buf_addf(wrapper,
 		 "trap '{ builtin pwd -P >&%d; } 2>/dev/null' EXIT; "
-		 "IFS= read -r -u %d GLOVEBOX_TEXT && "
-		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT && "
-		 "eval \"$GLOVEBOX_TEXT\" || exit; "
+		 "IFS= read -r -u %d GLOVEBOX_TEXT || exit; "
+		 "[[ -z $GLOVEBOX_TEXT ]] || "
+		 "{ IFS= read -r -d '' -u %d GLOVEBOX_TEXT && eval \"$GLOVEBOX_TEXT\"; } || exit; "
 		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&- %d<&-; "
 		 "SECONDS=0; eval \"$GLOVEBOX_TEXT\"",
 		 folder_fd, go_fd, text_fd, text_fd, text_fd, go_fd);
@@ -136,6 +144,8 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 
 	shell->environment = make_environment(call->environment);
 	buf_init(&wrapper, WRAPPER_MAX);
+	if (shell->folder != NULL)
+		add_rehearsal(&wrapper);
 	add_wrapper(&wrapper, shell->text_fd, go_fd, folder_fd);
 	const char *const argv[] = {"bash", "--noprofile", "--norc",
 				    "-c",   wrapper.data,  NULL};
@@ -211,10 +221,8 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	}
 	if (stat(call->folder, &shell->folder_was) < 0)
 		return err_set(err, errno, "%s: %s", call->folder, strerror(errno));
-	if (!bash_shell_start(shell, call, call->folder, err))
-		return false;
 	shell->folder = call->folder;
-	return true;
+	return bash_shell_start(shell, call, call->folder, err);
 }
 
 /* ---- what differs from the start ---- */
@@ -334,16 +342,20 @@ bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struc
 	buf_init(&line, FIRST_LINE_MAX);
 	bool ok = add_first_line(shell, text, &line);
 	/* At the start of the file, wherever that is read: the two share its position. */
-	ok = ok && pwrite(shell->text_fd, line.data, line.size + 1, 0) ==
-			   (ssize_t)line.size + 1;
+	const bool changes = ok && line.size > 0;
+	const size_t begin = changes ? line.size + 1 : 0;
+	ok = ok &&
+	     (!changes || pwrite(shell->text_fd, line.data, begin, 0) == (ssize_t)begin);
 	for (size_t done = 0; ok && done < text->text.size;) {
 		ssize_t n = pwrite(shell->text_fd, text->text.data + done,
-				   text->text.size - done, (off_t)(line.size + 1 + done));
+				   text->text.size - done, (off_t)(begin + done));
 		ok = n > 0 || (n < 0 && errno == EINTR);
 		done += n > 0 ? (size_t)n : 0;
 	}
 	buf_fini(&line);
-	ok = ok && write(shell->go_fd, "\n", 1) == 1;
+	/* Not empty: the file begins with what has changed. */
+	const struct str go = str_of(changes ? "1\n" : "\n");
+	ok = ok && write(shell->go_fd, go.data, go.size) == (ssize_t)go.size;
 	fd_close(&shell->text_fd);
 	fd_close(&shell->go_fd);
 	return ok || err_set(err, errno, "The shell could not be given its text: %s.",
