@@ -151,21 +151,23 @@ static void print_sentence(const struct tool_result *result)
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
 static void print_denials(const struct tool_result *result)
 {
-	/* What was put away its owner must hear of, however well the program ended. */
-	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0 &&
-			 !audit_quarantined(result);
+	/* Programs that succeed have tried a call of the kernel and found another way. */
+	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
 	struct buf line;
 
 	buf_init(&line, RESULT_TEXT_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
-		/* It did without what it was refused; a disk that is full stays full. */
-		if (succeeded && !denial_is(value_item(list, i), DENIAL_LIMIT))
+		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
 			continue;
 		buf_clear(&line);
 		denial_print(value_item(list, i), &line);
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	}
+	buf_clear(&line);
+	audit_print_files(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	buf_fini(&line);
 }
 

@@ -29,6 +29,7 @@ enum {
 #define RULE_PROTECTED  "protected"
 #define KEY_FAILED      "audit_failed"
 #define KEY_QUARANTINED "quarantined"
+#define KEY_FILES       "changed_autoexec"
 
 /* ---- opening the roots ---- */
 
@@ -220,6 +221,22 @@ static void judge(const struct value *guard, const struct git_scan *scan,
 	}
 }
 
+void audit_print_files(const struct tool_result *result, struct buf *out)
+{
+	const struct value *list = value_member(result->details, KEY_FILES);
+	size_t count = value_count(list);
+
+	if (count == 0)
+		return;
+	(void)buf_adds(out, "changed, and run by other programs by themselves:");
+	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++) {
+		(void)buf_adds(out, i > 0 ? ", " : " ");
+		text_add_name(out, value_str(value_item(list, i)));
+	}
+	if (count > FILES_IN_TEXT)
+		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
+}
+
 static void tell_files(const struct git_scan *scan, const char *workspace,
 		       struct tool_result *result)
 {
@@ -228,20 +245,15 @@ static void tell_files(const struct git_scan *scan, const char *workspace,
 
 	if (count == 0)
 		return;
-	struct value *list = list_of(result, "changed_autoexec");
-	(void)buf_end_line(text);
-	(void)buf_adds(text, "[changed, and run by other programs by themselves:");
+	struct value *list = list_of(result, KEY_FILES);
 	for (size_t i = 0; i < count && i < FILES_LISTED; i++) {
 		const char *path =
 			path_relative(value_text(value_item(scan->files, i)), workspace);
 		value_append(list, value_new_text(path));
-		if (i >= FILES_IN_TEXT)
-			continue;
-		(void)buf_adds(text, i > 0 ? ", " : " ");
-		text_add_name(text, str_of(path));
 	}
-	if (count > FILES_IN_TEXT)
-		(void)buf_addf(text, " and %zu more", count - FILES_IN_TEXT);
+	(void)buf_end_line(text);
+	(void)buf_addc(text, '[');
+	audit_print_files(result, text);
 	(void)buf_adds(text, "]\n");
 }
 

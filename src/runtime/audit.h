@@ -9,6 +9,7 @@
  * fingerprint), and `indexes`, which only save time.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "runtime/tool.h"
@@ -36,6 +37,9 @@ void audit_run(const struct value *guard, const struct timespec *since,
 
 bool audit_failed(const struct tool_result *result);      /* it could not be made whole */
 bool audit_quarantined(const struct tool_result *result); /* it put something away */
+
+/* The files in RESULT's `changed_autoexec` as one sentence, nothing when there are none. */
+void audit_print_files(const struct tool_result *result, struct buf *out);
 
 /* Move what an audit said in FROM (text, denials, quarantined …) to the end of RESULT. */
 void audit_take(struct tool_result *result, struct tool_result *from);
