@@ -279,15 +279,16 @@ static void print_report(const struct value *report)
 	const struct value *level = value_member(cell, "level");
 
 	(void)printf("glovebox " GLOVEBOX_VERSION "\n\nCell\n");
-	if (value_is_number(level))
-		(void)printf("  ok   a session was opened at level L%d%s\n",
-			     (int)value_integer(level),
-			     value_integer(level) == SANDBOX_SEALED
-				     ? ": namespaces, Landlock and seccomp hold"
-				     : "; L3 is the strongest, see what is missing below");
-	else
+	if (!value_is_number(level))
 		(void)printf("  NO   no session could be opened: %s\n",
 			     value_text(value_member(cell, "because")));
+	else if (value_integer(level) == SANDBOX_SEALED)
+		(void)printf("  ok   a session was opened at level L3: namespaces, Landlock "
+			     "and seccomp hold\n");
+	else
+		(void)printf("  NO   no session could be opened at level L3; L%d is reached here, "
+			     "for who allows it\n",
+			     (int)value_integer(level));
 	if (value_member(cell, "remedy") != NULL)
 		(void)printf("       for more: %s\n       %s\n",
 			     value_text(value_member(cell, "because")),
