@@ -64,6 +64,9 @@ size_t text_distance(struct str a, struct str b, size_t limit); /* > LIMIT gives
 /* "a day", "1 file", "2 files": COUNT with NOUN, an "s" added unless 1. For sentences. */
 bool text_add_count(struct buf *out, size_t count, const char *noun);
 
+/* The value of a hexadecimal digit, of either case; -1 when DIGIT is none. */
+int text_hex_digit(char digit);
+
 /*
  * A number with an optional unit. Sizes: bytes or K, M, G (powers of 1024). Times:
  * seconds, fractions allowed. ERR says what is wrong.

@@ -100,6 +100,15 @@ static bool text_refuse(const char *text, const char *what, const char *form, st
 	return false;
 }
 
+int text_hex_digit(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
+}
+
 /* Digits at *AT as a number up to MAX; moves *AT behind them. */
 static bool text_digits(const char **at, uint64_t max, uint64_t *number)
 {

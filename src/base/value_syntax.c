@@ -231,14 +231,12 @@ static int value_unit(const struct value_reader *reader, size_t at)
 	int unit = 0;
 
 	for (size_t i = at; i < at + 4; i++) {
-		static const char digits[] = "0123456789abcdef";
-		char c = i < reader->text.size ? reader->text.data[i] : '\0';
-		const char *digit = c ? strchr(digits, c | 0x20) : NULL;
+		int digit =
+			i < reader->text.size ? text_hex_digit(reader->text.data[i]) : -1;
 
-		/* The bit that makes letters lower-case makes digits of control bytes. */
-		if (!digit || c < '0')
+		if (digit < 0)
 			return -1;
-		unit = unit * 16 + (int)(digit - digits);
+		unit = unit * 16 + digit;
 	}
 	return unit;
 }

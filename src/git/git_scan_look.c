@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "git/git_scan_parts.h"
 #include "git/git_text.h"
 
@@ -238,13 +239,6 @@ char *git_scan_key(const char *path)
 	return buf_take(&key);
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 char *git_scan_path(const char *key)
 {
 	struct buf path;
@@ -256,8 +250,8 @@ char *git_scan_path(const char *key)
 			fine = buf_addc(&path, *key);
 			continue;
 		}
-		int high = digit(key[1]);
-		int low = high < 0 ? -1 : digit(key[2]);
+		int high = text_hex_digit(key[1]);
+		int low = high < 0 ? -1 : text_hex_digit(key[2]);
 		int c = high * 16 + low;
 		fine = low >= 0 && c > 0 && buf_addc(&path, (char)c);
 		key += 2;

@@ -1,6 +1,8 @@
 /* body: counted, or in chunks (RFC 9112, section 7.1) without extensions and trailers. */
 #include "proxy/body.h"
 
+#include "base/text.h"
+
 enum { SIZE_DIGITS = 15 }; /* hexadecimal; fits 64 bits */
 
 enum state {
@@ -20,17 +22,9 @@ void body_begin(struct body *body, const struct request *request)
 		     (body->kind == BODY_COUNTED && body->left == 0);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void size_byte(struct body *body, char c)
 {
-	int digit = hex_digit(c);
+	int digit = text_hex_digit(c);
 
 	if (digit >= 0 && body->digits < SIZE_DIGITS) {
 		body->left = body->left << 4 | (unsigned)digit;

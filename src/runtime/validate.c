@@ -193,14 +193,6 @@ static bool check_const(struct validate_check *check, const struct value *schema
 	return false;
 }
 
-static int hex_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /*
  * One component of a pointer in a URI fragment: %XX, then ~1 and ~0 (RFC 6901, section
  * 6).
@@ -213,9 +205,9 @@ static bool decode_component(struct str part, struct buf *out)
 	buf_init(&plain, REFERENCE_MAX);
 	for (size_t i = 0; i < part.size && fits; i++) {
 		int high = part.data[i] == '%' && i + 2 < part.size
-				   ? hex_of(part.data[i + 1])
+				   ? text_hex_digit(part.data[i + 1])
 				   : -1;
-		int low = high >= 0 ? hex_of(part.data[i + 2]) : -1;
+		int low = high >= 0 ? text_hex_digit(part.data[i + 2]) : -1;
 
 		fits = buf_addc(&plain, low >= 0 ? (char)(high * 16 + low) : part.data[i]);
 		i += low >= 0 ? 2 : 0;

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "process/program.h"
 #include "process/pty.h"
 #include "runtime/call.h"
@@ -33,12 +34,12 @@ static bool exec_stopped(void *context)
 	return call_stopped(call) && call->cancelled;
 }
 
-/* The value of a lower-case hexadecimal digit; anything else counts as 0. */
-static unsigned hex_digit(char digit)
+/* The front wrote it; what is no digit counts as 0. */
+static unsigned hex_half(char digit)
 {
-	if (digit >= '0' && digit <= '9')
-		return (unsigned)(digit - '0');
-	return digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a') + 10 : 0;
+	int half = text_hex_digit(digit);
+
+	return half < 0 ? 0 : (unsigned)half;
 }
 
 static const char *from_hex(struct arena *arena, struct str digits)
@@ -46,8 +47,8 @@ static const char *from_hex(struct arena *arena, struct str digits)
 	char *bytes = arena_alloc(arena, digits.size / 2 + 1);
 
 	for (size_t i = 0; i + 1 < digits.size; i += 2)
-		bytes[i / 2] = (char)(hex_digit(digits.data[i]) << 4 |
-				      hex_digit(digits.data[i + 1]));
+		bytes[i / 2] = (char)(hex_half(digits.data[i]) << 4 |
+				      hex_half(digits.data[i + 1]));
 	return bytes;
 }
 

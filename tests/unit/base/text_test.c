@@ -570,6 +570,21 @@ static void names_cannot_disguise_their_line(void **state)
 	}
 }
 
+static void each_hexadecimal_digit_and_nothing_else(void **state)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		const char *at = c ? strchr(digits, c) : NULL;
+
+		if (!at)
+			assert_int_equal(text_hex_digit((char)c), -1);
+		else
+			assert_int_equal(text_hex_digit((char)c), (at - digits) % 16);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +613,7 @@ int main(void)
 		cmocka_unit_test(sizes_of_people),
 		cmocka_unit_test(seconds_of_people),
 		cmocka_unit_test(counts_of_people),
+		cmocka_unit_test(each_hexadecimal_digit_and_nothing_else),
 		cmocka_unit_test(refusals_repeat_only_a_clean_piece),
 	};
 
