@@ -1,8 +1,8 @@
 /*
  * filter_make: a program of the build. It writes the system-call filter as a C table on
- * standard output: a hand-made head (architecture, x32, and the calls whose arguments are
- * judged together) before the list that libseccomp turns into a binary tree. With the word
- * "names" it writes the names of the calls that are explained instead.
+ * standard output: a hand-made head (filter_print.c) before the lists (filter_calls.c) that
+ * libseccomp turns into a binary tree. With the word "names" it writes the names of the calls
+ * that are explained instead.
  *
  * Everything is allowed but what reaches out of the cell, into other processes, or into
  * parts of the kernel that have no business in a build. ENOSYS where programs fall back
@@ -11,15 +11,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <seccomp.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,134 +24,19 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#if defined(__x86_64__)
-#define OUR_ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define OUR_ARCHITECTURE AUDIT_ARCH_AARCH64
-#else
-#error "the system-call filter is not written for this architecture"
-#endif
-
-#define REFUSE(code) (SECCOMP_RET_ERRNO | ((code)&SECCOMP_RET_DATA))
-/*
- * The C library's names end before these; numbers are the same on all our
- * architectures.
- */
-enum {
-	CALL_CLONE3 = 435,
-	CALL_PIDFD_GETFD = 438,
-	CALL_PROCESS_MADVISE = 440,
-	CALL_MOUNT_SETATTR = 442,
-	CALL_QUOTACTL_FD = 443,
-	CALL_MEMFD_SECRET = 447,
-	CALL_FCHMODAT2 = 452,
-	CALL_LSM_SET_SELF_ATTR = 460,
-	CALL_SETXATTRAT = 463,
-	CALL_REMOVEXATTRAT = 466,
-	CALL_OPEN_TREE_ATTR = 467,
-	CALL_FILE_SETATTR = 469,
-};
+#include "sandbox/filter_calls.h"
+#include "sandbox/filter_print.h"
 
 enum {
-	X32_BIT = 0x40000000,
-	NO_RANDOMISATION = 0x0040000, /* ADDR_NO_RANDOMIZE */
-	NEW_TIME = 0x80,              /* CLONE_NEWTIME */
-	FILTER_MAX = 4096,            /* BPF_MAXINSNS */
-	/*
-	 * Stands for "ask the worker" until the program is printed: the library takes the
-	 * real answer only where the kernel of the build has it.
-	 */
-	EXPLAINED = 0xeee,
+	NEW_TIME = 0x80,   /* CLONE_NEWTIME */
+	FILTER_MAX = 4096, /* BPF_MAXINSNS */
 	SOCKET_TYPE_MASK = 0xf,
 	PRIORITY_OF_USER = 3, /* IOPRIO_WHO_USER */
 	SET_OWNER_EX = 15,    /* F_SETOWN_EX */
 };
 /* What the kernel looks at of an int. */
-#define LOW_HALF    0xffffffffu
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* Asked for on purpose, and nothing else would do: the worker is told of each. */
-static const char *const explained[] = {
-	/* mounts and roots */
-	"mount",
-	"umount2",
-	"pivot_root",
-	"chroot",
-	"open_tree",
-	"move_mount",
-	"fsopen",
-	"fsconfig",
-	"fsmount",
-	"fspick",
-	"open_by_handle_at",
-	"swapon",
-	"swapoff",
-	"quotactl",
-	/* namespaces */
-	"setns",
-	/* the kernel itself */
-	"bpf",
-	"perf_event_open",
-	"userfaultfd",
-	"init_module",
-	"finit_module",
-	"delete_module",
-	"kexec_load",
-	"kexec_file_load",
-	"reboot",
-	"syslog",
-	"acct",
-	"iopl",
-	"ioperm",
-	"vhangup",
-	"fanotify_init",
-	/* clocks and names */
-	"settimeofday",
-	"clock_settime",
-	"clock_adjtime",
-	"adjtimex",
-	"stime",
-	"sethostname",
-	"setdomainname",
-	/* keyrings */
-	"add_key",
-	"request_key",
-	"keyctl",
-};
-
-/* Tried in passing, by programs that have another way. */
-static const char *const refused[] = {
-	"name_to_handle_at",
-	"nfsservctl",
-	"process_vm_writev",
-	"kcmp",
-	"migrate_pages",
-	"move_pages",
-	"create_module",
-	"get_kernel_syms",
-	"query_module",
-	"lookup_dcookie",
-	"uselib",
-	"ustat",
-	"sysfs",
-	"_sysctl",
-	"vm86",
-	"vm86old",
-	"modify_ldt",
-	"afs_syscall",
-};
-
-static const int refused_numbers[] = {
-	CALL_PIDFD_GETFD,  CALL_PROCESS_MADVISE,   CALL_MOUNT_SETATTR,  CALL_QUOTACTL_FD,
-	CALL_MEMFD_SECRET, CALL_LSM_SET_SELF_ATTR, CALL_OPEN_TREE_ATTR,
-};
-
-/* Programs try these and fall back when they do not exist. */
-static const char *const absent[] = {"io_uring_setup", "io_uring_enter",
-				     "io_uring_register"};
+#define LOW_HALF 0xffffffffu
 
 static void check(int answer, const char *what)
 {
@@ -171,6 +53,24 @@ static void refuse(scmp_filter_ctx filter, const char *name, int code)
 	if (number == __NR_SCMP_ERROR || number < 0)
 		return; /* not on this architecture */
 	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO((unsigned)code), number, 0), name);
+}
+
+static void refuse_names(scmp_filter_ctx filter, const char *const *names, int code)
+{
+	for (; *names != NULL; names++)
+		refuse(filter, *names, code);
+}
+
+static void refuse_number(scmp_filter_ctx filter, int number, int code)
+{
+	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO((unsigned)code), number, 0),
+	      "a call by number");
+}
+
+static void refuse_numbers(scmp_filter_ctx filter, const int *numbers, int code)
+{
+	for (; *numbers >= 0; numbers++)
+		refuse_number(filter, *numbers, code);
 }
 
 /* Refuse NUMBER when argument INDEX has one of the bits. */
@@ -222,7 +122,7 @@ static void refuse_unless(scmp_filter_ctx filter, int number, unsigned index, ui
 static void refuse_request(scmp_filter_ctx filter, uint64_t request)
 {
 	/* The kernel looks at the low half only. */
-	struct scmp_arg_cmp rule = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request);
+	struct scmp_arg_cmp rule = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW_HALF, request);
 
 	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED), SCMP_SYS(ioctl),
 				     1, &rule),
@@ -253,26 +153,6 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_request(filter, 0x541c /* TIOCLINUX */);
 	refuse_unless(filter, SCMP_SYS(prlimit64), 0, 0 /* oneself */);
 }
-
-/* ---- a cell that shares the host's namespaces (L2, L1) ---- */
-
-/* Contact with processes outside by names the host shares, and what no path rule judges. */
-static const char *const refused_outside[] = {
-	"bind",   "connect", "listen", /* sockets of the host, named and abstract */
-	"shmget", "shmat",   "shmctl", "shmdt",  "semget", "semop",   "semtimedop",
-	"semctl", "msgget",  "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
-};
-
-/* Programs ask at times and go on without; a watch would tell of any folder's names. */
-static const char *const absent_outside[] = {"inotify_init", "inotify_init1"};
-
-static const char *const unsupported_outside[] = {
-	"setxattr",    "lsetxattr",    "fsetxattr",
-	"removexattr", "lremovexattr", "fremovexattr",
-};
-
-static const int unsupported_outside_numbers[] = {CALL_SETXATTRAT, CALL_REMOVEXATTRAT,
-						  CALL_FILE_SETATTR};
 
 /* Refuse NUMBER when the bits MASK of argument INDEX are VALUE. */
 static void refuse_when(scmp_filter_ctx filter, int number, unsigned index, uint64_t mask,
@@ -327,41 +207,16 @@ static void refuse_outside(scmp_filter_ctx filter)
 	refuse_request(filter, FS_IOC32_SETFLAGS);
 	refuse_request(filter, FS_IOC_FSSETXATTR);
 	refuse_request(filter, FS_IOC_SETVERSION);
-	for (size_t i = 0; i < COUNT(refused_outside); i++)
-		refuse(filter, refused_outside[i], EPERM);
-	for (size_t i = 0; i < COUNT(absent_outside); i++)
-		refuse(filter, absent_outside[i], ENOSYS);
-	for (size_t i = 0; i < COUNT(unsupported_outside); i++)
-		refuse(filter, unsupported_outside[i], EOPNOTSUPP);
-	for (size_t i = 0; i < COUNT(unsupported_outside_numbers); i++)
-		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EOPNOTSUPP),
-				       unsupported_outside_numbers[i], 0),
-		      "a call by number");
+	refuse_names(filter, calls_refused_outside, EPERM);
+	refuse_names(filter, calls_absent_outside, ENOSYS);
+	refuse_names(filter, calls_unsupported_outside, EOPNOTSUPP);
+	refuse_numbers(filter, calls_unsupported_outside_numbers, EOPNOTSUPP);
 }
-
-/* ---- programs, between start and exec ---- */
-
-static const char *const asked[] = {
-	"chmod",    "fchmod", "fchmodat", "chown",     "lchown",    "fchown",
-	"fchownat", "utime",  "utimes",   "futimesat", "utimensat",
-};
-
-/* To whom a signal goes is a number like any other: without a domain only oneself. */
-static const char *const signals[] = {
-	"tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
-};
 
 static void ask_attributes(scmp_filter_ctx filter)
 {
-	for (size_t i = 0; i < COUNT(asked); i++) {
-		int number = seccomp_syscall_resolve_name(asked[i]);
-
-		if (number != __NR_SCMP_ERROR && number >= 0)
-			check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EXPLAINED), number, 0),
-			      asked[i]);
-	}
-	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EXPLAINED), CALL_FCHMODAT2, 0),
-	      "fchmodat2");
+	refuse_names(filter, calls_of_attributes, EXPLAINED);
+	refuse_number(filter, CALL_FCHMODAT2, EXPLAINED);
 }
 
 static void refuse_signals(scmp_filter_ctx filter)
@@ -374,97 +229,29 @@ static void refuse_signals(scmp_filter_ctx filter)
 
 	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 2, rules),
 	      "kill");
-	for (size_t i = 0; i < COUNT(signals); i++)
-		refuse(filter, signals[i], EPERM);
+	refuse_names(filter, calls_of_signals, EPERM);
 	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, F_SETOWN);
 	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, SET_OWNER_EX);
 	refuse_request(filter, FIOSETOWN);
 	refuse_request(filter, SIOCSPGRP);
 }
 
-#define NUMBER offsetof(struct seccomp_data, nr)
-#define ARGUMENT(n) \
-	(offsetof(struct seccomp_data, args) + 8 * (n)) /* low half: little-endian */
-#define LOAD(at) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
-#define JUMP_EQUAL(value, yes, no) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
-#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
-
-static void print_instruction(const struct sock_filter *instruction)
+static void print_names(const char *const *names)
 {
-	unsigned value = instruction->k;
+	for (; *names != NULL; names++) {
+		int number = seccomp_syscall_resolve_name(*names);
 
-	if (instruction->code == (BPF_RET | BPF_K) && value == REFUSE(EXPLAINED))
-		value = SECCOMP_RET_USER_NOTIF;
-	(void)printf("\t{%u, %u, %u, 0x%xu},\n", instruction->code, instruction->jt,
-		     instruction->jf, value);
-}
-
-static void print_instructions(const struct sock_filter *head, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		print_instruction(&head[i]);
-}
-
-/* Another architecture's numbers mean other calls. */
-static const struct sock_filter head_architecture[] = {
-	LOAD(offsetof(struct seccomp_data, arch)),
-	JUMP_EQUAL(OUR_ARCHITECTURE, 1, 0),
-	ANSWER(SECCOMP_RET_KILL_PROCESS),
-	LOAD(NUMBER),
-	/* x32 and clone3 do not exist: its flags lie in memory, where no filter looks. */
-	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 1, 0),
-	JUMP_EQUAL(CALL_CLONE3, 0, 1),
-	ANSWER(REFUSE(ENOSYS)),
-};
-
-static const struct sock_filter head_network[] = {
-	JUMP_EQUAL(SYS_socket, 4, 0), JUMP_EQUAL(SYS_personality, 0, 16),
-	/* personality: the usual one, no randomisation (gdb), and the question */
-	LOAD(ARGUMENT(0)), JUMP_EQUAL(0, 8, 0), JUMP_EQUAL(NO_RANDOMISATION, 7, 5),
-	/* socket: UNIX, INET, INET6, and NETLINK for routes */
-	LOAD(ARGUMENT(0)), JUMP_EQUAL(AF_UNIX, 5, 0), JUMP_EQUAL(AF_INET, 4, 0),
-	JUMP_EQUAL(AF_INET6, 3, 0), JUMP_EQUAL(AF_NETLINK, 3, 7),
-	JUMP_EQUAL(0xffffffffu, 1, 0), /* personality's question */
-	ANSWER(REFUSE(EPERM)), ANSWER(SECCOMP_RET_ALLOW), LOAD(ARGUMENT(2)),
-	JUMP_EQUAL(0 /* NETLINK_ROUTE */, 0, 1), ANSWER(SECCOMP_RET_ALLOW),
-	ANSWER(REFUSE(EPERM)), ANSWER(REFUSE(EXPLAINED)), /* a socket of another family */
-};
-
-/* Without a network of its own: sockets are the list's. */
-static const struct sock_filter head_outside[] = {
-	JUMP_EQUAL(SYS_personality, 0, 6),
-	LOAD(ARGUMENT(0)),
-	JUMP_EQUAL(0, 3, 0),
-	JUMP_EQUAL(NO_RANDOMISATION, 2, 0),
-	JUMP_EQUAL(0xffffffffu, 1, 0),
-	ANSWER(REFUSE(EPERM)),
-	ANSWER(SECCOMP_RET_ALLOW),
-};
-
-static void print_head(bool outside)
-{
-	print_instructions(head_architecture, COUNT(head_architecture));
-	if (outside)
-		print_instructions(head_outside, COUNT(head_outside));
-	else
-		print_instructions(head_network, COUNT(head_network));
-}
-
-static void print_name(const char *name)
-{
-	int number = seccomp_syscall_resolve_name(name);
-
-	if (number != __NR_SCMP_ERROR && number >= 0)
-		(void)printf("\t{%d, \"%s\"},\n", number, name);
+		if (number != __NR_SCMP_ERROR && number >= 0)
+			(void)printf("\t{%d, \"%s\"},\n", number, *names);
+	}
 }
 
 /* The names behind the numbers, for the sentences. */
-static void print_names(void)
+static void make_names(void)
 {
 	static const char *const by_argument[] = {
-		"clone",   "unshare", "chmod", "fchmod", "fchmodat", "mknod",
-		"mknodat", "creat",   "open",  "openat", "ioctl",    "socket",
+		"clone", "unshare", "chmod",  "fchmod", "fchmodat", "mknod", "mknodat",
+		"creat", "open",    "openat", "ioctl",  "socket",   NULL,
 	};
 
 	(void)printf("/* Made by filter_make. */\n"
@@ -473,10 +260,8 @@ static void print_names(void)
 		     "\tint number;\n"
 		     "\tconst char *name;\n"
 		     "} explained_calls[] = {\n");
-	for (size_t i = 0; i < COUNT(explained); i++)
-		print_name(explained[i]);
-	for (size_t i = 0; i < COUNT(by_argument); i++)
-		print_name(by_argument[i]);
+	print_names(calls_explained);
+	print_names(by_argument);
 	(void)printf("\t{%d, \"fchmodat2\"},\n};\n", CALL_FCHMODAT2);
 }
 
@@ -497,8 +282,7 @@ static void print_list(scmp_filter_ctx filter)
 		exit(1);
 	}
 	(void)fclose(file);
-	for (size_t i = 0; i < count; i++)
-		print_instruction(&program[i]);
+	print_instructions(program, count);
 }
 
 static scmp_filter_ctx filter_begin(void)
@@ -516,15 +300,10 @@ static scmp_filter_ctx filter_begin(void)
 
 static void refuse_everywhere(scmp_filter_ctx filter)
 {
-	for (size_t i = 0; i < COUNT(refused); i++)
-		refuse(filter, refused[i], EPERM);
-	for (size_t i = 0; i < COUNT(explained); i++)
-		refuse(filter, explained[i], EXPLAINED);
-	for (size_t i = 0; i < COUNT(refused_numbers); i++)
-		check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_numbers[i], 0),
-		      "a call by number");
-	for (size_t i = 0; i < COUNT(absent); i++)
-		refuse(filter, absent[i], ENOSYS);
+	refuse_names(filter, calls_refused, EPERM);
+	refuse_names(filter, calls_explained, EXPLAINED);
+	refuse_numbers(filter, calls_refused_numbers, EPERM);
+	refuse_names(filter, calls_absent, ENOSYS);
 	refuse_arguments(filter);
 }
 
@@ -582,7 +361,7 @@ static void make_program_filter(const char *name, bool rules, bool domain)
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "names") == 0) {
-		print_names();
+		make_names();
 		return 0;
 	}
 	(void)printf("/* Made by filter_make. */\n"
