@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -176,6 +177,31 @@ bool fd_is_pipe(int fd)
 	struct statfs st;
 
 	return fstatfs(fd, &st) == 0 && st.f_type == PIPEFS_MAGIC;
+}
+
+char *fd_name(int fd, char name[FD_NAME_ROOM])
+{
+	(void)snprintf(name, FD_NAME_ROOM, "/proc/self/fd/%d", fd);
+	return name;
+}
+
+bool fd_real_path(int fd, struct buf *path)
+{
+	char name[FD_NAME_ROOM], target[PATH_MAX];
+	ssize_t size = readlink(fd_name(fd, name), target, sizeof(target));
+
+	if (size < 0)
+		return false;
+	if (size == 0 || target[0] != '/') {
+		errno = ENOENT;
+		return false;
+	}
+	if (size == (ssize_t)sizeof(target) || (size_t)size > path->max) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	buf_clear(path);
+	return buf_add(path, target, (size_t)size);
 }
 
 bool fd_memory_file(const char *name, struct str data, int *fd, struct err *err)

@@ -24,6 +24,19 @@ int fd_take(int *fd);
 int fd_of_text(const char *text);
 
 /*
+ * The name by which FD of this process is opened anew, linked or changed. Returns NAME.
+ */
+enum { FD_NAME_ROOM = 32 };
+char *fd_name(int fd, char name[FD_NAME_ROOM]);
+
+/*
+ * Replace PATH by the absolute path at which FD lies now, as the kernel has it (" (deleted)"
+ * behind it when the name is gone). False with errno, PATH untouched, where /proc is not
+ * readable, when FD has no path (a pipe, a socket), or one over PATH's ceiling.
+ */
+bool fd_real_path(int fd, struct buf *path);
+
+/*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is
  * reached before the end. WHAT names the source in the sentence.
  */

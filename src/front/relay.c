@@ -177,10 +177,9 @@ static bool relay_input(struct relay *relay, struct err *err)
  */
 static int reopen_terminal(int fd)
 {
-	char name[32];
+	char name[FD_NAME_ROOM];
 
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return open(fd_name(fd, name), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 static bool relay_output(struct relay *relay, int fd, const struct stat *st, struct err *err)

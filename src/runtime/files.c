@@ -221,14 +221,13 @@ static int open_in_root(const struct files_held *root, const char *absolute, int
 {
 	const char *rest = path_relative(absolute, root->path);
 	int fd = open_beneath(root->fd, rest, flags);
-	char link[32];
+	char name[FD_NAME_ROOM];
 
 	if (fd >= 0 || errno != ENOTDIR || strcmp(rest, ".") != 0 || flags & O_DIRECTORY)
 		return fd;
 	if (flags & O_PATH)
 		return fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", root->fd);
-	return open(link, flags | O_CLOEXEC);
+	return open(fd_name(root->fd, name), flags | O_CLOEXEC);
 }
 
 /*
@@ -339,18 +338,9 @@ static int open_following(const struct files *files, struct buf *path, int flags
  */
 static bool real_path(const struct files *files, int fd, const char *path, struct buf *real)
 {
-	char link[32];
-	char *room;
-	ssize_t size;
-
-	buf_clear(real);
-	room = buf_reserve(real, PATH_MAX - 1);
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	size = room ? readlink(link, room, PATH_MAX - 1) : -1;
-	if (size > 0 && room[0] == '/') {
-		buf_commit(real, (size_t)size);
+	if (fd_real_path(fd, real))
 		return true;
-	}
+	buf_clear(real);
 	buf_adds(real, path);
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
 		const struct files_held *root = root_of(files, real->data);

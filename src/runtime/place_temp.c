@@ -78,10 +78,10 @@ bool temp_write(struct temp *temp, struct str content)
 
 bool temp_link(const struct temp *temp, const char *name)
 {
-	char link[32];
+	char own[FD_NAME_ROOM];
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", temp->fd);
-	return linkat(AT_FDCWD, link, temp->folder_fd, name, AT_SYMLINK_FOLLOW) == 0;
+	return linkat(AT_FDCWD, fd_name(temp->fd, own), temp->folder_fd, name,
+		      AT_SYMLINK_FOLLOW) == 0;
 }
 
 bool temp_link_anywhere(struct temp *temp)

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -46,16 +45,9 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 /* The real path of what FD holds. */
 bool shape_real_path(int fd, struct buf *path, struct err *err)
 {
-	char link[64], target[PATH_MAX];
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, target, sizeof(target));
-	if (n <= 0 || n == (ssize_t)sizeof(target) || target[0] != '/')
-		return err_set(err, n < 0 ? errno : ENAMETOOLONG,
-			       "the real path of a held descriptor: %s",
-			       strerror(n < 0 ? errno : ENAMETOOLONG));
-	buf_clear(path);
-	return buf_add(path, target, (size_t)n);
+	return fd_real_path(fd, path) ||
+	       err_set(err, errno, "the real path of a held descriptor: %s",
+		       strerror(errno));
 }
 
 /* ---- the workspace ---- */

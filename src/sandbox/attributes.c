@@ -4,6 +4,7 @@
  * below the writable roots only. The file is held by a descriptor while its place is
  * looked at and while it is changed; the program's memory is read once.
  */
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "sandbox/kernel.h"
@@ -253,23 +254,21 @@ static int target_open(const struct change *change)
 
 static bool lies_below(int fd, const char *const *writable)
 {
-	char link[64], place[PATH_MAX];
+	struct buf place;
+	bool below = false;
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, place, sizeof(place));
-	if (n <= 0 || n == (ssize_t)sizeof(place) || place[0] != '/')
-		return false;
-	place[n] = '\0';
-	for (; *writable != NULL; writable++) {
-		if (path_within(place, *writable))
-			return true;
+	buf_init(&place, PATH_MAX);
+	if (fd_real_path(fd, &place)) {
+		for (; *writable != NULL && !below; writable++)
+			below = path_within(place.data, *writable);
 	}
-	return false;
+	buf_fini(&place);
+	return below;
 }
 
 static int change_do(const struct change *change, int fd)
 {
-	char link[64];
+	char name[FD_NAME_ROOM];
 
 	switch (change->kind) {
 	case CHANGE_MODE:
@@ -280,8 +279,7 @@ static int change_do(const struct change *change, int fd)
 			if (fstat(fd, &st) == 0 && S_ISLNK(st.st_mode))
 				return EOPNOTSUPP;
 		}
-		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-		return chmod(link, change->mode & 07777) < 0 ? errno : 0;
+		return chmod(fd_name(fd, name), change->mode & 07777) < 0 ? errno : 0;
 	case CHANGE_OWNER:
 		return fchownat(fd, "", change->uid, change->gid, AT_EMPTY_PATH) < 0 ? errno
 										     : 0;

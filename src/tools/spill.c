@@ -76,18 +76,18 @@ static long scan(int folder_fd, long drop)
 bool spill_keep(int fd, const char *folder, struct buf *path)
 {
 	auto_close int folder_fd = open_folder(folder);
-	char link[SPILL_NAME];
+	char own[FD_NAME_ROOM];
 	long number;
 
 	if (folder_fd < 0)
 		return false;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	number = scan(folder_fd, 0) + 1;
 	for (int i = 0; i < SPILL_TRIES; i++, number++) {
 		char name[SPILL_NAME];
 
 		(void)snprintf(name, sizeof(name), "%ld.log", number);
-		if (linkat(AT_FDCWD, link, folder_fd, name, AT_SYMLINK_FOLLOW) == 0) {
+		if (linkat(AT_FDCWD, fd_name(fd, own), folder_fd, name,
+			   AT_SYMLINK_FOLLOW) == 0) {
 			if (number > SPILL_KEPT)
 				(void)scan(folder_fd, number - SPILL_KEPT);
 			return buf_addf(path, "%s/%s", folder, name);

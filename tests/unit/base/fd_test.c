@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,43 @@ static void a_text_is_written_to_a_file_that_is_there(void **state)
 	assert_int_equal(err.code, ENOENT);
 }
 
+static void a_descriptor_tells_where_it_lies(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX", name[FD_NAME_ROOM];
+	auto_close int fd = mkstemp(path);
+	auto_close int again = -1;
+	int ends[2];
+	struct buf place, small;
+	struct stat held, opened;
+
+	(void)state;
+	assert_true(fd >= 0);
+	buf_init(&place, PATH_MAX);
+	buf_init(&small, sizeof(path) - 2);
+	assert_true(fd_real_path(fd, &place));
+	assert_string_equal(place.data, path);
+	again = open(fd_name(fd, name), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &held), 0);
+	assert_int_equal(fstat(again, &opened), 0);
+	assert_int_equal(held.st_ino, opened.st_ino);
+	assert_true(buf_adds(&small, "kept"));
+	assert_false(fd_real_path(fd, &small));
+	assert_int_equal(errno, ENAMETOOLONG);
+	assert_string_equal(small.data, "kept");
+	assert_int_equal(unlink(path), 0);
+	assert_true(fd_real_path(fd, &place));
+	assert_non_null(strstr(place.data, " (deleted)"));
+	assert_true(fd_pipe(ends, NULL));
+	assert_false(fd_real_path(ends[0], &place));
+	assert_int_equal(errno, ENOENT);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	assert_false(fd_real_path(-1, &place));
+	assert_int_equal(errno, ENOENT);
+	buf_fini(&small);
+	buf_fini(&place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +294,7 @@ int main(void)
 		cmocka_unit_test(both_ends_wait_without_blocking_descriptors),
 		cmocka_unit_test(files_by_name_are_regular_and_small_enough),
 		cmocka_unit_test(a_text_is_written_to_a_file_that_is_there),
+		cmocka_unit_test(a_descriptor_tells_where_it_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

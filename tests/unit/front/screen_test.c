@@ -402,12 +402,11 @@ static void the_spinner_fits_and_turns(void **state)
 static void wait_for(int fd, const char *mark, struct buf *shown)
 {
 	int64_t give_up_ms = clock_now_ms() + 10000;
-	char path[32];
+	char name[FD_NAME_ROOM];
 
 	/* By name: a position of its own, as the screen's thread writes at that of FD. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	do {
-		auto_close int reader = open(path, O_RDONLY | O_CLOEXEC);
+		auto_close int reader = open(fd_name(fd, name), O_RDONLY | O_CLOEXEC);
 
 		buf_clear(shown);
 		assert_true(fd_read_all(reader, shown, "screen", NULL));
