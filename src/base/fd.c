@@ -146,13 +146,17 @@ bool fd_write_all(int fd, const void *data, size_t size, struct err *err)
 	return true;
 }
 
+bool fd_write_at(int folder_fd, const char *name, const char *text)
+{
+	auto_close int fd = openat(folder_fd, name, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
 bool fd_write_file(const char *path, const char *text, struct err *err)
 {
-	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	return true;
+	return fd_write_at(AT_FDCWD, path, text) ||
+	       err_set(err, errno, "%s: %s", path, strerror(errno));
 }
 
 bool fd_set_blocking(int fd, bool blocking, struct err *err)

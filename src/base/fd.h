@@ -45,7 +45,13 @@ bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err);
 /* Write all, over short writes and EINTR (waits on EAGAIN). */
 bool fd_write_all(int fd, const void *data, size_t size, struct err *err);
 
-/* Write TEXT to the file PATH, which must be there, in one write: as /proc wants it. */
+/*
+ * Write TEXT to the file NAME beneath FOLDER_FD (or AT_FDCWD), which must be there, in one
+ * write: as /proc and its like want it. False with errno.
+ */
+bool fd_write_at(int folder_fd, const char *name, const char *text);
+
+/* The same by PATH, with a sentence. */
 bool fd_write_file(const char *path, const char *text, struct err *err);
 
 bool fd_set_blocking(int fd, bool blocking, struct err *err);
