@@ -1,16 +1,20 @@
 /*
- * privilege: capabilities and securebits. An exec can never give back what is dropped
- * here.
+ * privilege: capabilities, securebits, limits and descriptors. An exec can never give back
+ * what is dropped here.
  */
 #include "sandbox/privilege.h"
 
 #include "sandbox/kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 bool privilege_reduce(uint64_t mask, struct err *err)
 {
@@ -49,4 +53,53 @@ bool privilege_lock(struct err *err)
 		return err_set(err, errno, "clearing ambient capabilities: %s",
 			       strerror(errno));
 	return true;
+}
+
+bool privilege_limit(int which, uint64_t most, const char *name, struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	/* Never above what the user himself is held to. */
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
+		limit.rlim_max = most;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	return true;
+}
+
+static bool descriptors_close(const int *keep, size_t count, struct err *err)
+{
+	unsigned from = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned kept = (unsigned)keep[i];
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
+			return err_set(err, errno, "closing descriptors: %s",
+				       strerror(errno));
+		from = kept + 1;
+	}
+	if (close_range(from, UINT_MAX, 0) < 0)
+		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+	return true;
+}
+
+/*
+ * 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a
+ * file.
+ */
+static bool standard_streams_null(struct err *err)
+{
+	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
+
+	if (fd != 0 || dup2(fd, 1) != 1 || dup2(fd, 2) != 2)
+		return err_set(err, errno, "/dev/null: %s", strerror(errno));
+	return true;
+}
+
+bool privilege_close(const int *keep, size_t count, struct err *err)
+{
+	return descriptors_close(keep, count, err) && standard_streams_null(err);
 }

@@ -33,8 +33,10 @@ bool landlock_no_files(struct err *err);
 
 /* All descriptors but KEEP (sorted, COUNT) closed; then 0, 1 and 2 lead nowhere. */
 bool privilege_close(const int *keep, size_t count, struct err *err);
+
 /* RLIMIT WHICH at MOST; NAME is for the sentence. */
 bool privilege_limit(int which, uint64_t most, const char *name, struct err *err);
+
 /* Signals stay in the domain of who entered it. */
 enum { LANDLOCK_ABI_SCOPES = 6 };
 

@@ -1,0 +1,114 @@
+/*
+ * enter: a worker's own walls. Each step is one short function, so that the order can be
+ * read in sandbox_enter.
+ */
+#include "base/fd.h"
+#include "sandbox/family.h"
+#include "sandbox/privilege.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/utsname.h>
+
+/* Numbers below this are not given out again after the first wrap of a pid namespace. */
+enum {
+	PIDS_KEPT_BACK = 300,
+	PIDS_MOST = 1 << 22, /* the kernel's own ceiling, PID_MAX_LIMIT */
+};
+
+/* Of a worker's /proc: what tells of the machine, or reaches it. */
+static const char *const masked_files[] = {
+	"/proc/kcore",         "/proc/keys",       "/proc/key-users",
+	"/proc/kallsyms",      "/proc/kmsg",       "/proc/timer_list",
+	"/proc/sysrq-trigger", "/proc/kpagecount", "/proc/kpageflags",
+	"/proc/kpagecgroup",
+};
+
+static bool mask_file(const char *path, struct err *err)
+{
+	if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+		return err_set(err, errno, "masking %s: %s", path, strerror(errno));
+	return true;
+}
+
+/* Before Linux 6.14 this number is the whole machine's, and root may write it from anywhere. */
+static bool pid_limit_is_ours(void)
+{
+	struct utsname name;
+	char *rest;
+
+	if (uname(&name) != 0)
+		return false;
+	unsigned long major = strtoul(name.release, &rest, 10);
+	unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+	return major > 6 || (major == 6 && minor >= 14);
+}
+
+static bool proc_mount(uint64_t processes, struct err *err)
+{
+	char text[32];
+
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return err_set(err, errno, "/proc: %s%s", strerror(errno),
+			       errno == EPERM ? "; a container around this one masks parts of "
+						"its own /proc: see `glovebox doctor`"
+					      : "");
+	if (pid_limit_is_ours()) {
+		const uint64_t wanted = processes + PIDS_KEPT_BACK;
+		const uint64_t most = wanted < PIDS_MOST ? wanted : PIDS_MOST;
+		(void)snprintf(text, sizeof(text), "%" PRIu64, most);
+		if (!fd_write_file("/proc/sys/kernel/pid_max", text, err))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof(masked_files) / sizeof(masked_files[0]); i++) {
+		if (!mask_file(masked_files[i], err))
+			return false;
+	}
+	if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, "/proc/sys", NULL,
+		  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  NULL) < 0)
+		return err_set(err, errno, "/proc/sys: %s", strerror(errno));
+	return true;
+}
+
+/*
+ * Who runs out of memory dies here first. A closed process may not write this about
+ * itself, so it is open for that moment; nobody of the cell can reach it yet.
+ */
+static bool out_of_memory_first(struct err *err)
+{
+	int closed = prctl(PR_GET_DUMPABLE);
+
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)fd_write_file("/proc/self/oom_score_adj", "1000", NULL);
+	if (closed != 1 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_set(err, errno, "closing a worker to debuggers: %s",
+			       strerror(errno));
+	return true;
+}
+
+bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *err)
+{
+	*reach = (struct reach){.alone = walls->level >= SANDBOX_SEALED,
+				.children_fd = -1,
+				.ruleset = -1};
+	if (walls->level >= SANDBOX_SEALED ? !proc_mount(walls->processes, err)
+					   : !family_begin(walls->processes, reach, err))
+		return false;
+	if (!out_of_memory_first(err) || !privilege_reduce(0, err))
+		return false;
+	if (walls->level >= SANDBOX_SEALED)
+		return landlock_write_below(walls->writable, err) &&
+		       filter_enter(walls->level, walls->listener, err);
+	if (walls->level == SANDBOX_RULES && !family_close(walls->rules, reach, err))
+		return false;
+	return walls->level == SANDBOX_NONE ||
+	       filter_enter(walls->level, walls->listener, err);
+}
