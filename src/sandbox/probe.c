@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,39 @@
 #include "sandbox/privilege.h"
 #include "sandbox/probe_parts.h"
 #include "sandbox/sandbox.h"
+
+bool probe_read(const char *path, char text[SYSCTL_MAX])
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, SYSCTL_MAX - 1);
+
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return true;
+}
+
+const char *probe_landlock_remedy(int code)
+{
+	if (code == EOPNOTSUPP)
+		return "add landlock to lsm= on the kernel's command line (see "
+		       "/sys/kernel/security/lsm)";
+	if (code == EPERM || code == EACCES)
+		return "a container around us forbids it: run it with a seccomp profile that "
+		       "allows landlock_create_ruleset and its two sisters";
+	return "a kernel of 5.13 or newer with CONFIG_SECURITY_LANDLOCK, or a seccomp profile "
+	       "of the container that knows landlock_create_ruleset";
+}
+
+const char probe_seccomp_remedy[] = "a kernel with CONFIG_SECCOMP_FILTER";
+
+bool probe_seccomp(void)
+{
+	unsigned action = SECCOMP_RET_ERRNO;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
 
 struct facts {
 	struct probe_fact *items;
