@@ -3,6 +3,7 @@
  * with it. This program is anchor, worker and proxy; the tools are small ones of this file.
  */
 #include "../base/unit.h"
+#include "room.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -201,10 +202,9 @@ static const struct tool *const tools[] = {&ask_tool, &give_tool, &take_tool, NU
 /* ---- a session with one listed host: a listener of this program ---- */
 
 struct fixture {
-	char folder[64];
+	struct room room;
 	char host[64], arguments[128];
 	int server;
-	struct session *session;
 };
 
 static bool make_server(struct fixture *fixture)
@@ -230,23 +230,19 @@ static int open_session(void **state)
 	struct fixture *fixture = memory_alloc(sizeof(*fixture));
 	struct err err = {0};
 
-	(void)snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/outlet-test-XXXXXX");
-	if (mkdtemp(fixture->folder) == NULL || !make_server(fixture))
+	if (!room_make(&fixture->room) || !make_server(fixture))
 		return -1;
-	struct policy *policy = policy_new("test", fixture->folder);
+	struct policy *policy = policy_new("test", fixture->room.folder);
 	if (!policy_add_network(policy, fixture->host, "test", &err))
 		return -1;
 	const struct session_options options = {
-		.workspace = fixture->folder,
 		.take_policy = policy,
 		.tools = tools,
 		.ready_workers = 2,
 		.cancel_fd = -1,
 	};
-	if (!session_open(&options, &fixture->session, &err)) {
-		(void)fprintf(stderr, "%s\n", err.text);
+	if (!room_open(&fixture->room, options))
 		return -1;
-	}
 	*state = fixture;
 	return 0;
 }
@@ -255,19 +251,10 @@ static int close_session(void **state)
 {
 	struct fixture *fixture = *state;
 
-	session_close(fixture->session);
+	room_close(&fixture->room);
 	fd_close(&fixture->server);
-	(void)rmdir(fixture->folder);
 	free(fixture);
 	return 0;
-}
-
-static void call_text_of(struct fixture *fixture, const char *tool, const char *arguments,
-			 struct tool_result *result)
-{
-	const struct request request = {.tool = tool, .arguments_text = str_of(arguments)};
-
-	session_call(fixture->session, &request, result);
 }
 
 static void each_command_has_a_token_of_its_own_that_ends_with_it(void **state)
@@ -276,13 +263,13 @@ static void each_command_has_a_token_of_its_own_that_ends_with_it(void **state)
 	struct tool_result first, second;
 	char arguments[256];
 
-	call_text_of(fixture, "ask", fixture->arguments, &first);
+	room_call(&fixture->room, "ask", fixture->arguments, &first);
 	assert_int_equal(first.status, RESULT_DONE);
 	assert_string_equal(first.text.data + 41, " HTTP/1.1 200");
 	(void)snprintf(arguments, sizeof(arguments),
 		       "{\"host\": \"%s\", \"credentials\": \"%.41s\"}", fixture->host,
 		       first.text.data);
-	call_text_of(fixture, "ask", arguments, &second);
+	room_call(&fixture->room, "ask", arguments, &second);
 	assert_string_equal(second.text.data + 41, " HTTP/1.1 407");
 	assert_memory_not_equal(first.text.data, second.text.data, 41);
 	assert_null(denial_list(&second));
@@ -296,11 +283,11 @@ static void a_connection_ends_with_the_command_that_opened_it(void **state)
 	const struct request taking = {.tool = "take", .arguments_text = STR("{}")};
 	const struct request giving = {.tool = "give",
 				       .arguments_text = str_of(fixture->arguments)};
-	struct running *taker = session_start(fixture->session, &taking, NULL, NULL);
-	struct running *giver = session_start(fixture->session, &giving, NULL, NULL);
+	struct running *taker = session_start(fixture->room.session, &taking, NULL, NULL);
+	struct running *giver = session_start(fixture->room.session, &giving, NULL, NULL);
 
 	while (!running_is_done(taker) || !running_is_done(giver))
-		loop_turn(session_loop(fixture->session), CLOCK_NEVER);
+		loop_turn(session_loop(fixture->room.session), CLOCK_NEVER);
 	assert_string_equal(running_result(giver)->text.data, "HTTP/1.1 200");
 	assert_string_equal(running_result(taker)->text.data, "alive ended");
 	running_free(taker);
@@ -312,7 +299,7 @@ static void a_refusal_is_a_denial_of_the_call_that_asked(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "ask", "{\"host\": \"a.example:8443\"}", &result);
+	room_call(&fixture->room, "ask", "{\"host\": \"a.example:8443\"}", &result);
 	assert_string_equal(
 		result.text.data + 41,
 		" HTTP/1.1 403\n[refused: a.example:8443 (agents.test.network); add "

@@ -3,6 +3,7 @@
  * The tools are small ones of this file.
  */
 #include "../base/unit.h"
+#include "room.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -187,8 +188,7 @@ static const struct tool *const tools[] = {&say_tool,         &wait_tool,
 /* ---- a session in a temporary folder ---- */
 
 struct fixture {
-	char folder[64];
-	struct session *session;
+	struct room room;
 	struct buf events;
 	bool refuse;
 	int cancel_fd;
@@ -219,25 +219,20 @@ static struct policy *policy_of(const char *folder)
 static int open_session(void **state)
 {
 	struct fixture *fixture = memory_alloc(sizeof(*fixture));
-	struct err err = {0};
 
-	(void)snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/session-test-XXXXXX");
-	if (mkdtemp(fixture->folder) == NULL)
+	if (!room_make(&fixture->room))
 		return -1;
 	buf_init(&fixture->events, 1 << 16);
 	fixture->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	const struct session_options options = {
-		.workspace = fixture->folder,
-		.take_policy = policy_of(fixture->folder),
+		.take_policy = policy_of(fixture->room.folder),
 		.tools = tools,
 		.sink = {note_event, fixture},
 		.ready_workers = 1,
 		.cancel_fd = fixture->cancel_fd,
 	};
-	if (!session_open(&options, &fixture->session, &err)) {
-		(void)fprintf(stderr, "%s\n", err.text);
+	if (!room_open(&fixture->room, options))
 		return -1;
-	}
 	*state = fixture;
 	return 0;
 }
@@ -246,20 +241,11 @@ static int close_session(void **state)
 {
 	struct fixture *fixture = *state;
 
-	session_close(fixture->session);
+	room_close(&fixture->room);
 	buf_fini(&fixture->events);
 	fd_close(&fixture->cancel_fd);
-	(void)rmdir(fixture->folder);
 	free(fixture);
 	return 0;
-}
-
-static void call_text_of(struct fixture *fixture, const char *tool, const char *arguments,
-			 struct tool_result *result)
-{
-	const struct request request = {.tool = tool, .arguments_text = str_of(arguments)};
-
-	session_call(fixture->session, &request, result);
 }
 
 static void a_call_goes_all_the_way(void **state)
@@ -268,9 +254,9 @@ static void a_call_goes_all_the_way(void **state)
 	struct tool_result result;
 	char wanted[128];
 
-	call_text_of(fixture, "say", "{\"word\": \"hello\"}", &result);
+	room_call(&fixture->room, "say", "{\"word\": \"hello\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
-	(void)snprintf(wanted, sizeof(wanted), "hello in %s", fixture->folder);
+	(void)snprintf(wanted, sizeof(wanted), "hello in %s", fixture->room.folder);
 	assert_string_equal(result.text.data, wanted);
 	assert_int_equal(result.level, 3);
 	assert_true(result.seconds > 0);
@@ -295,7 +281,7 @@ static void mistakes_are_results_and_are_recorded(void **state)
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
 		struct tool_result result;
 		buf_clear(&fixture->events);
-		call_text_of(fixture, rows[i].tool, rows[i].arguments, &result);
+		room_call(&fixture->room, rows[i].tool, rows[i].arguments, &result);
 		assert_int_equal(result.status, RESULT_FAILED);
 		assert_non_null(strstr(result.text.data, rows[i].wanted));
 		assert_string_equal(fixture->events.data, "tool_began tool_ended ");
@@ -308,9 +294,9 @@ static void what_the_policy_denies_does_not_run(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "touch", "{\"path\": \"/etc/hostname\"}", &result);
+	room_call(&fixture->room, "touch", "{\"path\": \"/etc/hostname\"}", &result);
 	assert_int_equal(result.status, RESULT_DENIED);
-	assert_null(session_changed(fixture->session)[0]);
+	assert_null(session_changed(fixture->room.session)[0]);
 	tool_result_fini(&result);
 }
 
@@ -320,10 +306,10 @@ static void what_cannot_be_recorded_does_not_run(void **state)
 	struct tool_result result;
 
 	fixture->refuse = true;
-	call_text_of(fixture, "touch", "{\"path\": \"a\"}", &result);
+	room_call(&fixture->room, "touch", "{\"path\": \"a\"}", &result);
 	assert_int_equal(result.status, RESULT_FAILED);
 	assert_non_null(strstr(result.text.data, "no room"));
-	assert_null(session_changed(fixture->session)[0]);
+	assert_null(session_changed(fixture->room.session)[0]);
 	tool_result_fini(&result);
 }
 
@@ -332,7 +318,7 @@ static void a_deadline_ends_a_call(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "wait", "{}", &result);
+	room_call(&fixture->room, "wait", "{}", &result);
 	assert_int_equal(result.status, RESULT_TIMED_OUT);
 	tool_result_fini(&result);
 }
@@ -342,11 +328,11 @@ static void a_tool_that_ignores_its_deadline_is_killed(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "stuck", "{}", &result);
+	room_call(&fixture->room, "stuck", "{}", &result);
 	assert_int_equal(result.status, RESULT_TIMED_OUT);
 	assert_non_null(strstr(result.text.data, "by force"));
 	tool_result_fini(&result);
-	call_text_of(fixture, "say", "{\"word\": \"still here\"}", &result);
+	room_call(&fixture->room, "say", "{\"word\": \"still here\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
 }
@@ -359,18 +345,18 @@ static void assert_planted_is_put_away(struct fixture *fixture, const char *tool
 	char path[256];
 	struct stat st;
 
-	call_text_of(fixture, tool, "{}", &result);
+	room_call(&fixture->room, tool, "{}", &result);
 	assert_int_equal(result.status, status);
 	const struct value *list = value_member(result.details, "quarantined");
 	assert_int_equal(value_count(list), 1);
-	(void)snprintf(path, sizeof(path), "%s/.git", fixture->folder);
+	(void)snprintf(path, sizeof(path), "%s/.git", fixture->room.folder);
 	assert_int_not_equal(lstat(path, &st), 0);
-	(void)snprintf(path, sizeof(path), "%s/%s", fixture->folder,
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->room.folder,
 		       value_text(value_member(value_item(list, 0), "moved_to")));
 	assert_int_equal(unlink(path), 0);
 	tool_result_fini(&result);
 	/* And no audit is left to do. */
-	call_text_of(fixture, "say", "{\"word\": \"on\"}", &result);
+	room_call(&fixture->room, "say", "{\"word\": \"on\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	assert_null(result.details);
 	tool_result_fini(&result);
@@ -391,11 +377,11 @@ static void a_worker_that_dies_takes_one_call_with_it(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "crash", "{}", &result);
+	room_call(&fixture->room, "crash", "{}", &result);
 	assert_int_equal(result.status, RESULT_FAILED);
 	assert_non_null(strstr(result.text.data, "ended before it answered"));
 	tool_result_fini(&result);
-	call_text_of(fixture, "say", "{\"word\": \"next\"}", &result);
+	room_call(&fixture->room, "say", "{\"word\": \"next\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
 }
@@ -406,16 +392,16 @@ static void what_was_read_travels_with_the_next_call(void **state)
 	struct tool_result result;
 	char path[128], arguments[160];
 
-	(void)snprintf(path, sizeof(path), "%s/a", fixture->folder);
+	(void)snprintf(path, sizeof(path), "%s/a", fixture->room.folder);
 	(void)snprintf(arguments, sizeof(arguments), "{\"path\": \"%s\"}", path);
-	call_text_of(fixture, "touch", arguments, &result);
+	room_call(&fixture->room, "touch", arguments, &result);
 	assert_string_equal(result.text.data, "unseen");
 	tool_result_fini(&result);
-	call_text_of(fixture, "touch", arguments, &result);
+	room_call(&fixture->room, "touch", arguments, &result);
 	assert_string_equal(result.text.data, "mark-of-this-test");
 	tool_result_fini(&result);
-	assert_string_equal(session_changed(fixture->session)[0], "a");
-	assert_null(session_changed(fixture->session)[1]);
+	assert_string_equal(session_changed(fixture->room.session)[0], "a");
+	assert_null(session_changed(fixture->room.session)[1]);
 }
 
 static void calls_run_side_by_side_and_can_be_cancelled(void **state)
@@ -428,12 +414,11 @@ static void calls_run_side_by_side_and_can_be_cancelled(void **state)
 					.timeout_s = 60};
 
 	for (size_t i = 0; i < 3; i++)
-		running[i] = session_start(fixture->session, &request, NULL, NULL);
+		running[i] = session_start(fixture->room.session, &request, NULL, NULL);
 	assert_int_equal(write(fixture->cancel_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
 	for (size_t i = 0; i < 3; i++) {
-		while (!running_is_done(running[i]))
-			loop_turn(session_loop(fixture->session), CLOCK_NEVER);
-		assert_int_equal(running_result(running[i])->status, RESULT_CANCELLED);
+		const struct tool_result *result = room_finish(&fixture->room, running[i]);
+		assert_int_equal(result->status, RESULT_CANCELLED);
 	}
 	for (size_t i = 0; i < 3; i++)
 		running_free(running[i]);
@@ -465,10 +450,10 @@ static void nothing_a_command_started_outlives_it(void **state)
 	struct fixture *fixture = *state;
 	struct tool_result result;
 
-	call_text_of(fixture, "leave", "{}", &result);
+	room_call(&fixture->room, "leave", "{}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	assert_int_equal(result.exit_code, 0);
-	assert_int_equal(processes_named(fixture->folder), 0);
+	assert_int_equal(processes_named(fixture->room.folder), 0);
 	tool_result_fini(&result);
 }
 
@@ -488,7 +473,7 @@ static void many_calls_leave_nothing_behind(void **state)
 	size_t before = 0;
 
 	for (int round = 0; round < 30; round++) {
-		call_text_of(fixture, "leave", "{}", &result);
+		room_call(&fixture->room, "leave", "{}", &result);
 		assert_int_equal(result.status, RESULT_DONE);
 		tool_result_fini(&result);
 		if (round == 4)
@@ -502,7 +487,7 @@ static void many_calls_leave_nothing_behind(void **state)
 	enum { MORE_OR_LESS = 3 * 4 };
 	const int64_t until = clock_now_ms() + 10000;
 	while (descriptors() > before + MORE_OR_LESS && clock_now_ms() < until)
-		loop_turn(session_loop(fixture->session), clock_now_ms() + 50);
+		loop_turn(session_loop(fixture->room.session), clock_now_ms() + 50);
 	assert_true(descriptors() <= before + MORE_OR_LESS);
 }
 
@@ -526,29 +511,29 @@ static void a_missing_workspace_is_an_error_with_its_name(void **state)
 static void a_missing_folder_of_a_shipped_role_is_made_and_goes_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct policy *policy = policy_of(fixture->folder);
+	struct policy *policy = policy_of(fixture->room.folder);
 	struct session *session = NULL;
 	struct err err = {0};
 	char path[128];
 
 	free(policy->write.items[0].text);
 	policy->write.items[0].text = memory_copy("reports");
-	const struct session_options refused = {.workspace = fixture->folder,
+	const struct session_options refused = {.workspace = fixture->room.folder,
 						.take_policy = policy,
 						.tools = tools,
 						.cancel_fd = -1};
 	assert_false(session_open(&refused, &session, &err));
 	assert_non_null(strstr(err.text, "reports"));
 
-	policy = policy_of(fixture->folder);
+	policy = policy_of(fixture->room.folder);
 	free(policy->write.items[0].text);
 	policy->write.items[0].text = memory_copy("reports");
 	policy->write.items[0].shipped = true;
-	const struct session_options taken = {.workspace = fixture->folder,
+	const struct session_options taken = {.workspace = fixture->room.folder,
 					      .take_policy = policy,
 					      .tools = tools,
 					      .cancel_fd = -1};
-	(void)snprintf(path, sizeof(path), "%s/reports", fixture->folder);
+	(void)snprintf(path, sizeof(path), "%s/reports", fixture->room.folder);
 	assert_true(session_open(&taken, &session, &err));
 	assert_int_equal(access(path, F_OK), 0);
 	session_close(session);
@@ -560,8 +545,8 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	struct session *session;
 	struct err err = {0};
 	const struct session_options options = {
-		.workspace = ((struct fixture *)*state)->folder,
-		.take_policy = policy_of(((struct fixture *)*state)->folder),
+		.workspace = ((struct fixture *)*state)->room.folder,
+		.take_policy = policy_of(((struct fixture *)*state)->room.folder),
 		.tools = tools,
 		.program = "/bin/true",
 		.cancel_fd = -1,

@@ -3,90 +3,67 @@
  * in a socket or in /tmp the other reaches. This program is its own anchor and worker.
  */
 #include "../base/unit.h"
+#include "../runtime/room.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/session.h"
 #include "tools/tools.h"
 
 static const struct tool *const tools[] = {&bash_tool, NULL};
 
-struct fixture {
-	char folder[64];
-	struct session *session;
-};
-
 static int open_session(void **state)
 {
-	struct fixture *fixture = memory_alloc(sizeof(*fixture));
-	struct err err = {0};
+	struct room *room = memory_alloc(sizeof(*room));
 
-	(void)snprintf(fixture->folder, sizeof(fixture->folder),
-		       "/tmp/commands-test-XXXXXX");
-	if (mkdtemp(fixture->folder) == NULL)
+	if (!room_make(room))
 		return -1;
 	const struct session_options options = {
-		.workspace = fixture->folder,
-		.take_policy = policy_new("test", fixture->folder),
+		.take_policy = policy_new("test", room->folder),
 		.tools = tools,
 		.ready_workers = 2,
 		.cancel_fd = -1,
 	};
-	if (!session_open(&options, &fixture->session, &err)) {
-		(void)fprintf(stderr, "%s\n", err.text);
+	if (!room_open(room, options))
 		return -1;
-	}
-	*state = fixture;
+	*state = room;
 	return 0;
 }
 
 static int close_session(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
-	session_close(fixture->session);
-	(void)rmdir(fixture->folder);
-	free(fixture);
+	room_close(room);
+	free(room);
 	return 0;
 }
 
-static struct running *begin(const struct fixture *fixture, const char *command)
+static struct running *begin(const struct room *room, const char *command)
 {
 	auto_value struct value *arguments = value_new_object();
 
 	value_set_text(arguments, "command", command);
 	value_set_integer(arguments, "timeout_s", 60);
 	const struct request request = {.tool = "bash", .arguments = arguments};
-	return session_start(fixture->session, &request, NULL, NULL);
-}
-
-static const struct tool_result *finish(const struct fixture *fixture,
-					struct running *running)
-{
-	while (!running_is_done(running))
-		loop_turn(session_loop(fixture->session), CLOCK_NEVER);
-	return running_result(running);
+	return session_start(room->session, &request, NULL, NULL);
 }
 
 /* The server runs until it is cancelled; the client waits for it by asking again. */
 static void assert_served(void **state, const char *server, const char *client)
 {
-	const struct fixture *fixture = *state;
-	struct running *serving = begin(fixture, server);
-	struct running *asking = begin(fixture, client);
-	const struct tool_result *result = finish(fixture, asking);
+	const struct room *room = *state;
+	struct running *serving = begin(room, server);
+	struct running *asking = begin(room, client);
+	const struct tool_result *result = room_finish(room, asking);
 
 	assert_int_equal(result->status, RESULT_DONE);
 	assert_int_equal(result->exit_code, 0);
 	assert_non_null(strstr(result->text.data, "served to all of this cell"));
 	assert_false(running_is_done(serving));
 	running_cancel(serving);
-	assert_int_equal(finish(fixture, serving)->status, RESULT_CANCELLED);
+	assert_int_equal(room_finish(room, serving)->status, RESULT_CANCELLED);
 	running_free(asking);
 	running_free(serving);
 }
@@ -126,17 +103,17 @@ static void a_socket_in_tmp_answers_the_next_command(void **state)
 /* What one command started is gone with it, and none of it is the other's. */
 static void the_end_of_one_command_is_not_the_other_s(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct room *room = *state;
 	struct running *waits =
-		begin(fixture, "until test -e /tmp/end; do :; done; echo went on");
+		begin(room, "until test -e /tmp/end; do :; done; echo went on");
 	struct running *ends =
-		begin(fixture, "kill -9 -1 2> /dev/null; (sleep 60 &) ; echo ended");
-	const struct tool_result *result = finish(fixture, ends);
+		begin(room, "kill -9 -1 2> /dev/null; (sleep 60 &) ; echo ended");
+	const struct tool_result *result = room_finish(room, ends);
 
 	assert_int_equal(result->status, RESULT_DONE);
-	struct running *says = begin(fixture, "touch /tmp/end");
-	assert_int_equal(finish(fixture, says)->exit_code, 0);
-	result = finish(fixture, waits);
+	struct running *says = begin(room, "touch /tmp/end");
+	assert_int_equal(room_finish(room, says)->exit_code, 0);
+	result = room_finish(room, waits);
 	assert_non_null(strstr(result->text.data, "went on"));
 	running_free(says);
 	running_free(ends);

@@ -1,0 +1,27 @@
+/*
+ * room: a fresh folder and a session with a real cell in it. The test's own program is the
+ * anchor, so its main() calls session_role() first. In cmocka's setup: room_make, the
+ * options for this folder, room_open; in its teardown room_close.
+ */
+#pragma once
+#include "runtime/session.h"
+
+#include <stdbool.h>
+
+struct room {
+	char folder[64];
+	struct session *session;
+};
+
+/* A folder of its own; false: there is none. */
+bool room_make(struct room *room);
+/* OPTIONS but for the workspace, which is the folder. What went wrong is on stderr. */
+bool room_open(struct room *room, struct session_options options);
+/* The folder goes too when it is empty. */
+void room_close(struct room *room);
+
+/* One call with the JSON text ARGUMENTS, to its end. tool_result_fini RESULT. */
+void room_call(const struct room *room, const char *tool, const char *arguments,
+	       struct tool_result *result);
+/* Turn the loop until RUNNING is done; its result, which is RUNNING's. */
+const struct tool_result *room_finish(const struct room *room, struct running *running);
