@@ -10,6 +10,8 @@
 
 #include "process/usage.h"
 
+#include "init.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MEBI = 1 << 20, BLOCK = 64 * MEBI, NO_NAMESPACE = 77 };
+enum { MEBI = 1 << 20, BLOCK = 64 * MEBI };
 
 /* A child that has prepared itself, and waits; -1 when that failed. */
 static pid_t begin(void (*prepare)(void))
@@ -105,7 +107,7 @@ static int as_init(void)
 	pid_t pid;
 
 	if (mount("proc", "/proc", "proc", 0, NULL) < 0)
-		return NO_NAMESPACE;
+		return INIT_FORBIDDEN;
 	if (!usage_measure(&memory, 1, &usage) || usage.tasks != 0 || usage.memory != 0)
 		return 1;
 	pid = begin(fill_memory);
@@ -135,25 +137,8 @@ static int as_init(void)
 
 static void what_a_namespace_holds_is_added_up(void **state)
 {
-	pid_t pid = fork();
-	int status;
-
 	(void)state;
-	if (pid == 0) {
-		pid_t init;
-
-		if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) < 0)
-			_exit(NO_NAMESPACE);
-		init = fork();
-		if (init == 0)
-			_exit(as_init());
-		if (init < 0 || waitpid(init, &status, 0) != init || !WIFEXITED(status))
-			_exit(78);
-		_exit(WEXITSTATUS(status));
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(init_status(CLONE_NEWNS, as_init), 0);
 }
 
 int main(void)
