@@ -71,6 +71,15 @@ def skipped_cases_are_counted_in_both_spellings():
 
 
 @tap.case
+def the_reason_of_a_skip_may_stand_in_the_line_before():
+    with tempfile.TemporaryDirectory() as temporary:
+        checker = check.Checker(temporary)
+        checker.count_test("t", {"stdout": "# skip: no kernel\nnot ok 1 # SKIP a\n"
+                                 "not ok 2 # SKIP b\n", "result": "OK"})
+    assert checker.tally.reasons == ["t: no kernel", "t: b"], checker.tally.reasons
+
+
+@tap.case
 def a_skipped_test_is_counted():
     assert counted("", "SKIP", 77)[0] == (0, 0, 1)
 

@@ -10,3 +10,10 @@
 /* clang-format on */
 
 #define UNIT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Skips the test that calls it; make check lists WHY. */
+static inline void unit_skip(const char *why)
+{
+	print_message("# skip: %s\n", why);
+	skip();
+}

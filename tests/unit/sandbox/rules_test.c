@@ -2,14 +2,14 @@
  * rules: a view as a Landlock ruleset, on this kernel and as older ones would take it. Each
  * ruleset is entered by a child, which then tries.
  */
+#include "../base/unit.h"
+
 #include "sandbox/rules.h"
 
 #include "sandbox/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/folder.h"
 
@@ -110,7 +108,7 @@ static void every_abi_closes_what_is_outside(void **state)
 
 	(void)state;
 	if (here == 0)
-		skip();
+		unit_skip("this kernel has no Landlock");
 	make_tree(&tree);
 	for (int abi = 1; abi <= here && abi <= NEWEST_HERE; abi++) {
 		struct err err = {0};
@@ -135,7 +133,7 @@ static void what_is_hidden_in_a_writable_folder_is_refused(void **state)
 
 	(void)state;
 	if (sandbox_landlock_abi() == 0)
-		skip();
+		unit_skip("this kernel has no Landlock");
 	make_tree(&tree);
 	tree.entries[1].writable = true;
 	assert_false(rules_make(&tree.view, 1, &rules, &err));
