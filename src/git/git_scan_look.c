@@ -1,9 +1,7 @@
-/* git_scan_look: the only system calls of a scan. Everything it meets may be hostile. */
+/* git_scan_look: how a scan opens and reads names. Everything it meets may be hostile. */
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "git/git_scan_parts.h"
 #include "git/git_text.h"
 
@@ -19,7 +17,7 @@
 #include <unistd.h>
 
 /* openat2 answers EAGAIN when a rename elsewhere raced with it. */
-enum { OPEN_TRIES = 64, NAME_TEXT_MAX = 2 * PATH_MAX };
+enum { OPEN_TRIES = 64 };
 
 bool look_trouble(const struct look *look, int code, const char *name)
 {
@@ -220,93 +218,4 @@ void look_names(const struct look *look,
 		each(&here, entry->d_name, context);
 	}
 	(void)closedir(folder);
-}
-
-/* ---- what was found ---- */
-
-char *git_scan_key(const char *path)
-{
-	struct buf key;
-
-	buf_init(&key, 4 * NAME_TEXT_MAX);
-	for (; *path != '\0'; path++) {
-		unsigned char c = (unsigned char)*path;
-		if (c < ' ' || c >= 0x7f || c == '\\')
-			(void)buf_addf(&key, "\\%02x", c);
-		else
-			(void)buf_addc(&key, (char)c);
-	}
-	return buf_take(&key);
-}
-
-char *git_scan_path(const char *key)
-{
-	struct buf path;
-	bool fine = key != NULL;
-
-	buf_init(&path, NAME_TEXT_MAX);
-	for (; fine && *key != '\0'; key++) {
-		if (*key != '\\') {
-			fine = buf_addc(&path, *key);
-			continue;
-		}
-		int high = text_hex_digit(key[1]);
-		int low = high < 0 ? -1 : text_hex_digit(key[2]);
-		int c = high * 16 + low;
-		fine = low >= 0 && c > 0 && buf_addc(&path, (char)c);
-		key += 2;
-	}
-	if (fine)
-		return buf_take(&path);
-	buf_fini(&path);
-	return NULL;
-}
-
-void look_fingerprint(const struct stat *st, struct buf *out)
-{
-	/* The time of the last change of the inode is nobody's to set. */
-	if (S_ISDIR(st->st_mode))
-		(void)buf_addf(out, "folder %jx", (uintmax_t)st->st_ino);
-	else
-		(void)buf_addf(out, "%jx %jx %jd.%09ld %jd.%09ld", (uintmax_t)st->st_ino,
-			       (uintmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec,
-			       st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
-			       st->st_ctim.tv_nsec);
-}
-
-static void mark(const struct look *look, const char *name, const char *fingerprint)
-{
-	struct buf path;
-
-	buf_init(&path, NAME_TEXT_MAX);
-	(void)buf_addf(&path, "%s/%s", look->path, name);
-	auto_free char *key = git_scan_key(path.data);
-	value_set_text(look->scan->dangers, key, fingerprint);
-	buf_fini(&path);
-}
-
-void look_mark(const struct look *look, const char *name, struct str content)
-{
-	char hex[HASH_HEX + 1];
-
-	hash_text(content, hex);
-	mark(look, name, hex);
-}
-
-void look_mark_stat(const struct look *look, const char *name, const struct stat *st)
-{
-	char target[PATH_MAX];
-	struct buf text;
-
-	buf_init(&text, NAME_TEXT_MAX);
-	if (S_ISLNK(st->st_mode)) {
-		ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
-		(void)buf_adds(&text, "link ");
-		if (size > 0)
-			(void)buf_add(&text, target, (size_t)size);
-	} else {
-		look_fingerprint(st, &text);
-	}
-	mark(look, name, text.data);
-	buf_fini(&text);
 }

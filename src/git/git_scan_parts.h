@@ -57,12 +57,32 @@ void look_mark(const struct look *look, const char *name, struct str content);
 void look_mark_stat(const struct look *look, const char *name, const struct stat *st);
 void look_fingerprint(const struct stat *st, struct buf *out);
 
+/* One git folder under the scan's eyes. */
+struct git_folder {
+	struct look look;
+	const char *worktree; /* where it belongs; NULL: nowhere */
+	unsigned depth;       /* of repositories inside each other */
+	bool sha256;          /* its object names are long: read of its configuration */
+};
+
 /* A git folder and everything in it (git_scan_folder.c). WORKTREE: where it belongs. */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		     const char *worktree, unsigned depth);
+/* The configuration NAME in FOLDER and what it includes (git_scan_config.c). */
+void git_scan_config(struct git_folder *folder, const char *name);
+/* The repositories that its index names (git_scan_index.c). */
+void git_scan_index(struct git_folder *folder);
+/* What an interrupted rebase or sequence will do in the git folder LOOK (git_scan_works.c). */
+void git_scan_works(const struct look *look);
 /* Symlinks in the git folder LOOK that git would write through (git_scan_links.c). */
 void git_scan_links(const struct look *look);
 /* A folder that may hold a `.git`, or be a bare repository itself (git_scan.c). */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
+/*
+ * The `.git` in LOOK that is a file with the status ST, or a symlink: what it leads to is
+ * looked at when it lies below a root (git_scan_pointer.c).
+ */
+void git_scan_pointer(const struct look *look, const struct stat *st, unsigned depth);
+void git_scan_pointer_link(const struct look *look, unsigned depth);
 /* Names at the top of a root that other programs run (git_scan_files.c). */
 void git_scan_file(const struct look *look, const char *name);

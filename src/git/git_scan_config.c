@@ -1,0 +1,83 @@
+/* git_scan_config: the configuration of a git folder, with the files that it includes. */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "git/git_config.h"
+#include "git/git_scan_parts.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { CONFIG_DEPTH = 10 }; /* of files that include each other: as git has it */
+
+static void config_read(const struct look *look, const char *name, struct git_config *config)
+{
+	struct buf text;
+	struct stat st;
+
+	buf_init(&text, GIT_CONFIG_MAX);
+	git_config_init(config);
+	enum look_found found = look_read(look, name, GIT_CONFIG_MAX, &text, &st);
+	if (found == LOOK_ODD)
+		look_mark_stat(look, name, &st);
+	if (found == LOOK_READ)
+		git_config_read(buf_str(&text), config);
+	if (config->active.size > 0)
+		look_mark(look, name, buf_str(&config->active));
+	buf_fini(&text);
+}
+
+/* The path that an active line of a configuration includes; a condition counts as met. */
+static bool included_path(struct str line, struct str *path)
+{
+	static const struct str key = {".path=", 6};
+	const bool conditional = str_starts(line, STR("includeif."));
+	size_t at = str_find(line, key, 0);
+
+	if (at == (size_t)-1 || (!conditional && !str_is(str_part(line, 0, at), "include")))
+		return false;
+	*path = str_part(line, at + key.size, line.size);
+	return path->size > 0 && path->data[0] != '~';
+}
+
+/* Files that a configuration in FOLDER includes, where commands may write, are part of it. */
+static void look_included(struct git_scan *scan, const char *folder,
+			  const struct git_config *config, unsigned depth)
+{
+	struct str rest = buf_str(&config->active), line, named;
+
+	while (depth < CONFIG_DEPTH && str_next_line(&rest, &line)) {
+		struct git_config included;
+		struct buf path;
+
+		if (!included_path(line, &named))
+			continue;
+		auto_free char *copy = memory_copy_str(named);
+		buf_init(&path, PATH_MAX);
+		if (path_normal(folder, copy, &path) && path.size > 1) {
+			const char *name;
+			auto_close int fd = git_scan_open_parent(scan, path.data, &name);
+			auto_free char *key = git_scan_key(path.data);
+			auto_free char *parent = memory_copy(path.data);
+			parent[name - path.data - 1] = '\0';
+			const struct look look = {scan, fd, parent, 0};
+			if (fd >= 0 && value_member(scan->pointers, key) == NULL) {
+				value_set_boolean(scan->pointers, key, true);
+				config_read(&look, name, &included);
+				look_included(scan, parent, &included, depth + 1);
+				git_config_fini(&included);
+			}
+		}
+		buf_fini(&path);
+	}
+}
+
+void git_scan_config(struct git_folder *folder, const char *name)
+{
+	struct git_config config;
+
+	config_read(&folder->look, name, &config);
+	look_included(folder->look.scan, folder->look.path, &config, 0);
+	folder->sha256 = folder->sha256 || config.sha256;
+	git_config_fini(&config);
+}

@@ -1,0 +1,149 @@
+/*
+ * git_scan_index: the repositories that the index of a git folder names, and those in folders
+ * that a sparse index leaves out.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "git/git_index.h"
+#include "git/git_scan_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SPARSE_DEPTH = 64
+}; /* of folders that a sparse index leaves out and that are there */
+
+static bool each_link(void *context, struct str path)
+{
+	struct value *list = context;
+	auto_free char *name = memory_copy_str(path);
+	auto_free char *key = git_scan_key(name);
+
+	value_append(list, value_new_text(key));
+	return value_count(list) <= GIT_SCAN_LINKS;
+}
+
+struct sparse {
+	unsigned repository, depth; /* of repositories, of folders */
+};
+
+static void each_sparse(const struct look *look, const char *name, void *context)
+{
+	const struct sparse *above = context;
+	const struct sparse sparse = {above->repository, above->depth + 1};
+	char path[PATH_MAX];
+
+	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) || strcmp(name, ".git") == 0 ||
+	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+		return;
+	auto_close int fd = look_open(look, name);
+	if (fd < 0)
+		return;
+	if (sparse.depth > SPARSE_DEPTH) {
+		(void)look_trouble(look, E2BIG, name);
+		return;
+	}
+	const struct look below = {look->scan, fd, path, DT_DIR};
+	git_scan_worktree(look->scan, fd, path, sparse.repository);
+	look_names(&below, each_sparse, (void *)(uintptr_t)&sparse);
+}
+
+/*
+ * KEY is a gitlink, or ends in a slash: a folder that a sparse index leaves out. Git looks up
+ * what is in there when it is in the way, gitlinks too; most often it is not there at all.
+ */
+static void link_visit(const struct git_folder *folder, const char *key)
+{
+	auto_free char *link = git_scan_path(key);
+	const size_t size = link != NULL ? strlen(link) : 0;
+	const bool is_sparse = size > 0 && link[size - 1] == '/';
+	const struct sparse sparse = {folder->depth + 1, 0};
+	struct git_scan *scan = folder->look.scan;
+	struct buf path;
+
+	if (is_sparse)
+		link[size - 1] = '\0';
+	buf_init(&path, PATH_MAX);
+	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
+		auto_close int fd = look_open_path(scan, path.data);
+		const struct look look = {scan, fd, path.data, DT_DIR};
+		if (fd >= 0)
+			git_scan_worktree(scan, fd, path.data, folder->depth + 1);
+		if (fd >= 0 && is_sparse)
+			look_names(&look, each_sparse, (void *)(uintptr_t)&sparse);
+	}
+	buf_fini(&path);
+}
+
+/* The gitlinks of the index NAME into LIST; NEXT becomes the name of its other part. */
+static bool index_read(struct git_folder *folder, const char *name, struct value *list,
+		       char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")])
+{
+	struct git_index_reader reader = {.sha256 = folder->sha256,
+					  .link = each_link,
+					  .context = list};
+	struct err err = {0};
+	struct buf text;
+	struct stat st;
+	bool fine = false;
+
+	buf_init(&text, GIT_INDEX_MAX);
+	enum look_found found = look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
+	/* What cannot be read may hold any gitlink: not seeing it is trouble. */
+	if (found == LOOK_ODD)
+		(void)look_trouble(&folder->look, EFBIG, name);
+	else if (found == LOOK_READ)
+		fine = git_index_read(&reader, buf_str(&text), &err) ||
+		       look_trouble(&folder->look, err.code, name);
+	buf_fini(&text);
+	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
+		       reader.shared);
+	return fine && reader.shared[0] != '\0';
+}
+
+/*
+ * Reading takes some 10 ns for each file of the project; one that was read before the command
+ * and did not change is not read again. A shared part never changes: its name is its hash.
+ */
+static struct value *index_links(struct git_folder *folder, const char *path)
+{
+	char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")];
+	struct value *list = value_new_array();
+	struct buf print;
+	struct stat st;
+
+	if (!look_stat(&folder->look, "index", &st))
+		return list;
+	buf_init(&print, PATH_MAX);
+	look_fingerprint(&st, &print);
+	auto_free char *key = git_scan_key(path);
+	const struct value *known = value_member(folder->look.scan->known_indexes, key);
+	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
+		value_free(list);
+		list = value_copy(known);
+	} else {
+		value_append(list, value_new_str(buf_str(&print)));
+		if (index_read(folder, "index", list, next))
+			(void)index_read(folder, next, list, next);
+	}
+	buf_fini(&print);
+	return list;
+}
+
+void git_scan_index(struct git_folder *folder)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/index", folder->look.path) >= (int)sizeof(path))
+		return;
+	struct value *list = index_links(folder, path);
+	auto_free char *key = git_scan_key(path);
+	value_set(folder->look.scan->indexes, key, list);
+	for (size_t i = 1; i < value_count(list); i++)
+		link_visit(folder, value_text(value_item(list, i)));
+}

@@ -1,0 +1,119 @@
+/* git_scan_pointer: `.git` files and symlinks: where they lead, and whether that holds. */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "git/git_scan_parts.h"
+#include "git/git_text.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Does the one-line file NAME lead to WANTED? */
+static bool line_leads_to(const struct look *look, const char *name, const char *wanted)
+{
+	struct buf path;
+	bool leads;
+
+	buf_init(&path, PATH_MAX);
+	leads = look_line_path(look, name, look->path, &path) &&
+		strcmp(path.data, wanted) == 0;
+	buf_fini(&path);
+	return leads;
+}
+
+/* The part of REPOSITORY/worktrees/NAME that is REPOSITORY; false when PATH has no such form. */
+static bool repository_of(const char *path, struct buf *repository)
+{
+	(void)buf_add(repository, path, (size_t)(path_base_name(path) - path));
+	if (!str_ends(buf_str(repository), STR("/worktrees/")))
+		return false;
+	buf_truncate(repository, repository->size - strlen("/worktrees/"));
+	return true;
+}
+
+/*
+ * A worktree's part (LOOK) and the pointer must name each other, and the rest be where git puts
+ * it. A part that is only being made has no `commondir` yet.
+ */
+static bool is_linked(const struct look *look, const char *pointer, const char *repository)
+{
+	struct stat st;
+
+	return line_leads_to(look, "gitdir", pointer) &&
+	       (!look_stat(look, "commondir", &st) ||
+		line_leads_to(look, "commondir", repository));
+}
+
+/* Does what the pointer leads to lie below the roots and hold? It is looked at, then. */
+static bool target_holds(struct git_scan *scan, const char *target, const char *worktree,
+			 const char *pointer, unsigned depth)
+{
+	auto_close int fd = look_open_path(scan, target);
+	const struct look look = {.scan = scan, .fd = fd, .path = target};
+	struct buf repository;
+	bool holds = fd >= 0;
+
+	buf_init(&repository, PATH_MAX);
+	if (holds && repository_of(target, &repository)) {
+		auto_close int main_fd = look_open_path(scan, repository.data);
+		holds = main_fd >= 0 && is_linked(&look, pointer, repository.data);
+		if (holds)
+			git_scan_folder(scan, main_fd, repository.data, NULL, depth);
+	} else if (holds) {
+		git_scan_folder(scan, fd, target, worktree, depth);
+	}
+	buf_fini(&repository);
+	return holds;
+}
+
+void git_scan_pointer(const struct look *look, const struct stat *st, unsigned depth)
+{
+	struct git_scan *scan = look->scan;
+	struct buf text, target, pointer;
+	struct str path;
+	struct stat read_st;
+	bool holds;
+
+	buf_init(&text, GIT_POINTER_MAX);
+	buf_init(&target, PATH_MAX);
+	buf_init(&pointer, PATH_MAX);
+	(void)buf_addf(&pointer, "%s/.git", look->path);
+	auto_free char *key = git_scan_key(pointer.data);
+	value_set_boolean(scan->pointers, key, true);
+	if (look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
+		holds = git_text_pointer(buf_str(&text), &path);
+		if (holds) {
+			auto_free char *copy = memory_copy_str(path);
+			holds = path_normal(look->path, copy, &target) &&
+				target_holds(scan, target.data, look->path, pointer.data,
+					     depth);
+		}
+		if (!holds)
+			look_mark(look, ".git", buf_str(&text));
+	} else {
+		look_mark_stat(look, ".git", st);
+	}
+	buf_fini(&pointer);
+	buf_fini(&target);
+	buf_fini(&text);
+}
+
+/* A `.git` that is a symlink: what it leads to counts as long as it lies below a root. */
+void git_scan_pointer_link(const struct look *look, unsigned depth)
+{
+	char target[PATH_MAX];
+	struct buf path;
+	ssize_t size = readlinkat(look->fd, ".git", target, sizeof(target) - 1);
+
+	if (size <= 0)
+		return;
+	target[size] = '\0';
+	buf_init(&path, PATH_MAX);
+	if (path_normal(look->path, target, &path)) {
+		auto_close int fd = look_open_path(look->scan, path.data);
+		if (fd >= 0)
+			git_scan_folder(look->scan, fd, path.data, look->path, depth);
+	}
+	buf_fini(&path);
+}
