@@ -1,0 +1,125 @@
+/* Tests of git/git_index: the gitlinks of indexes that git made. */
+#include "../base/unit.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "git/git_index.h"
+#include "places.h"
+
+struct links {
+	struct buf text;
+	size_t room;
+};
+
+static bool add_link(void *context, struct str path)
+{
+	struct links *links = context;
+
+	(void)buf_addstr(&links->text, path);
+	(void)buf_addc(&links->text, '\n');
+	return links->room-- > 0;
+}
+
+/* One of the indexes that the fuzz target begins with. */
+static void read_seed(const char *name, struct buf *text)
+{
+	char path[PATH_MAX];
+
+	buf_init(text, 1 << 20);
+	(void)snprintf(path, sizeof(path), "%s/%s", place_of_git_index, name);
+	assert_true(fd_read_file(path, 1 << 20, text, NULL));
+}
+
+/* READER gets LINKS filled, ROOM of them at most. */
+static bool read_index(struct str text, size_t room, struct git_index_reader *reader,
+		       struct links *links, struct err *err)
+{
+	*links = (struct links){.room = room};
+	buf_init(&links->text, 1000);
+	reader->link = add_link;
+	reader->context = links;
+	return git_index_read(reader, text, err);
+}
+
+static void gitlinks_of_every_version_are_found(void **state)
+{
+	static const char *const names[] = {"v2-sha1", "v3-sha1", "v4-sha1", "v2-sha256"};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(names); i++) {
+		struct git_index_reader reader = {.sha256 = i == 3};
+		struct links links;
+		struct buf text;
+		struct err err;
+
+		read_seed(names[i], &text);
+		assert_true(read_index(buf_str(&text), 10, &reader, &links, &err));
+		assert_string_equal(links.text.data, "dir/sub\ndir/sub2/deep\n");
+		assert_string_equal(reader.shared, "");
+		buf_fini(&text);
+		buf_fini(&links.text);
+	}
+}
+
+static void a_split_index_names_its_other_part(void **state)
+{
+	struct git_index_reader reader = {0};
+	struct links links;
+	struct buf text;
+	struct err err;
+
+	(void)state;
+	read_seed("split", &text);
+	assert_true(read_index(buf_str(&text), 10, &reader, &links, &err));
+	assert_int_equal(strlen(reader.shared), 40);
+	buf_fini(&text);
+	buf_fini(&links.text);
+}
+
+static void a_cut_index_is_an_error_at_every_byte(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	read_seed("v2-sha1", &text);
+	for (size_t size = 0; size < text.size; size++) {
+		struct git_index_reader reader = {0};
+		struct links links;
+		struct err err;
+
+		assert_false(read_index(str_part(buf_str(&text), 0, size), 10, &reader,
+					&links, &err));
+		buf_fini(&links.text);
+	}
+	buf_fini(&text);
+}
+
+static void too_many_gitlinks_are_an_error(void **state)
+{
+	struct git_index_reader reader = {0};
+	struct links links;
+	struct buf text;
+	struct err err;
+
+	(void)state;
+	read_seed("v2-sha1", &text);
+	assert_false(read_index(buf_str(&text), 1, &reader, &links, &err));
+	assert_non_null(strstr(err.text, "too many"));
+	buf_fini(&text);
+	buf_fini(&links.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gitlinks_of_every_version_are_found),
+		cmocka_unit_test(a_split_index_names_its_other_part),
+		cmocka_unit_test(a_cut_index_is_an_error_at_every_byte),
+		cmocka_unit_test(too_many_gitlinks_are_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
