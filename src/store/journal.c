@@ -48,7 +48,6 @@ struct journal {
 	struct database *database;
 };
 
-/* Make the folders above PATH; those that are there stay as they are. */
 bool journal_open(const char *path, struct journal **journal, struct err *err)
 {
 	struct database *database;
