@@ -15,7 +15,10 @@ enum address_kind {
 
 /* HOST is an address, not a name. */
 enum address_kind address_kind(const struct network_host *host);
-/* With its article, for sentences: "a private address". */
+/*
+ * With its article, for a sentence that refuses it: "a private address". A public one is
+ * refused only when it is this machine's own.
+ */
 const char *address_kind_name(enum address_kind kind);
 
 /* BYTES (4 or 16, by KIND) as a host. */

@@ -130,17 +130,23 @@ void connection_watch(struct connection *connection)
 		connection_end(connection);
 }
 
-void connection_relay(struct connection *connection)
+/* What can be copied now is; the time to be idle begins anew. */
+static void relay(struct connection *connection)
 {
-	connection->state = RELAYING;
-	buf_fini(&connection->head);
-	buf_init(&connection->head, REQUEST_HEAD_MAX);
 	connection_set_deadline(connection,
 				connection->call == 0 ? CARRIED_IDLE_MS : IDLE_MS);
 	if (relay_out(connection) && relay_in(connection))
 		relay_settle(connection);
 	else
 		connection_end(connection);
+}
+
+void connection_relay(struct connection *connection)
+{
+	connection->state = RELAYING;
+	buf_fini(&connection->head);
+	buf_init(&connection->head, REQUEST_HEAD_MAX);
+	relay(connection);
 }
 
 void connection_connected(struct connection *connection)
@@ -203,16 +209,6 @@ static void leave(struct connection *connection)
 		connection_end(connection);
 	else
 		relay_settle(connection);
-}
-
-static void relay(struct connection *connection)
-{
-	connection->deadline.due_ms =
-		clock_now_ms() + (connection->call == 0 ? CARRIED_IDLE_MS : IDLE_MS);
-	if (relay_out(connection) && relay_in(connection))
-		relay_settle(connection);
-	else
-		connection_end(connection);
 }
 
 static void client_ready(struct source *source, uint32_t events)

@@ -1,4 +1,4 @@
-/* dns: printing one question, reading one answer. Every offset is checked by take(). */
+/* dns: printing one question, reading one answer. Every offset is checked where it moves. */
 #include "proxy/dns.h"
 
 #include <string.h>

@@ -84,8 +84,6 @@ static void control_ready(struct source *source, uint32_t events)
 	proxy_hear(source->context);
 }
 
-/* ---- the start ---- */
-
 static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct err *err)
 {
 	struct buf text;

@@ -173,14 +173,12 @@ static bool query_send(struct query *query)
 		return false;
 	size_t size = dns_print_question(query->lookup->name, query->type, query->id,
 					 question + LENGTH);
-	question[0] = 0;
-	question[1] = (unsigned char)size;
 	if (!query->tcp)
 		return send(query->source.fd, question + LENGTH, size, MSG_NOSIGNAL) ==
 			       (ssize_t)size &&
 		       poller_want(resolver->poller, &query->source, EPOLLIN);
-	_Static_assert(DNS_QUESTION_MAX < 512, "its length needs both bytes");
 	question[0] = (unsigned char)(size >> 8);
+	question[1] = (unsigned char)size;
 	query->sent = false;
 	buf_clear(&query->bytes);
 	return buf_add(&query->bytes, question, size + LENGTH) &&
