@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count)
@@ -62,9 +61,8 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 		look_mark_stat(&look, ".git", &st);
 		return;
 	}
-	auto_close int folder = look_open(&look, ".git");
-	if (folder >= 0 &&
-	    snprintf(inside, sizeof(inside), "%s/.git", path) < (int)sizeof(inside))
+	auto_close int folder = look_enter(&look, ".git", inside);
+	if (folder >= 0)
 		git_scan_folder(scan, folder, inside, path, depth);
 }
 
@@ -79,10 +77,9 @@ static void each_top(const struct look *look, const char *name, void *context)
 	if (strcmp(name, ".git") == 0 ||
 	    str_starts(str_of(name), STR(".git" GIT_QUARANTINE)) ||
 	    (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
-	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")) ||
-	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")))
 		return;
-	auto_close int fd = look_open(look, name);
+	auto_close int fd = look_enter(look, name, path);
 	if (fd >= 0)
 		git_scan_worktree(look->scan, fd, path, 1);
 }

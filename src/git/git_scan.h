@@ -52,7 +52,7 @@ struct git_scan {
 	struct value *dangers;      /* path -> fingerprint */
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
-	struct value *files; /* that run by themselves: a list of paths */
+	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
 	size_t looks, names;
 	struct err trouble; /* the first; text empty: none */

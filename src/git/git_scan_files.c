@@ -7,7 +7,6 @@
 #include "git/git_scan_parts.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* At the top of a root. */
@@ -129,11 +128,10 @@ static void each_file(const struct look *look, const char *name, void *context)
 
 static void look_folder(const struct look *look, const char *name)
 {
-	auto_close int fd = look_open(look, name);
 	char path[PATH_MAX];
+	auto_close int fd = look_enter(look, name, path);
 
-	if (fd < 0 ||
-	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+	if (fd < 0)
 		return;
 	const struct look below = {look->scan, fd, path};
 	look_names(&below, each_file, NULL);

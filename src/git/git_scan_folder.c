@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What every linked worktree's folder says of where the rest is. */
@@ -41,17 +40,9 @@ static void look_entries(const struct look *look, const char *name,
 			 void *context)
 {
 	char path[PATH_MAX];
-	struct stat st;
+	auto_close int fd = look_enter_or_mark(look, name, path);
 
-	if (!look_stat(look, name, &st))
-		return;
-	if (!S_ISDIR(st.st_mode)) {
-		look_mark_stat(look, name, &st);
-		return;
-	}
-	auto_close int fd = look_open(look, name);
-	if (fd < 0 ||
-	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+	if (fd < 0)
 		return;
 	const struct look below = {look->scan, fd, path};
 	look_names(&below, each, context);
@@ -61,18 +52,11 @@ static void look_info(const struct look *look)
 {
 	static const char *const names[] = {"attributes", "exclude"};
 	char path[PATH_MAX];
+	auto_close int fd = look_enter_or_mark(look, "info", path);
 	struct buf text;
 	struct stat st;
 
-	if (!look_stat(look, "info", &st))
-		return;
-	if (!S_ISDIR(st.st_mode)) {
-		look_mark_stat(look, "info", &st);
-		return;
-	}
-	auto_close int fd = look_open(look, "info");
-	if (fd < 0 ||
-	    snprintf(path, sizeof(path), "%s/info", look->path) >= (int)sizeof(path))
+	if (fd < 0)
 		return;
 	const struct look info = {look->scan, fd, path};
 	buf_init(&text, GIT_CONFIG_MAX);
@@ -111,15 +95,14 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	struct buf pointer;
 	struct stat st;
 
-	if (!look_stat(all, name, &st) ||
-	    snprintf(path, sizeof(path), "%s/%s", all->path, name) >= (int)sizeof(path))
+	if (!look_stat(all, name, &st))
 		return;
 	if (!S_ISDIR(st.st_mode)) {
 		if (S_ISLNK(st.st_mode) && !look_is_aside(name))
 			look_mark_stat(all, name, &st);
 		return;
 	}
-	auto_close int fd = look_open(all, name);
+	auto_close int fd = look_enter(all, name, path);
 	if (fd < 0)
 		return;
 	struct git_folder folder = {.look = {all->scan, fd, path},

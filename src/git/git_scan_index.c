@@ -38,10 +38,9 @@ static void each_sparse(const struct look *look, const char *name, void *context
 	const struct sparse sparse = {above->repository, above->depth + 1};
 	char path[PATH_MAX];
 
-	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) || strcmp(name, ".git") == 0 ||
-	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) || strcmp(name, ".git") == 0)
 		return;
-	auto_close int fd = look_open(look, name);
+	auto_close int fd = look_enter(look, name, path);
 	if (fd < 0)
 		return;
 	if (sparse.depth > SPARSE_DEPTH) {

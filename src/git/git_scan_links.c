@@ -119,9 +119,8 @@ static void look_below(const struct look *look, const struct place *place, unsig
 			continue;
 		}
 		name[size - 1] = '\0';
-		auto_close int fd = look_open(look, name);
-		if (fd < 0 || snprintf(path, sizeof(path), "%s/%s", look->path, name) >=
-				      (int)sizeof(path))
+		auto_close int fd = look_enter(look, name, path);
+		if (fd < 0)
 			continue;
 		const struct look below = {look->scan, fd, path, DT_DIR};
 		look_below(&below, place, depth + 1);
@@ -140,11 +139,9 @@ void git_scan_links(const struct look *look)
 			look_below(look, place, 0);
 			continue;
 		}
-		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode) ||
-		    snprintf(path, sizeof(path), "%s/%s", look->path, place->name) >=
-			    (int)sizeof(path))
+		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode))
 			continue;
-		auto_close int fd = look_open(look, place->name);
+		auto_close int fd = look_enter(look, place->name, path);
 		const struct look below = {look->scan, fd, path, DT_DIR};
 		if (fd >= 0)
 			look_below(&below, place, 1);

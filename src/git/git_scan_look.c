@@ -115,6 +115,13 @@ int look_open(const struct look *look, const char *name)
 	return fd_take(&at);
 }
 
+int look_enter(const struct look *look, const char *name, char path[PATH_MAX])
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", look->path, name) >= PATH_MAX)
+		return -1;
+	return look_open(look, name);
+}
+
 int look_open_path(struct git_scan *scan, const char *path)
 {
 	for (size_t i = 0; i < scan->root_count; i++) {

@@ -96,3 +96,15 @@ void look_mark_stat(const struct look *look, const char *name, const struct stat
 	mark(look, name, text.data);
 	buf_fini(&text);
 }
+
+int look_enter_or_mark(const struct look *look, const char *name, char path[PATH_MAX])
+{
+	struct stat st;
+
+	if (!look_stat(look, name, &st))
+		return -1;
+	if (S_ISDIR(st.st_mode))
+		return look_enter(look, name, path);
+	look_mark_stat(look, name, &st);
+	return -1;
+}

@@ -36,19 +36,14 @@ static const struct work works[] = {
 
 static void look_work(const struct look *look, const struct work *work)
 {
+	char path[PATH_MAX];
+	auto_close int fd = look_enter_or_mark(look, work->folder, path);
+	const struct look below = {look->scan, fd, path};
 	struct buf text;
 	struct stat st;
 
-	if (!look_stat(look, work->folder, &st))
-		return;
-	if (!S_ISDIR(st.st_mode)) {
-		look_mark_stat(look, work->folder, &st);
-		return;
-	}
-	auto_close int fd = look_open(look, work->folder);
 	if (fd < 0)
 		return;
-	const struct look below = {look->scan, fd, look->path};
 	buf_init(&text, work->max);
 	enum look_found found = look_read(&below, work->name, work->max, &text, &st);
 	if (found == LOOK_ODD)
