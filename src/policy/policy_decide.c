@@ -119,7 +119,7 @@ static void add_roots(struct buf *out, const struct policy *policy,
 		(void)buf_addf(out, " and %zu more", more);
 }
 
-/* What the user would add to a list of paths so that PATH is allowed: its folder. */
+/* What the user would add to a list of paths so that PATH is allowed: its folder. A clause. */
 static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
 		       const char *key)
 {
@@ -136,7 +136,7 @@ static void add_remedy(struct buf *out, const struct policy *policy, const char 
 		folder = str_of("its folder");
 	(void)buf_adds(out, "ask the user to add \"");
 	(void)text_clean(folder, out);
-	(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration.",
+	(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration",
 		       policy->name ? policy->name : "", key);
 }
 
@@ -315,6 +315,7 @@ static void deny_path(const struct policy *policy, const char *tool,
 		(void)buf_addf(&because, "%ss nothing here. Do without it, or ", verb);
 	}
 	add_remedy(&because, policy, path->path, verb);
+	(void)buf_addc(&because, '.');
 	end_verdict(verdict, &because);
 	buf_fini(&because);
 	set_rule(verdict, policy, verb);
@@ -401,14 +402,6 @@ static bool judge_path(const struct policy *policy, const char *tool,
 	return false;
 }
 
-/* Without the sentence's end: what add_remedy and a denial have in common. */
-static void end_clause(struct verdict *verdict, struct buf *because)
-{
-	if (str_ends(buf_str(because), STR(".")))
-		buf_truncate(because, because->size - 1);
-	end_verdict(verdict, because);
-}
-
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       struct verdict *verdict)
 {
@@ -416,10 +409,8 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 	struct buf because;
 
 	*verdict = (struct verdict){.answer = VERDICT_ALLOW};
-	if (!is_normal(path) || judge_path(policy, "", &judged, verdict)) {
-		*verdict = (struct verdict){.answer = VERDICT_ALLOW};
+	if (!is_normal(path) || judge_path(policy, "", &judged, verdict))
 		return;
-	}
 	verdict->answer = VERDICT_DENY;
 	begin_verdict(&because);
 	if (str_ends(str_of(verdict->rule), STR(".blocked")))
@@ -429,7 +420,7 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 			       verdict->rule);
 	else
 		add_remedy(&because, policy, path, writes ? "write" : "read");
-	end_clause(verdict, &because);
+	end_verdict(verdict, &because);
 	buf_fini(&because);
 }
 
