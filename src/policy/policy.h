@@ -37,13 +37,13 @@ struct policy_shown {
 	bool writable;
 };
 
+#define POLICY_BY_MACHINE UINT64_MAX
+
 /*
  * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
  * A 0 for `tokens`, `quiet_s` or `free_space` says that there is no such limit;
  * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape_limits.h).
  */
-#define POLICY_BY_MACHINE UINT64_MAX
-
 struct policy_limits {
 	uint64_t iterations; /* of the loop: answers of the model in one run */
 	uint64_t tokens;     /* in one run, in and out */
