@@ -54,12 +54,12 @@ enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
  * with the mark; without it, what a crash of the machine can cost is what was written last,
  * as with every file that nobody has synced.
  */
-#define LAYER_MARK "/work/work/incompat/volatile/dirty"
-static const char *const leftovers[] = {"/work/work/incompat/volatile",
-					"/work/work/incompat",
-					"/work/work",
+#define LAYER_MARK "/scratch/work/incompat/volatile/dirty"
+static const char *const leftovers[] = {"/scratch/work/incompat/volatile",
+					"/scratch/work/incompat",
+					"/scratch/work",
 					"/upper",
-					"/work",
+					"/scratch",
 					"/lower",
 					""};
 

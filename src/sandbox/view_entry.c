@@ -182,8 +182,11 @@ static bool special_add(struct view_building *building, const struct view_entry 
 	return view_place(building, tree, entry->path, true, err);
 }
 
-/* What an upper layer's folder holds; also on the host, where one is kept. */
-static const char *const layer_folders[] = {"upper", "work", "lower"};
+/*
+ * What an upper layer's folder holds; also on the host, where one is kept (shape_cache.c).
+ * The kernel makes its `work` in `scratch`.
+ */
+static const char *const layer_folders[] = {"upper", "scratch", "lower"};
 
 /*
  * All three layers are named from the upper folder, which covers itself with the result: no
@@ -205,7 +208,7 @@ static bool layers_mount(int upper, int lower, const struct stat *st, struct err
 		return view_fail(err, "setting the mode of a layer", "upper");
 	if (fchdir(upper) < 0 ||
 	    mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
-		  "lowerdir=lower,upperdir=upper,workdir=work,userxattr,volatile") < 0)
+		  "lowerdir=lower,upperdir=upper,workdir=scratch,userxattr,volatile") < 0)
 		return view_fail(err, "mounting layers over", "lower");
 	return true;
 }
