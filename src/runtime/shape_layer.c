@@ -3,6 +3,7 @@
  * written, and pins that hold folders in their places.
  */
 #include "base/fd.h"
+#include "base/mounts.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
@@ -10,8 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-
-enum { MOUNTS_MAX = 16 << 20 }; /* a machine with tens of thousands of them */
 
 static bool is_tree(const struct view_entry *entry)
 {
@@ -35,29 +34,18 @@ bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writabl
 	return false;
 }
 
-/* The mount point in LINE of mountinfo (its fifth word, blanks as \040) is below PATH. */
-static bool is_mounted_below(struct str line, const char *path, char point[PATH_MAX])
+/* A file system of its own below PATH: POINT. */
+static bool find_mount_below(struct str mounts, const char *path, struct buf *point)
 {
-	struct str word = {0};
-	size_t size = 0;
+	struct mount mount;
 
-	for (int i = 0; i < 5; i++) {
-		if (!str_next_word(&line, &word))
-			return false;
+	while (mounts_next(&mounts, &mount)) {
+		buf_clear(point);
+		(void)mounts_add_path(mount.point, point);
+		if (strcmp(point->data, path) != 0 && path_within(point->data, path))
+			return true;
 	}
-	for (size_t i = 0; i < word.size && size + 1 < PATH_MAX; i++) {
-		if (word.data[i] == '\\' && word.size - i > 3) {
-			const char *digits = word.data + i + 1;
-
-			point[size++] = (char)((digits[0] - '0') << 6 |
-					       (digits[1] - '0') << 3 | (digits[2] - '0'));
-			i += 3;
-		} else {
-			point[size++] = word.data[i];
-		}
-	}
-	point[size] = '\0';
-	return strcmp(point, path) != 0 && path_within(point, path);
+	return false;
 }
 
 /*
@@ -66,26 +54,23 @@ static bool is_mounted_below(struct str line, const char *path, char point[PATH_
  */
 static bool refuse_mounts_below(const char *path, struct err *err)
 {
-	struct buf text;
-	char point[PATH_MAX];
-	bool found = false;
-
-	buf_init(&text, MOUNTS_MAX);
 	auto_close int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || !fd_read_all(fd, &text, "the list of mounts", err)) {
-		buf_fini(&text);
-		return fd >= 0 ||
-		       err_set(err, errno, "the list of mounts: %s", strerror(errno));
-	}
-	struct str rest = buf_str(&text), line;
-	while (!found && str_next_line(&rest, &line))
-		found = is_mounted_below(line, path, point);
+	struct buf text, point;
+
+	if (fd < 0)
+		return err_set(err, errno, "the list of mounts: %s", strerror(errno));
+	buf_init(&text, MOUNTS_BYTES_MAX);
+	buf_init(&point, PATH_MAX);
+	bool ok = fd_read_all(fd, &text, "the list of mounts", err);
+	if (ok && find_mount_below(buf_str(&text), path, &point))
+		ok = err_set(err, EINVAL,
+			     "scratch: %s is a file system of its own, which a layer over %s "
+			     "cannot show; name the folders beside it in `read`, or leave "
+			     "`scratch` out",
+			     point.data, path);
+	buf_fini(&point);
 	buf_fini(&text);
-	return !found ||
-	       err_set(err, EINVAL,
-		       "scratch: %s is a file system of its own, which a layer over %s cannot "
-		       "show; name the folders beside it in `read`, or leave `scratch` out",
-		       point, path);
+	return ok;
 }
 
 bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/mounts.h"
 #include "base/str.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 1 << 20 }; /* mountinfo of a busy host */
+enum { TEXT_MAX = 1 << 20 }; /* of /proc/self/cgroup and of a group's own lists */
 
 static const char *const names[] = {[CGROUP_MEMORY] = "memory", [CGROUP_PIDS] = "pids"};
 
@@ -63,49 +64,32 @@ static bool group_path(struct str text, const char *controller, struct str *path
 	return false;
 }
 
-/*
- * A line of /proc/self/mountinfo: "31 23 0:28 ROOT POINT OPTIONS … - TYPE SOURCE SUPER". True
- * when it is a cgroup file system of TYPE, for version 1 with CONTROLLER among SUPER.
- */
-static bool mount_fits(struct str line, const char *type, const char *controller,
-		       struct str *base, struct str *point)
+/* Is MOUNT a cgroup file system of TYPE, for version 1 with CONTROLLER among its options? */
+static bool mount_fits(const struct mount *mount, const char *type, const char *controller)
 {
-	enum { FIELD_ROOT = 3, FIELD_POINT = 4, SUPER_AFTER_DASH = 3 };
-	int dash = -1;
-	bool typed = false;
-	struct str word;
-
-	for (int i = 0; str_next_word(&line, &word); i++) {
-		if (i == FIELD_ROOT)
-			*base = word;
-		else if (i == FIELD_POINT)
-			*point = word;
-		else if (dash < 0 && str_is(word, "-"))
-			dash = i;
-		else if (dash >= 0 && i == dash + 1)
-			typed = str_is(word, type);
-		else if (dash >= 0 && i == dash + SUPER_AFTER_DASH)
-			return typed && (!*controller || has_word(word, ',', controller));
-	}
-	return false;
+	return str_is(mount->type, type) &&
+	       (!*controller || has_word(mount->super, ',', controller));
 }
 
 /* The folder of GROUP, which begins with what is mounted; "" when it lies outside. */
 static void folder_of(const char *root, struct str mounts, const char *type,
 		      const char *controller, struct str group, struct buf *folder)
 {
-	struct str line, base = {0}, point = {0};
+	struct mount mount;
 
 	buf_clear(folder);
-	while (str_next_line(&mounts, &line)) {
-		if (!mount_fits(line, type, controller, &base, &point))
+	while (mounts_next(&mounts, &mount)) {
+		struct str base = mount.root;
+
+		if (!mount_fits(&mount, type, controller))
 			continue;
 		if (str_is(base, "/"))
 			base.size = 0;
 		if (!str_starts(group, base))
 			continue;
-		(void)buf_addf(folder, "%s%.*s%.*s", root, (int)point.size, point.data,
-			       (int)(group.size - base.size), group.data + base.size);
+		if (!buf_adds(folder, root) || !mounts_add_path(mount.point, folder) ||
+		    !buf_addstr(folder, str_part(group, base.size, group.size)))
+			buf_clear(folder);
 		return;
 	}
 }
@@ -193,7 +177,7 @@ void cgroup_find(const char *root, struct cgroup_place *place)
 
 	*place = (struct cgroup_place){.folders = {-1, -1}};
 	buf_init(&own, TEXT_MAX);
-	buf_init(&mounts, TEXT_MAX);
+	buf_init(&mounts, MOUNTS_BYTES_MAX);
 	if (read_below(root, "/proc/self/cgroup", &own) &&
 	    read_below(root, "/proc/self/mountinfo", &mounts)) {
 		find_unified(root, buf_str(&own), buf_str(&mounts), place);
