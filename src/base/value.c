@@ -278,6 +278,15 @@ struct value *value_new_text(const char *text)
 	return text ? value_new_str(str_of(text)) : value_new_null();
 }
 
+struct value *value_new_texts(const char *const *texts)
+{
+	struct value *list = value_new_array();
+
+	for (; *texts != NULL; texts++)
+		value_append(list, value_new_text(*texts));
+	return list;
+}
+
 struct value *value_new_str(struct str text)
 {
 	struct value *value;

@@ -74,6 +74,8 @@ struct value *value_new_object(void);
 struct value *value_new_array(void);
 struct value *value_new_text(const char *text); /* invalid UTF-8 becomes U+FFFD; NULL: null */
 struct value *value_new_str(struct str text); /* likewise */
+/* An array of the NULL-ended TEXTS. */
+struct value *value_new_texts(const char *const *texts);
 struct value *value_new_integer(int64_t number);
 struct value *value_new_real(double number); /* NaN and infinities become null */
 struct value *value_new_boolean(bool truth);

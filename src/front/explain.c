@@ -179,15 +179,6 @@ static struct value *limits_value(const struct setup *setup, double timeout_s)
 	return list;
 }
 
-static struct value *texts_value(const char *const *texts)
-{
-	struct value *list = value_new_array();
-
-	for (; *texts != NULL; texts++)
-		value_append(list, value_new_text(*texts));
-	return list;
-}
-
 /* Names alone: a value may be a secret. */
 static struct value *environment_value(const struct cell_spec *spec)
 {
@@ -211,7 +202,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	value_set_integer(report, "uid", spec->identity.uid);
 	value_set(report, "view", view_value(setup, flags, &spec->view));
 	value_set(report, "limits", limits_value(setup, timeout_s));
-	value_set(report, "network", texts_value(spec->network));
+	value_set(report, "network", value_new_texts(spec->network));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
 	if (repository_above(spec->workspace, &above))

@@ -33,11 +33,8 @@ bool proxy_receive(int control, struct proxy_message *message, int *fd, struct e
 bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out)
 {
 	auto_value struct value *object = value_new_object();
-	struct value *network = value_new_array();
 
-	for (size_t i = 0; spec->network[i] != NULL; i++)
-		value_append(network, value_new_text(spec->network[i]));
-	value_set(object, "network", network);
+	value_set(object, "network", value_new_texts(spec->network));
 	value_set_text(object, "rule", spec->rule);
 	if (spec->resolver != NULL)
 		value_set_text(object, "resolver", spec->resolver);

@@ -158,15 +158,6 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 
 /* ---- JSON ---- */
 
-static struct value *texts_value(const char *const *texts)
-{
-	struct value *list = value_new_array();
-
-	for (; *texts != NULL; texts++)
-		value_append(list, value_new_text(*texts));
-	return list;
-}
-
 static struct value *entry_value(const struct view_entry *entry)
 {
 	struct value *object = value_new_object();
@@ -211,9 +202,9 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set(object, "view", entries);
 	value_set(object, "listen", listen);
 	value_set(object, "roots", roots);
-	value_set(object, "writable", texts_value(spec->writable));
-	value_set(object, "blocked", texts_value(spec->blocked));
-	value_set(object, "environment", texts_value(spec->environment));
+	value_set(object, "writable", value_new_texts(spec->writable));
+	value_set(object, "blocked", value_new_texts(spec->blocked));
+	value_set(object, "environment", value_new_texts(spec->environment));
 	value_set_text(object, "workspace", spec->workspace);
 	value_set_text(object, "home", spec->home);
 	value_set_integer(object, "level", spec->level);

@@ -361,6 +361,7 @@ static void builders_mend_what_json_cannot_hold(void **state)
 
 static void builders_make_every_kind(void **state)
 {
+	const char *const texts[] = {"x", "", NULL};
 	auto_value struct value *object = value_new_object();
 	struct value *array = value_new_array();
 
@@ -370,6 +371,8 @@ static void builders_make_every_kind(void **state)
 	value_append(array, value_new_null());
 	value_append(array, NULL);
 	value_set(object, "array", array);
+	value_set(object, "texts", value_new_texts(texts));
+	value_set(object, "no", value_new_texts(texts + 2));
 	value_set_boolean(object, "b", false);
 	value_set_real(object, "r", 0.1);
 	value_set_real(object, "whole", 3);
@@ -379,8 +382,8 @@ static void builders_make_every_kind(void **state)
 	value_remove(object, "gone");
 	value_remove(object, "never there");
 	assert_prints(object, 0,
-		      "{\"array\":[-9223372036854775808,true,null,null],\"b\":false,\"r\":0.1,"
-		      "\"whole\":3.0,\"b2\":2}");
+		      "{\"array\":[-9223372036854775808,true,null,null],\"texts\":[\"x\",\"\"],"
+		      "\"no\":[],\"b\":false,\"r\":0.1,\"whole\":3.0,\"b2\":2}");
 }
 
 static void copies_and_references(void **state)
