@@ -102,7 +102,8 @@ void cell_give_back(struct worker_end *worker);
 void cell_let_go(struct worker_end *worker);
 /*
  * Ask for what is missing of the ready ones in one of the next turns of the loop: after an
- * answer has been taken, when the making is in nobody's way. While a call runs on the cell does so itself, a few milliseconds after its start.
+ * answer has been taken, when the making is in nobody's way. While a call runs on the cell
+ * does so itself, a few milliseconds after its start.
  */
 void cell_refill(struct cell *cell);
 /* A worker has its call: what a call just before it left to do is done beside it. */

@@ -1,0 +1,84 @@
+/* cell_ready: which workers are asked of the anchor ahead of the calls, and when. */
+#include "base/clock.h"
+#include "runtime/cell_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { TIDY_AFTER_MS = 1 }; /* the caller has its answer first */
+
+static void request_worker(struct cell *cell, enum worker_kind kind)
+{
+	const char request = (char)kind;
+	struct err err;
+
+	if (cell_broken(cell) != NULL)
+		return;
+	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n == 1) {
+		cell->requested[kind == WORKER_PREPARED]++;
+	} else if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
+		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
+		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
+		cell_break(cell, &err);
+	}
+}
+
+void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
+{
+	const bool prepared = kind == WORKER_PREPARED;
+	size_t coming = cell->requested[prepared] +
+			cell_count_workers(cell, WORKER_MAKING, prepared) +
+			cell_count_workers(cell, WORKER_IDLE, prepared);
+
+	for (; coming < count && cell_broken(cell) == NULL; coming++)
+		request_worker(cell, kind);
+}
+
+/* What waits is served by plain ones, which are there first. */
+void cell_keep_ready(struct cell *cell, size_t waiting)
+{
+	const struct cell_options *options = &cell->options;
+
+	if (waiting > 0) {
+		cell_keep(cell, WORKER_AT_ONCE, waiting);
+	} else if (!options->prepared) {
+		cell_keep(cell, WORKER_PLAIN, options->ready);
+	} else {
+		cell_keep(cell, WORKER_PLAIN, 1);
+		cell_keep(cell, WORKER_PREPARED, options->ready);
+	}
+}
+
+void cell_refill(struct cell *cell)
+{
+	int64_t soon = clock_now_ms() + TIDY_AFTER_MS;
+
+	if (soon < cell->refill.due_ms)
+		cell->refill.due_ms = soon;
+}
+
+void cell_refill_due(struct timer *timer)
+{
+	struct cell *cell = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	for (struct worker_end *at = cell->workers; at != NULL;) {
+		struct worker_end *next = at->next;
+		if (at->state == WORKER_OVER)
+			cell_free_worker(at);
+		at = next;
+	}
+	/* Calls that wait have asked for theirs: nothing is made ahead beside those. */
+	if (cell->requested[false] > 1)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+	else
+		cell_keep_ready(cell, 0);
+}
+
+void cell_call_sent(struct cell *cell)
+{
+	if (cell->refill.due_ms <= clock_now_ms() + TIDY_AFTER_MS)
+		cell_refill_due(&cell->refill);
+}

@@ -1,0 +1,218 @@
+/* cell_worker: the workers of a cell: what they say, which one a call gets, their end. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "runtime/cell_parts.h"
+#include "runtime/outlet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void cell_free_worker(struct worker_end *worker)
+{
+	struct worker_end **at = &worker->cell->workers;
+
+	while (*at != worker)
+		at = &(*at)->next;
+	*at = worker->next;
+	groups_drop(worker->cell->groups, &worker->group);
+	loop_remove(&worker->watch);
+	frame_reader_fini(&worker->reader);
+	fd_close(&worker->socket);
+	fd_close(&worker->pidfd);
+	free(worker);
+}
+
+size_t cell_count_workers(const struct cell *cell, enum worker_state state, bool prepared)
+{
+	size_t count = 0;
+
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
+		count += at->state == state && at->prepared == prepared;
+	return count;
+}
+
+static void worker_is_made(struct worker_end *worker)
+{
+	worker->made = true;
+	if (!cell_outlet_waits(worker->cell))
+		loop_remove_timer(&worker->cell->open_timer);
+}
+
+/* A worker that cannot lock itself in shows what every other would meet. */
+static void worker_refused(struct worker_end *worker, const struct frame *frame)
+{
+	struct err err;
+
+	if (frame != NULL && frame->kind == FRAME_REFUSED)
+		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
+			      frame->payload.data);
+	else
+		(void)err_set(&err, ECHILD,
+			      "a worker of the cell ended before its first call");
+	cell_break(worker->cell, &err);
+}
+
+/* What a worker says outside a call. True when that may matter to a call that waits. */
+static bool idle_frame(struct worker_end *worker, const struct frame *frame)
+{
+	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
+		worker_is_made(worker);
+		worker->state = WORKER_IDLE;
+		return true;
+	}
+	/* One that dies idle is replaced. */
+	if (worker->state == WORKER_MAKING)
+		worker_refused(worker, frame);
+	cell_free_worker(worker);
+	return true;
+}
+
+/* What a worker says to its call. */
+static void busy_frame(struct worker_end *worker, const struct frame *frame)
+{
+	if (frame != NULL && frame->kind == FRAME_READY && !worker->made) {
+		worker_is_made(worker);
+		return;
+	}
+	if (!worker->made && (frame == NULL || frame->kind == FRAME_REFUSED))
+		worker_refused(worker, frame);
+	worker->frame(worker->context, frame);
+}
+
+bool cell_read_worker(struct worker_end *worker)
+{
+	struct frame frame;
+	bool ok = frame_fill(&worker->reader, worker->socket, NULL);
+
+	while (ok && frame_next(&worker->reader, &frame)) {
+		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
+		for (size_t i = 0; i < frame.fd_count; i++)
+			(void)close(frame.fds[i]); /* no worker has any to give */
+		if (worker->state != WORKER_BUSY)
+			return idle_frame(worker, &frame);
+		busy_frame(worker, &frame);
+		if (last)
+			return false; /* whatever follows is read in the next turn */
+	}
+	if (ok && !worker->reader.ended)
+		return false;
+	if (worker->state != WORKER_BUSY)
+		return idle_frame(worker, NULL);
+	busy_frame(worker, NULL);
+	return false;
+}
+
+static void worker_ready(struct watch *watch, short events)
+{
+	struct worker_end *worker = watch->context;
+	struct cell *cell = worker->cell;
+
+	(void)events;
+	if (cell_read_worker(worker))
+		cell->options.changed(cell->options.context);
+}
+
+void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_kind kind)
+{
+	struct worker_end *worker = memory_alloc(sizeof(*worker));
+
+	worker->cell = cell;
+	worker->socket = fds[0];
+	worker->pidfd = fds[1];
+	worker->state = WORKER_MAKING;
+	worker->prepared = kind == WORKER_PREPARED;
+	frame_reader_init(&worker->reader);
+	worker->watch = (struct watch){.fd = fds[0],
+				       .events = POLLIN,
+				       .ready = worker_ready,
+				       .context = worker};
+	worker->next = cell->workers;
+	cell->workers = worker;
+	/* A call waits for it: what moves it would come late, and hold up every fork meanwhile. */
+	if (kind != WORKER_AT_ONCE)
+		groups_add(cell->groups, &worker->group, worker->pidfd);
+	loop_add(cell->options.loop, &worker->watch);
+}
+
+/* How well a worker fits; 0: not at all. The list is newest first, the oldest is best. */
+static int worker_fits(const struct worker_end *worker, enum worker_want want)
+{
+	bool idle = worker->state == WORKER_IDLE;
+
+	if (worker->state >= WORKER_BUSY || (want == WANT_KEPT && worker->prepared))
+		return 0;
+	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
+}
+
+static struct worker_end *best_worker(struct cell *cell, enum worker_want want, int *fits)
+{
+	struct worker_end *found = NULL;
+
+	*fits = 0;
+	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
+		int here = worker_fits(at, want);
+		if (here > 0 && here >= *fits) {
+			*fits = here;
+			found = at;
+		}
+	}
+	return found;
+}
+
+struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
+{
+	int fits;
+	struct worker_end *found = best_worker(cell, want, &fits);
+
+	if (found == NULL || found->state != WORKER_IDLE) {
+		cell_catch_up(cell);
+		found = best_worker(cell, want, &fits);
+	}
+	if (found == NULL || cell_outlet_waits(cell)) {
+		cell_keep_ready(cell, waiting);
+		return NULL;
+	}
+	found->state = WORKER_BUSY;
+	groups_listen(cell->groups);
+	if (waiting > 1)
+		cell_keep_ready(cell, waiting - 1);
+	else if (cell->refill.due_ms == CLOCK_NEVER)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
+	return found;
+}
+
+void cell_give_back(struct worker_end *worker)
+{
+	struct cell *cell = worker->cell;
+
+	worker->state = WORKER_IDLE;
+	worker->frame = NULL;
+	/* File calls at once leave more than are wanted: the surplus ends. */
+	if (cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
+		cell_free_worker(worker);
+}
+
+void cell_let_go(struct worker_end *worker)
+{
+	worker->state = WORKER_OVER;
+	loop_remove(&worker->watch);
+	cell_refill(worker->cell);
+}
+
+bool cell_kill_worker(struct worker_end *worker, int wait_ms)
+{
+	struct pollfd gone = {.fd = worker->pidfd, .events = POLLIN};
+	int answer;
+
+	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	do {
+		answer = poll(&gone, 1, wait_ms);
+	} while (answer < 0 && errno == EINTR);
+	cell_free_worker(worker);
+	return answer > 0;
+}
