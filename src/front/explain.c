@@ -1,25 +1,23 @@
 /*
- * explain: the specification of a cell as one object, and that object as a table: both
- * ways say the same.
+ * explain: the specification of a cell as one object. The table (explain_table.c) is made of
+ * that object: both ways say the same.
  */
 #include "front/explain.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/text.h"
+#include "base/str.h"
 #include "front/exit_code.h"
+#include "front/explain_table.h"
 #include "front/repository.h"
-#include "front/screen.h"
 #include "front/verb.h"
 #include "policy/keys.h"
 #include "runtime/session.h"
 #include "runtime/shape.h"
-#include "sandbox/sandbox.h"
 
-enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128, PATH_COLUMN = 44 };
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128 };
 
 /* The limits that a program of `exec` meets; the others are of agents' runs. */
 static const char limit_names[] = "memory pids cell_pids file_size tmp free_space grace_s";
@@ -211,113 +209,6 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	return report;
 }
 
-/* ---- the table ---- */
-
-static void print_head(const char *text, bool colour)
-{
-	(void)printf("%s%s%s\n", colour ? "\033[1m" : "", text, colour ? "\033[0m" : "");
-}
-
-/* TEXT, with nothing in it that a terminal would obey, padded to WIDTH. */
-static void print_cell(const char *text, size_t width)
-{
-	struct buf clean;
-
-	buf_init(&clean, EXPLAIN_TEXT_MAX);
-	(void)text_clean(str_of(text), &clean);
-	(void)printf("%-*s", (int)width, clean.data);
-	buf_fini(&clean);
-}
-
-static void print_view(const struct value *list)
-{
-	for (size_t i = 0; i < value_count(list); i++) {
-		const struct value *row = value_item(list, i);
-		const struct value *bytes = value_member(row, "bytes");
-		char size[32];
-
-		(void)printf("  %-8s", value_text(value_member(row, "access")));
-		print_cell(value_text(value_member(row, "path")), PATH_COLUMN);
-		(void)printf("  %s", value_text(value_member(row, "why")));
-		if (bytes != NULL)
-			(void)printf(", at most %s",
-				     text_size((uint64_t)value_integer(bytes), size));
-		(void)putchar('\n');
-	}
-}
-
-static void print_limits(const struct value *limits)
-{
-	for (void *at = value_first(limits); at != NULL; at = value_next(limits, at)) {
-		const struct value *row = value_at(at);
-		const struct value *value = value_member(row, "value");
-		const char *name = value_key(at);
-		char text[32];
-
-		if (value_kind(value) == VALUE_REAL && value_number(value) <= 0)
-			(void)snprintf(text, sizeof(text), "none");
-		else if (value_kind(value) == VALUE_REAL)
-			(void)snprintf(text, sizeof(text), "%g s", value_number(value));
-		else if (strstr(name, "pids") != NULL)
-			(void)snprintf(text, sizeof(text), "%lld",
-				       (long long)value_integer(value));
-		else
-			(void)text_size((uint64_t)value_integer(value), text);
-		(void)printf("  %-12s%-12s%s\n", name, text,
-			     value_text(value_member(row, "why")));
-	}
-}
-
-static void print_words(const struct value *list)
-{
-	(void)printf(" ");
-	for (size_t i = 0; i < value_count(list); i++)
-		(void)printf(" %s", value_text(value_item(list, i)));
-	(void)printf("%s\n", value_count(list) == 0 ? " nothing" : "");
-}
-
-/* What a cell without a view of its own cannot say of the files outside. */
-static const char *files_head(int64_t level)
-{
-	if (level >= SANDBOX_SEALED)
-		return "Files (what is not listed does not exist in the cell)";
-	if (level == SANDBOX_RULES)
-		return "Files (what is not listed cannot be opened in the cell)";
-	return "Files (at this level none of yours is closed, listed or not)";
-}
-
-static void print_report(const struct value *report)
-{
-	bool colour = screen_options_of(STDOUT_FILENO).colour;
-	const char *above = value_text(value_member(report, "repository_above"));
-
-	(void)printf("Workspace ");
-	print_cell(value_text(value_member(report, "workspace")), 0);
-	(void)printf(", policy ");
-	print_cell(value_text(value_member(report, "policy")), 0);
-	(void)printf(", uid %lld, level L%lld\n",
-		     (long long)value_integer(value_member(report, "uid")),
-		     (long long)value_integer(value_member(report, "level")));
-	if (above != NULL) {
-		(void)printf("It lies in the repository ");
-		print_cell(above, 0);
-		(void)printf(
-			", which git does not find in the cell; -C names another folder\n");
-	}
-	(void)putchar('\n');
-	print_head(files_head(value_integer(value_member(report, "level"))), colour);
-	print_view(value_member(report, "view"));
-	(void)putchar('\n');
-	print_head("Limits", colour);
-	print_limits(value_member(report, "limits"));
-	(void)putchar('\n');
-	print_head("Network", colour);
-	print_words(value_member(report, "network"));
-	(void)putchar('\n');
-	print_head("Variables", colour);
-	print_words(value_member(report, "env"));
-}
-
 static int print_json(const struct value *report)
 {
 	struct buf text;
@@ -344,7 +235,7 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 		if (as_json)
 			code = print_json(report);
 		else
-			print_report(report);
+			explain_print_table(report);
 	} else {
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	}
