@@ -42,3 +42,6 @@ void limit_watch_start(struct limit_watch *watch, struct call *call,
  */
 void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		      struct tool_result *result);
+
+/* Bytes that are free where PATH lies; UINT64_MAX when nobody knows, or for NULL. */
+uint64_t limit_watch_free_space(const char *path);
