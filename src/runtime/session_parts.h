@@ -85,3 +85,5 @@ void session_memory_take(struct session *session, struct running *running);
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
 		  const struct value *data, struct err *err);
+/* May it run? False: its result says why not (session_judge.c). */
+bool session_judge(struct running *running, const struct request *request);

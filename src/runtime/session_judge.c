@@ -1,0 +1,181 @@
+/*
+ * session_judge: may this call run? Steps 2 to 4 of its way: the registry, the arguments, the
+ * policy, in this order. What stops it is its result.
+ */
+#include "base/path.h"
+#include "runtime/denial.h"
+#include "runtime/schema.h"
+#include "runtime/session_parts.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+enum { PATHS_MAX = 256, SENTENCE_MAX = 8 << 10 };
+
+static bool tool_choose(struct running *running, const struct request *request)
+{
+	struct session *session = running->session;
+	const struct tool *tool = tool_find(session->all_tools, request->tool);
+	struct buf list;
+
+	if (tool != NULL && (!tool->internal || request->by_front)) {
+		running->tool = tool;
+		return true;
+	}
+	buf_init(&list, SENTENCE_MAX);
+	for (size_t i = 0; session->offered[i] != NULL; i++)
+		(void)buf_addf(&list, "%s%s", i > 0 ? ", " : "", session->offered[i]->name);
+	const char *nearest = tool_nearest(session->offered, request->tool);
+	(void)tool_fail(&running->result,
+			"There is no tool \"%.100s\".%s%s%s The tools are: %s.",
+			request->tool, nearest != NULL ? " Did you mean " : "",
+			nearest != NULL ? nearest : "", nearest != NULL ? "?" : "",
+			list.data);
+	buf_fini(&list);
+	return false;
+}
+
+/* The caller's own, the call's argument, the policy's for commands, the tool's. */
+static double deadline_of(const struct running *running, const struct request *request)
+{
+	const struct tool *tool = running->tool;
+	const struct value *asked = value_member(running->arguments, "timeout_s");
+	double timeout_s = tool->timeout_s;
+
+	if (request->timeout_s != 0)
+		timeout_s = request->timeout_s;
+	else if (tool->timeout_max_s > 0 && value_is_number(asked))
+		timeout_s = value_number(asked);
+	else if ((tool->effects & EFFECT_RUNS) != 0)
+		timeout_s = running->session->policy->limits.wall_s;
+	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
+		timeout_s = request->most_s;
+	return timeout_s;
+}
+
+/* Made at the tool's first call. */
+static const struct value *tool_schema(struct session *session, const struct tool *tool)
+{
+	size_t at = 0;
+
+	while (session->all_tools[at] != tool)
+		at++;
+	if (session->schemas[at] == NULL)
+		session->schemas[at] = schema_of_tool(tool);
+	return session->schemas[at];
+}
+
+static bool arguments_fit(struct running *running, const struct request *request)
+{
+	struct buf sentence;
+	bool ok = true;
+
+	buf_init(&sentence, SENTENCE_MAX);
+	if (request->arguments != NULL)
+		running->arguments = value_copy(request->arguments);
+	else
+		ok = schema_parse_arguments(running->tool, request->arguments_text,
+					    &running->arguments, &sentence);
+	ok = ok && schema_fit(running->tool, tool_schema(running->session, running->tool),
+			      running->arguments, &sentence);
+	if (!ok)
+		(void)tool_fail(&running->result, "%s", sentence.data);
+	buf_fini(&sentence);
+	if (!ok)
+		return false;
+	running->timeout_s = deadline_of(running, request);
+	return true;
+}
+
+struct path_list {
+	struct policy_request_path items[PATHS_MAX];
+	struct buf texts[PATHS_MAX];
+	size_t count;
+};
+
+static bool path_collect(struct running *running, const char *text, bool writes,
+			 struct path_list *list)
+{
+	const char *base = session_workspace(running->session);
+
+	if (list->count == PATHS_MAX) {
+		(void)tool_fail(&running->result,
+				"One call may name %d paths; make several calls.",
+				PATHS_MAX);
+		return false;
+	}
+	struct policy_request_path *item = &list->items[list->count];
+	struct buf *path = &list->texts[list->count++];
+	buf_init(path, PATH_MAX);
+	if (!path_normal(base, text, path)) {
+		(void)tool_fail(&running->result,
+				"The path %.200s leads above / or is too long; paths are "
+				"relative to the workspace %s.",
+				text, base);
+		return false;
+	}
+	*item = (struct policy_request_path){.path = path->data, .writes = writes};
+	return true;
+}
+
+static bool paths_collect(struct running *running, const struct tool_param *rows,
+			  const struct value *arguments, struct path_list *list)
+{
+	bool writes = (running->tool->effects & EFFECT_WRITES) != 0;
+
+	for (; rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+		const char *text = value_text(value);
+		if (text != NULL && rows->kind == PARAM_PATH &&
+		    !path_collect(running, text, writes, list))
+			return false;
+		if (text != NULL && rows->kind == PARAM_FOLDER &&
+		    !path_collect(running, text, false, list))
+			return false;
+		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++) {
+			if (!paths_collect(running, rows->rows, value_item(value, i), list))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool policy_allows(struct running *running)
+{
+	struct session *session = running->session;
+	struct path_list *list = memory_alloc(sizeof(*list));
+	struct verdict verdict;
+	bool ok = paths_collect(running, running->tool->params, running->arguments, list);
+
+	if (ok && !running->tool->internal) {
+		const struct policy_request request = {
+			.tool = running->tool->name,
+			.effects = running->tool->effects,
+			.paths = list->items,
+			.path_count = list->count,
+		};
+		policy_decide(session->policy, &request, &verdict);
+		/* Nobody can be asked yet: an ASK without a front that can is a DENY. */
+		if (verdict.answer != VERDICT_ALLOW) {
+			ok = false;
+			(void)tool_fail(&running->result, "%s", verdict.because);
+			running->result.status = RESULT_DENIED;
+			value_set_text(tool_details(&running->result), "rule", verdict.rule);
+			denial_note(&running->result,
+				    &(struct denial){.kind = DENIAL_POLICY,
+						     .target = running->tool->name,
+						     .rule = verdict.rule,
+						     .remedy = verdict.because});
+		}
+	}
+	for (size_t i = 0; i < list->count; i++)
+		buf_fini(&list->texts[i]);
+	free(list);
+	return ok;
+}
+
+bool session_judge(struct running *running, const struct request *request)
+{
+	return tool_choose(running, request) && arguments_fit(running, request) &&
+	       policy_allows(running);
+}
