@@ -92,10 +92,15 @@ size_t path_depth(const char *path)
 bool path_xdg(const char *variable, const char *home, const char *fallback,
 	      const char *name, struct buf *out)
 {
-	if (variable && variable[0] == '/')
-		return buf_addf(out, "%s/%s", variable, name);
-	if (home && home[0] == '/')
-		return buf_addf(out, "%s/%s/%s", home, fallback, name);
+	bool told = variable && variable[0] == '/';
+	size_t start = out->size;
+
+	if (!told && (!home || home[0] != '/'))
+		return false;
+	if (path_apply(told ? variable : home, start, out) &&
+	    (told || path_apply(fallback, start, out)) && path_apply(name, start, out))
+		return true;
+	buf_truncate(out, start);
 	return false;
 }
 

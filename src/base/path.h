@@ -24,9 +24,10 @@ const char *path_relative(const char *path, const char *root);
 const char *path_base_name(const char *path); /* after the last slash */
 
 /*
- * Append the place of NAME in a folder of the XDG Base Directory Specification: below
- * VARIABLE (its value; a relative one is to be ignored), else below FALLBACK in HOME. Both
- * may be NULL. False when there is neither, or at OUT's ceiling.
+ * Append the place of NAME in a folder of the XDG Base Directory Specification, in normal
+ * form: below VARIABLE (its value; a relative one is to be ignored), else below FALLBACK in
+ * HOME. Both may be NULL. False when there is neither, when ".." climbs above "/", or at
+ * OUT's ceiling.
  */
 bool path_xdg(const char *variable, const char *home, const char *fallback,
 	      const char *name, struct buf *out);
