@@ -24,7 +24,7 @@
 #include "front/verb.h"
 #include "policy/keys.h"
 #include "policy/policy.h"
-#include "runtime/audit.h"
+#include "runtime/audit_tell.h"
 #include "runtime/denial.h"
 #include "runtime/session.h"
 

@@ -9,7 +9,6 @@
  * fingerprint), and `indexes`, which only save time.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "runtime/tool.h"
@@ -30,31 +29,7 @@ bool audit_begin(struct value *guard, struct err *err);
  * In a worker, nothing else of the call running: compare with GUARD (NULL: nothing may be
  * written, nothing is looked at), put away what is new, tell it in RESULT: `denials` and
  * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`.
- * When the audit cannot be made, RESULT is failed and says so.
+ * When the audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
  */
 void audit_run(const struct value *guard, const struct timespec *since,
 	       struct tool_result *result);
-
-bool audit_failed(const struct tool_result *result);      /* it could not be made whole */
-bool audit_quarantined(const struct tool_result *result); /* it put something away */
-
-/* The files in RESULT's `changed_autoexec` as one sentence, nothing when there are none. */
-void audit_print_files(const struct tool_result *result, struct buf *out);
-
-/* Move what an audit said in FROM (text, denials, quarantined …) to the end of RESULT. */
-void audit_take(struct tool_result *result, struct tool_result *from);
-
-/* ---- the guard on disk, for the case that the front dies (audit_record.c) ---- */
-
-struct audit_record;
-
-/*
- * Keep GUARD in FOLDER, a file of WORKSPACE's, until audit_record_close. When an earlier
- * front of this workspace died and left one, GUARD becomes what it began with, and *DUE
- * true: the first call audits before it runs. NULL when nothing can be kept there.
- */
-struct audit_record *audit_record_open(const char *folder, const char *workspace,
-				       struct value *guard, bool *due);
-/* While DUE the file stays when the front ends. */
-void audit_record_set_due(struct audit_record *record, bool due);
-void audit_record_close(struct audit_record *record); /* NULL is fine */

@@ -1,12 +1,10 @@
-/*
- * audit_record: the guard as a file that its front holds locked. One that nobody holds any
- * more was left by a front that died: what its commands left behind was never looked at.
- */
+/* audit_record: the guard as a file that its front holds locked. */
+#include "runtime/audit_record.h"
+
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "runtime/audit.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/audit.h"
+#include "runtime/audit_record.h"
 #include "runtime/cell_parts.h"
 #include "runtime/cell_start.h"
 #include "runtime/outlet.h"

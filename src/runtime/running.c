@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "runtime/audit.h"
+#include "runtime/audit_tell.h"
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
@@ -83,15 +84,6 @@ static void finish_next(struct running *running)
 	cell_refill(session->cell);
 }
 
-static void audit_lost(struct running *running, const char *why)
-{
-	(void)buf_addf(&running->result.text,
-		       "\n[What this call left behind could not be looked at: %s. The next call "
-		       "does so first. Until then use no git, editor or shell here outside.]\n",
-		       why);
-	value_set_boolean(tool_details(&running->result), "audit_failed", true);
-}
-
 /*
  * The worker died and no audit was made. One that could write is looked after by a fresh
  * worker before the call is answered; the result stands already.
@@ -101,7 +93,7 @@ static void finish_audited(struct running *running)
 	struct session *session = running->session;
 
 	if (running->auditing) {
-		audit_lost(running, "the worker ended");
+		audit_tell_lost(&running->result, "the worker ended");
 	} else if (cell_spec(session->cell)->guard != NULL &&
 		   (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		cell_set_audit_due(session->cell, true);
@@ -131,7 +123,7 @@ static void audit_arrived(struct running *running, const struct frame *frame)
 
 	tool_result_init(&audit);
 	if (!wire_parse_result(frame->payload, &audit, &err)) {
-		audit_lost(running, err.text);
+		audit_tell_lost(&running->result, err.text);
 	} else {
 		audit_take(&running->result, &audit);
 		audit_done(running, &audit);
@@ -210,7 +202,7 @@ static void fail_without_cell(struct running *running)
 	const char *why = cell_broken(running->session->cell);
 
 	if (running->auditing)
-		audit_lost(running, why);
+		audit_tell_lost(&running->result, why);
 	else
 		fail_without_answer(running, why);
 	value_set_boolean(tool_details(&running->result), "cell_broken", true);
@@ -344,7 +336,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running->worker = NULL;
 	cell_let_go(worker);
 	if (running->auditing) {
-		audit_lost(running, err.text);
+		audit_tell_lost(&running->result, err.text);
 		running_finish(running);
 		return;
 	}

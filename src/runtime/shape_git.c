@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
+#include "runtime/audit_record.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
@@ -134,8 +135,6 @@ static void hold_all(const struct protecting *protecting,
 			hold(protecting, path);
 	}
 }
-
-/* ---- all of it ---- */
 
 static void list_add(struct value *list, const char *path)
 {

@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "runtime/audit.h"
+#include "runtime/audit_record.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "process/program.h"
 #include "process/program_end.h"
 #include "runtime/audit.h"
+#include "runtime/audit_tell.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/wire.h"

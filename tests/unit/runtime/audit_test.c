@@ -17,6 +17,8 @@
 #include "base/memory.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
+#include "runtime/audit_record.h"
+#include "runtime/audit_tell.h"
 #include "runtime/denial.h"
 
 struct place {

@@ -1,0 +1,158 @@
+/* audit_tell: the words of an audit; see audit_tell.h. */
+#include "runtime/audit_tell.h"
+
+#include "base/path.h"
+#include "base/text.h"
+#include "runtime/denial.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+	QUARANTINED_LISTED = 256,
+	FILES_LISTED = 64, /* paths in `changed_autoexec` */
+	FILES_IN_TEXT = 8, /* and in the line that the model reads */
+};
+
+#define RULE_PROTECTED  "protected"
+#define KEY_FAILED      "audit_failed"
+#define KEY_QUARANTINED "quarantined"
+#define KEY_FILES       "changed_autoexec"
+
+void audit_tell_failed(struct tool_result *result, const char *why)
+{
+	value_set_boolean(tool_details(result), KEY_FAILED, true);
+	(void)buf_addc(&result->text, '\n');
+	(void)tool_fail(result,
+			"[The audit after this call could not be made whole: %s. Before git, an "
+			"editor or a shell is used here outside, look at what changed below "
+			".git and in nested repositories.]\n",
+			why);
+}
+
+void audit_tell_lost(struct tool_result *result, const char *why)
+{
+	(void)buf_addf(&result->text,
+		       "\n[What this call left behind could not be looked at: %s. The next call "
+		       "does so first. Until then use no git, editor or shell here outside.]\n",
+		       why);
+	value_set_boolean(tool_details(result), KEY_FAILED, true);
+}
+
+static struct value *list_of(struct tool_result *result, const char *key)
+{
+	struct value *details = tool_details(result);
+
+	if (value_kind(value_member(details, key)) != VALUE_ARRAY)
+		value_set(details, key, value_new_array());
+	return value_member(details, key);
+}
+
+/* A word that a shell takes as it is between single quotes, and that is shown as it is. */
+static bool is_quotable(const char *name, const char *shown)
+{
+	return strcmp(name, shown) == 0 && strchr(name, '\'') == NULL;
+}
+
+void audit_tell_moved(struct tool_result *result, const char *workspace, const char *path,
+		      const char *away)
+{
+	const char *name = path_relative(path, workspace);
+	size_t folder = (size_t)(path_base_name(name) - name);
+	struct value *item = value_new_object();
+	struct buf remedy, place, shown;
+
+	buf_init(&remedy, 16 * PATH_MAX);
+	buf_init(&place, 4 * PATH_MAX);
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(name));
+	text_add_name(&place, str_part(str_of(name), 0, folder));
+	text_add_name(&place, str_of(away));
+	(void)buf_addf(&remedy, "it is now %s, where nothing runs it", place.data);
+	if (is_quotable(name, shown.data))
+		(void)buf_addf(&remedy, "; a person who wants it back runs: mv -- '%s' '%s'",
+			       place.data, name);
+	denial_add(result, &(struct denial){.kind = DENIAL_FS,
+					    .target = shown.data,
+					    .rule = RULE_PROTECTED,
+					    .remedy = remedy.data});
+	value_set_text(item, "path", shown.data);
+	value_set_text(item, "moved_to", place.data);
+	struct value *list = list_of(result, KEY_QUARANTINED);
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, item);
+	else
+		value_free(item);
+	buf_fini(&shown);
+	buf_fini(&place);
+	buf_fini(&remedy);
+}
+
+void audit_print_files(const struct tool_result *result, struct buf *out)
+{
+	const struct value *list = value_member(result->details, KEY_FILES);
+	size_t count = value_count(list);
+
+	if (count == 0)
+		return;
+	(void)buf_adds(out, "changed, and run by other programs by themselves:");
+	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++) {
+		(void)buf_adds(out, i > 0 ? ", " : " ");
+		text_add_name(out, value_str(value_item(list, i)));
+	}
+	if (count > FILES_IN_TEXT)
+		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
+}
+
+void audit_tell_files(const struct value *files, const char *workspace,
+		      struct tool_result *result)
+{
+	size_t count = value_count(files);
+	struct buf *text = &result->text;
+
+	if (count == 0)
+		return;
+	struct value *list = list_of(result, KEY_FILES);
+	for (size_t i = 0; i < count && i < FILES_LISTED; i++) {
+		const char *path =
+			path_relative(value_text(value_item(files, i)), workspace);
+		value_append(list, value_new_text(path));
+	}
+	(void)buf_end_line(text);
+	(void)buf_addc(text, '[');
+	audit_print_files(result, text);
+	(void)buf_adds(text, "]\n");
+}
+
+bool audit_failed(const struct tool_result *result)
+{
+	return value_is_true(value_member(result->details, KEY_FAILED));
+}
+
+bool audit_quarantined(const struct tool_result *result)
+{
+	return value_count(value_member(result->details, KEY_QUARANTINED)) > 0;
+}
+
+void audit_take(struct tool_result *result, struct tool_result *from)
+{
+	struct value *details;
+
+	if (from->details == NULL && from->status == RESULT_DONE)
+		return;
+	details = tool_details(result);
+	(void)buf_end_line(&result->text);
+	(void)buf_addstr(&result->text, buf_str(&from->text));
+	for (void *at = value_first(from->details); at != NULL;
+	     at = value_next(from->details, at)) {
+		const struct value *more = value_at(at);
+		struct value *list = value_member(details, value_key(at));
+
+		if (value_kind(list) != VALUE_ARRAY) {
+			value_set(details, value_key(at), value_ref(value_at(at)));
+			continue;
+		}
+		for (size_t i = 0; i < value_count(more); i++)
+			value_append(list, value_ref(value_item(more, i)));
+	}
+}

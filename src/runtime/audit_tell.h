@@ -1,0 +1,30 @@
+/*
+ * audit_tell: what an audit (audit.h) found, in a call's result: text for the model, details
+ * for programs; and what others read there.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/value.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+/* It could not be made whole, because of WHY: RESULT is failed. */
+void audit_tell_failed(struct tool_result *result, const char *why);
+/* In the front: none was made, because of WHY. RESULT stays what it was, and says so. */
+void audit_tell_lost(struct tool_result *result, const char *why);
+/* PATH, which was new or changed, has the last name AWAY now: a denial, and `quarantined`. */
+void audit_tell_moved(struct tool_result *result, const char *workspace, const char *path,
+		      const char *away);
+/* FILES that other programs run by themselves were written: `changed_autoexec`. */
+void audit_tell_files(const struct value *files, const char *workspace,
+		      struct tool_result *result);
+
+bool audit_failed(const struct tool_result *result); /* it was not made, or not whole */
+bool audit_quarantined(const struct tool_result *result); /* it put something away */
+
+/* The files in RESULT's `changed_autoexec` as one sentence, nothing when there are none. */
+void audit_print_files(const struct tool_result *result, struct buf *out);
+
+/* Move what an audit said in FROM (text, denials, quarantined …) to the end of RESULT. */
+void audit_take(struct tool_result *result, struct tool_result *from);
