@@ -3,24 +3,16 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/path.h"
 #include "runtime/shape_limits.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-enum {
-	OPEN_FILES =
-		/* what build tools ask for at most, and far from a fork bomb's reach */
-	4096,
-};
+/* What build tools ask for at most, and far from a fork bomb's reach. */
+enum { OPEN_FILES = 4096 };
 
 bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err)
@@ -50,370 +42,17 @@ bool shape_real_path(int fd, struct buf *path, struct err *err)
 		       strerror(errno));
 }
 
-/* ---- the workspace ---- */
-
-/* These make the view what it is; a workspace there would cover it. */
-static const char *const reserved[] = {"/",      "/proc", "/sys", "/dev",  "/run",
-				       "/usr",   "/etc",  "/bin", "/sbin", "/lib",
-				       "/lib64", "/boot", "/tmp", "/var",  NULL};
-
-static bool policy_names(const struct policy *policy, const char *path)
-{
-	const struct policy_paths *lists[] = {&policy->read, &policy->write};
-
-	if (policy->base.text != NULL && strcmp(policy->base.text, path) == 0)
-		return true;
-	for (size_t i = 0; i < 2; i++) {
-		for (size_t j = 0; j < lists[i]->count; j++) {
-			const char *text = lists[i]->items[j].text;
-			if (text != NULL && strcmp(text, path) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool is_home(const char *path, const char *home)
-{
-	const char *last = path_base_name(path);
-
-	if (home != NULL && path_within(home, path))
-		return true;
-	return strcmp(path, "/root") == 0 || strcmp(path, "/home") == 0 ||
-	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
-}
-
-static bool workspace_check(const struct shape_options *options,
-			    const struct policy *policy, const char *path, struct err *err)
-{
-	for (size_t i = 0; reserved[i] != NULL; i++) {
-		if (strcmp(path, reserved[i]) == 0)
-			return err_set(err, EPERM,
-				       "%s cannot be a workspace: it is part of the system; "
-				       "name a project folder with -C",
-				       path);
-	}
-	if (path_within(path, "/proc") || path_within(path, "/sys") ||
-	    path_within(path, "/dev"))
-		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
-			       path);
-	if (is_home(path, shape_environment(options, "HOME")) && !policy_names(policy, path))
-		return err_set(err, EPERM,
-			       "%s is a home folder: name a project folder with -C, or name it "
-			       "as `base` in the agent's policy",
-			       path);
-	return true;
-}
-
-static bool workspace_open(const struct shape_options *options, const struct policy *policy,
-			   int *fd, struct buf *path, struct stat *st, struct err *err)
-{
-	auto_close int found =
-		open(options->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
-
-	if (found < 0)
-		return err_set(err, errno, "workspace %s: %s%s", options->workspace,
-			       strerror(errno),
-			       errno == ENOENT    ? "; name your project's folder with -C"
-			       : errno == ENOTDIR ? "; name a folder"
-			       : errno == EACCES  ? "; its owner must let you read it"
-						  : "");
-	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
-		return err_set(err, errno, "workspace %s: %s", options->workspace,
-			       strerror(errno));
-	if (!shape_real_path(found, path, err) ||
-	    !workspace_check(options, policy, path->data, err))
-		return false;
-	*fd = fd_take(&found);
-	return true;
-}
-
-/* ---- the policy's entries ---- */
-
-struct opening {
-	const struct shape_options *options;
-	struct policy *policy;
-	struct cell_spec *spec;
-	const char *workspace;
-	int base_fd;
-};
-
-static int entry_fd(const struct opening *opening, const struct policy_path *entry)
-{
-	const struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-	};
-	const char *base = opening->policy->base.path;
-
-	/*
-	 * An absolute entry was named by the user, links and all; a relative one stays
-	 * below the base.
-	 */
-	if (entry->text == NULL || entry->text[0] == '/')
-		return open(entry->path, O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, opening->base_fd,
-			    path_relative(entry->path, base), &how, sizeof(how));
-}
-
-/*
- * A shipped role writes to a folder (tests, docs) that a project may not have yet: it is
- * made, and goes again with the cell when it stayed empty.
- */
-static int entry_make(const struct opening *opening, const struct policy_path *entry)
-{
-	const struct sandbox_identity *identity = &opening->spec->identity;
-	const char *name = path_relative(entry->path, opening->policy->base.path);
-	int fd;
-
-	/* One level: a deeper place nobody has made is not the role's to choose. */
-	if (strchr(name, '/') != NULL || mkdirat(opening->base_fd, name, 0755) < 0) {
-		errno = ENOENT;
-		return -1;
-	}
-	fd = entry_fd(opening, entry);
-	if (fd >= 0 && identity->change && !identity->map_root)
-		(void)!fchownat(opening->base_fd, name, identity->uid, identity->gid,
-				AT_SYMLINK_NOFOLLOW);
-	spec_add_made(opening->spec, entry->path);
-	return fd;
-}
-
-static bool entry_open(const struct opening *opening, struct policy_path *entry,
-		       const char *key, int *fd, struct err *err)
-{
-	auto_close int found = entry_fd(opening, entry);
-	struct buf real;
-
-	if (found < 0 && errno == ENOENT && entry->shipped)
-		found = entry_make(opening, entry);
-	if (found < 0)
-		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s",
-			       opening->policy->name, key,
-			       entry->text != NULL ? entry->text : entry->path,
-			       errno == EXDEV ? "a link leads out of the base"
-					      : strerror(errno),
-			       errno == ENOENT ? "; create it or take the entry out" : "");
-	buf_init(&real, PATH_MAX);
-	bool ok = shape_real_path(found, &real, err);
-	if (ok)
-		policy_set_path(entry, real.data);
-	buf_fini(&real);
-	*fd = fd_take(&found);
-	return ok;
-}
-
-/*
- * Here every cell has folders of its own, which would cover the host's or be covered by
- * them; programs and settings of the system may be read, and are never written.
- */
-static const char *const own[] = {"/",    "/proc", "/dev",     "/home",    "/run",
-				  "/tmp", "/sys",  "/var/tmp", "/dev/shm", NULL};
-static const char *const systems[] = {"/usr",   "/etc",   "/bin",    "/sbin", "/lib",
-				      "/lib32", "/lib64", "/libx32", NULL};
-
-static bool is_among(const char *const *paths, const char *path)
-{
-	for (; *paths != NULL; paths++) {
-		if (strcmp(path, *paths) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool entry_check(const struct policy *policy, const char *key, const char *path,
-			bool writable, struct err *err)
-{
-	if (is_among(own, path) || path_within(path, "/proc") || path_within(path, "/dev"))
-		return err_set(err, EINVAL,
-			       "agents.%s.%s: %s cannot be shown as a whole: every cell has "
-			       "its own%s",
-			       policy->name, key, path,
-			       strcmp(path, "/tmp") == 0 || strcmp(path, "/var/tmp") == 0
-				       ? ", which is writable; name a folder below it to show "
-					 "the host's"
-				       : "; name the folders below it");
-	if (writable && is_among(systems, path))
-		return err_set(err, EINVAL,
-			       "agents.%s.%s: %s is what every cell runs on and stays "
-			       "read-only; name folders below it",
-			       policy->name, key, path);
-	return true;
-}
-
-static bool below_blocked(const struct policy *policy, const char *path)
-{
-	for (size_t i = 0; i < policy->blocked.count; i++) {
-		const char *blocked = policy->blocked.items[i].path;
-		if (strcmp(path, blocked) != 0 && path_within(path, blocked))
-			return true;
-	}
-	return false;
-}
-
-/*
- * A writable entry at the same place wins; two of a kind are one. With `scratch` a folder
- * that is only to be read is written in a layer of the cell's own.
- */
-static bool entry_show(const struct opening *opening, const struct policy_path *entry,
-		       int *fd, bool writable, struct err *err)
-{
-	const struct policy *policy = opening->policy;
-	struct cell_spec *spec = opening->spec;
-	bool layer = false;
-	struct stat st;
-
-	if (!writable && policy->scratch) {
-		if (fstat(*fd, &st) < 0)
-			return err_set(err, errno, "%s", strerror(errno));
-		layer = S_ISDIR(st.st_mode);
-	}
-	spec_add_root(spec, entry->path, writable || layer,
-		      writable ? entry->pattern : NULL);
-	if (writable || layer)
-		spec_add_writable(spec, entry->path);
-	if (shape_is_shown(spec, entry->path, writable))
-		return true;
-	bool ok = layer ? shape_show_layer(spec, entry->path, fd, policy->limits.tmp, err)
-			: shape_show_tree(spec, entry->path, fd, writable, true, err);
-	if (ok)
-		spec->view.entries[spec->view.count - 1].why = writable ? "write" : "read";
-	return ok;
-}
-
-static bool paths_show(const struct opening *opening, struct policy_paths *paths,
-		       const char *key, bool writable, struct err *err)
-{
-	for (size_t i = 0; i < paths->count; i++) {
-		struct policy_path *entry = &paths->items[i];
-		auto_close int fd = -1;
-
-		if (!entry_open(opening, entry, key, &fd, err) ||
-		    !entry_check(opening->policy, key, entry->path, writable, err))
-			return false;
-		if (below_blocked(opening->policy, entry->path))
-			continue; /* deny wins; under a mask there is no place for it */
-		if (!entry_show(opening, entry, &fd, writable, err))
-			return err_while(err, "agents.%s.%s: %s", opening->policy->name,
-					 key, entry->path);
-	}
-	return true;
-}
-
-/* Without these nothing runs in a cell. */
-static const char *const needed[] = {"/usr", "/etc", "/proc", "/dev", "/tmp", NULL};
-
-static bool blocked_open(const struct opening *opening, struct err *err)
-{
-	struct policy_paths *blocked = &opening->policy->blocked;
-
-	for (size_t i = 0; i < blocked->count; i++) {
-		auto_close int fd = -1;
-		if (!entry_open(opening, &blocked->items[i], "blocked", &fd, err))
-			return false;
-		const char *path = blocked->items[i].path;
-		bool whole = strcmp(path, opening->workspace) != 0 &&
-			     path_within(opening->workspace, path);
-		for (size_t j = 0; needed[j] != NULL; j++)
-			whole = whole || path_within(needed[j], path);
-		if (whole)
-			return err_set(err, EINVAL,
-				       "agents.%s.blocked: %s holds what every cell needs; "
-				       "name folders or files below it",
-				       opening->policy->name, path);
-		spec_add_blocked(opening->spec, path);
-	}
-	return true;
-}
-
-static void blocked_hide(const struct opening *opening)
-{
-	const struct policy_paths *blocked = &opening->policy->blocked;
-
-	for (size_t i = 0; i < blocked->count; i++) {
-		const char *path = blocked->items[i].path;
-		shape_pin_above(opening->spec, path);
-		spec_add_entry(opening->spec, VIEW_MASK, path, NULL)->why = "blocked";
-	}
-}
-
-/* What is read-only in a writable folder stays where it is, too. */
-static void read_pin(const struct opening *opening)
-{
-	const struct policy_paths *read = &opening->policy->read;
-
-	for (size_t i = 0; i < read->count; i++) {
-		if (!opening->policy->scratch &&
-		    !shape_is_shown(opening->spec, read->items[i].path, true))
-			shape_pin_above(opening->spec, read->items[i].path);
-	}
-}
-
-/* The base itself starts at the workspace. */
-static bool base_open(struct opening *opening, int workspace_fd, struct err *err)
-{
-	const struct policy_path *base = &opening->policy->base;
-	const struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-	};
-
-	if (base->text == NULL)
-		opening->base_fd = fcntl(workspace_fd, F_DUPFD_CLOEXEC, 0);
-	else if (base->text[0] == '/')
-		opening->base_fd = open(base->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	else
-		opening->base_fd =
-			(int)syscall(SYS_openat2, workspace_fd,
-				     path_relative(base->path, opening->workspace), &how,
-				     sizeof(how));
-	if (opening->base_fd < 0)
-		return err_set(err, errno, "agents.%s.base: \"%s\": %s",
-			       opening->policy->name,
-			       base->text != NULL ? base->text : base->path,
-			       errno == EXDEV ? "a link leads out of the workspace"
-					      : strerror(errno));
-	return true;
-}
-
-static bool policy_show_all(struct opening *opening, int workspace_fd, struct err *err)
-{
-	const struct policy *policy = opening->policy;
-	size_t count = policy->write.count + policy->read.count + policy->blocked.count;
-
-	if (count > SPEC_ENTRIES_MAX)
-		return err_set(err, E2BIG,
-			       "agent \"%s\" names %zu paths in read, write and blocked, at most "
-			       "%d are taken; name the folders that hold them",
-			       policy->name, count, SPEC_ENTRIES_MAX);
-	bool ok = base_open(opening, workspace_fd, err) && blocked_open(opening, err) &&
-		  paths_show(opening, &opening->policy->write, "write", true, err) &&
-		  paths_show(opening, &opening->policy->read, "read", false, err);
-
-	if (ok) {
-		read_pin(opening);
-		blocked_hide(opening);
-	}
-	fd_close(&opening->base_fd);
-	return ok;
-}
-
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
 	auto_close int workspace_fd = -1;
-	struct opening opening = {.options = options,
-				  .policy = policy,
-				  .spec = spec,
-				  .base_fd = -1};
 	struct buf path;
 	struct stat st;
 
 	buf_init(&path, PATH_MAX);
-	bool ok = workspace_open(options, policy, &workspace_fd, &path, &st, err);
+	bool ok = shape_open_workspace(options, policy, &workspace_fd, &path, &st, err);
 	if (ok) {
 		spec->workspace = arena_copy(&spec->arena, buf_str(&path));
-		opening.workspace = spec->workspace;
 		ok = policy_paths_normal(policy, spec->workspace, err);
 	}
 	buf_fini(&path);
@@ -429,7 +68,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.open_files = OPEN_FILES,
 	};
 	spec->processes = policy->limits.pids;
-	if (!policy_show_all(&opening, workspace_fd, err) ||
+	if (!shape_add_entries(policy, spec, workspace_fd, err) ||
 	    !shape_add_protected(options, spec, err))
 		return false;
 	if (!spec_is_sealed(spec) && !shape_without_view(options, policy, spec, err))

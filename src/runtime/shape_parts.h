@@ -1,9 +1,12 @@
 /*
- * shape_parts: what every cell shows beside the policy's own entries. For shape.c only.
+ * shape_parts: the parts that shape_cell puts a specification together from, in its order
+ * where one is given. For shape*.c only.
  */
 #pragma once
 #include "base/buf.h"
 #include "runtime/shape.h"
+
+#include <sys/stat.h>
 
 /* Where the private home lies in the view. */
 #define SHAPE_HOME "/home/glovebox"
@@ -17,6 +20,13 @@ const char *shape_environment(const struct shape_options *options, const char *n
 
 /* PATH becomes where the held FD lies. */
 bool shape_real_path(int fd, struct buf *path, struct err *err);
+
+/*
+ * Open the workspace that OPTIONS name: PATH becomes its real one, ST what it is. What is part
+ * of the system, and a home that POLICY does not name, is refused.
+ */
+bool shape_open_workspace(const struct shape_options *options, const struct policy *policy,
+			  int *fd, struct buf *path, struct stat *st, struct err *err);
 
 /*
  * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with
@@ -41,6 +51,13 @@ bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writabl
  * it is about under no other. After everything that may be written is shown.
  */
 void shape_pin_above(struct cell_spec *spec, const char *path);
+
+/*
+ * The policy's `base`, `write`, `read` and `blocked`: opened, refused where a cell has its own
+ * or cannot do without, and shown. Their paths in POLICY become the real ones.
+ */
+bool shape_add_entries(struct policy *policy, struct cell_spec *spec, int workspace_fd,
+		       struct err *err);
 
 /*
  * After the policy's entries: what git runs or follows below writable ones read-only

@@ -225,8 +225,6 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	return bash_shell_start(shell, call, call->folder, err);
 }
 
-/* ---- what differs from the start ---- */
-
 static void add_quoted(struct buf *line, const char *text)
 {
 	(void)buf_addc(line, '\'');

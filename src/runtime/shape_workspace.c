@@ -1,0 +1,87 @@
+/* shape_workspace: the workspace, and what may not be one. */
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* These make the view what it is; a workspace there would cover it. */
+static const char *const reserved[] = {"/",      "/proc", "/sys", "/dev",  "/run",
+				       "/usr",   "/etc",  "/bin", "/sbin", "/lib",
+				       "/lib64", "/boot", "/tmp", "/var",  NULL};
+
+static bool policy_names(const struct policy *policy, const char *path)
+{
+	const struct policy_paths *lists[] = {&policy->read, &policy->write};
+
+	if (policy->base.text != NULL && strcmp(policy->base.text, path) == 0)
+		return true;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < lists[i]->count; j++) {
+			const char *text = lists[i]->items[j].text;
+			if (text != NULL && strcmp(text, path) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_home(const char *path, const char *home)
+{
+	const char *last = path_base_name(path);
+
+	if (home != NULL && path_within(home, path))
+		return true;
+	return strcmp(path, "/root") == 0 || strcmp(path, "/home") == 0 ||
+	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
+}
+
+static bool workspace_check(const struct shape_options *options,
+			    const struct policy *policy, const char *path, struct err *err)
+{
+	for (size_t i = 0; reserved[i] != NULL; i++) {
+		if (strcmp(path, reserved[i]) == 0)
+			return err_set(err, EPERM,
+				       "%s cannot be a workspace: it is part of the system; "
+				       "name a project folder with -C",
+				       path);
+	}
+	if (path_within(path, "/proc") || path_within(path, "/sys") ||
+	    path_within(path, "/dev"))
+		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
+			       path);
+	if (is_home(path, shape_environment(options, "HOME")) && !policy_names(policy, path))
+		return err_set(err, EPERM,
+			       "%s is a home folder: name a project folder with -C, or name it "
+			       "as `base` in the agent's policy",
+			       path);
+	return true;
+}
+
+bool shape_open_workspace(const struct shape_options *options, const struct policy *policy,
+			  int *fd, struct buf *path, struct stat *st, struct err *err)
+{
+	auto_close int found =
+		open(options->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+
+	if (found < 0)
+		return err_set(err, errno, "workspace %s: %s%s", options->workspace,
+			       strerror(errno),
+			       errno == ENOENT    ? "; name your project's folder with -C"
+			       : errno == ENOTDIR ? "; name a folder"
+			       : errno == EACCES  ? "; its owner must let you read it"
+						  : "");
+	if (fstat(found, st) < 0 || faccessat(found, ".", R_OK | X_OK, AT_EACCESS) < 0)
+		return err_set(err, errno, "workspace %s: %s", options->workspace,
+			       strerror(errno));
+	if (!shape_real_path(found, path, err) ||
+	    !workspace_check(options, policy, path->data, err))
+		return false;
+	*fd = fd_take(&found);
+	return true;
+}
