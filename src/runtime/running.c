@@ -42,11 +42,6 @@ const struct tool_result *running_result(const struct running *running)
 	return &running->result;
 }
 
-const char *running_id(const struct running *running)
-{
-	return running->id;
-}
-
 void running_finish(struct running *running)
 {
 	struct session *session = running->session;

@@ -236,14 +236,6 @@ static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 	return true;
 }
 
-bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
-			     struct buf *sentence)
-{
-	auto_value struct value *schema = schema_of_tool(tool);
-
-	return schema_fit(tool, schema, arguments, sentence);
-}
-
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct buf *sentence)
 {
@@ -337,17 +329,4 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
 	}
 	*arguments = parsed;
 	return true;
-}
-
-bool schema_check_value(const struct value *schema, const struct value *value,
-			struct buf *sentence)
-{
-	struct validate_problem problem;
-
-	if (validate_value(schema, value, &problem))
-		return true;
-	(void)buf_addf(sentence, "%s %s",
-		       problem.pointer[0] ? problem.pointer : "the value", problem.rule);
-	add_stop(sentence);
-	return false;
 }

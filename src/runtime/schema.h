@@ -25,17 +25,10 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
 			    struct value **arguments, struct buf *sentence);
 
 /*
- * Make ARGUMENTS fit, in place: aliases become names; numbers and booleans sent as
- * text, lists sent as JSON text, and a lone object where a list of objects is due are
- * taken; null for an optional argument is its absence; defaults are filled in. Then
- * check. False: SENTENCE is for the model.
+ * Make ARGUMENTS fit SCHEMA, which is TOOL's (schema_of_tool), in place: aliases become
+ * names; numbers and booleans sent as text, lists sent as JSON text, and a lone object where
+ * a list of objects is due are taken; null for an optional argument is its absence; defaults
+ * are filled in. Then check. False: SENTENCE is for the model.
  */
-bool schema_repair_and_check(const struct tool *tool, struct value *arguments,
-			     struct buf *sentence);
-/* The same with TOOL's schema at hand: making it is most of the work. */
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct buf *sentence);
-
-/* VALUE against any JSON Schema; SENTENCE names the JSON pointer and the rule. */
-bool schema_check_value(const struct value *schema, const struct value *value,
-			struct buf *sentence);

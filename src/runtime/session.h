@@ -125,7 +125,6 @@ bool running_is_done(const struct running *running);
 bool running_is_sent(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
-const char *running_id(const struct running *running);
 void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
 void running_free(struct running *running); /* cancels and waits when not done */
 
