@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/schema_repair.h"
-#include "runtime/validate.h"
+#include "validate/validate.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * validate_fuzz: a JSON list of a schema and a value; the answer must not depend on who
  * asks for a sentence.
  */
-#include "runtime/validate.h"
+#include "validate/validate.h"
 
 #include "base/str.h"
 

@@ -2,11 +2,11 @@
  * validate: the recursion: references, types, choices, combinations; then the parts by
  * kind.
  */
-#include "runtime/validate.h"
+#include "validate/validate.h"
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "runtime/validate_parts.h"
+#include "validate/validate_parts.h"
 
 #include <assert.h>
 #include <math.h>

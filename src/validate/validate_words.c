@@ -1,5 +1,5 @@
 /* validate_words: the sentences of a refusal, bounded whatever the value holds. */
-#include "runtime/validate_parts.h"
+#include "validate/validate_parts.h"
 
 #include "base/memory.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* validate_list: the keywords for lists. */
-#include "runtime/validate_parts.h"
+#include "validate/validate_parts.h"
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* validate_object: the keywords for objects. */
-#include "runtime/validate_parts.h"
+#include "validate/validate_parts.h"
 
 #include <string.h>
 

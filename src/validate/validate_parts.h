@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/value.h"
-#include "runtime/validate.h"
+#include "validate/validate.h"
 
 #include <stdbool.h>
 #include <stddef.h>

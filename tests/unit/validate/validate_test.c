@@ -2,7 +2,7 @@
  * validate: each keyword by a row that fits and one that does not, and the bounds of
  * work.
  */
-#include "runtime/validate.h"
+#include "validate/validate.h"
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* validate_scalar: the keywords for numbers and strings. */
-#include "runtime/validate_parts.h"
+#include "validate/validate_parts.h"
 
 #include "base/regex.h"
 
