@@ -227,6 +227,14 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 	return true;
 }
 
+void frame_stay(int socket, int64_t until_us)
+{
+	struct pollfd wanted = {.fd = socket, .events = POLLIN};
+
+	while (poll(&wanted, 1, 0) == 0 && clock_now_us() < until_us)
+		;
+}
+
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err)
 {

@@ -18,8 +18,10 @@ enum frame_kind {
 	FRAME_REFUSED,   /* set-up failed: a sentence; the worker ends */
 	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
+	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
 	FRAME_RESULT, /* JSON (runtime/wire.h) */
 	/* front to worker */
+	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
 	FRAME_CALL,   /* JSON, with up to three descriptors */
 	FRAME_CANCEL, /* empty */
 };
@@ -55,6 +57,11 @@ struct frame {
 bool frame_fill(struct frame_reader *reader, int socket, struct err *err);
 /* The next whole frame out of what was read; false when there is none yet. */
 bool frame_next(struct frame_reader *reader, struct frame *frame);
+/*
+ * Stay awake until SOCKET can be read, but not beyond UNTIL_US (clock.h): where something
+ * comes at once, to be woken from a sleep takes longer than the wait.
+ */
+void frame_stay(int socket, int64_t until_us);
 /* Fill and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);

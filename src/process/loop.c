@@ -15,6 +15,7 @@ struct loop {
 	struct watch **ready_at;
 	struct pollfd *polled;
 	size_t count, capacity;
+	int64_t stay_until_us; /* the next wait does not sleep before */
 };
 
 struct loop *loop_new(void)
@@ -135,11 +136,31 @@ static void run_timers(struct loop *loop)
 	}
 }
 
+void loop_stay(struct loop *loop, int64_t until_us)
+{
+	loop->stay_until_us = until_us;
+}
+
+static int wait_awake(struct loop *loop)
+{
+	int ready = 0;
+
+	if (loop->stay_until_us == 0)
+		return 0;
+	do {
+		ready = poll(loop->polled, loop->count, 0);
+	} while (ready == 0 && clock_now_us() < loop->stay_until_us);
+	loop->stay_until_us = 0;
+	return ready;
+}
+
 void loop_turn(struct loop *loop, int64_t until_ms)
 {
 	list_watches(loop);
-	int ready = poll(loop->polled, loop->count,
-			 clock_poll_timeout(next_due(loop, until_ms)));
+	int ready = wait_awake(loop);
+	if (ready == 0)
+		ready = poll(loop->polled, loop->count,
+			     clock_poll_timeout(next_due(loop, until_ms)));
 	for (size_t i = 0; ready > 0 && i < loop->count; i++) {
 		struct watch *watch = loop->ready_at[i];
 		if (watch != NULL && loop->polled[i].revents != 0)

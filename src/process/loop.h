@@ -38,6 +38,12 @@ void loop_add_timer(struct loop *loop, struct timer *timer);
 void loop_remove_timer(struct timer *timer);
 
 /*
+ * Something is expected before UNTIL_US (clock.h): the next wait stays awake until then, since
+ * to be woken from a sleep would take longer.
+ */
+void loop_stay(struct loop *loop, int64_t until_us);
+
+/*
  * Wait until something is ready or UNTIL_MS has come, and run the callbacks that are
  * due, once.
  */

@@ -86,6 +86,9 @@ struct outlet *cell_outlet(const struct cell *cell);
 struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
 				    size_t waiting);
 
+/* A call that WANTs a worker follows at once: the one it will get wakes up for it. */
+void cell_expect(struct cell *cell, enum worker_want want);
+
 /*
  * Something may have been left behind that no audit has looked at (audit.h): by a call whose
  * worker died, or by an earlier front. Kept on disk too, for the next front.

@@ -25,6 +25,8 @@ enum {
 	/* an audit is some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
+	/* From the end of a program to its result, unless there is much to look at. */
+	ENDING_US = 150,
 };
 
 bool running_is_sent(const struct running *running)
@@ -236,12 +238,32 @@ static void frame_arrived(void *context, const struct frame *frame)
 		worker_lost(running);
 	} else if (frame->kind == FRAME_RESULT) {
 		result_arrived(running, frame);
+	} else if (frame->kind == FRAME_ENDING && running->heralds) {
+		running->heralds =
+			false; /* whoever says it again and again is not believed */
+		loop_stay(running->session->loop, clock_now_us() + ENDING_US);
 	} else if (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR) {
 		auto_value struct value *data = value_new_object();
 		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
 		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
 				   frame->payload, data, &err);
 	}
+}
+
+static bool is_file_call(const struct running *running)
+{
+	return (running->tool->effects & EFFECT_RUNS) == 0;
+}
+
+/* The only call under way, and it and its worker have a processor each. */
+static bool is_alone(const struct running *running)
+{
+	const struct session *session = running->session;
+	size_t others = 0;
+
+	for (const struct running *at = session->first; at != NULL; at = at->next)
+		others += at != running && at->state != RUNNING_DONE;
+	return others == 0 && session->cores > 1;
 }
 
 /*
@@ -271,6 +293,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
 		.arguments = running->arguments,
 		.audits = running->audits,
+		.heralds = running->heralds,
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
 		.is_last = session->one_call,
@@ -309,6 +332,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running->state = RUNNING_BUSY;
 	running->worker = worker;
 	running->audits = cell_audit_due(session->cell);
+	running->heralds = is_alone(running) && !is_file_call(running);
 	running->audits_of = session->audits_wanted;
 	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
 			       : running->timeout_s > 0
@@ -342,11 +366,6 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running_finish(running);
 }
 
-static bool is_file_call(const struct running *running)
-{
-	return (running->tool->effects & EFFECT_RUNS) == 0;
-}
-
 static size_t file_calls(const struct session *session)
 {
 	size_t count = 0;
@@ -361,6 +380,14 @@ static enum worker_want wanted_worker(const struct running *running)
 	if (is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
+}
+
+void running_expect(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (session->cell != NULL && running->tool->where == IN_CELL && is_alone(running))
+		cell_expect(session->cell, wanted_worker(running));
 }
 
 static struct running *next_queued(struct session *session, size_t *waiting)

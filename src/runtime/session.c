@@ -1,6 +1,7 @@
 /* session: opening and closing; the ten steps of a call are in session_call.c. */
 #include "runtime/session.h"
 
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/anchor.h"
@@ -169,13 +170,6 @@ static bool cell_make(struct session *session, const struct session_options *opt
 	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
 }
 
-static size_t cores_online(void)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return cores > 0 ? (size_t)cores : 1;
-}
-
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err)
 {
@@ -187,7 +181,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->loop = loop_new();
 	made->one_call = options->direct;
 	made->cancel_fd = options->cancel_fd;
-	made->cores = cores_online();
+	made->cores = cores_usable();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->before = value_new_object();

@@ -176,6 +176,8 @@ static bool policy_allows(struct running *running)
 
 bool session_judge(struct running *running, const struct request *request)
 {
-	return tool_choose(running, request) && arguments_fit(running, request) &&
-	       policy_allows(running);
+	if (!tool_choose(running, request))
+		return false;
+	running_expect(running);
+	return arguments_fit(running, request) && policy_allows(running);
 }

@@ -19,7 +19,7 @@ struct session {
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	bool one_call;                /* opened for one call: the cell ends with it */
 	size_t next_id;
-	size_t cores; /* asked once: the C library opens a file for it */
+	size_t cores;
 	int cancel_fd;
 	struct watch cancel_watch;
 	char *folder;          /* where the next command starts */
@@ -46,6 +46,7 @@ struct running {
 	bool cancelled;
 	bool audits; /* its worker first looks at what an earlier call may have left */
 	size_t audits_of; /* `audits_wanted` when it was sent */
+	bool heralds;     /* its worker says when the result is about to come */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
@@ -60,6 +61,8 @@ struct running {
 	void *context;
 };
 
+/* RUNNING has its tool, and is looked at: its worker may wake up meanwhile. */
+void running_expect(const struct running *running);
 /* Give queued calls to idle workers. */
 void running_dispatch(struct session *session);
 /*

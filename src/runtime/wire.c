@@ -53,6 +53,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	(void)buf_addf(out, "{\"deadline_ms\":%" PRId64 ",\"is_last\":%s",
 		       call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE : call->deadline_ms,
 		       call->is_last ? "true" : "false");
+	if (call->heralds)
+		(void)buf_adds(out, ",\"heralds\":true");
 	if (call->audits)
 		(void)buf_adds(out, ",\"audits\":true");
 	(void)buf_addf(out, ",\"grace_ms\":%" PRId64, (int64_t)(call->grace_s * 1000));
@@ -85,6 +87,7 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
 	call->grace_s = (double)value_integer(value_member(read, "grace_ms")) / 1000;
 	call->agent = value_text(value_member(read, "agent"));
 	limits_parse(value_member(read, "limits"), &call->limits);
+	call->heralds = value_is_true(value_member(read, "heralds"));
 	call->audits = value_is_true(value_member(read, "audits"));
 	call->environment = value_member(read, "environment");
 	call->seen = value_member(read, "seen");

@@ -22,7 +22,8 @@ struct wire_call {
 	double grace_s;
 	const char *agent;
 	struct call_limits limits;
-	bool audits; /* first look at what an earlier call may have left (audit.h) */
+	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
+	bool audits;  /* first look at what an earlier call may have left (audit.h) */
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
 	const struct value *environment;
 	const struct value *seen;   /* or NULL */

@@ -33,6 +33,8 @@ enum {
 	REHEARSED_BYTES = 64 << 10,
 	/* Then the front has other things to do, and this process is only in the way. */
 	TAKEN_MS = 100,
+	/* From a call's beginning in the front until it is sent, with cold caches. */
+	COMING_US = 200,
 };
 
 struct worker {
@@ -257,6 +259,9 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	call.environment = environment;
 	*tool = call.tool;
 	call_execute(worker, &wire, &call, result);
+	if (wire.heralds)
+		(void)frame_send(worker->socket, FRAME_ENDING, (struct str){"", 0}, NULL,
+				 0, CLOCK_NEVER, NULL);
 	/* A tool that gave one away has left -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
@@ -335,6 +340,8 @@ static void serve(struct worker *worker)
 	for (;;) {
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
+		if (frame.kind == FRAME_COMING && !cancel_waits(worker))
+			frame_stay(worker->socket, clock_now_us() + COMING_US);
 		/* A cancel that came after its call's answer has nothing left to end. */
 		if (frame.kind == FRAME_CALL && !call_run(worker, &frame)) {
 			wait_until_taken(worker);

@@ -7,6 +7,7 @@
 #include "tools/walk_parts.h"
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/memory.h"
 #include "runtime/call.h"
 #include "tools/rules.h"
@@ -14,7 +15,6 @@
 #include <assert.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -257,12 +257,9 @@ static void walker_run(struct walker *walker)
 
 static unsigned walk_cores(void)
 {
-	cpu_set_t cores;
-	int count = 1;
+	unsigned count = cores_usable();
 
-	if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-		count = CPU_COUNT(&cores);
-	return count > WALK_THREADS_MAX ? WALK_THREADS_MAX : (unsigned)count;
+	return count > WALK_THREADS_MAX ? WALK_THREADS_MAX : count;
 }
 
 void walk_summary_init(struct walk_summary *summary)

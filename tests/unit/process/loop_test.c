@@ -115,11 +115,40 @@ static void timers_run_once_and_may_set_themselves_again(void **state)
 	loop_free(loop);
 }
 
+static void who_stays_awake_sees_what_comes_and_sleeps_afterwards(void **state)
+{
+	struct loop *loop = loop_new();
+	struct seen seen = {0};
+	int ends[2];
+
+	(void)state;
+	assert_true(fd_pipe(ends, NULL));
+	struct watch watch = {.fd = ends[0], .events = POLLIN, .ready = note, .context = &seen};
+	loop_add(loop, &watch);
+	/* Ready already: the wait is over at once, however long it would have stayed. */
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_stay(loop, INT64_MAX);
+	loop_turn(loop, CLOCK_NEVER);
+	assert_int_equal(seen.count, 1);
+	/* Nothing comes: it stays so long, then waits as it was told to, once only. */
+	int64_t until_us = clock_now_us() + 3000;
+	loop_stay(loop, until_us);
+	loop_turn(loop, clock_now_ms());
+	assert_true(clock_now_us() >= until_us);
+	assert_int_equal(seen.count, 1);
+	loop_turn(loop, clock_now_ms());
+	loop_remove(&watch);
+	loop_free(loop);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_ready_is_called),
 		cmocka_unit_test(a_watch_removed_by_an_earlier_callback_is_not_called),
+		cmocka_unit_test(who_stays_awake_sees_what_comes_and_sleeps_afterwards),
 		cmocka_unit_test(timers_run_once_and_may_set_themselves_again),
 	};
 
