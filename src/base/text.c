@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_vector.h"
+
 /*
  * As much as other programs look at to tell binary from text (git and grep: 8,000 and 32
  * Ki).
@@ -102,40 +104,83 @@ size_t text_character_border(struct str text, size_t at)
 	return at;
 }
 
+/*
+ * Line ends, tab, form feed, backspace and escape are in logs and sources; all other
+ * control bytes count.
+ */
+static bool byte_is_control(unsigned char c)
+{
+	return (c < 0x20 && (c < '\b' || c > '\r' || c == '\v') && c != 0x1b) || c == 0x7f;
+}
+
+/* The same of sixteen bytes: -1 in the lanes of those that count. */
+static byte_vector bytes_are_controls(byte_vector c)
+{
+	byte_vector plain = (byte_vector)((c - '\b') <= '\r' - '\b');
+
+	plain &= (byte_vector)(c != '\v');
+	plain |= (byte_vector)(c == 0x1b);
+	return ((byte_vector)(c < 0x20) & ~plain) | (byte_vector)(c == 0x7f);
+}
+
+/* Bytes from AT that are looked at before a lane is full. */
+static size_t lane_end(struct str text, size_t at)
+{
+	size_t most = (size_t)BYTE_VECTOR * BYTE_VECTOR_COUNT_MAX;
+
+	return text.size - at > most ? at + most : text.size;
+}
+
+static size_t text_count_controls(struct str text)
+{
+	size_t count = 0;
+	size_t at = 0;
+
+	while (text.size - at >= BYTE_VECTOR) {
+		byte_vector lanes = {0};
+
+		for (size_t end = lane_end(text, at); end - at >= BYTE_VECTOR;
+		     at += BYTE_VECTOR)
+			lanes -= bytes_are_controls(byte_vector_load(text.data + at));
+		count += byte_vector_sum(lanes);
+	}
+	for (; at < text.size; at++)
+		count += byte_is_control((unsigned char)text.data[at]);
+	return count;
+}
+
 bool text_is_binary(struct str text)
 {
 	struct str probe = str_part(text, 0, TEXT_BINARY_PROBE);
-	size_t controls = 0;
 
-	for (size_t i = 0; i < probe.size; i++) {
-		unsigned char c = (unsigned char)probe.data[i];
+	if (probe.size == 0)
+		return false;
+	return memchr(probe.data, '\0', probe.size) ||
+	       text_count_controls(probe) * 100 > probe.size * TEXT_BINARY_PERCENT;
+}
 
-		if (c == 0)
-			return true;
-		/*
-		 * Line ends, tab, form feed, backspace and escape are in logs and
-		 * sources.
-		 */
-		if ((c < 0x20 && (c < '\b' || c > '\r' || c == '\v') && c != 0x1b) ||
-		    c == 0x7f)
-			controls++;
+size_t text_count_line_ends(struct str text)
+{
+	byte_vector feed = byte_vector_of('\n');
+	size_t count = 0;
+	size_t at = 0;
+
+	while (text.size - at >= BYTE_VECTOR) {
+		byte_vector lanes = {0};
+
+		for (size_t end = lane_end(text, at); end - at >= BYTE_VECTOR;
+		     at += BYTE_VECTOR)
+			lanes -= byte_vector_equal(text.data + at, feed);
+		count += byte_vector_sum(lanes);
 	}
-	return controls * 100 > probe.size * TEXT_BINARY_PERCENT;
+	for (; at < text.size; at++)
+		count += text.data[at] == '\n';
+	return count;
 }
 
 size_t text_count_lines(struct str text)
 {
-	size_t lines = 0;
-
-	while (text.size) {
-		const char *end = memchr(text.data, '\n', text.size);
-		size_t size = end ? (size_t)(end - text.data) + 1 : text.size;
-
-		lines++;
-		text.data += size;
-		text.size -= size;
-	}
-	return lines;
+	return text_count_line_ends(text) + (text.size > 0 && !str_ends(text, STR("\n")));
 }
 
 char *text_size(uint64_t bytes, char text[32])

@@ -49,6 +49,7 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 /* Does TEXT look binary: NUL in its first 8 KiB, or over 30 % control bytes there? */
 bool text_is_binary(struct str text);
 
+size_t text_count_line_ends(struct str text);
 size_t text_count_lines(struct str text); /* a last line without "\n" counts */
 
 /* "1.5 MiB", "312 B". Returns TEXT. */

@@ -1,9 +1,7 @@
-/*
- * grep_needle: see grep_needle.h. The vectors are GCC's and clang's own, for any
- * processor.
- */
+/* grep_needle: see grep_needle.h. */
 #include "tools/grep_needle.h"
 
+#include "base/byte_vector.h"
 #include "base/memory.h"
 
 #include <stdint.h>
@@ -17,15 +15,7 @@ static const char frequent_bytes[] =
 	" etaoinsrlcdup_mf,;()hg.b=-*\"\ty/v0wx:k>1<'{}[]2E&TSA+IRNCOLD"
 	"Pz3jq!#MFUB4|8G56\\VH7%9X?WY@K~$J`Z^Q";
 
-/* 16 bytes are what every x86-64 and arm64 compares at once. */
-typedef uint8_t byte_vector __attribute__((vector_size(16)));
-
-enum {
-	VECTOR = sizeof(byte_vector),
-	STRIDE = 4 * VECTOR,
-	/* A lane of eight bits counts so far. */
-	LANE_MAX = 255,
-};
+enum { STRIDE = 4 * BYTE_VECTOR };
 
 static size_t byte_rarity(char c)
 {
@@ -60,20 +50,6 @@ void grep_needle_fini(struct grep_needle *needle)
 	*needle = (struct grep_needle){0};
 }
 
-static byte_vector vector_of(char c)
-{
-	return (byte_vector){0} + (uint8_t)c;
-}
-
-/* All bits (-1) in the lanes where the bytes at FROM equal those of VECTOR. */
-static byte_vector vector_equal(const char *from, byte_vector vector)
-{
-	byte_vector bytes;
-
-	memcpy(&bytes, from, sizeof(bytes));
-	return (byte_vector)(bytes == vector);
-}
-
 /* The needle in the making of a search: its two bytes in all lanes. */
 struct pair {
 	const struct grep_needle *needle;
@@ -83,8 +59,8 @@ struct pair {
 /* Where both bytes stand at their distance, for the places from AT on. */
 static byte_vector pair_at(const struct pair *pair, const char *at)
 {
-	return vector_equal(at + pair->needle->rare, pair->first) &
-	       vector_equal(at + pair->needle->next_rare, pair->second);
+	return byte_vector_equal(at + pair->needle->rare, pair->first) &
+	       byte_vector_equal(at + pair->needle->next_rare, pair->second);
 }
 
 /* The first of the COUNT places from AT on where the needle stands, or NULL. */
@@ -102,13 +78,13 @@ static const char *needle_among(const struct grep_needle *needle, const char *at
 /* The same for the STRIDE places from AT on, where at most a few are worth a look. */
 static const char *needle_in_stride(const struct pair *pair, const char *at)
 {
-	for (size_t i = 0; i < STRIDE; i += VECTOR) {
+	for (size_t i = 0; i < STRIDE; i += BYTE_VECTOR) {
 		byte_vector found = pair_at(pair, at + i);
-		uint64_t parts[VECTOR / sizeof(uint64_t)];
+		uint64_t parts[BYTE_VECTOR / sizeof(uint64_t)];
 		const char *hit = NULL;
 
 		memcpy(parts, &found, sizeof(parts));
-		for (size_t k = 0; k < VECTOR / sizeof(parts[0]) && !hit; k++) {
+		for (size_t k = 0; k < BYTE_VECTOR / sizeof(parts[0]) && !hit; k++) {
 			if (parts[k] != 0)
 				hit = needle_among(pair->needle,
 						   at + i + k * sizeof(parts[0]),
@@ -123,13 +99,13 @@ static const char *needle_in_stride(const struct pair *pair, const char *at)
 static bool stride_holds_pair(const struct pair *pair, const char *at)
 {
 	byte_vector found = {0};
-	uint64_t parts[VECTOR / sizeof(uint64_t)];
+	uint64_t parts[BYTE_VECTOR / sizeof(uint64_t)];
 	uint64_t all = 0;
 
-	for (size_t i = 0; i < STRIDE; i += VECTOR)
+	for (size_t i = 0; i < STRIDE; i += BYTE_VECTOR)
 		found |= pair_at(pair, at + i);
 	memcpy(parts, &found, sizeof(parts));
-	for (size_t k = 0; k < VECTOR / sizeof(parts[0]); k++)
+	for (size_t k = 0; k < BYTE_VECTOR / sizeof(parts[0]); k++)
 		all |= parts[k];
 	return all != 0;
 }
@@ -148,8 +124,8 @@ size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_
 		hit = memchr(at, needle->data[0], places);
 		return hit ? (size_t)(hit - text.data) : (size_t)-1;
 	}
-	pair = (struct pair){needle, vector_of(needle->data[needle->rare]),
-			     vector_of(needle->data[needle->next_rare])};
+	pair = (struct pair){needle, byte_vector_of(needle->data[needle->rare]),
+			     byte_vector_of(needle->data[needle->next_rare])};
 	for (; places >= STRIDE; at += STRIDE, places -= STRIDE) {
 		hit = stride_holds_pair(&pair, at) ? needle_in_stride(&pair, at) : NULL;
 		if (hit)
@@ -157,26 +133,4 @@ size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_
 	}
 	hit = needle_among(needle, at, places);
 	return hit ? (size_t)(hit - text.data) : (size_t)-1;
-}
-
-size_t grep_count_line_ends(struct str text)
-{
-	byte_vector feed = vector_of('\n');
-	size_t count = 0;
-	size_t at = 0;
-
-	while (text.size - at >= VECTOR) {
-		byte_vector lanes = {0};
-		size_t end = text.size - at > (size_t)VECTOR * LANE_MAX
-				     ? at + (size_t)VECTOR * LANE_MAX
-				     : text.size;
-
-		for (; end - at >= VECTOR; at += VECTOR)
-			lanes -= vector_equal(text.data + at, feed);
-		for (size_t i = 0; i < VECTOR; i++)
-			count += lanes[i];
-	}
-	for (; at < text.size; at++)
-		count += text.data[at] == '\n';
-	return count;
 }

@@ -21,6 +21,3 @@ void grep_needle_fini(struct grep_needle *needle);
 
 /* Offset of NEEDLE (not empty) in TEXT at or after FROM, or (size_t)-1. */
 size_t grep_needle_find(const struct grep_needle *needle, struct str text, size_t from);
-
-/* How many line ends TEXT holds. */
-size_t grep_count_line_ends(struct str text);

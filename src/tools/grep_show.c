@@ -16,7 +16,7 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 	const struct grep_scan *scan = show->scan;
 
 	if (show->line_at < at) {
-		show->line_number += grep_count_line_ends(
+		show->line_number += text_count_line_ends(
 			(struct str){scan->data + (show->line_at - scan->base),
 				     (size_t)(at - show->line_at)});
 		show->line_at = at;

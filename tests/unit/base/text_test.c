@@ -327,6 +327,59 @@ static void binary_texts(void **state)
 	assert_true(text_is_binary((struct str){late, 9000}));
 }
 
+/* The same, byte by byte. */
+static bool is_binary_by_bytes(struct str text)
+{
+	size_t controls = 0;
+
+	text = str_part(text, 0, 8192);
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.data[i];
+
+		if (c == 0)
+			return true;
+		controls +=
+			c == 0x7f || (c > 0 && c < 0x20 && !strchr("\b\t\n\f\r\x1b", c));
+	}
+	return controls * 100 > text.size * 30;
+}
+
+static void bytes_are_judged_as_one_by_one(void **state)
+{
+	enum { SIZE_MAX_TRIED = 9000 };
+	auto_free char *bytes = memory_alloc(SIZE_MAX_TRIED);
+	size_t binary = 0;
+
+	(void)state;
+	srandom(3);
+	for (unsigned i = 0; i < 600; i++) {
+		size_t size = (size_t)random() % (i % 20 ? 200 : SIZE_MAX_TRIED);
+		size_t ends = 0;
+		struct str text = {bytes, size};
+
+		for (size_t k = 0; k < size; k++) {
+			/* About as many control bytes as decide; now and then a NUL. */
+			bytes[k] = (char)(random() % 0x20);
+			if (random() % 3)
+				bytes[k] = (char)(random() % 0x60 + 0x20);
+			if (bytes[k] == 0 && random() % 64)
+				bytes[k] = '\1';
+			ends += bytes[k] == '\n';
+		}
+		assert_int_equal(text_count_line_ends(text), ends);
+		assert_int_equal(text_is_binary(text), is_binary_by_bytes(text));
+		binary += text_is_binary(text);
+	}
+	assert_in_range(binary, 100, 500);
+	/* More than a lane of a vector can count. */
+	memset(bytes, '\n', SIZE_MAX_TRIED);
+	assert_int_equal(text_count_line_ends((struct str){bytes, SIZE_MAX_TRIED}),
+			 SIZE_MAX_TRIED);
+	assert_false(text_is_binary((struct str){bytes, SIZE_MAX_TRIED}));
+	memset(bytes, '\1', SIZE_MAX_TRIED);
+	assert_true(text_is_binary((struct str){bytes, SIZE_MAX_TRIED}));
+}
+
 static void lines_are_counted(void **state)
 {
 	(void)state;
@@ -604,6 +657,7 @@ int main(void)
 		cmocka_unit_test(shortening_keeps_its_budgets),
 		cmocka_unit_test(shortening_stops_at_the_ceiling),
 		cmocka_unit_test(binary_texts),
+		cmocka_unit_test(bytes_are_judged_as_one_by_one),
 		cmocka_unit_test(lines_are_counted),
 		cmocka_unit_test(sizes_for_people),
 		cmocka_unit_test(distances),

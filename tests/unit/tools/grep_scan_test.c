@@ -408,29 +408,6 @@ static void a_needle_is_found_wherever_it_is(void **state)
 	buf_fini(&text);
 }
 
-static void line_ends_are_counted_in_texts_of_any_size(void **state)
-{
-	uint64_t seed = 7;
-	struct buf text;
-
-	(void)state;
-	buf_init(&text, 1 << 20);
-	for (unsigned i = 0; i < 300; i++) {
-		size_t count = 0;
-
-		random_text(&seed, tree_random(&seed, i % 50 ? 200 : 9000), &text);
-		for (size_t k = 0; k < text.size; k++)
-			count += text.data[k] == '\n';
-		assert_int_equal(grep_count_line_ends(buf_str(&text)), count);
-	}
-	/* More than a lane can count. */
-	buf_clear(&text);
-	while (text.size < 20000)
-		(void)buf_addc(&text, '\n');
-	assert_int_equal(grep_count_line_ends(buf_str(&text)), 20000);
-	buf_fini(&text);
-}
-
 static void a_pattern_that_needs_too_many_steps_says_so(void **state)
 {
 	struct grep_pattern pattern;
@@ -489,7 +466,6 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_line_is_seen_before_a_carriage_return),
 		cmocka_unit_test(knows_what_each_match_must_hold),
 		cmocka_unit_test(a_needle_is_found_wherever_it_is),
-		cmocka_unit_test(line_ends_are_counted_in_texts_of_any_size),
 		cmocka_unit_test(a_pattern_that_needs_too_many_steps_says_so),
 		cmocka_unit_test(binary_files_have_no_lines),
 	};

@@ -1,0 +1,45 @@
+/*
+ * byte_vector: sixteen bytes compared at once. The vectors are GCC's and clang's own: every
+ * processor has them, where it has no such instructions as a loop.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* 16 bytes are what every x86-64 and arm64 compares at once. */
+typedef uint8_t byte_vector __attribute__((vector_size(16)));
+
+enum {
+	BYTE_VECTOR = sizeof(byte_vector),
+	/* A lane of eight bits counts so far. */
+	BYTE_VECTOR_COUNT_MAX = 255,
+};
+
+static inline byte_vector byte_vector_of(char c)
+{
+	return (byte_vector){0} + (uint8_t)c;
+}
+
+static inline byte_vector byte_vector_load(const char *from)
+{
+	byte_vector bytes;
+
+	memcpy(&bytes, from, sizeof(bytes));
+	return bytes;
+}
+
+/* All bits (-1) in the lanes where the bytes at FROM equal those of VECTOR. */
+static inline byte_vector byte_vector_equal(const char *from, byte_vector vector)
+{
+	return (byte_vector)(byte_vector_load(from) == vector);
+}
+
+static inline size_t byte_vector_sum(byte_vector lanes)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < BYTE_VECTOR; i++)
+		sum += lanes[i];
+	return sum;
+}
