@@ -9,7 +9,7 @@
 
 struct ignore_rule {
 	struct str pattern; /* without "!", a leading slash and a closing slash */
-	size_t literal;     /* bytes before the first special character */
+	struct pattern_ends ends;
 	bool negated;
 	bool directories; /* only these */
 	bool base_name;   /* no slash inside: any depth */
@@ -40,15 +40,6 @@ static struct str ignore_trim(struct str line)
 	return str_part(line, 0, end);
 }
 
-static size_t ignore_literal_size(struct str pattern)
-{
-	size_t size = 0;
-
-	while (size < pattern.size && !strchr("*?[\\", pattern.data[size]))
-		size++;
-	return size;
-}
-
 /* False for a line that is no rule, or one that can never match. */
 static bool ignore_parse_line(struct str line, struct ignore_rule *rule)
 {
@@ -73,9 +64,9 @@ static bool ignore_parse_line(struct str line, struct ignore_rule *rule)
 	if (str_starts(line, STR("/")))
 		line = str_part(line, 1, line.size);
 	rule->pattern = line;
-	rule->literal = ignore_literal_size(line);
+	rule->ends = pattern_ends_of(line);
 	return line.size > 0 &&
-	       (rule->literal == line.size || pattern_check(line, 0, NULL));
+	       (rule->ends.head == line.size || pattern_check(line, 0, NULL));
 }
 
 struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent)
@@ -118,17 +109,18 @@ void ignore_free(struct ignore *ignore)
 static bool ignore_rule_matches(const struct ignore_rule *rule, struct str below,
 				struct str name)
 {
-	struct str subject = rule->base_name ? name : below, pattern = rule->pattern;
+	struct str pattern = rule->pattern;
+	size_t head = rule->ends.head;
 
-	if (!str_starts(subject, str_part(pattern, 0, rule->literal)))
-		return false;
-	if (rule->literal == pattern.size)
-		return subject.size == pattern.size;
 	if (rule->base_name)
-		return pattern_match_plain(pattern, subject, 0);
+		return pattern_match_name(&rule->ends, pattern, name, 0);
+	if (!pattern_ends_fit(&rule->ends, pattern, below))
+		return false;
+	if (head == pattern.size)
+		return below.size == pattern.size;
 	/* As git: the literal beginning is gone when "**" asks what stands before it. */
-	return pattern_match_plain(str_part(pattern, rule->literal, pattern.size),
-				   str_part(subject, rule->literal, subject.size), 0);
+	return pattern_match_plain(str_part(pattern, head, pattern.size),
+				   str_part(below, head, below.size), 0);
 }
 
 /* The last matching rule of one file. */

@@ -121,21 +121,10 @@ struct pattern_piece {
 
 struct pattern_expansion {
 	char text[PATTERN_MAX];
-	struct str path;
 	unsigned flags;
+	bool (*each)(void *owner, struct str one);
+	void *owner;
 };
-
-/* PATTERN has no braces any more. */
-static bool pattern_try(struct str pattern, struct str path, unsigned flags)
-{
-	if ((flags & PATTERN_BASENAME) && str_find(pattern, STR("/"), 0) == (size_t)-1) {
-		const char *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-
-		if (slash)
-			path = str_part(path, (size_t)(slash + 1 - path.data), path.size);
-	}
-	return pattern_match_plain(pattern, path, flags);
-}
 
 /*
  * Offset of the comma or brace that ends the alternative at AT. The pattern is
@@ -156,7 +145,7 @@ static size_t pattern_alternative_end(struct str text, size_t at, unsigned flags
 	}
 }
 
-/* Does one of the patterns that begin with SIZE bytes of expansion->text match? */
+/* Is EACH content with one of the patterns that begin with SIZE bytes of expansion->text? */
 static bool pattern_expand(struct pattern_expansion *expansion,
 			   const struct pattern_piece *piece, size_t size)
 {
@@ -194,22 +183,49 @@ static bool pattern_expand(struct pattern_expansion *expansion,
 		} while (at != end);
 		return false;
 	}
-	return pattern_try((struct str){expansion->text, size}, expansion->path,
-			   expansion->flags);
+	return expansion->each(expansion->owner, (struct str){expansion->text, size});
 }
 
-bool pattern_match(struct str pattern, struct str path, unsigned flags)
+bool pattern_each(struct str pattern, unsigned flags,
+		  bool (*each)(void *owner, struct str one), void *owner)
 {
 	struct pattern_piece whole = {pattern, NULL};
 	struct pattern_expansion expansion;
 
-	if (pattern_wrong(pattern, flags))
-		return false;
 	if (!(flags & PATTERN_BRACES) || str_find(pattern, STR("{"), 0) == (size_t)-1)
-		return pattern_try(pattern, path, flags);
-	expansion.path = path;
+		return each(owner, pattern);
 	expansion.flags = flags;
+	expansion.each = each;
+	expansion.owner = owner;
 	return pattern_expand(&expansion, &whole, 0);
+}
+
+struct pattern_question {
+	struct str path;
+	unsigned flags;
+};
+
+static bool pattern_try(void *owner, struct str pattern)
+{
+	const struct pattern_question *question = owner;
+	struct str path = question->path;
+
+	if ((question->flags & PATTERN_BASENAME) &&
+	    str_find(pattern, STR("/"), 0) == (size_t)-1) {
+		const char *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+
+		if (slash)
+			path = str_part(path, (size_t)(slash + 1 - path.data), path.size);
+	}
+	return pattern_match_plain(pattern, path, question->flags);
+}
+
+bool pattern_match(struct str pattern, struct str path, unsigned flags)
+{
+	struct pattern_question question = {path, flags};
+
+	return !pattern_wrong(pattern, flags) &&
+	       pattern_each(pattern, flags, pattern_try, &question);
 }
 
 bool pattern_is_one(struct str text)

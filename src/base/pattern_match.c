@@ -264,3 +264,57 @@ bool pattern_match_plain(struct str pattern, struct str path, unsigned flags)
 			return false;
 	}
 }
+
+static bool byte_is_special(char c)
+{
+	return c && strchr("*?[\\", c);
+}
+
+/*
+ * A "**" may stand for no folder at all, with the slash behind it: what is certain at the
+ * end begins behind the last slash.
+ */
+struct pattern_ends pattern_ends_of(struct str pattern)
+{
+	struct pattern_ends ends = {0};
+	bool ascii = true;
+
+	while (ends.head < pattern.size && !byte_is_special(pattern.data[ends.head]))
+		ends.head++;
+	while (ends.tail < pattern.size - ends.head) {
+		char c = pattern.data[pattern.size - ends.tail - 1];
+
+		/* "]" may close a class. */
+		if (byte_is_special(c) || c == ']' || c == '/')
+			break;
+		ends.tail++;
+	}
+	for (size_t i = 0; i < pattern.size; i++)
+		ascii = ascii && (unsigned char)pattern.data[i] < 0x80;
+	/* A part of a character is no text of its own: that is for the matcher. */
+	ends.one_star = ascii && ends.head + ends.tail + 1 == pattern.size &&
+			pattern.data[ends.head] == '*';
+	return ends;
+}
+
+bool pattern_ends_fit(const struct pattern_ends *ends, struct str pattern, struct str text)
+{
+	return ends->head <= text.size && ends->tail <= text.size &&
+	       memcmp(text.data, pattern.data, ends->head) == 0 &&
+	       memcmp(text.data + text.size - ends->tail,
+		      pattern.data + pattern.size - ends->tail, ends->tail) == 0;
+}
+
+bool pattern_match_name(const struct pattern_ends *ends, struct str pattern,
+			struct str name, unsigned flags)
+{
+	if (!(flags & PATTERN_IGNORE_CASE)) {
+		if (!pattern_ends_fit(ends, pattern, name))
+			return false;
+		if (ends->one_star)
+			return name.size >= ends->head + ends->tail;
+		if (ends->head == pattern.size)
+			return name.size == pattern.size;
+	}
+	return pattern_match_plain(pattern, name, flags);
+}

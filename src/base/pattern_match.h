@@ -1,5 +1,6 @@
 /*
- * pattern_match: one pattern without braces against one path, for pattern.c and ignore.c.
+ * pattern_match: one pattern without braces against one path, for pattern.c,
+ * pattern_set.c and ignore.c.
  * Two restore points and no recursion: time is at most the product of both lengths.
  */
 #pragma once
@@ -20,3 +21,22 @@ struct pattern_bracket {
 struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags, unsigned c);
 
 bool pattern_match_plain(struct str pattern, struct str path, unsigned flags);
+
+/*
+ * What a pattern says plainly about the texts it fits: enough to pass most of them over
+ * without the matcher.
+ */
+struct pattern_ends {
+	size_t head, tail; /* bytes each of them begins and ends with */
+	/* between the two stands one "*" and nothing else: in a name they decide alone */
+	bool one_star;
+};
+
+struct pattern_ends pattern_ends_of(struct str pattern);
+
+/* False: PATTERN, whose ends ENDS are, cannot match TEXT. */
+bool pattern_ends_fit(const struct pattern_ends *ends, struct str pattern, struct str text);
+
+/* The same answer as pattern_match_plain, sooner. NAME holds no slash. */
+bool pattern_match_name(const struct pattern_ends *ends, struct str pattern,
+			struct str name, unsigned flags);

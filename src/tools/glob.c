@@ -39,10 +39,11 @@ enum { GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
 /* What is asked for, once a pattern like /usr/include/x*.h is taken apart. */
 struct glob {
-	char *path;    /* where to start */
-	char *pattern; /* relative to it */
-	char *under;   /* the folders PATTERN begins with, "" when with none */
-	size_t depth;  /* of the deepest file that may fit, 0: any */
+	char *path;              /* where to start */
+	char *pattern;           /* relative to it */
+	struct pattern_set *set; /* the same, taken apart */
+	char *under;             /* the folders PATTERN begins with, "" when with none */
+	size_t depth;            /* of the deepest file that may fit, 0: any */
 	struct ranking rankings[WALK_THREADS_MAX];
 	atomic_uint_least64_t total;
 };
@@ -91,6 +92,7 @@ static void glob_fini(struct glob *glob)
 	free(glob->path);
 	free(glob->pattern);
 	free(glob->under);
+	pattern_set_free(glob->set);
 	free(glob);
 }
 
@@ -124,6 +126,7 @@ static struct glob *glob_new(const char *path, const char *pattern)
 	glob->under =
 		memory_copy_str((struct str){glob->pattern, plain_folders(glob->pattern)});
 	glob->depth = pattern_depth(glob->pattern);
+	glob->set = pattern_set_new(str_of(glob->pattern), GLOB_FLAGS);
 	buf_fini(&text);
 	return glob;
 }
@@ -139,8 +142,7 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	};
 	struct stat st;
 
-	if (entry->kind == WALK_OTHER ||
-	    !pattern_match(str_of(glob->pattern), entry->path, GLOB_FLAGS) ||
+	if (entry->kind == WALK_OTHER || !pattern_set_match(glob->set, entry->path) ||
 	    fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	atomic_fetch_add_explicit(&glob->total, 1, memory_order_relaxed);

@@ -22,6 +22,8 @@
 #define GREP_OFFSET_MAX  100000 /* beyond it the pattern is too wide to be read through */
 #define GREP_PATTERN_MAX 4096
 
+enum { GREP_GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
+
 static const struct tool_param grep_params[] = {
 	{"pattern", PARAM_TEXT, true,
 	 "Regular expression (PCRE2), matched within single lines",
@@ -140,11 +142,11 @@ static bool grep_read_glob(struct grep *grep, struct tool_result *result)
 					"leading slash, or name its folder as path.");
 		return false;
 	}
-	if (!pattern_check(str_of(glob), PATTERN_BRACES, &err)) {
+	if (!pattern_check(str_of(glob), GREP_GLOB_FLAGS, &err)) {
 		(void)tool_fail(result, "glob is not well-formed: %s", err.text);
 		return false;
 	}
-	grep->glob = glob;
+	grep->glob = pattern_set_new(str_of(glob), GREP_GLOB_FLAGS);
 	return true;
 }
 
@@ -172,6 +174,7 @@ static bool grep_read_path(struct grep *grep, struct tool_result *result)
 	(void)buf_adds(&grep->start.shown, files_shown(files, file.path.data));
 	file_fini(&file);
 	/* Who names a file wants it searched, whatever it is called. */
+	pattern_set_free(grep->glob);
 	grep->glob = NULL;
 	grep->type = NULL;
 	return true;
@@ -197,6 +200,7 @@ static enum result_status grep_execute(struct call *call, struct tool_result *re
 		(void)search_end(call, result, &grep->summary);
 	}
 	grep_forget(grep);
+	pattern_set_free(grep->glob);
 	grep_pattern_fini(&grep->pattern);
 	walk_start_fini(&grep->start);
 	walk_summary_fini(&grep->summary);

@@ -40,7 +40,7 @@ struct grep {
 	struct call *call;
 	struct grep_pattern pattern;
 	enum grep_mode mode;
-	const char *glob; /* NULL: none */
+	struct pattern_set *glob; /* NULL: none */
 	bool glob_excludes;
 	const struct file_type *type; /* NULL: any */
 	uint64_t offset, limit;

@@ -21,8 +21,7 @@ static bool grep_fits(const struct grep *grep, const struct walk_entry *entry)
 	if (grep->type && !file_type_fits(grep->type, str_of(entry->name)))
 		return false;
 	return !grep->glob ||
-	       pattern_match(str_of(grep->glob), entry->path,
-			     PATTERN_BRACES | PATTERN_BASENAME) != grep->glob_excludes;
+	       pattern_set_match(grep->glob, entry->path) != grep->glob_excludes;
 }
 
 static struct grep_worker *grep_worker_of(struct grep *grep, unsigned number)

@@ -45,9 +45,11 @@ static const struct tool_param list_files_params[] = {
 	{0},
 };
 
+enum { LIST_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
+
 struct listing {
 	struct ranking rankings[WALK_THREADS_MAX];
-	struct str pattern;
+	struct pattern_set *pattern;          /* NULL: none */
 	atomic_uint_least64_t files, folders; /* that fit */
 };
 
@@ -121,8 +123,8 @@ static void listing_visit(void *owner, struct walker *walker, const struct walk_
 	};
 	struct stat st;
 
-	if (entry->depth > 0 && listing->pattern.size > 0 &&
-	    !pattern_match(listing->pattern, entry->path, PATTERN_BRACES | PATTERN_BASENAME))
+	if (entry->depth > 0 && listing->pattern &&
+	    !pattern_set_match(listing->pattern, entry->path))
 		return;
 	if (entry->depth > 0 && entry->kind == WALK_FOLDER)
 		atomic_fetch_add_explicit(&listing->folders, 1, memory_order_relaxed);
@@ -305,8 +307,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 		/* The start itself stands in the heading. */
 		if (item->depth == 0)
 			continue;
-		add_row(start, items, i,
-			listing->pattern.size == 0 && item->depth < depth, &text);
+		add_row(start, items, i, !listing->pattern && item->depth < depth, &text);
 		value_append(rows, row_value(start, item));
 		shown++;
 	}
@@ -366,7 +367,7 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 	struct err err;
 
 	if (call_text(call, "pattern") &&
-	    !pattern_check(call_str(call, "pattern"), PATTERN_BRACES, &err))
+	    !pattern_check(call_str(call, "pattern"), LIST_FLAGS, &err))
 		return tool_fail(result, "pattern is not well-formed: %s", err.text);
 	if (!walk_start_open(&start, call->files, path, &err)) {
 		walk_start_fini(&start);
@@ -374,7 +375,8 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 					   : shown_fail(call, result, path, &err);
 	}
 	listing = memory_alloc(sizeof(*listing));
-	listing->pattern = call_str(call, "pattern");
+	if (call_text(call, "pattern"))
+		listing->pattern = pattern_set_new(call_str(call, "pattern"), LIST_FLAGS);
 	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
 		ranking_init(&listing->rankings[i], limit, listing_before);
 	options.owner = listing;
@@ -385,6 +387,7 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 	ranking_sort_by(&listing->rankings[0], listing_printed_before);
 	listing_show(call, result, &start, listing, &listing->rankings[0], &summary);
 	ranking_fini(&listing->rankings[0]);
+	pattern_set_free(listing->pattern);
 	free(listing);
 	(void)search_end(call, result, &summary);
 	walk_summary_fini(&summary);

@@ -1,6 +1,7 @@
 /*
  * Fuzz target of base/pattern: first byte flags, then a pattern up to a line end, then a
- * path. The matcher is compared with a slow one that tries everything, where that is quick.
+ * path. The matcher is compared with a slow one that tries everything, where that is quick,
+ * and a pattern taken apart beforehand must give the same answer.
  */
 #include "base/pattern.h"
 
@@ -59,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = {(const char *)data, size}, pattern;
 	struct slow slow = {.steps = STEPS_MAX};
+	struct pattern_set *set;
 	struct err err = {0};
 	unsigned flags;
 	bool good, matches;
@@ -73,6 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	matches = pattern_match(pattern, text, flags);
 	if ((!good && matches) || good != (err.text[0] == '\0'))
 		abort();
+	set = pattern_set_new(pattern, flags);
+	if ((set != NULL) != good || (set && pattern_set_match(set, text) != matches))
+		abort();
+	pattern_set_free(set);
 	if (!good || !is_simple(pattern))
 		return 0;
 	slow.pattern = pattern;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/pattern.h"
@@ -15,10 +16,15 @@ struct match_case {
 static void check_cases(const struct match_case *cases, size_t count, unsigned flags)
 {
 	for (size_t i = 0; i < count; i++) {
+		struct pattern_set *set = pattern_set_new(str_of(cases[i].pattern), flags);
+
 		if (pattern_match(str_of(cases[i].pattern), str_of(cases[i].path),
-				  flags) != cases[i].matches)
+				  flags) != cases[i].matches ||
+		    (set && pattern_set_match(set, str_of(cases[i].path))) !=
+			    cases[i].matches)
 			fail_msg("\"%s\" and \"%s\": expected %s", cases[i].pattern,
 				 cases[i].path, cases[i].matches ? "a match" : "none");
+		pattern_set_free(set);
 	}
 }
 
@@ -298,6 +304,55 @@ static void no_pattern_blows_up(void **state)
 	assert_true(clock_now_ms() - start < 5000);
 }
 
+/* Patterns and paths of a few pieces, so that most of them nearly fit. */
+static void pieces_add(struct buf *out, const char *const *pieces, size_t count, long most)
+{
+	buf_clear(out);
+	for (long n = random() % (most + 1); n > 0; n--)
+		(void)buf_adds(out, pieces[(size_t)random() % count]);
+}
+
+static void a_pattern_taken_apart_gives_the_same_answers(void **state)
+{
+	static const char *const words[] = {"a",     "b",    "ab",   "*",  "*",    "**",
+					    "/",     "**/",  "/**/", ".c", "?",    "[ab]",
+					    "[]]",   "[/]",  "\\/",  "é",  "\xc3", "\xa9",
+					    "{a,b}", "{,*}", "\\*",  "}",  ",",    "\\a"};
+	static const char *const names[] = {"a", "b",  "ab", "/", "/",    "é",  "\xc3",
+					    "*", ".c", "]",  ",", "\xa9", "\\", "}"};
+	struct buf pattern, path;
+	size_t matches = 0, tried = 0;
+
+	(void)state;
+	srandom(11);
+	buf_init(&pattern, 1000);
+	buf_init(&path, 1000);
+	for (unsigned i = 0; i < 4000; i++) {
+		unsigned flags = (unsigned)random() &
+				 (PATTERN_BRACES | PATTERN_BASENAME | PATTERN_IGNORE_CASE);
+		struct pattern_set *set;
+
+		pieces_add(&pattern, words, UNIT_COUNT(words), 5);
+		set = pattern_set_new(buf_str(&pattern), flags);
+		for (unsigned k = 0; set && k < 30; k++) {
+			bool matched;
+
+			pieces_add(&path, names, UNIT_COUNT(names), 5);
+			matched = pattern_match(buf_str(&pattern), buf_str(&path), flags);
+			if (pattern_set_match(set, buf_str(&path)) != matched)
+				fail_msg("\"%s\" and \"%s\", flags %u: expected %d",
+					 pattern.data, path.data, flags, matched);
+			matches += matched;
+			tried++;
+		}
+		pattern_set_free(set);
+	}
+	/* Neither all nor none, else nothing would be compared. */
+	assert_in_range(matches, tried / 50, tried / 2);
+	buf_fini(&pattern);
+	buf_fini(&path);
+}
+
 static void a_text_with_a_special_character_is_a_pattern(void **state)
 {
 	(void)state;
@@ -323,6 +378,7 @@ int main(void)
 		cmocka_unit_test(patterns_that_cannot_work_are_named),
 		cmocka_unit_test(patterns_have_a_longest),
 		cmocka_unit_test(no_pattern_blows_up),
+		cmocka_unit_test(a_pattern_taken_apart_gives_the_same_answers),
 		cmocka_unit_test(a_text_with_a_special_character_is_a_pattern),
 	};
 
