@@ -19,10 +19,10 @@ enum frame_kind {
 	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
 	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
-	FRAME_RESULT, /* JSON (runtime/wire.h) */
+	FRAME_RESULT, /* runtime/wire.h */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
-	FRAME_CALL,   /* JSON, with up to three descriptors */
+	FRAME_CALL,   /* runtime/wire.h, with up to three descriptors */
 	FRAME_CANCEL, /* empty */
 };
 

@@ -287,7 +287,6 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	struct session *session = running->session;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = running_begin_network(running);
-	const struct policy_limits *limits = &session->policy->limits;
 	struct buf text;
 	const struct wire_call wire = {
 		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
@@ -297,16 +296,8 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
 		.is_last = session->one_call,
-		.grace_s = limits->grace_s,
-		.agent = session->policy->name,
-		.limits = {.memory = groups_rely(&worker->group, CGROUP_MEMORY)
-					     ? 0
-					     : limits->memory,
-			   .pids = groups_rely(&worker->group, CGROUP_PIDS) ? 0 : limits->pids,
-			   .file_size = limits->file_size,
-			   .tmp = limits->tmp,
-			   .free_space = limits->free_space,
-			   .quiet_s = limits->quiet_s},
+		.keeps_memory = !groups_rely(&worker->group, CGROUP_MEMORY),
+		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),
 		.environment = environment,
 		.seen = seen,
 		.before = running->tool->wants_changes ? session->before : NULL,

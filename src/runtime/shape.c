@@ -67,7 +67,16 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.file_size = policy->limits.file_size,
 		.open_files = OPEN_FILES,
 	};
-	spec->processes = policy->limits.pids;
+	spec->call_limits = (struct call_limits){
+		.memory = policy->limits.memory,
+		.pids = policy->limits.pids,
+		.file_size = policy->limits.file_size,
+		.tmp = policy->limits.tmp,
+		.free_space = policy->limits.free_space,
+		.quiet_s = policy->limits.quiet_s,
+	};
+	spec->grace_s = policy->limits.grace_s;
+	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
 	if (!shape_add_entries(policy, spec, workspace_fd, err) ||
 	    !shape_add_protected(options, spec, err))
 		return false;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "policy/network.h"
+#include "runtime/call.h"
 #include "runtime/files.h"
 #include "sandbox/sandbox.h"
 
@@ -32,7 +33,10 @@ struct cell_spec {
 	struct view view;
 	size_t view_capacity;
 	struct sandbox_limits limits;
-	uint64_t processes;    /* of one command */
+	/* what holds for each call: its limits, from TERM to KILL, whose policy it is */
+	struct call_limits call_limits;
+	double grace_s;
+	const char *agent;
 	const char **writable; /* NULL-ended: Landlock's roots */
 	size_t writable_count;
 	struct files_root *roots; /* for file tools */

@@ -32,6 +32,29 @@ static struct value *root_value(const struct files_root *root)
 	return object;
 }
 
+static struct value *limits_value(const struct call_limits *limits)
+{
+	struct value *object = value_new_object();
+
+	value_set_integer(object, "memory", (int64_t)limits->memory);
+	value_set_integer(object, "pids", (int64_t)limits->pids);
+	value_set_integer(object, "file_size", (int64_t)limits->file_size);
+	value_set_integer(object, "tmp", (int64_t)limits->tmp);
+	value_set_integer(object, "free_space", (int64_t)limits->free_space);
+	value_set_real(object, "quiet_s", limits->quiet_s);
+	return object;
+}
+
+static void limits_parse(const struct value *object, struct call_limits *limits)
+{
+	limits->memory = (uint64_t)value_integer(value_member(object, "memory"));
+	limits->pids = (uint64_t)value_integer(value_member(object, "pids"));
+	limits->file_size = (uint64_t)value_integer(value_member(object, "file_size"));
+	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
+	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
+	limits->quiet_s = value_number(value_member(object, "quiet_s"));
+}
+
 bool spec_print(const struct cell_spec *spec, struct buf *out)
 {
 	auto_value struct value *object = value_new_object();
@@ -64,7 +87,9 @@ bool spec_print(const struct cell_spec *spec, struct buf *out)
 	value_set_integer(object, "cell_processes", (int64_t)spec->limits.processes);
 	value_set_integer(object, "file_size", (int64_t)spec->limits.file_size);
 	value_set_integer(object, "open_files", (int64_t)spec->limits.open_files);
-	value_set_integer(object, "processes", (int64_t)spec->processes);
+	value_set(object, "call_limits", limits_value(&spec->call_limits));
+	value_set_real(object, "grace_s", spec->grace_s);
+	value_set_text(object, "agent", spec->agent);
 	if (spec->guard != NULL)
 		value_set(object, "guard", value_ref(spec->guard));
 	return value_print(object, 0, out);
@@ -150,7 +175,9 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 	spec->limits.file_size = (uint64_t)value_integer(value_member(object, "file_size"));
 	spec->limits.open_files =
 		(uint64_t)value_integer(value_member(object, "open_files"));
-	spec->processes = (uint64_t)value_integer(value_member(object, "processes"));
+	limits_parse(value_member(object, "call_limits"), &spec->call_limits);
+	spec->grace_s = value_number(value_member(object, "grace_s"));
+	spec->agent = member_text(spec, object, "agent");
 	if (value_kind(value_member(object, "guard")) == VALUE_OBJECT)
 		spec->guard = value_ref(value_member(object, "guard"));
 	if (spec->view.count == 0 || spec->workspace == NULL)

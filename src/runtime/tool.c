@@ -24,19 +24,6 @@ const char *result_status_name(enum result_status status)
 	return status_names[status];
 }
 
-bool result_status_parse(const char *name, enum result_status *status)
-{
-	if (!name)
-		return false;
-	for (size_t i = 0; i < STATUS_COUNT; i++) {
-		if (strcmp(status_names[i], name) == 0) {
-			*status = (enum result_status)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 void tool_result_init(struct tool_result *result)
 {
 	memset(result, 0, sizeof(*result));

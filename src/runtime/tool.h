@@ -73,7 +73,6 @@ enum result_status {
 	RESULT_CANCELLED
 };
 const char *result_status_name(enum result_status status); /* "done", "timed_out", … */
-bool result_status_parse(const char *name, enum result_status *status);
 
 struct call;
 struct tool_result;

@@ -1,146 +1,233 @@
-/* wire: call and result as JSON. */
+/* wire: heads and parts; see wire.h. */
 #include "runtime/wire.h"
 
-#include "base/clock.h"
+#include "base/text.h"
+#include "base/value_syntax.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
-/* JSON has no infinity; no monotonic clock gets here. */
-enum { NEVER_ON_WIRE = -1 };
+enum call_part {
+	CALL_TOOL,
+	CALL_FOLDER,
+	CALL_ARGUMENTS,
+	CALL_ENVIRONMENT,
+	CALL_SEEN,
+	CALL_BEFORE,
+	CALL_PARTS
+};
 
-/*
- * Both are printed member by member: to build an object first costs more than all the rest,
- * on the way of every call and of every answer.
- */
-static void print_limits(const struct call_limits *limits, struct buf *out)
+enum call_flag {
+	CALL_IS_LAST = 1,
+	CALL_HERALDS = 2,
+	CALL_AUDITS = 4,
+	CALL_KEEPS_MEMORY = 8,
+	CALL_KEEPS_PIDS = 16,
+};
+
+struct call_head {
+	int64_t deadline_ms;
+	uint32_t flags; /* enum call_flag */
+	uint32_t sizes[CALL_PARTS];
+	uint32_t zero;
+};
+
+enum result_part {
+	RESULT_TEXT,
+	RESULT_DETAILS,
+	RESULT_SEEN,
+	RESULT_BEFORE,
+	RESULT_PARTS
+};
+
+struct result_head {
+	uint64_t left_out_bytes, left_out_lines;
+	int32_t exit_code, signal;
+	uint32_t status; /* enum result_status */
+	uint32_t sizes[RESULT_PARTS];
+	uint32_t zero;
+};
+
+/* Between members would lie bytes of whoever prints. */
+_Static_assert(sizeof(struct call_head) == 16 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
+
+static uint32_t add_bytes(struct str bytes, struct buf *out)
 {
-	(void)buf_addf(out,
-		       ",\"limits\":{\"memory\":%" PRIu64 ",\"pids\":%" PRIu64
-		       ",\"file_size\":%" PRIu64 ",\"tmp\":%" PRIu64
-		       ",\"free_space\":%" PRIu64 ",\"quiet_ms\":%" PRId64 "}",
-		       limits->memory, limits->pids, limits->file_size, limits->tmp,
-		       limits->free_space, (int64_t)(limits->quiet_s * 1000));
+	return buf_addstr(out, bytes) ? (uint32_t)bytes.size : 0;
 }
 
-static void limits_parse(const struct value *object, struct call_limits *limits)
+static uint32_t add_text(const char *text, struct buf *out)
 {
-	limits->memory = (uint64_t)value_integer(value_member(object, "memory"));
-	limits->pids = (uint64_t)value_integer(value_member(object, "pids"));
-	limits->file_size = (uint64_t)value_integer(value_member(object, "file_size"));
-	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
-	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
-	limits->quiet_s = (double)value_integer(value_member(object, "quiet_ms")) / 1000;
+	return add_bytes((struct str){text, strlen(text) + 1}, out);
 }
 
-static void print_text(const char *key, struct str text, struct buf *out)
+static uint32_t add_value(const struct value *value, struct buf *out)
 {
-	(void)buf_addf(out, ",\"%s\":", key);
-	(void)value_quote(text, out);
+	size_t before = out->size;
+
+	if (value != NULL)
+		(void)value_print(value, 0, out);
+	return (uint32_t)(out->size - before);
 }
 
-static void print_value(const char *key, const struct value *value, struct buf *out)
+static uint32_t add_unless_empty(const struct value *value, struct buf *out)
 {
-	if (value == NULL)
-		return;
-	(void)buf_addf(out, ",\"%s\":", key);
-	(void)value_print(value, 0, out);
+	return value_count(value) > 0 ? add_value(value, out) : 0;
+}
+
+static bool split(struct str payload, size_t head, const uint32_t *sizes, size_t count,
+		  struct str *parts)
+{
+	struct str rest = str_part(payload, head, payload.size - head);
+
+	for (size_t i = 0; i < count; i++) {
+		if (sizes[i] > rest.size)
+			return false;
+		parts[i] = str_part(rest, 0, sizes[i]);
+		rest = str_part(rest, sizes[i], rest.size - sizes[i]);
+	}
+	return rest.size == 0;
+}
+
+/* NULL when it does not end with its first NUL. */
+static const char *text_of(struct str part)
+{
+	const char *end = part.size > 0 ? memchr(part.data, '\0', part.size) : NULL;
+
+	return end != NULL && end == part.data + part.size - 1 ? part.data : NULL;
+}
+
+static bool value_take(struct str part, enum value_kind kind, struct value **value,
+		       struct err *err)
+{
+	if (part.size == 0)
+		return true;
+	if (!value_parse(part, 0, value, err))
+		return false;
+	return value_kind(*value) == kind ||
+	       err_set(err, EPROTO, "%s instead of %s",
+		       value_kind_name(value_kind(*value)), value_kind_name(kind));
 }
 
 bool wire_print_call(const struct wire_call *call, struct buf *out)
 {
-	(void)buf_addf(out, "{\"deadline_ms\":%" PRId64 ",\"is_last\":%s",
-		       call->deadline_ms == CLOCK_NEVER ? NEVER_ON_WIRE : call->deadline_ms,
-		       call->is_last ? "true" : "false");
-	if (call->heralds)
-		(void)buf_adds(out, ",\"heralds\":true");
-	if (call->audits)
-		(void)buf_adds(out, ",\"audits\":true");
-	(void)buf_addf(out, ",\"grace_ms\":%" PRId64, (int64_t)(call->grace_s * 1000));
-	print_text("tool", str_of(call->tool), out);
-	print_text("folder", str_of(call->folder), out);
-	print_text("agent", str_of(call->agent), out);
-	print_limits(&call->limits, out);
-	print_value("arguments", call->arguments, out);
-	print_value("environment", call->environment, out);
-	print_value("seen", call->seen, out);
-	print_value("before", call->before, out);
-	(void)buf_addc(out, '}');
+	size_t at = out->size;
+	struct call_head head = {
+		.deadline_ms = call->deadline_ms,
+		.flags = (call->is_last ? CALL_IS_LAST : 0U) |
+			 (call->heralds ? CALL_HERALDS : 0U) |
+			 (call->audits ? CALL_AUDITS : 0U) |
+			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
+			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U),
+	};
+
+	if (!buf_add(out, &head, sizeof(head)))
+		return false;
+	head.sizes[CALL_TOOL] = add_text(call->tool, out);
+	head.sizes[CALL_FOLDER] = add_text(call->folder, out);
+	head.sizes[CALL_ARGUMENTS] = add_value(call->arguments, out);
+	head.sizes[CALL_ENVIRONMENT] = add_unless_empty(call->environment, out);
+	head.sizes[CALL_SEEN] = add_unless_empty(call->seen, out);
+	head.sizes[CALL_BEFORE] = add_unless_empty(call->before, out);
+	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
 }
 
-bool wire_parse_call(struct str text, struct wire_call *call, struct value **object,
-		     struct err *err)
+static bool call_values(const struct str *parts, struct wire_call *call, struct err *err)
 {
-	auto_value struct value *read = NULL;
+	return value_take(parts[CALL_ARGUMENTS], VALUE_OBJECT, &call->arguments, err) &&
+	       value_take(parts[CALL_ENVIRONMENT], VALUE_ARRAY, &call->environment, err) &&
+	       value_take(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
+	       value_take(parts[CALL_BEFORE], VALUE_OBJECT, &call->before, err);
+}
 
-	if (!value_parse(text, 0, &read, err))
-		return err_while(err, "a call");
-	call->tool = value_text(value_member(read, "tool"));
-	call->arguments = value_member(read, "arguments");
-	call->folder = value_text(value_member(read, "folder"));
-	call->deadline_ms = value_integer(value_member(read, "deadline_ms"));
-	if (call->deadline_ms < 0)
-		call->deadline_ms = CLOCK_NEVER;
-	call->is_last = value_is_true(value_member(read, "is_last"));
-	call->grace_s = (double)value_integer(value_member(read, "grace_ms")) / 1000;
-	call->agent = value_text(value_member(read, "agent"));
-	limits_parse(value_member(read, "limits"), &call->limits);
-	call->heralds = value_is_true(value_member(read, "heralds"));
-	call->audits = value_is_true(value_member(read, "audits"));
-	call->environment = value_member(read, "environment");
-	call->seen = value_member(read, "seen");
-	call->before = value_member(read, "before");
+bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err)
+{
+	struct str parts[CALL_PARTS];
+	struct call_head head;
+
+	if (payload.size < sizeof(head))
+		return err_set(err, EPROTO, "a call without its numbers");
+	memcpy(&head, payload.data, sizeof(head));
+	if (head.deadline_ms < 0 || head.zero != 0 ||
+	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
+		return err_set(err, EPROTO, "a call whose parts do not fit");
+	*call = (struct wire_call){
+		.tool = text_of(parts[CALL_TOOL]),
+		.folder = text_of(parts[CALL_FOLDER]),
+		.deadline_ms = head.deadline_ms,
+		.is_last = (head.flags & CALL_IS_LAST) != 0,
+		.heralds = (head.flags & CALL_HERALDS) != 0,
+		.audits = (head.flags & CALL_AUDITS) != 0,
+		.keeps_memory = (head.flags & CALL_KEEPS_MEMORY) != 0,
+		.keeps_pids = (head.flags & CALL_KEEPS_PIDS) != 0,
+	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");
-	*object = value_ref(read);
-	return true;
+	if (call_values(parts, call, err))
+		return true;
+	wire_call_fini(call);
+	return err_while(err, "a call");
+}
+
+void wire_call_fini(struct wire_call *call)
+{
+	value_free(call->arguments);
+	value_free(call->environment);
+	value_free(call->seen);
+	value_free(call->before);
+	*call = (struct wire_call){0};
 }
 
 bool wire_print_result(const struct tool_result *result, struct buf *out)
 {
-	(void)buf_addf(out,
-		       "{\"exit_code\":%d,\"signal\":%d,\"left_out\":{\"bytes\":%" PRIu64
-		       ",\"lines\":%" PRIu64 "}",
-		       result->exit_code, result->signal, result->left_out_bytes,
-		       result->left_out_lines);
-	print_text("status", str_of(result_status_name(result->status)), out);
-	print_text("text", buf_str(&result->text), out);
-	print_value("details", result->details, out);
-	print_value("seen", result->seen, out);
-	print_value("before", result->before, out);
-	(void)buf_addc(out, '}');
+	size_t at = out->size;
+	struct result_head head = {
+		.left_out_bytes = result->left_out_bytes,
+		.left_out_lines = result->left_out_lines,
+		.exit_code = result->exit_code,
+		.signal = result->signal,
+		.status = result->status,
+	};
+
+	if (!buf_add(out, &head, sizeof(head)))
+		return false;
+	head.sizes[RESULT_TEXT] = add_bytes(buf_str(&result->text), out);
+	head.sizes[RESULT_DETAILS] = add_unless_empty(result->details, out);
+	head.sizes[RESULT_SEEN] = add_unless_empty(result->seen, out);
+	head.sizes[RESULT_BEFORE] = add_unless_empty(result->before, out);
+	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
 }
 
-static struct value *object_member(const struct value *object, const char *key)
+/* A tool may hand on what it has read: what is no UTF-8 becomes U+FFFD. */
+static bool text_take(struct str part, struct buf *text)
 {
-	struct value *member = value_member(object, key);
-
-	return value_kind(member) == VALUE_OBJECT ? value_ref(member) : NULL;
+	return text_is_utf8(part) ? buf_addstr(text, part) : value_syntax_mend(part, text);
 }
 
-bool wire_parse_result(struct str text, struct tool_result *result, struct err *err)
+bool wire_parse_result(struct str payload, struct tool_result *result, struct err *err)
 {
-	auto_value struct value *object = NULL;
-	const char *status;
+	struct str parts[RESULT_PARTS];
+	struct result_head head;
 
-	if (!value_parse(text, 0, &object, err))
-		return err_while(err, "a result");
-	status = value_text(value_member(object, "status"));
-	if (status == NULL || !result_status_parse(status, &result->status))
+	if (payload.size < sizeof(head))
+		return err_set(err, EPROTO, "a result without its numbers");
+	memcpy(&head, payload.data, sizeof(head));
+	if (head.zero != 0 || !split(payload, sizeof(head), head.sizes, RESULT_PARTS, parts))
+		return err_set(err, EPROTO, "a result whose parts do not fit");
+	if (head.status > RESULT_CANCELLED)
 		return err_set(err, EPROTO, "a result without a status");
-	if (!buf_addstr(&result->text, value_str(value_member(object, "text"))))
+	if (!text_take(parts[RESULT_TEXT], &result->text))
 		return err_set(err, EPROTO, "a result over %d bytes", RESULT_TEXT_MAX);
-	const struct value *exit_code = value_member(object, "exit_code");
-	result->exit_code = value_is_number(exit_code) ? (int)value_integer(exit_code) : -1;
-	result->signal = (int)value_integer(value_member(object, "signal"));
-	const struct value *left_out = value_member(object, "left_out");
-	result->left_out_bytes = (uint64_t)value_integer(value_member(left_out, "bytes"));
-	result->left_out_lines = (uint64_t)value_integer(value_member(left_out, "lines"));
-	result->details = object_member(object, "details");
-	result->seen = object_member(object, "seen");
-	result->before = object_member(object, "before");
-	return true;
+	result->status = (enum result_status)head.status;
+	result->exit_code = head.exit_code;
+	result->signal = head.signal;
+	result->left_out_bytes = head.left_out_bytes;
+	result->left_out_lines = head.left_out_lines;
+	return (value_take(parts[RESULT_DETAILS], VALUE_OBJECT, &result->details, err) &&
+		value_take(parts[RESULT_SEEN], VALUE_OBJECT, &result->seen, err) &&
+		value_take(parts[RESULT_BEFORE], VALUE_OBJECT, &result->before, err)) ||
+	       err_while(err, "a result");
 }

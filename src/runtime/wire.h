@@ -1,13 +1,15 @@
 /*
- * wire: the two JSON payloads between session and worker. Both ends are ours, but a
- * worker may have been taken over by what it ran: whatever comes back is checked, and it
- * can only fill one result.
+ * wire: the two payloads between session and worker. Each begins with its numbers and the sizes
+ * of its parts, as they lie in memory (both ends are one program on one machine); the parts
+ * follow: texts that end with NUL, bytes, and values as JSON, which are left out when empty.
+ * What holds for every call of a cell is in its specification (spec.h), not here. Both ends are
+ * ours, but a worker may have been taken over by what it ran: whatever comes back is checked,
+ * and it can only fill one result.
  */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
-#include "runtime/call.h"
 #include "runtime/tool.h"
 
 #include <stdbool.h>
@@ -15,25 +17,25 @@
 
 struct wire_call {
 	const char *tool;
-	const struct value *arguments; /* validated */
+	struct value *arguments; /* validated; or NULL */
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	bool is_last;        /* the cell ends with this call */
-	double grace_s;
-	const char *agent;
-	struct call_limits limits;
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
 	bool audits;  /* first look at what an earlier call may have left (audit.h) */
+	/* these limits are the worker's to look after, and no control group's */
+	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
-	const struct value *environment;
-	const struct value *seen;   /* or NULL */
-	const struct value *before; /* or NULL */
+	struct value *environment;
+	struct value *seen;   /* or NULL */
+	struct value *before; /* or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);
-/* The members of *CALL borrow from *OBJECT, which the caller frees. */
-bool wire_parse_call(struct str text, struct wire_call *call, struct value **object,
-		     struct err *err);
+/* The texts of *CALL lie in PAYLOAD, its values are its own: wire_call_fini. */
+bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err);
+/* Of one that was parsed. */
+void wire_call_fini(struct wire_call *call);
 
 /*
  * The result with `seen` and `before`, which never leave the product
@@ -41,4 +43,4 @@ bool wire_parse_call(struct str text, struct wire_call *call, struct value **obj
  */
 bool wire_print_result(const struct tool_result *result, struct buf *out);
 /* RESULT is initialised by the caller. */
-bool wire_parse_result(struct str text, struct tool_result *result, struct err *err);
+bool wire_parse_result(struct str payload, struct tool_result *result, struct err *err);

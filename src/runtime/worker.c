@@ -85,7 +85,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 		.level = worker->spec->built,
 		.rules = worker->rules,
 		.writable = worker->spec->writable,
-		.processes = worker->spec->processes,
+		.processes = worker->spec->call_limits.pids,
 		.listener = &worker->listener,
 	};
 
@@ -113,6 +113,8 @@ static struct call call_of(struct worker *worker)
 		.workspace = worker->spec->workspace,
 		.folder = worker->spec->workspace,
 		.environment = worker->spec->environment,
+		.grace_s = worker->spec->grace_s,
+		.agent = worker->spec->agent,
 		.deadline_ms = CLOCK_NEVER,
 		.terms = &worker->terms,
 		.launcher = &worker->launcher,
@@ -186,12 +188,15 @@ static void call_audit(struct worker *worker, const struct tool *tool,
  * kernel's own count of the user's processes.
  */
 static struct call_limits limits_here(const struct worker *worker,
-				      const struct call_limits *wanted)
+				      const struct wire_call *wire)
 {
-	struct call_limits limits = *wanted;
+	struct call_limits limits = worker->spec->call_limits;
+	const bool sealed = spec_is_sealed(worker->spec);
 
-	if (!spec_is_sealed(worker->spec))
-		limits.memory = limits.pids = 0;
+	if (!sealed || !wire->keeps_memory)
+		limits.memory = 0;
+	if (!sealed || !wire->keeps_pids)
+		limits.pids = 0;
 	return limits;
 }
 
@@ -206,9 +211,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.folder = wire->folder;
 	call.deadline_ms = wire->deadline_ms;
 	call.is_last = wire->is_last;
-	call.grace_s = wire->grace_s;
-	call.agent = wire->agent;
-	call.limits = limits_here(worker, &wire->limits);
+	call.limits = limits_here(worker, wire);
 	call.seen = wire->seen;
 	call.before = wire->before;
 	call.cancelled = cancel_waits(worker);
@@ -243,20 +246,21 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 			  const struct tool **tool, struct tool_result *result)
 {
 	struct wire_call wire;
-	auto_value struct value *object = NULL;
 	auto_free const char **environment = NULL;
 	struct err err;
 
 	*tool = NULL;
-	if (!wire_parse_call(frame->payload, &wire, &object, &err)) {
+	if (!wire_parse_call(frame->payload, &wire, &err)) {
 		(void)tool_fail(result, "%s", err.text);
 		for (size_t i = 0; i < frame->fd_count; i++)
 			(void)close(frame->fds[i]);
 		return false;
 	}
 	struct call call = call_arrived(worker, &wire, frame);
-	environment = call_environment(worker->spec->environment, wire.environment);
-	call.environment = environment;
+	if (wire.environment != NULL) {
+		environment = call_environment(worker->spec->environment, wire.environment);
+		call.environment = environment;
+	}
 	*tool = call.tool;
 	call_execute(worker, &wire, &call, result);
 	if (wire.heralds)
@@ -265,6 +269,7 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	/* A tool that gave one away has left -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
+	wire_call_fini(&wire);
 	return call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
 	       !call.cancelled && worker->prepared == NULL;
 }
@@ -293,19 +298,20 @@ static bool call_run(struct worker *worker, const struct frame *frame)
  */
 static void rehearse(struct worker *worker)
 {
-	static const char text[] =
-		"{\"deadline_ms\":-1,\"is_last\":false,\"grace_ms\":0,\"tool\":\"exec\","
-		"\"folder\":\"/\",\"agent\":\"rehearsal\",\"limits\":{\"free_space\":1},"
-		"\"arguments\":{\"argv\":[\"/\"],\"hex\":false}}";
-	const struct frame frame = {.kind = FRAME_CALL,
-				    .payload = str_of(text),
-				    .fds = {-1, -1, -1}};
+	auto_value struct value *arguments = value_new_object();
+	struct wire_call call = {.tool = "exec",
+				 .folder = "/",
+				 .arguments = arguments,
+				 .deadline_ms = CLOCK_NEVER};
+	struct frame frame = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};
 	const struct tool *tool;
 	struct tool_result result;
 	struct file folder;
 	struct buf sent;
 	struct err err;
 
+	value_set(arguments, "argv", value_new_array());
+	value_append(value_member(arguments, "argv"), value_new_text("/"));
 	file_init(&folder);
 	(void)files_reach(worker->files, worker->spec->workspace, FILES_FOLDER, &folder,
 			  &err);
@@ -314,9 +320,12 @@ static void rehearse(struct worker *worker)
 	(void)mallopt(M_TOP_PAD, HEAP_AHEAD);
 	free(memory_alloc(REHEARSED_BYTES));
 	tool_result_init(&result);
+	buf_init(&sent, REHEARSED_BYTES);
+	(void)wire_print_call(&call, &sent);
+	frame.payload = buf_str(&sent);
 	(void)frame_execute(worker, &frame, &tool, &result);
 	value_set_real(tool_details(&result), "seconds", 0.1);
-	buf_init(&sent, REHEARSED_BYTES);
+	buf_clear(&sent);
 	(void)wire_print_result(&result, &sent);
 	buf_fini(&sent);
 	tool_result_fini(&result);

@@ -1,5 +1,5 @@
 /*
- * wire_fuzz: any text as a call, a result, and a cell's specification; what is taken
+ * wire_fuzz: any bytes as a call, a result, and a cell's specification; what is taken
  * can be written again.
  */
 #include <stdint.h>
@@ -23,14 +23,20 @@ static void result(struct str text)
 	tool_result_fini(&read);
 }
 
-static void call(struct str text)
+static void call(struct str payload)
 {
-	auto_value struct value *object = NULL;
 	struct wire_call read;
+	struct buf again;
 
-	if (wire_parse_call(text, &read, &object, NULL) &&
-	    (read.tool == NULL || read.folder == NULL || read.deadline_ms < 0))
+	if (!wire_parse_call(payload, &read, NULL))
+		return;
+	if (read.tool == NULL || read.folder == NULL || read.deadline_ms < 0)
 		abort();
+	buf_init(&again, 64 << 20);
+	if (!wire_print_call(&read, &again))
+		abort();
+	buf_fini(&again);
+	wire_call_fini(&read);
 }
 
 static void specification(struct str text)

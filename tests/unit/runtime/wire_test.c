@@ -11,9 +11,9 @@
 static void a_call_is_read_back(void **state)
 {
 	auto_value struct value *arguments = value_new_object();
-	auto_value struct value *object = NULL;
+	auto_value struct value *nothing = value_new_object();
 	struct wire_call read;
-	struct buf text;
+	struct buf payload;
 	struct err err;
 
 	(void)state;
@@ -22,25 +22,63 @@ static void a_call_is_read_back(void **state)
 					  .arguments = arguments,
 					  .folder = "/w",
 					  .deadline_ms = CLOCK_NEVER,
-					  .grace_s = 0.25,
-					  .agent = "tester",
-					  .limits = {.memory = 5, .pids = 6, .quiet_s = 1.5}};
-	buf_init(&text, 1 << 16);
-	assert_true(wire_print_call(&written, &text));
-	assert_true(wire_parse_call(buf_str(&text), &read, &object, &err));
+					  .heralds = true,
+					  .keeps_pids = true,
+					  .seen = nothing};
+	buf_init(&payload, 1 << 16);
+	assert_true(wire_print_call(&written, &payload));
+	assert_true(wire_parse_call(buf_str(&payload), &read, &err));
 	assert_string_equal(read.tool, "write_file");
+	assert_string_equal(read.folder, "/w");
 	assert_true(read.deadline_ms == CLOCK_NEVER);
-	assert_true(read.grace_s > 0.2 && read.grace_s < 0.3);
-	assert_string_equal(read.agent, "tester");
-	assert_int_equal(read.limits.memory, 5);
-	assert_int_equal(read.limits.pids, 6);
-	assert_true(read.limits.quiet_s == 1.5 && read.limits.free_space == 0);
+	assert_true(read.heralds && read.keeps_pids);
+	assert_false(read.is_last || read.audits || read.keeps_memory);
 	/* NUL is kept; what is no UTF-8 becomes U+FFFD. */
 	struct str content = value_str(value_member(read.arguments, "content"));
 	assert_int_equal(content.size, 7);
 	assert_memory_equal(content.data, "a\0b\xef\xbf\xbd\n", 7);
 	assert_null(read.seen);
-	buf_fini(&text);
+	assert_null(read.environment);
+	wire_call_fini(&read);
+	buf_fini(&payload);
+	/* What does not fit is not written. */
+	buf_init(&payload, 64);
+	assert_false(wire_print_call(&written, &payload));
+	buf_fini(&payload);
+}
+
+/* Each byte of a call gone, or one of its head changed: never more than it is. */
+static void a_torn_call_is_refused(void **state)
+{
+	auto_value struct value *arguments = value_new_object();
+	const struct wire_call written = {.tool = "bash",
+					  .arguments = arguments,
+					  .folder = "/w",
+					  .deadline_ms = 7};
+	struct wire_call read;
+	struct buf payload;
+
+	(void)state;
+	value_set_text(arguments, "command", "true");
+	buf_init(&payload, 1 << 16);
+	assert_true(wire_print_call(&written, &payload));
+	for (size_t size = 0; size < payload.size; size++)
+		assert_false(wire_parse_call(str_part(buf_str(&payload), 0, size), &read,
+					     NULL));
+	for (size_t i = 0; i < payload.size; i++) {
+		payload.data[i] ^= (char)0x80;
+		if (wire_parse_call(buf_str(&payload), &read, NULL)) {
+			assert_true(strlen(read.tool) < payload.size);
+			assert_true(strlen(read.folder) < payload.size);
+			assert_true(read.deadline_ms >= 0);
+			wire_call_fini(&read);
+		}
+		payload.data[i] ^= (char)0x80;
+	}
+	/* A NUL inside a text would show two readers two texts. */
+	payload.data[payload.size - strlen("{\"command\":\"true\"}") - 2] = '\0';
+	assert_false(wire_parse_call(buf_str(&payload), &read, NULL));
+	buf_fini(&payload);
 }
 
 static void a_result_is_read_back(void **state)
@@ -72,24 +110,71 @@ static void a_result_is_read_back(void **state)
 	buf_fini(&text);
 }
 
-static void what_is_no_result_is_refused(void **state)
+static void the_text_of_a_result_is_made_utf_8(void **state)
 {
-	static const char *const texts[] = {"",
-					    "[]",
-					    "{}",
-					    "{\"status\": 1}",
-					    "{\"status\": \"perfect\"}",
-					    "{\"status\": \"done\""};
+	struct tool_result written, read;
+	struct buf payload;
+	struct err err;
 
 	(void)state;
-	for (size_t i = 0; i < UNIT_COUNT(texts); i++) {
-		struct tool_result result;
-		struct err err = {0};
-		tool_result_init(&result);
-		assert_false(wire_parse_result(str_of(texts[i]), &result, &err));
-		assert_true(err.text[0] != '\0');
-		tool_result_fini(&result);
-	}
+	tool_result_init(&written);
+	tool_result_init(&read);
+	(void)tool_done(&written);
+	(void)buf_add(&written.text, "a\0b\xff\n", 5);
+	buf_init(&payload, 1 << 16);
+	assert_true(wire_print_result(&written, &payload));
+	assert_true(wire_parse_result(buf_str(&payload), &read, &err));
+	assert_int_equal(read.text.size, 7);
+	assert_memory_equal(read.text.data, "a\0b\xef\xbf\xbd\n", 7);
+	assert_null(read.details);
+	tool_result_fini(&written);
+	tool_result_fini(&read);
+	buf_fini(&payload);
+}
+
+static void expect_refused(struct str payload)
+{
+	struct tool_result result;
+	struct err err = {0};
+
+	tool_result_init(&result);
+	assert_false(wire_parse_result(payload, &result, &err));
+	assert_true(err.text[0] != '\0');
+	tool_result_fini(&result);
+}
+
+static void what_is_no_result_is_refused(void **state)
+{
+	/* From a head's begin on: the words that follow the four numbers, in bytes. */
+	enum { STATUS_AT = 24, DETAILS_AT = 32, ZERO_AT = 44 };
+	struct tool_result written;
+	struct buf payload;
+
+	(void)state;
+	tool_result_init(&written);
+	(void)tool_fail(&written, "No.");
+	value_set_integer(tool_details(&written), "a", 1);
+	buf_init(&payload, 1 << 16);
+	assert_true(wire_print_result(&written, &payload));
+	for (size_t size = 0; size < payload.size; size++)
+		expect_refused(str_part(buf_str(&payload), 0, size));
+	(void)buf_addc(&payload, '}');
+	expect_refused(buf_str(&payload));
+	buf_truncate(&payload, payload.size - 1);
+	payload.data[STATUS_AT] = RESULT_CANCELLED + 1;
+	expect_refused(buf_str(&payload));
+	payload.data[STATUS_AT] = RESULT_FAILED;
+	payload.data[DETAILS_AT + 3] = (char)0xff;
+	expect_refused(buf_str(&payload));
+	payload.data[DETAILS_AT + 3] = 0;
+	payload.data[ZERO_AT] = 1;
+	expect_refused(buf_str(&payload));
+	payload.data[ZERO_AT] = 0;
+	/* Details are an object, or nothing. */
+	memcpy(payload.data + payload.size - strlen("{\"a\":1}"), "[\"a\",1]", 7);
+	expect_refused(buf_str(&payload));
+	tool_result_fini(&written);
+	buf_fini(&payload);
 }
 
 static void a_specification_is_read_back(void **state)
@@ -112,7 +197,10 @@ static void a_specification_is_read_back(void **state)
 	written.workspace = "/w";
 	written.home = "/home/glovebox";
 	written.identity.uid = 1000;
-	written.processes = 512;
+	written.call_limits =
+		(struct call_limits){.memory = 5, .pids = 512, .quiet_s = 1.5};
+	written.grace_s = 0.25;
+	written.agent = "tester";
 	buf_init(&text, 1 << 16);
 	assert_true(spec_print(&written, &text));
 	assert_true(spec_parse(buf_str(&text), &read, &err));
@@ -127,7 +215,11 @@ static void a_specification_is_read_back(void **state)
 	assert_string_equal(read.blocked[0], "/w/secret");
 	assert_string_equal(read.environment[0], "PATH=/bin");
 	assert_int_equal(read.identity.uid, 1000);
-	assert_int_equal(read.processes, 512);
+	assert_int_equal(read.call_limits.memory, 5);
+	assert_int_equal(read.call_limits.pids, 512);
+	assert_true(read.call_limits.quiet_s == 1.5 && read.call_limits.free_space == 0);
+	assert_true(read.grace_s == 0.25);
+	assert_string_equal(read.agent, "tester");
 	spec_fini(&written);
 	spec_fini(&read);
 	buf_fini(&text);
@@ -182,7 +274,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_is_read_back),
+		cmocka_unit_test(a_torn_call_is_refused),
 		cmocka_unit_test(a_result_is_read_back),
+		cmocka_unit_test(the_text_of_a_result_is_made_utf_8),
 		cmocka_unit_test(what_is_no_result_is_refused),
 		cmocka_unit_test(a_specification_is_read_back),
 		cmocka_unit_test(an_event_is_one_json_object),
