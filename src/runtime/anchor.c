@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/memory.h"
 #include "base/message.h"
 #include "process/program.h"
 #include "runtime/wards.h"
@@ -20,6 +21,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Asked for so much, the C library sorts the pieces that were freed. */
+enum { LARGE_PIECE = 64 << 10 };
 
 bool anchor_send(int control, const struct anchor_reply *reply, const int *fds, size_t count)
 {
@@ -116,6 +120,9 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 	struct err err;
 	char request;
 
+	/* What lies about is put in order once: each worker would copy its pages to do so. */
+	if (!anchor->spec->one_call)
+		free(memory_grow(NULL, LARGE_PIECE, 1));
 	for (;;) {
 		if (!spec_is_sealed(anchor->spec) &&
 		    !wards_wait(&anchor->wards, anchor->control))
