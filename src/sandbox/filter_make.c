@@ -1,18 +1,18 @@
 /*
  * filter_make: a program of the build. It writes the system-call filter as a C table on
- * standard output: a hand-made head (filter_print.c) before the lists (filter_calls.c) that
- * libseccomp turns into a binary tree. With the word "names" it writes the names of the calls
- * that are explained instead.
+ * standard output: the lists (filter_calls.c), whose names libseccomp turns into numbers, and
+ * what is judged by arguments (here), as instructions (filter_tree.c). With the word "names"
+ * it writes the names of the calls that are explained instead.
  *
  * Everything is allowed but what reaches out of the cell, into other processes, or into
  * parts of the kernel that have no business in a build. ENOSYS where programs fall back
- * by themselves, EPERM elsewhere; EPERM by way of the worker (EXPLAINED) for what
+ * by themselves, EPERM elsewhere; EPERM by way of the worker (FILTER_EXPLAIN) for what
  * deserves a sentence, since no program that needs it can do without.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
 #include <seccomp.h>
@@ -26,114 +26,94 @@
 #include <sys/stat.h>
 
 #include "sandbox/filter_calls.h"
-#include "sandbox/filter_print.h"
+#include "sandbox/filter_tree.h"
 
 enum {
-	NEW_TIME = 0x80,   /* CLONE_NEWTIME */
-	FILTER_MAX = 4096, /* BPF_MAXINSNS */
+	NEW_TIME = 0x80, /* CLONE_NEWTIME */
 	SOCKET_TYPE_MASK = 0xf,
-	PRIORITY_OF_USER = 3, /* IOPRIO_WHO_USER */
-	SET_OWNER_EX = 15,    /* F_SETOWN_EX */
+	PRIORITY_OF_USER = 3,         /* IOPRIO_WHO_USER */
+	SET_OWNER_EX = 15,            /* F_SETOWN_EX */
+	NO_RANDOMISATION = 0x0040000, /* ADDR_NO_RANDOMIZE */
 };
-/* What the kernel looks at of an int. */
-#define LOW_HALF 0xffffffffu
+#define ALL_BITS UINT32_MAX
 
-static void check(int answer, const char *what)
+static void refuse_names(struct filter *filter, const char *const *names, uint32_t answer)
 {
-	if (answer >= 0)
-		return;
-	(void)fprintf(stderr, "filter_make: %s: error %d\n", what, -answer);
-	exit(1);
+	for (; *names != NULL; names++) {
+		int number = seccomp_syscall_resolve_name(*names);
+
+		if (number >= 0) /* on this architecture */
+			filter_answer(filter, number, answer);
+	}
 }
 
-static void refuse(scmp_filter_ctx filter, const char *name, int code)
-{
-	int number = seccomp_syscall_resolve_name(name);
-
-	if (number == __NR_SCMP_ERROR || number < 0)
-		return; /* not on this architecture */
-	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO((unsigned)code), number, 0), name);
-}
-
-static void refuse_names(scmp_filter_ctx filter, const char *const *names, int code)
-{
-	for (; *names != NULL; names++)
-		refuse(filter, *names, code);
-}
-
-static void refuse_number(scmp_filter_ctx filter, int number, int code)
-{
-	check(seccomp_rule_add(filter, SCMP_ACT_ERRNO((unsigned)code), number, 0),
-	      "a call by number");
-}
-
-static void refuse_numbers(scmp_filter_ctx filter, const int *numbers, int code)
+static void refuse_numbers(struct filter *filter, const int *numbers, uint32_t answer)
 {
 	for (; *numbers >= 0; numbers++)
-		refuse_number(filter, *numbers, code);
+		filter_answer(filter, *numbers, answer);
 }
 
-/* Refuse NUMBER when argument INDEX has one of the bits. */
-static void refuse_bits(scmp_filter_ctx filter, int number, unsigned index, uint64_t bits)
+/* Explain NUMBER when argument INDEX has one of the bits. */
+static void refuse_bits(struct filter *filter, int number, unsigned index, uint32_t bits)
 {
-	for (uint64_t bit = 1; bit != 0; bit <<= 1) {
-		if ((bits & bit) == 0)
-			continue;
-		struct scmp_arg_cmp rule = SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, bit, bit);
-		check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED), number, 1,
-					     &rule),
-		      "a rule on bits");
-	}
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_ANY_BIT, index, bits, 0},
+				.answer = FILTER_EXPLAIN,
+			});
 }
 
 /* A file made by open with a set-id mode: only when the flags make a file at all. */
-static void refuse_open_mode(scmp_filter_ctx filter, int number, unsigned flags_index)
+static void refuse_open_mode(struct filter *filter, int number, unsigned flags_index)
 {
-	const uint64_t making[] = {O_CREAT, O_TMPFILE & ~(uint64_t)O_DIRECTORY};
-	const uint64_t set_id[] = {S_ISUID, S_ISGID};
+	const uint32_t making = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
 
-	for (size_t i = 0; i < 2; i++) {
-		for (size_t j = 0; j < 2; j++) {
-			struct scmp_arg_cmp rules[] = {
-				SCMP_CMP64(flags_index, SCMP_CMP_MASKED_EQ, making[i],
-					   making[i]),
-				SCMP_CMP64(flags_index + 1, SCMP_CMP_MASKED_EQ, set_id[j],
-					   set_id[j]),
-			};
-			check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED),
-						     number, 2, rules),
-			      "a rule on open");
-		}
-	}
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_ANY_BIT, flags_index, making, 0},
+				.second = {CONDITION_ANY_BIT, flags_index + 1,
+					   S_ISUID | S_ISGID, 0},
+				.answer = FILTER_EXPLAIN,
+			});
+}
+
+/* NUMBER gets ANSWER when the bits MASK of argument INDEX are VALUE. */
+static void answer_when(struct filter *filter, int number, unsigned index, uint32_t mask,
+			uint32_t value, uint32_t answer)
+{
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_EQUALS, index, mask, value},
+				.answer = answer,
+			});
 }
 
 /* Refuse NUMBER unless argument INDEX is VALUE. */
-static void refuse_unless(scmp_filter_ctx filter, int number, unsigned index, uint64_t value)
+static void refuse_unless(struct filter *filter, int number, unsigned index, uint32_t value)
 {
-	const struct scmp_arg_cmp other = {.arg = index,
-					   .op = SCMP_CMP_NE,
-					   .datum_a = value,
-					   .datum_b = 0};
-
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &other),
-	      "a rule on an argument");
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_DIFFERS, index, ALL_BITS, value},
+				.answer = EPERM,
+			});
 }
 
-static void refuse_request(scmp_filter_ctx filter, uint64_t request)
+static void refuse_when(struct filter *filter, int number, unsigned index, uint32_t mask,
+			uint32_t value)
 {
-	/* The kernel looks at the low half only. */
-	struct scmp_arg_cmp rule = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW_HALF, request);
-
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EXPLAINED), SCMP_SYS(ioctl),
-				     1, &rule),
-	      "a rule on ioctl");
+	answer_when(filter, number, index, mask, value, EPERM);
 }
 
-static void refuse_arguments(scmp_filter_ctx filter)
+static void refuse_request(struct filter *filter, uint32_t request)
 {
-	const uint64_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+	answer_when(filter, SCMP_SYS(ioctl), 1, ALL_BITS, request, FILTER_EXPLAIN);
+}
+
+static void refuse_arguments(struct filter *filter)
+{
+	const uint32_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
 				CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
-	const uint64_t set_id = S_ISUID | S_ISGID;
+	const uint32_t set_id = S_ISUID | S_ISGID;
 
 	refuse_bits(filter, SCMP_SYS(clone), 0, spaces);
 	refuse_bits(filter, SCMP_SYS(unshare), 0, spaces | NEW_TIME);
@@ -154,23 +134,42 @@ static void refuse_arguments(scmp_filter_ctx filter)
 	refuse_unless(filter, SCMP_SYS(prlimit64), 0, 0 /* oneself */);
 }
 
-/* Refuse NUMBER when the bits MASK of argument INDEX are VALUE. */
-static void refuse_when(scmp_filter_ctx filter, int number, unsigned index, uint64_t mask,
-			uint64_t value)
+/* The usual one, no randomisation (gdb), and the question. */
+static void allow_personalities(struct filter *filter)
 {
-	struct scmp_arg_cmp rule = SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, mask, value);
+	static const uint32_t allowed[] = {0, NO_RANDOMISATION, UINT32_MAX};
 
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &rule),
-	      "a rule on masked bits");
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		answer_when(filter, SCMP_SYS(personality), 0, ALL_BITS, allowed[i],
+			    FILTER_ALLOW);
+	filter_answer(filter, SCMP_SYS(personality), EPERM);
+}
+
+/* In a network of its own: UNIX, INET, INET6, and NETLINK for routes. */
+static void allow_families(struct filter *filter)
+{
+	static const uint32_t allowed[] = {AF_UNIX, AF_INET, AF_INET6};
+	const int number = SCMP_SYS(socket);
+
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		answer_when(filter, number, 0, ALL_BITS, allowed[i], FILTER_ALLOW);
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_EQUALS, 0, ALL_BITS, AF_NETLINK},
+				.second = {CONDITION_EQUALS, 2, ALL_BITS, NETLINK_ROUTE},
+				.answer = FILTER_ALLOW,
+			});
+	refuse_when(filter, number, 0, ALL_BITS, AF_NETLINK);
+	filter_answer(filter, number, FILTER_EXPLAIN);
 }
 
 /*
- * Sockets: UNIX, and of these only what has no addressee but its other end: a datagram
- * can be sent to any name.
+ * Sockets of a cell that shares the host's network: UNIX, and of these only what has no
+ * addressee but its other end: a datagram can be sent to any name.
  */
-static void refuse_sockets(scmp_filter_ctx filter)
+static void refuse_sockets(struct filter *filter)
 {
-	static const uint64_t addressed[] = {SOCK_DGRAM, SOCK_RAW};
+	static const uint32_t addressed[] = {SOCK_DGRAM, SOCK_RAW};
 
 	refuse_unless(filter, SCMP_SYS(socket), 0, AF_UNIX);
 	for (size_t i = 0; i < 2; i++) {
@@ -180,13 +179,13 @@ static void refuse_sockets(scmp_filter_ctx filter)
 }
 
 /* Open files in ways of which Landlock asks no right. */
-static void refuse_open_ways(scmp_filter_ctx filter, int number, unsigned index)
+static void refuse_open_ways(struct filter *filter, int number, unsigned index)
 {
 	refuse_when(filter, number, index, O_ACCMODE, O_ACCMODE);
 	refuse_when(filter, number, index, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC);
 }
 
-static void refuse_outside(scmp_filter_ctx filter)
+static void refuse_outside(struct filter *filter)
 {
 	refuse_sockets(filter);
 	refuse_open_ways(filter, SCMP_SYS(openat), 2);
@@ -199,9 +198,9 @@ static void refuse_outside(scmp_filter_ctx filter)
 	refuse_unless(filter, SCMP_SYS(sched_setparam), 0, 0);
 	refuse_unless(filter, SCMP_SYS(sched_setattr), 0, 0);
 	refuse_unless(filter, SCMP_SYS(setpriority), 1, 0);
-	refuse_when(filter, SCMP_SYS(setpriority), 0, LOW_HALF, PRIO_USER);
+	refuse_when(filter, SCMP_SYS(setpriority), 0, ALL_BITS, PRIO_USER);
 	refuse_unless(filter, SCMP_SYS(ioprio_set), 1, 0);
-	refuse_when(filter, SCMP_SYS(ioprio_set), 0, LOW_HALF, PRIORITY_OF_USER);
+	refuse_when(filter, SCMP_SYS(ioprio_set), 0, ALL_BITS, PRIORITY_OF_USER);
 	/* Attributes by a descriptor that need not be writable. */
 	refuse_request(filter, FS_IOC_SETFLAGS);
 	refuse_request(filter, FS_IOC32_SETFLAGS);
@@ -213,25 +212,24 @@ static void refuse_outside(scmp_filter_ctx filter)
 	refuse_numbers(filter, calls_unsupported_outside_numbers, EOPNOTSUPP);
 }
 
-static void ask_attributes(scmp_filter_ctx filter)
+static void ask_attributes(struct filter *filter)
 {
-	refuse_names(filter, calls_of_attributes, EXPLAINED);
-	refuse_number(filter, CALL_FCHMODAT2, EXPLAINED);
+	refuse_names(filter, calls_of_attributes, FILTER_EXPLAIN);
+	filter_answer(filter, CALL_FCHMODAT2, FILTER_EXPLAIN);
 }
 
-static void refuse_signals(scmp_filter_ctx filter)
+static void refuse_signals(struct filter *filter)
 {
 	/* kill(0): one's own group. Signal 0 asks only whether there is somebody. */
-	const struct scmp_arg_cmp rules[] = {
-		{.arg = 0, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0},
-		{.arg = 1, .op = SCMP_CMP_NE, .datum_a = 0, .datum_b = 0},
-	};
-
-	check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(kill), 2, rules),
-	      "kill");
+	filter_add_test(filter, SCMP_SYS(kill),
+			&(struct filter_test){
+				.first = {CONDITION_DIFFERS, 0, ALL_BITS, 0},
+				.second = {CONDITION_DIFFERS, 1, ALL_BITS, 0},
+				.answer = EPERM,
+			});
 	refuse_names(filter, calls_of_signals, EPERM);
-	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, F_SETOWN);
-	refuse_when(filter, SCMP_SYS(fcntl), 1, LOW_HALF, SET_OWNER_EX);
+	refuse_when(filter, SCMP_SYS(fcntl), 1, ALL_BITS, F_SETOWN);
+	refuse_when(filter, SCMP_SYS(fcntl), 1, ALL_BITS, SET_OWNER_EX);
 	refuse_request(filter, FIOSETOWN);
 	refuse_request(filter, SIOCSPGRP);
 }
@@ -241,7 +239,7 @@ static void print_names(const char *const *names)
 	for (; *names != NULL; names++) {
 		int number = seccomp_syscall_resolve_name(*names);
 
-		if (number != __NR_SCMP_ERROR && number >= 0)
+		if (number >= 0)
 			(void)printf("\t{%d, \"%s\"},\n", number, *names);
 	}
 }
@@ -265,97 +263,49 @@ static void make_names(void)
 	(void)printf("\t{%d, \"fchmodat2\"},\n};\n", CALL_FCHMODAT2);
 }
 
-static void print_list(scmp_filter_ctx filter)
-{
-	static struct sock_filter program[FILTER_MAX];
-	FILE *file = tmpfile();
-
-	if (file == NULL) {
-		perror("filter_make: tmpfile");
-		exit(1);
-	}
-	check(seccomp_export_bpf(filter, fileno(file)), "export");
-	rewind(file);
-	size_t count = fread(program, sizeof(program[0]), FILTER_MAX, file);
-	if (ferror(file) || count == 0 || count == FILTER_MAX) {
-		(void)fprintf(stderr, "filter_make: the filter cannot be read back\n");
-		exit(1);
-	}
-	(void)fclose(file);
-	print_instructions(program, count);
-}
-
-static scmp_filter_ctx filter_begin(void)
-{
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-
-	if (filter == NULL) {
-		(void)fprintf(stderr, "filter_make: libseccomp does not start\n");
-		exit(1);
-	}
-	/* 2: a binary tree by number, so that a call costs a handful of comparisons. */
-	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
-	return filter;
-}
-
-static void refuse_everywhere(scmp_filter_ctx filter)
-{
-	refuse_names(filter, calls_refused, EPERM);
-	refuse_names(filter, calls_explained, EXPLAINED);
-	refuse_numbers(filter, calls_refused_numbers, EPERM);
-	refuse_names(filter, calls_absent, ENOSYS);
-	refuse_arguments(filter);
-}
-
-static void table_begin(const char *name)
-{
-	(void)printf("\nstatic const struct sock_filter %s[] = {\n", name);
-}
-
-static void table_end(scmp_filter_ctx filter)
-{
-	print_list(filter);
-	(void)printf("};\n");
-	seccomp_release(filter);
-}
-
 /* Of every process of a cell; OUTSIDE: it has no namespaces of its own. */
 static void make_filter(const char *name, bool outside)
 {
-	scmp_filter_ctx filter = filter_begin();
+	struct filter filter = {0};
 
-	refuse_everywhere(filter);
-	/* At L2 the worker reads with it; Landlock keeps it to what is below. */
-	if (outside)
-		refuse_outside(filter);
-	else
-		refuse(filter, "process_vm_readv", EPERM);
-	table_begin(name);
-	print_head(outside);
-	table_end(filter);
+	refuse_names(&filter, calls_refused, EPERM);
+	refuse_names(&filter, calls_explained, FILTER_EXPLAIN);
+	refuse_numbers(&filter, calls_refused_numbers, EPERM);
+	refuse_names(&filter, calls_absent, ENOSYS);
+	/* Its flags lie in memory, where no filter looks; the C library falls back. */
+	filter_answer(&filter, CALL_CLONE3, ENOSYS);
+	refuse_arguments(&filter);
+	allow_personalities(&filter);
+	if (outside) {
+		refuse_outside(&filter);
+	} else {
+		allow_families(&filter);
+		/* At L2 the worker reads with it; Landlock keeps it to what is below. */
+		filter_answer(&filter, SCMP_SYS(process_vm_readv), EPERM);
+	}
+	filter_print(&filter, name, true);
 }
 
-/* Of programs alone, beside the other; see sandbox_program_filter. */
+/*
+ * Of programs alone, beside the other, which has answered other architectures; see
+ * sandbox_program_filter.
+ */
 static void make_program_filter(const char *name, bool rules, bool domain)
 {
-	scmp_filter_ctx filter = filter_begin();
+	struct filter filter = {0};
 
-	/* Another architecture is the first filter's to answer. */
-	check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ALLOW),
-	      "other architectures");
-	refuse(filter, "openat2", ENOSYS);
+	filter_answer(&filter, CALL_OPENAT2, ENOSYS);
 	if (rules)
-		ask_attributes(filter);
+		ask_attributes(&filter);
 	if (!domain)
-		refuse_signals(filter);
+		refuse_signals(&filter);
 	if (!domain && rules)
-		refuse(filter, "truncate", EPERM);
+		filter_answer(&filter, SCMP_SYS(truncate), EPERM);
 	if (!rules) {
-		refuse(filter, "ptrace", EPERM);
-		refuse(filter, "process_vm_readv", EPERM);
+		filter_answer(&filter, SCMP_SYS(ptrace), EPERM);
+		filter_answer(&filter, SCMP_SYS(process_vm_readv), EPERM);
 	}
-	table_begin(name);
-	table_end(filter);
+	filter_print(&filter, name, false);
 }
 
 int main(int argc, char **argv)
