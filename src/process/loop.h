@@ -1,7 +1,8 @@
 /*
  * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
- * over a list, callbacks run in the order of adding. A watch may be removed from any
- * callback, its own included.
+ * over a list, callbacks run in the order of adding. What comes by the hundred may say that
+ * it stays as it is: the kernel then keeps it in mind (epoll), and its callbacks come after
+ * the others. A watch may be removed from any callback, its own included.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,8 +17,11 @@ struct watch {
 	short events;
 	void (*ready)(struct watch *watch, short events);
 	void *context;
+	/* neither fd nor events change until it is removed, and fd is open until then */
+	bool stays;
 	/* the loop's own */
 	struct loop *loop;
+	bool kept; /* by the kernel */
 	struct watch *next, *previous;
 };
 

@@ -130,7 +130,8 @@ void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_k
 	worker->watch = (struct watch){.fd = fds[0],
 				       .events = POLLIN,
 				       .ready = worker_ready,
-				       .context = worker};
+				       .context = worker,
+				       .stays = true};
 	worker->next = cell->workers;
 	cell->workers = worker;
 	/* A call waits for it: what moves it would come late, and hold up every fork meanwhile. */

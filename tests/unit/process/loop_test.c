@@ -95,6 +95,87 @@ static void a_watch_removed_by_an_earlier_callback_is_not_called(void **state)
 	}
 }
 
+enum { MANY = 100 };
+
+struct many {
+	int ends[MANY][2];
+	struct seen seen[MANY];
+	struct watch watches[MANY];
+};
+
+static void many_begin(struct many *many, struct loop *loop)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		assert_true(fd_pipe(many->ends[i], NULL));
+		many->watches[i] = (struct watch){.fd = many->ends[i][0],
+						  .events = POLLIN,
+						  .ready = note,
+						  .context = &many->seen[i],
+						  .stays = true};
+		loop_add(loop, &many->watches[i]);
+		loop_add(loop, &many->watches[i]);
+	}
+}
+
+static void many_end(struct many *many)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		loop_remove(&many->watches[i]);
+		loop_remove(&many->watches[i]);
+		fd_close(&many->ends[i][0]);
+		fd_close(&many->ends[i][1]);
+	}
+}
+
+static void hundreds_that_stay_are_called_until_they_are_removed(void **state)
+{
+	struct loop *loop = loop_new();
+	struct many many = {0};
+
+	(void)state;
+	many_begin(&many, loop);
+	loop_turn(loop, clock_now_ms());
+	for (size_t i = 0; i < MANY; i += 2)
+		assert_int_equal(write(many.ends[i][1], "x", 1), 1);
+	/* So many are asked for in one turn at the least. */
+	for (size_t turn = 0; turn < MANY; turn++)
+		loop_turn(loop, clock_now_ms());
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(many.seen[i].count, i % 2 == 0);
+	/* Early and late ones: neither is called again. */
+	loop_remove(&many.watches[0]);
+	loop_remove(&many.watches[MANY - 1]);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(write(many.ends[i][1], "x", 1), 1);
+	for (size_t turn = 0; turn < MANY; turn++)
+		loop_turn(loop, clock_now_ms());
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(many.seen[i].count,
+				 (i % 2 == 0) + (i != 0 && i != MANY - 1));
+	many_end(&many);
+	loop_turn(loop, clock_now_ms());
+	loop_free(loop);
+}
+
+/* Of two that are ready in one turn the first removes the other. */
+static void one_of_hundreds_may_remove_another(void **state)
+{
+	struct loop *loop = loop_new();
+	struct many many = {0};
+
+	(void)state;
+	many_begin(&many, loop);
+	many.seen[MANY - 2].remove = &many.watches[MANY - 1];
+	many.seen[MANY - 1].remove = &many.watches[MANY - 2];
+	assert_int_equal(write(many.ends[MANY - 2][1], "x", 1), 1);
+	assert_int_equal(write(many.ends[MANY - 1][1], "x", 1), 1);
+	for (size_t turn = 0; turn < 3; turn++)
+		loop_turn(loop, clock_now_ms());
+	assert_int_equal(many.seen[MANY - 2].count + many.seen[MANY - 1].count, 1);
+	many_end(&many);
+	loop_free(loop);
+}
+
 static void timers_run_once_and_may_set_themselves_again(void **state)
 {
 	struct loop *loop = loop_new();
@@ -149,6 +230,8 @@ int main(void)
 		cmocka_unit_test(what_is_ready_is_called),
 		cmocka_unit_test(a_watch_removed_by_an_earlier_callback_is_not_called),
 		cmocka_unit_test(who_stays_awake_sees_what_comes_and_sleeps_afterwards),
+		cmocka_unit_test(hundreds_that_stay_are_called_until_they_are_removed),
+		cmocka_unit_test(one_of_hundreds_may_remove_another),
 		cmocka_unit_test(timers_run_once_and_may_set_themselves_again),
 	};
 
