@@ -24,14 +24,13 @@ enum {
 	SEND_MS = 10000,     /* a worker takes the largest call in far less */
 	/* an audit is some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
-	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
 	/* From the end of a program to its result, unless there is much to look at. */
 	ENDING_US = 150,
 };
 
 bool running_is_sent(const struct running *running)
 {
-	return running->state != RUNNING_QUEUED;
+	return running->state > RUNNING_QUEUED;
 }
 
 bool running_is_done(const struct running *running)
@@ -50,7 +49,7 @@ void running_finish(struct running *running)
 	struct err err;
 
 	loop_remove_timer(&running->kill_timer);
-	running->state = RUNNING_DONE;
+	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
 	running->result.level = session_level(session);
@@ -96,7 +95,7 @@ static void finish_audited(struct running *running)
 		cell_set_audit_due(session->cell, true);
 		session->audits_wanted++;
 		running->auditing = true;
-		running->state = RUNNING_QUEUED;
+		running_set_state(running, RUNNING_QUEUED);
 		loop_remove_timer(&running->kill_timer);
 		running_dispatch(session);
 		return;
@@ -250,22 +249,6 @@ static void frame_arrived(void *context, const struct frame *frame)
 	}
 }
 
-static bool is_file_call(const struct running *running)
-{
-	return (running->tool->effects & EFFECT_RUNS) == 0;
-}
-
-/* The only call under way, and it and its worker have a processor each. */
-static bool is_alone(const struct running *running)
-{
-	const struct session *session = running->session;
-	size_t others = 0;
-
-	for (const struct running *at = session->first; at != NULL; at = at->next)
-		others += at != running && at->state != RUNNING_DONE;
-	return others == 0 && session->cores > 1;
-}
-
 /*
  * Root's cell runs as somebody else, to whom a pipe of root's would be closed when a
  * program opens /dev/stdout.
@@ -320,10 +303,10 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	struct session *session = running->session;
 	struct err err;
 
-	running->state = RUNNING_BUSY;
+	running_set_state(running, RUNNING_BUSY);
 	running->worker = worker;
 	running->audits = cell_audit_due(session->cell);
-	running->heralds = is_alone(running) && !is_file_call(running);
+	running->heralds = running_is_alone(running) && !running_is_file_call(running);
 	running->audits_of = session->audits_wanted;
 	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
 			       : running->timeout_s > 0
@@ -357,18 +340,9 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running_finish(running);
 }
 
-static size_t file_calls(const struct session *session)
-{
-	size_t count = 0;
-
-	for (const struct running *at = session->first; at != NULL; at = at->next)
-		count += at->state == RUNNING_BUSY && is_file_call(at);
-	return count;
-}
-
 static enum worker_want wanted_worker(const struct running *running)
 {
-	if (is_file_call(running) || running->auditing)
+	if (running_is_file_call(running) || running->auditing)
 		return WANT_KEPT;
 	return running->tool->prepare != NULL ? WANT_PREPARED : WANT_ANY;
 }
@@ -377,27 +351,9 @@ void running_expect(const struct running *running)
 {
 	const struct session *session = running->session;
 
-	if (session->cell != NULL && running->tool->where == IN_CELL && is_alone(running))
+	if (session->cell != NULL && running->tool->where == IN_CELL &&
+	    running_is_alone(running))
 		cell_expect(session->cell, wanted_worker(running));
-}
-
-static struct running *next_queued(struct session *session, size_t *waiting)
-{
-	size_t room = session->cores * FILE_CALLS_PER_CORE;
-	size_t busy = file_calls(session);
-	struct running *found = NULL;
-
-	room = busy < room ? room - busy : 0;
-	*waiting = 0;
-	for (struct running *at = session->first; at != NULL; at = at->next) {
-		if (at->state != RUNNING_QUEUED || (is_file_call(at) && room == 0))
-			continue;
-		room -= is_file_call(at);
-		(*waiting)++;
-		if (found == NULL)
-			found = at;
-	}
-	return found;
 }
 
 void running_dispatch(struct session *session)
@@ -407,7 +363,7 @@ void running_dispatch(struct session *session)
 	if (session->cell == NULL)
 		return; /* still being opened */
 	for (;;) {
-		struct running *running = next_queued(session, &waiting);
+		struct running *running = running_next_queued(session, &waiting);
 		if (running == NULL)
 			return;
 		struct worker_end *worker =
@@ -430,7 +386,7 @@ void running_cancel(struct running *running)
 	if (running->state == RUNNING_DONE || running->cancelled || running->auditing)
 		return;
 	running->cancelled = true;
-	if (running->state == RUNNING_QUEUED) {
+	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
 		running_finish(running);

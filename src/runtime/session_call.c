@@ -108,6 +108,9 @@ struct running *session_start(struct session *session, const struct request *req
 	}
 	if (session->cancel_fd >= 0)
 		loop_add(session->loop, &session->cancel_watch);
+	/* Who was told of it may have cancelled it. */
+	if (running->state == RUNNING_NEW)
+		running_set_state(running, RUNNING_QUEUED);
 	running_dispatch(session);
 	return running;
 }

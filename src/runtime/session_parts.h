@@ -17,6 +17,8 @@ struct session {
 	struct loop *loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
+	struct running *first_queued; /* of these, by running_set_state */
+	size_t queued_files, queued_others, busy_files, busy_others;
 	bool one_call;                /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;
@@ -32,7 +34,7 @@ struct session {
 	const char **changed; /* made anew by session_changed */
 };
 
-enum running_state { RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
+enum running_state { RUNNING_NEW, RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
 
 struct running {
 	struct session *session;
@@ -61,6 +63,14 @@ struct running {
 	void *context;
 };
 
+/* Of one that is counted: not without a tool, unless it is new or done. */
+void running_set_state(struct running *running, enum running_state state);
+/* It starts no program. */
+bool running_is_file_call(const struct running *running);
+/* The only call under way, and it and its worker have a processor each. */
+bool running_is_alone(const struct running *running);
+/* NULL: none may begin. *WAITING: how many could, with a worker each. */
+struct running *running_next_queued(const struct session *session, size_t *waiting);
 /* RUNNING has its tool, and is looked at: its worker may wake up meanwhile. */
 void running_expect(const struct running *running);
 /* Give queued calls to idle workers. */

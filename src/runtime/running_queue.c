@@ -1,0 +1,78 @@
+/* running_queue: which call is next, told from counts: calls come by the hundred. */
+#include "runtime/session_parts.h"
+
+enum {
+	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
+};
+
+bool running_is_file_call(const struct running *running)
+{
+	return (running->tool->effects & EFFECT_RUNS) == 0;
+}
+
+/* Where calls like this one are counted; NULL: nowhere, in this state. */
+static size_t *count_of(const struct running *running)
+{
+	struct session *session = running->session;
+
+	switch (running->state) {
+	case RUNNING_QUEUED:
+		return running_is_file_call(running) ? &session->queued_files
+						     : &session->queued_others;
+	case RUNNING_BUSY:
+		return running_is_file_call(running) ? &session->busy_files
+						     : &session->busy_others;
+	case RUNNING_NEW:
+	case RUNNING_DONE:
+		break;
+	}
+	return NULL;
+}
+
+static struct running *queued_from(struct running *running)
+{
+	while (running != NULL && running->state != RUNNING_QUEUED)
+		running = running->next;
+	return running;
+}
+
+void running_set_state(struct running *running, enum running_state state)
+{
+	struct session *session = running->session;
+	size_t *count = count_of(running);
+
+	if (count != NULL)
+		(*count)--;
+	running->state = state;
+	count = count_of(running);
+	if (count != NULL)
+		(*count)++;
+	/* The list is in the order of numbers. */
+	if (state == RUNNING_QUEUED && (session->first_queued == NULL ||
+					running->number < session->first_queued->number))
+		session->first_queued = running;
+	else if (running == session->first_queued)
+		session->first_queued = queued_from(running);
+}
+
+bool running_is_alone(const struct running *running)
+{
+	const struct session *session = running->session;
+	size_t under_way = session->queued_files + session->queued_others +
+			   session->busy_files + session->busy_others;
+
+	return under_way == (running->state != RUNNING_NEW) && session->cores > 1;
+}
+
+struct running *running_next_queued(const struct session *session, size_t *waiting)
+{
+	size_t room = session->cores * FILE_CALLS_PER_CORE;
+	struct running *at = session->first_queued;
+
+	room = session->busy_files < room ? room - session->busy_files : 0;
+	*waiting = session->queued_others +
+		   (session->queued_files < room ? session->queued_files : room);
+	while (at != NULL && room == 0 && running_is_file_call(at))
+		at = queued_from(at->next);
+	return at;
+}
