@@ -163,8 +163,7 @@ bool files_is_blocked(const struct files *files, const char *real)
 	return false;
 }
 
-/* The deepest root that holds the normal path ABSOLUTE, or NULL. */
-static const struct files_held *root_of(const struct files *files, const char *absolute)
+const struct files_held *files_root_of(const struct files *files, const char *absolute)
 {
 	const struct files_held *best = NULL;
 
@@ -182,7 +181,7 @@ static const struct files_held *root_of(const struct files *files, const char *a
 /* Of the deepest roots: what is read-only in a writable folder is read-only. */
 bool files_is_writable(const struct files *files, const char *real)
 {
-	const struct files_held *deepest = root_of(files, real);
+	const struct files_held *deepest = files_root_of(files, real);
 
 	for (size_t i = 0; deepest && i < files->root_count; i++) {
 		const struct files_held *root = &files->roots[i];
@@ -305,7 +304,7 @@ static int open_following(const struct files *files, struct buf *path, int flags
 	int restarts = 0;
 
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
-		const struct files_held *root = root_of(files, path->data);
+		const struct files_held *root = files_root_of(files, path->data);
 		bool restart = false;
 		int fd;
 		int expanded;
@@ -322,7 +321,7 @@ static int open_following(const struct files *files, struct buf *path, int flags
 			return -1;
 		if (expanded == 0)
 			break; /* a "..", raced with a rename: as if it led outside */
-		if ((restart || root_of(files, path->data) != root) &&
+		if ((restart || files_root_of(files, path->data) != root) &&
 		    ++restarts > FILES_RESTARTS_MAX) {
 			errno = ELOOP;
 			return -1;
@@ -343,7 +342,7 @@ static bool real_path(const struct files *files, int fd, const char *path, struc
 	buf_clear(real);
 	buf_adds(real, path);
 	for (int links = 0; links < FILES_LINKS_MAX; links++) {
-		const struct files_held *root = root_of(files, real->data);
+		const struct files_held *root = files_root_of(files, real->data);
 		bool restart;
 		int expanded = root ? expand_first_link(root, real, &restart) : -1;
 
@@ -366,8 +365,8 @@ int files_open_real(const struct files *files, const char *absolute, int flags,
 	reached = fd >= 0;
 	if (!reached)
 		files_say(errno == ENODEV ? ENXIO : errno, shown, err);
-	else if (!real_path(files, fd, path.data, real) || !root_of(files, real->data) ||
-		 files_is_blocked(files, real->data))
+	else if (!real_path(files, fd, path.data, real) ||
+		 !files_root_of(files, real->data) || files_is_blocked(files, real->data))
 		reached = files_say_missing(shown, err);
 	buf_fini(&path);
 	return reached ? fd_take(&fd) : -1;
@@ -380,7 +379,7 @@ int files_open_real(const struct files *files, const char *absolute, int flags,
  */
 static bool is_special(const struct files *files, const char *absolute)
 {
-	const struct files_held *root = root_of(files, absolute);
+	const struct files_held *root = files_root_of(files, absolute);
 	struct stat st;
 
 	if (!root || fstatat(root->fd, path_relative(absolute, root->path), &st, 0) < 0)
@@ -391,7 +390,7 @@ static bool is_special(const struct files *files, const char *absolute)
 /* A missing path in a workspace that is gone deserves its own sentence. */
 static bool say_workspace_gone(const struct files *files, struct err *err)
 {
-	const struct files_held *root = root_of(files, files->workspace);
+	const struct files_held *root = files_root_of(files, files->workspace);
 	struct stat st;
 
 	if (!root || strcmp(root->path, files->workspace) != 0 ||

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 struct files;
+struct files_held;
 
 /* One root: PATH (absolute, normal, real) as it is in the view. */
 struct files_root {
@@ -74,13 +75,18 @@ struct place {
 	struct buf folder; /* real, absolute */
 	char *name;
 	bool exists;
-	struct stat st; /* when it exists; a regular file */
-	bool made_folders;
+	struct stat st;      /* when it exists; a regular file */
+	size_t made_folders; /* parents made for it, from the folder upwards */
+	const struct files *files;
+	const struct files_held *root; /* that it lies in */
 };
 void place_init(struct place *place);
 void place_fini(struct place *place);
 bool files_place(struct files *files, const char *path, bool make, struct place *place,
 		 struct err *err);
+
+/* Remove the folders that files_place made for PLACE, as far as they are empty. */
+void place_unmake_folders(struct place *place);
 
 /* The whole content of what is at PLACE (must exist), at most MAX bytes (EFBIG). */
 bool place_read(const struct place *place, size_t max, struct buf *content,
@@ -92,10 +98,37 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
  * of the folder. With EXPECTED_MARK, writers of one file are taken one after the other (a
  * lock on the opened old file, which must still be the named one) and the old content
  * must have this mark (EAGAIN else). NULL: the file must not exist yet (EEXIST). ENOSPC
- * and EDQUOT leave the old file and say so.
+ * and EDQUOT leave the old file and say so. A failure takes folders that were made for it
+ * away again.
  */
 bool place_write(struct place *place, struct str content, const char *expected_mark,
 		 struct err *err);
+
+/* One file of a set. */
+struct place_change {
+	struct place *place;
+	struct str content;
+	const char *expected_mark; /* as above */
+	bool removes;              /* the file goes; it needs a mark then */
+	/* 0: of the old file, or as any new one; else the permissions (no set-id bits) */
+	mode_t mode;
+	const struct place *like; /* a new file gets owner, xattrs and ACL of this, or NULL */
+};
+
+/*
+ * Make all COUNT changes or none. Everything is prepared first (temp files written and on
+ * disk, all old files locked and compared); then the names are exchanged one by one. What
+ * fails among these is taken back. A process killed in between leaves a journal in the
+ * folder of the root (FILES_JOURNAL): the next files_finish_writes, or the next write there,
+ * finishes the set if all was prepared and removes the temp files otherwise. So whoever
+ * reads at that very moment may see a part of the set new, and nobody after the next start.
+ * ERR as above, with the file's name.
+ */
+#define FILES_JOURNAL ".glovebox-pending"
+bool place_write_set(struct place_change *changes, size_t count, struct err *err);
+
+/* Finish or undo what killed writers have left in the writable roots of FILES. */
+void files_finish_writes(struct files *files);
 
 /*
  * The mark of a content: its hash; over FILES_HASHED_MAX, "stat:" with inode, size and

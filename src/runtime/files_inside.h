@@ -37,6 +37,9 @@ bool files_normal(const struct files *files, const char *path, struct buf *out,
 int files_open_real(const struct files *files, const char *absolute, int flags,
 		    struct buf *real, const char *shown, struct err *err);
 
+/* The deepest root that holds the normal path ABSOLUTE, or NULL. */
+const struct files_held *files_root_of(const struct files *files, const char *absolute);
+
 bool files_is_blocked(const struct files *files, const char *real);
 bool files_is_writable(const struct files *files, const char *real);
 

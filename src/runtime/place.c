@@ -1,11 +1,7 @@
-/*
- * place: where a file is, or would be, written, and putting a content there so that every
- * reader sees the old file or the new one. A content is written nameless first
- * (O_TMPFILE), so that a killed writer leaves nothing behind.
- */
+/* place: where a file is, or would be, written, and what it holds now. */
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
-#include "runtime/place_temp.h"
+#include "runtime/place_parts.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -21,14 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-enum {
-	/* Ours hold it for one write; who holds it longer is a stranger. */
-	PLACE_LOCK_MS = 5000,
-	PLACE_LOCK_STEP_MS = 2,
-	/* names already taken, or a file exchanged while it was opened */
-	PLACE_TRIES = 64,
-};
 
 void place_init(struct place *place)
 {
@@ -83,23 +71,57 @@ static void join(const char *folder, const char *name, struct buf *out)
 }
 
 /*
- * Make the folders REST (several names) beneath FOLDER_FD; *FOLDER_FD becomes the last.
+ * Make the folders REST (several names) beneath the folder of PLACE, which becomes the last
+ * of them. What another has made in the meantime is not ours to count.
  */
-static bool make_below(int *folder_fd, char *rest, const char *shown, struct err *err)
+static bool make_below(struct place *place, char *rest, const char *shown, struct err *err)
 {
-	while (rest && *rest) {
-		const char *name = strsep(&rest, "/");
-		int next;
+	struct buf made;
+	bool ok = true;
 
-		if (mkdirat(*folder_fd, name, 0777) < 0 && errno != EEXIST)
-			return files_say(errno, shown, err);
-		next = files_open_below(*folder_fd, name, FILES_FOLDER);
-		if (next < 0)
-			return files_say(errno, shown, err);
-		fd_close(folder_fd);
-		*folder_fd = next;
+	buf_init(&made, PATH_MAX);
+	while (ok && rest && *rest) {
+		const char *name = strsep(&rest, "/");
+		bool ours = mkdirat(place->folder_fd, name, 0777) == 0;
+		int next = ours || errno == EEXIST
+				   ? files_open_below(place->folder_fd, name, FILES_FOLDER)
+				   : -1;
+
+		ok = next >= 0 || files_say(errno, shown, err);
+		place->made_folders = ours ? place->made_folders + 1 : 0;
+		if (!ok)
+			break;
+		fd_close(&place->folder_fd);
+		place->folder_fd = next;
+		join(place->folder.data, name, &made);
+		buf_clear(&place->folder);
+		buf_addstr(&place->folder, buf_str(&made));
 	}
-	return true;
+	buf_fini(&made);
+	return ok;
+}
+
+void place_unmake_folders(struct place *place)
+{
+	struct buf real;
+	struct err err;
+
+	buf_init(&real, PATH_MAX);
+	for (; place->made_folders > 0; place->made_folders--) {
+		char *slash = strrchr(place->folder.data, '/');
+		auto_free char *name = slash ? memory_copy(slash + 1) : NULL;
+		auto_close int above = -1;
+
+		if (!slash || slash == place->folder.data)
+			break;
+		buf_truncate(&place->folder, (size_t)(slash - place->folder.data));
+		above = files_open_real(place->files, place->folder.data,
+					O_PATH | O_DIRECTORY, &real, place->name, &err);
+		if (above < 0 || unlinkat(above, name, AT_REMOVEDIR) < 0)
+			break;
+	}
+	place->made_folders = 0;
+	buf_fini(&real);
 }
 
 /* The folder ABSOLUTE is missing: make it below the deepest part of it that exists. */
@@ -127,12 +149,11 @@ static bool make_folders(const struct files *files, const char *absolute,
 	buf_init(&whole, PATH_MAX);
 	join(place->folder.data, rest, &whole);
 	if (check_writable(files, whole.data, shown, err) &&
-	    make_below(&place->folder_fd, rest, shown, err)) {
-		buf_clear(&place->folder);
-		buf_addstr(&place->folder, buf_str(&whole));
-		place->made_folders = true;
+	    make_below(place, rest, shown, err)) {
 		ok = true;
 	}
+	if (!ok)
+		place_unmake_folders(place);
 	buf_fini(&whole);
 	return ok;
 }
@@ -210,6 +231,7 @@ static bool place_find(const struct files *files, const char *path, bool make,
 	if (place->exists && !S_ISREG(place->st.st_mode))
 		return files_say(ENXIO, path, err);
 	join(place->folder.data, place->name, absolute);
+	place->root = files_root_of(files, absolute->data);
 	return check_writable(files, absolute->data, path, err);
 }
 
@@ -233,6 +255,7 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 	struct buf absolute;
 	bool found;
 
+	place->files = files;
 	buf_init(&absolute, PATH_MAX);
 	if (files_normal(files, path, &absolute, NULL) &&
 	    is_lone_file(files, absolute.data)) {
@@ -244,11 +267,13 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 			       path);
 	}
 	found = place_find(files, path, make, place, &absolute, &why);
+	if (!found)
+		place_unmake_folders(place);
 	buf_fini(&absolute);
 	return found || err_set(err, why.code, "%s", why.text);
 }
 
-static int open_old(const struct place *place, struct stat *st, struct err *err)
+int place_open_old(const struct place *place, struct stat *st, struct err *err)
 {
 	auto_close int fd = files_open_below(place->folder_fd, place->name, FILES_READ);
 
@@ -259,8 +284,8 @@ static int open_old(const struct place *place, struct stat *st, struct err *err)
 	return fd_take(&fd);
 }
 
-static bool read_old(int fd, const struct stat *st, const char *name, struct buf *content,
-		     struct err *err)
+bool place_read_old(int fd, const struct stat *st, const char *name, struct buf *content,
+		    struct err *err)
 {
 	if (st->st_size > 0 && (uint64_t)st->st_size <= content->max)
 		(void)buf_reserve(content, (size_t)st->st_size);
@@ -270,201 +295,12 @@ static bool read_old(int fd, const struct stat *st, const char *name, struct buf
 bool place_read(const struct place *place, size_t max, struct buf *content,
 		struct stat *st, struct err *err)
 {
-	auto_close int fd = open_old(place, st, err);
+	auto_close int fd = place_open_old(place, st, err);
 
 	if (fd < 0)
 		return false;
 	if (st->st_size > 0 && (uint64_t)st->st_size > max)
 		return err_set(err, EFBIG, "%s has %jd bytes; at most %zu are taken.",
 			       place->name, (intmax_t)st->st_size, max);
-	return read_old(fd, st, place->name, content, err);
-}
-
-/* A writer's failure, said so that the reader knows that nothing was lost. */
-static bool say_write(int code, const struct place *place, struct err *err)
-{
-	const char *kept =
-		place->exists ? "the old file is unchanged" : "nothing was written";
-
-	switch (code) {
-	case ENOSPC:
-		return err_set(err, code, "%s: no space is left on this file system; %s.",
-			       place->name, kept);
-	case EDQUOT:
-		return err_set(err, code, "%s: the disk quota is used up; %s.",
-			       place->name, kept);
-	case EFBIG:
-		return err_set(err, code, "%s: larger than the limit for files here; %s.",
-			       place->name, kept);
-	case EEXIST:
-		return err_set(err, code, "%s exists already.", place->name);
-	default:
-		return err_set(err, code, "%s: %s; %s.", place->name, strerror(code), kept);
-	}
-}
-
-static bool sync_folder(const struct place *place)
-{
-	auto_close int fd =
-		openat(place->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	/*
-	 * A folder that may be written but not read cannot be synced; the file itself is
-	 * safe.
-	 */
-	return fd < 0 || fsync(fd) == 0 || errno == EINVAL;
-}
-
-static bool finish(struct place *place, struct err *err)
-{
-	if (!sync_folder(place))
-		return err_set(err, errno,
-			       "%s was written, but its folder could not be "
-			       "synced: %s.",
-			       place->name, strerror(errno));
-	place->exists = fstatat(place->folder_fd, place->name, &place->st,
-				AT_SYMLINK_NOFOLLOW) == 0;
-	return true;
-}
-
-/* Write a file that is not there yet. */
-static bool create(struct place *place, struct str content, bool named, struct err *err)
-{
-	struct temp temp;
-	bool ok = temp_open(&temp, place->folder_fd, named, 0666) &&
-		  temp_write(&temp, content) && fsync(temp.fd) == 0;
-
-	if (ok && temp.name[0]) {
-		ok = renameat2(temp.folder_fd, temp.name, temp.folder_fd, place->name,
-			       RENAME_NOREPLACE) == 0;
-		if (ok)
-			temp.name[0] = '\0';
-		else if (errno == EINVAL) /* no such flag here: a link does not replace either */
-			ok = linkat(temp.folder_fd, temp.name, temp.folder_fd,
-				    place->name, 0) == 0;
-	} else if (ok && !temp_link(&temp, place->name)) {
-		ok = false;
-		if (errno != EEXIST && errno != ENOSPC && errno != EDQUOT) {
-			temp_drop(&temp);
-			return create(place, content, true, err);
-		}
-	}
-	temp_drop(&temp);
-	return ok ? finish(place, err) : say_write(errno, place, err);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Take the lock of the file that the name leads to. -1 with ERR. */
-static int lock_old(struct place *place, struct stat *st, struct err *err)
-{
-	int64_t deadline = clock_now_ms() + PLACE_LOCK_MS;
-
-	for (int i = 0; i < PLACE_TRIES || clock_now_ms() < deadline;) {
-		auto_close int fd = open_old(place, st, err);
-		struct stat named;
-
-		if (fd < 0)
-			return -1;
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-			if (clock_now_ms() >= deadline)
-				break;
-			(void)poll(NULL, 0, PLACE_LOCK_STEP_MS);
-			continue;
-		}
-		if (fstatat(place->folder_fd, place->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    same_file(&named, st) && fstat(fd, st) == 0)
-			return fd_take(&fd);
-		i++;
-	}
-	err_set(err, EBUSY, "%s is locked by another program for more than %d s.",
-		place->name, PLACE_LOCK_MS / 1000);
-	return -1;
-}
-
-static bool say_changed(const struct place *place, struct err *err)
-{
-	return err_set(err, EAGAIN, "%s was changed by somebody else in the meantime.",
-		       place->name);
-}
-
-/* Has the locked old file the content that was expected? */
-static bool check_mark(int fd, const struct stat *st, const char *expected,
-		       const struct place *place, struct err *err)
-{
-	char mark[FILES_MARK];
-	struct buf old;
-	bool ok = true;
-
-	buf_init(&old, FILES_HASHED_MAX);
-	if (st->st_size <= FILES_HASHED_MAX)
-		ok = read_old(fd, st, place->name, &old, err);
-	if (ok) {
-		files_mark(buf_str(&old), st, mark);
-		ok = strcmp(mark, expected) == 0 || say_changed(place, err);
-	} else if (err->code == EFBIG) {
-		say_changed(place, err);
-	}
-	buf_fini(&old);
-	return ok;
-}
-
-/* The last look before the rename: writers that know no lock exist too. */
-static bool still_the_same(const struct place *place, const struct stat *st)
-{
-	struct stat now;
-
-	return fstatat(place->folder_fd, place->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       same_file(&now, st) && now.st_size == st->st_size &&
-	       now.st_mtim.tv_sec == st->st_mtim.tv_sec &&
-	       now.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
-}
-
-static bool temp_prepare(struct temp *temp, struct place *place, struct str content,
-			 bool named, int old_fd, const struct stat *st)
-{
-	if (!temp_open(temp, place->folder_fd, named, 0600) || !temp_write(temp, content) ||
-	    !temp_copy_attributes(temp, old_fd, st) || fsync(temp->fd) < 0)
-		return false;
-	return temp->name[0] != '\0' || temp_link_anywhere(temp);
-}
-
-static bool replace(struct place *place, struct str content, const char *expected,
-		    struct err *err)
-{
-	struct stat st;
-	auto_close int old_fd = lock_old(place, &st, err);
-	struct temp temp = {.fd = -1};
-	bool ok;
-
-	if (old_fd < 0 || !check_mark(old_fd, &st, expected, place, err))
-		return false;
-	ok = temp_prepare(&temp, place, content, false, old_fd, &st);
-	if (!ok && errno != ENOSPC && errno != EDQUOT && errno != EFBIG) {
-		/* No nameless files here, or no /proc to give them a name by. */
-		temp_drop(&temp);
-		ok = temp_prepare(&temp, place, content, true, old_fd, &st);
-	}
-	if (ok && !still_the_same(place, &st)) {
-		temp_drop(&temp);
-		return say_changed(place, err);
-	}
-	ok = ok && renameat(temp.folder_fd, temp.name, place->folder_fd, place->name) == 0;
-	if (ok)
-		temp.name[0] = '\0';
-	temp_drop(&temp);
-	return ok ? finish(place, err) : say_write(errno, place, err);
-}
-
-bool place_write(struct place *place, struct str content, const char *expected_mark,
-		 struct err *err)
-{
-	struct err why = {0};
-	bool ok = expected_mark ? replace(place, content, expected_mark, &why)
-				: create(place, content, false, &why);
-
-	return ok || err_set(err, why.code, "%s", why.text);
+	return place_read_old(fd, st, place->name, content, err);
 }

@@ -10,23 +10,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#define TEMP_PREFIX ".glovebox-"
+#define TEMP_SUFFIX ".tmp"
+
 enum {
-	TEMP_TRIES = 64,         /* names already taken */
+	TEMP_DIGITS = 16,
 	TEMP_XATTR_LIST = 65536, /* XATTR_LIST_MAX and XATTR_SIZE_MAX of the kernel */
 };
 
-static void temp_name(char name[TEMP_NAME])
+void temp_make_name(char name[TEMP_NAME])
 {
 	uint64_t random = 0;
 
 	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		;
-	(void)snprintf(name, TEMP_NAME, ".glovebox-%016" PRIx64 ".tmp", random);
+	(void)snprintf(name, TEMP_NAME, TEMP_PREFIX "%016" PRIx64 TEMP_SUFFIX, random);
+}
+
+bool temp_is_name(const char *name)
+{
+	struct str text = str_of(name);
+
+	return str_starts(text, STR(TEMP_PREFIX)) && str_ends(text, STR(TEMP_SUFFIX)) &&
+	       text.size == strlen(TEMP_PREFIX TEMP_SUFFIX) + TEMP_DIGITS &&
+	       strspn(name + strlen(TEMP_PREFIX), "0123456789abcdef") == TEMP_DIGITS;
 }
 
 void temp_drop(struct temp *temp)
@@ -40,28 +53,18 @@ void temp_drop(struct temp *temp)
 	errno = saved;
 }
 
-bool temp_open(struct temp *temp, int folder_fd, bool named, mode_t mode)
+bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode)
 {
 	temp->folder_fd = folder_fd;
 	temp->name[0] = '\0';
-	temp->fd = -1;
-	if (!named)
+	if (!name)
 		temp->fd = openat(folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-	for (int i = 0; temp->fd < 0 && i < TEMP_TRIES; i++) {
-		if (!named && (errno == ENOSPC || errno == EDQUOT || errno == EROFS ||
-			       errno == EACCES || errno == ENOENT))
-			return false;
-		named = true;
-		temp_name(temp->name);
-		temp->fd = openat(folder_fd, temp->name,
+	else
+		temp->fd = openat(folder_fd, name,
 				  O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
 				  mode);
-		if (temp->fd < 0) {
-			temp->name[0] = '\0';
-			if (errno != EEXIST)
-				return false;
-		}
-	}
+	if (temp->fd >= 0 && name)
+		(void)snprintf(temp->name, sizeof(temp->name), "%s", name);
 	return temp->fd >= 0;
 }
 
@@ -84,20 +87,11 @@ bool temp_link(const struct temp *temp, const char *name)
 		      AT_SYMLINK_FOLLOW) == 0;
 }
 
-bool temp_link_anywhere(struct temp *temp)
+bool temp_sync_folder(int folder_fd)
 {
-	for (int i = 0; i < TEMP_TRIES; i++) {
-		char name[TEMP_NAME];
+	auto_close int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		temp_name(name);
-		if (temp_link(temp, name)) {
-			memcpy(temp->name, name, sizeof(name));
-			return true;
-		}
-		if (errno != EEXIST)
-			return false;
-	}
-	return false;
+	return fd < 0 || fsync(fd) == 0 || errno == EINVAL;
 }
 
 /*

@@ -17,13 +17,24 @@ struct temp {
 	char name[TEMP_NAME]; /* empty while nameless; temp_drop removes it */
 };
 
-/* Begin a temp file; NAMED: where nameless ones cannot be made or linked. */
-bool temp_open(struct temp *temp, int folder_fd, bool named, mode_t mode);
+/* A new random name, and whether NAME (or NULL) is of that kind. */
+void temp_make_name(char name[TEMP_NAME]);
+bool temp_is_name(const char *name);
+
+/*
+ * Begin a temp file: nameless, or (NAME not NULL) by that name, where nameless ones cannot
+ * be made or linked.
+ */
+bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode);
 bool temp_write(struct temp *temp, struct str content);
-/* Give the nameless temp the name NAME, which must be free; or some free one. */
+/* Give the nameless temp the name NAME, which must be free. */
 bool temp_link(const struct temp *temp, const char *name);
-bool temp_link_anywhere(struct temp *temp);
 /* Owner, mode, xattrs and ACL of the old file, held as FROM. */
 bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *st);
+/*
+ * Make the names in the folder lasting. True too where it may be written but not read, which
+ * cannot be done then; the files themselves are safe.
+ */
+bool temp_sync_folder(int folder_fd);
 /* Close it and remove its name, if it still has one. Keeps errno. */
 void temp_drop(struct temp *temp);

@@ -100,6 +100,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (!files_open(worker->spec->roots, worker->spec->root_count,
 			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
 		return false;
+	files_finish_writes(worker->files);
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
