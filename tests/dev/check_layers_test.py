@@ -166,7 +166,8 @@ def a_longer_file_is_refused():
 
 @tap.case
 def a_longer_test_is_refused():
-    refused({"tests/unit/base/buf_test.c": "\n" * 1001}, "buf_test.c", "1001 lines")
+    refused({"tests/unit/base/buf_test.c": "\n" * 1001,
+             "tests/unit/base/meson.build": "files('buf_test.c')\n"}, "buf_test.c", "1001 lines")
 
 
 @tap.case
@@ -191,12 +192,29 @@ def a_longer_function_is_refused():
 
 @tap.case
 def a_longer_function_in_a_test_is_refused():
-    refused({"tests/unit/x_test.c": function_of(101)}, "f()", "101 lines")
+    refused({"tests/unit/x_test.c": function_of(101), "tests/unit/meson.build": "['x']\n"},
+            "f()", "101 lines")
 
 
 @tap.case
 def long_tables_are_fine():
     accepted({"src/base/table.c": "static const int t[] = {\n" + "\t1,\n" * 300 + "};\n"})
+
+
+@tap.case
+def a_test_that_is_named_is_fine():
+    accepted({"tests/unit/base/buf_test.c": "", "tests/unit/base/meson.build": "['buf']\n",
+              "tests/cell/calls.case": "", "tests/cell/meson.build": "foreach name : ['calls']\n",
+              "tests/tools/read.case": ""})
+
+
+@tap.case
+def a_test_that_nobody_names_is_refused():
+    for path in ("tests/unit/base/buf_test.c", "tests/fuzz/buf_fuzz.c", "tests/dev/buf_test.py",
+                 "tests/cell/buf.case"):
+        rows = os.path.join(os.path.dirname(path), "meson.build")
+        refused({path: "", rows: "['buffer', 'buf_tests']  # buf\n"}, path, "nobody plays it")
+        refused({path: ""}, path, rows)
 
 
 @tap.case
