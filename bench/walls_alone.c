@@ -16,6 +16,7 @@
 
 #include "sandbox/kernel.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 enum { ENTRIES_MAX = 64, TMP_MODE = 01777, PROCESSES = 512 };
 

@@ -12,6 +12,7 @@
 #include "policy/keys.h"
 #include "runtime/session.h"
 #include "runtime/shape.h"
+#include "sandbox/view.h"
 
 #include <stdio.h>
 #include <string.h>

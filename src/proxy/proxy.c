@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "proxy/proxy_parts.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/outside.h"
 
 #include <errno.h>
 #include <fcntl.h>

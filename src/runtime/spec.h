@@ -12,6 +12,7 @@
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,6 +15,7 @@
 #include "runtime/files.h"
 #include "runtime/wire.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 #include <errno.h>
 #include <malloc.h>

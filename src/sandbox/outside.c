@@ -2,9 +2,10 @@
  * outside: the walls of a process that has the network and nothing else. Its filter is the
  * other way round from a worker's: what is not on the list does not exist for it.
  */
+#include "sandbox/outside.h"
+
 #include "sandbox/kernel.h"
 #include "sandbox/privilege.h"
-#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <grp.h>

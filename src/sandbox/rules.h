@@ -7,7 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "sandbox/kernel.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 #include <stdbool.h>
 

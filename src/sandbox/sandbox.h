@@ -35,11 +35,10 @@ enum sandbox_level {
 };
 
 struct sock_fprog;
+struct view;
 
 /* Of a helper that makes a handful of calls of the kernel, without recursion. */
 enum { SANDBOX_HELPER_STACK = 16 << 10 };
-
-/* ---- who the cell is ---- */
 
 struct sandbox_identity {
 	uid_t uid; /* inside and, by a one-line map, outside */
@@ -83,55 +82,6 @@ void sandbox_close_mapping(struct sandbox_mapping *mapping);
  * system has no ID mapping.
  */
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
-
-/* ---- what the cell sees ---- */
-
-enum view_kind {
-	/* a directory or file of the host, with what is mounted below it */
-	VIEW_TREE = 1,
-	VIEW_FOLDER,    /* an empty directory */
-	VIEW_MEMORY,    /* a private tmpfs */
-	VIEW_LINK,      /* a symlink; `source` is its text */
-	VIEW_TEXT,      /* a read-only file with the text `source` */
-	VIEW_DEVICE,    /* a device file of the host */
-	VIEW_TERMINALS, /* a private devpts */
-	VIEW_PROCESSES, /* a private /proc */
-	VIEW_MASK,      /* hides what is at `path`, if something is */
-	/*
-	 * A throw-away or kept layer over the folder `source`, which stays as it is: what
-	 * another entry put at `path` (memory, or a writable tree of ours) takes what is
-	 * written. When optional, neither is shown where the kernel refuses the layer.
-	 */
-	VIEW_OVERLAY,
-	/*
-	 * What is at `path` in the view, mounted on itself: it cannot be renamed or removed,
-	 * and is read-only unless writable.
-	 */
-	VIEW_PIN,
-};
-
-struct view_entry {
-	enum view_kind kind;
-	const char *path; /* absolute and normal, in the view */
-	/* tree and device: the host's path; link and text: see above */
-	const char *source;
-	/* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
-	int fd;
-	bool detached; /* fd is a detached tree */
-	bool writable;
-	bool optional; /* skipped when SOURCE is missing */
-	mode_t mode;   /* folder, memory */
-	uint64_t size; /* memory: bytes at most */
-	/* which key or habit put it there, for who explains the view; NULL: all views have it */
-	const char *why;
-};
-
-struct view {
-	struct view_entry *entries;
-	size_t count;
-};
-
-/* ---- the anchor ---- */
 
 /* The network on its way, between sandbox_clone and sandbox_join; nobody else's business. */
 struct sandbox_network {
@@ -202,8 +152,6 @@ struct reach {
 bool sandbox_settle(enum sandbox_level level, const struct sandbox_limits *limits,
 		    const int *keep, size_t count, struct reach *reach, struct err *err);
 
-/* ---- a worker ---- */
-
 /* Clone, at L3 into new pid and mount namespaces. In the child *PID is 0. */
 bool sandbox_clone_worker(enum sandbox_level level, pid_t *pid, int *pidfd, struct err *err);
 
@@ -258,24 +206,6 @@ const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *
  * is held while it is judged and changed, so swapping names gains nothing.
  */
 void sandbox_answer(int listener, const char *const *writable);
-
-/* ---- a process that has the network and nothing else ---- */
-
-/* What a process of root's becomes then: nobody's number, and not that of any cell. */
-enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
-
-struct sandbox_outside {
-	int parent_pidfd; /* of the front, with which it dies; is closed */
-	int keep;         /* the one descriptor that stays, beside 0, 1 and 2 */
-	uint64_t open_files;
-};
-
-/*
- * From here on the calling process has sockets, time and memory: no file right, no
- * program, no new process, nobody else's descriptor, no debugger, and root's has become
- * nobody.
- */
-bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err);
 
 /* The ABI of this kernel's Landlock, 0 when there is none. */
 int sandbox_landlock_abi(void);

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 #include <limits.h>
 #include <stdbool.h>

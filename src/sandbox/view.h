@@ -1,0 +1,54 @@
+/*
+ * view: what a cell sees, as a list of what lies at which path. The runtime fills it in,
+ * sandbox_build makes it true, and who explains a cell reads it.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum view_kind {
+	/* a directory or file of the host, with what is mounted below it */
+	VIEW_TREE = 1,
+	VIEW_FOLDER,    /* an empty directory */
+	VIEW_MEMORY,    /* a private tmpfs */
+	VIEW_LINK,      /* a symlink; `source` is its text */
+	VIEW_TEXT,      /* a read-only file with the text `source` */
+	VIEW_DEVICE,    /* a device file of the host */
+	VIEW_TERMINALS, /* a private devpts */
+	VIEW_PROCESSES, /* a private /proc */
+	VIEW_MASK,      /* hides what is at `path`, if something is */
+	/*
+	 * A throw-away or kept layer over the folder `source`, which stays as it is: what
+	 * another entry put at `path` (memory, or a writable tree of ours) takes what is
+	 * written. When optional, neither is shown where the kernel refuses the layer.
+	 */
+	VIEW_OVERLAY,
+	/*
+	 * What is at `path` in the view, mounted on itself: it cannot be renamed or removed,
+	 * and is read-only unless writable.
+	 */
+	VIEW_PIN,
+};
+
+struct view_entry {
+	enum view_kind kind;
+	const char *path; /* absolute and normal, in the view */
+	/* tree and device: the host's path; link and text: see above */
+	const char *source;
+	/* held descriptor that SOURCE must still lead to, or a detached tree; -1: none */
+	int fd;
+	bool detached; /* fd is a detached tree */
+	bool writable;
+	bool optional; /* skipped when SOURCE is missing */
+	mode_t mode;   /* folder, memory */
+	uint64_t size; /* memory: bytes at most */
+	/* which key or habit put it there, for who explains the view; NULL: all views have it */
+	const char *why;
+};
+
+struct view {
+	struct view_entry *entries;
+	size_t count;
+};
