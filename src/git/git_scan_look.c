@@ -89,7 +89,7 @@ static bool is_somebodys(const struct look *look, const char *name)
 		st.st_uid != geteuid());
 }
 
-int look_open(const struct look *look, const char *name)
+static int open_folder(const struct look *look, const char *name)
 {
 	auto_free char *copy = memory_copy(name);
 	auto_close int at = fcntl(look->fd, F_DUPFD_CLOEXEC, 0);
@@ -119,7 +119,7 @@ int look_enter(const struct look *look, const char *name, char path[PATH_MAX])
 {
 	if (snprintf(path, PATH_MAX, "%s/%s", look->path, name) >= PATH_MAX)
 		return -1;
-	return look_open(look, name);
+	return open_folder(look, name);
 }
 
 int look_open_path(struct git_scan *scan, const char *path)
@@ -129,7 +129,7 @@ int look_open_path(struct git_scan *scan, const char *path)
 		const struct look look = {scan, root->fd, root->path};
 
 		if (path_within(path, root->path))
-			return look_open(&look, path_relative(path, root->path));
+			return open_folder(&look, path_relative(path, root->path));
 	}
 	errno = EXDEV;
 	return -1;

@@ -17,13 +17,14 @@ struct look {
 /* Remember the first trouble; false always. */
 bool look_trouble(const struct look *look, int code, const char *name);
 
-/* A folder below LOOK, no symlink on the way; -1: not there, no folder, or trouble told. */
-int look_open(const struct look *look, const char *name);
-/* The same with its path in PATH; -1 also when that is too long. */
+/*
+ * A folder below LOOK, no symlink on the way, and its path in PATH; -1: not there, no folder,
+ * its path too long, or trouble told.
+ */
 int look_enter(const struct look *look, const char *name, char path[PATH_MAX]);
 /* The same where git has a folder: anything else called NAME counts itself. */
 int look_enter_or_mark(const struct look *look, const char *name, char path[PATH_MAX]);
-/* As look_open for a normal absolute path beneath some root; -1 also when beneath none. */
+/* As look_enter for a normal absolute path beneath some root; -1 also when beneath none. */
 int look_open_path(struct git_scan *scan, const char *path);
 
 enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };

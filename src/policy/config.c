@@ -158,7 +158,8 @@ bool config_check_name(const char *name, struct err *err)
 		       CONFIG_NAME_MAX);
 }
 
-struct value *config_merge(const struct value *under, const struct value *over)
+/* OVER laid over UNDER key by key (`limits` too), as a new object; either may be NULL. */
+static struct value *merge(const struct value *under, const struct value *over)
 {
 	struct value *merged = under ? value_copy(under) : value_new_object();
 
@@ -167,7 +168,7 @@ struct value *config_merge(const struct value *under, const struct value *over)
 		bool both = value_kind(old) == VALUE_OBJECT &&
 			    value_kind(value_at(at)) == VALUE_OBJECT;
 		struct value *now =
-			both ? config_merge(old, value_at(at)) : value_copy(value_at(at));
+			both ? merge(old, value_at(at)) : value_copy(value_at(at));
 
 		value_set(merged, value_key(at), now);
 	}
@@ -184,7 +185,7 @@ bool config_override(struct config *config, const char *agent, const struct valu
 	if (!config->overrides)
 		config->overrides = value_new_object();
 	value_set(config->overrides, name,
-		  config_merge(value_member(config->overrides, name), entry));
+		  merge(value_member(config->overrides, name), entry));
 	return true;
 }
 
@@ -242,8 +243,8 @@ static bool layer_entry(const struct config *config, const struct value *shipped
 		return refuse_agent(config, agent, err);
 	if (shipped_role && !config_check_entry(shipped_role, agent, err))
 		return false;
-	below = config_merge(shipped_role, of_config);
-	*entry = config_merge(below, of_person);
+	below = merge(shipped_role, of_config);
+	*entry = merge(below, of_person);
 	return true;
 }
 

@@ -80,9 +80,6 @@ const struct value *config_find(const struct config *config,
 /* Is NAME fit to name an agent? */
 bool config_check_name(const char *name, struct err *err);
 
-/* OVER laid over UNDER key by key (`limits` too), as a new object; either may be NULL. */
-struct value *config_merge(const struct value *under, const struct value *over);
-
 /*
  * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal.
  * SHIPPED_ROLE is the checked entry of the role of that name, or NULL. An agent that
