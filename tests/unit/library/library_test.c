@@ -355,10 +355,10 @@ static void a_session_holds_its_commands_to_their_processes(void **state)
 
 	world_open(world, "{\"limits\": {\"pids\": 32}}");
 	for (int i = 0; i < 4; i++) {
-		/* It ends by itself where nothing holds it. */
+		/* It ends by itself where nothing holds it: bash tries again each second. */
 		struct glovebox_result *result =
 			glovebox_call(world->session, "bash",
-				      "{\"command\": \"for i in $(seq 400); do sleep 0.5 & done; wait; "
+				      "{\"command\": \"for i in $(seq 64); do sleep 1 & done; wait; "
 				      "exit 3\"}");
 
 		if (!strstr(result->text, "(limits.pids)"))
