@@ -1,4 +1,4 @@
-/* glovebox run, and `glovebox "PROMPT"`: an agent works on the folder. */
+/* run: `glovebox run`, and `glovebox "PROMPT"`: an agent works on the folder. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

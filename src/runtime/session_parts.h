@@ -1,4 +1,4 @@
-/* session_parts: the inside of a session, shared by session*.c only. */
+/* session_parts: the inside of a session and its calls, for session*.c and running*.c only. */
 #pragma once
 #include "base/memory.h"
 #include "process/loop.h"
