@@ -1,4 +1,4 @@
-/* shell_words: a scanner over quotes, separators and redirections; see shell_words.h. */
+/* shell_words: simple commands out of the tokens of a text; see shell_words.h. */
 #include "tools/shell_words.h"
 
 #include <ctype.h>
@@ -7,87 +7,7 @@
 void shell_scan_init(struct shell_scan *scan, struct str text)
 {
 	memset(scan, 0, sizeof(*scan));
-	scan->text = text;
-}
-
-static char peek(const struct shell_scan *scan, size_t ahead)
-{
-	size_t at = scan->at + ahead;
-
-	return at < scan->text.size ? scan->text.data[at] : '\0';
-}
-
-static bool at_end(const struct shell_scan *scan)
-{
-	return scan->at >= scan->text.size;
-}
-
-/* Skip to after the closing QUOTE; the scan is at the opening one. */
-static void skip_quoted(struct shell_scan *scan, char quote)
-{
-	scan->at++;
-	while (!at_end(scan) && peek(scan, 0) != quote) {
-		if (peek(scan, 0) == '\\' && quote != '\'')
-			scan->at++;
-		scan->at++;
-	}
-	scan->at++;
-}
-
-/* Skip "(…)" of a substitution, quotes and inner parentheses included. */
-static void skip_parentheses(struct shell_scan *scan)
-{
-	size_t depth = 0;
-
-	do {
-		char c = peek(scan, 0);
-
-		if (c == '\'' || c == '"' || c == '`') {
-			skip_quoted(scan, c);
-			continue;
-		}
-		if (c == '\\')
-			scan->at++;
-		else if (c == '(')
-			depth++;
-		else if (c == ')')
-			depth--;
-		scan->at++;
-	} while (depth > 0 && !at_end(scan));
-}
-
-static struct str take_word(struct shell_scan *scan)
-{
-	size_t start = scan->at;
-
-	while (!at_end(scan) && !strchr(" \t\n;&|<>()", peek(scan, 0))) {
-		char c = peek(scan, 0);
-
-		if (c == '\'' || c == '"' || c == '`')
-			skip_quoted(scan, c);
-		else if (c == '\\')
-			scan->at += 2;
-		else if (c == '$' && peek(scan, 1) == '(') {
-			scan->at++;
-			skip_parentheses(scan);
-		} else
-			scan->at++;
-	}
-	if (scan->at > scan->text.size)
-		scan->at = scan->text.size;
-	return str_part(scan->text, start, scan->at - start);
-}
-
-static void skip_blanks(struct shell_scan *scan)
-{
-	for (;;) {
-		if (peek(scan, 0) == ' ' || peek(scan, 0) == '\t')
-			scan->at++;
-		else if (peek(scan, 0) == '\\' && peek(scan, 1) == '\n')
-			scan->at += 2;
-		else
-			return;
-	}
+	shell_lexer_init(&scan->lexer, text, NULL);
 }
 
 static bool is_number(struct str word)
@@ -100,37 +20,35 @@ static bool is_number(struct str word)
 }
 
 /*
- * A redirection: the scan is at "<" or ">". A number that touches it is its descriptor,
- * no word.
+ * A redirection. A number that touches it is its descriptor, no word; the word behind it is
+ * none of the command's either.
  */
-static void take_redirection(struct shell_scan *scan, struct shell_command *command)
+static void take_redirection(struct shell_scan *scan, struct str operator,
+			     struct shell_command * command)
 {
-	bool input = peek(scan, 0) == '<';
+	bool input = operator.data[0] == '<';
+	struct shell_lexer before;
+	struct shell_token token;
 	struct str descriptor = {0};
 
-	if (command->count && scan->at > 0) {
+	if (command->count && operator.data[0] != '&') {
 		struct str last = command->words[command->count - 1];
 
-		if (last.data + last.size == scan->text.data + scan->at && is_number(last)) {
+		if (last.data + last.size == operator.data && is_number(last)) {
 			descriptor = last;
 			command->count--;
 		}
 	}
-	if (peek(scan, 1) == '(') { /* <(…) and >(…) are words */
-		scan->at++;
-		skip_parentheses(scan);
-		return;
-	}
-	if (input && peek(scan, 1) == '<' && peek(scan, 2) != '<')
+	if (str_is(operator, "<<") || str_is(operator, "<<-"))
 		scan->here_document = true;
 	if (input)
 		command->input_given = true;
 	else if (!descriptor.size || str_is(descriptor, "1"))
 		command->output_taken = true;
-	while (!at_end(scan) && strchr("<>&|-", peek(scan, 0)))
-		scan->at++;
-	skip_blanks(scan);
-	(void)take_word(scan);
+	before = scan->lexer;
+	shell_lexer_next(&scan->lexer, &token);
+	if (token.kind != SHELL_WORD)
+		scan->lexer = before;
 }
 
 /* Words that stand before a program's name and are not it. */
@@ -193,66 +111,49 @@ static void strip(struct shell_command *command)
  * A separator ends the command; false when it was no command after all (a case label, a
  * function's name).
  */
-static bool take_separator(struct shell_scan *scan, struct shell_command *command)
+static bool take_separator(struct shell_scan *scan, enum shell_kind kind,
+			   struct shell_command *command)
 {
-	char c = peek(scan, 0);
 	bool counts = true;
 
-	scan->after_pipe = false;
-	if (c == '|' && peek(scan, 1) != '|') {
-		scan->after_pipe = true;
+	scan->after_pipe = kind == SHELL_PIPE || kind == SHELL_PIPE_BOTH;
+	if (scan->after_pipe)
 		command->output_taken = true;
-		scan->at += peek(scan, 1) == '&';
-	} else if (c == '(') {
+	if (kind == SHELL_OPEN) {
 		counts = false;
 		scan->open++;
-	} else if (c == ')') {
+	} else if (kind == SHELL_CLOSE) {
 		counts = scan->open > 0;
 		scan->open -= counts;
-	} else if (c == '\n' && scan->here_document) {
+	} else if (kind == SHELL_END || (kind == SHELL_NEWLINE && scan->here_document)) {
 		scan->ended = true;
 	}
-	scan->at++;
 	return counts;
 }
 
-static void skip_comment(struct shell_scan *scan)
+/* One command up to its separator; false when it was none. */
+static bool take_command(struct shell_scan *scan, struct shell_command *command)
 {
-	while (!at_end(scan) && peek(scan, 0) != '\n')
-		scan->at++;
+	struct shell_token token;
+
+	memset(command, 0, sizeof(*command));
+	command->input_given = scan->after_pipe;
+	for (;;) {
+		shell_lexer_next(&scan->lexer, &token);
+		if (token.kind == SHELL_REDIRECTION)
+			take_redirection(scan, token.text, command);
+		else if (token.kind != SHELL_WORD && token.kind != SHELL_PROCESS)
+			return take_separator(scan, token.kind, command);
+		else if (token.kind == SHELL_WORD && command->count < SHELL_WORDS_MAX)
+			command->words[command->count++] = token.text;
+	}
 }
 
 bool shell_next(struct shell_scan *scan, struct shell_command *command)
 {
 	while (!scan->ended) {
-		bool counts = true;
+		bool counts = take_command(scan, command);
 
-		memset(command, 0, sizeof(*command));
-		command->input_given = scan->after_pipe;
-		for (bool more = true; more;) {
-			char c;
-
-			skip_blanks(scan);
-			c = peek(scan, 0);
-			if (at_end(scan)) {
-				scan->ended = true;
-				more = false;
-			} else if (c == '&' && peek(scan, 1) == '>') {
-				scan->at++;
-			} else if (c == '<' || c == '>') {
-				take_redirection(scan, command);
-			} else if (strchr("\n;&|()", c)) {
-				counts = take_separator(scan, command);
-				more = false;
-			} else if (c == '#') {
-				skip_comment(scan);
-			} else {
-				struct str word = take_word(scan);
-
-				if (command->count < SHELL_WORDS_MAX)
-					command->words[command->count++] = word;
-			}
-		}
 		strip(command);
 		if (command->count && counts)
 			return true;

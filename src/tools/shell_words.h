@@ -1,10 +1,10 @@
 /*
  * shell_words: the simple commands of a shell text, roughly: enough to recognise which
  * programs it starts by name. It decides nothing about safety (the cell contains); a text
- * it reads wrongly is run all the same.
+ * it reads wrongly is run all the same. What decides is policy/command.h, over the same tokens.
  */
 #pragma once
-#include "base/str.h"
+#include "base/shell_token.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +19,7 @@ struct shell_command {
 };
 
 struct shell_scan {
-	struct str text;
-	size_t at;
+	struct shell_lexer lexer;
 	size_t open; /* "(" not yet closed */
 	bool after_pipe;
 	bool here_document; /* one begins on this line: what follows the line is data */

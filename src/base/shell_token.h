@@ -1,0 +1,74 @@
+/*
+ * shell_token: a text of bash in tokens: words, operators, line ends. The one place that knows
+ * how bash cuts a text up; what the tokens mean together is others' (policy/command.h, which
+ * is strict, tools/shell_words.h, which guesses). Nothing is expanded: a word whose arguments
+ * only the shell itself can know is told from a literal one, with the reason.
+ */
+#pragma once
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum shell_kind {
+	SHELL_END,
+	SHELL_WORD,
+	SHELL_NEWLINE,
+	SHELL_SEMICOLON,
+	SHELL_AND,         /* && */
+	SHELL_OR,          /* || */
+	SHELL_PIPE,        /* | */
+	SHELL_PIPE_BOTH,   /* |& */
+	SHELL_BACKGROUND,  /* & */
+	SHELL_CASE_END,    /* ;; ;& ;;& */
+	SHELL_OPEN,        /* ( */
+	SHELL_CLOSE,       /* ) */
+	SHELL_REDIRECTION, /* < << <<- <<< <& <> > >> >& >| &> &>>; its word comes next */
+	SHELL_PROCESS,     /* <(…) and >(…), whole */
+};
+
+/* Why a word is not what it says. In the order of shell_reason_text. */
+enum shell_reason {
+	SHELL_LITERAL,
+	SHELL_EXPANSION,  /* $name, ${…}, $'…' */
+	SHELL_COMMAND,    /* $(…) and `…` */
+	SHELL_PATTERN,    /* * ? [ */
+	SHELL_BRACES,     /* {a,b} {1..3} */
+	SHELL_TILDE,      /* ~ where bash may look for a home */
+	SHELL_OPEN_QUOTE, /* ' or " without its other */
+	SHELL_LAST_BACKSLASH,
+	SHELL_BYTE, /* a control byte, or one that is no UTF-8 */
+};
+
+struct shell_token {
+	enum shell_kind kind;
+	struct str text; /* as written */
+	/* Of words: */
+	enum shell_reason reason;
+	size_t at;        /* where in the whole text the reason stands */
+	struct str value; /* without its quotes; only where `values` is given, and literal */
+	bool quoted;      /* something of it was: it is then no word of the shell's own */
+	bool is_assignment; /* NAME=… or NAME+=… */
+};
+
+struct shell_lexer {
+	struct str text;
+	size_t at;
+	/*
+	 * Where the values of words are written, each ended by NUL; NULL: none wanted. Room for
+	 * text.size + 1 bytes, which all of them together do not exceed.
+	 */
+	char *values;
+	size_t values_size;
+	/* Of the first byte outside of words that bash has its own ideas about; SHELL_LITERAL: none */
+	enum shell_reason outside;
+	size_t outside_at;
+};
+
+void shell_lexer_init(struct shell_lexer *lexer, struct str text, char *values);
+
+/*
+ * The next token; comments and blanks are passed over. Never reads beyond the text, and each
+ * but SHELL_END takes at least a byte of it.
+ */
+void shell_lexer_next(struct shell_lexer *lexer, struct shell_token *token);
