@@ -7,6 +7,7 @@
 #   make check      everything: all suites, both compilers, linters, an installation
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
+#   make gate       what the command gate calls literal beside a real bash, on TEXTS (10 million) random texts
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -16,11 +17,12 @@ NINJA_FLAGS =
 BENCH =
 SECONDS = 60
 TRIES = 100000
+TEXTS = 10000000
 PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check bench races fuzz install clean
+.PHONY: all demo quick check bench races gate fuzz install clean
 
 all:
 	@dev/bootstrap build
@@ -48,6 +50,12 @@ races: all
 	@dev/configure gcc >/dev/null
 	@ninja -C build/dev glovebox tests/cell/races $(NINJA_FLAGS)
 	@build/dev/tests/cell/races "$$PWD/$(BUILD)/glovebox" $(TRIES)
+
+gate:
+	@dev/bootstrap build test
+	@dev/configure gcc >/dev/null
+	@ninja -C build/dev tests/gate/strings $(NINJA_FLAGS)
+	@build/dev/tests/gate/strings "$$PWD/tests/gate/strings.bash" $(TEXTS)
 
 fuzz:
 	@dev/bootstrap build test

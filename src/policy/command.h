@@ -1,0 +1,49 @@
+/*
+ * command: a shell text as plain argument vectors. What is taken is the part of bash in which
+ * a text says exactly what will run: words and quotes, && || ; | and line ends, comments.
+ * Everything else is "not literal", with the place and the reason. Where a text is literal,
+ * bash would run exactly these vectors (a test compares them on random texts). Pure; one pass.
+ */
+#pragma once
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	COMMAND_TEXT_MAX = 1 << 20, /* more is a program, and belongs in a file */
+	COMMAND_PARTS_MAX = 256,    /* commands in one text */
+};
+
+/* What stands between a command and the one before it. */
+enum command_join {
+	COMMAND_THEN, /* ; a line end, or nothing: it is the first */
+	COMMAND_AND,
+	COMMAND_OR,
+	COMMAND_PIPE
+};
+/* ";", "&&", "||", "|" */
+extern const char *const command_joins[];
+
+struct command_part {
+	enum command_join join;
+	const char *const *argv; /* NULL-ended, at least one; [0] may be empty */
+	size_t argc;
+	struct str text; /* as written */
+};
+
+struct command {
+	struct command_part *parts;
+	size_t count;
+	bool literal;
+	/* When it is not: where, and what to say. */
+	size_t at;
+	const char *reason; /* a clause: "a redirection (<, >)" */
+	const char *remedy; /* a sentence */
+	char *values;
+	const char **words;
+};
+
+/* Fill COMMAND; true when TEXT is literal. command_fini in either case. */
+bool command_parse(struct command *command, struct str text);
+void command_fini(struct command *command);

@@ -1,0 +1,77 @@
+/*
+ * gate: any text is literal or has a place and a reason; what is literal, written again with
+ * every argument in quotes, is the same.
+ */
+#include "policy/command.h"
+
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A quote becomes four bytes, an argument two more and a blank. */
+enum { GROWTH = 8 };
+
+static void add_quoted(struct buf *out, const char *argument)
+{
+	(void)buf_addc(out, '\'');
+	for (; *argument != '\0'; argument++) {
+		if (*argument == '\'')
+			(void)buf_adds(out, "'\\''");
+		else
+			(void)buf_addc(out, *argument);
+	}
+	(void)buf_adds(out, "' ");
+}
+
+static void check_again(const struct command *command, size_t size)
+{
+	struct command again;
+	struct buf text;
+
+	buf_init(&text, GROWTH * (size + 1));
+	for (size_t i = 0; i < command->count; i++) {
+		const struct command_part *part = &command->parts[i];
+
+		if (i > 0)
+			(void)buf_adds(&text, command_joins[part->join]);
+		for (size_t j = 0; j < part->argc; j++)
+			add_quoted(&text, part->argv[j]);
+	}
+	assert(!text.overflowed);
+	if (text.size <= COMMAND_TEXT_MAX) {
+		assert(command_parse(&again, buf_str(&text)));
+		assert(again.count == command->count);
+		for (size_t i = 0; i < again.count; i++) {
+			assert(again.parts[i].argc == command->parts[i].argc);
+			assert(i == 0 || again.parts[i].join == command->parts[i].join);
+			for (size_t j = 0; j <= again.parts[i].argc; j++) {
+				const char *one = again.parts[i].argv[j];
+				const char *other = command->parts[i].argv[j];
+
+				assert(one == other || strcmp(one, other) == 0);
+			}
+		}
+		command_fini(&again);
+	}
+	buf_fini(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct str text = {(const char *)data, size};
+	struct command command;
+
+	if (command_parse(&command, text)) {
+		assert(command.count > 0 && command.count <= COMMAND_PARTS_MAX);
+		check_again(&command, size);
+	} else {
+		assert(command.at <= size && command.reason && command.remedy);
+		assert(command.count == 0);
+	}
+	command_fini(&command);
+	return 0;
+}
