@@ -140,12 +140,37 @@ static bool paths_collect(struct running *running, const struct tool_param *rows
 	return true;
 }
 
+/* Paths that a tool finds in its arguments by itself. */
+struct path_visit {
+	struct running *running;
+	struct path_list *list;
+	bool ok;
+};
+
+static void path_visit(void *context, const char *path)
+{
+	struct path_visit *visit = context;
+	bool writes = (visit->running->tool->effects & EFFECT_WRITES) != 0;
+
+	visit->ok = visit->ok && path_collect(visit->running, path, writes, visit->list);
+}
+
+static bool more_paths_collect(struct running *running, struct path_list *list)
+{
+	struct path_visit visit = {running, list, true};
+
+	if (running->tool->visit_paths != NULL)
+		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	return visit.ok;
+}
+
 static bool policy_allows(struct running *running)
 {
 	struct session *session = running->session;
 	struct path_list *list = memory_alloc(sizeof(*list));
 	struct verdict verdict;
-	bool ok = paths_collect(running, running->tool->params, running->arguments, list);
+	bool ok = paths_collect(running, running->tool->params, running->arguments, list) &&
+		  more_paths_collect(running, list);
 
 	if (ok && !running->tool->internal) {
 		const struct policy_request request = {

@@ -33,8 +33,9 @@ static void mark_copy(struct path_visit *visit, const char *path)
 }
 
 /* The mark of one path argument: under its own name, or the one it led to before. */
-static void path_visit(struct path_visit *visit, const char *text)
+static void path_visit(void *context, const char *text)
 {
+	struct path_visit *visit = context;
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
@@ -68,6 +69,8 @@ struct value *session_memory_for(struct session *session, const struct running *
 		return value_ref(session->seen);
 	visit.marks = value_new_object();
 	paths_visit(&visit, running->tool->params, running->arguments);
+	if (running->tool->visit_paths != NULL)
+		running->tool->visit_paths(running->arguments, path_visit, &visit);
 	return visit.marks;
 }
 

@@ -89,6 +89,12 @@ struct tool {
 	/* most its `timeout_s` argument may ask for; 0: it has none */
 	double timeout_max_s;
 	enum tool_where where;
+	/*
+	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and remembered as
+	 * those of PARAM_PATH are. NULL: there are none.
+	 */
+	void (*visit_paths)(const struct value *arguments,
+			    void (*visit)(void *context, const char *path), void *context);
 	bool wants_changes; /* gets what this session's writes replaced (call->before) */
 	bool internal;      /* not offered to models or clients: the front's own (exec) */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);

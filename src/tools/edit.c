@@ -57,27 +57,22 @@ static bool has_crlf_at(struct str text, size_t at)
 	return feed > 0 && text.data[feed - 1] == '\r';
 }
 
-/*
- * The new text gets the line ends of the place it goes to, unless it brings CRs of its
- * own.
- */
-static void fit_line_ends(struct str text, struct match *match, struct edit_outcome *outcome)
+bool edit_fit_line_ends(struct str text, size_t at, struct buf *new)
 {
-	struct str new = buf_str(&match->replacement);
 	struct buf made;
 
-	if (!memchr(new.data, '\n', new.size) || memchr(new.data, '\r', new.size) ||
-	    !has_crlf_at(text, match->spans[0].start))
-		return;
+	if (!memchr(new->data, '\n', new->size) || memchr(new->data, '\r', new->size) ||
+	    !has_crlf_at(text, at))
+		return false;
 	buf_init(&made, SIZE_MAX);
-	for (size_t i = 0; i < new.size; i++) {
-		if (new.data[i] == '\n')
+	for (size_t i = 0; i < new->size; i++) {
+		if (new->data[i] == '\n')
 			buf_addc(&made, '\r');
-		buf_addc(&made, new.data[i]);
+		buf_addc(&made, new->data[i]);
 	}
-	buf_fini(&match->replacement);
-	match->replacement = made;
-	outcome->line_ends_made = true;
+	buf_fini(new);
+	*new = made;
+	return true;
 }
 
 static bool say_several(struct plan *plan, size_t index, const struct match *match)
@@ -115,6 +110,14 @@ static size_t common_end(struct str a, struct str b, size_t limit)
 	return at;
 }
 
+bool edit_shares_enough(struct str old, struct str new)
+{
+	size_t smaller = old.size < new.size ? old.size : new.size;
+	size_t start = common_start(old, new);
+
+	return start + common_end(old, new, smaller - start) >= EDIT_ANCHOR_MIN;
+}
+
 /*
  * Was the edit made before? Only when the new text stands exactly once and shares enough
  * with the old at its ends to know that this is the very place.
@@ -123,13 +126,10 @@ static bool is_already_made(struct plan *plan, size_t index)
 {
 	const struct edit *edit = &plan->edits[index];
 	struct edit_outcome *outcome = &plan->outcomes[index];
-	size_t smaller = edit->old.size < edit->new.size ? edit->old.size : edit->new.size;
-	size_t start = common_start(edit->old, edit->new);
-	size_t anchors = start + common_end(edit->old, edit->new, smaller - start);
 	struct match match;
 	bool once;
 
-	if (anchors < EDIT_ANCHOR_MIN || edit->replace_all)
+	if (!edit_shares_enough(edit->old, edit->new) || edit->replace_all)
 		return false;
 	match_init(&match);
 	match_exact(plan->text, edit->new, false, &match);
@@ -205,7 +205,8 @@ static bool plan_match(struct plan *plan, size_t index)
 	outcome->level = match->level;
 	outcome->count = match->count;
 	outcome->line = match_line(plan->text, match->spans[0].start);
-	fit_line_ends(plan->text, match, outcome);
+	outcome->line_ends_made =
+		edit_fit_line_ends(plan->text, match->spans[0].start, &match->replacement);
 	plan_add(plan, index);
 	return true;
 }

@@ -38,6 +38,18 @@ bool edit_apply(const char *shown, struct str text, const struct edit *edits,
 		struct edit_outcome *outcomes, struct buf *sentence);
 
 /*
+ * NEW, which goes to the byte AT of TEXT, gets the line ends of that place unless it brings
+ * CRs of its own. Was anything to be done?
+ */
+bool edit_fit_line_ends(struct str text, size_t at, struct buf *new);
+
+/*
+ * Do OLD and NEW share enough at their ends for NEW to tell that an edit was made before
+ * where it stands?
+ */
+bool edit_shares_enough(struct str old, struct str new);
+
+/*
  * Append to SENTENCE where OLD nearly stands in TEXT and how it differs there
  * (edit_miss.c).
  */

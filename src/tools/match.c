@@ -250,11 +250,36 @@ static void match_plain(struct str text, struct str old, bool all, enum match_le
 	buf_fini(&old_plain);
 }
 
+/* Do the bytes from START to END begin and end where lines of TEXT do? */
+static bool is_whole_lines(struct str text, struct str old, struct match_span span)
+{
+	if (span.start > 0 && text.data[span.start - 1] != '\n')
+		return false;
+	/* A last line without an end is the last one of its file. */
+	return span.end == text.size || (str_ends(old, STR("\n")) && span.end > 0 &&
+					 text.data[span.end - 1] == '\n');
+}
+
+static void keep_whole_lines(struct str text, struct str old, struct match *match)
+{
+	size_t kept = 0;
+
+	if (match->count > MATCH_SPANS_MAX)
+		return;
+	for (size_t i = 0; i < match->count; i++) {
+		if (is_whole_lines(text, old, match->spans[i]))
+			match->spans[kept++] = match->spans[i];
+	}
+	match->count = kept;
+}
+
 bool match_find(struct str text, struct str old, struct str replacement, bool all,
 		enum match_level highest, struct match *match)
 {
 	match->level = MATCH_EXACT;
 	match_exact(text, old, all, match);
+	if (match->whole_lines)
+		keep_whole_lines(text, old, match);
 	if (all && highest > MATCH_LINE_END)
 		highest = MATCH_LINE_END;
 	while (match->count == 0 && match->level < highest) {
@@ -265,6 +290,8 @@ bool match_find(struct str text, struct str old, struct str replacement, bool al
 			match_indent(text, old, replacement, match);
 		else
 			match_numbers(text, old, replacement, match);
+		if (match->whole_lines && match->level != MATCH_INDENT)
+			keep_whole_lines(text, old, match);
 	}
 	if (match->count == 0)
 		match->level = MATCH_NONE;

@@ -34,6 +34,7 @@ struct match {
 	enum match_level level;
 	struct match_span *spans; /* in order; not overlapping when ALL */
 	size_t count;
+	bool whole_lines;       /* set it before match_find: only these count */
 	struct buf replacement; /* what takes the place of each span */
 };
 void match_init(struct match *match);

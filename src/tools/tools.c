@@ -8,6 +8,7 @@ const struct tool *const builtin_tools[] = {
 	&read_file_tool,
 	&write_file_tool,
 	&edit_file_tool,
+	&apply_patch_tool,
 	&list_files_tool,
 	&glob_tool,
 	&grep_tool,

@@ -8,6 +8,7 @@ extern const struct tool bash_tool;
 extern const struct tool read_file_tool;
 extern const struct tool write_file_tool;
 extern const struct tool edit_file_tool;
+extern const struct tool apply_patch_tool;
 extern const struct tool list_files_tool;
 extern const struct tool glob_tool;
 extern const struct tool grep_tool;

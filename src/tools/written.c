@@ -88,9 +88,11 @@ void written_new_mark(const struct written *written, struct str content,
 	files_mark(content, written->place.exists ? &written->place.st : NULL, mark);
 }
 
-void written_report(struct written *written, struct str content, bool created)
+void written_report_into(struct written *written, struct str content,
+			 enum written_kind kind, struct value *into)
 {
-	struct value *details = tool_details(written->result);
+	static const char *const kinds[] = {"", "new file, ", "deleted, "};
+	const bool created = kind == WRITTEN_CREATED, removed = kind == WRITTEN_REMOVED;
 	struct buf *text = &written->result->text;
 	const char *shown = files_shown(written->call->files, written->real.data);
 	struct str old = buf_str(&written->old);
@@ -105,27 +107,38 @@ void written_report(struct written *written, struct str content, bool created)
 	buf_init(&names[1], PATH_MAX + 2);
 	buf_addf(&names[0], "a/%s", shown);
 	buf_addf(&names[1], "b/%s", shown);
-	if (!diff_unified(old, content, created ? NULL : names[0].data, names[1].data,
-			  DIFF_CONTEXT, &diff, &counts)) {
-		value_set_boolean(details, "diff_cut", true);
+	if (!diff_unified(old, content, created ? NULL : names[0].data,
+			  removed ? NULL : names[1].data, DIFF_CONTEXT, &diff, &counts)) {
+		value_set_boolean(into, "diff_cut", true);
 		diff_count(old, content, &counts);
 	}
-	buf_addf(text, ": %s+%zu -%zu lines; now ", created ? "new file, " : "",
-		 counts.added, counts.removed);
-	text_add_count(text, text_count_lines(content), "line");
-	buf_addf(text, ", %s.", text_size(content.size, size));
+	buf_addf(text, ": %s+%zu -%zu lines", kinds[kind], counts.added, counts.removed);
+	if (!removed) {
+		buf_adds(text, "; now ");
+		text_add_count(text, text_count_lines(content), "line");
+		buf_addf(text, ", %s", text_size(content.size, size));
+	}
+	buf_addc(text, '.');
 	hash_text(content, hash);
-	value_set_text(details, "path", written->real.data);
-	value_set_boolean(details, "created", created);
-	value_set_integer(details, "added", (int64_t)counts.added);
-	value_set_integer(details, "removed", (int64_t)counts.removed);
-	value_set_integer(details, "size", (int64_t)content.size);
-	value_set_text(details, "hash", hash);
-	value_set_str(details, "diff", buf_str(&diff));
+	value_set_text(into, "path", written->real.data);
+	value_set_boolean(into, "created", created);
+	if (removed)
+		value_set_boolean(into, "removed", true);
+	value_set_integer(into, "added", (int64_t)counts.added);
+	value_set_integer(into, "removed", (int64_t)counts.removed);
+	value_set_integer(into, "size", (int64_t)content.size);
+	value_set_text(into, "hash", hash);
+	value_set_str(into, "diff", buf_str(&diff));
 	call_replaced(written->result, written->real.data, created ? (struct str){0} : old);
 	buf_fini(&diff);
 	buf_fini(&names[0]);
 	buf_fini(&names[1]);
+}
+
+void written_report(struct written *written, struct str content, bool created)
+{
+	written_report_into(written, content, created ? WRITTEN_CREATED : WRITTEN_CHANGED,
+			    tool_details(written->result));
 }
 
 enum result_status written_fail(struct written *written, const struct err *err)

@@ -46,6 +46,10 @@ void written_add_path(const struct written *written, struct buf *out);
  * diff, hash and counts in details; the old content is kept for the patch of the session.
  */
 void written_report(struct written *written, struct str content, bool created);
+/* The same with the facts in INTO, for tools that change several files. */
+enum written_kind { WRITTEN_CHANGED, WRITTEN_CREATED, WRITTEN_REMOVED };
+void written_report_into(struct written *written, struct str content,
+			 enum written_kind kind, struct value *into);
 
 /* The mark of what is at the place now. */
 void written_new_mark(const struct written *written, struct str content,

@@ -1,0 +1,82 @@
+/*
+ * patch: the text of a patch as a list of files with their changes. Two grammars are read by
+ * one parser: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). What can
+ * be put right without a guess is: a code fence or a shell's `apply_patch <<'EOF'` around it,
+ * CRLF, wrong line counts in a hunk's head, lost blanks of empty lines. Text that may be cut
+ * off is refused. Pure; hostile input.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* More files or hunks than this are no patch of one step. */
+enum { PATCH_FILES_MAX = 100, PATCH_HUNKS_MAX = 5000, PATCH_BYTES_MAX = 8 << 20 };
+
+enum patch_kind { PATCH_UPDATE, PATCH_ADD, PATCH_DELETE };
+
+/* One place to be changed: the lines OLD become the lines NEW. */
+struct patch_hunk {
+	size_t at;           /* its line in the patch, for sentences */
+	struct str old, new; /* each line with its "\n", the last one maybe without */
+	struct str kinds; /* of each line in order: ' ' in both, '-' in old, '+' in new */
+	size_t line;      /* where it says that OLD begins, from 1; 0: it does not */
+	/* Codex: lines that stand somewhere before it, one behind the other */
+	struct str *anchors;
+	size_t anchor_count;
+	bool at_end; /* Codex: OLD ends where the file ends */
+	/* old or new says itself whether its last line has an end (unified only) */
+	bool ends_told;
+	bool miscounted; /* the counts of its head were wrong */
+};
+
+struct patch_file {
+	enum patch_kind kind;
+	size_t at; /* its first line in the patch */
+	const char *path;
+	const char *to;    /* PATCH_UPDATE: where it goes, or NULL */
+	const char *other; /* a second name that the patch has for it, or NULL */
+	unsigned mode;     /* 0644 or 0755 as the patch says; 0: it does not */
+	struct patch_hunk *hunks;
+	size_t hunk_count;
+};
+
+struct patch {
+	struct arena arena; /* holds everything below */
+	struct patch_file *files;
+	size_t file_count;
+	bool codex; /* which grammar it was */
+};
+
+/*
+ * Read TEXT into PATCH. False: SENTENCE says which line is wrong, why, and what would be
+ * right. patch_fini in either case.
+ */
+bool patch_parse(struct str text, struct patch *patch, struct buf *sentence);
+void patch_fini(struct patch *patch);
+
+/* Used by patch_parse (patch_codex.c, patch_unified.c). */
+struct patch_reader {
+	struct patch *patch;
+	struct str *lines; /* without line ends */
+	size_t count, at;
+	size_t first; /* number of lines[0] in the text as it was given */
+	size_t hunks;
+	struct buf *sentence;
+};
+bool patch_read_codex(struct patch_reader *reader);
+bool patch_read_unified(struct patch_reader *reader);
+
+/* "Line N of the patch: " and the sentence. False. N is the index of a line. */
+bool patch_refuse(struct patch_reader *reader, size_t index, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* NULL with the sentence where there are too many. */
+struct patch_file *patch_add_file(struct patch_reader *reader, enum patch_kind kind);
+struct patch_hunk *patch_add_hunk(struct patch_reader *reader, struct patch_file *file);
+/* The line INDEX from the reader's place on; the empty one past the end. */
+struct str patch_line(const struct patch_reader *reader, size_t index);
+/* "@@ -3,4 +5,6 @@ …". COUNTS: 4 and 6. */
+bool patch_hunk_head(struct str line, size_t *old_line, size_t counts[2]);
