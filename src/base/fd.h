@@ -17,6 +17,15 @@ void fd_auto_close(int *fd);
 /* Close *FD when it is open and make it -1. Keeps errno. */
 void fd_close(int *fd);
 
+/*
+ * openat, read and close for whoever makes them by the hundred thousand in several threads:
+ * no points of cancellation, which nobody here uses and which take the C library longer than
+ * the way into the kernel.
+ */
+int fd_bare_open(int folder_fd, const char *name, int flags);
+ssize_t fd_bare_read(int fd, void *data, size_t size);
+void fd_bare_close(int fd);
+
 /* Give *FD away: returns it and leaves -1 behind. */
 int fd_take(int *fd);
 

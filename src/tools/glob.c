@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -37,6 +36,13 @@ static const struct tool_param glob_params[] = {
 
 enum { GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
+/* What one thread found; the first part gets the sum. */
+struct glob_part {
+	struct ranking best;
+	uint64_t total; /* files that fit */
+	char apart[WALK_APART];
+};
+
 /* What is asked for, once a pattern like /usr/include/x*.h is taken apart. */
 struct glob {
 	char *path;              /* where to start */
@@ -44,8 +50,7 @@ struct glob {
 	struct pattern_set *set; /* the same, taken apart */
 	char *under;             /* the folders PATTERN begins with, "" when with none */
 	size_t depth;            /* of the deepest file that may fit, 0: any */
-	struct ranking rankings[WALK_THREADS_MAX];
-	atomic_uint_least64_t total;
+	struct glob_part parts[WALK_THREADS_MAX];
 };
 
 /*
@@ -88,7 +93,7 @@ static void glob_fini(struct glob *glob)
 	if (!glob)
 		return;
 	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
-		ranking_fini(&glob->rankings[i]);
+		ranking_fini(&glob->parts[i].best);
 	free(glob->path);
 	free(glob->pattern);
 	free(glob->under);
@@ -134,7 +139,7 @@ static struct glob *glob_new(const char *path, const char *pattern)
 static void glob_visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct glob *glob = owner;
-	struct ranking *ranking = &glob->rankings[walker_number(walker)];
+	struct glob_part *part = &glob->parts[walker_number(walker)];
 	/* Borrowed until it is known to be wanted. */
 	struct found found = {
 		.path = (char *)(uintptr_t)entry->path.data,
@@ -145,30 +150,35 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	if (entry->kind == WALK_OTHER || !pattern_set_match(glob->set, entry->path) ||
 	    fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	atomic_fetch_add_explicit(&glob->total, 1, memory_order_relaxed);
+	part->total++;
 	found.time_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 	found.size = (uint64_t)st.st_size;
-	if (!ranking_wants(ranking, &found))
+	if (!ranking_wants(&part->best, &found))
 		return;
 	found.path = memory_copy_str(entry->path);
-	ranking_add(ranking, found);
+	ranking_add(&part->best, found);
 }
 
 static void glob_walk(struct glob *glob, const struct walk_start *start,
 		      struct walk_options *options, size_t limit,
 		      struct walk_summary *summary)
 {
-	atomic_store(&glob->total, 0);
-	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
-		ranking_init(&glob->rankings[i], limit, found_newer);
+	struct glob_part *all = &glob->parts[0];
+
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
+		glob->parts[i].total = 0;
+		ranking_init(&glob->parts[i].best, limit, found_newer);
+	}
 	options->visit = glob_visit;
 	options->owner = glob;
 	options->depth = glob->depth;
 	options->under = glob->under;
 	walk_run(start, options, summary);
-	for (size_t i = 1; i < WALK_THREADS_MAX; i++)
-		ranking_take_all(&glob->rankings[0], &glob->rankings[i]);
-	ranking_sort(&glob->rankings[0]);
+	for (size_t i = 1; i < WALK_THREADS_MAX; i++) {
+		ranking_take_all(&all->best, &glob->parts[i].best);
+		all->total += glob->parts[i].total;
+	}
+	ranking_sort(&all->best);
 }
 
 /* Nothing fits outside ignored files: which of these would? */
@@ -186,15 +196,15 @@ static void glob_ignored(struct call *call, struct glob *glob,
 	walk_summary_init(&summary);
 	glob_walk(glob, start, &options, SEARCH_IGNORED_SHOWN, &summary);
 	walk_summary_fini(&summary);
-	total = atomic_load(&glob->total);
+	total = glob->parts[0].total;
 	if (total > 0) {
 		(void)buf_adds(&result->text,
 			       "Among ignored files (.gitignore) these fit: ");
-		search_add_names(start, &glob->rankings[0], total, &result->text);
+		search_add_names(start, &glob->parts[0].best, total, &result->text);
 		(void)buf_adds(&result->text, ". Name their folder as path to search it.\n");
 	}
 	value_set_integer(tool_details(result), "ignored_fitting", (int64_t)total);
-	ranking_fini(&glob->rankings[0]);
+	ranking_fini(&glob->parts[0].best);
 }
 
 static void glob_say_none(const struct glob *glob, const struct walk_start *start,
@@ -217,7 +227,7 @@ static void glob_say_none(const struct glob *glob, const struct walk_start *star
 static void glob_say_some(const struct call *call, const struct glob *glob,
 			  uint64_t shown, struct buf *out)
 {
-	uint64_t total = atomic_load(&glob->total);
+	uint64_t total = glob->parts[0].total;
 	int64_t limit = call_count(call, "limit", GLOB_LIMIT);
 
 	(void)buf_addf(out, "%" PRIu64 " file%s ", total, total == 1 ? " fits" : "s fit");
@@ -234,8 +244,8 @@ static void glob_say_some(const struct call *call, const struct glob *glob,
 static void glob_show(struct call *call, struct glob *glob, const struct walk_start *start,
 		      const struct walk_summary *summary, struct tool_result *result)
 {
-	const struct ranking *found = &glob->rankings[0];
-	uint64_t total = atomic_load(&glob->total);
+	const struct ranking *found = &glob->parts[0].best;
+	uint64_t total = glob->parts[0].total;
 	struct value *paths = value_new_array();
 	struct buf text;
 	size_t shown;
@@ -287,9 +297,9 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 		glob_walk(glob, &start, &options,
 			  (size_t)call_count(call, "limit", GLOB_LIMIT), &summary);
 		glob_show(call, glob, &start, &summary, result);
-		if (atomic_load(&glob->total) == 0 && summary.end == WALK_COMPLETE &&
+		if (glob->parts[0].total == 0 && summary.end == WALK_COMPLETE &&
 		    summary.ignored > 0) {
-			ranking_fini(&glob->rankings[0]);
+			ranking_fini(&glob->parts[0].best);
 			glob_ignored(call, glob, &start, result);
 		}
 		(void)search_end(call, result, &summary);

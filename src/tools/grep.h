@@ -34,6 +34,7 @@ struct grep_worker {
 	uint64_t binary;       /* with a match, not shown */
 	uint64_t unreadable;   /* files */
 	uint64_t limited;      /* files in which the regex met its limits */
+	char apart[WALK_APART];
 };
 
 struct grep {

@@ -88,8 +88,8 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 		return;
 	}
 	/* Not a link, and whatever took the file's place meanwhile is not waited for. */
-	fd = openat(entry->folder_fd, entry->name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = fd_bare_open(entry->folder_fd, entry->name,
+			  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		worker->unreadable += errno != ENOENT && errno != ELOOP && errno != ENOTDIR;
 		return;
@@ -101,7 +101,7 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 	worker->scan.stopped = stopped_by_walk;
 	worker->scan.stop_owner = walker;
 	grep_count(grep, worker, fd, entry->path);
-	(void)close(fd);
+	fd_bare_close(fd);
 }
 
 /* All that the threads found into workers[0]. */

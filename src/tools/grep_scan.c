@@ -1,6 +1,7 @@
 /* grep_scan: the inner loop of grep; see grep_scan.h. */
 #include "tools/grep_scan.h"
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -136,7 +137,7 @@ static bool scan_read(struct grep_scan *scan)
 {
 	while (!scan->at_end) {
 		size_t room = GREP_BUFFER - scan->size;
-		ssize_t n = read(scan->fd, scan->data + scan->size, room);
+		ssize_t n = fd_bare_read(scan->fd, scan->data + scan->size, room);
 		const char *end;
 
 		if (n < 0 && errno == EINTR)

@@ -19,7 +19,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,10 +46,16 @@ static const struct tool_param list_files_params[] = {
 
 enum { LIST_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
+/* What one thread found; the first part gets the sum. */
+struct listing_part {
+	struct ranking best;
+	uint64_t files, folders; /* that fit */
+	char apart[WALK_APART];
+};
+
 struct listing {
-	struct ranking rankings[WALK_THREADS_MAX];
-	struct pattern_set *pattern;          /* NULL: none */
-	atomic_uint_least64_t files, folders; /* that fit */
+	struct pattern_set *pattern; /* NULL: none */
+	struct listing_part parts[WALK_THREADS_MAX];
 };
 
 /* The part of PATH before its last name, without the slash. */
@@ -67,13 +72,12 @@ static struct str path_folder(const char *path)
  */
 static bool listing_before(const struct found *a, const struct found *b)
 {
-	struct str folder_a = path_folder(a->path);
-	struct str folder_b = path_folder(b->path);
 	bool is_folder_a = a->kind == WALK_FOLDER;
 
 	if (a->depth != b->depth)
 		return a->depth < b->depth;
-	if (str_equal(folder_a, folder_b) && is_folder_a != (b->kind == WALK_FOLDER))
+	if (is_folder_a != (b->kind == WALK_FOLDER) &&
+	    str_equal(path_folder(a->path), path_folder(b->path)))
 		return is_folder_a;
 	return strcmp(a->path, b->path) < 0;
 }
@@ -111,7 +115,7 @@ static bool listing_printed_before(const struct found *a, const struct found *b)
 static void listing_visit(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct listing *listing = owner;
-	struct ranking *ranking = &listing->rankings[walker_number(walker)];
+	struct listing_part *part = &listing->parts[walker_number(walker)];
 	/* Borrowed until it is known to be wanted: most of a large tree is not. */
 	struct found found = {
 		.path = (char *)(uintptr_t)entry->path.data,
@@ -126,11 +130,9 @@ static void listing_visit(void *owner, struct walker *walker, const struct walk_
 	if (entry->depth > 0 && listing->pattern &&
 	    !pattern_set_match(listing->pattern, entry->path))
 		return;
-	if (entry->depth > 0 && entry->kind == WALK_FOLDER)
-		atomic_fetch_add_explicit(&listing->folders, 1, memory_order_relaxed);
-	if (entry->kind != WALK_FOLDER)
-		atomic_fetch_add_explicit(&listing->files, 1, memory_order_relaxed);
-	if (!ranking_wants(ranking, &found))
+	part->folders += entry->depth > 0 && entry->kind == WALK_FOLDER;
+	part->files += entry->kind != WALK_FOLDER;
+	if (!ranking_wants(&part->best, &found))
 		return;
 	found.path = memory_copy_str(entry->path);
 	if (entry->kind == WALK_FOLDER) {
@@ -147,7 +149,7 @@ static void listing_visit(void *owner, struct walker *walker, const struct walk_
 		if (n > 0)
 			found.target = memory_copy_str((struct str){target, (size_t)n});
 	}
-	ranking_add(ranking, found);
+	ranking_add(&part->best, found);
 }
 
 static const char *kind_name(const struct found *found)
@@ -265,8 +267,8 @@ static void add_heading(const struct call *call, const struct listing *listing,
 			const struct walk_start *start, const struct walk_summary *summary,
 			uint64_t shown, struct buf *out)
 {
-	uint64_t folders = atomic_load(&listing->folders);
-	uint64_t files = atomic_load(&listing->files);
+	uint64_t folders = listing->parts[0].folders;
+	uint64_t files = listing->parts[0].files;
 	const char *pattern = call_text(call, "pattern");
 
 	walk_start_name(start, STR(""), out);
@@ -290,12 +292,13 @@ static void add_heading(const struct call *call, const struct listing *listing,
 }
 
 static void listing_show(struct call *call, struct tool_result *result,
-			 const struct walk_start *start, struct listing *listing,
-			 struct ranking *items, const struct walk_summary *summary)
+			 const struct walk_start *start, const struct listing *listing,
+			 const struct walk_summary *summary)
 {
 	size_t depth = (size_t)call_count(call, "depth", LIST_DEPTH);
 	struct value *rows = value_new_array();
-	uint64_t found = atomic_load(&listing->folders) + atomic_load(&listing->files);
+	const struct ranking *items = &listing->parts[0].best;
+	uint64_t found = listing->parts[0].folders + listing->parts[0].files;
 	uint64_t shown = 0;
 	struct buf text;
 	size_t i;
@@ -354,6 +357,7 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 {
 	const char *path = call_text(call, "path");
 	struct listing *listing;
+	struct listing_part *all;
 	struct walk_options options = {
 		.call = call,
 		.depth = (size_t)call_count(call, "depth", LIST_DEPTH),
@@ -375,18 +379,22 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 					   : shown_fail(call, result, path, &err);
 	}
 	listing = memory_alloc(sizeof(*listing));
+	all = &listing->parts[0];
 	if (call_text(call, "pattern"))
 		listing->pattern = pattern_set_new(call_str(call, "pattern"), LIST_FLAGS);
 	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
-		ranking_init(&listing->rankings[i], limit, listing_before);
+		ranking_init(&listing->parts[i].best, limit, listing_before);
 	options.owner = listing;
 	walk_summary_init(&summary);
 	walk_run(&start, &options, &summary);
-	for (size_t i = 1; i < WALK_THREADS_MAX; i++)
-		ranking_take_all(&listing->rankings[0], &listing->rankings[i]);
-	ranking_sort_by(&listing->rankings[0], listing_printed_before);
-	listing_show(call, result, &start, listing, &listing->rankings[0], &summary);
-	ranking_fini(&listing->rankings[0]);
+	for (size_t i = 1; i < WALK_THREADS_MAX; i++) {
+		ranking_take_all(&all->best, &listing->parts[i].best);
+		all->files += listing->parts[i].files;
+		all->folders += listing->parts[i].folders;
+	}
+	ranking_sort_by(&all->best, listing_printed_before);
+	listing_show(call, result, &start, listing, &summary);
+	ranking_fini(&all->best);
 	pattern_set_free(listing->pattern);
 	free(listing);
 	(void)search_end(call, result, &summary);

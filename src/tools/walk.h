@@ -23,6 +23,8 @@ enum {
 	 * cache.
 	 */
 	WALK_THREADS_MAX = 8,
+	/* Between what two threads write: a cache line they share is slow for both. */
+	WALK_APART = 64,
 };
 
 /* Where a walk starts. */

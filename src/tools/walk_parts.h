@@ -48,6 +48,7 @@ struct walker {
 	size_t path_at;
 	uint64_t folder; /* number of the one being read */
 	uint64_t entries, folders, ignored, unreadable, too_long;
+	char apart[WALK_APART];
 };
 
 struct walk {
@@ -59,8 +60,10 @@ struct walk {
 	int64_t begun_us;
 	struct walker walkers[WALK_THREADS_MAX];
 	unsigned walker_count; /* running, thread 0 included */
-	atomic_int end;        /* enum walk_end, set once */
+	/* Read at each entry, seldom written. */
+	atomic_int end; /* enum walk_end, set once */
 	atomic_uint idle;
+	char apart[WALK_APART];
 	atomic_size_t pending; /* bytes of all items */
 	/* of all threads, brought up to date now and then */
 	atomic_uint_least64_t entries;
