@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 enum {
-	COMMANDS_MAX = 16,
+	COMMANDS_MAX = 24,
 	REST_MS = 5, /* without news of the cell: its next worker is ready, the machine rests */
 	REST_MOST_MS = 200,
 	PIPE_BYTES = 256 << 10,

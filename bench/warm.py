@@ -10,13 +10,14 @@ import subprocess
 import threading
 import time
 
+import tree
+
 WARM_UP = 20
 NOTHING = '{"command": "true"}'
 PROGRAM = '{"command": "/bin/true"}'
 FLOOD_BYTES = 1 << 30
 LONG_FLOOD_BYTES = 8 << 30
 SEARCHED_FILES = 100_000
-FILES_IN_A_FOLDER = 100
 BURST = 500
 BURST_ROUNDS = 9
 BURST_COMMAND = "sleep 0.05; echo x"
@@ -210,13 +211,8 @@ def burst_group(group, command, _build, _workspace):
 # ---- search: what the walls cost a program that opens many files ----
 
 def search_group(group, command, _build, workspace):
-    for number in range(SEARCHED_FILES):
-        folder = os.path.join(workspace, "tree", str(number // FILES_IN_A_FOLDER))
-        if number % FILES_IN_A_FOLDER == 0:
-            os.makedirs(folder)
-        with open(os.path.join(folder, f"{number}.txt"), "w", encoding="ascii") as file:
-            file.write(f"line {number}\nnothing to see\n" * 8)
-    words = ["rg", "--no-config", "--no-ignore", "-c", "line 77777$", workspace + "/tree"]
+    tree.make(os.path.join(workspace, "tree"), SEARCHED_FILES)
+    words = ["rg", "--no-config", "--no-ignore", "-cF", tree.MARK.strip(), workspace + "/tree"]
     if shutil.which("rg") is None:
         raise SystemExit("bench: search: ripgrep is not installed")
     return group("search", f"ripgrep over {SEARCHED_FILES:,} files", [
