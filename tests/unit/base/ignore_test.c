@@ -1,4 +1,5 @@
 /* Tests of base/ignore, at the end against git itself. */
+#include "made.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -121,45 +122,8 @@ struct forest {
 	char root[64];
 	struct entry *entries;
 	size_t count;
+	uint64_t seed;
 };
-
-static const char *pick(const char *const *words, size_t count)
-{
-	return words[(size_t)random() % count];
-}
-
-static const char *some_name(void)
-{
-	static const char *const names[] = {"a",  "b",      "ab",  "abc", "a b", "b ",
-					    "!a", "#b",     "[a]", "a\\", "foo", "x.c",
-					    "é",  "foobar", "A",   "-"};
-
-	return pick(names, UNIT_COUNT(names));
-}
-
-static void add_rules(struct buf *rules)
-{
-	static const char *const pieces[] = {
-		"a",     "b",    "ab",      "c",     "foo",         "x.c", "é",
-		"*",     "*",    "**",      "?",     "/",           "/",   "/",
-		"[ab]",  "[!a]", "[^b]",    "[a-c]", " ",           "\\ ", "\\",
-		"!",     "#",    "\\!",     "\\#",   "[[:alpha:]]", "[",   "]",
-		"**/",   "/**",  "*.c",     "\\a",   "[]]",         "\t",  "[a-\\c]",
-		"***",   "-",    "[[:x:]]", "foo**", "\\/",         "bar", "[/]",
-		"[\\]]", "a**",  "[--b]",
-	};
-
-	for (int lines = (int)(random() % 4) + 1; lines > 0; lines--) {
-		if (random() % 4 == 0)
-			buf_addc(rules, '!');
-		for (int n = (int)(random() % 4) + 1; n > 0; n--)
-			buf_adds(rules, pick(pieces, UNIT_COUNT(pieces)));
-		buf_adds(rules, random() % 8 ? "\n" : "\r\n");
-	}
-	/* Sometimes no line end at the end. */
-	if (random() % 4 == 0)
-		buf_truncate(rules, rules->size - 1);
-}
 
 static void write_file(const char *path, struct str text)
 {
@@ -178,8 +142,8 @@ static void grow_tree(struct forest *forest, const char *folder, size_t *budget,
 	struct buf rules;
 
 	buf_init(&rules, 10000);
-	if (depth == 0 || random() % 3 == 0) {
-		add_rules(&rules);
+	if (depth == 0 || made_random(&forest->seed, 3) == 0) {
+		made_rules(&forest->seed, &rules);
 		(void)snprintf(path, sizeof(path), "%s/%s/.gitignore", forest->root, folder);
 		write_file(path, buf_str(&rules));
 		ignore = ignore_new(buf_str(&rules), str_of(folder), parent);
@@ -188,9 +152,9 @@ static void grow_tree(struct forest *forest, const char *folder, size_t *budget,
 		struct entry *entry = &forest->entries[forest->count];
 
 		(void)snprintf(entry->path, sizeof(entry->path), "%s/%s", folder,
-			       some_name());
+			       made_name(&forest->seed));
 		(void)snprintf(path, sizeof(path), "%s/%s", forest->root, entry->path);
-		entry->directory = depth < 3 && random() % 3 == 0;
+		entry->directory = depth < 3 && made_random(&forest->seed, 3) == 0;
 		if (access(path, F_OK) == 0)
 			continue;
 		if (entry->directory)
@@ -314,7 +278,7 @@ static void answers_equal_those_of_git(void **state)
 	bool has_git;
 
 	(void)state;
-	srandom(4);
+	forest.seed = made_seed(4711);
 	buf_init(&out, 10000);
 	(void)snprintf(forest.root, sizeof(forest.root), "/tmp/ignore_test.XXXXXX");
 	assert_non_null(mkdtemp(forest.root));

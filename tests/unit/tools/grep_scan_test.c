@@ -230,7 +230,7 @@ static void random_text(uint64_t *seed, size_t pieces, struct buf *text)
 	buf_clear(text);
 	for (size_t i = 0; i < pieces; i++)
 		(void)buf_adds(text,
-			       parts[tree_random(seed, sizeof(parts) / sizeof(parts[0]))]);
+			       parts[made_random(seed, sizeof(parts) / sizeof(parts[0]))]);
 }
 
 static void finds_the_lines_the_regex_matches_one_by_one(void **state)
@@ -242,7 +242,7 @@ static void finds_the_lines_the_regex_matches_one_by_one(void **state)
 	(void)state;
 	buf_init(&text, 1 << 20);
 	for (unsigned i = 0; i < TEXTS; i++) {
-		random_text(&seed, tree_random(&seed, 60), &text);
+		random_text(&seed, made_random(&seed, 60), &text);
 		for (size_t k = 0; k < PATTERNS; k++) {
 			compare(patterns[k], buf_str(&text), false);
 			compare(patterns[k], buf_str(&text), true);
@@ -396,9 +396,9 @@ static void a_needle_is_found_wherever_it_is(void **state)
 		struct str part;
 		size_t from;
 
-		random_text(&seed, 1 + tree_random(&seed, 300), &text);
-		from = tree_random(&seed, (unsigned)text.size);
-		part = str_part(buf_str(&text), from, 1 + tree_random(&seed, 6));
+		random_text(&seed, 1 + made_random(&seed, 300), &text);
+		from = made_random(&seed, (unsigned)text.size);
+		part = str_part(buf_str(&text), from, 1 + made_random(&seed, 6));
 		grep_needle_set(&needle, part);
 		for (size_t at = 0; at <= text.size; at++)
 			assert_int_equal(grep_needle_find(&needle, buf_str(&text), at),

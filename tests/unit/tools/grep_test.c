@@ -394,14 +394,14 @@ static void write_words(struct hand *hand)
 	buf_init(&text, 1 << 24);
 	for (unsigned i = 0; i < 400; i++) {
 		char path[64];
-		unsigned size = i % 97 == 0 ? 100000 : tree_random(&seed, 400);
+		unsigned size = i % 97 == 0 ? 100000 : made_random(&seed, 400);
 
 		buf_clear(&text);
 		for (unsigned k = 0; k < size; k++) {
 			(void)buf_adds(
 				&text,
-				words[tree_random(&seed, sizeof(words) / sizeof(words[0]))]);
-			if (tree_random(&seed, 3) == 0)
+				words[made_random(&seed, sizeof(words) / sizeof(words[0]))]);
+			if (made_random(&seed, 3) == 0)
 				(void)buf_addc(&text, ' ');
 		}
 		if (i % 31 == 0)

@@ -119,15 +119,6 @@ int tree_program(struct hand *hand, const char *const *arguments, struct buf *ou
 	return WEXITSTATUS(status);
 }
 
-unsigned tree_random(uint64_t *seed, unsigned limit)
-{
-	/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003). */
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return (unsigned)((*seed >> 20) % limit);
-}
-
 static int compare_lines(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

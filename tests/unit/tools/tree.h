@@ -3,6 +3,7 @@
  * completed by the schema as the runtime does it, and other programs run to compare with.
  */
 #pragma once
+#include "../base/made.h"
 #include "hand.h"
 
 #include "base/buf.h"
@@ -25,9 +26,6 @@ void tree_run(struct hand *hand, const struct tool *tool, const char *json,
  */
 enum { TREE_MISSING = 127 };
 int tree_program(struct hand *hand, const char *const *arguments, struct buf *out);
-
-/* A number below LIMIT; the same row of numbers in each run for the same SEED. */
-unsigned tree_random(uint64_t *seed, unsigned limit);
 
 /* The lines of TEXT (ended by END), in order, ended by "\n". Malloc'ed. */
 char *sorted_lines(struct str text, char end);
