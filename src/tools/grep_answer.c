@@ -69,6 +69,9 @@ static void answer_lines_of(struct answer *answer, const struct found *found, ui
 	walk_start_name(&grep->start, str_of(found->path), &name);
 	show.name = name.data;
 	(void)buf_addf(&answer->body, "%s%s\n", before > 0 ? "\n" : "", name.data);
+	/* A name that reaches the ceiling is followed by a line of its file all the same. */
+	if (answer->body.size >= show.text_max)
+		show.text_max = answer->body.size + 1;
 	grep_scan_begin(&worker->scan, fd, worker->short_is_end);
 	/* It was text when its lines were counted. */
 	worker->scan.checked = true;

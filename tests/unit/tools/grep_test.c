@@ -377,6 +377,42 @@ static void the_answer_has_a_ceiling_and_says_how_to_go_on(void **state)
 	buf_fini(&text);
 }
 
+/* Wherever the ceiling falls, on a line, on a name or between, no file is passed over. */
+static void the_ceiling_may_fall_on_a_name(void **state)
+{
+	enum { FILES = 120, LINE_MAX_TRIED = 340 };
+	struct hand *hand = *state;
+	char line[LINE_MAX_TRIED + 2];
+
+	memset(line, 'x', sizeof(line));
+	for (size_t size = LINE_MAX_TRIED; size > LINE_MAX_TRIED - 40; size -= 3) {
+		const struct value *rows;
+
+		for (unsigned i = 0; i < FILES; i++) {
+			char path[64];
+
+			(void)snprintf(path, sizeof(path),
+				       "a_rather_long_name_of_a_file_%u", 1000 + i);
+			line[size] = '\0';
+			tree_write(hand, path, line, FILES - i);
+		}
+		grep(hand, "{\"pattern\": \"x\", \"limit\": 200}");
+		hand_assert_says(hand, "120 matching lines in 120 files");
+		hand_assert_says_not(hand, "changed while being searched");
+		rows = value_member(hand->result.details, "rows");
+		assert_in_range(value_count(rows), 50, FILES - 1);
+		for (size_t i = 0; i < value_count(rows); i++) {
+			char path[64];
+
+			(void)snprintf(path, sizeof(path),
+				       "a_rather_long_name_of_a_file_%zu", 1000 + i);
+			assert_string_equal(value_text(value_member(value_item(rows, i),
+								    "path")),
+					    path);
+		}
+	}
+}
+
 /* A tree of words, some of it in several pieces, some of it not UTF-8. */
 static void write_words(struct hand *hand)
 {
@@ -605,6 +641,7 @@ int main(void)
 		GREP_TEST(a_large_sparse_file_is_binary_at_once),
 		GREP_TEST(a_mistake_is_answered_with_what_would_work),
 		GREP_TEST(the_answer_has_a_ceiling_and_says_how_to_go_on),
+		GREP_TEST(the_ceiling_may_fall_on_a_name),
 		GREP_TEST(finds_what_ripgrep_finds),
 		GREP_TEST(lines_and_numbers_are_those_of_ripgrep),
 	};
