@@ -171,6 +171,49 @@ static void repair_value(const struct tool_param *row, struct value *object, con
 	}
 }
 
+/* Is the first of ROWS the only one that must be given, and a text? */
+static bool takes_one_text(const struct tool_param *rows)
+{
+	if (!rows || !rows->name || !rows->required ||
+	    (rows->kind != PARAM_PATH && rows->kind != PARAM_TEXT))
+		return false;
+	for (const struct tool_param *row = rows + 1; row->name; row++) {
+		if (row->required)
+			return false;
+	}
+	return true;
+}
+
+static struct value *object_of(const struct tool_param *rows, struct value *text)
+{
+	struct value *object = value_new_object();
+
+	value_set(object, rows->name, value_ref(text));
+	return object;
+}
+
+/* ["a", "b"] for [{"path": "a"}, {"path": "b"}], and "a" for both where only one is meant. */
+static void repair_texts(const struct tool_param *row, struct value *object)
+{
+	struct value *given = value_member(object, row->name);
+	struct value *list;
+
+	if (!takes_one_text(row->rows) ||
+	    (value_kind(given) != VALUE_ARRAY && value_kind(given) != VALUE_STRING))
+		return;
+	list = value_new_array();
+	for (size_t i = 0; i < value_count(given); i++) {
+		struct value *item = value_item(given, i);
+
+		value_append(list, value_kind(item) == VALUE_STRING
+					   ? object_of(row->rows, item)
+					   : value_ref(item));
+	}
+	if (value_kind(given) == VALUE_STRING)
+		value_append(list, object_of(row->rows, given));
+	value_set(object, row->name, list);
+}
+
 static bool repair_items(const struct tool_param *row, const struct value *list,
 			 struct buf *sentence)
 {
@@ -199,6 +242,8 @@ bool schema_repair(const struct tool_param *rows, struct value *object, struct b
 			continue;
 		}
 		repair_value(row, object, row->name);
+		if (row->kind == PARAM_LIST)
+			repair_texts(row, object);
 		value = value_member(object, row->name);
 		if (row->kind == PARAM_LIST && value_kind(value) == VALUE_ARRAY &&
 		    !repair_items(row, value, sentence))

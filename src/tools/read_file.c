@@ -3,6 +3,7 @@
  * session has read it. Files up to FILES_HASHED_MAX are read whole (their hash is their
  * mark); of larger ones only what the range needs.
  */
+#include "tools/read_file.h"
 #include "tools/read_folder.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -17,21 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * What one answer holds: as much as the best agents settled on. In macros, because the
- * descriptions are made from them.
- */
-#define READ_LINES 2000
-#define READ_KB    50
 /* A longer line is shown in part, unless it is the only one asked for. */
 #define READ_LINE_BYTES 2000
 
-#define LINES_TEXT      SHOWN_NUMBER(READ_LINES)
-#define KB_TEXT         SHOWN_NUMBER(READ_KB)
 #define LINE_BYTES_TEXT SHOWN_NUMBER(READ_LINE_BYTES)
 
 enum {
-	READ_BYTES = READ_KB * 1000,
 	READ_CHUNK = 256 << 10, /* of a large file at a time */
 };
 
@@ -54,7 +46,8 @@ struct reading {
 	struct file file;
 	struct shown_kind kind;
 	size_t start, end; /* lines wanted, 1-based, inclusive */
-	size_t line;       /* lines begun so far */
+	size_t max_lines, max_bytes;
+	size_t line; /* lines begun so far */
 	size_t shown_first, shown_last;
 	size_t cut_lines;  /* lines shown in part */
 	size_t left_bytes; /* of these lines */
@@ -79,8 +72,10 @@ static void count_end(struct str line, struct shown_ends *ends)
 /* Take one line (without its line feed). False when no further line is wanted. */
 static bool take_line(struct reading *reading, struct str line)
 {
-	size_t limit = reading->start == reading->end ? (size_t)READ_BYTES - 100
-						      : READ_LINE_BYTES;
+	size_t limit = reading->start == reading->end &&
+				       reading->max_bytes > READ_LINE_BYTES + 100
+			       ? reading->max_bytes - 100
+			       : READ_LINE_BYTES;
 	size_t shown;
 
 	reading->line++;
@@ -92,14 +87,14 @@ static bool take_line(struct reading *reading, struct str line)
 		count_end(line, &reading->ends);
 	if (line.size && line.data[line.size - 1] == '\r')
 		line.size--;
-	if (reading->line - reading->start >= READ_LINES) {
+	if (reading->line - reading->start >= reading->max_lines) {
 		reading->full = true;
 		return false;
 	}
 	if (!reading->not_utf8 && !text_is_utf8(line))
 		reading->not_utf8 = true;
 	shown = line.size <= limit ? line.size : text_character_border(line, limit);
-	if (reading->shown_last && reading->body.size + shown + 16 > (size_t)READ_BYTES) {
+	if (reading->shown_last && reading->body.size + shown + 16 > reading->max_bytes) {
 		reading->full = true;
 		return false;
 	}
@@ -391,11 +386,11 @@ static enum result_status read_large(struct reading *reading)
  * The range wanted, from the three arguments. False with the sentence when they
  * contradict.
  */
-static bool take_range(struct reading *reading)
+static bool take_range(struct reading *reading, const struct value *arguments)
 {
-	int64_t start = call_count(reading->call, "start_line", 1);
-	int64_t limit = call_count(reading->call, "limit", 0);
-	int64_t end = call_count(reading->call, "end_line", 0);
+	int64_t start = value_integer(value_member(arguments, "start_line"));
+	int64_t limit = value_integer(value_member(arguments, "limit"));
+	int64_t end = value_integer(value_member(arguments, "end_line"));
 
 	reading->start = start > 0 ? (size_t)start : 1;
 	reading->end = end > 0 ? (size_t)end : SIZE_MAX;
@@ -414,8 +409,6 @@ static enum result_status read_reached(struct reading *reading)
 {
 	struct err err;
 
-	if (!take_range(reading))
-		return RESULT_FAILED;
 	if (!files_reach(reading->call->files, reading->path, FILES_READ, &reading->file,
 			 &err))
 		return err.code == EISDIR
@@ -427,19 +420,33 @@ static enum result_status read_reached(struct reading *reading)
 	return read_small(reading);
 }
 
-static enum result_status read_file_execute(struct call *call, struct tool_result *result)
+enum result_status read_one(struct call *call, const struct read_wanted *wanted,
+			    struct tool_result *result)
 {
 	struct reading reading = {.call = call,
 				  .result = result,
-				  .path = call_text(call, "path")};
-	enum result_status status;
+				  .path = wanted->path,
+				  .max_lines = wanted->max_lines,
+				  .max_bytes = wanted->max_bytes};
+	enum result_status status = RESULT_FAILED;
 
 	file_init(&reading.file);
 	buf_init(&reading.body, RESULT_TEXT_MAX / 2);
-	status = read_reached(&reading);
+	if (take_range(&reading, wanted->arguments))
+		status = read_reached(&reading);
 	buf_fini(&reading.body);
 	file_fini(&reading.file);
 	return status;
+}
+
+static enum result_status read_file_execute(struct call *call, struct tool_result *result)
+{
+	const struct read_wanted wanted = {.path = call_text(call, "path"),
+					   .arguments = call->arguments,
+					   .max_lines = READ_LINES,
+					   .max_bytes = READ_BYTES};
+
+	return read_one(call, &wanted, result);
 }
 
 const struct tool read_file_tool = {

@@ -6,6 +6,7 @@
 const struct tool *const builtin_tools[] = {
 	&bash_tool,
 	&read_file_tool,
+	&batch_read_tool,
 	&write_file_tool,
 	&edit_file_tool,
 	&apply_patch_tool,

@@ -6,6 +6,7 @@
 
 extern const struct tool bash_tool;
 extern const struct tool read_file_tool;
+extern const struct tool batch_read_tool;
 extern const struct tool write_file_tool;
 extern const struct tool edit_file_tool;
 extern const struct tool apply_patch_tool;

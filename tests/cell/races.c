@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGUMENTS_MAX = 256, NAMES = 16, DEPTH = 16 };
+enum { ARGUMENTS_MAX = 512, NAMES = 16, DEPTH = 16 };
 
 #define SECRET "s3cr3t"
 #define WITHIN "inside"
@@ -34,10 +34,18 @@ struct race {
 
 static const struct race races[] = {
 	{"read_file", NULL, NULL, "{\"path\": \"real/f\", \"start_line\": 1}"},
+	{"batch_read", NULL, NULL, "{\"files\": [\"real/f\", \"real/f\"]}"},
 	{"write_file", NULL, NULL, "{\"path\": \"real/new%u\", \"content\": \"x\"}"},
 	{"edit_file", "read_file", "{\"path\": \"real/f\"}",
 	 "{\"path\": \"real/f\", \"edits\": [{\"old\": \"" WITHIN "\", \"new\": \"" WITHIN
 	 "%u\"}]}"},
+	/* Two files made at once; the third, which shall stay as it is, is read. */
+	{"apply_patch", "apply_patch",
+	 "{\"patch\": \"*** Begin Patch\\n*** Delete File: real/new1\\n*** Delete File: "
+	 "real/new2\\n*** End Patch\"}",
+	 "{\"patch\": \"*** Begin Patch\\n*** Add File: real/new1\\n+x\\n*** Add File: "
+	 "real/new2\\n+x\\n*** Update File: real/f\\n@@\\n-" WITHIN "\\n+" WITHIN
+	 "\\n*** End Patch\"}"},
 	{"list_files", NULL, NULL, "{\"path\": \"real\"}"},
 	{"glob", NULL, NULL, "{\"pattern\": \"real/*\"}"},
 	{"grep", NULL, NULL, "{\"pattern\": \"s3c.3t|in+side\", \"path\": \"real\"}"},

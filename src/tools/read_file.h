@@ -1,0 +1,27 @@
+/* read_file: one file shown, for the tools that show files (read_file, batch_read). */
+#pragma once
+#include "runtime/call.h"
+#include "runtime/tool.h"
+#include "tools/shown.h"
+
+/*
+ * What one answer holds: as much as the best agents settled on. In macros, because the
+ * descriptions are made from them.
+ */
+#define READ_LINES 2000
+#define READ_KB    50
+#define LINES_TEXT SHOWN_NUMBER(READ_LINES)
+#define KB_TEXT    SHOWN_NUMBER(READ_KB)
+
+enum { READ_BYTES = READ_KB * 1000 };
+
+/* Which part of a file is wanted, from arguments of these names, and how much at most. */
+struct read_wanted {
+	const char *path;
+	const struct value *arguments; /* start_line, end_line, limit */
+	size_t max_lines, max_bytes;
+};
+
+/* Append to RESULT what read_file answers; its details and what was seen as well. */
+enum result_status read_one(struct call *call, const struct read_wanted *wanted,
+			    struct tool_result *result);
