@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "front/exit_code.h"
+#include "front/patch_program.h"
 #include "front/verb.h"
 #include "proxy/proxy.h"
 #include "runtime/session.h"
@@ -35,7 +36,10 @@ int main(int argc, char **argv)
 	/* A reader that goes away is an error of the write, said where it happens. */
 	(void)signal(SIGPIPE, SIG_IGN);
 
-	code = verb_dispatch((const char *const *)argv + (argc > 0));
+	if (patch_program_is(argc > 0 ? argv[0] : NULL))
+		code = patch_program_run(argc, argv);
+	else
+		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	if (fflush(stdout) != 0 && errno != EPIPE && code == CODE_DONE) {
 		perror("glovebox: standard output");
 		code = CODE_FAILED;

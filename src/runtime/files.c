@@ -196,6 +196,42 @@ bool files_is_writable(const struct files *files, const char *real)
 	return false;
 }
 
+static bool is_link(int folder_fd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(st.st_mode);
+}
+
+/*
+ * The same where openat2 does not exist, as for programs in a cell: name by name, and a link
+ * anywhere is EXDEV, so that the caller reads it.
+ */
+static int open_by_steps(int folder_fd, const char *rest, int flags)
+{
+	auto_close int at = fcntl(folder_fd, F_DUPFD_CLOEXEC, 3);
+	auto_free char *copy = memory_copy(rest);
+	char *names = copy;
+
+	while (at >= 0) {
+		const char *name = strsep(&names, "/");
+		int step = names ? O_PATH | O_DIRECTORY : flags;
+		int next = openat(at, name, step | O_NOFOLLOW | O_CLOEXEC);
+
+		if (is_link(at, name)) {
+			fd_close(&next);
+			errno = EXDEV;
+			return -1;
+		}
+		if (next < 0 || !names)
+			return next;
+		fd_close(&at);
+		at = next;
+	}
+	return -1;
+}
+
 static int open_beneath(int folder_fd, const char *rest, int flags)
 {
 	struct open_how how = {
@@ -206,6 +242,8 @@ static int open_beneath(int folder_fd, const char *rest, int flags)
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		long fd = syscall(SYS_openat2, folder_fd, rest, &how, sizeof(how));
 
+		if (fd < 0 && errno == ENOSYS)
+			return open_by_steps(folder_fd, rest, flags);
 		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
 			return (int)fd;
 	}

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* The variable by which our own program knows, in a command, where it may write. */
+#define SHAPE_WRITABLE "GLOVEBOX_WRITABLE"
+
 struct shape_options {
 	const char *workspace; /* as the user named it */
 	/*

@@ -14,6 +14,8 @@
 /* Where our own program lies. */
 #define SHAPE_BIN     "/run/glovebox/bin"
 #define SHAPE_PROGRAM SHAPE_BIN "/glovebox"
+/* The same program by the name under which it applies patches. */
+#define SHAPE_PATCH SHAPE_BIN "/apply_patch"
 
 /* The value of NAME in the caller's environment, or NULL when unset or empty. */
 const char *shape_environment(const struct shape_options *options, const char *name);

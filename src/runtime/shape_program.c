@@ -38,6 +38,7 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 		return;
 	if (path_within(path, "/usr") || path_within(path, "/opt")) {
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
 		return;
 	}
 	auto_close int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -50,4 +51,6 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 	entry->why = "for commands";
 	/* At its own place the user of the cell may not come there. */
 	entry->optional = !spec_is_sealed(spec);
+	if (spec_is_sealed(spec))
+		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
 }
