@@ -55,7 +55,8 @@ void running_finish(struct running *running)
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
 	session_memory_take(session, running);
-	auto_value struct value *data = tool_result_value(&running->result);
+	auto_value struct value *data =
+		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
 	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err)) {
 		(void)buf_addf(&running->result.text,
 			       "\nThis result could not be recorded: %s", err.text);

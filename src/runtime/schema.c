@@ -32,10 +32,15 @@ static void set_list_bounds(struct value *schema, const struct tool_param *row)
 	value_set_integer(schema, "maxItems", row->max);
 }
 
+static bool is_deadline(const struct tool_param *row, const struct tool *tool)
+{
+	return tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
+}
+
 static void set_number_bounds(struct value *schema, const struct tool_param *row,
 			      const struct tool *tool)
 {
-	bool deadline = tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
+	bool deadline = is_deadline(row, tool);
 
 	if (has_bounds(row))
 		value_set_integer(schema, "minimum", row->min);
@@ -236,8 +241,100 @@ static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 	return true;
 }
 
-bool schema_fit(const struct tool *tool, const struct value *schema,
-		struct value *arguments, struct buf *sentence)
+/* The bound that a text's bytes show: it has as many characters, or fewer. */
+static bool text_is_plain(const struct tool_param *row, struct str text)
+{
+	int64_t least = has_bounds(row) ? row->min : row->kind == PARAM_TEXT ? 0 : 1;
+
+	return least <= 1 && (int64_t)text.size >= least &&
+	       (!has_bounds(row) || (int64_t)text.size <= row->max);
+}
+
+static bool number_is_plain(const struct tool_param *row, const struct tool *tool,
+			    const struct value *value)
+{
+	const bool deadline = is_deadline(row, tool);
+	double number = value_number(value);
+
+	if (!value_is_number(value) ||
+	    (row->kind != PARAM_SECONDS && value_kind(value) != VALUE_INTEGER))
+		return false;
+	if (row->kind == PARAM_SECONDS && number <= 0)
+		return false;
+	if (has_bounds(row))
+		return number >= (double)row->min && number <= (double)row->max;
+	return (row->kind != PARAM_COUNT || number >= 0) &&
+	       (!deadline || number <= tool->timeout_max_s);
+}
+
+static bool is_plain(const struct tool *tool, const struct tool_param *rows,
+		     const struct value *object);
+
+static bool list_is_plain(const struct tool_param *row, const struct tool *tool,
+			  const struct value *list)
+{
+	int64_t count = (int64_t)value_count(list);
+
+	if (value_kind(list) != VALUE_ARRAY ||
+	    (has_bounds(row) && (count < row->min || count > row->max)))
+		return false;
+	for (int64_t i = 0; i < count; i++) {
+		const struct value *item = value_item(list, (size_t)i);
+		if (row->kind == PARAM_TEXTS ? value_kind(item) != VALUE_STRING
+					     : !is_plain(tool, row->rows, item))
+			return false;
+	}
+	return true;
+}
+
+static bool value_is_plain(const struct tool_param *row, const struct tool *tool,
+			   const struct value *value)
+{
+	switch (row->kind) {
+	case PARAM_TEXT:
+	case PARAM_PATH:
+	case PARAM_FOLDER:
+		return value_kind(value) == VALUE_STRING &&
+		       text_is_plain(row, value_str(value));
+	case PARAM_COUNT:
+	case PARAM_INTEGER:
+	case PARAM_SECONDS:
+		return number_is_plain(row, tool, value);
+	case PARAM_BOOLEAN:
+		return value_kind(value) == VALUE_BOOLEAN;
+	case PARAM_LIST:
+	case PARAM_TEXTS:
+		return list_is_plain(row, tool, value);
+	case PARAM_CHOICE:
+		break; /* rare, and a list of words to look through */
+	}
+	return false;
+}
+
+/*
+ * The arguments as most calls have them: every member is a row's own name with a value as it
+ * should be. Then there is nothing to repair, and the schema has nothing to say. No only means
+ * that both have to be asked.
+ */
+static bool is_plain(const struct tool *tool, const struct tool_param *rows,
+		     const struct value *object)
+{
+	size_t known = 0;
+
+	if (value_kind(object) != VALUE_OBJECT)
+		return false;
+	for (const struct tool_param *row = rows; row && row->name; row++) {
+		const struct value *value = value_member(object, row->name);
+
+		if (value ? !value_is_plain(row, tool, value) : row->required)
+			return false;
+		known += value != NULL;
+	}
+	return known == value_count(object);
+}
+
+static bool repair_and_check(const struct tool *tool, const struct value *schema,
+			     struct value *arguments, struct buf *sentence)
 {
 	struct validate_problem problem;
 	struct buf conflict;
@@ -255,10 +352,18 @@ bool schema_fit(const struct tool *tool, const struct value *schema,
 	buf_fini(&conflict);
 	if (!fine)
 		return false;
-	if (!validate_value(schema, arguments, &problem)) {
-		add_problem(tool, &problem, sentence);
+	if (validate_value(schema, arguments, &problem))
+		return true;
+	add_problem(tool, &problem, sentence);
+	return false;
+}
+
+bool schema_fit(const struct tool *tool, const struct value *schema,
+		struct value *arguments, struct buf *sentence)
+{
+	if (!is_plain(tool, tool->params, arguments) &&
+	    !repair_and_check(tool, schema, arguments, sentence))
 		return false;
-	}
 	if (!check_nul(tool, tool->params, arguments, sentence))
 		return false;
 	schema_fill_defaults(tool->params, arguments);

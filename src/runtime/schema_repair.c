@@ -252,14 +252,23 @@ bool schema_repair(const struct tool_param *rows, struct value *object, struct b
 	return true;
 }
 
+/* The words of most tables need no parser. */
+static bool default_of(const char *text, struct value **value)
+{
+	if (strcmp(text, "false") == 0 || strcmp(text, "true") == 0) {
+		*value = value_new_boolean(*text == 't');
+		return true;
+	}
+	return value_parse(str_of(text), 0, value, NULL);
+}
+
 void schema_fill_defaults(const struct tool_param *rows, struct value *object)
 {
 	for (const struct tool_param *row = rows; row && row->name; row++) {
 		struct value *value = value_member(object, row->name);
 		struct value *initial = NULL;
 
-		if (!value && row->initial &&
-		    value_parse(str_of(row->initial), 0, &initial, NULL))
+		if (!value && row->initial && default_of(row->initial, &initial))
 			value_set(object, row->name, initial);
 		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
 			if (value_kind(value_item(value, i)) == VALUE_OBJECT)

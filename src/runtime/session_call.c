@@ -27,9 +27,12 @@ bool session_emit(struct session *session, enum event_kind kind,
 
 static bool announce(struct running *running, const struct request *request)
 {
-	auto_value struct value *data = value_new_object();
+	auto_value struct value *data = NULL;
 	struct err err;
 
+	if (running->session->sink.event == NULL)
+		return true;
+	data = value_new_object();
 	if (running->arguments != NULL)
 		value_set(data, "arguments", value_ref(running->arguments));
 	else

@@ -94,10 +94,13 @@ struct path_list {
 };
 
 static bool path_collect(struct running *running, const char *text, bool writes,
-			 struct path_list *list)
+			 struct path_list **made)
 {
 	const char *base = session_workspace(running->session);
 
+	if (*made == NULL)
+		*made = memory_alloc(sizeof(**made));
+	struct path_list *list = *made;
 	if (list->count == PATHS_MAX) {
 		(void)tool_fail(&running->result,
 				"One call may name %d paths; make several calls.",
@@ -119,7 +122,7 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 }
 
 static bool paths_collect(struct running *running, const struct tool_param *rows,
-			  const struct value *arguments, struct path_list *list)
+			  const struct value *arguments, struct path_list **list)
 {
 	bool writes = (running->tool->effects & EFFECT_WRITES) != 0;
 
@@ -143,7 +146,7 @@ static bool paths_collect(struct running *running, const struct tool_param *rows
 /* Paths that a tool finds in its arguments by itself. */
 struct path_visit {
 	struct running *running;
-	struct path_list *list;
+	struct path_list **list;
 	bool ok;
 };
 
@@ -155,7 +158,7 @@ static void path_visit(void *context, const char *path)
 	visit->ok = visit->ok && path_collect(visit->running, path, writes, visit->list);
 }
 
-static bool more_paths_collect(struct running *running, struct path_list *list)
+static bool more_paths_collect(struct running *running, struct path_list **list)
 {
 	struct path_visit visit = {running, list, true};
 
@@ -167,17 +170,17 @@ static bool more_paths_collect(struct running *running, struct path_list *list)
 static bool policy_allows(struct running *running)
 {
 	struct session *session = running->session;
-	struct path_list *list = memory_alloc(sizeof(*list));
+	struct path_list *list = NULL; /* a large one; most calls name no path */
 	struct verdict verdict;
-	bool ok = paths_collect(running, running->tool->params, running->arguments, list) &&
-		  more_paths_collect(running, list);
+	bool ok = paths_collect(running, running->tool->params, running->arguments, &list) &&
+		  more_paths_collect(running, &list);
 
 	if (ok && !running->tool->internal) {
 		const struct policy_request request = {
 			.tool = running->tool->name,
 			.effects = running->tool->effects,
-			.paths = list->items,
-			.path_count = list->count,
+			.paths = list != NULL ? list->items : NULL,
+			.path_count = list != NULL ? list->count : 0,
 		};
 		policy_decide(session->policy, &request, &verdict);
 		/* Nobody can be asked yet: an ASK without a front that can is a DENY. */
@@ -193,7 +196,7 @@ static bool policy_allows(struct running *running)
 						     .remedy = verdict.because});
 		}
 	}
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; list != NULL && i < list->count; i++)
 		buf_fini(&list->texts[i]);
 	free(list);
 	return ok;

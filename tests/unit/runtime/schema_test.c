@@ -1,5 +1,8 @@
 /* schema: rows to JSON Schema, and a model's slips repaired or answered. */
+#include "base/memory.h"
 #include "runtime/schema.h"
+#include "runtime/schema_repair.h"
+#include "validate/validate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -276,6 +279,76 @@ static void a_tool_without_rows_takes_nothing(void **state)
 	buf_fini(&out);
 }
 
+/*
+ * What is taken without asking the schema is what repair and schema take, unchanged: each
+ * argument with each of these values, alone and beside each other argument.
+ */
+static void plain_arguments_are_what_the_schema_takes(void **state)
+{
+	static const char *const values[] = {
+		"null",
+		"true",
+		"\"\"",
+		"\"x\"",
+		"\"5\"",
+		"\"auto\"",
+		"0",
+		"-1",
+		"1",
+		"100",
+		"101",
+		"600",
+		"601",
+		"2.0",
+		"2.5",
+		"-0.5",
+		"1e300",
+		"[]",
+		"[\"a\"]",
+		"[1]",
+		"{}",
+		"[{}]",
+		"[{\"old\":\"a\",\"new\":\"\"}]",
+		"[{\"old\":\"\",\"new\":\"b\"}]",
+		"[{\"old\":\"a\",\"new\":\"b\",\"x\":1}]",
+		"[{\"old\":\"a\",\"replacement\":\"b\"}]",
+		"[{\"old\":\"a\",\"new\":\"b\",\"replace_all\":true},1]"};
+	enum { VALUES = sizeof(values) / sizeof(values[0]) };
+	auto_value struct value *schema = schema_of_tool(&tool);
+	size_t taken = 0;
+
+	(void)state;
+	for (size_t row = 0; rows[row].name != NULL; row++) {
+		for (size_t i = 0; i < VALUES * VALUES; i++) {
+			auto_value struct value *given = value_new_object();
+			auto_value struct value *expected = NULL;
+			struct value *first = NULL, *second = NULL;
+			struct validate_problem problem;
+			struct buf sentence;
+
+			assert_true(
+				value_parse(str_of(values[i % VALUES]), 0, &first, NULL));
+			assert_true(value_parse(str_of(values[i / VALUES]), 0, &second,
+						NULL));
+			value_set_text(given, "path", "a");
+			value_set(given, rows[row].name, first);
+			value_set(given, rows[(row + i) % 10].name, second);
+			expected = value_copy(given);
+			buf_init(&sentence, 1 << 16);
+			bool fits = schema_repair(rows, expected, &sentence) &&
+				    validate_value(schema, expected, &problem);
+			if (fits)
+				schema_fill_defaults(rows, expected);
+			assert_true(schema_fit(&tool, schema, given, &sentence) == fits);
+			if (fits)
+				assert_true(value_equal(given, expected));
+			taken += fits;
+			buf_fini(&sentence);
+		}
+	}
+	assert_true(taken > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +357,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_said_with_an_example),
 		cmocka_unit_test(broken_json_is_answered_with_the_position),
 		cmocka_unit_test(a_refusal_quotes_little),
+		cmocka_unit_test(plain_arguments_are_what_the_schema_takes),
 		cmocka_unit_test(a_tool_without_rows_takes_nothing),
 	};
 
