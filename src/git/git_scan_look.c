@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* openat2 answers EAGAIN when a rename elsewhere raced with it. */
-enum { OPEN_TRIES = 64 };
+enum { OPEN_TRIES = 64, NAMES_READ = 4096 };
 
 bool look_trouble(const struct look *look, int code, const char *name)
 {
@@ -200,29 +200,39 @@ bool look_line_path(const struct look *look, const char *name, const char *from,
 	return fine;
 }
 
+/* False: no more of them, or the ceiling. */
+static bool name_give(struct look *here, const char *name, int type,
+		      void (*each)(const struct look *look, const char *name, void *context),
+		      void *context)
+{
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return true;
+	if (here->scan->names++ >= GIT_SCAN_NAMES)
+		return look_trouble(here, E2BIG, ".");
+	here->type = type;
+	each(here, name, context);
+	return true;
+}
+
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context)
 {
+	/* The kernel's records, without the 32 KiB of the C library's reader. */
+	_Alignas(struct dirent64) char bytes[NAMES_READ];
+	auto_close int fd = openat(look->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct look here = *look;
-	int fd = openat(look->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	ssize_t size = -1;
+	bool more = fd >= 0;
 
-	if (folder == NULL) {
-		(void)look_trouble(look, errno, ".");
-		fd_close(&fd);
-		return;
-	}
-	for (const struct dirent *entry = readdir(folder); entry != NULL;
-	     entry = readdir(folder)) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		if (look->scan->names++ >= GIT_SCAN_NAMES) {
-			(void)look_trouble(look, E2BIG, ".");
-			break;
+	while (more && (size = getdents64(fd, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t at = 0; more && at < size;) {
+			const struct dirent64 *entry = (const void *)(bytes + at);
+
+			more = name_give(&here, entry->d_name, entry->d_type, each, context);
+			at += entry->d_reclen;
 		}
-		here.type = entry->d_type;
-		each(&here, entry->d_name, context);
 	}
-	(void)closedir(folder);
+	if (size < 0)
+		(void)look_trouble(look, errno, ".");
 }

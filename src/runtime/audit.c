@@ -22,63 +22,127 @@ enum {
 	QUARANTINE_TRIES = 8, /* random names, all taken: somebody makes them */
 };
 
-struct opened {
-	struct git_scan_root *roots;
-	size_t count;
-	struct git_scan scan;
+/* One of the guard's roots, as it was when it was opened. */
+struct root {
+	char *path;
+	bool is_folder; /* a single file has nothing below it */
+	dev_t device;
+	ino_t inode;
 };
 
-static void opened_fini(struct opened *opened)
+struct audit {
+	const struct value *guard;
+	struct root *roots;
+	size_t count;
+	struct git_scan_root *folders; /* those among the roots, open */
+	size_t folder_count;
+};
+
+static void roots_close(struct audit *audit)
 {
-	git_scan_fini(&opened->scan);
-	for (size_t i = 0; i < opened->count; i++) {
-		fd_close(&opened->roots[i].fd);
-		free((char *)(uintptr_t)opened->roots[i].path);
-	}
-	free(opened->roots);
+	for (size_t i = 0; i < audit->folder_count; i++)
+		fd_close(&audit->folders[i].fd);
+	for (size_t i = 0; i < audit->count; i++)
+		free(audit->roots[i].path);
+	free(audit->folders);
+	free(audit->roots);
+	*audit = (struct audit){.guard = audit->guard};
 }
 
-/* The folders among ROOTS; a single file has nothing below it. */
-static bool opened_init(struct opened *opened, const struct value *roots, struct err *err)
+static bool root_open(struct audit *audit, const char *path, struct err *err)
 {
+	struct root *root = &audit->roots[audit->count];
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	*root = (struct root){.path = memory_copy(path),
+			      .is_folder = S_ISDIR(st.st_mode),
+			      .device = st.st_dev,
+			      .inode = st.st_ino};
+	audit->count++;
+	if (root->is_folder)
+		audit->folders[audit->folder_count++] =
+			(struct git_scan_root){root->path, fd_take(&fd)};
+	return true;
+}
+
+static bool roots_open(struct audit *audit, struct err *err)
+{
+	const struct value *roots = value_member(audit->guard, "roots");
 	size_t count = value_count(roots);
 	bool fine = true;
 
-	*opened = (struct opened){.roots = memory_array(count + 1, sizeof(*opened->roots))};
+	audit->roots = memory_array(count, sizeof(*audit->roots));
+	audit->folders = memory_array(count, sizeof(*audit->folders));
 	for (size_t i = 0; fine && i < count; i++) {
 		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
-		int fd = open(path != NULL ? path : "", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-		if (fd < 0 && errno != ENOTDIR)
-			fine = err_set(err, errno, "%s: %s",
-				       path != NULL ? path : "a root", strerror(errno));
-		if (fd >= 0) {
-			opened->roots[opened->count++] = (struct git_scan_root){path, fd};
-			path = NULL;
-		}
+		fine = path != NULL ? root_open(audit, path, err)
+				    : err_set(err, EILSEQ, "a root: %s", strerror(EILSEQ));
 	}
-	git_scan_init(&opened->scan, opened->roots, opened->count);
 	return fine;
 }
 
-static bool scan(struct opened *opened, const struct value *guard, struct err *err)
+/* Is every root still what was opened? Where there is no view, a command may exchange one. */
+static bool roots_hold(const struct audit *audit)
 {
-	return git_scan_run(&opened->scan, value_member(guard, "watched"),
-			    value_member(guard, "files"), err);
+	struct stat st;
+
+	if (audit->count != value_count(value_member(audit->guard, "roots")))
+		return false;
+	for (size_t i = 0; i < audit->count; i++) {
+		const struct root *root = &audit->roots[i];
+
+		if (stat(root->path, &st) < 0 || st.st_dev != root->device ||
+		    st.st_ino != root->inode || S_ISDIR(st.st_mode) != root->is_folder)
+			return false;
+	}
+	return true;
+}
+
+static bool scan(const struct audit *audit, struct git_scan *scan, struct err *err)
+{
+	return git_scan_run(scan, value_member(audit->guard, "watched"),
+			    value_member(audit->guard, "files"), err);
 }
 
 bool audit_begin(struct value *guard, struct err *err)
 {
-	struct opened opened;
-	bool fine = opened_init(&opened, value_member(guard, "roots"), err) &&
-		    scan(&opened, guard, err);
+	struct audit audit = {.guard = guard};
+	struct git_scan found;
+	bool fine = roots_open(&audit, err);
 
-	value_set(guard, "dangers", value_ref(opened.scan.dangers));
-	value_set(guard, "indexes", value_ref(opened.scan.indexes));
-	value_set(guard, "repositories", value_ref(opened.scan.repositories));
-	value_set(guard, "pointers", value_ref(opened.scan.pointers));
-	opened_fini(&opened);
+	git_scan_init(&found, audit.folders, audit.folder_count);
+	fine = fine && scan(&audit, &found, err);
+	value_set(guard, "dangers", value_ref(found.dangers));
+	value_set(guard, "indexes", value_ref(found.indexes));
+	value_set(guard, "repositories", value_ref(found.repositories));
+	value_set(guard, "pointers", value_ref(found.pointers));
+	git_scan_fini(&found);
+	roots_close(&audit);
 	return fine;
+}
+
+struct audit *audit_open(const struct value *guard)
+{
+	struct audit *audit;
+
+	if (guard == NULL)
+		return NULL;
+	audit = memory_alloc(sizeof(*audit));
+	audit->guard = guard;
+	/* What cannot be opened now is tried again when it matters. */
+	(void)roots_open(audit, NULL);
+	return audit;
+}
+
+void audit_close(struct audit *audit)
+{
+	if (audit != NULL)
+		roots_close(audit);
+	free(audit);
 }
 
 static bool rename_away(int folder, const char *name, char *away, size_t size)
@@ -130,9 +194,11 @@ static void judge(const struct value *guard, const struct git_scan *scan,
 		  struct tool_result *result)
 {
 	const struct value *known = value_member(guard, "dangers");
-	auto_free char *workspace = workspace_of(guard);
 	char away[NAME_MAX + 1];
 
+	if (value_count(scan->dangers) == 0)
+		return;
+	auto_free char *workspace = workspace_of(guard);
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
 		if (value_equal(value_member(known, value_key(at)), value_at(at)))
@@ -148,26 +214,32 @@ static void judge(const struct value *guard, const struct git_scan *scan,
 	}
 }
 
-void audit_run(const struct value *guard, const struct timespec *since,
-	       struct tool_result *result)
+void audit_run(struct audit *audit, const struct timespec *since, struct tool_result *result)
 {
-	struct opened opened;
+	struct git_scan found;
 	struct err err = {0};
+	bool fine = true;
 
-	if (guard == NULL)
+	if (audit == NULL)
 		return;
-	bool fine = opened_init(&opened, value_member(guard, "roots"), &err);
-	opened.scan.may_mend = true;
-	opened.scan.known_indexes = value_member(guard, "indexes");
-	opened.scan.wants_files = since != NULL;
+	if (!roots_hold(audit)) {
+		roots_close(audit);
+		fine = roots_open(audit, &err);
+	}
+	git_scan_init(&found, audit->folders, audit->folder_count);
+	found.may_mend = true;
+	found.known_indexes = value_member(audit->guard, "indexes");
+	found.wants_files = since != NULL;
 	if (since != NULL)
-		opened.scan.since = *since;
-	fine = fine && scan(&opened, guard, &err);
+		found.since = *since;
+	fine = fine && scan(audit, &found, &err);
 	/* What was seen is put away even when not all was seen. */
-	judge(guard, &opened.scan, result);
+	judge(audit->guard, &found, result);
 	if (!fine)
 		audit_tell_failed(result, err.text);
-	auto_free char *workspace = workspace_of(guard);
-	audit_tell_files(opened.scan.files, workspace, result);
-	opened_fini(&opened);
+	if (value_count(found.files) > 0) {
+		auto_free char *workspace = workspace_of(audit->guard);
+		audit_tell_files(found.files, workspace, result);
+	}
+	git_scan_fini(&found);
 }

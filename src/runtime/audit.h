@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+struct audit;
+
 /* The name of the call that is nothing but an audit. */
 #define AUDIT_CALL "audit"
 
@@ -26,10 +28,17 @@
 bool audit_begin(struct value *guard, struct err *err);
 
 /*
- * In a worker, nothing else of the call running: compare with GUARD (NULL: nothing may be
- * written, nothing is looked at), put away what is new, tell it in RESULT: `denials` and
- * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`.
- * When the audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
+ * What a worker needs for its audits, with the roots of GUARD opened while nobody waits. GUARD
+ * NULL: nothing may be written, and NULL is the answer. It stays the caller's.
  */
-void audit_run(const struct value *guard, const struct timespec *since,
+struct audit *audit_open(const struct value *guard);
+void audit_close(struct audit *audit);
+
+/*
+ * In a worker, nothing else of the call running: compare with the guard (AUDIT NULL: nothing is
+ * looked at), put away what is new, tell it in RESULT: `denials` and `quarantined`, and for a
+ * command (SINCE, its beginning, not NULL) `changed_autoexec`. When the audit cannot be made,
+ * RESULT is failed and says so. How it tells: audit_tell.h.
+ */
+void audit_run(struct audit *audit, const struct timespec *since,
 	       struct tool_result *result);

@@ -42,6 +42,7 @@ struct worker {
 	const struct cell_spec *spec;
 	const struct tool *const *tools;
 	struct files *files;
+	struct audit *audit; /* or NULL */
 	int socket;
 	int rules; /* of the anchor; -1 where there are none */
 	struct reach reach;
@@ -102,6 +103,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
 		return false;
 	files_finish_writes(worker->files);
+	worker->audit = audit_open(worker->spec->guard);
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));
@@ -179,7 +181,7 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
-	audit_run(worker->spec->guard, is_command ? since : NULL, result);
+	audit_run(worker->audit, is_command ? since : NULL, result);
 	/* What a file tool wrote is gone again: it has not done what it says. */
 	if (!is_command && audit_quarantined(result))
 		result->status = RESULT_DENIED;
@@ -232,7 +234,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	else if (worker->prepared != NULL)
 		below_empty(worker);
 	if (wire->audits)
-		audit_run(worker->spec->guard, NULL, result);
+		audit_run(worker->audit, NULL, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)

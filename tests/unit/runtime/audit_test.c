@@ -98,7 +98,9 @@ static void audit(struct place *place)
 	tool_result_fini(&place->result);
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
-	audit_run(place->guard, NULL, &place->result);
+	struct audit *ready = audit_open(place->guard);
+	audit_run(ready, NULL, &place->result);
+	audit_close(ready);
 }
 
 static size_t put_away(const struct place *place)
@@ -313,14 +315,60 @@ static void files_that_run_by_themselves_are_listed(void **state)
 	begin(place);
 	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
 	since.tv_sec += 100;
-	audit_run(place->guard, &since, &place->result);
+	struct audit *ready = audit_open(place->guard);
+	audit_run(ready, &since, &place->result);
 	assert_null(place->result.details);
 	since.tv_sec -= 200;
 	assert_int_equal(mkdir(".vscode", 0755), 0);
 	put(".vscode/tasks.json", "{}");
-	audit_run(place->guard, &since, &place->result);
+	audit_run(ready, &since, &place->result);
+	audit_close(ready);
 	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
 			 2);
+}
+
+/* Where there is no view, a root below another may be moved away and made anew. */
+static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
+{
+	struct place *place = *state;
+	auto_free char *inner = memory_alloc(PATH_MAX);
+
+	(void)snprintf(inner, PATH_MAX, "%s/inner", place->folder);
+	assert_int_equal(mkdir("inner", 0755), 0);
+	value_append(value_member(place->guard, "roots"), value_new_text(inner));
+	begin(place);
+	struct audit *ready = audit_open(place->guard);
+	assert_int_equal(rename("inner", "elsewhere"), 0);
+	assert_int_equal(mkdir("inner", 0755), 0);
+	assert_int_equal(mkdir("inner/sub", 0755), 0);
+	assert_int_equal(symlink("/nonexistent", "inner/sub/.git"), 0);
+	(void)tool_done(&place->result);
+	audit_run(ready, NULL, &place->result);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "inner/sub/.git");
+	/* One that is gone altogether cannot be looked at, and that is said. */
+	assert_int_equal(rename("inner", "gone"), 0);
+	assert_false(audit_failed(&place->result));
+	audit_run(ready, NULL, &place->result);
+	assert_true(audit_failed(&place->result));
+	audit_close(ready);
+}
+
+/* More names than one read of the kernel's gives. */
+static void a_folder_of_many_names_is_read_whole(void **state)
+{
+	struct place *place = *state;
+	char name[32];
+
+	begin(place);
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(name, sizeof(name), ".git/hooks/hook-%04d", i);
+		put(name, "x");
+	}
+	audit(place);
+	assert_int_equal(put_away(place), 256);
+	assert_int_equal(access(".git/hooks/hook-0000", F_OK), -1);
+	assert_int_equal(access(".git/hooks/hook-0999", F_OK), -1);
 }
 
 /* ---- the record ---- */
@@ -398,6 +446,10 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_root_that_is_gone_is_a_failure, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_root_that_was_exchanged_is_looked_at_anew,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_folder_of_many_names_is_read_whole,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(files_that_run_by_themselves_are_listed,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_record_goes_with_its_front, set_up,
