@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,11 @@ struct program_terms {
 	 * to this process, and it has no other children
 	 */
 	bool alone;
+	/*
+	 * where `alone`, or where this is pid 1: a signalfd of SIGCHLD, blocked as long as this
+	 * process lives; 0: each run makes its own
+	 */
+	int ends_fd;
 	/* the kernel's list of this process's children, open since /proc is closed; or 0 */
 	int children_fd;
 };
@@ -57,6 +63,12 @@ struct program_start {
 	struct program_launcher **launcher;
 };
 
+/*
+ * Block SIGCHLD, with its default action, and make the signalfd of program_terms; BEFORE is
+ * what was blocked, or NULL. -1 with errno.
+ */
+int program_ends_open(sigset_t *before);
+
 /* Every signal of this process as a new one has it. */
 void program_plain_signals(void);
 
@@ -76,6 +88,11 @@ bool program_start_listening(const struct program_start *start, pid_t *pid, int 
  * it could not be made.
  */
 struct program_launcher *program_launcher_make(const struct program_terms *terms);
+/*
+ * A start follows at once, or none does: it wakes up, and stays awake for a moment. Only where
+ * it has a processor of its own. NULL is fine.
+ */
+void program_launcher_rouse(struct program_launcher *launcher);
 /* End it, when nobody wants it any more; *LAUNCHER may be NULL and becomes it. */
 void program_launcher_end(struct program_launcher **launcher);
 

@@ -19,7 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CALL_LANDLOCK_RESTRICT = 446 }; /* the C library's headers may end before */
+enum {
+	CALL_LANDLOCK_RESTRICT = 446, /* the C library's headers may end before */
+	/* Each takes half a microsecond: some 100 in all, twice what a start is away. */
+	RISEN_LOOKS = 200,
+};
 
 /* In the child no code of the sanitizers may run: it is on a stack they do not know. */
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined"), noinline))
@@ -169,12 +173,24 @@ IN_CHILD static bool child_prepare(struct program_child *child)
 	return child_enter_domain(child) && child_wall_in(child);
 }
 
-/* Until it is known; from then on descriptors are its own. */
+IN_CHILD static enum launcher_turn turn_of(const struct program_child *child)
+{
+	return (enum launcher_turn)__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Until it is known; from then on descriptors are its own. Nothing may fail before: errno is
+ * that of the other side, which goes on meanwhile.
+ */
 IN_CHILD static bool child_wait(struct program_child *child)
 {
 	program_child_turn(child, TURN_WAITS);
-	while (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
+	while (turn_of(child) == TURN_WAITS)
 		program_child_rest(&child->turn, TURN_WAITS, NULL);
+	for (int i = 0; i < RISEN_LOOKS && turn_of(child) == TURN_RISES; i++)
+		(void)syscall(SYS_sched_yield);
+	while (turn_of(child) == TURN_RISES)
+		program_child_rest(&child->turn, TURN_RISES, NULL);
 	child->failed = STEP_DESCRIPTORS;
 	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
 }

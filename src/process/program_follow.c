@@ -58,6 +58,7 @@ struct follow {
 	int listener;  /* of the program's filter, or -1 */
 	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
 	bool ended;    /* the program itself; its status is in RUN */
+	bool is_alone; /* init without a child: nothing is left, or comes any more */
 	bool ending;   /* TERM was sent */
 	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
 	int64_t watch_at_ms;     /* when the watch is asked next */
@@ -120,7 +121,7 @@ static bool reap_ended(struct follow *follow)
 	return false;
 }
 
-static bool set_up_init(struct follow *follow, struct err *err)
+int program_ends_open(sigset_t *before)
 {
 	struct sigaction plain;
 	sigset_t child;
@@ -131,11 +132,26 @@ static bool set_up_init(struct follow *follow, struct err *err)
 	(void)sigaction(SIGCHLD, &plain, NULL);
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &child, &follow->mask_before);
-	follow->end_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (follow->end_fd >= 0)
-		return true;
-	return err_set(err, errno, "No signalfd: %s.", strerror(errno));
+	(void)sigprocmask(SIG_BLOCK, &child, before);
+	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool set_up_init(struct follow *follow, struct err *err)
+{
+	follow->end_fd = follow->terms.ends_fd > 0
+				 ? follow->terms.ends_fd
+				 : program_ends_open(&follow->mask_before);
+	return follow->end_fd >= 0 ||
+	       err_set(err, errno, "No signalfd: %s.", strerror(errno));
+}
+
+/* What is there for longer than this run stays. */
+static void tear_down_init(struct follow *follow)
+{
+	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)
+		follow->end_fd = -1;
+	else if (follow->end_fd >= 0)
+		(void)sigprocmask(SIG_SETMASK, &follow->mask_before, NULL);
 }
 
 /* Start the program, or take over the one that was started ahead. */
@@ -341,7 +357,7 @@ static void poll_once(struct follow *follow, int64_t now)
 		/* However many have ended, one signal waits; a later one makes it ready again. */
 		if (follow->is_init)
 			(void)!read(follow->end_fd, &info, sizeof(info));
-		(void)reap_ended(follow);
+		follow->is_alone = reap_ended(follow);
 	}
 	if (run->watch && slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
@@ -367,7 +383,7 @@ static void one_reaped(void *context, pid_t pid, int status)
 static void end_all_as_init(struct follow *follow)
 {
 	/* What is dead already was not left behind. */
-	if (reap_ended(follow))
+	if (follow->is_alone || reap_ended(follow))
 		return;
 	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,
 			one_reaped, follow);
@@ -465,8 +481,8 @@ bool program_follow(struct program_run *run, struct err *err)
 		wait_for_end(&follow);
 	else if (!follow.is_init && follow.others)
 		end_all_as_subreaper(&follow);
-	if (follow.is_init && follow.end_fd >= 0)
-		(void)sigprocmask(SIG_SETMASK, &follow.mask_before, NULL);
+	if (follow.is_init)
+		tear_down_init(&follow);
 	fd_close(&follow.end_fd);
 	fd_close(&follow.listener);
 	fd_close(&follow.pipes[0]);

@@ -88,6 +88,12 @@ void program_launcher_end(struct program_launcher **launcher)
 	*launcher = NULL;
 }
 
+void program_launcher_rouse(struct program_launcher *launcher)
+{
+	if (launcher != NULL)
+		program_child_turn(&launcher->child, TURN_RISES);
+}
+
 bool program_launcher_fits(const struct program_launcher *launcher,
 			   const struct program_start *start)
 {

@@ -14,7 +14,7 @@ enum {
 };
 
 /* Where one that is made ahead stands; a word of a futex. */
-enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_GO };
+enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_RISES, TURN_GO };
 
 enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_FILTER, STEP_EXEC };
 

@@ -266,6 +266,8 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
+	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
+		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);
 	if (wire.heralds)
 		(void)frame_send(worker->socket, FRAME_ENDING, (struct str){"", 0}, NULL,
@@ -409,6 +411,8 @@ static void terms_settle(struct worker *worker)
 	};
 	if (asks)
 		worker->terms.answer = program_asks;
+	if (worker->reach.alone || getpid() == 1)
+		worker->terms.ends_fd = program_ends_open(NULL);
 }
 
 void worker_run(const struct cell_spec *spec, int socket, int rules,

@@ -455,6 +455,28 @@ static void a_start_made_ahead_is_like_any_other(void **state)
 	assert_launched(NULL, "/usr");
 }
 
+/* At once; when it has gone back to sleep; and when no start follows at all. */
+static void a_launcher_that_was_roused_waits_on(void **state)
+{
+	struct program_launcher *launcher = program_launcher_make(&no_terms);
+
+	(void)state;
+	assert_non_null(launcher);
+	program_launcher_rouse(launcher);
+	assert_launched(launcher, "/usr");
+	launcher = program_launcher_make(&no_terms);
+	assert_non_null(launcher);
+	program_launcher_rouse(launcher);
+	(void)poll(NULL, 0, 20);
+	assert_launched(launcher, "/tmp");
+	launcher = program_launcher_make(&no_terms);
+	program_launcher_rouse(launcher);
+	program_launcher_end(&launcher);
+	assert_null(launcher);
+	program_launcher_rouse(NULL);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static pid_t first_child(void)
 {
 	char text[32] = "";
@@ -790,6 +812,43 @@ static void as_pid_1_everything_left_is_ended(void **state)
 	assert_int_equal(init_status(0, as_init), 0);
 }
 
+/* The same with the signalfd of a worker, through several runs, one of them ended by us. */
+static int as_init_with_ends(void)
+{
+	const struct program_terms terms = {.ends_fd = program_ends_open(NULL)};
+	struct err err = {0};
+
+	if (terms.ends_fd < 0)
+		return 1;
+	for (int i = 0; i < 20; i++) {
+		struct shell_run shell;
+		const bool late = i == 10;
+
+		shell_init(&shell, late ? "sleep 60 & sleep 60"
+					: "grep SigBlk /proc/self/status; (true &); exit 4");
+		shell.run.start.terms = &terms;
+		if (late)
+			shell.run.deadline_ms = clock_now_ms() + 50;
+		if (!program_follow(&shell.run, &err))
+			return 2;
+		if (late ? shell.run.ending != PROGRAM_TIMED_OUT : shell.run.exit_code != 4)
+			return 3;
+		if (!late &&
+		    strcmp(shell.run.out.head.data, "SigBlk:\t0000000000000000\n") != 0)
+			return 4;
+		if (waitpid(-1, NULL, WNOHANG) != -1 || fcntl(terms.ends_fd, F_GETFD) < 0)
+			return 5;
+		program_run_fini(&shell.run);
+	}
+	return 0;
+}
+
+static void a_worker_listens_for_ends_all_its_life(void **state)
+{
+	(void)state;
+	assert_int_equal(init_status(0, as_init_with_ends), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -818,8 +877,10 @@ int main(void)
 		cmocka_unit_test(a_flood_does_not_hide_the_deadline),
 		cmocka_unit_test(a_writer_outside_cannot_hold_the_answer),
 		cmocka_unit_test(many_short_programs_leave_nothing),
+		cmocka_unit_test(a_worker_listens_for_ends_all_its_life),
 		cmocka_unit_test(as_pid_1_everything_left_is_ended),
 		cmocka_unit_test(a_start_made_ahead_is_like_any_other),
+		cmocka_unit_test(a_launcher_that_was_roused_waits_on),
 		cmocka_unit_test(a_launcher_that_has_died_is_done_without),
 		cmocka_unit_test(what_a_launcher_cannot_start_is_said),
 		cmocka_unit_test(a_launcher_of_another_kind_is_ended),
