@@ -19,7 +19,7 @@ struct session {
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	struct running *first_queued; /* of these, by running_set_state */
 	size_t queued_files, queued_others, busy_files, busy_others;
-	bool one_call;                /* opened for one call: the cell ends with it */
+	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;
 	int cancel_fd;
