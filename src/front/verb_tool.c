@@ -136,6 +136,8 @@ static int list_run(const struct options *options)
 		value_set_text(row, "description", tool->description);
 		value_set(row, "effects", effects_of(tool));
 		value_set(row, "schema", schema_of_tool(tool));
+		value_set_text(row, "example", tool->example);
+		value_set_text(row, "aliases", tool->aliases != NULL ? tool->aliases : "");
 		value_append(list, row);
 	}
 	setup_fini(&setup);
