@@ -173,6 +173,16 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 	return true;
 }
 
+/*
+ * The anchor and the helper that makes its network take two processors. What the caller has
+ * to prepare is done in time while the worker locks itself in.
+ */
+static void handing_over_wait(struct cell *cell)
+{
+	while (cell->workers == NULL && cell_broken(cell) == NULL)
+		loop_turn(cell->options.loop, CLOCK_NEVER);
+}
+
 /* After the first worker, whose start it would delay. */
 static void groups_open(struct cell *cell)
 {
@@ -237,6 +247,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 					  .context = made};
 	if (options->direct) {
 		loop_add_timer(options->loop, &made->open_timer);
+		handing_over_wait(made);
 	} else if (!first_worker_wait(made, err)) {
 		cell_close(made);
 		return false;
