@@ -34,6 +34,7 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->home_lock);
 	fd_close(&spec->cache_lock);
 	value_free(spec->guard);
+	value_free(spec->parsed);
 	audit_record_close(spec->record);
 	arena_fini(&spec->arena);
 	spec_init(spec);

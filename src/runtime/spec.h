@@ -68,6 +68,7 @@ struct cell_spec {
 	int home_lock;  /* held (flock) as long as some cell uses that folder; -1: none */
 	int level;      /* enum sandbox_level that this shape reaches */
 	bool one_call; /* its first call is its last, and waits while the cell is built */
+	struct value *parsed; /* what it was read from: freed it would leave the heap in pieces */
 	struct value *guard; /* what the audit after each command starts from (audit.h) */
 	struct audit_record *record; /* its copy on disk; the front's own */
 	bool audit_due; /* an earlier front died before its audit; the front's own */

@@ -182,5 +182,6 @@ bool spec_parse(struct str text, struct cell_spec *spec, struct err *err)
 		spec->guard = value_ref(value_member(object, "guard"));
 	if (spec->view.count == 0 || spec->workspace == NULL)
 		return err_set(err, EINVAL, "the cell's specification is incomplete");
+	spec->parsed = value_ref(object);
 	return true;
 }
