@@ -10,23 +10,21 @@ bool running_is_file_call(const struct running *running)
 	return (running->tool->effects & EFFECT_RUNS) == 0;
 }
 
-/* Where calls like this one are counted; NULL: nowhere, in this state. */
-static size_t *count_of(const struct running *running)
+/* Calls like this one, in its state, are MORE: one, or one less. */
+static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
 
-	switch (running->state) {
-	case RUNNING_QUEUED:
-		return running_is_file_call(running) ? &session->queued_files
-						     : &session->queued_others;
-	case RUNNING_BUSY:
-		return running_is_file_call(running) ? &session->busy_files
-						     : &session->busy_others;
-	case RUNNING_NEW:
-	case RUNNING_DONE:
-		break;
-	}
-	return NULL;
+	if (running->state == RUNNING_NEW || running->state == RUNNING_DONE)
+		return;
+	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
+		session->queued_files += more;
+	else if (running->state == RUNNING_QUEUED)
+		session->queued_others += more;
+	else if (running_is_file_call(running))
+		session->busy_files += more;
+	else
+		session->busy_others += more;
 }
 
 static struct running *queued_from(struct running *running)
@@ -39,14 +37,10 @@ static struct running *queued_from(struct running *running)
 void running_set_state(struct running *running, enum running_state state)
 {
 	struct session *session = running->session;
-	size_t *count = count_of(running);
 
-	if (count != NULL)
-		(*count)--;
+	count(running, (size_t)-1);
 	running->state = state;
-	count = count_of(running);
-	if (count != NULL)
-		(*count)++;
+	count(running, 1);
 	/* The list is in the order of numbers. */
 	if (state == RUNNING_QUEUED && (session->first_queued == NULL ||
 					running->number < session->first_queued->number))
