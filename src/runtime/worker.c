@@ -43,6 +43,7 @@ struct worker {
 	const struct tool *const *tools;
 	struct files *files;
 	struct audit *audit; /* or NULL */
+	enum worker_kind kind;
 	int socket;
 	int rules; /* of the anchor; -1 where there are none */
 	struct reach reach;
@@ -340,6 +341,7 @@ static void rehearse(struct worker *worker)
 /*
  * The end of this process takes as long as some answers, and the kernel likes to wake the
  * front on this very processor: the front first takes the answer and lets go of the socket.
+ * Where many calls wait no processor is idle, and one more wake-up would only take its time.
  */
 static void wait_until_taken(const struct worker *worker)
 {
@@ -359,7 +361,8 @@ static void serve(struct worker *worker)
 			frame_stay(worker->socket, clock_now_us() + COMING_US);
 		/* A cancel that came after its call's answer has nothing left to end. */
 		if (frame.kind == FRAME_CALL && !call_run(worker, &frame)) {
-			wait_until_taken(worker);
+			if (worker->kind != WORKER_AT_ONCE)
+				wait_until_taken(worker);
 			return;
 		}
 	}
@@ -420,6 +423,7 @@ void worker_run(const struct cell_spec *spec, int socket, int rules,
 {
 	struct worker worker = {.spec = spec,
 				.tools = tools,
+				.kind = kind,
 				.socket = socket,
 				.rules = rules,
 				.space = space_of(spec, false),
