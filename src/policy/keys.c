@@ -29,6 +29,8 @@ enum {
 	DESCRIPTION_MAX = 1024,
 	MODEL_MAX = 256,
 	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
+	COMMAND_WORD_MAX = 256,
+	COMMAND_EXAMPLE_MAX = 1024,
 };
 
 #define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
@@ -72,6 +74,49 @@ static const struct key limit_keys[] = {
 	{0},
 };
 
+/* Of a rule; command_rule.c reads them. A list of a rule is short: people write it. */
+static const struct key rule_keys[] = {
+	{"program", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "required",
+	 .description = "Its name as it is typed, or several: `phpunit,vendor/bin/phpunit`."},
+	{"subcommand", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Words that have to follow; each may be several: `analyse,analyze`."},
+	{"options", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description =
+		 "Options behind these: `-x`, `--name`, `--name=KIND` (also `--name V`; of one "
+		 "letter `-x V`, and `-xV` for numbers and choices), `--name[=KIND]` where the "
+		 "value may be missing. KIND is `text`, `number`, `path`, or choices: `a,b`."},
+	{"global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "Options before the subcommand, in the same form."},
+	{"operands", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
+	 .description = "The other arguments in their order: `KIND`, `KIND?`, `KIND*`, `KIND+`, and `--`, "
+			"behind which everything is one."},
+	{"insert", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "Words that are put in behind the subcommand when it runs."},
+	{"insert_global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description = "The same behind the program."},
+	{"runs_code", KEY_FLAG, .initial = "false",
+	 .description =
+		 "It runs code of the project or of the model: the cell contains that, no rule."},
+	{"match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that fit, tried when the configuration is read."},
+	{"not_match", KEY_TEXTS, .max = COMMAND_EXAMPLE_MAX, .initial = "none",
+	 .description = "Commands that do not, likewise."},
+	{0},
+};
+
+static const struct key commands_keys[] = {
+	{"profile", KEY_CHOICE, .choices = "box list", .initial = "`list`",
+	 .description = "`box`: anything runs. `list`: what fits a rule, without a shell."},
+	{"presets", KEY_NAMES, .initial = "none",
+	 .description =
+		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
+	{"rules", KEY_LIST, .initial = "none", .description = "One's own, asked first.",
+	 .rows = rule_keys},
+	{"runs_code", KEY_FLAG, .initial = "true",
+	 .description = "`false` leaves out every rule that is marked so."},
+	{0},
+};
+
 const struct key keys_agent[] = {
 	{"tools", KEY_NAMES, POLICY(tools),
 	 .initial = "every tool but the orchestration ones",
@@ -93,6 +138,11 @@ const struct key keys_agent[] = {
 	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
 	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "
 			"yours, `NAME=value` sets one."},
+	{"commands", KEY_COMMANDS, POLICY(commands), .choices = "box list",
+	 .initial = "`\"box\"`",
+	 .description =
+		 "Which commands run: `\"box\"` any, `\"list\"` those of every preset, or an object.",
+	 .rows = commands_keys},
 	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
 	 .description =
 		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
@@ -190,6 +240,15 @@ static void describe_kind(const struct key *key, struct buf *out)
 	case KEY_RESOLVER:
 		(void)buf_adds(out, "address");
 		break;
+	case KEY_TEXTS:
+		(void)buf_adds(out, "list of texts");
+		break;
+	case KEY_LIST:
+		(void)buf_adds(out, "list of objects");
+		break;
+	case KEY_COMMANDS:
+		(void)buf_adds(out, "`\"box\"`, `\"list\"` or object");
+		break;
 	case KEY_ROWS:
 	case KEY_ENTRIES:
 		(void)buf_adds(out, "object");
@@ -240,5 +299,7 @@ bool keys_describe(struct buf *out)
 	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent,
 		      defaults, out);
 	describe_rows("`limits`", limit_keys, defaults, out);
+	describe_rows("`commands`", commands_keys, defaults, out);
+	describe_rows("A rule of `commands`", rule_keys, defaults, out);
 	return !out->overflowed;
 }

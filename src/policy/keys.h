@@ -29,6 +29,10 @@ enum key_kind {
 	KEY_ROWS,      /* an object with the keys `rows`, stored from `offset` on */
 	/* an object: name -> object with the keys `rows`; not stored by this table */
 	KEY_ENTRIES,
+	KEY_TEXTS, /* list of texts of at most `max` bytes; not stored by this table */
+	KEY_LIST,  /* list of objects with the keys `rows`; likewise */
+	/* struct commands *: one of `choices`, or an object with the keys `rows` */
+	KEY_COMMANDS,
 };
 
 /* The struct that `offset` is in. */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/network.h"
 #include "policy/policy.h"
@@ -211,6 +212,38 @@ static bool check_entries(const struct key *key, const char *pointer,
 	return true;
 }
 
+static bool check_objects(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
+{
+	bool fine = true;
+
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of objects", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
+	for (size_t i = 0; fine && i < value_count(value); i++) {
+		struct buf below;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = keys_check(key->rows, value_item(value, i), below.data, err);
+		buf_fini(&below);
+	}
+	return fine;
+}
+
+static bool check_commands(const struct key *key, const char *pointer,
+			   const struct value *value, struct err *err)
+{
+	if (value_kind(value) == VALUE_OBJECT)
+		return keys_check(key->rows, value, pointer, err) &&
+		       commands_check(value, pointer, err);
+	if (value_kind(value) != VALUE_STRING)
+		return wrong_kind(pointer, "text or an object", value, err);
+	return check_choice(key, pointer, value, err);
+}
+
 static bool check_value(const struct key *key, const char *pointer,
 			const struct value *value, struct err *err)
 {
@@ -244,6 +277,12 @@ static bool check_value(const struct key *key, const char *pointer,
 		return keys_check(key->rows, value, pointer, err);
 	case KEY_ENTRIES:
 		return check_entries(key, pointer, value, err);
+	case KEY_TEXTS:
+		return check_list(pointer, value, (size_t)key->max, err);
+	case KEY_LIST:
+		return check_objects(key, pointer, value, err);
+	case KEY_COMMANDS:
+		return check_commands(key, pointer, value, err);
 	}
 	return false;
 }

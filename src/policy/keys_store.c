@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "policy/commands.h"
 #include "policy/policy.h"
 
 #include <assert.h>
@@ -88,7 +89,12 @@ static void store_value(const struct key *key, const struct value *value,
 	case KEY_ROWS:
 		keys_store(key->rows, value, home, place);
 		break;
+	case KEY_COMMANDS:
+		*(struct commands **)place = commands_new(value);
+		break;
 	case KEY_ENTRIES:
+	case KEY_TEXTS:
+	case KEY_LIST:
 		break;
 	}
 }

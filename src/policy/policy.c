@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "policy/commands.h"
 #include "policy/network.h"
 
 #include <assert.h>
@@ -77,6 +78,7 @@ void policy_free(struct policy *policy)
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->network);
+	commands_free(policy->commands);
 	policy_path_fini(&policy->base);
 	policy_paths_fini(&policy->read);
 	policy_paths_fini(&policy->write);

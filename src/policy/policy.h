@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +60,9 @@ struct policy_limits {
 	uint64_t free_space; /* bytes that stay free where the workspace is */
 };
 
+struct commands;
+struct value;
+
 struct policy {
 	char *name;      /* the agent's */
 	char *workspace; /* absolute */
@@ -70,6 +74,7 @@ struct policy {
 	bool scratch;
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
+	struct commands *commands;   /* what may run (commands.h); NULL: anything */
 	struct policy_names network; /* entries as network.h has them, checked */
 	struct policy_shown *shown;
 	size_t shown_count;
@@ -142,6 +147,9 @@ struct policy_request {
 	unsigned effects; /* enum policy_effects */
 	const struct policy_request_path *paths;
 	size_t path_count;
+	struct str command; /* shell text that is to run; data NULL: none */
+	const char *const *argv; /* instead: one program and its arguments, NULL-ended; or NULL */
+	const char *folder; /* absolute: where it runs; NULL: the workspace */
 };
 
 enum verdict_answer { VERDICT_DENY = 0, VERDICT_ASK, VERDICT_ALLOW };
@@ -153,6 +161,11 @@ struct verdict {
 	/* for the model: the rule and the remedy; "" if allowed */
 	char because[VERDICT_TEXT_MAX];
 	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
+	/*
+	 * What runs in place of the request's command, without a shell: a list of objects with
+	 * `join` (command.h) and `argv`. NULL: the command itself. The caller frees it.
+	 */
+	struct value *plan;
 };
 
 /*
@@ -161,6 +174,10 @@ struct verdict {
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       struct verdict *verdict);
+
+/* The verdict on what REQUEST runs alone: for the front's own tool, which no policy names. */
+void policy_decide_command(const struct policy *policy,
+			   const struct policy_request *request, struct verdict *verdict);
 
 /* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */
 void policy_decide(const struct policy *policy, const struct policy_request *request,

@@ -2,7 +2,7 @@
  * policy_decide: the verdict on one call, and the sentence that a model can act on.
  * Blocked first, then the roots; what is not plainly allowed is denied.
  */
-#include "policy/policy.h"
+#include "policy/verdict.h"
 
 #include "base/buf.h"
 #include "base/path.h"
@@ -14,29 +14,9 @@
 #include <string.h>
 
 enum {
-	SHOWN_PATH_MAX = 200,   /* bytes of a path quoted; a longer one helps nobody */
-	LISTED_MAX = 12,        /* roots or tools listed in one sentence */
-	SENTENCE_MAX = 16 << 10 /* room for all of these with every byte escaped */
+	SHOWN_PATH_MAX = 200, /* bytes of a path quoted; a longer one helps nobody */
+	LISTED_MAX = 12,      /* roots or tools listed in one sentence */
 };
-
-static void end_verdict(struct verdict *verdict, const struct buf *because)
-{
-	size_t size = text_character_border(buf_str(because), sizeof(verdict->because) - 1);
-
-	memcpy(verdict->because, because->data, size);
-	verdict->because[size] = '\0';
-}
-
-static void begin_verdict(struct buf *because)
-{
-	buf_init(because, SENTENCE_MAX);
-}
-
-static void set_rule(struct verdict *verdict, const struct policy *policy, const char *key)
-{
-	(void)snprintf(verdict->rule, sizeof(verdict->rule), "agents.%.64s.%s",
-		       policy->name ? policy->name : "", key);
-}
 
 /*
  * PATH as the model should see it: relative inside the workspace, cut, without control
@@ -254,7 +234,7 @@ static void deny_tool(const struct policy *policy, const char *tool, struct verd
 	size_t listed = count < LISTED_MAX ? count : LISTED_MAX;
 	struct buf because;
 
-	begin_verdict(&because);
+	verdict_begin(&because);
 	(void)buf_addf(&because, "agent \"%s\" has no tool %.64s; it has ", policy->name,
 		       tool);
 	for (size_t i = 0; i < listed; i++) {
@@ -269,9 +249,9 @@ static void deny_tool(const struct policy *policy, const char *tool, struct verd
 		       count ? "" : "none",
 		       count ? "Use one of these, or" : "Only the user can help:", tool,
 		       policy->name);
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
-	set_rule(verdict, policy, "tools");
+	verdict_set_rule(verdict, policy, "tools");
 }
 
 static void deny_blocked(const struct policy *policy, const char *tool,
@@ -280,7 +260,7 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 {
 	struct buf because;
 
-	begin_verdict(&because);
+	verdict_begin(&because);
 	(void)buf_addf(&because, "%.64s may not %s ", tool, path->writes ? "write" : "read");
 	add_path(&because, policy, path->path);
 	(void)buf_adds(&because, ": ");
@@ -289,9 +269,9 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 		       " is blocked by the policy of agent \"%s\". Do without it; only the user "
 		       "can take it out of agents.%.64s.blocked in the configuration.",
 		       policy->name, policy->name);
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
-	set_rule(verdict, policy, "blocked");
+	verdict_set_rule(verdict, policy, "blocked");
 }
 
 static void deny_path(const struct policy *policy, const char *tool,
@@ -303,7 +283,7 @@ static void deny_path(const struct policy *policy, const char *tool,
 	bool anywhere = first->count || (second && second->count);
 	struct buf because;
 
-	begin_verdict(&because);
+	verdict_begin(&because);
 	(void)buf_addf(&because, "%.64s may not %s ", tool, verb);
 	add_path(&because, policy, path->path);
 	(void)buf_addf(&because, ": agent \"%s\" ", policy->name);
@@ -316,9 +296,9 @@ static void deny_path(const struct policy *policy, const char *tool,
 	}
 	add_remedy(&because, policy, path->path, verb);
 	(void)buf_addc(&because, '.');
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
-	set_rule(verdict, policy, verb);
+	verdict_set_rule(verdict, policy, verb);
 }
 
 static void deny_strange(const struct policy *policy, const char *tool, const char *path,
@@ -326,13 +306,13 @@ static void deny_strange(const struct policy *policy, const char *tool, const ch
 {
 	struct buf because;
 
-	begin_verdict(&because);
+	verdict_begin(&because);
 	(void)buf_addf(&because, "%.64s: the path \"", tool);
 	add_path(&because, policy, path ? path : "");
 	(void)buf_adds(&because, "\" cannot be judged. Name it without \".\" and \"..\".");
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
-	set_rule(verdict, policy, "base");
+	verdict_set_rule(verdict, policy, "base");
 }
 
 /* The entry of `read` that takes PATH out of what may be written, or NULL. */
@@ -350,7 +330,7 @@ static void deny_read_only(const struct policy *policy, const char *tool, const 
 {
 	struct buf because;
 
-	begin_verdict(&because);
+	verdict_begin(&because);
 	(void)buf_addf(&because, "%.64s may not write ", tool);
 	add_path(&because, policy, path);
 	(void)buf_adds(&because, ": ");
@@ -359,9 +339,9 @@ static void deny_read_only(const struct policy *policy, const char *tool, const 
 		       " is to be read only by agent \"%s\". Do without it, or ask the user to "
 		       "take it out of agents.%.64s.read in the configuration.",
 		       policy->name, policy->name);
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
-	set_rule(verdict, policy, "read");
+	verdict_set_rule(verdict, policy, "read");
 }
 
 /* A tool that writes without saying where is of no use to who may write nowhere. */
@@ -373,7 +353,7 @@ static void deny_writing(const struct policy *policy, const char *tool,
 		       "should change, or ask the user to name a folder in agents.%.64s.write in "
 		       "the configuration.",
 		       tool, policy->name, policy->name);
-	set_rule(verdict, policy, "write");
+	verdict_set_rule(verdict, policy, "write");
 }
 
 /* False with a filled VERDICT when PATH is not allowed. */
@@ -412,7 +392,7 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 	if (!is_normal(path) || judge_path(policy, "", &judged, verdict))
 		return;
 	verdict->answer = VERDICT_DENY;
-	begin_verdict(&because);
+	verdict_begin(&because);
 	if (str_ends(str_of(verdict->rule), STR(".blocked")))
 		(void)buf_addf(&because,
 			       "only the user can take it out of %s in the "
@@ -420,7 +400,7 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 			       verdict->rule);
 	else
 		add_remedy(&because, policy, path, writes ? "write" : "read");
-	end_verdict(verdict, &because);
+	verdict_end(verdict, &because);
 	buf_fini(&because);
 }
 
@@ -444,5 +424,5 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 		if (!judge_path(policy, tool, &request->paths[i], verdict))
 			return;
 	}
-	verdict->answer = VERDICT_ALLOW;
+	policy_decide_command(policy, request, verdict);
 }

@@ -2,6 +2,7 @@
 #include "policy/keys.h"
 
 #include "front/embedded.h"
+#include "policy/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { MANUAL_MAX = 64 << 10 };
+enum { MANUAL_MAX = 96 << 10 };
 
 static void the_manual_has_the_list_of_keys(void **state)
 {
@@ -29,6 +30,34 @@ static void the_manual_has_the_list_of_keys(void **state)
 	buf_fini(&keys);
 }
 
+/* Blocks that begin with a brace are configurations as a whole. */
+static void examples_of_the_manual_are_sound(void **state)
+{
+	size_t count = 0;
+
+	(void)state;
+	for (const struct embedded_file *file = embedded_files; file->name; file++) {
+		struct str text = {file->data, file->size};
+		size_t at = 0;
+
+		if (strcmp(file->name, "docs/policy.md") != 0)
+			continue;
+		while ((at = str_find(text, STR("```json\n{"), at)) != (size_t)-1) {
+			auto_config struct config *config = NULL;
+			size_t end = str_find(text, STR("\n```"), at);
+			struct err err = {0};
+
+			at += strlen("```json\n");
+			if (!config_parse(str_part(text, at, end - at), "docs/policy.md",
+					  &config, &err))
+				fail_msg("%s", err.text);
+			at = end;
+			count++;
+		}
+	}
+	assert_true(count > 8);
+}
+
 static void check_rows(const struct key *rows, bool numbers_have_defaults)
 {
 	for (const struct key *key = rows; key->name; key++) {
@@ -37,7 +66,7 @@ static void check_rows(const struct key *rows, bool numbers_have_defaults)
 		assert_non_null(key->description);
 		assert_null(strchr(key->description, '|'));
 		assert_true(key->kind != KEY_CHOICE || key->choices);
-		if (key->kind == KEY_ROWS || key->kind == KEY_ENTRIES)
+		if (key->rows)
 			check_rows(key->rows, key->kind == KEY_ROWS);
 	}
 }
@@ -52,6 +81,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_manual_has_the_list_of_keys),
+		cmocka_unit_test(examples_of_the_manual_are_sound),
 		cmocka_unit_test(every_row_is_complete),
 	};
 

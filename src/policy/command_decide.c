@@ -1,0 +1,338 @@
+/*
+ * command_decide: the verdict on a command where only listed ones run, what runs in its
+ * place, and the sentence by which a model finds a form that is allowed.
+ */
+#include "policy/command.h"
+#include "policy/commands.h"
+#include "policy/verdict.h"
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+	QUOTED_MAX = 120,  /* bytes of a command or word quoted */
+	LISTED_MAX = 16,   /* forms of one program, or programs, in one sentence */
+	NEAREST_MAX = 512, /* bytes of the nearest form */
+};
+
+/* One command of a text, judged. */
+struct judged {
+	const struct policy *policy;
+	const struct policy_request *request;
+	const char *const *argv;
+	const struct command_rule *rule; /* that fits, or the nearest */
+	struct command_match match;
+	struct verdict *verdict;
+};
+
+/* TEXT in quotes, cut, as it may stand in a sentence. */
+static void add_quoted(struct buf *out, struct str text)
+{
+	size_t size = text.size;
+
+	if (size > QUOTED_MAX)
+		size = text_character_border(text, QUOTED_MAX);
+	(void)buf_adds(out, "\"");
+	text_add_name(out, str_part(text, 0, size));
+	(void)buf_adds(out, size < text.size ? "…\"" : "\"");
+}
+
+static void add_argv(struct buf *out, const char *const *argv)
+{
+	struct buf text;
+
+	buf_init(&text, COMMAND_TEXT_MAX);
+	commands_print(argv, &text);
+	add_quoted(out, buf_str(&text));
+	buf_fini(&text);
+}
+
+static void add_remedy(struct buf *out, const struct policy *policy)
+{
+	(void)buf_addf(out,
+		       "or ask the user to add a rule to agents.%.64s.commands in the "
+		       "configuration.",
+		       policy->name);
+}
+
+static bool deny(const struct policy *policy, struct verdict *verdict, struct buf *because)
+{
+	verdict->answer = VERDICT_DENY;
+	verdict_end(verdict, because);
+	verdict_set_rule(verdict, policy, "commands");
+	buf_fini(because);
+	return false;
+}
+
+static bool deny_text(const struct policy *policy, const struct command *command,
+		      struct str text, struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "Not run: agent \"%s\" runs listed commands only, without a shell, "
+		       "and this text is more than plain commands: %s",
+		       policy->name, command->reason);
+	if (command->at < text.size) {
+		(void)buf_addf(&because, " at byte %zu, ", command->at + 1);
+		add_quoted(&because, str_part(text, command->at, text.size));
+	}
+	(void)buf_addf(&because, ". %s", command->remedy);
+	return deny(policy, verdict, &because);
+}
+
+static void add_once(struct buf *list, const char *name, size_t *count)
+{
+	struct str rest = buf_str(list);
+	size_t size = strlen(name);
+
+	for (size_t at = 0; at + size <= rest.size; at++) {
+		bool begins = at == 0 || (at > 1 && rest.data[at - 1] == ' ' &&
+					  rest.data[at - 2] == ',');
+
+		if (begins && memcmp(rest.data + at, name, size) == 0 &&
+		    (at + size == rest.size || rest.data[at + size] == ','))
+			return;
+	}
+	if ((*count)++ < LISTED_MAX)
+		(void)buf_addf(list, "%s%s", rest.size ? ", " : "", name);
+}
+
+/* The forms of PROGRAM; NULL: every program. */
+static void add_forms(struct buf *out, const struct commands *commands, const char *program)
+{
+	size_t count = 0;
+	struct buf list;
+
+	buf_init(&list, NEAREST_MAX);
+	for (size_t i = 0; i < commands->count; i++) {
+		const struct command_rule *rule = &commands->rules[i];
+		struct str rest = rule->programs, one;
+
+		if (rule->runs_code && !commands->runs_code)
+			continue;
+		if (program && command_rule_is_of(rule, program))
+			add_once(&list, rule->name, &count);
+		while (!program && command_next_choice(&rest, &one)) {
+			auto_free char *name = memory_copy_str(one);
+
+			add_once(&list, name, &count);
+		}
+	}
+	(void)buf_addstr(out, buf_str(&list));
+	if (count > LISTED_MAX)
+		(void)buf_addf(out, " and %zu more", count - LISTED_MAX);
+	if (count == 0)
+		(void)buf_adds(out, "none");
+	buf_fini(&list);
+}
+
+/* No rule is of that program. */
+static bool deny_program(const struct judged *judged)
+{
+	const struct policy *policy = judged->policy;
+	const char *program = judged->argv[0];
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_adds(&because, "Not run: the program ");
+	add_quoted(&because, str_of(program));
+	(void)buf_addf(&because, " is not one that agent \"%s\" may run; there are ",
+		       policy->name);
+	add_forms(&because, policy->commands, NULL);
+	if (strcmp(program, "cd") == 0)
+		(void)buf_adds(&because, ". Name the folder in the argument workdir, ");
+	else
+		(void)buf_adds(&because, ". Use one of these, ");
+	add_remedy(&because, policy);
+	return deny(policy, judged->verdict, &because);
+}
+
+/* Rules are of that program, but none has this form. */
+static bool deny_form(const struct judged *judged)
+{
+	const struct command_match *match = &judged->match;
+	const struct policy *policy = judged->policy;
+	const char *word = judged->argv[match->word];
+	struct buf because, nearest;
+
+	verdict_begin(&because);
+	buf_init(&nearest, NEAREST_MAX);
+	(void)buf_adds(&because, "Not run: ");
+	add_argv(&because, judged->argv);
+	(void)buf_addf(&because, " is not a form that agent \"%s\" may run. ", policy->name);
+	if (match->fit == FIT_OTHER_SUBCOMMAND) {
+		(void)buf_adds(&because, "Listed are ");
+		add_forms(&because, policy->commands, judged->argv[0]);
+		(void)buf_adds(&because, ". ");
+	} else {
+		(void)buf_addf(&because, "The rule \"%s\"%s%s%s does not take it: ",
+			       judged->rule->name, judged->rule->preset ? " (preset " : "",
+			       judged->rule->preset ? judged->rule->preset : "",
+			       judged->rule->preset ? ")" : "");
+		if (word != NULL)
+			add_quoted(&because, str_of(word));
+		else
+			(void)buf_adds(&because, "it");
+		(void)buf_addf(&because, " %s. ", command_fit_clause(match->fit));
+	}
+	if (match->fit != FIT_RUNS_CODE)
+		commands_nearest(judged->rule, judged->argv, &nearest);
+	if (nearest.size > 0)
+		(void)buf_addf(&because, "The nearest that is allowed: %s . Use that, ",
+			       nearest.data);
+	else
+		(void)buf_adds(&because, "Do without it, ");
+	add_remedy(&because, policy);
+	buf_fini(&nearest);
+	return deny(policy, judged->verdict, &because);
+}
+
+/* What the rule calls a path is judged as one that is read. */
+static bool judge_paths(const struct judged *judged)
+{
+	const struct policy_request *request = judged->request;
+	const char *folder = request->folder ? request->folder : judged->policy->workspace;
+
+	for (size_t i = 0; i < judged->match.path_count; i++) {
+		const char *given = judged->match.paths[i];
+		struct buf path, because;
+		struct verdict why;
+		bool fine;
+
+		buf_init(&path, PATH_MAX);
+		fine = path_normal(folder, given, &path);
+		if (fine) {
+			policy_judge_path(judged->policy, path.data, false, &why);
+			fine = why.answer == VERDICT_ALLOW;
+		} else {
+			why = (struct verdict){.because =
+						       "it leads above /, or is too long"};
+		}
+		buf_fini(&path);
+		if (fine)
+			continue;
+		verdict_begin(&because);
+		(void)buf_adds(&because, "Not run: ");
+		add_quoted(&because, str_of(given));
+		(void)buf_addf(&because, " is no path that agent \"%s\" may read: %s.",
+			       judged->policy->name, why.because);
+		(void)deny(judged->policy, judged->verdict, &because);
+		if (why.rule[0])
+			memcpy(judged->verdict->rule, why.rule, sizeof(why.rule));
+		return false;
+	}
+	return true;
+}
+
+static void append_words(struct value *argv, const struct command_insert *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		value_append(argv, value_new_text(words->items[i]));
+}
+
+/* ARGV with what its rule puts in. */
+static struct value *argv_of(const struct judged *judged)
+{
+	struct value *argv = value_new_array();
+
+	for (size_t i = 0; judged->argv[i] != NULL; i++) {
+		if (i == judged->match.subcommand)
+			append_words(argv, &judged->rule->insert);
+		value_append(argv, value_new_text(judged->argv[i]));
+		if (i == 0)
+			append_words(argv, &judged->rule->insert_global);
+	}
+	if (judged->argv[judged->match.subcommand] == NULL)
+		append_words(argv, &judged->rule->insert);
+	return argv;
+}
+
+/* Judge ARGV, joined to what is before it by JOIN, and add what runs to the plan. */
+static bool judge_argv(struct judged *judged, const char *join, struct value *plan)
+{
+	size_t count = 0;
+	bool fits;
+
+	while (judged->argv[count] != NULL)
+		count++;
+	auto_free const char **paths = memory_array(count + 1, sizeof(*paths));
+	judged->match = (struct command_match){.paths = paths};
+	judged->rule =
+		commands_judge(judged->policy->commands, judged->argv, &judged->match);
+	if (!judged->rule)
+		return deny_program(judged);
+	fits = judged->match.fit == FIT_MATCH;
+	if (!fits || !judge_paths(judged))
+		return fits ? false : deny_form(judged);
+	struct value *part = value_new_object();
+	value_set_text(part, "join", join);
+	value_set(part, "argv", argv_of(judged));
+	value_append(plan, part);
+	return true;
+}
+
+static bool judge_text(struct judged *judged, struct value *plan)
+{
+	struct command command;
+	bool fine = command_parse(&command, judged->request->command);
+
+	if (!fine)
+		(void)deny_text(judged->policy, &command, judged->request->command,
+				judged->verdict);
+	for (size_t i = 0; fine && i < command.count; i++) {
+		judged->argv = command.parts[i].argv;
+		fine = judge_argv(judged, command_joins[command.parts[i].join], plan);
+	}
+	command_fini(&command);
+	return fine;
+}
+
+/* A tool that runs what it chooses itself (a runner of tests): code of the project. */
+static bool judge_tool(const struct judged *judged)
+{
+	struct buf because;
+
+	if (judged->policy->commands->runs_code)
+		return true;
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "Not run: %.64s runs code of the project, which the policy of agent "
+		       "\"%s\" leaves out; only the user can change runs_code in "
+		       "agents.%.64s.commands.",
+		       judged->request->tool, judged->policy->name, judged->policy->name);
+	return deny(judged->policy, judged->verdict, &because);
+}
+
+void policy_decide_command(const struct policy *policy,
+			   const struct policy_request *request, struct verdict *verdict)
+{
+	struct judged judged = {.policy = policy, .request = request, .verdict = verdict};
+	auto_value struct value *plan = NULL;
+	bool fine;
+
+	*verdict = (struct verdict){.answer = VERDICT_DENY};
+	if (!policy->commands || !(request->effects & POLICY_RUNS)) {
+		verdict->answer = VERDICT_ALLOW;
+		return;
+	}
+	plan = value_new_array();
+	if (request->argv) {
+		judged.argv = request->argv;
+		fine = judge_argv(&judged, command_joins[COMMAND_THEN], plan);
+	} else if (request->command.data) {
+		fine = judge_text(&judged, plan);
+	} else {
+		fine = judge_tool(&judged);
+	}
+	if (!fine)
+		return;
+	verdict->answer = VERDICT_ALLOW;
+	if (value_count(plan) > 0)
+		verdict->plan = value_ref(plan);
+}

@@ -1,0 +1,346 @@
+/* commands: presets and rules made into one list, and asked; see commands.h. */
+#include "policy/commands.h"
+
+#include "base/embedded.h"
+#include "base/text.h"
+#include "policy/presets.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	PRESETS_MAX = 32,
+	QUOTED_MAX = 80, /* bytes of an example shown in a sentence */
+};
+
+/* "presets/php.json" is "php". */
+static struct str preset_name(const struct embedded_file *file)
+{
+	struct str name = str_of(strrchr(file->name, '/') + 1);
+
+	return str_part(name, 0, name.size - (sizeof(".json") - 1));
+}
+
+static const struct embedded_file *preset_find(struct str name)
+{
+	for (const struct embedded_file *file = policy_presets; file->name; file++) {
+		if (str_equal(preset_name(file), name))
+			return file;
+	}
+	return NULL;
+}
+
+static bool check_preset(const struct value *name, const char *pointer, struct err *err)
+{
+	char texts[PRESETS_MAX][32] = {{0}};
+	const char *names[PRESETS_MAX + 1] = {0};
+	const char *nearest;
+	struct buf list;
+	size_t count = 0;
+
+	if (preset_find(value_str(name)) != NULL)
+		return true;
+	buf_init(&list, ERR_TEXT_MAX / 2);
+	for (const struct embedded_file *file = policy_presets; file->name; file++) {
+		struct str known = preset_name(file);
+
+		assert(count < PRESETS_MAX && known.size < sizeof(texts[0]));
+		memcpy(texts[count], known.data, known.size);
+		(void)buf_addf(&list, "%s%s", count ? ", " : "", texts[count]);
+		names[count] = texts[count];
+		count++;
+	}
+	nearest = text_nearest(value_text(name), names);
+	(void)err_set(err, ENOENT,
+		      "%s/presets: there is no preset \"%.64s\"%s%s%s; there are %s",
+		      pointer, value_text(name), nearest ? " (did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?)" : "", list.data);
+	buf_fini(&list);
+	return false;
+}
+
+/* Is EXAMPLE of the form? WHY says what is in the way. */
+static bool example_fits(const struct command_rule *rule, struct str example, struct buf *why)
+{
+	struct command command;
+	struct command_match match = {0};
+	bool fits = false;
+
+	if (!command_parse(&command, example)) {
+		(void)buf_addf(why, "it is not literal: %s", command.reason);
+	} else if (command.count != 1) {
+		(void)buf_adds(why, "it is more than one command");
+	} else {
+		fits = command_rule_match(rule, command.parts[0].argv, &match);
+		if (!fits && command.parts[0].argv[match.word] != NULL)
+			(void)buf_addf(why, "\"%s\" %s", command.parts[0].argv[match.word],
+				       command_fit_clause(match.fit));
+		else if (!fits)
+			(void)buf_addf(why, "it %s", command_fit_clause(match.fit));
+	}
+	command_fini(&command);
+	return fits;
+}
+
+static bool check_example(const struct command_rule *rule, const char *pointer,
+			  const struct value *example, bool wanted, struct err *err)
+{
+	struct str text = value_str(example);
+	struct buf why;
+	bool fits;
+
+	buf_init(&why, QUOTED_MAX + COMMAND_TEXT_MAX);
+	fits = example_fits(rule, text, &why);
+	if (fits != wanted) {
+		size_t shown = text_character_border(text, QUOTED_MAX);
+
+		buf_truncate(&why, why.size < QUOTED_MAX ? why.size : QUOTED_MAX);
+		(void)err_set(err, EINVAL,
+			      wanted ? "%s: \"%.*s\" does not fit its rule \"%.64s\": %s; change "
+				       "the example or the rule"
+				     : "%s: \"%.*s\" fits its rule \"%.64s\"%s and should not; "
+				       "make the rule narrower or take the example out",
+			      pointer, (int)shown, text.data, rule->name, why.data);
+	}
+	buf_fini(&why);
+	return fits == wanted;
+}
+
+static bool check_examples(const struct command_rule *rule, const struct value *object,
+			   const char *pointer, struct err *err)
+{
+	static const char *const keys[] = {"match", "not_match"};
+
+	for (int i = 0; i < 2; i++) {
+		const struct value *list = value_member(object, keys[i]);
+
+		for (size_t j = 0; j < value_count(list); j++) {
+			char place[ERR_TEXT_MAX / 2];
+
+			(void)snprintf(place, sizeof(place), "%s/%s/%zu", pointer,
+				       keys[i], j);
+			if (!check_example(rule, place, value_item(list, j), i == 0, err))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool commands_check(const struct value *value, const char *pointer, struct err *err)
+{
+	const struct value *presets = value_member(value, "presets");
+	const struct value *rules = value_member(value, "rules");
+	struct arena arena;
+	bool ok = true;
+
+	for (size_t i = 0; i < value_count(presets); i++) {
+		if (!check_preset(value_item(presets, i), pointer, err))
+			return false;
+	}
+	arena_init(&arena);
+	for (size_t i = 0; ok && i < value_count(rules); i++) {
+		const struct value *object = value_item(rules, i);
+		struct command_rule rule;
+		char place[ERR_TEXT_MAX / 4];
+
+		(void)snprintf(place, sizeof(place), "%s/rules/%zu", pointer, i);
+		ok = command_rule_make(&rule, object, &arena, place, err) &&
+		     check_examples(&rule, object, place, err);
+	}
+	arena_fini(&arena);
+	return ok;
+}
+
+/* OBJECT was checked: a shipped one by a test, one's own when the configuration was read. */
+static void add_rule(struct commands *commands, const struct value *object,
+		     const char *preset)
+{
+	struct command_rule *rule;
+	struct err err;
+	bool fine;
+
+	commands->rules = memory_grow(commands->rules, commands->count + 1,
+				      sizeof(*commands->rules));
+	rule = &commands->rules[commands->count++];
+	fine = command_rule_make(rule, object, &commands->arena, "", &err);
+	assert(fine);
+	(void)fine;
+	rule->preset = preset;
+}
+
+static void add_preset(struct commands *commands, struct str preset, const char *only);
+
+/* An item that is a text is the name of a rule in the preset of its first word: "git log". */
+static void add_rules(struct commands *commands, const struct value *list,
+		      const char *preset, const char *only)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *item = value_item(list, i);
+		const char *name = value_text(item);
+
+		if (name != NULL) {
+			add_preset(commands,
+				   str_part(str_of(name), 0, strcspn(name, " ")), name);
+			continue;
+		}
+		add_rule(commands, item, preset);
+		if (only && strcmp(commands->rules[commands->count - 1].name, only) != 0)
+			commands->count--;
+	}
+}
+
+/* All of it, or the rule ONLY. */
+static void add_preset(struct commands *commands, struct str preset, const char *only)
+{
+	const struct embedded_file *file = preset_find(preset);
+	struct value *list = NULL;
+	struct err err;
+	bool fine =
+		file && value_parse((struct str){file->data, file->size}, 0, &list, &err);
+
+	assert(fine);
+	(void)fine;
+	value_append(commands->presets, list);
+	add_rules(commands, list, arena_copy(&commands->arena, preset), only);
+}
+
+/* "list" by itself stands for every preset. */
+struct commands *commands_new(const struct value *value)
+{
+	const struct value *object = value_kind(value) == VALUE_OBJECT ? value : NULL;
+	const struct value *presets = value_member(object, "presets");
+	const struct value *code = value_member(object, "runs_code");
+	const char *profile = value_text(object ? value_member(object, "profile") : value);
+	struct commands *commands;
+
+	if (!value || (profile && strcmp(profile, "box") == 0))
+		return NULL;
+	commands = memory_alloc(sizeof(*commands));
+	arena_init(&commands->arena);
+	commands->presets = value_new_array();
+	if (value_member(object, "rules"))
+		commands->own = value_copy(value_member(object, "rules"));
+	commands->runs_code = !code || value_is_true(code);
+	add_rules(commands, commands->own, NULL, NULL);
+	for (const struct embedded_file *file = policy_presets; !object && file->name;
+	     file++)
+		add_preset(commands, preset_name(file), NULL);
+	for (size_t i = 0; i < value_count(presets); i++)
+		add_preset(commands, value_str(value_item(presets, i)), NULL);
+	return commands;
+}
+
+void commands_free(struct commands *commands)
+{
+	if (!commands)
+		return;
+	free(commands->rules);
+	value_free(commands->presets);
+	value_free(commands->own);
+	arena_fini(&commands->arena);
+	free(commands);
+}
+
+/* Who came farther is nearer; of two that came as far, the first. */
+static bool is_nearer(const struct command_match *now, const struct command_match *best)
+{
+	bool in_form = now->fit > FIT_OTHER_SUBCOMMAND;
+
+	if (now->fit == FIT_OTHER_PROGRAM || !best)
+		return now->fit != FIT_OTHER_PROGRAM;
+	if (now->fit == FIT_RUNS_CODE || best->fit == FIT_RUNS_CODE)
+		return best->fit != FIT_RUNS_CODE;
+	if (in_form != (best->fit > FIT_OTHER_SUBCOMMAND))
+		return in_form;
+	return now->word > best->word;
+}
+
+const struct command_rule *commands_judge(const struct commands *commands,
+					  const char *const *argv,
+					  struct command_match *match)
+{
+	const struct command_rule *nearest = NULL;
+	const char **paths = match->paths;
+	struct command_match best = {.fit = FIT_OTHER_PROGRAM};
+
+	assert(commands->rules || commands->count == 0);
+	for (size_t i = 0; i < commands->count; i++) {
+		const struct command_rule *rule = &commands->rules[i];
+		struct command_match now = {.paths = paths};
+
+		if (command_rule_match(rule, argv, &now)) {
+			if (!rule->runs_code || commands->runs_code) {
+				*match = now;
+				return rule;
+			}
+			now.fit = FIT_RUNS_CODE;
+			now.word = 0;
+		}
+		if (is_nearer(&now, nearest ? &best : NULL)) {
+			nearest = rule;
+			best = now;
+		}
+	}
+	*match = best;
+	match->paths = paths;
+	match->path_count = 0;
+	return nearest;
+}
+
+static bool needs_quotes(const char *word)
+{
+	static const char plain[] = "%+,-./:=@^_";
+
+	for (const char *at = word; *at; at++) {
+		if (!isalnum((unsigned char)*at) && !strchr(plain, *at))
+			return true;
+	}
+	return *word == '\0';
+}
+
+void commands_print(const char *const *argv, struct buf *out)
+{
+	for (size_t i = 0; argv[i] != NULL; i++) {
+		const char *word = argv[i];
+
+		(void)buf_adds(out, i ? " " : "");
+		if (!needs_quotes(word)) {
+			(void)buf_adds(out, word);
+			continue;
+		}
+		(void)buf_addc(out, '\'');
+		for (; *word != '\0'; word++) {
+			if (*word == '\'')
+				(void)buf_adds(out, "'\\''");
+			else
+				(void)buf_addc(out, *word);
+		}
+		(void)buf_addc(out, '\'');
+	}
+}
+
+void commands_nearest(const struct command_rule *rule, const char *const *argv,
+		      struct buf *out)
+{
+	enum { TRIES_MAX = 16 }; /* who has more words wrong meant another command */
+	struct command_match match = {0};
+	size_t count = 0;
+
+	while (argv[count] != NULL)
+		count++;
+	auto_free const char **words = memory_array(count + 1, sizeof(*words));
+	memcpy(words, argv, count * sizeof(*words));
+	for (int i = 0; i < TRIES_MAX && !command_rule_match(rule, words, &match); i++) {
+		if (match.fit <= FIT_OTHER_SUBCOMMAND || words[match.word] == NULL)
+			break;
+		memmove(words + match.word, words + match.word + 1,
+			(count - match.word) * sizeof(*words));
+		count--;
+	}
+	if (match.fit == FIT_MATCH)
+		commands_print(words, out);
+	else
+		(void)buf_addstr(out, value_str(value_item(rule->match, 0)));
+}

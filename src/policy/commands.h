@@ -1,0 +1,49 @@
+/*
+ * commands: the list of what an agent may run (the policy's key `commands`): rules of shipped
+ * presets (presets/) and of the configuration. It decides whether something runs,
+ * not what that can do once it does: that is the cell's.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/value.h"
+#include "policy/command_rule.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct commands {
+	struct command_rule *rules;
+	size_t count;
+	bool runs_code; /* forms that run code of the project are among what may run */
+	struct arena arena;
+	struct value *presets, *own; /* what the rules were made of */
+};
+
+/*
+ * Is VALUE, which fits the key table, sound: do its presets exist, can its rules be read, and
+ * do their examples hold? ERR names the place below POINTER and what would mend it.
+ */
+bool commands_check(const struct value *value, const char *pointer, struct err *err);
+
+/* The list that VALUE (checked) stands for; NULL: any command may run. */
+struct commands *commands_new(const struct value *value);
+void commands_free(struct commands *commands);
+
+/*
+ * The rule for ARGV: the first that fits (match->fit is FIT_MATCH), else the nearest; NULL
+ * when no rule is of that program. MATCH has room for paths or not, as for
+ * command_rule_match.
+ */
+const struct command_rule *commands_judge(const struct commands *commands,
+					  const char *const *argv,
+					  struct command_match *match);
+
+/*
+ * What would be allowed in place of ARGV, by RULE: ARGV without the words that do not fit,
+ * else the rule's first example. Appended as one would type it; nothing when there is neither.
+ */
+void commands_nearest(const struct command_rule *rule, const char *const *argv,
+		      struct buf *out);
+
+/* Append ARGV as one would type it: quotes where they are needed. */
+void commands_print(const char *const *argv, struct buf *out);

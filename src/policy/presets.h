@@ -1,0 +1,5 @@
+/* presets: presets/, built in. Ends with a row whose name is NULL. */
+#pragma once
+#include "base/embedded.h"
+
+extern const struct embedded_file policy_presets[];
