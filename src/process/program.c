@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,32 @@ static bool say_failure(const struct program_child *child, struct err *err)
 	}
 }
 
+/* The child of a start with a body has no memory in common with us but this. */
+static pid_t begin_copy(struct program_child *child)
+{
+	struct program_child *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	if (shared == MAP_FAILED)
+		return -1;
+	*shared = *child;
+	pid = program_child_copy(shared);
+	*child = *shared;
+	(void)munmap(shared, sizeof(*shared));
+	return pid;
+}
+
+static pid_t begin(struct program_child *child, struct program_launcher **launcher)
+{
+	if (child->start->body != NULL)
+		return begin_copy(child);
+	if (launcher && *launcher && !program_launcher_fits(*launcher, child->start))
+		program_launcher_end(launcher);
+	return launcher && *launcher ? program_launcher_begin(launcher, child)
+				     : program_child_begin(child);
+}
+
 bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
 			     struct err *err)
 {
@@ -118,12 +145,7 @@ bool program_start_listening(const struct program_start *start, pid_t *pid, int 
 			       start->argv[0]);
 	}
 	child.candidates = candidates.data;
-	if (start->launcher && *start->launcher &&
-	    !program_launcher_fits(*start->launcher, start))
-		program_launcher_end(start->launcher);
-	made = start->launcher && *start->launcher
-		       ? program_launcher_begin(start->launcher, &child)
-		       : program_child_begin(&child);
+	made = begin(&child, start->launcher);
 	if (made < 0) {
 		err_set(err, ECHILD, "%s: no process could be made: %s.", start->argv[0],
 			strerror(errno));

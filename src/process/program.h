@@ -54,6 +54,14 @@ struct program_start {
 	const struct program_terms *terms;
 	/* fds[0] is a terminal: it becomes that of a session of its own */
 	bool terminal;
+	/* It stays in the caller's process group instead of having one of its own */
+	bool joins_group;
+	/*
+	 * Instead of a program: run in a copy of this process, with CONTEXT; the answer is its exit
+	 * code. argv[0] names it in sentences. Takes no launcher.
+	 */
+	int (*body)(void *context);
+	void *context;
 	/* No signal of the caller is ignored or blocked: 64 calls less (program_plain_signals) */
 	bool signals_are_plain;
 	/*

@@ -40,6 +40,9 @@ int program_child_main(void *child);
 /* Start the child and wait until it has become the program or failed. Its pid, or -1. */
 pid_t program_child_begin(struct program_child *child);
 
+/* The same for a start with a body: a copy of this process, and CHILD is in shared memory. */
+pid_t program_child_copy(struct program_child *child);
+
 /* On either side: rest while WORD is VALUE, at MOST so long (NULL: for ever). */
 void program_child_rest(int *word, int value, const struct timespec *most);
 /* It is TURN now; the other side is woken. */
