@@ -37,9 +37,14 @@ struct call_limits {
 struct call {
 	const struct tool *tool;
 	const struct value *arguments; /* validated, defaults filled in */
-	struct files *files;           /* the roots of the cell, for file tools */
-	const char *workspace;         /* absolute, as in the view */
-	const char *folder; /* where commands start: follows `cd` between calls */
+	/*
+	 * What is to run in place of the command in `arguments`, without a shell: objects with
+	 * `join` (";", "&&", "||", "|") and `argv`. NULL: the command itself.
+	 */
+	const struct value *plan;
+	struct files *files;   /* the roots of the cell, for file tools */
+	const char *workspace; /* absolute, as in the view */
+	const char *folder;    /* where commands start: follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
 	bool is_last;   /* the cell ends with this call: what it leaves in /tmp is gone */

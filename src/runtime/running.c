@@ -275,6 +275,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	const struct wire_call wire = {
 		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
 		.arguments = running->arguments,
+		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
 		.heralds = running->heralds,
 		.folder = session->folder,
@@ -430,6 +431,7 @@ void running_free(struct running *running)
 	if (session->first == NULL)
 		loop_remove(&session->cancel_watch);
 	value_free(running->arguments);
+	value_free(running->plan);
 	value_free(running->refused);
 	tool_result_fini(&running->result);
 	free(running->id);

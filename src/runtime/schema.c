@@ -94,8 +94,10 @@ static const char *type_of(enum param_kind kind)
 		return "boolean";
 	case PARAM_LIST:
 	case PARAM_TEXTS:
+	case PARAM_ARGV:
 		return "array";
 	case PARAM_TEXT:
+	case PARAM_COMMAND:
 	case PARAM_PATH:
 	case PARAM_FOLDER:
 	case PARAM_CHOICE:
@@ -109,6 +111,7 @@ static void set_kind(struct value *schema, const struct tool_param *row,
 {
 	switch (row->kind) {
 	case PARAM_TEXT:
+	case PARAM_COMMAND:
 		set_text_bounds(schema, row);
 		break;
 	case PARAM_PATH:
@@ -128,6 +131,7 @@ static void set_kind(struct value *schema, const struct tool_param *row,
 		(void)array_of(schema_of_rows(row->rows, tool), schema);
 		break;
 	case PARAM_TEXTS:
+	case PARAM_ARGV:
 		set_list_bounds(schema, row);
 		(void)array_of(text_schema(), schema);
 		break;
@@ -212,6 +216,11 @@ static bool has_nul(const struct value *value)
 	return text.size > 0 && memchr(text.data, '\0', text.size);
 }
 
+static bool is_texts(const struct tool_param *row)
+{
+	return row->kind == PARAM_TEXTS || row->kind == PARAM_ARGV;
+}
+
 /*
  * The kernel ends a path and an argument at its first NUL: what is checked would not be
  * what is used.
@@ -225,7 +234,7 @@ static bool check_nul(const struct tool *tool, const struct tool_param *rows,
 
 		if (row->kind == PARAM_PATH || row->kind == PARAM_FOLDER)
 			fine = !has_nul(value);
-		for (size_t i = 0; row->kind == PARAM_TEXTS && i < value_count(value); i++)
+		for (size_t i = 0; is_texts(row) && i < value_count(value); i++)
 			fine = fine && !has_nul(value_item(value, i));
 		for (size_t i = 0; row->kind == PARAM_LIST && i < value_count(value); i++) {
 			if (!check_nul(tool, row->rows, value_item(value, i), sentence))
@@ -280,8 +289,8 @@ static bool list_is_plain(const struct tool_param *row, const struct tool *tool,
 		return false;
 	for (int64_t i = 0; i < count; i++) {
 		const struct value *item = value_item(list, (size_t)i);
-		if (row->kind == PARAM_TEXTS ? value_kind(item) != VALUE_STRING
-					     : !is_plain(tool, row->rows, item))
+		if (row->kind != PARAM_LIST ? value_kind(item) != VALUE_STRING
+					    : !is_plain(tool, row->rows, item))
 			return false;
 	}
 	return true;
@@ -292,6 +301,7 @@ static bool value_is_plain(const struct tool_param *row, const struct tool *tool
 {
 	switch (row->kind) {
 	case PARAM_TEXT:
+	case PARAM_COMMAND:
 	case PARAM_PATH:
 	case PARAM_FOLDER:
 		return value_kind(value) == VALUE_STRING &&
@@ -304,6 +314,7 @@ static bool value_is_plain(const struct tool_param *row, const struct tool *tool
 		return value_kind(value) == VALUE_BOOLEAN;
 	case PARAM_LIST:
 	case PARAM_TEXTS:
+	case PARAM_ARGV:
 		return list_is_plain(row, tool, value);
 	case PARAM_CHOICE:
 		break; /* rare, and a list of words to look through */

@@ -162,9 +162,11 @@ static void repair_value(const struct tool_param *row, struct value *object, con
 		break;
 	case PARAM_LIST:
 	case PARAM_TEXTS:
+	case PARAM_ARGV:
 		repair_list(row, object, key);
 		break;
 	case PARAM_TEXT:
+	case PARAM_COMMAND:
 	case PARAM_PATH:
 	case PARAM_FOLDER:
 		break;

@@ -2,6 +2,7 @@
  * session_judge: may this call run? Steps 2 to 4 of its way: the registry, the arguments, the
  * policy, in this order. What stops it is its result.
  */
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/denial.h"
 #include "runtime/schema.h"
@@ -167,6 +168,49 @@ static bool more_paths_collect(struct running *running, struct path_list **list)
 	return visit.ok;
 }
 
+/* What of the arguments is to run, and where. The list of argv is the caller's to free. */
+static const char **command_find(const struct running *running, const struct path_list *list,
+				 struct policy_request *request)
+{
+	static const char *const no_text[] = {"(bytes that are no UTF-8)", NULL};
+	const struct tool_param *rows = running->tool->params;
+	const char **argv = NULL;
+
+	request->folder = running->session->folder;
+	for (size_t paths = 0; rows->name != NULL; rows++) {
+		const struct value *value = value_member(running->arguments, rows->name);
+
+		if (value == NULL)
+			continue;
+		if (rows->kind == PARAM_FOLDER && list != NULL && paths < list->count)
+			request->folder = list->items[paths].path;
+		paths += rows->kind == PARAM_FOLDER || rows->kind == PARAM_PATH;
+		if (rows->kind == PARAM_COMMAND)
+			request->command = value_str(value);
+		if (rows->kind == PARAM_ARGV && argv == NULL) {
+			argv = memory_array(value_count(value) + 1, sizeof(*argv));
+			for (size_t i = 0; i < value_count(value); i++)
+				argv[i] = value_text(value_item(value, i));
+			request->argv = argv;
+		}
+	}
+	/* Bytes could not travel in a plan as they are. */
+	if (value_is_true(value_member(running->arguments, "hex")))
+		request->argv = no_text;
+	return argv;
+}
+
+static void deny(struct running *running, const struct verdict *verdict)
+{
+	(void)tool_fail(&running->result, "%s", verdict->because);
+	running->result.status = RESULT_DENIED;
+	value_set_text(tool_details(&running->result), "rule", verdict->rule);
+	denial_note(&running->result, &(struct denial){.kind = DENIAL_POLICY,
+						       .target = running->tool->name,
+						       .rule = verdict->rule,
+						       .remedy = verdict->because});
+}
+
 static bool policy_allows(struct running *running)
 {
 	struct session *session = running->session;
@@ -175,26 +219,28 @@ static bool policy_allows(struct running *running)
 	bool ok = paths_collect(running, running->tool->params, running->arguments, &list) &&
 		  more_paths_collect(running, &list);
 
-	if (ok && !running->tool->internal) {
-		const struct policy_request request = {
+	if (ok) {
+		struct policy_request request = {
 			.tool = running->tool->name,
 			.effects = running->tool->effects,
 			.paths = list != NULL ? list->items : NULL,
 			.path_count = list != NULL ? list->count : 0,
 		};
-		policy_decide(session->policy, &request, &verdict);
+		auto_free const char **argv =
+			session->policy->commands != NULL
+				? command_find(running, list, &request)
+				: NULL;
+
+		/* What the front has for itself is in nobody's list of tools. */
+		if (running->tool->internal)
+			policy_decide_command(session->policy, &request, &verdict);
+		else
+			policy_decide(session->policy, &request, &verdict);
+		running->plan = verdict.plan;
 		/* Nobody can be asked yet: an ASK without a front that can is a DENY. */
-		if (verdict.answer != VERDICT_ALLOW) {
-			ok = false;
-			(void)tool_fail(&running->result, "%s", verdict.because);
-			running->result.status = RESULT_DENIED;
-			value_set_text(tool_details(&running->result), "rule", verdict.rule);
-			denial_note(&running->result,
-				    &(struct denial){.kind = DENIAL_POLICY,
-						     .target = running->tool->name,
-						     .rule = verdict.rule,
-						     .remedy = verdict.because});
-		}
+		ok = verdict.answer == VERDICT_ALLOW;
+		if (!ok)
+			deny(running, &verdict);
 	}
 	for (size_t i = 0; list != NULL && i < list->count; i++)
 		buf_fini(&list->texts[i]);

@@ -42,6 +42,7 @@ struct running {
 	char *id;
 	const struct tool *tool;
 	struct value *arguments;
+	struct value *plan; /* what runs in place of their command (policy.h); or NULL */
 	int fds[3];
 	size_t fd_count;
 	enum running_state state;

@@ -29,6 +29,9 @@ enum param_kind {
 	PARAM_CHOICE, /* one of `choices` */
 	PARAM_LIST,   /* an array of objects with the parameters in `rows` */
 	PARAM_TEXTS,  /* an array of strings */
+	/* what is to run, judged by the policy's list: shell text; a program and its arguments */
+	PARAM_COMMAND,
+	PARAM_ARGV,
 };
 
 /*

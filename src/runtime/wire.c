@@ -12,6 +12,7 @@ enum call_part {
 	CALL_FOLDER,
 	CALL_ARGUMENTS,
 	CALL_ENVIRONMENT,
+	CALL_PLAN,
 	CALL_SEEN,
 	CALL_BEFORE,
 	CALL_PARTS
@@ -29,7 +30,6 @@ struct call_head {
 	int64_t deadline_ms;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
-	uint32_t zero;
 };
 
 enum result_part {
@@ -49,7 +49,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 16 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 12 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -128,6 +128,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_FOLDER] = add_text(call->folder, out);
 	head.sizes[CALL_ARGUMENTS] = add_value(call->arguments, out);
 	head.sizes[CALL_ENVIRONMENT] = add_unless_empty(call->environment, out);
+	head.sizes[CALL_PLAN] = add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = add_unless_empty(call->seen, out);
 	head.sizes[CALL_BEFORE] = add_unless_empty(call->before, out);
 	memcpy(out->data + at, &head, sizeof(head));
@@ -138,6 +139,7 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 {
 	return value_take(parts[CALL_ARGUMENTS], VALUE_OBJECT, &call->arguments, err) &&
 	       value_take(parts[CALL_ENVIRONMENT], VALUE_ARRAY, &call->environment, err) &&
+	       value_take(parts[CALL_PLAN], VALUE_ARRAY, &call->plan, err) &&
 	       value_take(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
 	       value_take(parts[CALL_BEFORE], VALUE_OBJECT, &call->before, err);
 }
@@ -150,7 +152,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.deadline_ms < 0 || head.zero != 0 ||
+	if (head.deadline_ms < 0 ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
@@ -175,6 +177,7 @@ void wire_call_fini(struct wire_call *call)
 {
 	value_free(call->arguments);
 	value_free(call->environment);
+	value_free(call->plan);
 	value_free(call->seen);
 	value_free(call->before);
 	*call = (struct wire_call){0};

@@ -27,6 +27,7 @@ struct wire_call {
 	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
 	struct value *environment;
+	struct value *plan;   /* call.h; or NULL */
 	struct value *seen;   /* or NULL */
 	struct value *before; /* or NULL */
 };

@@ -213,6 +213,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 
 	call.tool = tool_find(worker->tools, wire->tool);
 	call.arguments = wire->arguments;
+	call.plan = wire->plan;
 	call.folder = wire->folder;
 	call.deadline_ms = wire->deadline_ms;
 	call.is_last = wire->is_last;

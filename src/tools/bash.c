@@ -2,6 +2,7 @@
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
  * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
+#include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
 #include "tools/bash_text.h"
 #include "tools/git_said.h"
@@ -40,8 +41,8 @@ enum {
 };
 
 static const struct tool_param bash_params[] = {
-	{"command", PARAM_TEXT, true, "Shell text to run", .aliases = "cmd script code",
-	 .min = 1, .max = INT32_MAX},
+	{"command", PARAM_COMMAND, true, "Shell text to run",
+	 .aliases = "cmd script code", .min = 1, .max = INT32_MAX},
 	/* No default here: it is the policy's. */
 	{"timeout_s", PARAM_SECONDS, false,
 	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
@@ -144,7 +145,7 @@ static void shell_output(void *context, int stream, struct str bytes)
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }
 
-/* The shell that waits in this worker, or a new one. */
+/* The shell that waits in this worker, or a new one; none where the policy has a list. */
 static bool shell_begin(struct shell *shell, struct err *err)
 {
 	const struct bash_text text = {
@@ -153,11 +154,19 @@ static bool shell_begin(struct shell *shell, struct err *err)
 		.environment = shell->call->environment,
 	};
 	struct bash_shell *ready = shell->call->prepared;
+	struct program_ahead *ahead = &shell->run.ahead;
 
-	if (ready != NULL && bash_shell_take(ready, &shell->bash, &text))
-		return bash_shell_go(&shell->bash, &text, err);
-	return bash_shell_start(&shell->bash, shell->call, text.folder, err) &&
-	       bash_shell_go(&shell->bash, &text, err);
+	if (shell->call->plan != NULL) {
+		if (ready != NULL)
+			bash_shell_fini(ready);
+		return bash_plan_start(shell->call, text.folder, ahead, err);
+	}
+	bool ok = ready != NULL && bash_shell_take(ready, &shell->bash, &text);
+	ok = (ok || bash_shell_start(&shell->bash, shell->call, text.folder, err)) &&
+	     bash_shell_go(&shell->bash, &text, err);
+	if (ok)
+		*ahead = bash_shell_take_program(&shell->bash);
+	return ok;
 }
 
 static bool shell_run(struct shell *shell, struct err *err)
@@ -166,7 +175,6 @@ static bool shell_run(struct shell *shell, struct err *err)
 
 	if (!shell_begin(shell, err))
 		return false;
-	run->ahead = bash_shell_take_program(&shell->bash);
 	run->start.terms = shell->call->terms;
 	run->deadline_ms = shell->call->deadline_ms;
 	run->grace_s = shell->call->grace_s;

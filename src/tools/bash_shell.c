@@ -58,8 +58,7 @@ static bool same_variable(const char *a, const char *b)
 	return strncmp(a, b, size) == 0;
 }
 
-/* The caller frees the list; the strings are borrowed. */
-static const char **make_environment(const char *const *cell)
+const char **bash_shell_environment(const char *const *cell)
 {
 	size_t count = 0;
 	size_t used = 0;
@@ -142,7 +141,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 	const int more[] = {shell->text_fd, go_fd, folder_fd, -1};
 	struct buf wrapper;
 
-	shell->environment = make_environment(call->environment);
+	shell->environment = bash_shell_environment(call->environment);
 	buf_init(&wrapper, WRAPPER_MAX);
 	if (shell->folder != NULL)
 		add_rehearsal(&wrapper);
@@ -302,7 +301,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	auto_free const char **now = NULL;
 
 	if (shell->folder != NULL) {
-		now = make_environment(text->environment);
+		now = bash_shell_environment(text->environment);
 		if (!add_changes(line, shell->environment, now))
 			return false;
 	}

@@ -2,6 +2,7 @@
  * exec: the front's own tool behind `glovebox exec`: one program on the descriptors that
  * were handed over, nothing gathered, nothing explained. Its exit code is the answer.
  */
+#include "tools/bash_plan.h"
 #include "tools/tools.h"
 
 #include "base/fd.h"
@@ -17,7 +18,7 @@
 enum { EXEC_NOT_EXECUTABLE = 126, EXEC_NOT_FOUND = 127 }; /* as env and timeout have it */
 
 static const struct tool_param exec_params[] = {
-	{"argv", PARAM_TEXTS, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
+	{"argv", PARAM_ARGV, true, "Program and its arguments", .min = 1, .max = INT32_MAX},
 	/* JSON holds no bytes but UTF-8; a name may. */
 	{"hex", PARAM_BOOLEAN, false, "The texts of argv are hexadecimal digits of bytes",
 	 .initial = "false"},
@@ -115,7 +116,8 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 
 	arena_init(&arena);
 	program_run_init(&run);
-	run.start.argv = take_argv(&arena, call);
+	run.start.argv = call->plan != NULL ? bash_plan_argv(call->plan, 0, &arena)
+					    : take_argv(&arena, call);
 	run.start.environment = call->environment;
 	run.start.folder = call->folder;
 	run.start.terms = call->terms;
