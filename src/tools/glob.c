@@ -195,7 +195,6 @@ static void glob_ignored(struct call *call, struct glob *glob,
 
 	walk_summary_init(&summary);
 	glob_walk(glob, start, &options, SEARCH_IGNORED_SHOWN, &summary);
-	walk_summary_fini(&summary);
 	total = glob->parts[0].total;
 	if (total > 0) {
 		(void)buf_adds(&result->text,
@@ -203,6 +202,8 @@ static void glob_ignored(struct call *call, struct glob *glob,
 		search_add_names(start, &glob->parts[0].best, total, &result->text);
 		(void)buf_adds(&result->text, ". Name their folder as path to search it.\n");
 	}
+	search_add_ignored_gap(&summary, total > 0, &result->text);
+	walk_summary_fini(&summary);
 	value_set_integer(tool_details(result), "ignored_fitting", (int64_t)total);
 	ranking_fini(&glob->parts[0].best);
 }

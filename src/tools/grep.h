@@ -57,8 +57,8 @@ struct grep {
 
 /* Search; the sums and the best files, sorted, are in workers[0] then. */
 void grep_run(struct grep *grep);
-/* Search the ignored files alone, for SEARCH_IGNORED_MS; the same. */
-void grep_run_ignored(struct grep *grep);
+/* Search the ignored files alone, for SEARCH_IGNORED_MS; the same, SUMMARY is of that. */
+void grep_run_ignored(struct grep *grep, struct walk_summary *summary);
 void grep_forget(struct grep *grep);
 
 /* Write the answer. */

@@ -247,15 +247,19 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 static void answer_ignored(struct grep *grep, struct tool_result *result)
 {
 	const struct grep_worker *all = &grep->workers[0];
+	struct walk_summary summary;
 
-	grep_run_ignored(grep);
+	walk_summary_init(&summary);
+	grep_run_ignored(grep, &summary);
 	value_set_integer(tool_details(result), "ignored_files", (int64_t)all->files);
-	if (all->files == 0)
-		return;
-	(void)buf_adds(&result->text, "Ignored files (.gitignore) have it: ");
-	search_add_names(&grep->start, &all->best, all->files, &result->text);
-	(void)buf_adds(&result->text,
-		       ". Name the file or its folder as path to search it.\n");
+	if (all->files > 0) {
+		(void)buf_adds(&result->text, "Ignored files (.gitignore) have it: ");
+		search_add_names(&grep->start, &all->best, all->files, &result->text);
+		(void)buf_adds(&result->text,
+			       ". Name the file or its folder as path to search it.\n");
+	}
+	search_add_ignored_gap(&summary, all->files > 0, &result->text);
+	walk_summary_fini(&summary);
 }
 
 static void answer_details(const struct answer *answer, struct tool_result *result)

@@ -152,7 +152,7 @@ void grep_run(struct grep *grep)
 	grep_gather(grep);
 }
 
-void grep_run_ignored(struct grep *grep)
+void grep_run_ignored(struct grep *grep, struct walk_summary *summary)
 {
 	struct walk_options options = {
 		.call = grep->call,
@@ -161,14 +161,11 @@ void grep_run_ignored(struct grep *grep)
 		.visit = grep_visit,
 		.owner = grep,
 	};
-	struct walk_summary summary;
 
 	grep_forget(grep);
 	grep->keep = SEARCH_IGNORED_SHOWN;
 	grep->first_only = true;
-	walk_summary_init(&summary);
-	walk_run(&grep->start, &options, &summary);
-	walk_summary_fini(&summary);
+	walk_run(&grep->start, &options, summary);
 	grep_gather(grep);
 }
 

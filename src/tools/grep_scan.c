@@ -21,6 +21,8 @@ enum {
 	 * character that is cut at the end of the subject.
 	 */
 	BUFFER_PADDING = 8,
+	/* Questions to the regex between two whether to stop: each may take 0.1 s. */
+	STOP_EVERY = 16,
 };
 
 bool grep_reads_are_whole(int fd)
@@ -68,7 +70,7 @@ void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end)
 	scan->size = scan->limit = scan->at = scan->slow_until = 0;
 	memset(scan->next, 0, sizeof(scan->next));
 	scan->counted_at = scan->last_hit = UINT64_MAX;
-	scan->at_end = scan->checked = false;
+	scan->at_end = scan->checked = scan->ended = false;
 	scan->binary = scan->binary_hit = scan->failed = scan->limited = false;
 }
 
@@ -160,7 +162,7 @@ static bool scan_read(struct grep_scan *scan)
 
 bool grep_scan_more(struct grep_scan *scan)
 {
-	if (scan->at_end || scan->binary ||
+	if (scan->at_end || scan->binary || scan->ended ||
 	    (scan->stopped && scan->stopped(scan->stop_owner)))
 		return false;
 	if (scan->size > 0) {
@@ -190,6 +192,15 @@ static void line_around(const struct grep_scan *scan, size_t from, size_t hit,
 	line->end = after ? (size_t)(after - scan->data) : scan->limit;
 }
 
+static enum regex_answer scan_find(struct grep_scan *scan, struct str text,
+				   struct regex_span *span)
+{
+	if (++scan->found_calls % STOP_EVERY == 0 && scan->stopped &&
+	    scan->stopped(scan->stop_owner))
+		scan->ended = true;
+	return regex_find(scan->pattern->regex, scan->scratch, text, 0, span);
+}
+
 /* Does the regex match LINE? */
 static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
 {
@@ -199,7 +210,7 @@ static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
 
 	if (scan->pattern->drop_cr && str_ends(text, STR("\r")))
 		text.size--;
-	answer = regex_find(scan->pattern->regex, scan->scratch, text, 0, &span);
+	answer = scan_find(scan, text, &span);
 	scan->limited = scan->limited || answer == REGEX_LIMIT;
 	if (answer != REGEX_FOUND)
 		return false;
@@ -233,7 +244,7 @@ static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
 {
 	const struct grep_needle *needle = NULL;
 
-	while (scan->at < scan->limit) {
+	while (scan->at < scan->limit && !scan->ended) {
 		size_t hit = scan_next_needle(scan, &needle);
 
 		if (hit == (size_t)-1)
@@ -251,7 +262,7 @@ static bool scan_by_needle(struct grep_scan *scan, struct grep_line *line)
 
 static bool scan_by_line(struct grep_scan *scan, size_t until, struct grep_line *line)
 {
-	while (scan->at < until) {
+	while (scan->at < until && !scan->ended) {
 		line_around(scan, scan->at, scan->at, line);
 		if (scan_line_matches(scan, line))
 			return true;
@@ -275,7 +286,7 @@ static bool scan_by_block(struct grep_scan *scan, struct grep_line *line)
 	if (scan->at >= scan->limit)
 		return false;
 	rest = (struct str){scan->data + scan->at, scan->limit - scan->at};
-	answer = regex_find(scan->pattern->regex, scan->scratch, rest, 0, &span);
+	answer = scan_find(scan, rest, &span);
 	if (answer == REGEX_LIMIT) {
 		/*
 		 * The limit was meant for one line: find out which ones really meet it.
@@ -306,7 +317,7 @@ static bool scan_block(struct grep_scan *scan, struct grep_line *line)
 bool grep_scan_next(struct grep_scan *scan, struct grep_line *line)
 {
 	do {
-		while (scan->at < scan->limit && scan_block(scan, line)) {
+		while (scan->at < scan->limit && !scan->ended && scan_block(scan, line)) {
 			scan->at = line->end + 1;
 			scan->binary_hit = scan_is_binary(scan);
 			if (scan->binary_hit)

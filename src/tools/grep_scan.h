@@ -30,7 +30,7 @@ struct grep_scan {
 	const struct grep_pattern *pattern;
 	struct regex_scratch *scratch;
 	size_t keep_lines; /* that must stay in the data before what is searched */
-	/* Asked between pieces whether to stop. */
+	/* Asked now and then whether to stop. */
 	bool (*stopped)(void *stop_owner);
 	void *stop_owner;
 	/* Told when the data up to `limit` goes; or NULL. */
@@ -48,9 +48,11 @@ struct grep_scan {
 	uint64_t last_hit;
 	/* Where each needle stands next, if at or behind `at`; beyond `limit`: nowhere. */
 	size_t next[GREP_NEEDLES_MAX];
-	size_t slow_until; /* search up to here line by line */
-	bool short_is_end; /* a short read is the end of the file */
+	size_t slow_until;    /* search up to here line by line */
+	bool short_is_end;    /* a short read is the end of the file */
+	unsigned found_calls; /* of the regex */
 	bool at_end, checked;
+	bool ended; /* told to stop */
 	/* What there is to say of the file. */
 	bool binary, binary_hit, failed, limited;
 };

@@ -50,6 +50,16 @@ void search_add_gaps(const struct walk_start *start, const struct walk_summary *
 	}
 }
 
+void search_add_ignored_gap(const struct walk_summary *summary, bool found, struct buf *out)
+{
+	if (summary->end == WALK_COMPLETE)
+		return;
+	(void)buf_adds(out, found ? "Not all ignored files were looked at.\n"
+				  : "Ignored files (.gitignore) were looked into for a moment "
+				    "only, with nothing found so far. Name one of their "
+				    "folders as path to search it.\n");
+}
+
 void search_set_details(struct tool_result *result, const struct walk_summary *summary)
 {
 	struct value *details = tool_details(result);

@@ -42,6 +42,12 @@ void search_add_names(const struct walk_start *start, const struct ranking *foun
 		      uint64_t total, struct buf *out);
 
 /*
+ * Append what is to be said when ignored files were not looked through whole: FOUND some,
+ * or none so far.
+ */
+void search_add_ignored_gap(const struct walk_summary *summary, bool found, struct buf *out);
+
+/*
  * Done; timed out when the walk was stopped, with what was found; cancelled with
  * nothing.
  */

@@ -274,6 +274,48 @@ static void stopped_early_is_never_reported_as_none(void **state)
 	assert_true(value_is_true(value_member(hand->result.details, "stopped_early")));
 }
 
+/* Lines in which the pattern below meets its limit of steps, some 0.1 s each. */
+static void write_slow_lines(struct hand *hand, const char *path)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	for (unsigned i = 0; i < 2000; i++)
+		(void)buf_adds(&text, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+	tree_write(hand, path, text.data, 1);
+	buf_fini(&text);
+}
+
+#define SLOW_PATTERN "{\"pattern\": \"(a|a|aa)+[bc]\", \"path\": \".\"}"
+
+static void a_slow_pattern_stops_in_the_middle_of_a_file(void **state)
+{
+	struct hand *hand = *state;
+	int64_t begun = clock_now_ms();
+
+	write_slow_lines(hand, "slow");
+	assert_int_equal(hand_run_for(hand, &grep_tool, 200, SLOW_PATTERN),
+			 RESULT_TIMED_OUT);
+	hand_assert_says(hand, "No match so far");
+	hand_assert_says(hand, "Stopped early, out of time");
+	hand_assert_says(hand, "could not be searched whole");
+	/* All of it would take minutes. */
+	assert_true(clock_now_ms() - begun < 30000);
+}
+
+static void ignored_files_are_looked_into_for_a_moment_only(void **state)
+{
+	struct hand *hand = *state;
+	int64_t begun = clock_now_ms();
+
+	write_slow_lines(hand, "out/slow");
+	tree_write(hand, ".gitignore", "out/\n", 1);
+	grep(hand, SLOW_PATTERN);
+	hand_assert_says(hand, "No match in 1 file searched");
+	hand_assert_says(hand, "looked into for a moment only, with nothing found so far");
+	assert_true(clock_now_ms() - begun < 30000);
+}
+
 static void binary_files_are_counted_not_shown(void **state)
 {
 	struct hand *hand = *state;
@@ -636,6 +678,8 @@ int main(void)
 		GREP_TEST(none_says_how_much_was_searched),
 		GREP_TEST(ignored_files_are_named_when_only_they_have_it),
 		GREP_TEST(stopped_early_is_never_reported_as_none),
+		GREP_TEST(a_slow_pattern_stops_in_the_middle_of_a_file),
+		GREP_TEST(ignored_files_are_looked_into_for_a_moment_only),
 		GREP_TEST(binary_files_are_counted_not_shown),
 		GREP_TEST(links_lead_nowhere_and_pipes_are_not_waited_for),
 		GREP_TEST(a_large_sparse_file_is_binary_at_once),
