@@ -6,6 +6,8 @@ counts all and shows the newest. Peers are told not to look for ignore files; th
 """
 import json
 import os
+import shutil
+
 import tree
 import warm
 
@@ -29,8 +31,10 @@ def call(tool, **arguments):
 
 def grep_group(group, command, build, workspace):
     tree.make(workspace, FILES)
-    commands = [command("limit: open, read, close",
-                        ["pipe", os.path.join(build, "bench", "read_all"), workspace])]
+    shutil.copy(os.path.join(build, "bench", "read_all"), workspace)
+    read_all = [os.path.join(workspace, "read_all"), workspace]
+    commands = [command("limit: open, read, close", ["pipe", *read_all]),
+                command("the limit in the cell", ["exec", *read_all])]
     targets = []
     for name, pattern, ours, theirs, limits in (
             ("literal", WORDS, {"literal": True}, ["-F"], {"ripgrep": 0.6, "limit": 1.15}),
@@ -49,6 +53,7 @@ def grep_group(group, command, build, workspace):
             targets.append((tool, f"{name}, {peer}", limits.get(peer)))
         if "limit" in limits:
             targets.append((tool, commands[0].name, limits["limit"]))
+            targets.append((tool, commands[1].name, None))
     return group("grep", f"Contents of {FILES:,} files (180 MB)", commands, targets,
                  play=warm.few, rounds=ROUNDS)
 
