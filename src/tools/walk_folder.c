@@ -206,10 +206,20 @@ static void walker_visit_entries(struct walker *walker, struct reading *reading,
 	(void)atomic_fetch_add(&walk->entries, passed % STOP_EVERY);
 }
 
+/*
+ * Is nothing behind the LAST entry? ext4, btrfs and others put the highest position there
+ * is behind it: where they do, the call that would say "no more" is spared.
+ */
+static bool entry_is_last(const struct dirent64 *last)
+{
+	return last->d_off == INT64_MAX;
+}
+
 /* Fill the buffer as far as it goes; *END when that was all. */
 static size_t walker_fill(struct walker *walker, int fd, bool *end)
 {
 	size_t used = 0;
+	size_t last;
 
 	*end = false;
 	while (WALK_FOLDER_BUFFER - used >= ENTRY_BYTES_MAX) {
@@ -224,7 +234,13 @@ static size_t walker_fill(struct walker *walker, int fd, bool *end)
 			*end = n == 0 || errno != EINVAL || used == 0;
 			break;
 		}
+		last = used;
 		used += (size_t)n;
+		while (last + entry_at(walker->buffer, last)->d_reclen < used)
+			last += entry_at(walker->buffer, last)->d_reclen;
+		*end = entry_is_last(entry_at(walker->buffer, last));
+		if (*end)
+			break;
 	}
 	return used;
 }
