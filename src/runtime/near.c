@@ -219,16 +219,41 @@ static bool near_without_slash(struct near *near, const char *path)
 	return reached;
 }
 
+/*
+ * What writers put around a path: quotes, or the number of a line behind it. COPY is cut;
+ * where the rest begins is returned.
+ */
+static char *near_unwrap(char *copy)
+{
+	size_t size = strlen(copy);
+	size_t digits;
+
+	while (size > 2 && strchr("\"'`", copy[0]) && copy[size - 1] == copy[0]) {
+		copy[size - 1] = '\0';
+		copy++;
+		size -= 2;
+	}
+	/* ":12", ":12:5", ":12-30", "#L12-L30" */
+	digits = strspn(copy, "0123456789") == size ? 0 : size;
+	while (digits > 0 && strchr("0123456789:-L#", copy[digits - 1]))
+		digits--;
+	if (digits > 0 && (copy[digits] == ':' || copy[digits] == '#'))
+		copy[digits] = '\0';
+	return copy;
+}
+
 void files_add_near(struct files *files, const char *path, struct buf *out)
 {
 	struct near near = {.files = files};
 	auto_free char *copy = memory_copy(path);
+	auto_free char *self = NULL;
 	size_t size = strlen(copy);
 
 	while (size > 1 && copy[size - 1] == '/')
 		copy[--size] = '\0';
-	near.wanted = str_of(path_base_name(copy));
-	near.self = path_relative(copy, files->workspace);
+	self = memory_copy(copy);
+	near.self = path_relative(self, files->workspace);
+	near.wanted = str_of(path_base_name(near_unwrap(copy)));
 	near.deadline_ms = clock_now_ms() + FILES_NEAR_MS;
 	if (near.wanted.size == 0 || near.wanted.size > NAME_MAX)
 		return;

@@ -17,7 +17,7 @@ enum { EDIT_TRIES = 64 /* writers of one file at once that may each be faster */
 static const struct tool_param edit_rows[] = {
 	{"old", PARAM_TEXT, true,
 	 "Text to be replaced, exactly as in the file; must stand there once",
-	 .aliases = "old_string old_str old_text search", .min = 1, .max = INT32_MAX},
+	 .aliases = "old_string old_str old_text search"},
 	{"new", PARAM_TEXT, true, "Text to put in its place",
 	 .aliases = "new_string new_str new_text replace replacement"},
 	{"replace_all", PARAM_BOOLEAN, false, "Replace every place", .initial = "false",

@@ -273,9 +273,33 @@ static void keep_whole_lines(struct str text, struct str old, struct match *matc
 	match->count = kept;
 }
 
+/*
+ * OLD ends its last line, but the last line of the file, where it stands, has no end: the
+ * new text gets none either.
+ */
+static bool match_open_end(struct str text, struct str old, enum match_level level,
+			   struct match *match)
+{
+	size_t kept = 0;
+
+	if (!str_ends(old, STR("\n")) || old.size < 2 || text.size == 0 ||
+	    str_ends(text, STR("\n")))
+		return false;
+	old.size--;
+	match_plain(text, old, false, level, match);
+	for (size_t i = 0; i < match->count && i < MATCH_SPANS_MAX; i++) {
+		if (match->spans[i].end == text.size)
+			match->spans[kept++] = match->spans[i];
+	}
+	match->count = kept;
+	return kept > 0;
+}
+
 bool match_find(struct str text, struct str old, struct str replacement, bool all,
 		enum match_level highest, struct match *match)
 {
+	bool open_end = false;
+
 	match->level = MATCH_EXACT;
 	match_exact(text, old, all, match);
 	if (match->whole_lines)
@@ -292,10 +316,19 @@ bool match_find(struct str text, struct str old, struct str replacement, bool al
 			match_numbers(text, old, replacement, match);
 		if (match->whole_lines && match->level != MATCH_INDENT)
 			keep_whole_lines(text, old, match);
+		if (match->count == 0 && match->level < MATCH_INDENT && !all)
+			open_end = match_open_end(text, old, match->level, match);
+		if (open_end && match->whole_lines)
+			keep_whole_lines(text, old, match);
 	}
 	if (match->count == 0)
 		match->level = MATCH_NONE;
 	else if (match->level < MATCH_INDENT)
 		buf_addstr(&match->replacement, replacement);
+	open_end = open_end || (match->level == MATCH_INDENT &&
+				str_ends(old, STR("\n")) && !str_ends(text, STR("\n")) &&
+				match->count == 1 && match->spans[0].end == text.size);
+	if (open_end && str_ends(buf_str(&match->replacement), STR("\n")))
+		buf_truncate(&match->replacement, match->replacement.size - 1);
 	return match->count > 0;
 }

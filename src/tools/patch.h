@@ -28,8 +28,6 @@ struct patch_hunk {
 	struct str *anchors;
 	size_t anchor_count;
 	bool at_end; /* Codex: OLD ends where the file ends */
-	/* old or new says itself whether its last line has an end (unified only) */
-	bool ends_told;
 	bool miscounted; /* the counts of its head were wrong */
 };
 

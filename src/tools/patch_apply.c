@@ -271,48 +271,6 @@ static void take_spot(struct applying *applying, size_t index, const struct matc
 	applying->cursor = spot->end;
 }
 
-static bool find_level(const struct applying *applying, struct str old, struct str new,
-		       enum match_level highest, struct match *match)
-{
-	match_init(match);
-	match->whole_lines = true;
-	return match_find(applying->text, old, new, false, highest, match);
-}
-
-/* The old lines without the end of their last one, at the end of a file that has none. */
-static bool find_open_end(const struct applying *applying, const struct patch_hunk *hunk,
-			  enum match_level highest, struct match *match)
-{
-	struct str old = hunk->old, new = hunk->new;
-
-	match_init(match);
-	if (hunk->ends_told || !str_ends(old, STR("\n")) ||
-	    str_ends(applying->text, STR("\n")))
-		return false;
-	old.size--;
-	new.size -= str_ends(new, STR("\n"));
-	return old.size > 0 && find_level(applying, old, new, highest, match) &&
-	       match->count == 1 && match->spans[0].end == applying->text.size;
-}
-
-/* Exactly first, then ever looser. MATCH is to be ended in either case. */
-static bool find_hunk(const struct applying *applying, size_t index, struct match *match)
-{
-	const struct patch_hunk *hunk = &applying->file->hunks[index];
-
-	for (enum match_level level = MATCH_EXACT; level <= MATCH_LINE_NUMBERS; level++) {
-		if (find_open_end(applying, hunk, level, match))
-			return true;
-		match_fini(match);
-		if (find_level(applying, hunk->old, hunk->new, level, match))
-			return true;
-		if (applying->exact_only || level == MATCH_LINE_NUMBERS)
-			break;
-		match_fini(match);
-	}
-	return false;
-}
-
 /*
  * Lines that follow a last one without an end: that one gets it, and the new last one has
  * none.
@@ -376,7 +334,10 @@ static bool place_hunk(struct applying *applying, size_t index)
 	applying->outcomes[index].miscounted = hunk->miscounted;
 	if (hunk->old.size == 0)
 		return place_addition(applying, index);
-	if (!find_hunk(applying, index, &match)) {
+	match_init(&match);
+	match.whole_lines = true;
+	if (!match_find(applying->text, hunk->old, hunk->new, false,
+			applying->exact_only ? MATCH_EXACT : MATCH_LINE_NUMBERS, &match)) {
 		match_fini(&match);
 		return is_already_made(applying, index) || say_missed(applying, index);
 	}

@@ -137,7 +137,6 @@ struct body {
 	struct buf old, new, kinds;
 	size_t old_left, new_left;
 	bool last_old, last_new; /* sides of the line read last */
-	bool ends_told;
 };
 
 static void drop_end(struct buf *side)
@@ -156,7 +155,6 @@ static bool take_line(struct str line, struct body *body)
 			drop_end(&body->old);
 		if (body->last_new)
 			drop_end(&body->new);
-		body->ends_told = true;
 		return true;
 	}
 	if (kind != ' ' && kind != '-' && kind != '+')
@@ -271,7 +269,6 @@ static bool read_hunk(struct patch_reader *reader, struct patch_file *file)
 	if (ok) {
 		hunk->miscounted = text_count_lines(buf_str(&body.old)) != counts[0] ||
 				   text_count_lines(buf_str(&body.new)) != counts[1];
-		hunk->ends_told = body.ends_told;
 		hunk->old = keep(reader, &body.old);
 		hunk->new = keep(reader, &body.new);
 		hunk->kinds = keep(reader, &body.kinds);
@@ -382,11 +379,9 @@ static bool read_file(struct patch_reader *reader)
 	if (!file->path)
 		return patch_refuse(reader, first, "the name of this file cannot be read.");
 	if (file->kind == PATCH_ADD && file->hunk_count == 0) {
-		struct patch_hunk *empty = patch_add_hunk(reader, file);
-
-		if (!empty)
+		/* An empty file. */
+		if (!patch_add_hunk(reader, file))
 			return false;
-		empty->ends_told = true;
 	}
 	return file->kind != PATCH_UPDATE || file->hunk_count || file->to || file->mode ||
 	       patch_refuse(reader, first,
