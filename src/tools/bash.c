@@ -5,6 +5,7 @@
 #include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
 #include "tools/bash_text.h"
+#include "tools/commands.h"
 #include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
@@ -54,18 +55,6 @@ static const struct tool_param bash_params[] = {
 	 .aliases = "reason"},
 	{0},
 };
-
-static const char *spill_folder(const char *const *environment, struct buf *path)
-{
-	const char *base = "/tmp";
-
-	for (; environment && *environment; environment++) {
-		if (strncmp(*environment, "TMPDIR=/", 8) == 0)
-			base = *environment + 7;
-	}
-	buf_addf(path, "%s/glovebox", base);
-	return path->data;
-}
 
 struct shell {
 	struct call *call;
@@ -139,8 +128,8 @@ static void shell_output(void *context, int stream, struct str bytes)
 
 	/* Most commands say nothing, or little: the file is made for the first byte. */
 	if (!shell->spill_tried)
-		shell->run.spill_fd =
-			spill_open(spill_folder(shell->call->environment, &shell->spills));
+		shell->run.spill_fd = spill_open(
+			commands_spill_folder(shell->call->environment, &shell->spills));
 	shell->spill_tried = true;
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }

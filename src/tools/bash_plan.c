@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "process/program_list.h"
-#include "tools/bash_shell.h"
+#include "tools/commands.h"
 
 #include <errno.h>
 
@@ -36,7 +36,7 @@ bool bash_plan_start(const struct call *call, const char *folder,
 		     struct program_ahead *ahead, struct err *err)
 {
 	size_t count = value_count(call->plan);
-	auto_free const char **environment = bash_shell_environment(call->environment);
+	auto_free const char **environment = commands_environment(call->environment, NULL);
 	auto_free struct program_item *items = memory_array(count, sizeof(*items));
 	const struct program_start start = {
 		.environment = environment,

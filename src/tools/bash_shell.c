@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "tools/commands.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,60 +25,6 @@ enum {
 	WRAPPER_MAX = 1024,
 	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
 };
-
-/*
- * What keeps programs from asking, paging, colouring and drawing progress. These beat the
- * cell's own.
- */
-static const char *const quiet_environment[] = {
-	"NO_COLOR=1",
-	"TERM=dumb",
-	"PAGER=cat",
-	"GIT_PAGER=cat",
-	"GH_PAGER=cat",
-	"MANPAGER=cat",
-	"SYSTEMD_PAGER=",
-	"GIT_TERMINAL_PROMPT=0",
-	"GIT_EDITOR=true",
-	"EDITOR=true",
-	"VISUAL=true",
-	"DEBIAN_FRONTEND=noninteractive",
-	"PIP_PROGRESS_BAR=off",
-	"PIP_NO_INPUT=1",
-	"TQDM_DISABLE=1",
-	"NPM_CONFIG_PROGRESS=false",
-	"LC_ALL=C.UTF-8",
-	"GLOVEBOX=1",
-};
-enum { QUIET_COUNT = sizeof(quiet_environment) / sizeof(quiet_environment[0]) };
-
-static bool same_variable(const char *a, const char *b)
-{
-	size_t size = strcspn(a, "=") + 1;
-
-	return strncmp(a, b, size) == 0;
-}
-
-const char **bash_shell_environment(const char *const *cell)
-{
-	size_t count = 0;
-	size_t used = 0;
-	const char **list;
-
-	while (cell && cell[count])
-		count++;
-	list = memory_array(count + QUIET_COUNT + 1, sizeof(*list));
-	for (size_t i = 0; i < count; i++) {
-		bool ours = false;
-
-		for (size_t j = 0; j < QUIET_COUNT && !ours; j++)
-			ours = same_variable(quiet_environment[j], cell[i]);
-		if (!ours)
-			list[used++] = cell[i];
-	}
-	memcpy(list + used, quiet_environment, sizeof(quiet_environment));
-	return list;
-}
 
 /* What is done once more later then finds its memory there. */
 static void add_rehearsal(struct buf *wrapper)
@@ -141,7 +88,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 	const int more[] = {shell->text_fd, go_fd, folder_fd, -1};
 	struct buf wrapper;
 
-	shell->environment = bash_shell_environment(call->environment);
+	shell->environment = commands_environment(call->environment, NULL);
 	buf_init(&wrapper, WRAPPER_MAX);
 	if (shell->folder != NULL)
 		add_rehearsal(&wrapper);
@@ -250,7 +197,7 @@ static bool can_be_set(const char *variable)
 
 static const char *find_variable(const char *const *list, const char *variable)
 {
-	while (*list != NULL && !same_variable(*list, variable))
+	while (*list != NULL && !commands_same_variable(*list, variable))
 		list++;
 	return *list;
 }
@@ -301,7 +248,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	auto_free const char **now = NULL;
 
 	if (shell->folder != NULL) {
-		now = bash_shell_environment(text->environment);
+		now = commands_environment(text->environment, NULL);
 		if (!add_changes(line, shell->environment, now))
 			return false;
 	}

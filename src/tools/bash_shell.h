@@ -33,12 +33,6 @@ struct bash_text {
 	const char *const *environment; /* the call's, without what bash's own list adds */
 };
 
-/*
- * CELL (NULL-ended) with what keeps programs from asking, paging, colouring and drawing
- * progress. The caller frees the list; the strings are borrowed.
- */
-const char **bash_shell_environment(const char *const *cell);
-
 void bash_shell_init(struct bash_shell *shell);
 /* Also ends the program, unless it was taken. */
 void bash_shell_fini(struct bash_shell *shell);
