@@ -13,6 +13,7 @@ const struct tool *const builtin_tools[] = {
 	&list_files_tool,
 	&glob_tool,
 	&grep_tool,
+	&run_tests_tool,
 	&generate_patch_tool,
 	&exec_tool, /* internal: the front's own */
 	NULL,

@@ -13,6 +13,7 @@ extern const struct tool apply_patch_tool;
 extern const struct tool list_files_tool;
 extern const struct tool glob_tool;
 extern const struct tool grep_tool;
+extern const struct tool run_tests_tool;
 extern const struct tool generate_patch_tool;
 extern const struct tool exec_tool;
 

@@ -1,0 +1,42 @@
+/*
+ * test_parse: readers of what test runners say, pure: bytes in, a report out. Whatever is no
+ * word about a test is passed over; nothing here can fail.
+ */
+#pragma once
+#include "base/str.h"
+#include "tools/test_report.h"
+
+/* What a runner left. */
+struct test_output {
+	struct str out, error; /* what it printed */
+	struct str report;     /* the file it was told to write; empty: it wrote none */
+	const char *module;    /* of Go: what packages' names begin with; or NULL */
+};
+
+/* JUnit XML, as its writers have it. */
+void test_parse_phpunit(const struct test_output *output, struct test_report *report);
+void test_parse_pytest(const struct test_output *output, struct test_report *report);
+void test_parse_ctest(const struct test_output *output, struct test_report *report);
+void test_parse_meson(const struct test_output *output, struct test_report *report);
+
+/* TAP, and what prove prints around it. */
+void test_parse_tap(const struct test_output *output, struct test_report *report);
+void test_parse_prove(const struct test_output *output, struct test_report *report);
+void test_tap_text(struct str text, struct str group, struct test_report *report);
+
+/* The JSON of jest, which vitest writes too. */
+void test_parse_jest(const struct test_output *output, struct test_report *report);
+
+/* What cargo test prints. */
+void test_cargo_text(struct str text, struct str group, struct test_report *report);
+
+/*
+ * Lines as the test libraries of C print them (cmocka and GoogleTest, Check, Unity), those
+ * of automake, and the progress of ctest and meson. SELECT is that of every test in there.
+ */
+void test_lines_text(struct str text, struct str group, struct str select,
+		     struct test_report *report);
+/* Whichever of TAP, these lines, and cargo's tells of most tests. */
+void test_any_text(struct str text, struct str group, struct str select,
+		   struct test_report *report);
+void test_parse_any(const struct test_output *output, struct test_report *report);

@@ -1,0 +1,199 @@
+/* test_run: the programs of a plan, one after the other; see run_tests.h. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "process/program_output.h"
+#include "runtime/call.h"
+#include "tools/commands.h"
+#include "tools/run_tests.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	/* Bytes of a stream that are read for tests: the end is read besides. */
+	OUT_MAX = 16 << 20,
+	ERROR_MAX = 2 << 20,
+	REPORT_MAX = 32 << 20, /* of the file that a runner writes */
+};
+
+struct runs {
+	struct call *call;
+	struct test_ran *ran;
+	struct test_log *log;
+};
+
+void test_ran_init(struct test_ran *ran, const struct test_choice *choice)
+{
+	memset(ran, 0, sizeof(*ran));
+	test_report_init(&ran->report, choice->project.folder, choice->prefix);
+	/* And the line end between the two. */
+	buf_init(&ran->out, OUT_MAX + PROGRAM_TAIL + 1);
+	buf_init(&ran->error, ERROR_MAX + PROGRAM_TAIL + 1);
+	ran->exit_code = -1;
+}
+
+void test_ran_fini(struct test_ran *ran)
+{
+	test_report_fini(&ran->report);
+	buf_fini(&ran->out);
+	buf_fini(&ran->error);
+}
+
+static bool stopped(void *context)
+{
+	struct runs *runs = context;
+
+	return call_stopped(runs->call) && runs->call->cancelled;
+}
+
+static void take_output(void *context, int stream, struct str bytes)
+{
+	struct runs *runs = context;
+	struct buf *kept = stream == 1 ? &runs->ran->out : &runs->ran->error;
+	size_t max = stream == 1 ? OUT_MAX : ERROR_MAX;
+
+	if (kept->size < max)
+		(void)buf_addstr(kept, str_part(bytes, 0, max - kept->size));
+	call_output(runs->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
+}
+
+/* The end of a stream that was longer than what is kept of it: there are the sums. */
+static void add_tail(const struct program_output *output, size_t max, struct buf *kept)
+{
+	struct buf tail;
+
+	if (output->total <= max)
+		return;
+	buf_init(&tail, PROGRAM_TAIL);
+	program_output_tail(output, &tail);
+	(void)buf_end_line(kept);
+	if (output->total - max < tail.size)
+		(void)buf_addstr(kept, str_part(buf_str(&tail),
+						tail.size - (size_t)(output->total - max),
+						SIZE_MAX));
+	else
+		(void)buf_addstr(kept, buf_str(&tail));
+	buf_fini(&tail);
+}
+
+/* The log shows the programs too. */
+static void log_argv(struct test_log *log, const char *const *argv)
+{
+	struct buf line;
+
+	if (log->fd < 0)
+		return;
+	buf_init(&line, 64 << 10);
+	(void)buf_adds(&line, "$");
+	for (; *argv != NULL; argv++)
+		(void)buf_addf(&line, " %s", *argv);
+	(void)buf_addc(&line, '\n');
+	if (fd_write_all(log->fd, line.data, line.size, NULL))
+		log->bytes += line.size;
+	buf_fini(&line);
+}
+
+static bool run_step(struct runs *runs, const struct test_choice *choice,
+		     const char *const *environment, const char *const *argv,
+		     struct err *err)
+{
+	struct test_ran *ran = runs->ran;
+	struct program_run run;
+	bool ok;
+
+	buf_clear(&ran->out);
+	buf_clear(&ran->error);
+	ran->argv = argv;
+	log_argv(runs->log, argv);
+	program_run_init(&run);
+	run.start.argv = argv;
+	run.start.environment = environment;
+	run.start.folder = choice->project.folder;
+	run.start.terms = runs->call->terms;
+	run.start.launcher = runs->call->launcher;
+	run.deadline_ms = runs->call->deadline_ms;
+	run.grace_s = runs->call->grace_s;
+	run.stop_fd = runs->call->control_fd;
+	run.stopped = stopped;
+	run.output = take_output;
+	run.context = runs;
+	run.spill_fd = runs->log->fd;
+	limit_watch_start(&ran->limits, runs->call, &run);
+	ok = program_follow(&run, err);
+	if (ok) {
+		add_tail(&run.out, OUT_MAX, &ran->out);
+		add_tail(&run.error, ERROR_MAX, &ran->error);
+		ran->ending = run.ending;
+		ran->exit_code = run.exit_code;
+		ran->signal = run.signal;
+		ran->seconds += run.seconds;
+		ran->left_processes += run.left_processes;
+		ran->out_total = run.out.total;
+		ran->error_total = run.error.total;
+		runs->log->bytes += run.spilled;
+		runs->log->dropped += run.dropped;
+		ran->limited = (struct program_run){.ending = run.ending,
+						    .exit_code = run.exit_code,
+						    .signal = run.signal};
+	}
+	program_run_fini(&run);
+	return ok;
+}
+
+/* A file that a runner wrote; what tests put there instead is no file. */
+static void read_report(const char *path, struct buf *content)
+{
+	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	/* Of one that is too large the beginning is read. */
+	(void)fd_read_all(fd, content, path, NULL);
+}
+
+static bool ended_well(const struct test_ran *ran)
+{
+	return ran->ending == PROGRAM_ENDED && ran->exit_code == 0;
+}
+
+bool test_run(struct call *call, const struct test_choice *choice, struct test_plan *plan,
+	      struct test_log *log, struct test_ran *ran, struct err *err)
+{
+	struct runs runs = {call, ran, log};
+	/* A plan's one more; CI is told to test runners alone. */
+	const char *const more[] = {"CI=1", plan->environment, NULL};
+	const char **environment = commands_environment(call->environment, more);
+	struct buf report;
+	bool ok = true;
+
+	ran->steps = plan->count;
+	if (plan->report != NULL)
+		(void)unlink(plan->report);
+	for (size_t i = 0; ok && i < plan->count; i++) {
+		ran->step = i;
+		ok = run_step(&runs, choice, environment, plan->steps[i].argv, err);
+		if (ok && !ended_well(ran))
+			break;
+	}
+	free(environment);
+	if (!ok || ran->step + 1 < ran->steps)
+		return ok;
+	buf_init(&report, REPORT_MAX);
+	if (plan->report != NULL) {
+		read_report(plan->report, &report);
+		(void)unlink(plan->report);
+	}
+	const struct test_output output = {
+		.out = buf_str(&ran->out),
+		.error = buf_str(&ran->error),
+		.report = buf_str(&report),
+		.module = plan->module,
+	};
+	choice->runner->parse(&output, &ran->report);
+	buf_fini(&report);
+	return true;
+}

@@ -1,0 +1,5 @@
+// Package text has words.
+package text
+
+// Word is one.
+const Word = "word"

@@ -1,0 +1,9 @@
+package text
+
+import "testing"
+
+func TestWord(t *testing.T) {
+	if Word != "word" {
+		t.Fail()
+	}
+}

@@ -1,0 +1,1 @@
+exports.sum = (...numbers) => numbers.reduce((whole, number) => whole + number, 0);

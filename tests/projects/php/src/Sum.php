@@ -1,0 +1,5 @@
+<?php
+function sum(int ...$numbers): int
+{
+    return array_sum($numbers);
+}
