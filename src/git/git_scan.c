@@ -12,15 +12,7 @@
 
 void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count)
 {
-	*scan = (struct git_scan){
-		.roots = roots,
-		.root_count = count,
-		.repositories = value_new_object(),
-		.pointers = value_new_object(),
-		.dangers = value_new_object(),
-		.indexes = value_new_object(),
-		.files = value_new_array(),
-	};
+	*scan = (struct git_scan){.roots = roots, .root_count = count};
 }
 
 void git_scan_fini(struct git_scan *scan)
@@ -30,6 +22,13 @@ void git_scan_fini(struct git_scan *scan)
 	value_free(scan->dangers);
 	value_free(scan->indexes);
 	value_free(scan->files);
+}
+
+struct value *git_scan_list(struct value **list)
+{
+	if (*list == NULL)
+		*list = value_new_object();
+	return *list;
 }
 
 /* HEAD, objects and refs: git takes such a folder for a repository when it stands in it. */

@@ -46,7 +46,7 @@ struct git_scan {
 	bool wants_files; /* collect `files`, those changed since SINCE */
 	struct timespec since;             /* wall clock */
 	const struct value *known_indexes; /* as `indexes`: unchanged ones are not read again */
-	/* what was found */
+	/* what was found; NULL: nothing of the kind, as in most folders */
 	struct value *repositories; /* git folders: path -> true (false: of a worktree) */
 	struct value *pointers;     /* `.git` files: path -> true */
 	struct value *dangers;      /* path -> fingerprint */

@@ -112,8 +112,11 @@ static void note(const struct look *look, const char *name, const struct stat *s
 	    (st->st_ctim.tv_sec == since->tv_sec && st->st_ctim.tv_nsec < since->tv_nsec))
 		return;
 	buf_init(&path, PATH_MAX);
-	if (buf_addf(&path, "%s/%s", look->path, name))
+	if (buf_addf(&path, "%s/%s", look->path, name)) {
+		if (look->scan->files == NULL)
+			look->scan->files = value_new_array();
 		value_append(look->scan->files, value_new_text(path.data));
+	}
 	buf_fini(&path);
 }
 

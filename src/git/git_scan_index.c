@@ -142,7 +142,7 @@ void git_scan_index(struct git_folder *folder)
 		return;
 	struct value *list = index_links(folder, path);
 	auto_free char *key = git_scan_key(path);
-	value_set(folder->look.scan->indexes, key, list);
+	value_set(git_scan_list(&folder->look.scan->indexes), key, list);
 	for (size_t i = 1; i < value_count(list); i++)
 		link_visit(folder, value_text(value_item(list, i)));
 }

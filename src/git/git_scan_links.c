@@ -95,7 +95,7 @@ static struct value *entries(const struct look *look, const struct place *place,
 		look_names(look, each_entry, &reading);
 	}
 	if (place->kept)
-		value_set(look->scan->indexes, key, value_ref(list));
+		value_set(git_scan_list(&look->scan->indexes), key, value_ref(list));
 	return list;
 }
 

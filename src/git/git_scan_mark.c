@@ -67,7 +67,7 @@ static void mark(const struct look *look, const char *name, const char *fingerpr
 	buf_init(&path, NAME_TEXT_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
 	auto_free char *key = git_scan_key(path.data);
-	value_set_text(look->scan->dangers, key, fingerprint);
+	value_set_text(git_scan_list(&look->scan->dangers), key, fingerprint);
 	buf_fini(&path);
 }
 

@@ -14,6 +14,9 @@ struct look {
 	int type; /* in look_names: what readdir says of the name, DT_UNKNOWN else */
 };
 
+/* One of the scan's objects, made when something is found. */
+struct value *git_scan_list(struct value **list);
+
 /* Remember the first trouble; false always. */
 bool look_trouble(const struct look *look, int code, const char *name);
 

@@ -55,9 +55,10 @@ static struct running *running_new(struct session *session, const struct request
 	struct running *running = memory_alloc(sizeof(*running));
 	char id[32];
 
-	(void)snprintf(id, sizeof(id), "c%zu", ++session->next_id);
 	running->session = session;
-	running->number = session->next_id;
+	running->number = ++session->next_id;
+	if (request->id == NULL)
+		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->id = memory_copy(request->id != NULL ? request->id : id);
 	running->began_us = clock_now_us();
 	running->deadline_ms = CLOCK_NEVER;

@@ -142,8 +142,9 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	}
 	result->exit_code = run.exit_code;
 	result->signal = run.signal;
-	value_set_integer(tool_details(result), "left_processes",
-			  (int64_t)run.left_processes);
+	if (run.left_processes > 0)
+		value_set_integer(tool_details(result), "left_processes",
+				  (int64_t)run.left_processes);
 	result->status = run.ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
 			 : run.ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							   : RESULT_DONE;
