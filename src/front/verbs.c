@@ -17,6 +17,7 @@ const struct verb *const verbs[] = {
 	&verb_tool_list,
 	&verb_tool_schema,
 	&verb_tool_call,
+	&verb_policy_explain,
 	&verb_sessions_list,
 	&verb_sessions_show,
 	&verb_doctor,

@@ -1,0 +1,279 @@
+/*
+ * glovebox policy explain: how a command is read, which rule decides about it, and what would
+ * run. No cell is made and nothing runs. The text is made of the same object as the JSON.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "front/exit_code.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "policy/command.h"
+#include "policy/commands.h"
+#include "policy/policy.h"
+
+enum { LABEL_WIDTH = 10 };
+
+static const struct option_row explain_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print it as one JSON object"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static struct value *words_of(const char *const *argv)
+{
+	struct value *list = value_new_array();
+
+	for (; *argv != NULL; argv++)
+		value_append(list, value_new_text(*argv));
+	return list;
+}
+
+/* RULE, which fits or is the nearest, and what is wrong with ARGV. */
+static void add_rule(struct value *part, const struct command_rule *rule,
+		     const struct command_match *match, const char *const *argv)
+{
+	bool fits = match->fit == FIT_MATCH;
+	struct buf text;
+
+	value_set_boolean(part, "fits", fits);
+	value_set_text(part, "rule", rule->name);
+	value_set_text(part, "from", rule->preset ? rule->preset : "configuration");
+	value_set_boolean(part, "runs_code", rule->runs_code);
+	if (fits)
+		return;
+	buf_init(&text, COMMAND_TEXT_MAX);
+	if (argv[match->word] != NULL)
+		(void)buf_addf(&text, "\"%s\" ", argv[match->word]);
+	(void)buf_adds(&text, command_fit_clause(match->fit));
+	value_set_str(part, "because", buf_str(&text));
+	buf_clear(&text);
+	if (match->fit != FIT_RUNS_CODE)
+		commands_nearest(rule, argv, &text);
+	if (text.size > 0)
+		value_set_str(part, "nearest", buf_str(&text));
+	buf_fini(&text);
+}
+
+static void add_part(struct value *parts, const struct policy *policy, const char *join,
+		     const char *const *argv)
+{
+	struct value *part = value_new_object();
+	struct command_match match = {0};
+	const struct command_rule *rule;
+
+	if (value_count(parts) > 0)
+		value_set_text(part, "join", join);
+	value_set(part, "argv", words_of(argv));
+	value_append(parts, part);
+	if (policy->commands == NULL)
+		return;
+	rule = commands_judge(policy->commands, argv, &match);
+	if (rule != NULL)
+		add_rule(part, rule, &match, argv);
+	else
+		value_set_boolean(part, "fits", false);
+}
+
+/* What would run takes the place of what was asked for, part by part. */
+static void add_plan(struct value *parts, const struct value *plan)
+{
+	for (size_t i = 0; i < value_count(plan); i++) {
+		struct value *argv = value_member(value_item(plan, i), "argv");
+
+		value_set(value_item(parts, i), "runs", value_ref(argv));
+	}
+}
+
+static void add_parse(struct value *report, struct value *parts,
+		      const struct policy *policy, struct str text)
+{
+	struct command command;
+
+	value_set_boolean(report, "literal", command_parse(&command, text));
+	if (!command.literal) {
+		value_set_text(report, "reason", command.reason);
+		value_set_integer(report, "at", (int64_t)command.at + 1);
+		value_set_text(report, "remedy", command.remedy);
+	}
+	for (size_t i = 0; i < command.count; i++)
+		add_part(parts, policy, command_joins[command.parts[i].join],
+			 command.parts[i].argv);
+	command_fini(&command);
+}
+
+/* One word is a shell text, as for the tool bash; several are a program's, as for exec. */
+static struct value *report_of(const struct policy *policy, const struct options *options)
+{
+	struct value *report = value_new_object();
+	struct value *parts = value_new_array();
+	struct policy_request request = {.effects = POLICY_RUNS};
+	struct verdict verdict;
+	bool is_text = options->word_count == 1;
+
+	value_set_text(report, "agent", policy->name);
+	value_set_text(report, "profile", policy->commands ? "list" : "box");
+	if (is_text) {
+		request.command = str_of(options->words[0]);
+		value_set_str(report, "command", request.command);
+		add_parse(report, parts, policy, request.command);
+	} else {
+		request.argv = options->words;
+		add_part(parts, policy, "", request.argv);
+	}
+	policy_decide_command(policy, &request, &verdict);
+	add_plan(parts, verdict.plan);
+	value_free(verdict.plan);
+	value_set(report, "parts", parts);
+	value_set_boolean(report, "allowed", verdict.answer == VERDICT_ALLOW);
+	if (verdict.answer != VERDICT_ALLOW) {
+		value_set_text(report, "rule", verdict.rule);
+		value_set_text(report, "because", verdict.because);
+	}
+	return report;
+}
+
+/* TEXT behind LABEL, with nothing in it that a terminal would obey. */
+static void print_line(const char *label, const char *text)
+{
+	struct buf clean;
+
+	buf_init(&clean, 4 * strlen(text) + 1); /* a byte becomes \xHH at most */
+	(void)text_clean(str_of(text), &clean);
+	(void)printf("%-*s %s\n", LABEL_WIDTH, label, clean.data);
+	buf_fini(&clean);
+}
+
+static void print_argv(const char *label, const struct value *list)
+{
+	size_t count = value_count(list);
+	auto_free const char **argv = memory_array(count + 1, sizeof(*argv));
+	struct buf text;
+
+	for (size_t i = 0; i < count; i++)
+		argv[i] = value_text(value_item(list, i));
+	buf_init(&text, 2 * VALUE_TEXT_MAX);
+	commands_print(argv, &text);
+	print_line(label, text.data);
+	buf_fini(&text);
+}
+
+static void print_part(const struct value *part)
+{
+	const char *join = value_text(value_member(part, "join"));
+	const char *rule = value_text(value_member(part, "rule"));
+	const char *because = value_text(value_member(part, "because"));
+	const char *nearest = value_text(value_member(part, "nearest"));
+	const struct value *fits = value_member(part, "fits");
+	char text[256];
+
+	print_argv(join ? join : "", value_member(part, "argv"));
+	if (fits == NULL)
+		return;
+	if (rule == NULL) {
+		print_line("", "  no rule is of this program");
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "  %s rule \"%.100s\" (%.64s)%s",
+		       value_is_true(fits) ? "fits" : "does not fit", rule,
+		       value_text(value_member(part, "from")),
+		       value_is_true(value_member(part, "runs_code"))
+			       ? ", which runs code: the cell contains that, no rule"
+			       : "");
+	print_line("", text);
+	if (because != NULL)
+		print_line("  because", because);
+	if (nearest != NULL)
+		print_line("  nearest", nearest);
+	if (value_member(part, "runs") != NULL)
+		print_argv("  runs", value_member(part, "runs"));
+}
+
+static void print_report(const struct value *report)
+{
+	const struct value *parts = value_member(report, "parts");
+	const char *because = value_text(value_member(report, "because"));
+	bool is_list = strcmp(value_text(value_member(report, "profile")), "list") == 0;
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%.64s: %s",
+		       value_text(value_member(report, "agent")),
+		       is_list ? "runs listed commands only, without a shell"
+			       : "runs any command (box): the cell contains it");
+	print_line("agent", text);
+	if (value_member(report, "reason") != NULL) {
+		(void)snprintf(text, sizeof(text), "no: %s, at byte %lld",
+			       value_text(value_member(report, "reason")),
+			       (long long)value_integer(value_member(report, "at")));
+		print_line("literal", text);
+		if (is_list)
+			print_line("", value_text(value_member(report, "remedy")));
+	} else if (value_member(report, "literal") != NULL) {
+		print_line("literal", "yes");
+	}
+	for (size_t i = 0; i < value_count(parts); i++)
+		print_part(value_item(parts, i));
+	print_line("verdict", because ? because : "allowed");
+}
+
+static int print_json(const struct value *report)
+{
+	struct buf text;
+	bool ok;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	ok = value_print(report, VALUE_PRETTY, &text) && buf_addc(&text, '\n') &&
+	     fwrite(text.data, 1, text.size, stdout) == text.size;
+	buf_fini(&text);
+	return ok ? CODE_DONE : CODE_FAILED;
+}
+
+static int explain_run(const struct options *options)
+{
+	struct setup setup;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (!setup_init(&setup, options, &err)) {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	} else {
+		auto_value struct value *report = report_of(setup.policy, options);
+
+		if (options_given(options, "json"))
+			code = print_json(report);
+		else
+			print_report(report);
+		if (code == CODE_DONE && !value_is_true(value_member(report, "allowed")))
+			code = CODE_DENIED;
+	}
+	setup_fini(&setup);
+	return code;
+}
+
+static const char policy_explain_help[] =
+	"Show how COMMAND, a shell text, is read, which rule of the agent's list decides about\n"
+	"each part of it, what would run in its place, and the verdict. Several words are one\n"
+	"program and its arguments, as `glovebox exec` takes them. Nothing is run.\n\n"
+	"A rule decides whether something is started, not what it does then: forms that run\n"
+	"code of the project or of the model are marked, and only the cell contains them.\n\n"
+	"Exit codes: 0 allowed, 4 denied, 1 when the policy is wrong.";
+
+const struct verb verb_policy_explain = {
+	.name = "policy explain",
+	.summary = "show whether an agent may run a command, and why",
+	.arguments = "[--] COMMAND | CMD ARGS…",
+	.help = policy_explain_help,
+	.example = "  glovebox policy explain --agent checker -- 'git log -n 5 | head'",
+	.options = explain_options,
+	.words_least = 1,
+	.words_most = VERB_WORDS_ANY,
+	.words_end_options = true,
+	.run = explain_run,
+};
