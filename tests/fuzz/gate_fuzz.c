@@ -1,10 +1,14 @@
 /*
  * gate: any text is literal or has a place and a reason; what is literal, written again with
- * every argument in quotes, is the same.
+ * every argument in quotes, is the same. What every preset together allows runs with all of its
+ * words, in their order, and nothing that is not literal is allowed.
  */
 #include "policy/command.h"
 
 #include "base/buf.h"
+#include "base/value.h"
+#include "policy/config.h"
+#include "policy/policy.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -60,6 +64,45 @@ static void check_again(const struct command *command, size_t size)
 	buf_fini(&text);
 }
 
+/* Are ARGV's words in LIST, in their order, the first one first? */
+static bool runs_all(const char *const *argv, const struct value *list)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < value_count(list) && argv[at] != NULL; i++) {
+		if (strcmp(value_text(value_item(list, i)), argv[at]) == 0)
+			at++;
+		else if (i == 0)
+			return false;
+	}
+	return argv[at] == NULL;
+}
+
+static void judge(const struct command *command, struct str text)
+{
+	static struct policy *policy; /* of all presets: made once */
+	const struct policy_request request = {.effects = POLICY_RUNS, .command = text};
+	struct verdict verdict;
+
+	if (policy == NULL) {
+		auto_config struct config *config = NULL;
+
+		assert(config_parse(STR("{\"agents\": {\"default\": {\"commands\": \"list\"}}}"),
+				    "fuzz", &config, NULL));
+		assert(config_policy(config, NULL, NULL, "/ws", &policy, NULL));
+	}
+	policy_decide_command(policy, &request, &verdict);
+	assert((verdict.answer == VERDICT_ALLOW) == (verdict.because[0] == '\0'));
+	assert((verdict.answer == VERDICT_ALLOW) == (verdict.plan != NULL));
+	if (verdict.plan != NULL) {
+		assert(command->literal && value_count(verdict.plan) == command->count);
+		for (size_t i = 0; i < command->count; i++)
+			assert(runs_all(command->parts[i].argv,
+					value_member(value_item(verdict.plan, i), "argv")));
+	}
+	value_free(verdict.plan);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct str text = {(const char *)data, size};
@@ -72,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(command.at <= size && command.reason && command.remedy);
 		assert(command.count == 0);
 	}
+	if (size > 0)
+		judge(&command, text);
 	command_fini(&command);
 	return 0;
 }
