@@ -226,16 +226,16 @@ static bool policy_allows(struct running *running)
 			.paths = list != NULL ? list->items : NULL,
 			.path_count = list != NULL ? list->count : 0,
 		};
-		auto_free const char **argv =
-			session->policy->commands != NULL
-				? command_find(running, list, &request)
-				: NULL;
+		const char **argv = NULL;
 
+		if (session->policy->commands != NULL)
+			argv = command_find(running, list, &request);
 		/* What the front has for itself is in nobody's list of tools. */
 		if (running->tool->internal)
 			policy_decide_command(session->policy, &request, &verdict);
 		else
 			policy_decide(session->policy, &request, &verdict);
+		free(argv);
 		running->plan = verdict.plan;
 		/* Nobody can be asked yet: an ASK without a front that can is a DENY. */
 		ok = verdict.answer == VERDICT_ALLOW;
