@@ -83,14 +83,13 @@ def query_group(group, command, _build, workspace):
     with open(os.path.join(workspace, "mark.c"), "w", encoding="ascii") as file:
         file.write(tree.MARK)
     return group("query", f"A small search: {FEW_FILES} files", [
+        command("list_files tool", ["again", *call("list_files")[1:]]),
+        command("glob tool", ["again", *call("glob", pattern="*.c")[1:]]),
         command("grep tool", ["again", *call("grep", pattern=WORDS, literal=True)[1:]]),
         command("grep tool, after a rest", call("grep", pattern=WORDS, literal=True)),
-        command("glob tool", ["again", *call("glob", pattern="*.c")[1:]]),
-        command("list_files tool", ["again", *call("list_files")[1:]]),
         command("ripgrep", ["pipe", *RG, "-F", "-e", WORDS, workspace], peer=True),
     ], [("grep tool", 0.2),
         ("glob tool", 0.2),
-        ("list_files tool", 0.2),
         ("grep tool", "ripgrep", None)], play=warm.play_calls)
 
 
