@@ -50,7 +50,8 @@ void grep_scan_init(struct grep_scan *scan, const struct grep_pattern *pattern)
 {
 	*scan = (struct grep_scan){.pattern = pattern, .fd = -1};
 	/* Not zeroed: a small search touches little of it. */
-	scan->data = memory_grow(NULL, GREP_BUFFER + BUFFER_PADDING, 1);
+	scan->room = GREP_BUFFER_FIRST;
+	scan->data = memory_grow(NULL, scan->room + BUFFER_PADDING, 1);
 	if (pattern->regex)
 		scan->scratch = regex_scratch_new(pattern->regex);
 }
@@ -138,7 +139,7 @@ static bool scan_is_binary(struct grep_scan *scan)
 static bool scan_read(struct grep_scan *scan)
 {
 	while (!scan->at_end) {
-		size_t room = GREP_BUFFER - scan->size;
+		size_t room = scan->room - scan->size;
 		ssize_t n = fd_bare_read(scan->fd, scan->data + scan->size, room);
 		const char *end;
 
@@ -151,10 +152,16 @@ static bool scan_read(struct grep_scan *scan)
 		memset(scan->data + scan->size, 0, BUFFER_PADDING);
 		if (scan->at_end)
 			break;
+		if (scan->size == scan->room && scan->room < GREP_BUFFER) {
+			scan->room = GREP_BUFFER;
+			scan->data =
+				memory_grow(scan->data, scan->room + BUFFER_PADDING, 1);
+			continue;
+		}
 		end = memrchr(scan->data + scan->at, '\n', scan->size - scan->at);
 		if (end)
 			scan->limit = (size_t)(end - scan->data) + 1;
-		if (end || scan->size == GREP_BUFFER)
+		if (end || scan->size == scan->room)
 			break;
 	}
 	return scan->limit > scan->at;

@@ -15,6 +15,11 @@
 enum {
 	/* Fits a core's own cache; most files are read by one call. */
 	GREP_BUFFER = 256 << 10,
+	/*
+	 * Until one is larger: below what the C library asks the kernel for each time, so
+	 * that a search of a few files finds it where the last one left it.
+	 */
+	GREP_BUFFER_FIRST = 64 << 10,
 	/* Of a line cut by the end of the buffer, searched again with the next piece. */
 	GREP_OVERLAP = 4 << 10,
 	/* Most bytes kept for lines of context before a match. */
@@ -39,6 +44,7 @@ struct grep_scan {
 
 	int fd;
 	char *data;
+	size_t room;   /* of data */
 	uint64_t base; /* offset in the file of data[0] */
 	size_t size;   /* bytes in data */
 	size_t limit;  /* whole lines up to here */
