@@ -61,6 +61,21 @@ void program_output_tail(const struct program_output *output, struct buf *text)
 	buf_add(text, output->tail, size - first);
 }
 
+void program_output_since(const struct program_output *output, uint64_t since,
+			  struct program_output *part)
+{
+	const uint64_t left = since < output->total ? output->total - since : 0;
+
+	*part = *output;
+	buf_init(&part->head, PROGRAM_HEAD);
+	if (since < output->head.size)
+		(void)buf_add(&part->head, output->head.data + since,
+			      output->head.size - (size_t)since);
+	part->total = left;
+	if (part->tail_size > left - part->head.size)
+		part->tail_size = (size_t)(left - part->head.size);
+}
+
 uint64_t program_output_missing(const struct program_output *output)
 {
 	return output->total - output->head.size - output->tail_size;

@@ -13,5 +13,12 @@ ssize_t program_output_read(struct program_output *output, int fd, struct str pi
 /* Append the kept end. */
 void program_output_tail(const struct program_output *output, struct buf *text);
 
+/*
+ * PART is what OUTPUT has from byte SINCE on, to be looked at only and while OUTPUT stays as it
+ * is; buf_fini its head.
+ */
+void program_output_since(const struct program_output *output, uint64_t since,
+			  struct program_output *part);
+
 /* Bytes that lie between head and tail and are gone. */
 uint64_t program_output_missing(const struct program_output *output);
