@@ -22,10 +22,16 @@ struct asked {
 	struct running *running;
 };
 
+/* Does a call of TOOL use up the time for commands? To ask a job does not. */
+static bool calls_runs(const struct tool *tool)
+{
+	return tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0;
+}
+
 /* What is left of the turn for a call; 0: more than any call takes. */
 static double calls_most_s(const struct turn *turn, const struct asked *asked)
 {
-	bool runs = asked->tool && (asked->tool->effects & EFFECT_RUNS);
+	bool runs = asked->tool && calls_runs(asked->tool);
 	double left = limits_left_s(&turn->limits, clock_now_ms(), runs);
 
 	if (isinf(left))
@@ -62,7 +68,7 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 {
 	bool ran = result->status != RESULT_FAILED && result->status != RESULT_DENIED;
 
-	if ((tool->effects & EFFECT_RUNS) && ran) {
+	if (calls_runs(tool) && ran) {
 		turn->limits.shell_seconds += result->seconds;
 		turn->outcome->last_exit_code = result->exit_code;
 	}

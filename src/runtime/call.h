@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct files;
+struct frame_reader;
 struct program_launcher;
 struct program_terms;
 
@@ -65,9 +66,10 @@ struct call {
 	int fds[CALL_FDS_MAX]; /* descriptors handed over by the front (exec); -1 else */
 	/* readable when a cancel may have come: for poll beside a program */
 	int control_fd;
-	bool cancelled;        /* set by call_stopped */
-	int64_t next_check_ms; /* call_stopped's own */
-	void *owner;           /* the worker's own */
+	struct frame_reader *reader; /* of what comes there (ask.h); NULL: only cancels do */
+	bool cancelled;              /* set by call_stopped */
+	int64_t next_check_ms;       /* call_stopped's own */
+	void *owner;                 /* the worker's own */
 };
 
 /*

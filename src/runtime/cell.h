@@ -109,6 +109,10 @@ void cell_let_go(struct worker_end *worker);
  * does so itself, a few milliseconds after its start.
  */
 void cell_refill(struct cell *cell);
+/*
+ * Give what a busy WORKER has said to its call, without the loop; the worker may be gone then.
+ */
+void cell_catch_up_worker(struct worker_end *worker);
 /* A worker has its call: what a call just before it left to do is done beside it. */
 void cell_call_sent(struct cell *cell);
 /*

@@ -107,14 +107,18 @@ bool cell_read_worker(struct worker_end *worker)
 	return false;
 }
 
-static void worker_ready(struct watch *watch, short events)
+void cell_catch_up_worker(struct worker_end *worker)
 {
-	struct worker_end *worker = watch->context;
 	struct cell *cell = worker->cell;
 
-	(void)events;
 	if (cell_read_worker(worker))
 		cell->options.changed(cell->options.context);
+}
+
+static void worker_ready(struct watch *watch, short events)
+{
+	(void)events;
+	cell_catch_up_worker(watch->context);
 }
 
 void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_kind kind)

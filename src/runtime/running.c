@@ -49,6 +49,8 @@ void running_finish(struct running *running)
 	struct err err;
 
 	loop_remove_timer(&running->kill_timer);
+	loop_remove_timer(&running->patience);
+	running->awaits = NULL;
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
@@ -57,7 +59,9 @@ void running_finish(struct running *running)
 	session_memory_take(session, running);
 	auto_value struct value *data =
 		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
-	if (!session_emit(session, EVENT_TOOL_ENDED, running, (struct str){0}, data, &err)) {
+	/* A job's call has ended when it became one. */
+	if (running->job == NULL && !session_emit(session, EVENT_TOOL_ENDED, running,
+						  (struct str){0}, data, &err)) {
 		(void)buf_addf(&running->result.text,
 			       "\nThis result could not be recorded: %s", err.text);
 	}
@@ -109,7 +113,8 @@ static void audit_done(const struct running *running, const struct tool_result *
 {
 	struct session *session = running->session;
 
-	if (!audit_failed(result) && running->audits_of == session->audits_wanted)
+	if (!audit_failed(result) && running->audits_of == session->audits_wanted &&
+	    !job_writes(session, running->job))
 		cell_set_audit_due(session->cell, false);
 }
 
@@ -176,7 +181,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
-	else if (running->audits)
+	else if (running->audits || running->job != NULL)
 		audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
@@ -242,7 +247,15 @@ static void frame_arrived(void *context, const struct frame *frame)
 		running->heralds =
 			false; /* whoever says it again and again is not believed */
 		loop_stay(running->session->loop, clock_now_us() + ENDING_US);
-	} else if (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR) {
+	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
+		jobs_answered(running->job, frame);
+	} else if (frame->kind == FRAME_WAITS) {
+		if (running->job != NULL)
+			jobs_waits(running->job);
+		else
+			(void)running_become_job(running);
+	} else if (running->job == NULL &&
+		   (frame->kind == FRAME_STDOUT || frame->kind == FRAME_STDERR)) {
 		auto_value struct value *data = value_new_object();
 		value_set_integer(data, "stream", frame->kind == FRAME_STDOUT ? 1 : 2);
 		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
@@ -321,6 +334,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (running->deadline_ms != CLOCK_NEVER)
 		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
 	loop_add_timer(session->loop, &running->kill_timer);
+	if (job_is_wanted(running))
+		job_begin_patience(running);
 	if (call_send(running, worker, &err)) {
 		cell_call_sent(session->cell);
 		return;
@@ -388,6 +403,10 @@ void running_cancel(struct running *running)
 	if (running->state == RUNNING_DONE || running->cancelled || running->auditing)
 		return;
 	running->cancelled = true;
+	if (running->awaits != NULL) {
+		jobs_cancel(running);
+		return;
+	}
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
@@ -404,7 +423,8 @@ void running_cancel_all(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL;) {
 		struct running *next = at->next;
-		running_cancel(at);
+		if (at->job == NULL)
+			running_cancel(at);
 		at = next;
 	}
 }
@@ -417,6 +437,8 @@ void running_free(struct running *running)
 		return;
 	session = running->session;
 	running->done = NULL;
+	if (running->job != NULL)
+		running->job->work = NULL;
 	running_cancel(running);
 	while (running->state != RUNNING_DONE)
 		loop_turn(session->loop, CLOCK_NEVER);

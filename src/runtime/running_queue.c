@@ -23,7 +23,7 @@ static void count(const struct running *running, size_t more)
 		session->queued_others += more;
 	else if (running_is_file_call(running))
 		session->busy_files += more;
-	else
+	else if (running->job == NULL) /* a job that waits is in nobody's way */
 		session->busy_others += more;
 }
 

@@ -53,7 +53,9 @@ static void set_number_bounds(struct value *schema, const struct tool_param *row
 	if (has_bounds(row))
 		value_set_integer(schema, "maximum", row->max);
 	else if (deadline)
-		value_set_integer(schema, "maximum", (int64_t)tool->timeout_max_s);
+		value_set_integer(schema, "maximum",
+				  (int64_t)(tool->job_max_s > 0 ? tool->job_max_s
+								: tool->timeout_max_s));
 }
 
 static struct value *choices_of(const char *choices)

@@ -201,8 +201,13 @@ void session_close(struct session *session)
 {
 	if (session == NULL)
 		return;
+	/* All at once: each may take its grace. */
+	for (struct job *job = session->first_job; job != NULL; job = job->next)
+		running_cancel(job->work);
+	running_cancel_all(session);
 	while (session->first != NULL)
 		running_free(session->first);
+	job_free_all(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
 	loop_free(session->loop);

@@ -107,9 +107,10 @@ struct request {
 	const char *id;                /* for events; NULL: "c1", "c2", … */
 	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
-	bool by_front;    /* may call internal tools */
-	double timeout_s; /* > 0: this deadline instead of the tool's; < 0: none */
-	double most_s;    /* > 0: no later deadline than this, whoever named it */
+	bool by_front;     /* may call internal tools */
+	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
+	double most_s;     /* > 0: no later deadline than this, whoever named it */
+	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
 };
 
 struct running; /* one call under way */
@@ -127,6 +128,21 @@ bool running_is_sent(const struct running *running);
 const struct tool_result *running_result(const struct running *running);
 void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
 void running_free(struct running *running); /* cancels and waits when not done */
+
+/*
+ * A job is a call that goes on when its caller has been answered: until it ends, its deadline
+ * comes or the session closes. People and models know it by a number, and the tool `job`
+ * (IN_JOBS) reads it, types for it, sends it signals. So many run at once; of those that have
+ * ended as many stay to be read.
+ */
+enum { SESSION_JOBS_MAX = 16 };
+/*
+ * Let RUNNING go on as a job. Its result then comes at once, or within seconds when its worker
+ * is asked what it has printed so far, and says how to go on. False, and nothing has changed:
+ * it is done, or waits for its worker's end, or the session is for one call, has no tool `job`,
+ * or as many jobs as there may be.
+ */
+bool running_become_job(struct running *running);
 
 /* Start, turn the loop until done, move the result to *RESULT (tool_result_fini it). */
 void session_call(struct session *session, const struct request *request,

@@ -15,8 +15,8 @@ bool session_emit(struct session *session, enum event_kind kind,
 	const struct event event = {
 		.kind = kind,
 		.wall_ms = clock_wall_ms(),
-		.call = running->id,
-		.tool = running->tool != NULL ? running->tool->name : NULL,
+		.call = running != NULL ? running->id : NULL,
+		.tool = running != NULL && running->tool != NULL ? running->tool->name : NULL,
 		.text = text,
 		.data = data,
 	};
@@ -113,8 +113,15 @@ struct running *session_start(struct session *session, const struct request *req
 	if (session->cancel_fd >= 0)
 		loop_add(session->loop, &session->cancel_watch);
 	/* Who was told of it may have cancelled it. */
-	if (running->state == RUNNING_NEW)
-		running_set_state(running, RUNNING_QUEUED);
+	if (running->state != RUNNING_NEW)
+		return running;
+	if (running->tool->where == IN_JOBS) {
+		jobs_call(running);
+		return running;
+	}
+	running_set_state(running, RUNNING_QUEUED);
+	if (!job_is_wanted(running))
+		job_begin_patience(running);
 	running_dispatch(session);
 	return running;
 }

@@ -43,11 +43,14 @@ static double deadline_of(const struct running *running, const struct request *r
 	const struct value *asked = value_member(running->arguments, "timeout_s");
 	double timeout_s = tool->timeout_s;
 
+	/* A job outlives the turn that it was begun in. */
+	if (job_is_wanted(running))
+		return value_is_number(asked) ? value_number(asked) : tool->job_max_s;
 	if (request->timeout_s != 0)
 		timeout_s = request->timeout_s;
 	else if (tool->timeout_max_s > 0 && value_is_number(asked))
 		timeout_s = value_number(asked);
-	else if ((tool->effects & EFFECT_RUNS) != 0)
+	else if (tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0)
 		timeout_s = running->session->policy->limits.wall_s;
 	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
 		timeout_s = request->most_s;
@@ -85,6 +88,7 @@ static bool arguments_fit(struct running *running, const struct request *request
 	if (!ok)
 		return false;
 	running->timeout_s = deadline_of(running, request);
+	running->patience_s = request->patience_s;
 	return true;
 }
 
@@ -253,5 +257,6 @@ bool session_judge(struct running *running, const struct request *request)
 	if (!tool_choose(running, request))
 		return false;
 	running_expect(running);
-	return arguments_fit(running, request) && policy_allows(running);
+	return arguments_fit(running, request) && policy_allows(running) &&
+	       job_may_begin(running);
 }

@@ -104,14 +104,18 @@ static void folder_take(struct session *session, const char *folder)
 	session->folder = memory_copy(folder);
 }
 
-static void seen_take(struct session *session, const struct value *seen)
+static void seen_take(struct session *session, const struct running *running)
 {
+	const struct value *seen = running->result.seen;
+
 	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
 		const char *mark = value_text(value_at(at));
 		if (mark == NULL)
 			continue;
 		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
-			folder_take(session, mark);
+			/* Where a job ends is nothing to the commands that ran beside it. */
+			if (running->job == NULL)
+				folder_take(session, mark);
 			continue;
 		}
 		if (value_count(session->seen) >= SEEN_MAX) {
@@ -143,7 +147,7 @@ void session_memory_take(struct session *session, struct running *running)
 {
 	if (running->result.seen != NULL) {
 		alias_learn(session, running, running->result.seen);
-		seen_take(session, running->result.seen);
+		seen_take(session, running);
 	}
 	if (running->result.before != NULL)
 		before_take(session, running->result.before);

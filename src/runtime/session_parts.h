@@ -30,11 +30,35 @@ struct session {
 	/* real path -> text, null (was absent) or false (too large to keep) */
 	struct value *before;
 	size_t before_bytes;
-	size_t audits_wanted; /* how often a worker died before its audit */
-	const char **changed; /* made anew by session_changed */
+	size_t audits_wanted;  /* how often a worker died before its audit */
+	const char **changed;  /* made anew by session_changed */
+	struct job *first_job; /* by number */
+	int64_t next_job;
 };
 
+/* RUNNING_NEW also while it awaits a job: it has no worker and is not counted. */
 enum running_state { RUNNING_NEW, RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
+
+/* A call that goes on for nobody; its `work` is in the list of the session's calls. */
+struct job {
+	struct session *session;
+	struct job *next;
+	int64_t number;
+	struct running *work;
+	int64_t ended_us;         /* 0: it runs */
+	uint64_t asked, answered; /* its worker was and has: in this order */
+	bool waits; /* its worker says so: for input, since it was asked last */
+	bool told;  /* somebody has been shown its end */
+};
+
+/* What a call waits for that asks a job. */
+enum job_wish {
+	WISH_NONE,
+	WISH_ANSWER, /* the worker's */
+	WISH_DONE, /* the worker's, that it has typed or signalled; then a moment for effects */
+	WISH_EFFECT, /* the end of that moment */
+	WISH_END,    /* the job's end, or the call's own deadline */
+};
 
 struct running {
 	struct session *session;
@@ -59,6 +83,12 @@ struct running {
 	bool asks;             /* it was granted the network */
 	uint64_t number;       /* its name for the proxy; never 0 */
 	struct value *refused; /* hosts, until the result is there; NULL: none */
+	struct job *job;       /* this is its work; NULL: an ordinary call */
+	struct timer patience; /* then it becomes a job */
+	double patience_s;     /* 0: none */
+	struct job *awaits;    /* the job whose end or answer it waits for */
+	enum job_wish wish;
+	uint64_t ask; /* the job's number of its question */
 	struct tool_result result;
 	void (*done)(void *context, struct running *running);
 	void *context;
@@ -96,8 +126,34 @@ void running_cancel_all(struct session *session);
 /* What of `seen` may matter to CALL, and what came back of it (session_memory.c). */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
+/* RUNNING NULL: of no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
 		  const struct value *data, struct err *err);
+/* May RUNNING be started as a job? False: its result says why not (session_job.c). */
+bool job_may_begin(struct running *running);
+/* Does RUNNING ask to be a job from the beginning? */
+bool job_is_wanted(const struct running *running);
+/* The call of ACTION in a sentence: job {"id": 3, "action": "wait"}. */
+void job_add_call(const struct job *job, const char *action, struct buf *text);
+/* What JOB is, in some words: the beginning of its command, or its tool. */
+void job_add_label(const struct job *job, struct buf *text);
+/* Does any job but EXCEPT (or NULL) run that can write? */
+bool job_writes(const struct session *session, const struct job *except);
+/* From now on RUNNING may take its patience_s (0: for ever), then it becomes a job. */
+void job_begin_patience(struct running *running);
+void job_free_all(struct session *session);
+
+/* RUNNING is a call of the tool `job` (session_jobs.c). */
+void jobs_call(struct running *running);
+/* Ask JOB's worker, or answer at once for one that gives no answers. */
+void jobs_read(struct running *running, struct job *job);
+/* RUNNING, which asks a job, is cancelled. */
+void jobs_cancel(struct running *running);
+/* JOB's worker has answered / says that a program waits for input; JOB has ended. */
+void jobs_answered(struct job *job, const struct frame *frame);
+void jobs_waits(struct job *job);
+void jobs_ended(struct job *job);
+
 /* May it run? False: its result says why not (session_judge.c). */
 bool session_judge(struct running *running, const struct request *request);

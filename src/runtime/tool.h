@@ -66,7 +66,8 @@ enum tool_effects {
 	EFFECT_RUNS = POLICY_RUNS,     /* starts programs: its worker serves one call */
 };
 
-enum tool_where { IN_CELL, IN_FRONT };
+/* IN_JOBS: of the session's jobs, answered by session_jobs.c */
+enum tool_where { IN_CELL, IN_FRONT, IN_JOBS };
 
 enum result_status {
 	RESULT_FAILED,
@@ -91,6 +92,13 @@ struct tool {
 	double timeout_s;
 	/* most its `timeout_s` argument may ask for; 0: it has none */
 	double timeout_max_s;
+	/*
+	 * The most its `timeout_s` may ask for, and the deadline unless it does, when the
+	 * argument `background` is true: it then is a job from the beginning (session_jobs.h);
+	 * 0: it has no such argument.
+	 */
+	double job_max_s;
+	bool answers; /* asks (ask.h) while it runs */
 	enum tool_where where;
 	/*
 	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and remembered as

@@ -171,7 +171,11 @@ static void result_send(struct worker *worker, const struct tool_result *result)
  */
 static bool cancel_waits(const struct worker *worker)
 {
-	return worker->reader.ended || worker->reader.bytes.size > worker->reader.taken;
+	const struct frame_reader *reader = &worker->reader;
+
+	return reader->ended ||
+	       (reader->bytes.size > reader->taken &&
+		(unsigned char)reader->bytes.data[reader->taken] != FRAME_ASK);
 }
 
 /* What the call could write is looked at when nothing of it runs any more. */
@@ -220,6 +224,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.limits = limits_here(worker, wire);
 	call.seen = wire->seen;
 	call.before = wire->before;
+	call.reader = &worker->reader;
 	call.cancelled = cancel_waits(worker);
 	_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
 		       "a call takes a frame's all");
@@ -253,6 +258,7 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 {
 	struct wire_call wire;
 	auto_free const char **environment = NULL;
+	auto_free char *folder = NULL;
 	struct err err;
 
 	*tool = NULL;
@@ -268,6 +274,9 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
+	/* The payload goes when something else is read (ask.h). */
+	if (call.tool != NULL && call.tool->answers)
+		call.folder = folder = memory_copy(wire.folder);
 	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
 		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);

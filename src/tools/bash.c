@@ -12,15 +12,19 @@
 #include "tools/spill.h"
 #include "tools/tools.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "runtime/ask.h"
 #include "runtime/claims.h"
 #include "runtime/files.h"
 #include "runtime/limit_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +37,8 @@
  * and 10 minutes. What needs more runs in the background.
  */
 #define BASH_TIMEOUT_MAX_S 600
+/* Servers and long builds; what is forgotten ends. */
+#define BASH_JOB_MAX_S 7200
 
 enum {
 	NOT_EXECUTABLE = 126,
@@ -46,13 +52,17 @@ static const struct tool_param bash_params[] = {
 	 .aliases = "cmd script code", .min = 1, .max = INT32_MAX},
 	/* No default here: it is the policy's. */
 	{"timeout_s", PARAM_SECONDS, false,
-	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
+	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise, at most " SHOWN_NUMBER(
+		 BASH_TIMEOUT_MAX_S) "; in the background " SHOWN_NUMBER(BASH_JOB_MAX_S),
 	 .aliases = "timeout"},
 	{"workdir", PARAM_FOLDER, false,
 	 "Folder to run in; else where the last command's cd ended",
 	 .aliases = "cwd working_directory directory"},
 	{"description", PARAM_TEXT, false, "What it is for, in a few words",
 	 .aliases = "reason"},
+	{"background", PARAM_BOOLEAN, false,
+	 "Run it as a job: the answer comes at once, the tool job follows it",
+	 .aliases = "run_in_background is_background"},
 	{0},
 };
 
@@ -62,6 +72,10 @@ struct shell {
 	struct str command;
 	struct file folder; /* where it starts */
 	struct buf spills;  /* folder of the spill files */
+	struct buf spill_path;
+	struct bash_job job;
+	pid_t pid; /* the shell's, and of its process group */
+	int64_t began_us;
 	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
@@ -78,6 +92,7 @@ static void shell_init(struct shell *shell, struct call *call, struct tool_resul
 	bash_shell_init(&shell->bash);
 	file_init(&shell->folder);
 	buf_init(&shell->spills, PATH_MAX);
+	buf_init(&shell->spill_path, PATH_MAX);
 	program_run_init(&shell->run);
 }
 
@@ -87,6 +102,7 @@ static void shell_fini(struct shell *shell)
 	fd_close(&shell->run.spill_fd);
 	file_fini(&shell->folder);
 	buf_fini(&shell->spills);
+	buf_fini(&shell->spill_path);
 	program_run_fini(&shell->run);
 }
 
@@ -115,11 +131,69 @@ static bool find_folder(struct shell *shell, struct err *err)
 	return buf_adds(&shell->folder.path, shell->call->workspace);
 }
 
+/* What is known of its run, for an answer. */
+static struct bash_answer answer_of(const struct shell *shell)
+{
+	return (struct bash_answer){
+		.run = &shell->run,
+		.seconds = (double)(clock_now_us() - shell->began_us) / 1e6,
+		.job = shell->job.number,
+		.command = shell->command,
+		.files = shell->call->files,
+		.folder = shell->folder.path.data,
+		.folder_was_gone = shell->folder_was_gone,
+		.is_last = shell->call->is_last,
+		.spill_folder = shell->spills.data,
+		.timeout_max_s = shell->job.number ? BASH_JOB_MAX_S : BASH_TIMEOUT_MAX_S,
+		.description = call_text(shell->call, "description"),
+	};
+}
+
+static void show_so_far(struct shell *shell, int64_t since, struct tool_result *result)
+{
+	struct bash_answer told = answer_of(shell);
+	const struct bash_mark all = {shell->run.out.total, shell->run.error.total};
+
+	told.running = true;
+	told.spill_path = &shell->spill_path;
+	told.since = bash_job_from(&shell->job, since);
+	bash_tell(&told, result);
+	bash_job_shown(&shell->job, all);
+}
+
+/* A question to this job; the session asks nothing else of a command without a terminal. */
+static void shell_asked(struct shell *shell, const struct ask *ask)
+{
+	struct tool_result answer;
+
+	tool_result_init(&answer);
+	shell->job.number = ask->job;
+	if (ask->reads) {
+		show_so_far(shell, ask->since, &answer);
+	} else if (ask->signal > 0) {
+		(void)kill(-shell->pid, ask->signal);
+		(void)tool_done(&answer);
+	} else {
+		(void)tool_fail(&answer,
+				"Job %" PRId64
+				" has no terminal to type on: its input is empty. "
+				"Let it read from a file or a pipe.",
+				ask->job);
+	}
+	ask_answer(shell->call, &answer);
+	tool_result_fini(&answer);
+}
+
 static bool shell_stopped(void *context)
 {
 	struct shell *shell = context;
+	struct ask ask;
 
-	return call_stopped(shell->call) && shell->call->cancelled;
+	while (ask_next(shell->call, &ask)) {
+		shell_asked(shell, &ask);
+		ask_fini(&ask);
+	}
+	return shell->call->cancelled;
 }
 
 static void shell_output(void *context, int stream, struct str bytes)
@@ -164,6 +238,8 @@ static bool shell_run(struct shell *shell, struct err *err)
 
 	if (!shell_begin(shell, err))
 		return false;
+	shell->pid = run->ahead.pid;
+	shell->began_us = clock_now_us();
 	run->start.terms = shell->call->terms;
 	run->deadline_ms = shell->call->deadline_ms;
 	run->grace_s = shell->call->grace_s;
@@ -172,6 +248,9 @@ static bool shell_run(struct shell *shell, struct err *err)
 	run->output = shell_output;
 	run->context = shell;
 	limit_watch_start(&shell->limits, shell->call, run);
+	/* A server may be silent for hours. */
+	if (call_flag(shell->call, "background"))
+		run->quiet_s = 0;
 	return program_follow(run, err);
 }
 
@@ -221,26 +300,37 @@ static void claim(struct shell *shell)
 	buf_fini(&text);
 }
 
+/* Who has seen the beginning is told the rest; all of it is there for who asks. */
+static void add_whole(struct shell *shell, struct bash_answer *told)
+{
+	struct value *details = tool_details(shell->result);
+	struct tool_result whole;
+
+	tool_result_init(&whole);
+	value_set_integer(details, "unread_from",
+			  (int64_t)(told->since.out + told->since.error));
+	told->since = (struct bash_mark){0};
+	bash_tell(told, &whole);
+	value_set_str(details, "whole", buf_str(&whole.text));
+	tool_result_fini(&whole);
+}
+
 static void answer(struct shell *shell)
 {
 	struct buf next;
-	struct bash_answer told = {
-		.run = &shell->run,
-		.command = shell->command,
-		.files = shell->call->files,
-		.folder = shell->folder.path.data,
-		.folder_was_gone = shell->folder_was_gone,
-		.is_last = shell->call->is_last,
-		.spill_folder = shell->spills.data,
-		.timeout_max_s = BASH_TIMEOUT_MAX_S,
-		.description = call_text(shell->call, "description"),
-	};
+	struct bash_answer told = answer_of(shell);
 
 	buf_init(&next, PATH_MAX);
-	take_folder(shell, &next);
+	/* A job's folder is its own. */
+	if (shell->job.number == 0)
+		take_folder(shell, &next);
 	if (next.size)
 		told.next_folder = next.data;
+	told.spill_path = &shell->spill_path;
+	told.since = bash_job_from(&shell->job, -1);
 	bash_tell(&told, shell->result);
+	if (told.since.out || told.since.error)
+		add_whole(shell, &told);
 	git_said(shell->command, buf_str(&shell->result->text), shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
 	if (shell->run.ending == PROGRAM_ENDED && shell->run.exit_code != 0)
@@ -306,6 +396,8 @@ const struct tool bash_tool = {
 	.effects = EFFECT_RUNS,
 	.timeout_s = BASH_TIMEOUT_S,
 	.timeout_max_s = BASH_TIMEOUT_MAX_S,
+	.job_max_s = BASH_JOB_MAX_S,
+	.answers = true,
 	.execute = bash_execute,
 	.prepare = bash_prepare,
 };

@@ -8,8 +8,9 @@
 #include "tools/shown.h"
 #include "tools/spill.h"
 
-#include <limits.h>
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	/*
@@ -126,11 +127,23 @@ static void add_stream(const struct program_output *output, const struct text_li
 	buf_fini(&clean);
 }
 
+/* What stands for an output of nothing. */
+static const char *no_output(const struct bash_answer *answer)
+{
+	if (answer->since.out || answer->since.error)
+		return "(no new output)\n";
+	if (answer->running)
+		return "(no output yet)\n";
+	return answer->run->ending == PROGRAM_ENDED ? "(command completed with no output)\n"
+						    : "(no output until it was ended)\n";
+}
+
 /*
  * Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was
  * no second.
  */
-static void add_output(const struct program_run *run, struct buf *text, struct text_cut *cut)
+static void add_output(const struct program_run *run, const char *nothing,
+		       struct buf *text, struct text_cut *cut)
 {
 	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, BASH_LINE_BYTES};
 	struct text_limits error = out;
@@ -158,9 +171,7 @@ static void add_output(const struct program_run *run, struct buf *text, struct t
 		buf_end_line(text);
 	}
 	if (!run->out.total && !run->error.total)
-		buf_adds(text, run->ending == PROGRAM_ENDED
-				       ? "(command completed with no output)\n"
-				       : "(no output until it was ended)\n");
+		buf_adds(text, nothing);
 	cut->bytes = parts[0].bytes + parts[1].bytes;
 	cut->lines = parts[0].lines + parts[1].lines;
 }
@@ -173,11 +184,23 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 
 	if (run->exit_code == 1 && run->error.total == 0)
 		meaning = interactive_meaning_of_1(answer->command);
-	if (run->ending == PROGRAM_TIMED_OUT)
+	if (answer->job)
+		buf_addf(text, "job %" PRId64 "%s", answer->job,
+			 answer->running ? " is running" : ": ");
+	if (answer->running)
+		buf_addf(text, ", %.1f s%s; %" PRIu64 " bytes so far", answer->seconds,
+			 answer->waits ? ", and waits for input" : "",
+			 run->out.total + run->error.total);
+	else if (run->ending == PROGRAM_TIMED_OUT)
 		buf_addf(text,
 			 "timed out after %.1f s and was ended; a longer timeout_s (at most %d) "
 			 "gives it more time",
 			 run->seconds, answer->timeout_max_s);
+	else if (answer->waits)
+		buf_addf(text,
+			 "ended after %.1f s: it waited for input at its terminal, which nobody "
+			 "gives here; let it read from a file, a pipe or an option",
+			 run->seconds);
 	else if (run->ending == PROGRAM_CANCELLED)
 		buf_addf(text, "cancelled after %.1f s", run->seconds);
 	else if (run->ending == PROGRAM_QUIET)
@@ -199,13 +222,12 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 {
 	const struct program_run *run = answer->run;
 	struct buf *text = &result->text;
+	struct buf *path = answer->spill_path;
 	char size[32];
-	struct buf path;
 
-	buf_init(&path, PATH_MAX);
 	buf_addf(text, "; left out: %s", text_size(cut->bytes, size));
 	if (run->spill_fd < 0 || run->spilled == 0 ||
-	    !spill_keep(run->spill_fd, answer->spill_folder, &path)) {
+	    (path->size == 0 && !spill_keep(run->spill_fd, answer->spill_folder, path))) {
 		buf_adds(text,
 			 ", which is not kept anywhere: repeat it with its output in a file");
 	} else if (answer->is_last) {
@@ -217,27 +239,51 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 		buf_addf(text,
 			 " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
 			 "the rest",
-			 text_size(run->out.total + run->error.total, size), path.data,
+			 text_size(run->out.total + run->error.total, size), path->data,
 			 shown_lines);
 		if (run->dropped)
 			buf_addf(text, " of the first %s; what came later is not kept",
 				 text_size(run->spilled, size));
-		value_set_text(tool_details(result), "spill", path.data);
+		value_set_text(tool_details(result), "spill", path->data);
 	}
-	buf_fini(&path);
+}
+
+/* Whole lines in the first SIZE bytes of the spill. */
+static size_t lines_before(int spill_fd, uint64_t size)
+{
+	char piece[16 << 10];
+	size_t lines = 0;
+
+	for (uint64_t at = 0; at < size;) {
+		size_t wanted =
+			size - at < sizeof(piece) ? (size_t)(size - at) : sizeof(piece);
+		ssize_t got = pread(spill_fd, piece, wanted, (off_t)at);
+
+		if (got <= 0)
+			break;
+		for (const char *end = piece + got, *feed = piece;
+		     (feed = memchr(feed, '\n', (size_t)(end - feed))); feed++)
+			lines++;
+		at += (uint64_t)got;
+	}
+	return lines;
 }
 
 /*
- * The line at which the gap begins in the spill, when the shown beginning is the spill's
- * too.
+ * The line at which the gap begins in the spill, or, where both streams are mixed there, at
+ * which the shown part begins.
  */
-static size_t line_of_gap(const struct program_run *run, struct str text)
+static size_t line_of_gap(const struct bash_answer *answer, struct str text)
 {
 	size_t gap = str_find(text, STR("[… "), 0);
+	size_t line = 1;
 
-	if (run->error.total || gap == (size_t)-1)
-		return 1;
-	return text_count_lines(str_part(text, 0, gap)) + 1;
+	if (answer->since.out || answer->since.error)
+		line += lines_before(answer->run->spill_fd,
+				     answer->since.out + answer->since.error);
+	if (answer->run->error.total || gap == (size_t)-1)
+		return line;
+	return line + text_count_lines(str_part(text, 0, gap));
 }
 
 static void add_details(const struct bash_answer *answer, struct tool_result *result)
@@ -251,23 +297,42 @@ static void add_details(const struct bash_answer *answer, struct tool_result *re
 	value_set_text(details, "folder", answer->folder);
 	if (answer->next_folder)
 		value_set_text(details, "next_folder", answer->next_folder);
+	if (answer->running)
+		value_set_boolean(details, "waits_for_input", answer->waits);
 	value_set_integer(details, "stdout_bytes", (int64_t)run->out.total);
 	value_set_integer(details, "stderr_bytes", (int64_t)run->error.total);
-	value_set_boolean(details, "timed_out", run->ending == PROGRAM_TIMED_OUT);
-	value_set_integer(details, "left_processes", (int64_t)run->left_processes);
+	if (!answer->running) {
+		value_set_boolean(details, "timed_out", run->ending == PROGRAM_TIMED_OUT);
+		value_set_integer(details, "left_processes", (int64_t)run->left_processes);
+	}
 	value_set_integer(details, "not_kept_bytes", (int64_t)run->dropped);
+}
+
+/* The output that has not been shown: all of it, mostly. */
+static void add_part(const struct bash_answer *answer, struct buf *text, struct text_cut *cut)
+{
+	struct program_run part = *answer->run;
+
+	program_output_since(&answer->run->out, answer->since.out, &part.out);
+	program_output_since(&answer->run->error, answer->since.error, &part.error);
+	add_output(&part, no_output(answer), text, cut);
+	buf_fini(&part.out.head);
+	buf_fini(&part.error.head);
 }
 
 void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 {
 	const struct program_run *run = answer->run;
 	struct buf *text = &result->text;
-	struct text_cut cut;
+	struct text_cut cut = {0};
 	size_t gap;
 
 	add_details(answer, result);
-	add_output(run, text, &cut);
-	gap = line_of_gap(run, buf_str(text));
+	if (answer->since.out || answer->since.error)
+		add_part(answer, text, &cut);
+	else
+		add_output(run, no_output(answer), text, &cut);
+	gap = cut.bytes || cut.lines ? line_of_gap(answer, buf_str(text)) : 0;
 	buf_addc(text, '[');
 	add_ending(answer, text);
 	buf_adds(text, "; in ");
@@ -289,7 +354,8 @@ void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 	result->left_out_lines = cut.lines;
 	result->exit_code = run->exit_code;
 	result->signal = run->signal;
-	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+	result->status = answer->running                    ? RESULT_DONE
+			 : run->ending == PROGRAM_TIMED_OUT ? RESULT_TIMED_OUT
 			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							    : RESULT_DONE;
 }

@@ -6,6 +6,7 @@
 #include "process/program.h"
 #include "runtime/files.h"
 #include "runtime/tool.h"
+#include "tools/bash_job.h"
 
 /*
  * Of both streams together; the first third and the last two thirds when there is more.
@@ -16,6 +17,11 @@
 
 struct bash_answer {
 	const struct program_run *run;
+	double seconds;         /* that it took, or takes already */
+	bool running;           /* it has not ended: an answer of a job */
+	bool waits;             /* for input, on its terminal */
+	int64_t job;            /* 0: it is none */
+	struct bash_mark since; /* only what came afterwards is shown */
 	struct str command;
 	const struct files *files;
 	const char *folder;      /* where it ran */
@@ -23,6 +29,7 @@ struct bash_answer {
 	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
 	bool is_last;            /* the cell ends with this call, and with it the spill */
 	const char *spill_folder;
+	struct buf *spill_path; /* where the spill is kept; empty: nowhere yet */
 	int timeout_max_s;
 	const char *description; /* or NULL */
 };

@@ -5,6 +5,7 @@
 
 const struct tool *const builtin_tools[] = {
 	&bash_tool,
+	&job_tool,
 	&read_file_tool,
 	&batch_read_tool,
 	&write_file_tool,

@@ -5,6 +5,7 @@
 #include "runtime/tool.h"
 
 extern const struct tool bash_tool;
+extern const struct tool job_tool;
 extern const struct tool read_file_tool;
 extern const struct tool batch_read_tool;
 extern const struct tool write_file_tool;

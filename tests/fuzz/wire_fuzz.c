@@ -1,10 +1,11 @@
 /*
- * wire_fuzz: any bytes as a call, a result, and a cell's specification; what is taken
- * can be written again.
+ * wire_fuzz: any bytes as a call, a question, a result, and a cell's specification; what is
+ * taken can be written again.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "runtime/ask.h"
 #include "runtime/spec.h"
 #include "runtime/wire.h"
 
@@ -39,6 +40,20 @@ static void call(struct str payload)
 	wire_call_fini(&read);
 }
 
+static void question(struct str text)
+{
+	struct ask read;
+	struct buf again;
+
+	if (!ask_parse(text, &read, NULL))
+		return;
+	buf_init(&again, 64 << 20);
+	if (!ask_print(&read, &again))
+		abort();
+	buf_fini(&again);
+	ask_fini(&read);
+}
+
 static void specification(struct str text)
 {
 	struct cell_spec spec;
@@ -58,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	result(text);
 	call(text);
+	question(text);
 	specification(text);
 	return 0;
 }
