@@ -174,7 +174,7 @@ struct program_run {
 	double grace_s;
 	double quiet_s; /* ended like at a deadline after so long without output; 0: never */
 	const struct program_watch *watch; /* or NULL */
-	struct pty *pty;                   /* carried while it runs (pty.h); NULL: none */
+	struct pty *pty; /* carried while it runs (pty.h), or gathered; NULL: none */
 	/* Close start.fds (they become -1) once the program has them: its ends are the last */
 	bool gives_fds;
 	int stop_fd;                    /* poll beside the output; -1: none */

@@ -178,6 +178,12 @@ static bool begin(struct follow *follow, struct err *err)
 	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
 	follow->listener = run->ahead.listener > 0 ? run->ahead.listener : -1;
 	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
+	if (run->pty != NULL && run->pty->gathered) {
+		follow->pipes[0] = fcntl(run->pty->master, F_DUPFD_CLOEXEC, 0);
+		if (follow->pipes[0] < 0)
+			return err_set(err, errno, "No free descriptor: %s.",
+				       strerror(errno));
+	}
 	if (follow->is_init) {
 		/* Its end may have come before anybody listened for it. */
 		if (!is_new)
@@ -416,8 +422,11 @@ static void drain(struct follow *follow, int stream)
 	int waiting = 0;
 	size_t got = 1;
 
-	if (follow->pipes[stream] < 0 ||
-	    ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
+	/* A terminal holds less than this, and counts only what its reader has been handed. */
+	if (stream == 0 && follow->run->pty && follow->run->pty->gathered)
+		waiting = PROGRAM_READ;
+	else if (follow->pipes[stream] < 0 ||
+		 ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
 		return;
 	while (waiting > 0 && got > 0 && follow->pipes[stream] >= 0) {
 		got = read_stream(follow, stream);

@@ -42,6 +42,9 @@ bool pty_open(struct pty *pty, struct pty_size size, int input, int output, stru
 		return err_set(err, code, "No terminal: %s.", strerror(code));
 	}
 	resize(pty->master, size);
+	pty->gathered = output < 0;
+	if (pty->gathered)
+		return true;
 	pty->printed = memory_alloc(PTY_PIECE);
 	return fd_set_blocking(output, false, err);
 }
@@ -73,7 +76,7 @@ void pty_slots(const struct pty *pty, struct pollfd slots[PTY_SLOTS])
 	slots[SLOT_MASTER] = (struct pollfd){
 		.fd = pty->master,
 		.events = (short)((has_typed(pty) ? POLLOUT : 0) |
-				  (has_printed(pty) ? 0 : POLLIN)),
+				  (has_printed(pty) || pty->gathered ? 0 : POLLIN)),
 	};
 	slots[SLOT_OUTPUT] = (struct pollfd){
 		.fd = has_printed(pty) ? pty->output : -1,
@@ -167,12 +170,26 @@ void pty_ready(struct pty *pty, const struct pollfd slots[PTY_SLOTS])
 		typed_write(pty);
 	if (slots[SLOT_OUTPUT].revents)
 		printed_write(pty);
-	if (!has_printed(pty) && slots[SLOT_MASTER].revents & POLLIN && printed_read(pty))
+	if (!pty->gathered && !has_printed(pty) && slots[SLOT_MASTER].revents & POLLIN &&
+	    printed_read(pty))
 		printed_write(pty);
+}
+
+bool pty_type(struct pty *pty, struct str text)
+{
+	if (has_typed(pty) || text.size > PTY_PACKET)
+		return false;
+	memcpy(pty->typed, text.data, text.size);
+	pty->typed_size = text.size;
+	pty->typed_sent = 0;
+	typed_write(pty);
+	return true;
 }
 
 void pty_drain(struct pty *pty)
 {
+	if (pty->gathered)
+		return;
 	do {
 		while (has_printed(pty)) {
 			struct pollfd slot = {.fd = pty->output, .events = POLLOUT};

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "base/err.h"
+#include "base/str.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -29,6 +30,8 @@ struct pty {
 	int master, slave;
 	int input;  /* a SOCK_SEQPACKET socket; -1: nothing more is typed */
 	int output; /* -1: nobody listens any more */
+	/* What is printed is left to who follows the program, as its standard output. */
+	bool gathered;
 	char typed[PTY_PACKET];
 	size_t typed_size, typed_sent;
 	bool mid_line; /* the last that was typed did not end its line */
@@ -36,10 +39,19 @@ struct pty {
 	size_t printed_size, printed_sent;
 };
 
-/* Open a terminal of SIZE; INPUT and OUTPUT stay the caller's. ERR names the step. */
+/*
+ * Open a terminal of SIZE; INPUT and OUTPUT stay the caller's. ERR names the step. Without an
+ * OUTPUT (-1) it is `gathered`.
+ */
 bool pty_open(struct pty *pty, struct pty_size size, int input, int output, struct err *err);
 /* Of one that was zeroed with its descriptors -1, too. */
 void pty_close(struct pty *pty);
+
+/*
+ * Type TEXT beside what comes on `input`. False, and nothing is typed, while the program has
+ * not taken what was typed before, or when it is over PTY_PACKET bytes.
+ */
+bool pty_type(struct pty *pty, struct str text);
 
 /* For poll: what it waits for now, and what to do when that has come. */
 enum { PTY_SLOTS = 3 };

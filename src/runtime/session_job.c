@@ -12,7 +12,7 @@
 
 enum {
 	/* A server that cannot start says so by then, and the answer shows it. */
-	BACKGROUND_LOOK_MS = 250,
+	BACKGROUND_LOOK_MS = 500,
 	LABEL_MAX = 60, /* bytes of a command, to tell jobs apart */
 };
 

@@ -63,8 +63,9 @@ static void add_handle(struct running *running, const struct job *job)
 			       (deadline - clock_now_ms() + 999) / 1000);
 	(void)buf_adds(text, ": ");
 	job_add_call(job, "wait", text);
-	(void)buf_adds(text, " waits for its end, \"read\" shows what is new, \"signal\" ends "
-			     "it]\n");
+	(void)buf_addf(text,
+		       " waits for its end, \"read\" shows what is new, %s\"signal\" ends it]\n",
+		       job->waits ? "\"input\" types, " : "");
 }
 
 static void finish(struct running *running, const struct job *job)
@@ -268,6 +269,7 @@ void jobs_answered(struct job *job, const struct frame *frame)
 	answer.seen = answer.before = NULL;
 	tool_result_fini(&running->result);
 	running->result = answer;
+	job->waits = value_is_true(value_member(answer.details, "waits_for_input"));
 	finish(running, job);
 }
 

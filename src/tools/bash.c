@@ -4,6 +4,7 @@
  */
 #include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
+#include "tools/bash_terminal.h"
 #include "tools/bash_text.h"
 #include "tools/commands.h"
 #include "tools/git_said.h"
@@ -63,6 +64,10 @@ static const struct tool_param bash_params[] = {
 	{"background", PARAM_BOOLEAN, false,
 	 "Run it as a job: the answer comes at once, the tool job follows it",
 	 .aliases = "run_in_background is_background"},
+	{"tty", PARAM_BOOLEAN, false,
+	 "Give it a terminal, for a program that wants one; what it asks is typed with the tool "
+	 "job",
+	 .aliases = "pty"},
 	{0},
 };
 
@@ -74,6 +79,8 @@ struct shell {
 	struct buf spills;  /* folder of the spill files */
 	struct buf spill_path;
 	struct bash_job job;
+	struct bash_terminal terminal;
+	struct program_watch watch;
 	pid_t pid; /* the shell's, and of its process group */
 	int64_t began_us;
 	struct bash_shell bash;
@@ -90,6 +97,7 @@ static void shell_init(struct shell *shell, struct call *call, struct tool_resul
 	shell->result = result;
 	shell->command = call_str(call, "command");
 	bash_shell_init(&shell->bash);
+	bash_terminal_init(&shell->terminal);
 	file_init(&shell->folder);
 	buf_init(&shell->spills, PATH_MAX);
 	buf_init(&shell->spill_path, PATH_MAX);
@@ -99,6 +107,7 @@ static void shell_init(struct shell *shell, struct call *call, struct tool_resul
 static void shell_fini(struct shell *shell)
 {
 	bash_shell_fini(&shell->bash);
+	bash_terminal_fini(&shell->terminal);
 	fd_close(&shell->run.spill_fd);
 	file_fini(&shell->folder);
 	buf_fini(&shell->spills);
@@ -155,13 +164,25 @@ static void show_so_far(struct shell *shell, int64_t since, struct tool_result *
 	const struct bash_mark all = {shell->run.out.total, shell->run.error.total};
 
 	told.running = true;
+	told.waits = shell->terminal.waits;
 	told.spill_path = &shell->spill_path;
 	told.since = bash_job_from(&shell->job, since);
 	bash_tell(&told, result);
 	bash_job_shown(&shell->job, all);
 }
 
-/* A question to this job; the session asks nothing else of a command without a terminal. */
+/* On a terminal also what runs in its foreground, which has a group of its own. */
+static void shell_signal(const struct shell *shell, int number)
+{
+	pid_t group = bash_terminal_group(&shell->terminal);
+
+	if (group > 1 && group != shell->pid)
+		(void)kill(-group, number);
+	if (group <= 1 || group == shell->pid || number == SIGKILL || number == SIGTERM)
+		(void)kill(-shell->pid, number);
+}
+
+/* A question to this job. */
 static void shell_asked(struct shell *shell, const struct ask *ask)
 {
 	struct tool_result answer;
@@ -171,14 +192,10 @@ static void shell_asked(struct shell *shell, const struct ask *ask)
 	if (ask->reads) {
 		show_so_far(shell, ask->since, &answer);
 	} else if (ask->signal > 0) {
-		(void)kill(-shell->pid, ask->signal);
+		shell_signal(shell, ask->signal);
 		(void)tool_done(&answer);
 	} else {
-		(void)tool_fail(&answer,
-				"Job %" PRId64
-				" has no terminal to type on: its input is empty. "
-				"Let it read from a file or a pipe.",
-				ask->job);
+		bash_terminal_type(&shell->terminal, ask->input, &answer);
 	}
 	ask_answer(shell->call, &answer);
 	tool_result_fini(&answer);
@@ -208,6 +225,51 @@ static void shell_output(void *context, int stream, struct str bytes)
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }
 
+/* Beside the limits. */
+static bool shell_looked_at(void *context, int64_t *again_ms)
+{
+	struct shell *shell = context;
+	const struct program_watch *limits = &shell->limits.watch;
+
+	return limits->reached(limits->context, again_ms) ||
+	       bash_terminal_look(&shell->terminal, shell->call, shell->job.number != 0);
+}
+
+static void shell_began(void *context)
+{
+	struct limit_watch *limits = &((struct shell *)context)->limits;
+
+	limits->watch.began(limits);
+}
+
+static void shell_refused(void *context)
+{
+	struct limit_watch *limits = &((struct shell *)context)->limits;
+
+	limits->watch.ready(limits);
+}
+
+static void shell_watch_start(struct shell *shell)
+{
+	struct program_run *run = &shell->run;
+
+	limit_watch_start(&shell->limits, shell->call, run);
+	/* A server may be silent for hours. */
+	if (call_flag(shell->call, "background"))
+		run->quiet_s = 0;
+	if (!shell->terminal.given)
+		return;
+	shell->watch = (struct program_watch){
+		.began = shell_began,
+		.after_ms = shell->limits.watch.after_ms,
+		.reached = shell_looked_at,
+		.fd = shell->limits.watch.fd,
+		.ready = shell_refused,
+		.context = shell,
+	};
+	run->watch = &shell->watch;
+}
+
 /* The shell that waits in this worker, or a new one; none where the policy has a list. */
 static bool shell_begin(struct shell *shell, struct err *err)
 {
@@ -219,13 +281,17 @@ static bool shell_begin(struct shell *shell, struct err *err)
 	struct bash_shell *ready = shell->call->prepared;
 	struct program_ahead *ahead = &shell->run.ahead;
 
-	if (shell->call->plan != NULL) {
+	if (shell->call->plan != NULL || shell->terminal.given) {
+		/* It has no terminal. */
 		if (ready != NULL)
 			bash_shell_fini(ready);
-		return bash_plan_start(shell->call, text.folder, ahead, err);
+		ready = NULL;
 	}
+	if (shell->call->plan != NULL)
+		return bash_plan_start(shell->call, text.folder, ahead, err);
 	bool ok = ready != NULL && bash_shell_take(ready, &shell->bash, &text);
-	ok = (ok || bash_shell_start(&shell->bash, shell->call, text.folder, err)) &&
+	ok = (ok || bash_shell_start(&shell->bash, shell->call, text.folder,
+				     shell->terminal.pty.slave, err)) &&
 	     bash_shell_go(&shell->bash, &text, err);
 	if (ok)
 		*ahead = bash_shell_take_program(&shell->bash);
@@ -236,6 +302,12 @@ static bool shell_run(struct shell *shell, struct err *err)
 {
 	struct program_run *run = &shell->run;
 
+	if (shell->call->plan != NULL && call_flag(shell->call, "tty"))
+		return err_set(err, ENOTTY,
+			       "Where the policy lists commands they run without a "
+			       "shell and a terminal: leave tty away.");
+	if (call_flag(shell->call, "tty") && !bash_terminal_open(&shell->terminal, run, err))
+		return false;
 	if (!shell_begin(shell, err))
 		return false;
 	shell->pid = run->ahead.pid;
@@ -247,10 +319,7 @@ static bool shell_run(struct shell *shell, struct err *err)
 	run->stopped = shell_stopped;
 	run->output = shell_output;
 	run->context = shell;
-	limit_watch_start(&shell->limits, shell->call, run);
-	/* A server may be silent for hours. */
-	if (call_flag(shell->call, "background"))
-		run->quiet_s = 0;
+	shell_watch_start(shell);
 	return program_follow(run, err);
 }
 
@@ -326,6 +395,7 @@ static void answer(struct shell *shell)
 		take_folder(shell, &next);
 	if (next.size)
 		told.next_folder = next.data;
+	told.waits = shell->terminal.ended;
 	told.spill_path = &shell->spill_path;
 	told.since = bash_job_from(&shell->job, -1);
 	bash_tell(&told, shell->result);
@@ -348,7 +418,8 @@ static enum result_status run_shell(struct shell *shell)
 		return tool_fail(result,
 				 "The command holds a NUL byte, which no shell takes. Use "
 				 "printf '\\0' to make one.");
-	if (interactive_refuses(shell->command, &result->text)) {
+	if (!call_flag(shell->call, "tty") &&
+	    interactive_refuses(shell->command, shell->call->is_last, &result->text)) {
 		result->status = RESULT_FAILED;
 		return RESULT_FAILED;
 	}

@@ -83,8 +83,9 @@ static bool lift(int *fd, int at)
 }
 
 static bool start(struct bash_shell *shell, const struct call *call, const char *folder,
-		  int go_fd, int folder_fd, struct err *err)
+		  int terminal, const int fds[2], struct err *err)
 {
+	const int go_fd = fds[0], folder_fd = fds[1];
 	const int more[] = {shell->text_fd, go_fd, folder_fd, -1};
 	struct buf wrapper;
 
@@ -99,7 +100,8 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 		.argv = argv,
 		.environment = shell->environment,
 		.folder = folder,
-		.fds = {-1, -1, -1},
+		.fds = {terminal, terminal, terminal},
+		.terminal = terminal >= 0,
 		.more_fds = more,
 		.terms = call->terms,
 		.launcher = call->launcher,
@@ -110,7 +112,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 }
 
 bool bash_shell_start(struct bash_shell *shell, const struct call *call,
-		      const char *folder, struct err *err)
+		      const char *folder, int terminal, struct err *err)
 {
 	int go[2] = {-1, -1}, told[2] = {-1, -1};
 	bool ok = fd_memory_file("command", (struct str){"", 0}, &shell->text_fd, err) &&
@@ -122,7 +124,8 @@ bool bash_shell_start(struct bash_shell *shell, const struct call *call,
 	if (ok && (!lift(&shell->text_fd, BASH_TEXT_FD) || !lift(&go[0], BASH_GO_FD) ||
 		   !lift(&told[1], BASH_FOLDER_FD)))
 		ok = err_set(err, errno, "No free descriptor: %s.", strerror(errno));
-	ok = ok && start(shell, call, folder, go[0], told[1], err);
+	const int ends[] = {go[0], told[1]};
+	ok = ok && start(shell, call, folder, terminal, ends, err);
 	fd_close(&go[0]);
 	fd_close(&told[1]);
 	if (ok) {
@@ -168,7 +171,7 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	if (stat(call->folder, &shell->folder_was) < 0)
 		return err_set(err, errno, "%s: %s", call->folder, strerror(errno));
 	shell->folder = call->folder;
-	return bash_shell_start(shell, call, call->folder, err);
+	return bash_shell_start(shell, call, call->folder, -1, err);
 }
 
 static void add_quoted(struct buf *line, const char *text)

@@ -37,9 +37,12 @@ void bash_shell_init(struct bash_shell *shell);
 /* Also ends the program, unless it was taken. */
 void bash_shell_fini(struct bash_shell *shell);
 
-/* Start one in FOLDER with the call's environment, for a text that is there already. */
+/*
+ * Start one in FOLDER with the call's environment, for a text that is there already. TERMINAL
+ * becomes its 0, 1 and 2, and that of a session of its own; -1: none, its input is empty.
+ */
 bool bash_shell_start(struct bash_shell *shell, const struct call *call,
-		      const char *folder, struct err *err);
+		      const char *folder, int terminal, struct err *err);
 /*
  * Start one for a text to come. False also when the environment has something that bash
  * would run or obey before the text is there.

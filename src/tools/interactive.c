@@ -79,7 +79,7 @@ static bool needs_terminal(const struct terminal_program *program,
 	return true;
 }
 
-bool interactive_refuses(struct str command, struct buf *sentence)
+bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 {
 	struct shell_command simple;
 	struct shell_scan scan;
@@ -96,6 +96,11 @@ bool interactive_refuses(struct str command, struct buf *sentence)
 				 "%.*s needs a person at a terminal, and there is none here, so "
 				 "nothing was run. %s",
 				 (int)name.size, name.data, programs[i].remedy);
+			if (!is_last)
+				buf_adds(sentence,
+					 " To type step by step: \"tty\": true with "
+					 "\"background\": true, then the tool job with "
+					 "\"action\": \"input\".");
 			return true;
 		}
 	}

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	buf_init(&sentence, 1 << 16);
-	(void)interactive_refuses(text, &sentence);
+	(void)interactive_refuses(text, true, &sentence);
 	(void)interactive_meaning_of_1(text);
 	buf_fini(&sentence);
 	return 0;

@@ -153,7 +153,7 @@ static const char **environment_of(const struct call *call)
 	struct err err;
 
 	bash_shell_init(&shell);
-	assert_true(bash_shell_start(&shell, call, call->workspace, &err));
+	assert_true(bash_shell_start(&shell, call, call->workspace, -1, &err));
 	list = shell.environment;
 	shell.environment = NULL;
 	bash_shell_fini(&shell);
@@ -228,7 +228,7 @@ static void run_way(enum way way, const struct call *call, const struct bash_tex
 	bash_shell_init(&shell);
 	bash_shell_init(&ready);
 	if (way == COLD) {
-		assert_true(bash_shell_start(&shell, call, text->folder, &err));
+		assert_true(bash_shell_start(&shell, call, text->folder, -1, &err));
 	} else {
 		assert_true(start_ahead(&ready, call));
 		wait_until_ready(ready.program.pid);
