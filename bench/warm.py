@@ -129,15 +129,18 @@ def many_calls(build, workspace):
                 late = state_of(process.pid)
     yield figure(f"descriptors of the front, {MANY_CALLS} calls", late[1] - early[1], "more",
                  "none", late[1] <= early[1] + 4)
+    yield figure(f"processes, {MANY_CALLS} calls", late[2] - early[2], "more", "none",
+                 late[2] <= early[2] + 2)
     yield figure(f"memory of front and anchor, {MANY_CALLS} calls",
                  (late[0] - early[0]) / MIB, "MiB more", "flat: <= 0.25 MiB",
                  late[0] - early[0] <= MIB / 4)
 
 
 def state_of(pid):
-    """Private memory of PID and its anchor; descriptors of PID. Workers come and go."""
+    """Private memory of PID and its anchor; descriptors of PID; processes. Workers come and go."""
     total = 0
-    for one in [pid] + processes_of(pid)[1:]:
+    everybody = processes_of(pid)
+    for one in [pid] + everybody[1:]:
         try:
             with open(f"/proc/{one}/comm", encoding="ascii") as file:
                 if one != pid and file.read().strip() != "glovebox-anchor":
@@ -147,7 +150,7 @@ def state_of(pid):
                              re.findall(r"^Private_\w+:\s+(\d+)", file.read(), re.M))
         except OSError:
             continue
-    return total, len(os.listdir(f"/proc/{pid}/fd"))
+    return total, len(os.listdir(f"/proc/{pid}/fd")), len(everybody)
 
 
 def shell_group(group, command, _build, _workspace):
