@@ -9,11 +9,16 @@
  *   tool NAME JSON    a tool, as an agent or a client calls it
  *   cold NAME JSON    the same in a cell that keeps workers ready, but nothing started in them
  *   again NAME JSON   as `tool`, without the rest before it: calls back to back
+ *   lines PATH COUNT  the floor under read_file: open, read until COUNT lines are there, close
+ *   swap PATH OLD NEW the floor under edit_file: read, look for OLD, write a new file with NEW
+ *                     in its place beside it, fsync, rename
  *
  * Before every command but `again` there is the same rest, in which the cell makes its next
  * worker: in a conversation the model thinks meanwhile.
  */
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
 #include "policy/config.h"
@@ -24,6 +29,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +43,10 @@ enum {
 	REST_MOST_MS = 200,
 	PIPE_BYTES = 256 << 10,
 	READY_WORKERS = 2, /* as conversations have */
+	SWAP_BYTES = 64 << 20,
 };
 
-enum kind { BARE, PIPE, EXEC, TOOL, COLD, AGAIN };
+enum kind { BARE, PIPE, EXEC, TOOL, COLD, AGAIN, LINES, SWAP };
 
 struct bench {
 	struct session *prepared, *plain;
@@ -110,6 +117,55 @@ static bool call_run(struct session *session, const struct command *command)
 	return ok;
 }
 
+/* Read until COUNT line feeds, as a plain program would. */
+static bool lines_read(const char *path, size_t count)
+{
+	auto_free char *bytes = memory_alloc(PIPE_BYTES);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = 0;
+
+	while (fd >= 0 && count > 0 && (got = read(fd, bytes, PIPE_BYTES)) > 0) {
+		const char *at = bytes, *end = bytes + got;
+
+		while (count > 0 && (at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+			count--;
+			at++;
+		}
+	}
+	return fd >= 0 && got >= 0;
+}
+
+static bool text_swap(const char *path, const char *old, const char *new)
+{
+	struct buf text, name;
+	struct err err;
+	auto_close int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok;
+
+	buf_init(&text, SWAP_BYTES);
+	buf_init(&name, PATH_MAX);
+	(void)buf_addf(&name, "%s.new", path);
+	ok = fd_read_file(path, SWAP_BYTES, &text, &err);
+	size_t at = ok ? str_find(buf_str(&text), str_of(old), 0) : (size_t)-1;
+	auto_close int fd = open(name.data, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+	ok = at != (size_t)-1 && fd >= 0 && fd_write_all(fd, text.data, at, &err) &&
+	     fd_write_all(fd, new, strlen(new), &err) &&
+	     fd_write_all(fd, text.data + at + strlen(old), text.size - at - strlen(old),
+			  &err) &&
+	     fsync(fd) == 0 && rename(name.data, path) == 0 && fsync(folder) == 0;
+	buf_fini(&text);
+	buf_fini(&name);
+	return ok;
+}
+
+static bool floor_run(const struct command *command)
+{
+	char **words = command->words;
+
+	return command->kind == LINES ? lines_read(words[0], strtoul(words[1], NULL, 10))
+				      : text_swap(words[0], words[1], words[2]);
+}
+
 /* The loop turns, as it does in a front that waits for its model, until all is made. */
 static void rest(struct session *session)
 {
@@ -130,7 +186,8 @@ static int64_t command_time(const struct bench *bench, const struct command *com
 	if (command->kind != AGAIN)
 		rest(session);
 	int64_t began = clock_now_us();
-	bool ok = command->kind == BARE || command->kind == PIPE
+	bool ok = command->kind == LINES || command->kind == SWAP ? floor_run(command)
+		  : command->kind == BARE || command->kind == PIPE
 			  ? bare_run(command->words, command->kind == PIPE)
 			  : call_run(session, command);
 	return ok ? clock_now_us() - began : -1;
@@ -138,8 +195,8 @@ static int64_t command_time(const struct bench *bench, const struct command *com
 
 static bool kind_read(const char *word, enum kind *kind)
 {
-	static const char *const names[] = {"bare", "pipe", "exec",
-					    "tool", "cold", "again"};
+	static const char *const names[] = {"bare", "pipe",  "exec",  "tool",
+					    "cold", "again", "lines", "swap"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(word, names[i]) == 0) {
@@ -162,6 +219,9 @@ static bool arguments_read(struct command *command)
 			value_append(list, value_new_text(*word));
 		command->arguments = value_new_object();
 		value_set(command->arguments, "argv", list);
+	} else if (command->kind == LINES || command->kind == SWAP) {
+		return command->words[1] != NULL &&
+		       (command->kind == LINES || command->words[2] != NULL);
 	} else if (command->kind != BARE && command->kind != PIPE) {
 		return command->words[1] != NULL &&
 		       value_parse(str_of(command->words[1]), 0, &command->arguments, &err);
