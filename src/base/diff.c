@@ -76,6 +76,68 @@ static bool diff_add_lines(const struct diff_side *side, size_t from, size_t to,
 	return true;
 }
 
+enum {
+	/* Beyond this size equal lines before and behind the changes are left out first. */
+	DIFF_CROPPED_MIN = 64 << 10,
+	/* Of these so many stay: as context, and for changes that slide down (diff_slide). */
+	DIFF_CROP_KEPT = 100,
+	DIFF_BLOCK = 4096,
+};
+
+static size_t diff_common_start(struct str a, struct str b)
+{
+	size_t most = a.size < b.size ? a.size : b.size;
+	size_t at = 0;
+
+	while (most - at >= DIFF_BLOCK && memcmp(a.data + at, b.data + at, DIFF_BLOCK) == 0)
+		at += DIFF_BLOCK;
+	while (at < most && a.data[at] == b.data[at])
+		at++;
+	return at;
+}
+
+static size_t diff_common_end(struct str a, struct str b, size_t most)
+{
+	const char *a_end = a.data + a.size, *b_end = b.data + b.size;
+	size_t at = 0;
+
+	while (most - at >= DIFF_BLOCK &&
+	       memcmp(a_end - at - DIFF_BLOCK, b_end - at - DIFF_BLOCK, DIFF_BLOCK) == 0)
+		at += DIFF_BLOCK;
+	while (at < most && a_end[-(ptrdiff_t)at - 1] == b_end[-(ptrdiff_t)at - 1])
+		at++;
+	return at;
+}
+
+/* Leave out what both texts begin and end with, by lines. How many are left out in front. */
+static size_t diff_crop(struct str *a, struct str *b)
+{
+	size_t start = diff_common_start(*a, *b);
+	size_t most = (a->size < b->size ? a->size : b->size) - start;
+	size_t end = diff_common_end(*a, *b, most);
+	struct str left_out;
+	size_t lines = 0;
+
+	for (int i = 0; i <= DIFF_CROP_KEPT && start > 0; i++) {
+		const char *feed = memrchr(a->data, '\n', start - 1);
+
+		start = feed ? (size_t)(feed - a->data) + 1 : 0;
+	}
+	for (int i = 0; i <= DIFF_CROP_KEPT && end > 0; i++) {
+		const char *from = a->data + a->size - end;
+		const char *feed = memchr(from, '\n', end);
+
+		end = feed ? end - (size_t)(feed - from) - 1 : 0;
+	}
+	left_out = str_part(*a, 0, start);
+	for (const char *at = left_out.data;
+	     (at = memchr(at, '\n', left_out.size - (size_t)(at - left_out.data))); at++)
+		lines++;
+	*a = str_part(*a, start, a->size - start - end);
+	*b = str_part(*b, start, b->size - start - end);
+	return lines;
+}
+
 /* "3,2"; a single line has no count, and no line is named by the line before it. */
 static bool diff_add_range(char mark, size_t from, size_t to, struct buf *out)
 {
@@ -97,8 +159,11 @@ static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_chan
 
 	after = after < context ? after : context;
 	if (!buf_adds(out, "@@ ") ||
-	    !diff_add_range('-', shown, last->old_to + after, out) || !buf_addc(out, ' ') ||
-	    !diff_add_range('+', first->new_from - before, last->new_to + after, out) ||
+	    !diff_add_range('-', sides->skipped + shown,
+			    sides->skipped + last->old_to + after, out) ||
+	    !buf_addc(out, ' ') ||
+	    !diff_add_range('+', sides->skipped + first->new_from - before,
+			    sides->skipped + last->new_to + after, out) ||
 	    !buf_adds(out, " @@\n"))
 		return false;
 	for (size_t i = 0; i < count; i++) {
@@ -187,8 +252,12 @@ static void diff_compare(struct diff_sides *sides, struct str old_text,
 			 struct str new_text, struct diff_counts *counts)
 {
 	struct diff_counts found = {0};
+	size_t skipped = 0;
 
+	if (old_text.size > DIFF_CROPPED_MIN && new_text.size > DIFF_CROPPED_MIN)
+		skipped = diff_crop(&old_text, &new_text);
 	diff_lines_init(sides, old_text, new_text);
+	sides->skipped = skipped;
 	diff_lines_compare(sides);
 	diff_slide(&sides->old_side);
 	diff_slide(&sides->new_side);

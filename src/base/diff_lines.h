@@ -21,6 +21,7 @@ struct diff_side {
 
 struct diff_sides {
 	struct diff_side old_side, new_side;
+	size_t skipped; /* equal lines before both that are not part of them */
 };
 
 void diff_lines_init(struct diff_sides *sides, struct str old_text, struct str new_text);

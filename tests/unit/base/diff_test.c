@@ -60,6 +60,48 @@ static void hunks(void **state)
 	assert_diff("1\n3\n", "1\n2\n3\n", 0, "@@ -1,0 +2 @@\n+2\n");
 }
 
+/* Large texts are cropped first: lines are counted all the same. */
+static void one_line_of_many(void **state)
+{
+	enum { LINES = 20000, CHANGED = 10000 };
+	static const size_t places[] = {0, 1, CHANGED, LINES - 1};
+	struct buf old_text, new_text, out, expected;
+
+	(void)state;
+	for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {
+		struct diff_counts counts;
+		size_t from = places[p] < 3 ? 0 : places[p] - 3;
+		size_t to = places[p] + 4 > LINES ? LINES : places[p] + 4;
+
+		buf_init(&old_text, 1 << 20);
+		buf_init(&new_text, 1 << 20);
+		buf_init(&out, 1 << 20);
+		buf_init(&expected, 1 << 20);
+		for (size_t i = 0; i < LINES; i++) {
+			(void)buf_addf(&old_text, "line %zu\n", i);
+			(void)buf_addf(&new_text,
+				       i == places[p] ? "new %zu\n" : "line %zu\n", i);
+		}
+		assert_true(diff_unified(buf_str(&old_text), buf_str(&new_text), NULL,
+					 NULL, 3, &out, &counts));
+		(void)buf_addf(&expected, "@@ -%zu,%zu +%zu,%zu @@\n", from + 1,
+			       to - from, from + 1, to - from);
+		for (size_t i = from; i < to; i++) {
+			(void)buf_addf(&expected,
+				       i == places[p] ? "-line %zu\n" : " line %zu\n", i);
+			if (i == places[p])
+				(void)buf_addf(&expected, "+new %zu\n", i);
+		}
+		assert_string_equal(out.data, expected.data);
+		assert_int_equal(counts.added, 1);
+		assert_int_equal(counts.removed, 1);
+		buf_fini(&old_text);
+		buf_fini(&new_text);
+		buf_fini(&out);
+		buf_fini(&expected);
+	}
+}
+
 static void contexts_that_touch_share_a_hunk(void **state)
 {
 	(void)state;
@@ -401,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_texts_have_no_diff),
 		cmocka_unit_test(hunks),
+		cmocka_unit_test(one_line_of_many),
 		cmocka_unit_test(contexts_that_touch_share_a_hunk),
 		cmocka_unit_test(missing_line_ends_are_told),
 		cmocka_unit_test(groups_slide_down),
