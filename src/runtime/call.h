@@ -18,6 +18,8 @@ struct program_launcher;
 struct program_terms;
 
 enum {
+	/* Of a replaced file: no one reads a longer diff. */
+	CALL_REPLACED_MAX = 4 << 20,
 	CALL_FDS_MAX = 3,
 	CALL_FRAGMENT_MAX =
 		16 << 10, /* of one output event: a front shows lines, not megabytes */
@@ -102,7 +104,7 @@ const char *call_seen(const struct call *call, const char *path);
 void call_saw(struct tool_result *result, const char *path, const char *mark);
 /*
  * The call replaced PATH, which held TEXT (or was absent: data NULL). Kept for the
- * patch of the session.
+ * patch of the session; of one over CALL_REPLACED_MAX only that it was replaced.
  */
 void call_replaced(struct tool_result *result, const char *path, struct str text);
 /* The folder the next command starts in (inside the roots only; the runtime checks). */

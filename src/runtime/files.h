@@ -109,7 +109,8 @@ struct place_change {
 	struct place *place;
 	struct str content;
 	const char *expected_mark; /* as above */
-	bool removes;              /* the file goes; it needs a mark then */
+	struct str expected; /* the content behind the mark: compared faster; data may be NULL */
+	bool removes;        /* the file goes; it needs a mark then */
 	/* 0: of the old file, or as any new one; else the permissions (no set-id bits) */
 	mode_t mode;
 	const struct place *like; /* a new file gets owner, xattrs and ACL of this, or NULL */

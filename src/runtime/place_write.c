@@ -106,9 +106,10 @@ static bool say_changed(const struct place *place, struct err *err)
 }
 
 /* Has the locked old file the content that was expected? */
-static bool check_mark(int fd, const struct stat *st, const char *expected,
-		       const struct place *place, struct err *err)
+static bool check_mark(int fd, const struct stat *st, const struct place_change *change,
+		       struct err *err)
 {
+	const struct place *place = change->place;
 	char mark[FILES_MARK];
 	struct buf old;
 	bool ok = true;
@@ -116,9 +117,11 @@ static bool check_mark(int fd, const struct stat *st, const char *expected,
 	buf_init(&old, FILES_HASHED_MAX);
 	if (st->st_size <= FILES_HASHED_MAX)
 		ok = place_read_old(fd, st, place->name, &old, err);
-	if (ok) {
+	if (ok && st->st_size <= FILES_HASHED_MAX && change->expected.data) {
+		ok = str_equal(buf_str(&old), change->expected) || say_changed(place, err);
+	} else if (ok) {
 		files_mark(buf_str(&old), st, mark);
-		ok = strcmp(mark, expected) == 0 || say_changed(place, err);
+		ok = strcmp(mark, change->expected_mark) == 0 || say_changed(place, err);
 	} else if (err->code == EFBIG) {
 		say_changed(place, err);
 	}
@@ -146,8 +149,7 @@ static bool item_lock(struct staged *item, struct err *err)
 	if (!item->row.existed)
 		return !change->place->exists || say_write(EEXIST, change->place, err);
 	item->old_fd = lock_old(change->place, &item->row.old, err);
-	return item->old_fd >= 0 && check_mark(item->old_fd, &item->row.old,
-					       change->expected_mark, change->place, err);
+	return item->old_fd >= 0 && check_mark(item->old_fd, &item->row.old, change, err);
 }
 
 static bool copy_attributes(struct staged *item)

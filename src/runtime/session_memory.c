@@ -16,7 +16,6 @@ enum {
 	/* files known to one session; beyond, the guard asks to read again */
 	SEEN_MAX = 100000,
 	BEFORE_BYTES_MAX = 64 << 20, /* replaced texts kept by one session */
-	BEFORE_FILE_MAX = 4 << 20,   /* and of one file: no one reads a longer diff */
 };
 
 struct path_visit {
@@ -133,7 +132,7 @@ static void before_take(struct session *session, const struct value *before)
 		struct str text = value_str(value_at(at));
 		if (value_member(session->before, value_key(at)) != NULL)
 			continue; /* the first one is what the session started from */
-		if (text.size > BEFORE_FILE_MAX ||
+		if (text.size > CALL_REPLACED_MAX ||
 		    session->before_bytes + text.size > BEFORE_BYTES_MAX) {
 			value_set_boolean(session->before, value_key(at), false);
 			continue;

@@ -314,6 +314,7 @@ static size_t add_changes(struct target *target, struct place_change *changes)
 		(struct place_change){.place = &target->from.place,
 				      .content = buf_str(&target->content),
 				      .expected_mark = target->from.mark,
+				      .expected = buf_str(&target->from.old),
 				      .removes = file->kind == PATCH_DELETE || file->to};
 	if (file->mode)
 		changes[0].mode = file->mode == 0755 ? target->from.st.st_mode | 0111

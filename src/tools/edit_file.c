@@ -168,7 +168,7 @@ static enum result_status try_edit(struct editing *editing, bool *again)
 		status = RESULT_FAILED;
 	} else if (str_equal(buf_str(&content), buf_str(&written->old))) {
 		status = say_nothing_changed(editing);
-	} else if (place_write(&written->place, buf_str(&content), written->mark, &err)) {
+	} else if (written_replace(written, buf_str(&content), &err)) {
 		status = finish(editing, buf_str(&content));
 	} else {
 		*again = err.code == EAGAIN;

@@ -120,7 +120,7 @@ static enum result_status write_old(struct written *written, struct str content)
 		buf_adds(&written->result->text, " holds exactly this content already.");
 		call_saw(written->result, written->real.data, written->mark);
 		status = tool_done(written->result);
-	} else if (place_write(&written->place, content, written->mark, &err)) {
+	} else if (written_replace(written, content, &err)) {
 		status = finish(written, content, false, convert);
 	} else {
 		status = written_fail(written, &err);

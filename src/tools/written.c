@@ -69,6 +69,16 @@ bool written_check_hash(struct written *written)
 	return false;
 }
 
+bool written_replace(struct written *written, struct str content, struct err *err)
+{
+	struct place_change change = {.place = &written->place,
+				      .content = content,
+				      .expected_mark = written->mark,
+				      .expected = buf_str(&written->old)};
+
+	return place_write_set(&change, 1, err);
+}
+
 void written_add_path(const struct written *written, struct buf *out)
 {
 	const char *shown = files_shown(written->call->files, written->real.data);
@@ -85,7 +95,10 @@ void written_add_path(const struct written *written, struct buf *out)
 void written_new_mark(const struct written *written, struct str content,
 		      char mark[FILES_MARK])
 {
-	files_mark(content, written->place.exists ? &written->place.st : NULL, mark);
+	if (written->new_hash[0] && content.size <= FILES_HASHED_MAX)
+		memcpy(mark, written->new_hash, sizeof(written->new_hash));
+	else
+		files_mark(content, written->place.exists ? &written->place.st : NULL, mark);
 }
 
 void written_report_into(struct written *written, struct str content,
@@ -97,7 +110,6 @@ void written_report_into(struct written *written, struct str content,
 	const char *shown = files_shown(written->call->files, written->real.data);
 	struct str old = buf_str(&written->old);
 	struct diff_counts counts = {0};
-	char hash[HASH_HEX + 1];
 	char size[32];
 	struct buf diff;
 	struct buf names[2];
@@ -119,7 +131,7 @@ void written_report_into(struct written *written, struct str content,
 		buf_addf(text, ", %s", text_size(content.size, size));
 	}
 	buf_addc(text, '.');
-	hash_text(content, hash);
+	hash_text(content, written->new_hash);
 	value_set_text(into, "path", written->real.data);
 	value_set_boolean(into, "created", created);
 	if (removed)
@@ -127,7 +139,7 @@ void written_report_into(struct written *written, struct str content,
 	value_set_integer(into, "added", (int64_t)counts.added);
 	value_set_integer(into, "removed", (int64_t)counts.removed);
 	value_set_integer(into, "size", (int64_t)content.size);
-	value_set_text(into, "hash", hash);
+	value_set_text(into, "hash", written->new_hash);
 	value_set_str(into, "diff", buf_str(&diff));
 	call_replaced(written->result, written->real.data, created ? (struct str){0} : old);
 	buf_fini(&diff);

@@ -5,6 +5,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
@@ -22,8 +23,9 @@ struct written {
 	struct buf real; /* the path in the view */
 	struct buf old;
 	struct stat st;
-	char mark[FILES_MARK];   /* of the old content */
-	bool changed_since_read; /* this session has read another content */
+	char mark[FILES_MARK];       /* of the old content */
+	bool changed_since_read;     /* this session has read another content */
+	char new_hash[HASH_HEX + 1]; /* of what was reported as written; empty before */
 };
 
 void written_init(struct written *written, struct call *call, struct tool_result *result);
@@ -37,6 +39,9 @@ bool written_read_old(struct written *written, struct err *err);
  * sentence in RESULT, which names the hash that would be right.
  */
 bool written_check_hash(struct written *written);
+
+/* Put CONTENT in the place of the old content, which must still be there (place_write). */
+bool written_replace(struct written *written, struct str content, struct err *err);
 
 /* Append where it was written: the path, and where a link led. */
 void written_add_path(const struct written *written, struct buf *out);
