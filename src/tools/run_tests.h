@@ -32,7 +32,7 @@ struct test_ran {
 	struct buf out, error; /* of that step */
 	uint64_t out_total, error_total;
 	struct limit_watch limits;
-	struct program_run limited; /* how it ended, for limit_watch_tell */
+	struct program_run run; /* of that step, for limit_watch_tell */
 };
 
 /* The log of all programs of a call. */

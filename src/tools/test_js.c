@@ -10,7 +10,11 @@
 	"*.test.js *.test.mjs *.test.cjs *.test.ts *.test.tsx *.test.jsx *.spec.js " \
 	"*.spec.mjs *.spec.ts *.spec.tsx *_test.js *_test.mjs *-test.js *-test.mjs test-*.js"
 
-enum { NAME_MAX_BYTES = 2048, WORDS_MAX = 16 << 10 };
+enum {
+	WORDS_MAX = 16 << 10,
+	/* As a tree in memory it takes many times as much. */
+	JSON_MAX = 6 << 20,
+};
 
 /* The words why ONE failed, or the whole file did. */
 static void add_messages(const struct value *one, struct buf *words)
@@ -83,7 +87,7 @@ void test_parse_jest(const struct test_output *output, struct test_report *repor
 	auto_value struct value *whole = NULL;
 	const struct value *files;
 
-	if (!value_parse(output->report, 0, &whole, NULL))
+	if (output->report.size > JSON_MAX || !value_parse(output->report, 0, &whole, NULL))
 		return;
 	files = value_member(whole, "testResults");
 	for (size_t i = 0; i < value_count(files); i++)

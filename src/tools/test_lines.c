@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 16 << 10 };
+enum {
+	WORDS_MAX = 16 << 10,
+	LINE_MAX_BYTES = 4096, /* of a line that are looked at */
+};
 
 struct lines {
 	struct test_report *report;
@@ -278,6 +281,7 @@ void test_lines_text(struct str text, struct str group, struct str select,
 	while (str_next_line(&text, &line)) {
 		if (str_ends(line, STR("\r")))
 			line.size--;
+		line = str_part(line, 0, LINE_MAX_BYTES);
 		(void)(take_bracket(&lines, line) || take_automake(&lines, line) ||
 		       take_summary(&lines, line) || take_place(&lines, line) ||
 		       take_progress(&lines, line));

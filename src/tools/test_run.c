@@ -14,9 +14,9 @@
 
 enum {
 	/* Bytes of a stream that are read for tests: the end is read besides. */
-	OUT_MAX = 16 << 20,
+	OUT_MAX = 8 << 20,
 	ERROR_MAX = 2 << 20,
-	REPORT_MAX = 32 << 20, /* of the file that a runner writes */
+	REPORT_MAX = 12 << 20, /* of the file that a runner writes */
 };
 
 struct runs {
@@ -32,12 +32,14 @@ void test_ran_init(struct test_ran *ran, const struct test_choice *choice)
 	/* And the line end between the two. */
 	buf_init(&ran->out, OUT_MAX + PROGRAM_TAIL + 1);
 	buf_init(&ran->error, ERROR_MAX + PROGRAM_TAIL + 1);
+	program_run_init(&ran->run);
 	ran->exit_code = -1;
 }
 
 void test_ran_fini(struct test_ran *ran)
 {
 	test_report_fini(&ran->report);
+	program_run_fini(&ran->run);
 	buf_fini(&ran->out);
 	buf_fini(&ran->error);
 }
@@ -101,45 +103,42 @@ static bool run_step(struct runs *runs, const struct test_choice *choice,
 		     struct err *err)
 {
 	struct test_ran *ran = runs->ran;
-	struct program_run run;
+	struct program_run *run = &ran->run;
 	bool ok;
 
 	buf_clear(&ran->out);
 	buf_clear(&ran->error);
 	ran->argv = argv;
 	log_argv(runs->log, argv);
-	program_run_init(&run);
-	run.start.argv = argv;
-	run.start.environment = environment;
-	run.start.folder = choice->project.folder;
-	run.start.terms = runs->call->terms;
-	run.start.launcher = runs->call->launcher;
-	run.deadline_ms = runs->call->deadline_ms;
-	run.grace_s = runs->call->grace_s;
-	run.stop_fd = runs->call->control_fd;
-	run.stopped = stopped;
-	run.output = take_output;
-	run.context = runs;
-	run.spill_fd = runs->log->fd;
-	limit_watch_start(&ran->limits, runs->call, &run);
-	ok = program_follow(&run, err);
+	program_run_fini(run);
+	program_run_init(run);
+	run->start.argv = argv;
+	run->start.environment = environment;
+	run->start.folder = choice->project.folder;
+	run->start.terms = runs->call->terms;
+	run->start.launcher = runs->call->launcher;
+	run->deadline_ms = runs->call->deadline_ms;
+	run->grace_s = runs->call->grace_s;
+	run->stop_fd = runs->call->control_fd;
+	run->stopped = stopped;
+	run->output = take_output;
+	run->context = runs;
+	run->spill_fd = runs->log->fd;
+	limit_watch_start(&ran->limits, runs->call, run);
+	ok = program_follow(run, err);
 	if (ok) {
-		add_tail(&run.out, OUT_MAX, &ran->out);
-		add_tail(&run.error, ERROR_MAX, &ran->error);
-		ran->ending = run.ending;
-		ran->exit_code = run.exit_code;
-		ran->signal = run.signal;
-		ran->seconds += run.seconds;
-		ran->left_processes += run.left_processes;
-		ran->out_total = run.out.total;
-		ran->error_total = run.error.total;
-		runs->log->bytes += run.spilled;
-		runs->log->dropped += run.dropped;
-		ran->limited = (struct program_run){.ending = run.ending,
-						    .exit_code = run.exit_code,
-						    .signal = run.signal};
+		add_tail(&run->out, OUT_MAX, &ran->out);
+		add_tail(&run->error, ERROR_MAX, &ran->error);
+		ran->ending = run->ending;
+		ran->exit_code = run->exit_code;
+		ran->signal = run->signal;
+		ran->seconds += run->seconds;
+		ran->left_processes += run->left_processes;
+		ran->out_total = run->out.total;
+		ran->error_total = run->error.total;
+		runs->log->bytes += run->spilled;
+		runs->log->dropped += run->dropped;
 	}
-	program_run_fini(&run);
 	return ok;
 }
 

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
+enum { LINE_MAX_BYTES = 4096 }; /* of a line that are looked at */
+
 /* "---- NAME stdout ----" begins the words of NAME; they end where the next begin. */
 static struct str words_of(struct str text, struct str name)
 {
@@ -48,7 +50,8 @@ void test_cargo_text(struct str text, struct str group, struct test_report *repo
 	struct str rest = text, line;
 
 	while (str_next_line(&rest, &line)) {
-		struct str outcome = {0}, name = test_of(line, &outcome);
+		struct str outcome = {0};
+		struct str name = test_of(str_part(line, 0, LINE_MAX_BYTES), &outcome);
 		struct test_seen seen = {.group = group, .name = name, .select = name};
 
 		if (name.size == 0)

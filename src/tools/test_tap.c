@@ -10,6 +10,7 @@
 
 enum {
 	DEPTH_MAX = 8,
+	LINE_MAX_BYTES = 4096, /* of a line that are looked at */
 	INDENT = 4,
 };
 
@@ -123,7 +124,7 @@ static void add_test(struct tap *tap, size_t depth, struct str rest, bool ok)
 /* prove: "t/a.t .. " begins a file. */
 static bool begins_file(struct tap *tap, struct str line)
 {
-	struct str text = str_trim(line);
+	struct str text = str_trim(str_part(line, 0, LINE_MAX_BYTES));
 	size_t dots = text.size;
 
 	while (dots > 0 && text.data[dots - 1] == '.')
@@ -207,7 +208,7 @@ static void take_line(struct tap *tap, struct str line)
 		return;
 	while (indent < line.size && line.data[indent] == ' ')
 		indent++;
-	text = str_part(line, indent, SIZE_MAX);
+	text = str_part(line, indent, LINE_MAX_BYTES);
 	depth = indent / INDENT;
 	if (indent % INDENT == 0 && depth < DEPTH_MAX) {
 		if (str_is(text, "ok") || str_starts(text, STR("ok "))) {

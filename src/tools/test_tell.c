@@ -309,9 +309,11 @@ void test_tell(const struct test_answer *answer, struct tool_result *result)
 		buf_addf(text, "; %u process%s left running %s ended",
 			 ran->left_processes, ran->left_processes == 1 ? "" : "es",
 			 ran->left_processes == 1 ? "was" : "were");
+	if (answer->again != NULL && answer->again->ending != PROGRAM_ENDED)
+		buf_adds(text, "; the second run of what failed did not come to its end");
 	add_details(answer, result);
 	add_log(answer, result);
 	buf_adds(text, "]\n");
-	limit_watch_tell(&ran->limits, &ran->limited, result);
+	limit_watch_tell(&ran->limits, &ran->run, result);
 	claim(answer, result);
 }
