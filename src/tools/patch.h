@@ -27,7 +27,7 @@ struct patch_hunk {
 	/* Codex: lines that stand somewhere before it, one behind the other */
 	struct str *anchors;
 	size_t anchor_count;
-	bool at_end; /* Codex: OLD ends where the file ends */
+	bool at_end;     /* Codex: OLD ends where the file ends */
 	bool miscounted; /* the counts of its head were wrong */
 };
 
