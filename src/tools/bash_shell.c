@@ -31,7 +31,7 @@ static void add_rehearsal(struct buf *wrapper)
 {
 	(void)buf_adds(wrapper, "{ builtin pwd -P >/dev/null; } 2>/dev/null; "
 				"IFS= read -r -d '' GLOVEBOX_TEXT </dev/null; "
-				"eval \"$GLOVEBOX_TEXT\"; ");
+				"eval -- \"$GLOVEBOX_TEXT\"; ");
 }
 
 /*
@@ -44,9 +44,9 @@ static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_
 		 "trap '{ builtin pwd -P >&%d; } 2>/dev/null' EXIT; "
 		 "IFS= read -r -u %d GLOVEBOX_TEXT || exit; "
 		 "[[ -z $GLOVEBOX_TEXT ]] || "
-		 "{ IFS= read -r -d '' -u %d GLOVEBOX_TEXT && eval \"$GLOVEBOX_TEXT\"; } || exit; "
+		 "{ IFS= read -r -d '' -u %d GLOVEBOX_TEXT && eval -- \"$GLOVEBOX_TEXT\"; } || exit; "
 		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&- %d<&-; "
-		 "SECONDS=0; eval \"$GLOVEBOX_TEXT\"",
+		 "SECONDS=0; eval -- \"$GLOVEBOX_TEXT\"",
 		 folder_fd, go_fd, text_fd, text_fd, text_fd, go_fd);
 }
 

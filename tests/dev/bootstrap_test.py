@@ -7,6 +7,9 @@ import tempfile
 import tap
 
 PROGRAM = os.path.join(sys.argv[1], "dev", "bootstrap")
+# The smallest group of the list, and its programs.
+PACKAGES = ["bubblewrap", "fd-find", "ugrep"]
+TOOLS = ["bwrap", "fdfind", "ugrep"]
 SYSTEM_TOOLS = ["sh", "sed", "tr", "sort", "env", "grep"]
 
 
@@ -41,14 +44,14 @@ def bootstrap(groups, installed=None, tools=(), apt="exit 0", uid=0):
 
 @tap.case
 def nothing_is_said_or_done_when_all_is_there():
-    assert bootstrap(["bench"], ["bubblewrap"]) == (0, "", [])
+    assert bootstrap(["bench"], PACKAGES) == (0, "", [])
 
 
 @tap.case
 def what_is_missing_is_said_and_installed():
     code, said, calls = bootstrap(["bench"], [])
     assert code == 0 and "installing from the distribution: bubblewrap" in said, said
-    assert calls[-1].endswith("install -y --no-install-recommends bubblewrap"), calls
+    assert calls[-1].endswith("install -y --no-install-recommends " + " ".join(PACKAGES)), calls
 
 
 @tap.case
@@ -80,13 +83,13 @@ def a_stale_list_is_fetched_and_tried_again():
     code, _, calls = bootstrap(["bench"], [], apt='case "$*" in -s*) ;; *update) ;; '
                                '*) grep -q update "${0%/*}/log" ;; esac')
     assert code == 0, calls
-    assert [call.split()[-1] for call in calls] == ["bubblewrap", "bubblewrap", "update",
-                                                    "bubblewrap"], calls
+    last = PACKAGES[-1]
+    assert [call.split()[-1] for call in calls] == [last, last, "update", last], calls
 
 
 @tap.case
 def a_failed_installation_is_forgiven_when_the_tools_are_there():
-    code, said, _ = bootstrap(["bench"], [], tools=["bwrap"], apt="exit 100")
+    code, said, _ = bootstrap(["bench"], [], tools=TOOLS, apt="exit 100")
     assert code == 0 and "could not be installed" in said, said
 
 
@@ -104,7 +107,7 @@ def who_is_not_root_and_has_no_sudo_is_told():
 
 @tap.case
 def elsewhere_than_on_debian_tools_are_enough():
-    assert bootstrap(["bench"], None, tools=["bwrap"]) == (0, "", [])
+    assert bootstrap(["bench"], None, tools=TOOLS) == (0, "", [])
 
 
 @tap.case
