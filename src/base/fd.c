@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -274,4 +275,16 @@ bool fd_make_folders(const char *path, struct err *err)
 		*at = '/';
 	}
 	return true;
+}
+
+int fd_open_beneath(int folder, const char *name, int flags)
+{
+	/* What only names a file takes no other flag. */
+	const int calm = (flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY;
+	const struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | calm | O_CLOEXEC | O_NOFOLLOW),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
 }

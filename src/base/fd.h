@@ -46,6 +46,12 @@ char *fd_name(int fd, char name[FD_NAME_ROOM]);
 bool fd_real_path(int fd, struct buf *path);
 
 /*
+ * Open NAME (may have folders) beneath FOLDER with open flags FLAGS: no link on the way nor at
+ * its end, no terminal taken, nothing waited for. -1 with errno.
+ */
+int fd_open_beneath(int folder, const char *name, int flags);
+
+/*
  * Read to the end of FD into BUF. False with EFBIG when BUF's ceiling is
  * reached before the end. WHAT names the source in the sentence.
  */

@@ -1,21 +1,80 @@
 /* hash: SHA-256 by nettle; see hash.h. */
 #include "base/hash.h"
 
+#include "base/memory.h"
+
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(HASH_HEX == 2 * SHA256_DIGEST_SIZE, "two digits a byte");
 
+struct hash {
+	struct sha256_ctx context;
+};
+
+struct hash *hash_new(void)
+{
+	struct hash *hash = memory_alloc(sizeof(*hash));
+
+	sha256_init(&hash->context);
+	return hash;
+}
+
+void hash_free(struct hash *hash)
+{
+	free(hash);
+}
+
+void hash_add(struct hash *hash, struct str piece)
+{
+	if (piece.size)
+		sha256_update(&hash->context, piece.size, (const uint8_t *)piece.data);
+}
+
+void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES])
+{
+	sha256_digest(&hash->context, HASH_BYTES, digest);
+}
+
+void hash_bytes(struct str text, uint8_t digest[HASH_BYTES])
+{
+	struct hash hash;
+
+	sha256_init(&hash.context);
+	hash_add(&hash, text);
+	hash_digest(&hash, digest);
+}
+
+void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES])
+{
+	char head[40];
+	/* The NUL is part of it. */
+	size_t size = (size_t)snprintf(head, sizeof(head), "blob %zu", content.size) + 1;
+	struct sha1_ctx sha1;
+	struct hash hash;
+
+	if (sha256) {
+		sha256_init(&hash.context);
+		hash_add(&hash, (struct str){head, size});
+		hash_add(&hash, content);
+		hash_digest(&hash, digest);
+		return;
+	}
+	sha1_init(&sha1);
+	sha1_update(&sha1, size, (const uint8_t *)head);
+	if (content.size)
+		sha1_update(&sha1, content.size, (const uint8_t *)content.data);
+	sha1_digest(&sha1, SHA1_DIGEST_SIZE, digest);
+}
+
 void hash_text(struct str text, char hex[HASH_HEX + 1])
 {
 	static const char digits[] = "0123456789abcdef";
-	uint8_t digest[SHA256_DIGEST_SIZE];
-	struct sha256_ctx context;
+	uint8_t digest[HASH_BYTES];
 
-	sha256_init(&context);
-	if (text.size)
-		sha256_update(&context, text.size, (const uint8_t *)text.data);
-	sha256_digest(&context, sizeof(digest), digest);
+	hash_bytes(text, digest);
 	for (size_t i = 0; i < sizeof(digest); i++) {
 		hex[2 * i] = digits[digest[i] >> 4];
 		hex[2 * i + 1] = digits[digest[i] & 15];

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	HASH_HEX = 64,
@@ -11,6 +12,22 @@ enum {
 };
 
 void hash_text(struct str text, char hex[HASH_HEX + 1]);
+
+enum { HASH_BYTES = 32 };
+void hash_bytes(struct str text, uint8_t digest[HASH_BYTES]);
+
+/* A content that comes in pieces. hash_digest may be asked once. */
+struct hash;
+struct hash *hash_new(void);
+void hash_free(struct hash *hash);
+void hash_add(struct hash *hash, struct str piece);
+void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES]);
+
+/*
+ * The name that git gives a file of this CONTENT in its object store (gitformat-loose(5)): 20
+ * bytes of SHA-1, or 32 of SHA-256. Not for trust: git's own names are all it is held against.
+ */
+void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES]);
 
 /* Does GIVEN (12 to 64 lower-case hex digits) name HEX, as a prefix? */
 bool hash_matches(const char *given, const char hex[HASH_HEX + 1]);

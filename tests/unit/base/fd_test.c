@@ -282,6 +282,20 @@ static void a_descriptor_tells_where_it_lies(void **state)
 	buf_fini(&place);
 }
 
+static void beneath_a_folder_no_link_is_followed(void **state)
+{
+	auto_close int folder = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int inside = fd_open_beneath(folder, "status", O_RDONLY);
+	auto_close int named = fd_open_beneath(folder, "status", O_PATH);
+
+	(void)state;
+	assert_true(inside >= 0);
+	assert_true(named >= 0);
+	assert_int_equal(fd_open_beneath(folder, "cwd/.", O_RDONLY), -1);
+	assert_int_equal(fd_open_beneath(folder, "../version", O_RDONLY), -1);
+	assert_int_equal(fd_open_beneath(folder, "exe", O_RDONLY), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +308,7 @@ int main(void)
 		cmocka_unit_test(both_ends_wait_without_blocking_descriptors),
 		cmocka_unit_test(files_by_name_are_regular_and_small_enough),
 		cmocka_unit_test(a_text_is_written_to_a_file_that_is_there),
+		cmocka_unit_test(beneath_a_folder_no_link_is_followed),
 		cmocka_unit_test(a_descriptor_tells_where_it_lies),
 	};
 

@@ -48,11 +48,44 @@ static void only_lower_case_hex_is_valid(void **state)
 	assert_false(hash_is_valid(NULL));
 }
 
+static void pieces_give_the_digest_of_the_whole(void **state)
+{
+	uint8_t whole[HASH_BYTES], pieces[HASH_BYTES];
+	struct hash *hash = hash_new();
+
+	(void)state;
+	hash_bytes(STR("abcdef"), whole);
+	hash_add(hash, STR("abc"));
+	hash_add(hash, STR(""));
+	hash_add(hash, STR("def"));
+	hash_digest(hash, pieces);
+	hash_free(hash);
+	assert_memory_equal(whole, pieces, HASH_BYTES);
+}
+
+/* As `git hash-object --stdin` has them. */
+static void blobs_are_named_as_git_names_them(void **state)
+{
+	static const uint8_t hello[] = {0xce, 0x01, 0x36, 0x25, 0x03, 0x0b, 0xa8,
+					0xdb, 0xa9, 0x06, 0xf7, 0x56, 0x96, 0x7f,
+					0x9e, 0x9c, 0xa3, 0x94, 0x46, 0x4a};
+	static const uint8_t empty[] = {0x47, 0x3a, 0x0f, 0x4c, 0x3b, 0xe8, 0xa9, 0x36};
+	uint8_t digest[HASH_BYTES];
+
+	(void)state;
+	hash_git_blob(STR("hello\n"), false, digest);
+	assert_memory_equal(digest, hello, sizeof(hello));
+	hash_git_blob(STR(""), true, digest);
+	assert_memory_equal(digest, empty, sizeof(empty));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_digests),
 		cmocka_unit_test(prefixes_of_twelve_digits_match),
+		cmocka_unit_test(pieces_give_the_digest_of_the_whole),
+		cmocka_unit_test(blobs_are_named_as_git_names_them),
 		cmocka_unit_test(only_lower_case_hex_is_valid),
 	};
 
