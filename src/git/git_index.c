@@ -12,8 +12,14 @@
 enum {
 	HEADER = 12,
 	STAT_BYTES = 40, /* times, device, inode, mode, owner, size */
+	INODE_AT = 20,
 	MODE_AT = 24,
+	SIZE_AT = 36,
 	EXTENDED = 0x4000,
+	ASSUME_VALID = 0x8000,
+	STAGE_MASK = 0x3000,
+	SKIP_WORKTREE = 0x4000, /* of the flags of later versions */
+	INTENT_TO_ADD = 0x2000,
 	NAME_MASK = 0x0fff,
 	MODE_GITLINK = 0160000,
 	MODE_FOLDER = 0040000, /* of a sparse index; the name ends in a slash */
@@ -99,6 +105,26 @@ static bool name_plain(struct place *place, size_t start, size_t size, struct st
 	return name->size == size && place->at <= place->text.size;
 }
 
+/* The file NAME, whose entry begins at BYTES. */
+static bool tell_entry(struct git_index_reader *reader, const char *bytes,
+		       struct str name, bool unsure)
+{
+	const struct git_index_entry entry = {
+		.path = name,
+		.mode = number32(bytes + MODE_AT),
+		.ctime_s = number32(bytes),
+		.ctime_ns = number32(bytes + 4),
+		.mtime_s = number32(bytes + 8),
+		.mtime_ns = number32(bytes + 12),
+		.inode = number32(bytes + INODE_AT),
+		.size = number32(bytes + SIZE_AT),
+		.object = (const unsigned char *)bytes + STAT_BYTES,
+		.unsure = unsure,
+	};
+
+	return reader->entry(reader->context, &entry);
+}
+
 static bool take_entry(struct place *place, struct git_index_reader *reader, struct err *err)
 {
 	size_t start = place->at;
@@ -110,9 +136,12 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 	unsigned mode = number32(place->text.data + start + MODE_AT);
 	unsigned flags = number16(place->text.data + start + fixed - 2);
 	place->at = start + fixed;
+	bool unsure = (flags & (ASSUME_VALID | STAGE_MASK)) != 0;
 	if ((flags & EXTENDED) != 0) {
 		if (place->version < 3)
 			return broken(err, "a flag of a later version");
+		if (number16(place->text.data + place->at) & (SKIP_WORKTREE | INTENT_TO_ADD))
+			unsure = true;
 		place->at += 2;
 	}
 	if (place->version == 4) {
@@ -123,14 +152,16 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 		return broken(err, "a name");
 	}
 	if ((mode & MODE_TYPE) != MODE_GITLINK && (mode & MODE_TYPE) != MODE_FOLDER)
-		return true;
+		return reader->entry == NULL || name.size >= PATH_MAX ||
+		       tell_entry(reader, place->text.data + start, name, unsure) ||
+		       err_set(err, E2BIG, "a git index with too many files");
 	/* One that git will not expand has no slash; what it is then, nobody says. */
 	if (((mode & MODE_TYPE) == MODE_FOLDER) != str_ends(name, STR("/")))
 		return broken(err, "a folder's name");
 	if (name.size == 0 || name.size >= PATH_MAX ||
 	    memchr(name.data, '\0', name.size) != NULL)
 		return broken(err, "a gitlink's name");
-	return reader->link(reader->context, name) ||
+	return reader->link == NULL || reader->link(reader->context, name) ||
 	       err_set(err, E2BIG, "a git index with too many gitlinks");
 }
 

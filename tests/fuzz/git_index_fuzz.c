@@ -16,6 +16,15 @@ static bool take(void *context, struct str path)
 	return ++*count < 1000;
 }
 
+static bool take_entry(void *context, const struct git_index_entry *entry)
+{
+	/* All of it is there to be read. */
+	volatile uint8_t last = entry->object[19];
+
+	(void)last;
+	return take(context, STR("x"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (int i = 0; i < 2; i++) {
@@ -23,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct git_index_reader reader = {
 			.sha256 = i != 0,
 			.link = take,
+			.entry = take_entry,
 			.context = &count,
 		};
 		struct err err = {0};

@@ -64,6 +64,45 @@ static void gitlinks_of_every_version_are_found(void **state)
 	}
 }
 
+static bool add_entry(void *context, const struct git_index_entry *entry)
+{
+	struct links *links = context;
+	char end = entry->unsure ? '?' : ' ';
+
+	if (links->room-- == 0)
+		return false;
+	assert_true(entry->object[0] != 0 || entry->object[1] != 0);
+	return buf_addf(&links->text, "%.*s%c%o\n", (int)entry->path.size,
+			entry->path.data, end, entry->mode);
+}
+
+static void files_of_every_version_are_told(void **state)
+{
+	static const char *const names[] = {"v2-sha1", "v3-sha1", "v4-sha1", "v2-sha256"};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(names); i++) {
+		struct links files = {.room = 100};
+		struct git_index_reader reader = {.sha256 = i == 3,
+						  .entry = add_entry,
+						  .context = &files};
+		struct buf text;
+		struct err err;
+
+		buf_init(&files.text, 10000);
+		read_seed(names[i], &text);
+		assert_true(git_index_read(&reader, buf_str(&text), &err));
+		/* No gitlink among them, every one a file or a link. */
+		assert_null(strstr(files.text.data, "160000"));
+		assert_non_null(strstr(files.text.data, "100644\n"));
+		assert_null(strstr(files.text.data, "dir/sub "));
+		files.room = 0;
+		assert_false(git_index_read(&reader, buf_str(&text), &err));
+		buf_fini(&text);
+		buf_fini(&files.text);
+	}
+}
+
 static void a_split_index_names_its_other_part(void **state)
 {
 	struct git_index_reader reader = {0};
@@ -116,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gitlinks_of_every_version_are_found),
+		cmocka_unit_test(files_of_every_version_are_told),
 		cmocka_unit_test(a_split_index_names_its_other_part),
 		cmocka_unit_test(a_cut_index_is_an_error_at_every_byte),
 		cmocka_unit_test(too_many_gitlinks_are_an_error),
