@@ -13,6 +13,7 @@
 
 #include "agent/roles.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "front/config_file.h"
 #include "front/embedded.h"
 #include "front/environment.h"
@@ -203,6 +204,20 @@ static bool take_policy_file(struct setup *setup, struct config *config,
 	return true;
 }
 
+/* In the user's state, beside the journal. Found before the environment is wiped. */
+static char *undo_place(void)
+{
+	struct buf path;
+	char *place = NULL;
+
+	buf_init(&path, PATH_MAX);
+	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
+		     "glovebox/undo", &path))
+		place = memory_copy(path.data);
+	buf_fini(&path);
+	return place;
+}
+
 bool setup_init_with(struct setup *setup, const struct options *options,
 		     const struct setup_flags *flags, struct err *err)
 {
@@ -216,6 +231,7 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	setup->config = config_place(options_text(options, "config"));
 	setup->policy_file = memory_copy(flags->policy_file);
+	setup->undo_folder = undo_place();
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
 	    !config_file_load(options_text(options, "config"), &config, err) ||
 	    !take_policy_file(setup, config, flags, err) ||
@@ -259,6 +275,7 @@ void setup_fini(struct setup *setup)
 	free(setup->workspace);
 	free(setup->config);
 	free(setup->policy_file);
+	free(setup->undo_folder);
 	free(setup->resolver);
 	free(setup->agent);
 	memset(setup, 0, sizeof(*setup));
@@ -295,6 +312,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->protected_files = files;
 	options->resolver = setup->resolver;
 	options->tools = builtin_tools;
+	options->undo_folder = setup->undo_folder;
 }
 
 static int least_level(const struct setup *setup)

@@ -31,6 +31,7 @@ struct setup {
 	struct value *origins;
 	char *config;      /* where the configuration is or would be read from, or NULL */
 	char *policy_file; /* of --policy, or NULL */
+	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
 };
 
 /*

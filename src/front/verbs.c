@@ -12,9 +12,19 @@
 #include "front/help.h"
 
 const struct verb *const verbs[] = {
-	&verb_run,       &verb_exec,           &verb_tool_list,     &verb_tool_schema,
-	&verb_tool_call, &verb_policy_explain, &verb_sessions_list, &verb_sessions_show,
-	&verb_doctor,    &verb_demo,           &verb_help,          NULL,
+	&verb_run,
+	&verb_exec,
+	&verb_tool_list,
+	&verb_tool_schema,
+	&verb_tool_call,
+	&verb_policy_explain,
+	&verb_undo,
+	&verb_sessions_list,
+	&verb_sessions_show,
+	&verb_doctor,
+	&verb_demo,
+	&verb_help,
+	NULL,
 };
 
 /* What may stand alone, without a verb. */

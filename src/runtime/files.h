@@ -34,6 +34,13 @@ bool files_open(const struct files_root *roots, size_t count, const char *worksp
 void files_close(struct files *files);
 const char *files_workspace(const struct files *files);
 
+struct undo_log;
+/*
+ * From now on what place_… replaces, and what it and files_place make, is in LOG before it
+ * happens (undo_log.h; borrowed, NULL: nowhere). What cannot be kept is not replaced.
+ */
+void files_keep(struct files *files, struct undo_log *log);
+
 enum files_want {
 	FILES_READ,   /* an existing regular file, opened for reading */
 	FILES_FOLDER, /* an existing directory, opened for reading */

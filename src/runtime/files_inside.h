@@ -16,7 +16,8 @@ struct files {
 	struct files_held *roots;
 	size_t root_count;
 	char *workspace;
-	char **blocked; /* NULL-ended */
+	char **blocked;       /* NULL-ended */
+	struct undo_log *log; /* files_keep */
 };
 
 /*
@@ -42,6 +43,18 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 
 bool files_is_blocked(const struct files *files, const char *real);
 bool files_is_writable(const struct files *files, const char *real);
+
+/* Is anything kept? */
+bool files_keeps(const struct files *files);
+
+/*
+ * Before the name PATH (absolute, real) changes: keep what it held (OLD_FD with OLD, or -1: it
+ * was absent) and say what it will hold. True where nothing is kept.
+ */
+struct undo_state;
+bool files_keep_change(const struct files *files, const char *path, int old_fd,
+		       const struct stat *old, const struct undo_state *after,
+		       struct err *err);
 
 /* The one answer for what is missing, outside or blocked. */
 bool files_say_missing(const char *shown, struct err *err);

@@ -2,6 +2,7 @@
 #include "runtime/files.h"
 #include "runtime/files_inside.h"
 #include "runtime/place_parts.h"
+#include "runtime/undo_log.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -76,12 +77,20 @@ static void join(const char *folder, const char *name, struct buf *out)
  */
 static bool make_below(struct place *place, char *rest, const char *shown, struct err *err)
 {
+	const struct undo_state folder = {.kind = UNDO_FOLDER};
 	struct buf made;
 	bool ok = true;
 
 	buf_init(&made, PATH_MAX);
 	while (ok && rest && *rest) {
 		const char *name = strsep(&rest, "/");
+
+		join(place->folder.data, name, &made);
+		if (faccessat(place->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+		    !files_keep_change(place->files, made.data, -1, NULL, &folder, err)) {
+			ok = false;
+			break;
+		}
 		bool ours = mkdirat(place->folder_fd, name, 0777) == 0;
 		int next = ours || errno == EEXIST
 				   ? files_open_below(place->folder_fd, name, FILES_FOLDER)
@@ -93,7 +102,6 @@ static bool make_below(struct place *place, char *rest, const char *shown, struc
 			break;
 		fd_close(&place->folder_fd);
 		place->folder_fd = next;
-		join(place->folder.data, name, &made);
 		buf_clear(&place->folder);
 		buf_addstr(&place->folder, buf_str(&made));
 	}
@@ -266,6 +274,7 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 			       "user to name its folder in `write`.",
 			       path);
 	}
+	place->files = files;
 	found = place_find(files, path, make, place, &absolute, &why);
 	if (!found)
 		place_unmake_folders(place);

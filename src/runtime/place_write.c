@@ -7,13 +7,16 @@
 #include "runtime/place_journal.h"
 #include "runtime/place_parts.h"
 #include "runtime/place_temp.h"
+#include "runtime/undo_log.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
@@ -185,6 +188,32 @@ static bool item_write(struct staged *item, bool named)
 		return false;
 	item->row.new_inode = st.st_ino;
 	return true;
+}
+
+/* What is at the place is kept for undo, and what will be is said, before it happens. */
+static bool item_keep(const struct staged *item, struct err *err)
+{
+	const struct place *place = item->change->place;
+	struct undo_state after = undo_absent;
+	struct buf path;
+	struct stat st;
+
+	if (place->files == NULL || !files_keeps(place->files))
+		return true;
+	if (!item->change->removes) {
+		if (fstat(item->temp.fd, &st) < 0)
+			return say_write(errno, place, err);
+		undo_state_of(&st, &after);
+		undo_state_hash_text(item->change->content, &after);
+	}
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/%s",
+		       str_is(buf_str(&place->folder), "/") ? "" : place->folder.data,
+		       place->name);
+	bool kept = files_keep_change(place->files, path.data, item->old_fd,
+				      &item->row.old, &after, err);
+	buf_fini(&path);
+	return kept;
 }
 
 /* From here on a name of ours stands in the folder, and the journal knows it. */
@@ -442,10 +471,21 @@ static bool staging_sync(struct staging *staging, struct err *err)
 	return true;
 }
 
-/* A file that is not there yet needs no name but its own. */
-static bool create_alone(struct staged *item)
+static bool staging_keep(const struct staging *staging, struct err *err)
 {
-	return item_write(item, false) && temp_link(&item->temp, item->change->place->name);
+	for (size_t i = 0; i < staging->count; i++) {
+		if (!item_keep(&staging->items[i], err))
+			return false;
+	}
+	return true;
+}
+
+/* A file that is not there yet needs no name but its own. */
+static bool create_alone(struct staged *item, struct err *err)
+{
+	err->code = 0;
+	return item_write(item, false) && item_keep(item, err) &&
+	       temp_link(&item->temp, item->change->place->name);
 }
 
 static bool write_all(struct staging *staging, struct err *err)
@@ -458,15 +498,18 @@ static bool write_all(struct staging *staging, struct err *err)
 			return false;
 	}
 	if (staging->count == 1 && !first->row.existed) {
-		created = create_alone(first);
+		created = create_alone(first, err);
+		if (!created && err->code != 0)
+			return false;
 		if (!created && !wants_names(errno))
 			return say_write(errno, first->change->place, err);
 		if (!created)
 			temp_drop(&first->temp);
 	}
-	return (created || (staging_write(staging, false, err) &&
-			    staging_begin(staging, err) && staging_link(staging, err) &&
-			    staging_commit(staging, err) && staging_put(staging, err))) &&
+	return (created ||
+		(staging_write(staging, false, err) && staging_keep(staging, err) &&
+		 staging_begin(staging, err) && staging_link(staging, err) &&
+		 staging_commit(staging, err) && staging_put(staging, err))) &&
 	       staging_sync(staging, err);
 }
 

@@ -57,6 +57,7 @@ void running_finish(struct running *running)
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
 	session_memory_take(session, running);
+	keeper_finish(session->keeper, running);
 	auto_value struct value *data =
 		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
 	/* A job's call has ended when it became one. */
@@ -79,6 +80,12 @@ static void fail_without_answer(struct running *running, const char *why)
 static void finish_next(struct running *running)
 {
 	struct session *session = running->session;
+
+	if (keeper_waits(session->keeper, running)) {
+		loop_remove_timer(&running->kill_timer);
+		running_dispatch(session);
+		return;
+	}
 
 	running_finish(running);
 	running_dispatch(session);
@@ -192,7 +199,10 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled;
 	if (!ends)
 		cell_give_back(worker);
-	running_finish(running);
+	if (keeper_waits(session->keeper, running))
+		loop_remove_timer(&running->kill_timer);
+	else
+		running_finish(running);
 	if (ends)
 		cell_let_go(worker);
 	running_dispatch(session);
@@ -286,6 +296,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	auto_value struct value *environment = running_begin_network(running);
 	struct buf text;
 	const struct wire_call wire = {
+		.log = running->log_fd >= 0 ? running->log : 0,
 		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
 		.arguments = running->arguments,
 		.plan = running->auditing ? NULL : running->plan,
@@ -336,7 +347,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	loop_add_timer(session->loop, &running->kill_timer);
 	if (job_is_wanted(running))
 		job_begin_patience(running);
-	if (call_send(running, worker, &err)) {
+	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
 		cell_call_sent(session->cell);
 		return;
 	}
@@ -379,6 +390,7 @@ void running_dispatch(struct session *session)
 
 	if (session->cell == NULL)
 		return; /* still being opened */
+	keeper_begin(session->keeper);
 	for (;;) {
 		struct running *running = running_next_queued(session, &waiting);
 		if (running == NULL)
@@ -407,6 +419,10 @@ void running_cancel(struct running *running)
 		jobs_cancel(running);
 		return;
 	}
+	if (running->keeping) {
+		keeper_cancel(running->session->keeper);
+		return;
+	}
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
@@ -423,7 +439,7 @@ void running_cancel_all(struct session *session)
 {
 	for (struct running *at = session->first; at != NULL;) {
 		struct running *next = at->next;
-		if (at->job == NULL)
+		if (at->job == NULL && !at->quiet)
 			running_cancel(at);
 		at = next;
 	}

@@ -66,7 +66,8 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 	room = session->busy_files < room ? room - session->busy_files : 0;
 	*waiting = session->queued_others +
 		   (session->queued_files < room ? session->queued_files : room);
-	while (at != NULL && room == 0 && running_is_file_call(at))
+	while (at != NULL && ((room == 0 && running_is_file_call(at)) ||
+			      keeper_holds(session->keeper, at)))
 		at = queued_from(at->next);
 	return at;
 }

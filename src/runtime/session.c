@@ -185,6 +185,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->before = value_new_object();
+	made->keeper = keeper_new(made, options->undo_folder);
 	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
 					    .events = POLLIN,
 					    .ready = cancel_ready,
@@ -205,6 +206,8 @@ void session_close(struct session *session)
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel(job->work);
 	running_cancel_all(session);
+	keeper_close(session->keeper);
+	session->keeper = NULL;
 	while (session->first != NULL)
 		running_free(session->first);
 	job_free_all(session);

@@ -52,6 +52,11 @@ struct session_options {
 	 * the policy was read from. NULL-ended, or NULL.
 	 */
 	const char *const *protected_files;
+	/*
+	 * The folder of all projects' undo stores, made when it is wanted (undo_store.h); NULL:
+	 * what this session does cannot be undone.
+	 */
+	const char *undo_folder;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 
@@ -107,7 +112,8 @@ struct request {
 	const char *id;                /* for events; NULL: "c1", "c2", … */
 	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
-	bool by_front;     /* may call internal tools */
+	bool by_front; /* may call internal tools */
+	bool quiet;    /* the session's own: no event tells of it, no cancel_fd ends it */
 	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
 	double most_s;     /* > 0: no later deadline than this, whoever named it */
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
@@ -147,6 +153,18 @@ bool running_become_job(struct running *running);
 /* Start, turn the loop until done, move the result to *RESULT (tool_result_fini it). */
 void session_call(struct session *session, const struct request *request,
 		  struct tool_result *result);
+
+/*
+ * A turn begins: what is there now is what its commands start from. Begun at once, so that it
+ * runs while the model thinks; the first command waits for its end.
+ */
+void session_checkpoint(struct session *session);
+
+/*
+ * Undo the step NUMBER of this workspace (0: the newest that can be undone), in the cell, with
+ * the policy's rights (docs/undo.md). RESULT, initialised, says what became of it.
+ */
+void session_undo(struct session *session, uint32_t number, struct tool_result *result);
 
 /*
  * Paths (relative to the workspace where below it) that file tools have changed in this

@@ -21,7 +21,7 @@ bool session_emit(struct session *session, enum event_kind kind,
 		.data = data,
 	};
 
-	return session->sink.event == NULL ||
+	return session->sink.event == NULL || (running != NULL && running->quiet) ||
 	       session->sink.event(session->sink.context, &event, err);
 }
 
@@ -59,6 +59,8 @@ static struct running *running_new(struct session *session, const struct request
 	running->number = ++session->next_id;
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
+	running->quiet = request->quiet;
+	running->log_fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);
 	running->began_us = clock_now_us();
 	running->deadline_ms = CLOCK_NEVER;
@@ -110,7 +112,7 @@ struct running *session_start(struct session *session, const struct request *req
 		run_in_front(running);
 		return running;
 	}
-	if (session->cancel_fd >= 0)
+	if (session->cancel_fd >= 0 && !running->quiet)
 		loop_add(session->loop, &session->cancel_watch);
 	/* Who was told of it may have cancelled it. */
 	if (running->state != RUNNING_NEW)

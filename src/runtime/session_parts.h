@@ -4,6 +4,7 @@
 #include "process/loop.h"
 #include "runtime/cell.h"
 #include "runtime/session.h"
+#include "runtime/session_undo.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ struct session {
 	const char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
+	struct keeper *keeper; /* NULL: nothing can be undone */
 };
 
 /* RUNNING_NEW also while it awaits a job: it has no worker and is not counted. */
@@ -73,6 +75,10 @@ struct running {
 	bool cancelled;
 	bool audits; /* its worker first looks at what an earlier call may have left */
 	size_t audits_of; /* `audits_wanted` when it was sent */
+	bool quiet;       /* the session's own: no event tells of it */
+	bool keeping;     /* the result stands; a checkpoint is made before it is told */
+	uint32_t log;     /* the number of its undo log */
+	int log_fd;       /* -1: it has none */
 	bool heralds;     /* its worker says when the result is about to come */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */

@@ -30,6 +30,8 @@ struct call_head {
 	int64_t deadline_ms;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
+	uint32_t log; /* of what the call replaces; 0: none */
+	uint32_t zero;
 };
 
 enum result_part {
@@ -49,7 +51,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 12 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 20 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -115,6 +117,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	size_t at = out->size;
 	struct call_head head = {
 		.deadline_ms = call->deadline_ms,
+		.log = call->log,
 		.flags = (call->is_last ? CALL_IS_LAST : 0U) |
 			 (call->heralds ? CALL_HERALDS : 0U) |
 			 (call->audits ? CALL_AUDITS : 0U) |
@@ -152,13 +155,14 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.deadline_ms < 0 ||
+	if (head.deadline_ms < 0 || head.zero != 0 ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
 		.tool = text_of(parts[CALL_TOOL]),
 		.folder = text_of(parts[CALL_FOLDER]),
 		.deadline_ms = head.deadline_ms,
+		.log = head.log,
 		.is_last = (head.flags & CALL_IS_LAST) != 0,
 		.heralds = (head.flags & CALL_HERALDS) != 0,
 		.audits = (head.flags & CALL_AUDITS) != 0,

@@ -22,6 +22,7 @@ struct wire_call {
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	bool is_last;        /* the cell ends with this call */
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
+	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
 	bool audits;  /* first look at what an earlier call may have left (audit.h) */
 	/* these limits are the worker's to look after, and no control group's */
 	bool keeps_memory, keeps_pids;

@@ -13,6 +13,7 @@
 #include "runtime/audit_tell.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
+#include "runtime/undo_log.h"
 #include "runtime/wire.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
@@ -232,6 +233,25 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	return call;
 }
 
+/* The tool, with what it replaces kept in the log that came with the call, if one did. */
+static void tool_execute(struct worker *worker, uint32_t number, struct call *call,
+			 struct tool_result *result)
+{
+	struct undo_log log;
+
+	if (number == 0 || call->fds[0] < 0) {
+		(void)call->tool->execute(call, result);
+		return;
+	}
+	undo_log_begin(&log, call->fds[0], number);
+	const uint64_t begin = log.at;
+	files_keep(worker->files, &log);
+	(void)call->tool->execute(call, result);
+	files_keep(worker->files, NULL);
+	if (log.at > begin)
+		(void)undo_log_end(&log, NULL);
+}
+
 /* First what an earlier call has left to be looked at, then the tool. */
 static void call_execute(struct worker *worker, const struct wire_call *wire,
 			 struct call *call, struct tool_result *result)
@@ -249,7 +269,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	else if (call->cancelled)
 		(void)call_stop_result(call, result);
 	else
-		(void)call->tool->execute(call, result);
+		tool_execute(worker, wire->log, call, result);
 }
 
 /* *TOOL is what was called, NULL when nothing was. True: the worker may serve another call. */

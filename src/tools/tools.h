@@ -17,5 +17,8 @@ extern const struct tool grep_tool;
 extern const struct tool run_tests_tool;
 extern const struct tool generate_patch_tool;
 extern const struct tool exec_tool;
+extern const struct tool checkpoint_tool;
+extern const struct tool restore_tool;
+extern const struct tool git_contents_tool;
 
 extern const struct tool *const builtin_tools[]; /* NULL-ended */

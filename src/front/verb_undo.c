@@ -1,0 +1,201 @@
+/* glovebox undo: put back what a tool or a command has changed; docs/undo.md. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "base/value.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "runtime/session.h"
+#include "runtime/undo_store.h"
+
+enum { TITLE_SHOWN = 60 };
+
+static const struct option_row undo_options[] = {
+	{"list", 'l', OPTION_FLAG, NULL, "list the steps instead, newest first"},
+	{"json", 0, OPTION_FLAG, NULL, "print the result, or one step per line, as JSON"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
+
+static void print_json(const struct value *value)
+{
+	struct buf text;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	(void)value_print(value, 0, &text);
+	(void)printf("%s\n", text.data);
+	buf_fini(&text);
+}
+
+static void step_as_json(const struct undo_step *step)
+{
+	auto_value struct value *row = value_new_object();
+
+	value_set_integer(row, "step", step->number);
+	value_set_text(row, "by", work_names[step->work]);
+	value_set_text(row, "tool", step->tool);
+	value_set_text(row, "title", step->title);
+	value_set_text(row, "run", step->run);
+	value_set_integer(row, "wall_ms", step->wall_ms);
+	value_set_integer(row, "files", (int64_t)step->files);
+	value_set_boolean(row, "undone", step->undone);
+	value_set_boolean(row, "whole", step->whole);
+	if (step->undoes != 0)
+		value_set_integer(row, "undoes", step->undoes);
+	print_json(row);
+}
+
+/* The first line of what somebody typed, as it may stand in a line of ours. */
+static void add_title(struct buf *line, const char *title)
+{
+	struct str rest = str_of(title), first = STR("");
+
+	(void)str_next_line(&rest, &first);
+	size_t size = text_character_border(first, TITLE_SHOWN);
+	text_add_name(line, str_part(first, 0, size));
+	if (size < first.size || rest.size > 0)
+		(void)buf_adds(line, " …");
+}
+
+static void step_as_line(const struct undo_step *step)
+{
+	time_t seconds = (time_t)(step->wall_ms / 1000);
+	char when[32] = "";
+	struct tm local;
+	struct buf line;
+
+	if (localtime_r(&seconds, &local) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
+	buf_init(&line, 8 << 10);
+	(void)buf_addf(&line, "%5" PRIu32 "  %s  ", step->number, when);
+	if (step->tool[0] != '\0')
+		(void)buf_addf(&line, "%s ", step->tool);
+	add_title(&line, step->title);
+	(void)buf_adds(&line, "  (");
+	(void)text_add_count(&line, step->files, "file");
+	(void)buf_adds(&line, step->undone                 ? ", undone)"
+			      : step->whole                ? ")"
+			      : step->work == UNDO_BY_UNDO ? ", not finished: run it again)"
+							   : ", cut short)");
+	(void)printf("%s\n", line.data);
+	buf_fini(&line);
+}
+
+static int list_steps(const struct setup *setup, bool json)
+{
+	struct undo_store *store = NULL;
+	struct undo_steps steps = {0};
+	struct err err = {0};
+	char size[32];
+
+	if (setup->undo_folder == NULL ||
+	    !undo_store_open_old(setup->undo_folder, setup->workspace, &store, &err) ||
+	    (store != NULL && !undo_store_steps(store, &steps, &err))) {
+		undo_store_close(store);
+		return verb_complain(CODE_FAILED, "%s",
+				     err.text[0] != '\0' ? err.text
+							 : "there is no home folder");
+	}
+	for (size_t i = steps.count; i-- > 0;) {
+		if (json)
+			step_as_json(&steps.steps[i]);
+		else
+			step_as_line(&steps.steps[i]);
+	}
+	if (!json && steps.count == 0)
+		(void)printf("There is nothing to undo here.\n");
+	if (!json && store != NULL)
+		(void)printf("The store takes %s.\n", text_size(steps.bytes, size));
+	undo_steps_fini(&steps);
+	undo_store_close(store);
+	return CODE_DONE;
+}
+
+static int undo_one(struct setup *setup, uint32_t number, bool json)
+{
+	struct interrupt *interrupt = NULL;
+	struct session *session = NULL;
+	struct tool_result result;
+	struct err err = {0};
+	int code;
+
+	if (!interrupt_open(&interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	code = setup_session_once(setup, interrupt, &session);
+	if (code == CODE_DONE) {
+		tool_result_init(&result);
+		session_undo(session, number, &result);
+		if (session_broken(session) != NULL && result.status != RESULT_DONE)
+			code = verb_complain(CODE_NO_CELL, "%s", session_broken(session));
+		else if (result.status != RESULT_DONE)
+			code = result.status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
+		if (json) {
+			auto_value struct value *value = tool_result_value(&result);
+			print_json(value);
+		} else {
+			(void)fprintf(code == CODE_DONE ? stdout : stderr, "%s%s",
+				      result.text.data,
+				      str_ends(buf_str(&result.text), STR("\n")) ? ""
+										 : "\n");
+		}
+		tool_result_fini(&result);
+		session_close(session);
+	}
+	interrupt_close(interrupt);
+	return code;
+}
+
+static int undo_run(const struct options *options)
+{
+	bool json = options_given(options, "json");
+	struct setup setup = {0};
+	struct err err = {0};
+	uint64_t number = 0;
+	int code;
+
+	if (options->word_count > 0 &&
+	    (!text_parse_count(options->words[0], UINT32_MAX, &number, &err) || number == 0))
+		return verb_complain(CODE_USAGE,
+				     "\"%.100s\" is no step; see: glovebox undo --list",
+				     options->words[0]);
+	if (options->word_count > 0 && options_given(options, "list"))
+		return verb_complain(CODE_USAGE, "--list takes no number");
+	if (!setup_init(&setup, options, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (options_given(options, "list"))
+		code = list_steps(&setup, json);
+	else
+		code = undo_one(&setup, (uint32_t)number, json);
+	setup_fini(&setup);
+	return code;
+}
+
+static const char undo_help[] =
+	"Put back what the newest step, or the step N, has changed in this workspace. A\n"
+	"step is one call of a file tool or one command. Exactly its files are restored,\n"
+	"and only when they still hold what it left in them: whatever you have changed\n"
+	"since stays, and undo says so. An undo is a step as well: its number undoes it.\n"
+	"Nothing outside the files of the step is touched.\n\n"
+	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
+
+const struct verb verb_undo = {
+	.name = "undo",
+	.summary = "put back what a tool or a command has changed",
+	.arguments = "[N]",
+	.help = undo_help,
+	.example = "  glovebox undo --list\n  glovebox undo\n  glovebox undo 12",
+	.options = undo_options,
+	.words_most = 1,
+	.run = undo_run,
+};

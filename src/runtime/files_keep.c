@@ -1,0 +1,36 @@
+/* files_keep: what file tools are about to replace goes into the log of the call first. */
+#include "runtime/files_inside.h"
+#include "runtime/undo_log.h"
+
+#include "base/path.h"
+
+void files_keep(struct files *files, struct undo_log *log)
+{
+	files->log = log;
+}
+
+bool files_keeps(const struct files *files)
+{
+	return files->log != NULL;
+}
+
+bool files_keep_change(const struct files *files, const char *path, int old_fd,
+		       const struct stat *old, const struct undo_state *after,
+		       struct err *err)
+{
+	struct undo_log *log = files->log;
+	struct undo_state before = undo_absent;
+
+	if (log == NULL)
+		return true;
+	if (old_fd >= 0) {
+		undo_state_of(old, &before);
+		if (!undo_log_file(log, old_fd, UNDO_CONTENT_MAX, &before, err))
+			return err_while(err, "what is there could not be kept for "
+					      "`glovebox undo`, so nothing was written");
+	}
+	return undo_log_change(log, str_of(path_relative(path, files->workspace)),
+			       &before, after, err) ||
+	       err_while(err, "this change could not be noted for `glovebox undo`, so "
+			      "nothing was written");
+}

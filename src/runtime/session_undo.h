@@ -1,0 +1,52 @@
+/*
+ * session_undo: what a session does so that its steps can be undone (shared by session*.c and
+ * running*.c only). A keeper holds the project's store, opened when it is first wanted, makes
+ * checkpoints (calls of the session's own, of which no event tells) before and after commands,
+ * and gives file tools the log that they write to.
+ *
+ * A checkpoint after a command tells its changes apart from others'; it is waited for when
+ * looking took less than KEEPER_WAIT_US the last time, else made while the model thinks.
+ */
+#pragma once
+#include "base/err.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keeper;
+struct running;
+struct session;
+struct undo_plan;
+struct undo_store;
+
+enum { KEEPER_WAIT_US = 20000 };
+
+/* FOLDER: of all projects' stores. NULL gives NULL, which is fine everywhere. */
+struct keeper *keeper_new(struct session *session, const char *folder);
+/* Finish what is owed to the last command, within KEEPER_CLOSE_MS; then let go. */
+void keeper_close(struct keeper *keeper);
+
+/* The store, opened and made when it is not yet; NULL with ERR. */
+struct undo_store *keeper_store(struct keeper *keeper, struct err *err);
+
+/* Start what the calls that wait want first. Called before each look at the queue. */
+void keeper_begin(struct keeper *keeper);
+/* Has the queued call RUNNING to wait for it? */
+bool keeper_holds(const struct keeper *keeper, const struct running *running);
+/* RUNNING goes to a worker: give it its log. False with the sentence in ERR. */
+bool keeper_give(struct keeper *keeper, struct running *running, struct err *err);
+/* The result of RUNNING stands. True: it is to be finished by us, a little later. */
+bool keeper_waits(struct keeper *keeper, struct running *running);
+/* RUNNING is finished. */
+void keeper_finish(struct keeper *keeper, struct running *running);
+/* RUNNING, which waits for us, was cancelled. */
+void keeper_cancel(struct keeper *keeper);
+
+/* All steps of this session so far as one plan, settled (session_undo_step.c). */
+bool keeper_plan_run(struct keeper *keeper, struct undo_plan *plan, struct err *err);
+uint32_t keeper_first(const struct keeper *keeper); /* number of its first log; 0: none */
+const char *keeper_run(const struct keeper *keeper);
+/* The list no longer says what is there: somebody else writes. */
+void keeper_forget(struct keeper *keeper);

@@ -1,0 +1,322 @@
+/* session_undo_step: undoing one step, by calls in the session's cell; see session.h. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "runtime/session_parts.h"
+#include "runtime/undo_plan.h"
+#include "runtime/undo_store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TITLE_ROOM = 64 };
+
+struct undoing {
+	struct session *session;
+	struct undo_store *store;
+	struct undo_steps steps;
+	const struct undo_step *step;
+	struct undo_plan plan;
+	struct tool_result *result;
+	int64_t restored, already;
+	struct value *left; /* what was left alone, with the reason */
+	int log;            /* of the undo, which is a step too */
+	uint32_t number;
+};
+
+static const struct undo_step *find_step(const struct undo_steps *steps, uint32_t number)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		if (steps->steps[i].number == number)
+			return &steps->steps[i];
+	}
+	return NULL;
+}
+
+/* The newest that was not undone; an undo is undone by its number only. */
+static const struct undo_step *newest_step(const struct undo_steps *steps)
+{
+	for (size_t i = steps->count; i-- > 0;) {
+		const struct undo_step *step = &steps->steps[i];
+		if (!step->undone && step->work != UNDO_BY_UNDO && step->files > 0)
+			return step;
+	}
+	return NULL;
+}
+
+static bool step_choose(struct undoing *undoing, uint32_t number)
+{
+	const struct undo_steps *steps = &undoing->steps;
+
+	undoing->step = number != 0 ? find_step(steps, number) : newest_step(steps);
+	if (undoing->step == NULL) {
+		if (number == 0)
+			(void)tool_fail(undoing->result, "There is nothing to undo here.");
+		else
+			(void)tool_fail(undoing->result,
+					"There is no step %" PRIu32
+					"; see: glovebox undo --list",
+					number);
+		return false;
+	}
+	if (undoing->step->undone) {
+		(void)tool_fail(undoing->result, "Step %" PRIu32 " is undone already.",
+				number);
+		return false;
+	}
+	return true;
+}
+
+struct touching {
+	const struct undo_plan *plan;
+	char *path; /* the first one found */
+};
+
+static bool look_for_path(void *context, const struct undo_change *change)
+{
+	struct touching *touching = context;
+
+	/* A folder is everybody's; git writes its index by itself. */
+	if (change->before.kind == UNDO_FOLDER || change->after.kind == UNDO_FOLDER ||
+	    str_is(change->path, ".git/index") ||
+	    !undo_plan_touches(touching->plan, change->path))
+		return true;
+	touching->path = memory_copy_str(change->path);
+	return false;
+}
+
+/* Nothing that still holds may have come on top of it. */
+static bool is_on_top(struct undoing *undoing, struct err *err)
+{
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *later = &undoing->steps.steps[i];
+		struct touching touching = {.plan = &undoing->plan};
+		struct undo_reader reader = {.change = look_for_path, .context = &touching};
+
+		if (later->number <= undoing->step->number || later->undone ||
+		    (later->work == UNDO_BY_UNDO &&
+		     (later->undoes >= undoing->step->number || !later->whole)))
+			continue;
+		auto_close int fd =
+			undo_store_open_log(undoing->store, later->number, false);
+		if (fd < 0 || !undo_log_read(&reader, fd, err))
+			return false;
+		if (touching.path == NULL)
+			continue;
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32 " touched %.300s after step %" PRIu32
+				". Undo that one first: glovebox undo %" PRIu32,
+				later->number, touching.path, undoing->step->number,
+				later->number);
+		free(touching.path);
+		return false;
+	}
+	return true;
+}
+
+static bool call_quietly(struct session *session, const char *tool, struct value *arguments,
+			 int a, int b, int c, struct tool_result *result)
+{
+	const struct request request = {
+		.tool = tool,
+		.arguments = arguments,
+		.fds = {a, b, c},
+		.fd_count = c >= 0 ? 3 : 2,
+		.by_front = true,
+		.quiet = true,
+	};
+
+	session_call(session, &request, result);
+	return result->status == RESULT_DONE;
+}
+
+/* What git holds of the plan. */
+static bool plan_fetch_git(struct session *session, const struct undo_store *store,
+			   struct undo_plan *plan, int *from_git, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	auto_close int wanted = -1, printed = -1;
+	struct tool_result result;
+
+	if (undo_plan_wants_git(plan) == 0)
+		return true;
+	wanted = undo_store_scratch(store, err);
+	printed = undo_store_scratch(store, err);
+	*from_git = undo_store_scratch(store, err);
+	if (wanted < 0 || printed < 0 || *from_git < 0 ||
+	    !undo_plan_print_wanted(plan, wanted, err))
+		return false;
+	value_set_integer(arguments, "log", 0);
+	tool_result_init(&result);
+	bool fine = call_quietly(session, "git_contents", arguments, wanted, *from_git,
+				 printed, &result) ||
+		    err_set(err, EIO, "%.*s",
+			    (int)str_part(buf_str(&result.text), 0, 500).size,
+			    result.text.data);
+	tool_result_fini(&result);
+	return fine && undo_plan_take_git(plan, *from_git, err);
+}
+
+/* One call of restore. MODE: "look", "more" or NULL. */
+static bool restore(struct undoing *undoing, enum undo_part part, const char *mode,
+		    int from_git, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	auto_close int file = undo_store_scratch(undoing->store, err);
+	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
+
+	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
+					 from_git, file, NULL, err))
+		return false;
+	value_set_integer(arguments, "log", undoing->number);
+	if (mode != NULL)
+		value_set_boolean(arguments, mode, true);
+	tool_result_fini(undoing->result);
+	tool_result_init(undoing->result);
+	if (!call_quietly(undoing->session, "restore", arguments, file, undoing->log, -1,
+			  undoing->result))
+		return false;
+	const struct value *details = undoing->result->details;
+	const struct value *left = value_member(details, "left");
+	undoing->restored += value_integer(value_member(details, "restored"));
+	undoing->already += value_integer(value_member(details, "already"));
+	for (size_t i = 0; i < value_count(left); i++)
+		value_append(undoing->left, value_ref(value_item(left, i)));
+	return true;
+}
+
+static bool has_git_part(const struct undo_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		if (str_starts(plan->items[i].path, STR(".git")) &&
+		    (plan->items[i].path.size == 4 || plan->items[i].path.data[4] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* A repository that the step took away has to be there again before it is asked. */
+static bool carry_out(struct undoing *undoing, struct err *err)
+{
+	auto_close int from_git = -1;
+	enum undo_part rest = UNDO_PART_ALL;
+
+	if (has_git_part(&undoing->plan) && undo_plan_wants_git(&undoing->plan) > 0) {
+		if (!restore(undoing, UNDO_PART_ALL, "look", -1, err) ||
+		    !restore(undoing, UNDO_PART_GIT, "more", -1, err))
+			return false;
+		rest = UNDO_PART_REST;
+	}
+	return plan_fetch_git(undoing->session, undoing->store, &undoing->plan, &from_git,
+			      err) &&
+	       restore(undoing, rest, NULL, from_git, err);
+}
+
+/* An undo of this step that was killed goes on in its own log. */
+static bool log_open(struct undoing *undoing, struct err *err)
+{
+	char title[TITLE_ROOM];
+	const int size = snprintf(title, sizeof(title), "undo of step %" PRIu32,
+				  undoing->step->number);
+	const struct undo_meta meta = {
+		.work = UNDO_BY_UNDO,
+		.run = keeper_run(undoing->session->keeper),
+		.title = {title, (size_t)size},
+		.wall_ms = clock_wall_ms(),
+		.undoes = undoing->step->number,
+	};
+
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *step = &undoing->steps.steps[i];
+		struct undo_reader reader = {0};
+
+		if (step->work != UNDO_BY_UNDO || step->whole ||
+		    step->undoes != undoing->step->number)
+			continue;
+		undoing->number = step->number;
+		undoing->log = undo_store_open_log(undoing->store, step->number, true);
+		if (undoing->log >= 0 && undo_log_read(&reader, undoing->log, err) &&
+		    ftruncate(undoing->log, (off_t)reader.sound) == 0)
+			return true;
+		fd_close(&undoing->log);
+	}
+	undoing->log = undo_store_new_log(undoing->store, &meta, &undoing->number, err);
+	return undoing->log >= 0;
+}
+
+static void say(struct undoing *undoing)
+{
+	const struct undo_step *step = undoing->step;
+	struct value *details;
+	struct buf *text = &undoing->result->text;
+
+	tool_result_fini(undoing->result);
+	tool_result_init(undoing->result);
+	undoing->result->status = RESULT_DONE;
+	(void)buf_addf(text, "Undone: step %" PRIu32 ", %s%s", step->number, step->tool,
+		       step->tool[0] != '\0' ? " " : "");
+	text_add_name(text, str_of(step->title));
+	(void)buf_adds(text, "\n");
+	(void)text_add_count(text, (size_t)undoing->restored, "file");
+	(void)buf_adds(text, " restored");
+	if (undoing->already > 0)
+		(void)buf_addf(text, ", %" PRId64 " already as before", undoing->already);
+	(void)buf_addf(text, ". To take that back: glovebox undo %" PRIu32 "\n",
+		       undoing->number);
+	for (size_t i = 0; i < value_count(undoing->left); i++)
+		(void)buf_addf(text, "Left alone: %s\n",
+			       value_text(value_item(undoing->left, i)));
+	details = tool_details(undoing->result);
+	value_set_integer(details, "step", step->number);
+	value_set_integer(details, "undo", undoing->number);
+	value_set_integer(details, "restored", undoing->restored);
+	value_set_integer(details, "already", undoing->already);
+	value_set(details, "left", value_ref(undoing->left));
+}
+
+static void undo_step(struct undoing *undoing, uint32_t number)
+{
+	struct err err = {0};
+
+	if (!step_choose(undoing, number))
+		return;
+	bool fine =
+		undo_plan_add(&undoing->plan, undoing->store, undoing->step->number, &err);
+	undo_plan_settle(&undoing->plan);
+	fine = fine && is_on_top(undoing, &err) && log_open(undoing, &err) &&
+	       carry_out(undoing, &err);
+	if (fine)
+		say(undoing);
+	else if (err.text[0] != '\0')
+		(void)tool_fail(undoing->result, "Step %" PRIu32 " cannot be undone: %s",
+				undoing->step->number, err.text);
+	if (!fine && undoing->log >= 0 && !undo_store_is_used(undoing->log))
+		undo_store_drop_log(undoing->store, undoing->number);
+}
+
+void session_undo(struct session *session, uint32_t number, struct tool_result *result)
+{
+	struct undoing undoing = {.session = session,
+				  .result = result,
+				  .left = value_new_array(),
+				  .log = -1};
+	struct err err = {0};
+
+	if (session->keeper != NULL)
+		undoing.store = keeper_store(session->keeper, &err);
+	if (undoing.store == NULL || !undo_store_steps(undoing.store, &undoing.steps, &err)) {
+		(void)tool_fail(result, "There is nothing to undo here%s%s.",
+				err.text[0] != '\0' ? ": " : "", err.text);
+		value_free(undoing.left);
+		return;
+	}
+	undo_plan_init(&undoing.plan);
+	undo_step(&undoing, number);
+	undo_plan_fini(&undoing.plan);
+	undo_steps_fini(&undoing.steps);
+	value_free(undoing.left);
+	fd_close(&undoing.log);
+}

@@ -1,0 +1,141 @@
+/*
+ * undo_log: one step of a run as bytes: what its files held before and after. A log is a file
+ * that the front makes in the user's state folder and hands to one worker, open; the worker
+ * appends to it. What a call replaces is in the log before it is replaced, so that a process
+ * killed at any moment leaves a log that tells the truth.
+ *
+ * A log is a row of chunks: UNDO_META first (JSON, the front's), then contents (UNDO_DATA) and
+ * changes (UNDO_CHANGE: a path, what it held, what it holds), at last UNDO_END. What is read
+ * back is foreign: lengths, kinds and paths are checked, and nothing larger than a ceiling is
+ * taken. The list of a workspace (undo_list.h) is made of the same states.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
+
+/* Where the content of a file or link can be had. */
+enum undo_source {
+	UNDO_NOWHERE, /* not kept: over the ceilings */
+	UNDO_LOGGED,  /* in the log of the number `log`, at `offset` */
+	UNDO_IN_GIT, /* the repository's object `object` holds what a checkout would write */
+	UNDO_LINKED, /* a file of .git/objects, kept by a link in the store */
+};
+
+enum {
+	UNDO_DIGEST = 32, /* SHA-256 */
+	UNDO_OBJECT = 32, /* a git object's name, at most */
+	/* extended attributes of one file, as they are kept */
+	UNDO_EXTRA_MAX = 64 << 10,
+	UNDO_META_MAX = 16 << 10,
+	/* largest content kept; files over it are told and left alone */
+	UNDO_CONTENT_MAX = 1 << 30,
+	UNDO_CHANGES_MAX = 2000000, /* of one step: a removed tree of that many files */
+};
+
+struct undo_state {
+	enum undo_kind kind;
+	enum undo_source source;
+	mode_t mode;     /* the permission bits */
+	uint64_t size;   /* of the content */
+	uint32_t log;    /* UNDO_LOGGED */
+	uint32_t extra;  /* bytes of attributes right behind the content */
+	uint64_t offset; /* UNDO_LOGGED */
+	bool hashed;     /* `digest` is that of the content */
+	uint8_t digest[UNDO_DIGEST];
+	uint8_t object_size; /* 20 or 32 when `object` is set */
+	uint8_t object[UNDO_OBJECT];
+	/* by which a list knows it again; 0 in `inode`: by nothing */
+	uint64_t inode;
+	int64_t mtime_ns, ctime_ns;
+};
+
+/* One state as it is written: all of the same length. */
+enum { UNDO_STATE_BYTES = 136 };
+void undo_state_print(const struct undo_state *state, struct buf *out);
+/* BYTES holds UNDO_STATE_BYTES. False: it is none. */
+bool undo_state_parse(const char *bytes, struct undo_state *state);
+
+/* Do both say the same of a file: kind, permissions and content? Times do not count. */
+bool undo_state_same(const struct undo_state *a, const struct undo_state *b);
+
+/* Relative to the workspace or absolute, and normal: no "..", no empty name? */
+bool undo_path_is_sound(struct str path);
+
+enum undo_tag {
+	UNDO_META = 0x4d554247, /* "GBUM" */
+	UNDO_DATA = 0x44554247,
+	UNDO_CHANGE = 0x43554247,
+	UNDO_END = 0x45554247,
+};
+
+/* ---- writing ---- */
+
+/* A log being written; FD is borrowed. It begins where the file ends now. */
+struct undo_log {
+	int fd;
+	uint32_t number;
+	uint64_t at; /* the end */
+	struct err trouble;
+};
+
+void undo_log_begin(struct undo_log *log, int fd, uint32_t number);
+bool undo_log_meta(struct undo_log *log, struct str json, struct err *err);
+/* A content that is in memory; STATE learns where it lies, its size and digest. */
+bool undo_log_data(struct undo_log *log, struct str content, struct undo_state *state,
+		   struct err *err);
+/*
+ * The content and the extended attributes of the regular file FILE, shared with it where the
+ * file system can (reflink), copied else; at most MAX bytes (EFBIG).
+ */
+bool undo_log_file(struct undo_log *log, int file, uint64_t max, struct undo_state *state,
+		   struct err *err);
+/* Size and digest alone, of a file that is kept by somebody else. */
+bool undo_state_hash(int file, struct undo_state *state, struct err *err);
+void undo_state_hash_text(struct str content, struct undo_state *state);
+/*
+ * The content at OFFSET of another log FROM, with its attributes, as KEPT has them; STATE
+ * learns where it lies now.
+ */
+bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept,
+		   struct undo_state *state, struct err *err);
+bool undo_log_change(struct undo_log *log, struct str path, const struct undo_state *before,
+		     const struct undo_state *after, struct err *err);
+bool undo_log_end(struct undo_log *log, struct err *err);
+
+/* Kind, permissions and times of ST; the content is nowhere yet. */
+void undo_state_of(const struct stat *st, struct undo_state *state);
+extern const struct undo_state undo_absent;
+
+/* ---- reading ---- */
+
+struct undo_change {
+	struct str path; /* ends in NUL; valid during the call */
+	struct undo_state before, after;
+};
+
+struct undo_reader {
+	/* false stops the reading */
+	bool (*meta)(void *context, struct str json);                    /* or NULL */
+	bool (*change)(void *context, const struct undo_change *change); /* or NULL */
+	void *context;
+	bool ended;     /* found: UNDO_END came */
+	uint64_t sound; /* found: so far the log holds together */
+	size_t changes;
+};
+
+/*
+ * Read FD from its beginning. A log that is cut short (its writer was killed) is read as far as
+ * it is whole; one that does not hold together is an error.
+ */
+bool undo_log_read(struct undo_reader *reader, int fd, struct err *err);
+
+/* Append SIZE bytes at OFFSET of the log FD to OUT. */
+bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
+		      struct err *err);

@@ -1,0 +1,332 @@
+/* undo_store: the folder of logs; see undo_store.h. */
+#include "runtime/undo_store.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "runtime/undo_store_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	PROJECT_DIGITS = 16, /* of the workspace's hash, as for its home */
+	NUMBER_TRIES = 64,   /* others make logs at the same time */
+};
+
+static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
+
+static int open_folder(int at, const char *name, bool make)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && make &&
+	    (mkdirat(at, name, 0700) == 0 || errno == EEXIST))
+		fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd;
+}
+
+bool undo_log_number(const char *name, uint32_t *number)
+{
+	char *end;
+
+	if (strlen(name) != 12 || strspn(name, "0123456789") != 8 ||
+	    strcmp(name + 8, ".log") != 0)
+		return false;
+	*number = (uint32_t)strtoul(name, &end, 10);
+	return *number > 0;
+}
+
+void undo_log_name(uint32_t number, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%08" PRIu32 ".log", number % 100000000);
+}
+
+static uint32_t last_number(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	uint32_t last = 0, number;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return 0;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (undo_log_number(at->d_name, &number) && number > last)
+			last = number;
+	}
+	(void)closedir(names);
+	return last;
+}
+
+static bool open_store(const char *folder, const char *workspace, bool make,
+		       struct undo_store **store, struct err *err)
+{
+	char project[HASH_HEX + 1];
+
+	*store = NULL;
+	hash_text(str_of(workspace), project);
+	project[PROJECT_DIGITS] = '\0';
+	if (make && !fd_make_folders(folder, err))
+		return false;
+	auto_close int all = open_folder(AT_FDCWD, folder, make);
+	auto_close int own = all >= 0 ? open_folder(all, project, make) : -1;
+	if (own < 0)
+		return (!make && errno == ENOENT) ||
+		       err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
+	*store = memory_alloc(sizeof(**store));
+	(*store)->folder = fd_take(&own);
+	(*store)->last = last_number((*store)->folder);
+	return true;
+}
+
+bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
+		     struct err *err)
+{
+	return open_store(folder, workspace, true, store, err);
+}
+
+bool undo_store_open_old(const char *folder, const char *workspace,
+			 struct undo_store **store, struct err *err)
+{
+	return open_store(folder, workspace, false, store, err);
+}
+
+void undo_store_close(struct undo_store *store)
+{
+	if (store == NULL)
+		return;
+	if (store->list_name[0] != '\0')
+		(void)unlinkat(store->folder, store->list_name, 0);
+	fd_close(&store->folder);
+	free(store);
+}
+
+static bool write_meta(int fd, uint32_t number, const struct undo_meta *meta, struct err *err)
+{
+	auto_value struct value *object = value_new_object();
+	struct undo_log log;
+	struct buf text;
+
+	value_set_text(object, "work", work_names[meta->work]);
+	value_set_text(object, "run", meta->run);
+	value_set_text(object, "tool", meta->tool != NULL ? meta->tool : "");
+	value_set_str(object, "title", str_part(meta->title, 0, UNDO_META_MAX / 16));
+	value_set_integer(object, "wall_ms", meta->wall_ms);
+	if (meta->undoes != 0)
+		value_set_integer(object, "undoes", meta->undoes);
+	buf_init(&text, UNDO_META_MAX);
+	undo_log_begin(&log, fd, number);
+	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
+		    undo_log_meta(&log, buf_str(&text), err);
+	buf_fini(&text);
+	return fine;
+}
+
+int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
+		       uint32_t *number, struct err *err)
+{
+	char name[UNDO_NAME_MAX];
+	auto_close int fd = -1;
+
+	for (int i = 0; fd < 0 && i < NUMBER_TRIES; i++) {
+		if (i > 0 && errno != EEXIST)
+			break;
+		/* Others count too. */
+		if (i == 1)
+			store->last = last_number(store->folder);
+		*number = ++store->last;
+		undo_log_name(*number, name);
+		fd = openat(store->folder, name,
+			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (fd < 0) {
+		(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+		return -1;
+	}
+	/* As long as somebody has it open it is not taken for an old one. */
+	(void)flock(fd, LOCK_SH | LOCK_NB);
+	if (!write_meta(fd, *number, meta, err)) {
+		(void)unlinkat(store->folder, name, 0);
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes)
+{
+	char name[UNDO_NAME_MAX];
+
+	undo_log_name(number, name);
+	return openat(store->folder, name,
+		      (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void undo_store_drop_log(const struct undo_store *store, uint32_t number)
+{
+	char name[UNDO_NAME_MAX];
+
+	undo_log_name(number, name);
+	(void)unlinkat(store->folder, name, 0);
+}
+
+bool undo_store_is_used(int fd)
+{
+	struct stat st;
+	struct buf head;
+	struct err err;
+	uint64_t length = 0;
+
+	/* The first chunk says how long it is: nothing behind it, nothing used. */
+	buf_init(&head, UNDO_CHUNK_HEADER);
+	bool fine = fstat(fd, &st) == 0 &&
+		    undo_log_content(fd, 0, UNDO_CHUNK_HEADER, &head, &err);
+	for (size_t i = 0; fine && i < 8; i++)
+		length |= (uint64_t)(unsigned char)head.data[8 + i] << (8 * i);
+	buf_fini(&head);
+	return !fine || (uint64_t)st.st_size > UNDO_CHUNK_HEADER + length;
+}
+
+int undo_store_scratch(const struct undo_store *store, struct err *err)
+{
+	int fd = openat(store->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	/* Where files without a name cannot be made, memory will do. */
+	if (fd < 0) {
+		fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
+		if (fd < 0)
+			(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+	}
+	return fd;
+}
+
+int undo_store_open_list(const struct undo_store *store, struct err *err)
+{
+	int fd = openat(store->folder, UNDO_LIST_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno != ENOENT)
+		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	else if (fd < 0)
+		(void)fd_memory_file("glovebox-list", STR(""), &fd, err);
+	return fd;
+}
+
+int undo_store_new_list(struct undo_store *store, struct err *err)
+{
+	(void)snprintf(store->list_name, sizeof(store->list_name), UNDO_LIST_NAME ".%d",
+		       (int)getpid());
+	(void)unlinkat(store->folder, store->list_name, 0);
+	int fd = openat(store->folder, store->list_name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	return fd;
+}
+
+bool undo_store_take_list(struct undo_store *store, struct err *err)
+{
+	if (renameat(store->folder, store->list_name, store->folder, UNDO_LIST_NAME) < 0)
+		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
+	store->list_name[0] = '\0';
+	return true;
+}
+
+static bool is_hex(struct str text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (strchr("0123456789abcdef", text.data[i]) == NULL || text.data[i] == '\0')
+			return false;
+	}
+	return text.size > 0;
+}
+
+/* "ab/" and 38 or 62 digits, or "pack/pack-", digits, and an ending of letters. */
+static bool is_object_name(const char *name)
+{
+	struct str text = str_of(name);
+	struct str pack = STR("pack/pack-");
+
+	if (str_starts(text, pack)) {
+		size_t dot = str_find(text, STR("."), pack.size);
+		struct str ending =
+			str_part(text, dot == (size_t)-1 ? text.size : dot + 1, text.size);
+		if (dot == (size_t)-1 || ending.size == 0 || ending.size > 8)
+			return false;
+		for (size_t i = 0; i < ending.size; i++) {
+			if (ending.data[i] < 'a' || ending.data[i] > 'z')
+				return false;
+		}
+		return dot - pack.size <= 64 &&
+		       is_hex(str_part(text, pack.size, dot - pack.size));
+	}
+	return (text.size == 41 || text.size == 65) && text.data[2] == '/' &&
+	       is_hex(str_part(text, 0, 2)) && is_hex(str_part(text, 3, text.size));
+}
+
+/* The folder of NAME in the store, made, and the last name. */
+static int open_kept(const struct undo_store *store, const char *name, const char **last)
+{
+	char first[8];
+	auto_close int all = open_folder(store->folder, UNDO_OBJECTS_NAME, true);
+	const char *slash = strchr(name, '/');
+
+	*last = slash + 1;
+	(void)snprintf(first, sizeof(first), "%.*s", (int)(slash - name), name);
+	return all >= 0 ? open_folder(all, first, true) : -1;
+}
+
+bool undo_store_link(const struct undo_store *store, int objects, const char *name)
+{
+	char own[FD_NAME_ROOM];
+	const char *last;
+	struct stat st;
+
+	if (!is_object_name(name)) {
+		errno = EINVAL;
+		return false;
+	}
+	auto_close int folder = open_kept(store, name, &last);
+	auto_close int file = fd_open_beneath(objects, name, O_PATH);
+	if (folder < 0 || file < 0 || fstat(file, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return false;
+	}
+	return linkat(AT_FDCWD, fd_name(file, own), folder, last, AT_SYMLINK_FOLLOW) == 0 ||
+	       errno == EEXIST;
+}
+
+int undo_store_linked(const struct undo_store *store, const char *name)
+{
+	const char *last;
+
+	if (!is_object_name(name)) {
+		errno = EINVAL;
+		return -1;
+	}
+	auto_close int folder = open_kept(store, name, &last);
+	return folder >= 0 ? openat(folder, last, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+}
+
+bool undo_store_links_from(const struct undo_store *store, int objects)
+{
+	struct statx here, there;
+
+	return statx(store->folder, "", AT_EMPTY_PATH, STATX_MNT_ID, &here) == 0 &&
+	       statx(objects, "", AT_EMPTY_PATH, STATX_MNT_ID, &there) == 0 &&
+	       here.stx_dev_major == there.stx_dev_major &&
+	       here.stx_dev_minor == there.stx_dev_minor &&
+	       (here.stx_mask & there.stx_mask & STATX_MNT_ID) != 0 &&
+	       here.stx_mnt_id == there.stx_mnt_id;
+}

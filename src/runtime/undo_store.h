@@ -1,0 +1,102 @@
+/*
+ * undo_store: one project's undo folder in the user's state: numbered logs (undo_log.h), the
+ * list of the workspace (undo_list.h), links to git's objects. The front's own; a worker gets
+ * single files of it, open, never the folder. What workers wrote into these is foreign.
+ *
+ * Several glovebox processes may use one store at once: a log has one writer, the list is
+ * replaced whole. What is over the ceilings goes, oldest first (undo_store_tidy).
+ */
+#pragma once
+#include "base/err.h"
+#include "base/value.h"
+#include "runtime/undo_log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct undo_store;
+
+enum {
+	UNDO_STEPS_MAX = 500,
+	UNDO_AGE_MAX_S = 30 * 24 * 3600,
+	UNDO_NAME_MAX = 24,
+};
+/* Of all logs of a project: twice what one checkpoint copies at most. */
+#define UNDO_STORE_MAX ((uint64_t)2 << 30)
+
+/* FOLDER is the undo folder of all projects (undo_store_folder); it is made. */
+bool undo_store_open(const char *folder, const char *workspace, struct undo_store **store,
+		     struct err *err);
+/* The same only when it is there already: *STORE is NULL else. */
+bool undo_store_open_old(const char *folder, const char *workspace,
+			 struct undo_store **store, struct err *err);
+void undo_store_close(struct undo_store *store);
+
+enum undo_work {
+	UNDO_CHECKPOINT, /* only contents, which the list refers to */
+	UNDO_BY_TOOL,
+	UNDO_BY_COMMAND,
+	UNDO_BY_UNDO,
+};
+
+/* What the first chunk of a log says. */
+struct undo_meta {
+	enum undo_work work;
+	const char *run;  /* hexadecimal digits: whose session */
+	const char *tool; /* or NULL */
+	struct str title; /* a path or a command, to be shown */
+	int64_t wall_ms;
+	uint32_t undoes; /* UNDO_BY_UNDO: the number of that step */
+};
+
+/* A new log: its descriptor (read and write) and number. -1 with ERR. */
+int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
+		       uint32_t *number, struct err *err);
+int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes);
+void undo_store_drop_log(const struct undo_store *store, uint32_t number);
+/* Has anything been appended to the log FD of NUMBER since it was made? */
+bool undo_store_is_used(int fd);
+
+/* An empty file of the store's that has no name. -1 with ERR. */
+int undo_store_scratch(const struct undo_store *store, struct err *err);
+
+/* The list as it is, to be read; an empty file when there is none. */
+int undo_store_open_list(const struct undo_store *store, struct err *err);
+/* A file for the next one, and, when it is whole, in its place. */
+int undo_store_new_list(struct undo_store *store, struct err *err);
+bool undo_store_take_list(struct undo_store *store, struct err *err);
+
+/*
+ * Keep the file NAME of the objects folder OBJECTS ("ab/cdef…", "pack/pack-….pack") by a link;
+ * names that git does not give are refused. False with errno.
+ */
+bool undo_store_link(const struct undo_store *store, int objects, const char *name);
+/* The kept file for reading, -1: there is none. */
+int undo_store_linked(const struct undo_store *store, const char *name);
+/* Can links be made from OBJECTS at all? They cannot between file systems. */
+bool undo_store_links_from(const struct undo_store *store, int objects);
+
+/* A step as `undo --list` shows it. */
+struct undo_step {
+	uint32_t number;
+	enum undo_work work;
+	bool whole;      /* its writer came to its end */
+	bool undone;     /* by a later step that was not undone itself */
+	uint32_t undoes; /* UNDO_BY_UNDO */
+	int64_t wall_ms;
+	size_t files;
+	uint64_t bytes;           /* of its log */
+	char *run, *tool, *title; /* owned; "" when unknown */
+};
+struct undo_steps {
+	struct undo_step *steps; /* in order of number; checkpoints are not among them */
+	size_t count;
+	uint64_t bytes; /* of everything in the store */
+};
+bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
+		      struct err *err);
+void undo_steps_fini(struct undo_steps *steps);
+
+/* Let go of what is too old or over the ceilings. Cheap unless there is something to do. */
+void undo_store_tidy(struct undo_store *store);

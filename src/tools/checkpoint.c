@@ -1,0 +1,134 @@
+/*
+ * checkpoint: the front's own tool behind undo: look at the workspace, compare with the list
+ * made last, keep what neither that nor git holds. fds: the old list, a file for the new one,
+ * the log that takes copies and, for a step, the changes.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "runtime/undo_log.h"
+#include "tools/checkpoint_parts.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { FD_OLD, FD_NEW, FD_LOG };
+
+static const struct tool_param checkpoint_params[] = {
+	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
+	{"step", PARAM_BOOLEAN, false, "What differs is a command's", .initial = "false"},
+	{"links", PARAM_BOOLEAN, false, "Objects are linked", .initial = "false"},
+	{0},
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *err)
+{
+	struct buf text;
+
+	buf_init(&text, UNDO_LIST_MAX);
+	undo_list_print(&checkpoint->now, &text);
+	bool fine = !text.overflowed && fd_write_all(fd, text.data, text.size, err);
+	if (text.overflowed)
+		(void)err_set(err, E2BIG, "the list of the workspace is too long");
+	buf_fini(&text);
+	return fine;
+}
+
+static void tell(struct checkpoint *checkpoint, struct tool_result *result)
+{
+	struct value *details = tool_details(result);
+
+	value_set_boolean(details, "list", checkpoint->differs);
+	value_set_integer(details, "files", (int64_t)checkpoint->now.count);
+	value_set_integer(details, "changed", (int64_t)checkpoint->changed);
+	value_set_integer(details, "added", (int64_t)checkpoint->added);
+	value_set_integer(details, "removed", (int64_t)checkpoint->removed);
+	value_set_integer(details, "left_files", (int64_t)checkpoint->left_files);
+	value_set_integer(details, "left_bytes", (int64_t)checkpoint->left_bytes);
+	value_set_integer(details, "unreadable", (int64_t)checkpoint->unreadable);
+	if (checkpoint->below != NULL)
+		value_set_text(details, "below", checkpoint->below);
+	value_set(details, "nested", value_ref(checkpoint->nested));
+	value_set(details, "link", value_ref(checkpoint->links));
+}
+
+static void old_read(struct checkpoint *checkpoint, int fd)
+{
+	/* One that cannot be read is none: everything is looked at and copied anew. */
+	if (!undo_list_read(fd, &checkpoint->old, NULL)) {
+		undo_list_fini(&checkpoint->old);
+		undo_list_init(&checkpoint->old);
+	}
+}
+
+static enum result_status checkpoint_execute(struct call *call, struct tool_result *result)
+{
+	struct checkpoint checkpoint = {
+		.call = call,
+		.is_step = call_flag(call, "step"),
+		.may_link = call_flag(call, "links"),
+		.began_ns = now_ns(),
+		.nested = value_new_array(),
+		.links = value_new_array(),
+	};
+	int64_t began_us = clock_now_us(), look_us = 0;
+	struct err err = {0};
+
+	undo_list_init(&checkpoint.old);
+	undo_list_init(&checkpoint.now);
+	arena_init(&checkpoint.tracked.paths);
+	undo_log_begin(&checkpoint.log, call->fds[FD_LOG],
+		       (uint32_t)call_count(call, "log", 0));
+	old_read(&checkpoint, call->fds[FD_OLD]);
+	/* Nothing to compare with: what is there now is nobody's change. */
+	if (checkpoint.old.count == 0)
+		checkpoint.is_step = false;
+	bool fine = walk_start_open(&checkpoint.start, call->files, ".", &err) &&
+		    checkpoint_look(&checkpoint, &err);
+	look_us = clock_now_us() - began_us;
+	const uint64_t begin = checkpoint.log.at;
+	fine = fine && checkpoint_keep(&checkpoint, &err);
+	fine = fine &&
+	       (!checkpoint.differs || list_write(&checkpoint, call->fds[FD_NEW], &err));
+	fine = fine && (!checkpoint.is_step || checkpoint.log.at == begin ||
+			undo_log_end(&checkpoint.log, &err));
+	if (fine) {
+		tell(&checkpoint, result);
+		value_set_integer(tool_details(result), "us", look_us);
+		(void)tool_done(result);
+	} else if (call_stopped(call)) {
+		(void)call_stop_result(call, result);
+	} else {
+		(void)tool_fail(result, "%s", err.text);
+	}
+	walk_start_fini(&checkpoint.start);
+	undo_list_fini(&checkpoint.old);
+	undo_list_fini(&checkpoint.now);
+	arena_fini(&checkpoint.tracked.paths);
+	free(checkpoint.tracked.items);
+	free(checkpoint.below);
+	value_free(checkpoint.nested);
+	value_free(checkpoint.links);
+	return result->status;
+}
+
+const struct tool checkpoint_tool = {
+	.name = "checkpoint",
+	.description = "List the workspace and keep what could not be had again.",
+	.example = "{\"log\": 1}",
+	.params = checkpoint_params,
+	.effects = EFFECT_READS,
+	.timeout_s = 120, /* copying 1 GiB from a slow disk */
+	.internal = true,
+	.execute = checkpoint_execute,
+};

@@ -1,0 +1,67 @@
+/* checkpoint_parts: what checkpoint*.c share and nobody else includes. */
+#pragma once
+#include "runtime/call.h"
+#include "runtime/undo_list.h"
+#include "tools/walk.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Beyond these the rest is listed but not copied (tools.md, Undo). */
+enum { CHECKPOINT_COPIES_MAX = 200000 };
+#define CHECKPOINT_BYTES_MAX ((uint64_t)1 << 30)
+
+/* A file as the index has it. */
+struct tracked {
+	struct str path;
+	uint32_t mode, mtime_s, mtime_ns, ctime_s, ctime_ns, inode, size;
+	uint8_t object[UNDO_OBJECT];
+	bool unsure;
+};
+
+struct tracked_files {
+	struct tracked *items; /* in order of path */
+	size_t count, room;
+	struct arena paths;
+	uint8_t object_size;
+	int64_t index_mtime_ns; /* what is younger is not trusted, as by git */
+};
+
+struct checkpoint {
+	struct call *call;
+	struct walk_start start;
+	struct undo_list old, now;
+	struct tracked_files tracked;
+	struct undo_log log;
+	bool is_step;  /* differences are a command's */
+	bool may_link; /* git's objects are kept by links, made by the front */
+	int64_t began_ns;
+	/* found */
+	struct value *nested; /* folders below the workspace that hold a .git */
+	struct value *links;  /* new objects, to be linked */
+	size_t unreadable;
+	/* counted */
+	size_t changed, added, removed;
+	size_t copies, left_files;
+	uint64_t bytes, left_bytes;
+	char *below; /* the folder all of them lie in, "" for the workspace; NULL: none yet */
+	bool differs; /* the new list says something else than the old */
+	struct err trouble;
+};
+
+/* Fill `now`, in order, from the workspace, `tracked`, `nested` (checkpoint_look.c). */
+bool checkpoint_look(struct checkpoint *checkpoint, struct err *err);
+/* Compare with `old`, copy what nobody else holds, tell the log (checkpoint_keep.c). */
+bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err);
+
+/* The files of the repository whose git folder is GIT, an open one (checkpoint_git.c). */
+bool checkpoint_read_index(struct checkpoint *checkpoint, int git);
+/* Rows for what lies in the git folder of the workspace. */
+bool checkpoint_look_git(struct checkpoint *checkpoint, int git);
+const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
+/* Does ROW hold what the index says of it? */
+bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,
+		      const struct undo_state *state);
+
+/* Is PATH one of git's objects? Then NAME is the part that names it. */
+bool checkpoint_is_object(struct str path, const char **name);

@@ -1,0 +1,246 @@
+/*
+ * restore: the front's own tool behind `glovebox undo`. fds: a log that holds for each path
+ * what it should hold now (`before`) and what it shall hold (`after`, with contents in that
+ * very log), and the log of the undo itself. All is compared first: where somebody has changed
+ * a file since, nothing is touched.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "runtime/undo_list.h"
+#include "runtime/undo_place.h"
+#include "tools/tools.h"
+
+#include "runtime/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FD_PLAN,
+	FD_LOG,
+	NAMES_MAX = 20, /* paths named in one answer */
+};
+
+static const struct tool_param restore_params[] = {
+	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
+	{"look", PARAM_BOOLEAN, false, "Only compare", .initial = "false"},
+	{"more", PARAM_BOOLEAN, false, "A later call goes on with it", .initial = "false"},
+	{0},
+};
+
+struct path_plan {
+	struct undo_state expected, target, now;
+	bool skipped;
+};
+
+struct restoring {
+	struct call *call;
+	struct tool_result *result;
+	struct undo_list paths; /* in order; the states are not used */
+	struct path_plan *plans;
+	size_t room;
+	struct undo_log log;
+	struct value *conflicts, *left;
+	size_t restored, already;
+};
+
+static bool take_change(void *context, const struct undo_change *change)
+{
+	struct restoring *restoring = context;
+	size_t at = restoring->paths.count;
+
+	if (!undo_list_add(&restoring->paths, change->path, &undo_absent))
+		return false;
+	if (at == restoring->room) {
+		restoring->room = restoring->room > 0 ? 2 * restoring->room : 64;
+		restoring->plans = memory_grow(restoring->plans, restoring->room,
+					       sizeof(*restoring->plans));
+	}
+	restoring->plans[at] =
+		(struct path_plan){.expected = change->before, .target = change->after};
+	return true;
+}
+
+static void note(struct value *list, const char *path, const char *why)
+{
+	if (value_count(list) >= NAMES_MAX)
+		return;
+	struct buf text;
+	buf_init(&text, 8 << 10);
+	text_add_name(&text, str_of(path));
+	(void)buf_addf(&text, " (%s)", why);
+	value_append(list, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
+/* Folders are only ever made, or removed when empty: what is in them is none of theirs. */
+static bool is_as(const struct undo_state *now, const struct undo_state *wanted)
+{
+	if (wanted->kind == UNDO_FOLDER)
+		return now->kind == UNDO_FOLDER;
+	return undo_state_same(now, wanted);
+}
+
+/*
+ * Git writes its index anew when somebody only asks for the status. Without it the rest is
+ * still right: what is staged then differs.
+ */
+static bool may_be_left(const char *path)
+{
+	return strcmp(path, ".git/index") == 0;
+}
+
+/* True: nobody has changed it since. */
+static bool compare(struct restoring *restoring, const char *path, struct path_plan *plan)
+{
+	struct err err = {0};
+	const char *why = NULL;
+
+	if (!undo_place_look(restoring->call->files, path, &plan->now, &err))
+		why = err.text;
+	else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER)
+		plan->skipped = ++restoring->already > 0;
+	else if (!is_as(&plan->now, &plan->expected) &&
+		 !(plan->expected.kind == UNDO_FOLDER && plan->now.kind == UNDO_ABSENT))
+		why = plan->now.kind == UNDO_ABSENT        ? "is not there any more"
+		      : plan->expected.kind == UNDO_ABSENT ? "is there again"
+							   : "has changed since";
+	if (why == NULL && plan->now.kind == UNDO_ABSENT && plan->target.kind == UNDO_ABSENT)
+		plan->skipped = true;
+	if (why == NULL)
+		return true;
+	plan->skipped = true;
+	if (may_be_left(path)) {
+		note(restoring->left, path, why);
+		return true;
+	}
+	note(restoring->conflicts, path, why);
+	return false;
+}
+
+static bool put(struct restoring *restoring, size_t at, struct err *err)
+{
+	struct path_plan *plan = &restoring->plans[at];
+	const char *path = restoring->paths.rows[at].path.data;
+	bool left;
+
+	/* An earlier one may have made its folder, or emptied it. */
+	if (plan->target.kind == UNDO_FOLDER || plan->now.kind == UNDO_FOLDER ||
+	    plan->expected.kind == UNDO_FOLDER) {
+		if (!undo_place_look(restoring->call->files, path, &plan->now, err))
+			return false;
+		if (undo_state_same(&plan->now, &plan->target))
+			return true;
+	}
+	if (!undo_place_put(restoring->call->files, path, &plan->now, &plan->target,
+			    restoring->call->fds[FD_PLAN], &restoring->log, &left, err))
+		return false;
+	if (left)
+		note(restoring->left, path, "holds something else");
+	else
+		restoring->restored +=
+			plan->target.kind != UNDO_FOLDER && plan->now.kind != UNDO_FOLDER;
+	return true;
+}
+
+/* First what goes, the deepest first; then what comes, folders before what is in them. */
+static bool put_all(struct restoring *restoring, struct err *err)
+{
+	for (size_t i = restoring->paths.count; i-- > 0;) {
+		const struct path_plan *plan = &restoring->plans[i];
+		if (!plan->skipped && plan->target.kind == UNDO_ABSENT &&
+		    !put(restoring, i, err))
+			return false;
+	}
+	for (size_t i = 0; i < restoring->paths.count; i++) {
+		const struct path_plan *plan = &restoring->plans[i];
+		if (!plan->skipped && plan->target.kind != UNDO_ABSENT &&
+		    !put(restoring, i, err))
+			return false;
+	}
+	return true;
+}
+
+static enum result_status refuse(struct restoring *restoring)
+{
+	struct tool_result *result = restoring->result;
+
+	(void)buf_adds(&result->text, "Nothing was undone, because since then:\n");
+	for (size_t i = 0; i < value_count(restoring->conflicts); i++)
+		(void)buf_addf(&result->text, "  %s\n",
+			       value_text(value_item(restoring->conflicts, i)));
+	value_set(tool_details(result), "conflicts", value_ref(restoring->conflicts));
+	return tool_fail(result,
+			 "Undo restores a file only when it still holds what the step "
+			 "left in it. Undo later steps first, or put these aside.");
+}
+
+/* The front makes a sentence of it: it may have made several calls. */
+static enum result_status answer(struct restoring *restoring)
+{
+	struct value *details = tool_details(restoring->result);
+
+	value_set_integer(details, "restored", (int64_t)restoring->restored);
+	value_set_integer(details, "already", (int64_t)restoring->already);
+	value_set(details, "left", value_ref(restoring->left));
+	return tool_done(restoring->result);
+}
+
+static bool compare_all(struct restoring *restoring)
+{
+	bool fine = true;
+
+	for (size_t i = 0; i < restoring->paths.count; i++)
+		fine = compare(restoring, restoring->paths.rows[i].path.data,
+			       &restoring->plans[i]) &&
+		       fine;
+	return fine;
+}
+
+static enum result_status restore_execute(struct call *call, struct tool_result *result)
+{
+	struct restoring restoring = {
+		.call = call,
+		.result = result,
+		.conflicts = value_new_array(),
+		.left = value_new_array(),
+	};
+	struct undo_reader reader = {.change = take_change, .context = &restoring};
+	struct err err = {0};
+
+	undo_list_init(&restoring.paths);
+	undo_log_begin(&restoring.log, call->fds[FD_LOG],
+		       (uint32_t)call_count(call, "log", 0));
+	if (!undo_log_read(&reader, call->fds[FD_PLAN], &err))
+		(void)tool_fail(result, "%s", err.text);
+	else if (!compare_all(&restoring))
+		(void)refuse(&restoring);
+	else if (call_flag(call, "look"))
+		(void)tool_done(result);
+	else if (!put_all(&restoring, &err) ||
+		 (!call_flag(call, "more") && !undo_log_end(&restoring.log, &err)))
+		(void)tool_fail(result,
+				"%s. The undo is not finished: run it again and it "
+				"goes on.",
+				err.text);
+	else
+		(void)answer(&restoring);
+	undo_list_fini(&restoring.paths);
+	free(restoring.plans);
+	value_free(restoring.conflicts);
+	value_free(restoring.left);
+	return result->status;
+}
+
+const struct tool restore_tool = {
+	.name = "restore",
+	.description = "Make files hold what they held before a step.",
+	.example = "{\"log\": 1}",
+	.params = restore_params,
+	.effects = EFFECT_WRITES,
+	.timeout_s = 600, /* a removed tree of a gigabyte, each file synced */
+	.internal = true,
+	.execute = restore_execute,
+};

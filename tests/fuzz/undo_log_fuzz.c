@@ -1,0 +1,33 @@
+/* Fuzz target of runtime/undo_log: a log as a worker may have left it. */
+#include "base/fd.h"
+#include "runtime/undo_log.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool take(void *context, const struct undo_change *change)
+{
+	(void)context;
+	if (!undo_path_is_sound(change->path) || change->path.data[change->path.size] != '\0')
+		abort();
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct undo_reader reader = {.change = take};
+	struct err err = {0};
+	int fd = -1;
+
+	if (!fd_memory_file("log", (struct str){(const char *)data, size}, &fd, &err))
+		abort();
+	if (!undo_log_read(&reader, fd, &err) && err.text[0] == '\0')
+		abort();
+	if (reader.sound > size)
+		abort();
+	fd_close(&fd);
+	return 0;
+}
