@@ -221,7 +221,8 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 			frame->fds[i] = reader->fds[i];
 		frame->fd_count = reader->fd_count;
 		reader->fd_count = 0;
-	} else {
+	} else if (frame->kind != FRAME_COMING) {
+		/* The call that follows may have been read with it: they are the call's. */
 		fds_close(reader);
 	}
 	return true;
