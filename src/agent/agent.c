@@ -321,6 +321,8 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	bool recorded;
 
 	turn_begin(agent, &turn, text, outcome);
+	/* Beside the model's first thoughts. */
+	session_checkpoint(agent->options.session);
 	recorded = recorder_event(agent->options.recorder, &began, err);
 	while (recorded && !turn.over)
 		recorded = turn_step(agent, &turn, err);

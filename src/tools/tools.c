@@ -16,7 +16,8 @@ const struct tool *const builtin_tools[] = {
 	&grep_tool,
 	&run_tests_tool,
 	&generate_patch_tool,
-	&exec_tool, /* internal: the front's own, like those that follow */
+	/* internal: the front's own */
+	&exec_tool,
 	&checkpoint_tool,
 	&restore_tool,
 	&git_contents_tool,
