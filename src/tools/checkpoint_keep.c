@@ -78,10 +78,12 @@ static bool tell_change(struct checkpoint *checkpoint, struct str path,
 
 	if (!checkpoint->is_step)
 		return true;
-	/* New objects stay: git lets go of them itself. Their folders come with them. */
+	/*
+	 * New objects stay: git lets go of them itself. One that is still there never changes,
+	 * whatever its times say. Their folders come with them.
+	 */
 	if (checkpoint_is_object(path, &name) &&
-	    (before->kind == UNDO_ABSENT || before->kind == UNDO_FOLDER ||
-	     after->kind == UNDO_FOLDER))
+	    (after->kind != UNDO_ABSENT || before->kind == UNDO_FOLDER))
 		return true;
 	count(checkpoint, path, before, after);
 	return undo_log_change(&checkpoint->log, path, before, after, err);
