@@ -28,7 +28,6 @@ struct keeper {
 	char *folder;
 	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
 	char run[RUN_DIGITS + 1];
-	uint32_t first;
 	bool fresh;         /* the list says what is there, as far as anybody knows */
 	bool owed;          /* a command has run since it was made */
 	bool broken;        /* no store, or checkpoints fail: commands run without */
@@ -65,11 +64,6 @@ struct keeper *keeper_new(struct session *session, const char *folder)
 	(void)snprintf(keeper->run, sizeof(keeper->run), "%0*" PRIx64, RUN_DIGITS,
 		       number >> (64 - 4 * RUN_DIGITS));
 	return keeper;
-}
-
-uint32_t keeper_first(const struct keeper *keeper)
-{
-	return keeper != NULL ? keeper->first : 0;
 }
 
 const char *keeper_run(const struct keeper *keeper)
@@ -132,8 +126,6 @@ static int new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 {
 	int fd = undo_store_new_log(keeper->store, meta, number, err);
 
-	if (fd >= 0 && keeper->first == 0)
-		keeper->first = *number;
 	if (fd >= 0 && *number % TIDY_EVERY == 0)
 		undo_store_tidy(keeper->store);
 	return fd;

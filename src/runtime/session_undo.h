@@ -18,7 +18,6 @@
 struct keeper;
 struct running;
 struct session;
-struct undo_plan;
 struct undo_store;
 
 enum { KEEPER_WAIT_US = 20000 };
@@ -44,9 +43,6 @@ void keeper_finish(struct keeper *keeper, struct running *running);
 /* RUNNING, which waits for us, was cancelled. */
 void keeper_cancel(struct keeper *keeper);
 
-/* All steps of this session so far as one plan, settled (session_undo_step.c). */
-bool keeper_plan_run(struct keeper *keeper, struct undo_plan *plan, struct err *err);
-uint32_t keeper_first(const struct keeper *keeper); /* number of its first log; 0: none */
 const char *keeper_run(const struct keeper *keeper);
 /* The list no longer says what is there: somebody else writes. */
 void keeper_forget(struct keeper *keeper);
