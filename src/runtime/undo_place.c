@@ -341,26 +341,20 @@ static bool clear(const struct spot *spot, const struct undo_state *now, bool *l
 	       err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 }
 
-bool undo_place_put(struct files *files, const char *path, const struct undo_state *now,
-		    const struct undo_state *target, int from, struct undo_log *log,
-		    bool *left, struct err *err)
+static bool put(struct files *files, const char *path, const struct spot *spot,
+		const struct undo_state *now, const struct undo_state *target, int from,
+		struct undo_log *log, bool *left, struct err *err)
 {
-	struct spot spot;
-
-	*left = false;
-	if (!spot_open(&spot, files, path, true, err))
-		return false;
-	auto_close int folder = spot.folder;
-	if (!is_still(&spot, now))
+	if (!is_still(spot, now))
 		return err_set(err, EAGAIN, "%s was just changed by somebody else", path);
-	if (!keep(&spot, path, now, target, log, err))
+	if (!keep(spot, path, now, target, log, err))
 		return false;
 	if (target->kind == UNDO_ABSENT)
-		return clear(&spot, now, left, err);
+		return clear(spot, now, left, err);
 	/* Only a file or link gives way to another in one step. */
 	const struct undo_state *now_there = now;
 	if ((now->kind == UNDO_FOLDER) != (target->kind == UNDO_FOLDER)) {
-		if (!clear(&spot, now, left, err))
+		if (!clear(spot, now, left, err))
 			return false;
 		if (*left)
 			return err_set(err, ENOTEMPTY,
@@ -368,8 +362,23 @@ bool undo_place_put(struct files *files, const char *path, const struct undo_sta
 		now_there = &undo_absent;
 	}
 	if (target->kind == UNDO_FOLDER)
-		return put_folder(&spot, now_there, target, err);
+		return put_folder(spot, now_there, target, err);
 	return target->kind == UNDO_LINK
-		       ? put_link(files, &spot, target, from, now_there, err)
-		       : put_file(files, &spot, target, from, now_there, err);
+		       ? put_link(files, spot, target, from, now_there, err)
+		       : put_file(files, spot, target, from, now_there, err);
+}
+
+bool undo_place_put(struct files *files, const char *path, const struct undo_state *now,
+		    const struct undo_state *target, int from, struct undo_log *log,
+		    bool *left, struct err *err)
+{
+	struct spot spot;
+	bool done;
+
+	*left = false;
+	if (!spot_open(&spot, files, path, true, err))
+		return false;
+	done = put(files, path, &spot, now, target, from, log, left, err);
+	fd_close(&spot.folder);
+	return done;
 }

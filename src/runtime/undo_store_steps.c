@@ -208,9 +208,10 @@ struct marks {
 
 static void mark(struct marks *marks, uint32_t number)
 {
-	const uint32_t *found =
-		bsearch(&number, marks->numbers->items, marks->numbers->count,
-			sizeof(number), compare_numbers);
+	const struct numbers *all = marks->numbers;
+	const uint32_t *found = all->count > 0 ? bsearch(&number, all->items, all->count,
+							 sizeof(number), compare_numbers)
+					       : NULL;
 
 	if (found != NULL)
 		marks->kept[found - marks->numbers->items] = true;

@@ -295,8 +295,10 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	}
 	*tool = call.tool;
 	/* The payload goes when something else is read (ask.h). */
-	if (call.tool != NULL && call.tool->answers)
-		call.folder = folder = memory_copy(wire.folder);
+	if (call.tool != NULL && call.tool->answers) {
+		folder = memory_copy(wire.folder);
+		call.folder = folder;
+	}
 	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
 		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);
