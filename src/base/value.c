@@ -54,6 +54,16 @@ static bool value_refuse(struct str text, const json_error_t *error, struct err 
 	}
 }
 
+static void *take_memory(size_t size)
+{
+	return memory_grow(NULL, size, 1);
+}
+
+void value_own_memory(void)
+{
+	json_set_alloc_funcs(take_memory, free);
+}
+
 bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err)
 {
 	const size_t options = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES;

@@ -35,6 +35,12 @@ enum value_flags {
 /* Deepest nesting and largest text taken. */
 enum { VALUE_DEPTH_MAX = 128, VALUE_TEXT_MAX = 64 << 20 };
 
+/*
+ * Once, at the start of a program of ours: memory that cannot be had for a value ends the process,
+ * as everywhere. Left alone the JSON library loses the byte of a text that it had no room for.
+ */
+void value_own_memory(void);
+
 /* On failure ERR says line, column and what was found. *VALUE is untouched then. */
 bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err);
 

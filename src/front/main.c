@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/value.h"
 #include "front/exit_code.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 {
 	int code;
 
+	value_own_memory();
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
 	open_standard_descriptors();
