@@ -188,15 +188,15 @@ void groups_listen(struct groups *groups)
 		loop_remove(&groups->watch);
 }
 
-bool groups_rely(struct group_end *end, enum cgroup_controller controller)
+bool groups_rely(const struct group_end *end, enum cgroup_controller controller)
 {
-	end->relied[controller] = end->held[controller];
-	return end->relied[controller];
+	return end->held[controller];
 }
 
+/* Also of a worker whose call went out before its group was there, and watched itself. */
 static bool has_refused(const struct group_end *end, enum cgroup_controller controller)
 {
-	return end->relied[controller] &&
+	return end->held[controller] &&
 	       cgroup_count(end->counts[controller], controller) > end->before[controller];
 }
 

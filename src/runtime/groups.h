@@ -18,9 +18,8 @@ struct groups;
 
 /* The group of one worker, part of its struct; zero it. */
 struct group_end {
-	unsigned id;                     /* 0: none was asked for */
-	bool held[CGROUP_CONTROLLERS];   /* the kernel counts for it */
-	bool relied[CGROUP_CONTROLLERS]; /* by the call under way */
+	unsigned id;                   /* 0: none was asked for */
+	bool held[CGROUP_CONTROLLERS]; /* the kernel counts for it */
 	int counts[CGROUP_CONTROLLERS];
 	uint64_t before[CGROUP_CONTROLLERS]; /* counted for earlier workers */
 	struct group_end *next;
@@ -43,7 +42,7 @@ void groups_drop(struct groups *groups, struct group_end *end);
 void groups_listen(struct groups *groups);
 
 /* A call is sent to that worker: need nobody else look after CONTROLLER's limit? */
-bool groups_rely(struct group_end *end, enum cgroup_controller controller);
+bool groups_rely(const struct group_end *end, enum cgroup_controller controller);
 
 /*
  * A call of that worker has ended: the limits its group has held it to, as denials. Nothing is
