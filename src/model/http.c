@@ -2,7 +2,6 @@
 #include "model/http.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +10,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/memory.h"
 
 /* The name since 2006; libcurl keeps its ABI. */
-#define LIBRARY "libcurl.so.4"
+static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
 
 enum {
 	/*
@@ -72,12 +72,9 @@ struct exchange {
 	int64_t enough_ms; /* when HTTP_ENOUGH was said */
 };
 
-static bool load_functions(void *library, struct curl_functions *curl)
+static bool load_functions(struct curl_functions *curl, struct err *err)
 {
-	const struct {
-		const char *name;
-		void *slot;
-	} wanted[] = {
+	const struct library_function wanted[] = {
 		{"curl_global_init", &curl->global_init},
 		{"curl_easy_init", &curl->easy_init},
 		{"curl_easy_setopt", &curl->easy_setopt},
@@ -96,43 +93,23 @@ static bool load_functions(void *library, struct curl_functions *curl)
 		{"curl_getdate", &curl->getdate},
 	};
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		void *symbol = dlsym(library, wanted[i].name);
-
-		if (!symbol)
-			return false;
-		/*
-		 * POSIX lets a pointer to an object hold one to a function; C has no cast
-		 * for it.
-		 */
-		memcpy(wanted[i].slot, &symbol, sizeof(symbol));
-	}
-	return true;
+	return library_load(&libcurl, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
 bool http_open(struct http **http, struct err *err)
 {
+	struct curl_functions curl;
 	struct http *opened;
-	/* Never unloaded: it leaves threads' and TLS libraries' state behind. */
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-	if (!library)
-		return err_set(err, ENOENT,
-			       "%s could not be loaded: asking a model needs the Debian package "
-			       "libcurl4 (apt-get install libcurl4)",
-			       LIBRARY);
+	if (!load_functions(&curl, err))
+		return false;
 	opened = memory_alloc(sizeof(*opened));
-	if (!load_functions(library, &opened->curl)) {
-		free(opened);
-		return err_set(err, ENOSYS,
-			       "%s is too old: 7.66 or newer is needed (Debian package libcurl4)",
-			       LIBRARY);
-	}
+	opened->curl = curl;
 	if (opened->curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
 		opened->multi = opened->curl.multi_init();
 	if (!opened->multi) {
 		free(opened);
-		return err_set(err, EIO, "%s could not be started", LIBRARY);
+		return err_set(err, EIO, "%s could not be started", libcurl.name);
 	}
 	*http = opened;
 	return true;

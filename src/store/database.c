@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/library.h"
 #include "base/memory.h"
 
 enum {
@@ -26,6 +27,30 @@ enum {
 	RETRY_MS = 5,
 };
 
+static const struct library libsqlite = {"libsqlite3.so.0", "3.37", "libsqlite3-0",
+					 "keeping a session"};
+
+/* The few functions used. */
+struct sqlite {
+	typeof(sqlite3_open_v2) *open_v2;
+	typeof(sqlite3_close_v2) *close_v2;
+	typeof(sqlite3_extended_result_codes) *extended_result_codes;
+	typeof(sqlite3_busy_timeout) *busy_timeout;
+	typeof(sqlite3_errmsg) *errmsg;
+	typeof(sqlite3_exec) *exec;
+	typeof(sqlite3_changes64) *changes64;
+	typeof(sqlite3_prepare_v3) *prepare_v3;
+	typeof(sqlite3_bind_int64) *bind_int64;
+	typeof(sqlite3_bind_text64) *bind_text64;
+	typeof(sqlite3_step) *step;
+	typeof(sqlite3_column_int64) *column_int64;
+	typeof(sqlite3_column_text) *column_text;
+	typeof(sqlite3_column_bytes) *column_bytes;
+	typeof(sqlite3_reset) *reset;
+	typeof(sqlite3_clear_bindings) *clear_bindings;
+	typeof(sqlite3_finalize) *finalize;
+};
+
 struct statement {
 	struct database *database;
 	const char *sql; /* NULL: a free place */
@@ -35,10 +60,36 @@ struct statement {
 };
 
 struct database {
+	struct sqlite sqlite;
 	sqlite3 *handle;
 	char *path;
 	struct statement kept[KEPT_STATEMENTS];
 };
+
+static bool load_functions(struct sqlite *sqlite, struct err *err)
+{
+	const struct library_function wanted[] = {
+		{"sqlite3_open_v2", &sqlite->open_v2},
+		{"sqlite3_close_v2", &sqlite->close_v2},
+		{"sqlite3_extended_result_codes", &sqlite->extended_result_codes},
+		{"sqlite3_busy_timeout", &sqlite->busy_timeout},
+		{"sqlite3_errmsg", &sqlite->errmsg},
+		{"sqlite3_exec", &sqlite->exec},
+		{"sqlite3_changes64", &sqlite->changes64},
+		{"sqlite3_prepare_v3", &sqlite->prepare_v3},
+		{"sqlite3_bind_int64", &sqlite->bind_int64},
+		{"sqlite3_bind_text64", &sqlite->bind_text64},
+		{"sqlite3_step", &sqlite->step},
+		{"sqlite3_column_int64", &sqlite->column_int64},
+		{"sqlite3_column_text", &sqlite->column_text},
+		{"sqlite3_column_bytes", &sqlite->column_bytes},
+		{"sqlite3_reset", &sqlite->reset},
+		{"sqlite3_clear_bindings", &sqlite->clear_bindings},
+		{"sqlite3_finalize", &sqlite->finalize},
+	};
+
+	return library_load(&libsqlite, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
+}
 
 static void database_explain(struct database *database, int code, struct err *err)
 {
@@ -54,7 +105,7 @@ static void database_explain(struct database *database, int code, struct err *er
 	case SQLITE_CORRUPT:
 		(void)err_set(err, EUCLEAN,
 			      "%s: damaged, or no database (%s); move it away to begin anew",
-			      path, sqlite3_errmsg(database->handle));
+			      path, database->sqlite.errmsg(database->handle));
 		break;
 	case SQLITE_FULL:
 		(void)err_set(err, ENOSPC, "%s: the disk is full", path);
@@ -65,10 +116,11 @@ static void database_explain(struct database *database, int code, struct err *er
 		break;
 	case SQLITE_CANTOPEN:
 		(void)err_set(err, EACCES, "%s: cannot be opened (%s)", path,
-			      sqlite3_errmsg(database->handle));
+			      database->sqlite.errmsg(database->handle));
 		break;
 	default:
-		(void)err_set(err, EIO, "%s: %s", path, sqlite3_errmsg(database->handle));
+		(void)err_set(err, EIO, "%s: %s", path,
+			      database->sqlite.errmsg(database->handle));
 		break;
 	}
 }
@@ -89,7 +141,7 @@ static void database_pause(void)
 
 static bool database_run_once(struct database *database, const char *sql, int *code)
 {
-	*code = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
+	*code = database->sqlite.exec(database->handle, sql, NULL, NULL, NULL);
 	return *code == SQLITE_OK;
 }
 
@@ -205,8 +257,8 @@ static bool database_set_up(struct database *database, const char *schema, int v
 {
 	bool ok;
 
-	(void)sqlite3_extended_result_codes(database->handle, 1);
-	(void)sqlite3_busy_timeout(database->handle, DATABASE_BUSY_MS);
+	(void)database->sqlite.extended_result_codes(database->handle, 1);
+	(void)database->sqlite.busy_timeout(database->handle, DATABASE_BUSY_MS);
 	if (!database_use_wal(database, err) || !database_run(database, settings, err) ||
 	    !database_run(database, "BEGIN IMMEDIATE", err))
 		return false;
@@ -234,16 +286,18 @@ static bool make_file(const char *path, struct err *err)
 bool database_open(const char *path, const char *schema, int version,
 		   struct database **database, struct err *err)
 {
+	struct sqlite sqlite;
 	struct database *opened;
 	int code;
 	bool ok;
 
-	if (!make_file(path, err))
+	if (!load_functions(&sqlite, err) || !make_file(path, err))
 		return false;
 	opened = memory_alloc(sizeof(*opened));
+	opened->sqlite = sqlite;
 	opened->path = memory_copy(path);
-	code = sqlite3_open_v2(path, &opened->handle,
-			       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	code = opened->sqlite.open_v2(path, &opened->handle,
+				      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code == SQLITE_NOMEM)
 		memory_exhausted(0);
 	ok = code == SQLITE_OK ? database_set_up(opened, schema, version, err)
@@ -261,8 +315,8 @@ void database_close(struct database *database)
 	if (!database)
 		return;
 	for (size_t i = 0; i < KEPT_STATEMENTS; i++)
-		(void)sqlite3_finalize(database->kept[i].prepared);
-	(void)sqlite3_close_v2(database->handle);
+		(void)database->sqlite.finalize(database->kept[i].prepared);
+	(void)database->sqlite.close_v2(database->handle);
 	free(database->path);
 	free(database);
 }
@@ -295,9 +349,9 @@ bool statement_begin(struct database *database, const char *sql,
 	int code = SQLITE_OK;
 
 	if (!place->prepared)
-		code = sqlite3_prepare_v3(database->handle, sql, -1,
-					  SQLITE_PREPARE_PERSISTENT, &place->prepared,
-					  NULL);
+		code = database->sqlite.prepare_v3(database->handle, sql, -1,
+						   SQLITE_PREPARE_PERSISTENT,
+						   &place->prepared, NULL);
 	if (code != SQLITE_OK) {
 		if (!is_kept(database, place))
 			free(place);
@@ -319,14 +373,17 @@ static void statement_note(struct statement *statement, int code)
 
 void statement_bind_integer(struct statement *statement, int index, int64_t number)
 {
-	statement_note(statement, sqlite3_bind_int64(statement->prepared, index, number));
+	statement_note(statement, statement->database->sqlite.bind_int64(statement->prepared,
+									 index, number));
 }
 
 void statement_bind_text(struct statement *statement, int index, struct str text)
 {
-	statement_note(statement, sqlite3_bind_text64(statement->prepared, index,
-						      text.data ? text.data : "", text.size,
-						      SQLITE_TRANSIENT, SQLITE_UTF8));
+	statement_note(statement,
+		       statement->database->sqlite.bind_text64(statement->prepared, index,
+							       text.data ? text.data : "",
+							       text.size, SQLITE_TRANSIENT,
+							       SQLITE_UTF8));
 }
 
 bool statement_step(struct statement *statement, bool *row, struct err *err)
@@ -334,7 +391,7 @@ bool statement_step(struct statement *statement, bool *row, struct err *err)
 	int code = statement->failed;
 
 	if (code == SQLITE_OK)
-		code = sqlite3_step(statement->prepared);
+		code = statement->database->sqlite.step(statement->prepared);
 	if (code == SQLITE_NOMEM)
 		memory_exhausted(0);
 	if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -345,13 +402,14 @@ bool statement_step(struct statement *statement, bool *row, struct err *err)
 
 int64_t statement_integer(struct statement *statement, int column)
 {
-	return sqlite3_column_int64(statement->prepared, column);
+	return statement->database->sqlite.column_int64(statement->prepared, column);
 }
 
 struct str statement_text(struct statement *statement, int column)
 {
-	const unsigned char *text = sqlite3_column_text(statement->prepared, column);
-	int size = sqlite3_column_bytes(statement->prepared, column);
+	const unsigned char *text =
+		statement->database->sqlite.column_text(statement->prepared, column);
+	int size = statement->database->sqlite.column_bytes(statement->prepared, column);
 
 	return (struct str){text ? (const char *)text : "",
 			    text && size > 0 ? (size_t)size : 0};
@@ -362,16 +420,16 @@ void statement_end(struct statement *statement)
 	if (!statement)
 		return;
 	if (!is_kept(statement->database, statement)) {
-		(void)sqlite3_finalize(statement->prepared);
+		(void)statement->database->sqlite.finalize(statement->prepared);
 		free(statement);
 		return;
 	}
-	(void)sqlite3_reset(statement->prepared);
-	(void)sqlite3_clear_bindings(statement->prepared);
+	(void)statement->database->sqlite.reset(statement->prepared);
+	(void)statement->database->sqlite.clear_bindings(statement->prepared);
 	statement->in_use = false;
 }
 
 int64_t database_changes(struct database *database)
 {
-	return sqlite3_changes64(database->handle);
+	return database->sqlite.changes64(database->handle);
 }

@@ -45,13 +45,20 @@ bool validate_try(struct validate_check *check, const struct value *schema,
 	return fits;
 }
 
+double validate_nearest_whole(double number)
+{
+	/* From 2^52 on there is nothing between whole numbers. */
+	return fabs(number) < 0x1p52 ? (double)(int64_t)(number + copysign(0.5, number))
+				     : number;
+}
+
 static bool is_whole(const struct value *value)
 {
 	double number = value_number(value);
 
 	return value_kind(value) == VALUE_INTEGER ||
 	       (value_kind(value) == VALUE_REAL && isfinite(number) &&
-		number == trunc(number));
+		number == validate_nearest_whole(number));
 }
 
 static bool has_type(const struct value *value, struct str type)

@@ -45,7 +45,7 @@ static bool is_multiple(const struct value *value, const struct value *of)
 	double number = value_number(value);
 	double unit = value_number(of);
 	double times = number / unit;
-	double whole = round(times);
+	double whole = validate_nearest_whole(times);
 
 	if (value_kind(value) == VALUE_INTEGER && value_kind(of) == VALUE_INTEGER)
 		return value_integer(of) == -1 ||

@@ -1,0 +1,26 @@
+/*
+ * library: a shared library that is loaded by the first thing that wants it. To link one costs
+ * every start: libcurl 3 ms, libmicrohttpd 1.5 ms; SQLite would be a third of the program.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A function of it, and the place for its pointer. */
+struct library_function {
+	const char *name;
+	void *slot;
+};
+
+/*
+ * Load NAME ("libcurl.so.4") and find the COUNT functions; it stays loaded for the life of the
+ * process. ERR says that it is missing (ENOENT) or older than VERSION (ENOSYS), for what it is
+ * wanted ("asking a model"), and the Debian PACKAGE that brings it.
+ */
+struct library {
+	const char *name, *version, *package, *purpose;
+};
+bool library_load(const struct library *library, const struct library_function *functions,
+		  size_t count, struct err *err);
