@@ -54,14 +54,12 @@ enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
  * with the mark; without it, what a crash of the machine can cost is what was written last,
  * as with every file that nobody has synced.
  */
-#define LAYER_MARK "/scratch/work/incompat/volatile/dirty"
-static const char *const leftovers[] = {"/scratch/work/incompat/volatile",
-					"/scratch/work/incompat",
-					"/scratch/work",
-					"/upper",
-					"/scratch",
-					"/lower",
-					""};
+#define LAYER_WORK "/scratch/work"
+#define LAYER_MARK LAYER_WORK "/incompat/volatile"
+static const char *const leftovers[] = {
+	LAYER_MARK, LAYER_WORK "/incompat", LAYER_WORK, "/upper", "/scratch", "/lower",
+	"",
+};
 
 /* The first three are around the mark. */
 enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
@@ -76,7 +74,8 @@ static void mark_remove(const char *folder)
 		    (int)sizeof(path))
 			(void)chmod(path, 0700);
 	}
-	if (snprintf(path, sizeof(path), "%s" LAYER_MARK, folder) < (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s" LAYER_MARK "/dirty", folder) <
+	    (int)sizeof(path))
 		(void)unlink(path);
 	for (size_t i = 0; i + 1 < MARK_FOLDERS; i++) {
 		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i]) <
