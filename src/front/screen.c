@@ -347,6 +347,9 @@ static void screen_show(struct screen *screen, const struct event *event)
 		screen_turn_ended(screen, event);
 		break;
 	case EVENT_TOOL_OUTPUT:
+	case EVENT_PROGRESS:
+	case EVENT_LOG:
+	case EVENT_QUESTION:
 	case EVENT_APPROVAL_WANTED:
 		break;
 	}

@@ -21,11 +21,14 @@ enum frame_kind {
 	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
 	FRAME_ANSWER, /* a result of runtime/wire.h: to the oldest FRAME_ASK without one */
 	FRAME_WAITS,  /* empty: a program waits for input at its terminal */
-	FRAME_RESULT, /* runtime/wire.h */
+	FRAME_TELL,   /* JSON (runtime/tell.h): progress, or a word for the log */
+	FRAME_QUESTION, /* JSON (runtime/tell.h): to whoever called */
+	FRAME_RESULT,   /* runtime/wire.h */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
 	FRAME_CALL,   /* runtime/wire.h, with up to three descriptors */
 	FRAME_ASK,    /* JSON (runtime/ask.h): of the call under way */
+	FRAME_REPLY,  /* JSON (runtime/tell.h): to a FRAME_QUESTION */
 	FRAME_CANCEL, /* empty */
 };
 

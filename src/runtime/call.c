@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "process/frame.h"
+#include "runtime/tell.h"
 
 #include <poll.h>
 #include <string.h>
@@ -25,9 +26,16 @@ bool call_stopped(struct call *call)
 	if (now < call->next_check_ms)
 		return false;
 	call->next_check_ms = now + STOP_CHECK_MS;
-	/* While a call runs the front sends nothing but a cancel, or goes away. */
-	if (call->control_fd >= 0 && poll(&control, 1, 0) > 0)
-		call->cancelled = true;
+	/*
+	 * While a call runs the front sends nothing but a cancel, or what it was asked for, or goes
+	 * away.
+	 */
+	if (call->control_fd >= 0 && poll(&control, 1, 0) > 0) {
+		if (call->awaits_reply)
+			call_read_control(call);
+		else
+			call->cancelled = true;
+	}
 	return call->cancelled;
 }
 

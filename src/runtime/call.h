@@ -40,6 +40,8 @@ struct call_limits {
 struct call {
 	const struct tool *tool;
 	const struct value *arguments; /* validated, defaults filled in */
+	/* What the tool that was called hands to its carrier (tool.h); or NULL */
+	const struct value *carried;
 	/*
 	 * What is to run in place of the command in `arguments`, without a shell: objects with
 	 * `join` (";", "&&", "||", "|") and `argv`. NULL: the command itself.
@@ -50,6 +52,8 @@ struct call {
 	const char *folder;    /* where commands start: follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
+	/* It has a view of its own (L3); else its paths are the host's, under rules */
+	bool has_view;
 	bool is_last;   /* the cell ends with this call: what it leaves in /tmp is gone */
 	double grace_s; /* TERM to KILL */
 	const char *agent; /* whose policy holds, for remedies */
@@ -70,6 +74,9 @@ struct call {
 	int control_fd;
 	struct frame_reader *reader; /* of what comes there (ask.h); NULL: only cancels do */
 	bool cancelled;              /* set by call_stopped */
+	int64_t question;            /* number of the last one that was asked */
+	struct value *reply;         /* to it, until it is taken; or NULL */
+	bool awaits_reply;           /* it may come any time */
 	int64_t next_check_ms;       /* call_stopped's own */
 	void *owner;                 /* the worker's own */
 };
@@ -96,6 +103,28 @@ enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
  * repeat what matters.
  */
 void call_output(struct call *call, enum call_stream stream, struct str bytes);
+
+/*
+ * How far it is, and a word for the log of whoever called: told at once, or dropped when
+ * nobody takes it in time. TOTAL < 0: nobody knows; MESSAGE and LOGGER may be NULL.
+ */
+void call_progress(struct call *call, double progress, double total, const char *message);
+void call_log(struct call *call, const char *level, const char *logger, struct str text);
+
+/*
+ * Ask whoever called: KIND "form" or "url" (REQUEST: message, and schema or url) for a person,
+ * "sampling" (REQUEST as MCP has it) for a model. One question at a time: false while another
+ * is open, for one that is too large, and when nobody is there.
+ */
+bool call_ask(struct call *call, const char *kind, const struct value *request);
+/*
+ * The answer to it, an object with an "action" (accept, decline, cancel), the caller's; NULL
+ * when none has come yet: poll call->control_fd. Ask call_stopped, too.
+ */
+struct value *call_take_reply(struct call *call);
+/* Both, blocking until the answer comes. False: it was not asked, or the call has to end. */
+bool call_question(struct call *call, const char *kind, const struct value *request,
+		   struct value **answer);
 
 /* The mark of PATH (as in the view, absolute) when this session has read it, or NULL. A
  * mark is a content hash in hex, or "stat:…" for files over 16 MiB (files.h). */

@@ -25,6 +25,14 @@ enum event_kind {
 	EVENT_TOOL_BEGAN, /* call, tool; data: arguments, effects, folder */
 	/* call, tool; text: a fragment; data: stream 1 or 2 (screen only) */
 	EVENT_TOOL_OUTPUT,
+	/* call, tool; text: how far it is, or nothing; data: progress, total (screen only) */
+	EVENT_PROGRESS,
+	EVENT_LOG, /* call, tool; text; data: level, logger (screen only) */
+	/*
+	 * call, tool; data: id, kind, request: the call waits for running_answer, which is due
+	 * once for each (screen only)
+	 */
+	EVENT_QUESTION,
 	EVENT_TOOL_ENDED,      /* call, tool; data: the result (tool_result_value) */
 	EVENT_APPROVAL_WANTED, /* call, tool; data: effect, because, rule */
 	EVENT_NOTICE, /* text: a sentence for the person (retries, limits, warnings) */

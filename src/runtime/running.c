@@ -51,6 +51,7 @@ void running_finish(struct running *running)
 	loop_remove_timer(&running->kill_timer);
 	loop_remove_timer(&running->patience);
 	running->awaits = NULL;
+	running->question = 0;
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
@@ -259,6 +260,10 @@ static void frame_arrived(void *context, const struct frame *frame)
 		loop_stay(running->session->loop, clock_now_us() + ENDING_US);
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
 		jobs_answered(running->job, frame);
+	} else if (frame->kind == FRAME_TELL) {
+		running_told(running, frame->payload);
+	} else if (frame->kind == FRAME_QUESTION) {
+		running_asked(running, frame->payload);
 	} else if (frame->kind == FRAME_WAITS) {
 		if (running->job != NULL)
 			jobs_waits(running->job);
@@ -297,8 +302,11 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 	struct buf text;
 	const struct wire_call wire = {
 		.log = running->log_fd >= 0 ? running->log : 0,
-		.tool = running->auditing ? AUDIT_CALL : running->tool->name,
+		.tool = running->auditing                ? AUDIT_CALL
+			: running->tool->carrier != NULL ? running->tool->carrier
+							 : running->tool->name,
 		.arguments = running->arguments,
+		.carried = running->auditing ? NULL : running->tool->carried,
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
 		.heralds = running->heralds,

@@ -179,6 +179,8 @@ static struct value *schema_of_rows(const struct tool_param *rows, const struct 
 
 struct value *schema_of_tool(const struct tool *tool)
 {
+	if (tool->schema)
+		return value_copy(tool->schema);
 	return schema_of_rows(tool->params, tool);
 }
 
@@ -371,9 +373,60 @@ static bool repair_and_check(const struct tool *tool, const struct value *schema
 	return false;
 }
 
+/* TYPE is a name, or a list of them. */
+static bool has_type(const struct value *type, const char *name)
+{
+	if (str_is(value_str(type), name))
+		return true;
+	for (size_t i = 0; i < value_count(type); i++) {
+		if (str_is(value_str(value_item(type, i)), name))
+			return true;
+	}
+	return false;
+}
+
+/* For a foreign schema: what null and absent mean, before it is asked. */
+static void repair_foreign(const struct value *schema, struct value *arguments)
+{
+	const struct value *properties = value_member(schema, "properties");
+	const struct value *required = value_member(schema, "required");
+
+	for (void *at = value_first(properties); at; at = value_next(properties, at)) {
+		const struct value *type = value_member(value_at(at), "type");
+		const struct value *given = value_member(arguments, value_key(at));
+
+		if (given && value_kind(given) == VALUE_NULL && type &&
+		    !has_type(type, "null"))
+			value_remove(arguments, value_key(at));
+	}
+	for (size_t i = 0; i < value_count(required); i++) {
+		const char *name = value_text(value_item(required, i));
+		const struct value *initial =
+			name ? value_member(value_member(properties, name), "default")
+			     : NULL;
+
+		if (initial && !value_member(arguments, name))
+			value_set(arguments, name, value_copy(initial));
+	}
+}
+
+static bool fit_foreign(const struct tool *tool, const struct value *schema,
+			struct value *arguments, struct buf *sentence)
+{
+	struct validate_problem problem;
+
+	repair_foreign(schema, arguments);
+	if (validate_value(schema, arguments, &problem))
+		return true;
+	add_problem(tool, &problem, sentence);
+	return false;
+}
+
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct buf *sentence)
 {
+	if (tool->schema)
+		return fit_foreign(tool, schema, arguments, sentence);
 	if (!is_plain(tool, tool->params, arguments) &&
 	    !repair_and_check(tool, schema, arguments, sentence))
 		return false;

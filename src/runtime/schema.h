@@ -14,7 +14,10 @@
 /* Most bytes of a model's arguments quoted in a refusal. */
 enum { SCHEMA_QUOTED_MAX = 200 };
 
-/* The JSON Schema of TOOL's arguments, members in the order of its rows. The caller's. */
+/*
+ * The JSON Schema of TOOL's arguments: of its rows, members in their order; or the one it
+ * brought. The caller's.
+ */
 struct value *schema_of_tool(const struct tool *tool);
 
 /*
@@ -28,7 +31,9 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
  * Make ARGUMENTS fit SCHEMA, which is TOOL's (schema_of_tool), in place: aliases become
  * names; numbers and booleans sent as text, lists sent as JSON text, and a lone object where
  * a list of objects is due are taken; null for an optional argument is its absence; defaults
- * are filled in. Then check. False: SENTENCE is for the model.
+ * are filled in. Then check. False: SENTENCE is for the model. Of a schema that TOOL brought
+ * only two things are done before it is asked: null is the absence of what cannot be null, and
+ * what is required but has a default is filled in.
  */
 bool schema_fit(const struct tool *tool, const struct value *schema,
 		struct value *arguments, struct buf *sentence);

@@ -126,6 +126,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.resolver = options->resolver,
+		.shown = options->shown,
 		.level = level_choose(minimum),
 		.minimum_level = minimum,
 	};
@@ -180,6 +181,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->sink = options->sink;
 	made->loop = loop_new();
 	made->one_call = options->direct;
+	made->answers_questions = options->answers_questions;
 	made->cancel_fd = options->cancel_fd;
 	made->cores = cores_usable();
 	made->seen = value_new_object();

@@ -20,6 +20,7 @@
 
 struct cell_spec;
 struct session;
+struct shape_shown;
 
 /* As minimum_level: a cell of any strength will do. */
 enum { SESSION_ANY_LEVEL = -1 };
@@ -57,6 +58,16 @@ struct session_options {
 	 * what this session does cannot be undone.
 	 */
 	const char *undo_folder;
+	/*
+	 * Trees and files that are shown read-only besides, each at a path of its own; ends with
+	 * {0} (shape.h). NULL: none.
+	 */
+	const struct shape_shown *shown;
+	/*
+	 * Somebody behind the sink answers EVENT_QUESTION by running_answer. False: each is
+	 * declined, and no event tells of it.
+	 */
+	bool answers_questions;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 
@@ -113,7 +124,12 @@ struct request {
 	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
 	bool by_front; /* may call internal tools */
-	bool quiet;    /* the session's own: no event tells of it, no cancel_fd ends it */
+	/*
+	 * By the front: this tool, which is in no table, in the place of the one named `tool`.
+	 * It is internal, has a `schema` and outlives the call.
+	 */
+	const struct tool *made;
+	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
 	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
 	double most_s;     /* > 0: no later deadline than this, whoever named it */
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
@@ -132,6 +148,12 @@ bool running_is_done(const struct running *running);
 bool running_is_sent(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
+/*
+ * The answer to the QUESTION (its id) of EVENT_QUESTION: an object with an "action". False: it
+ * is not, or no longer, open.
+ */
+bool running_answer(struct running *running, int64_t question, const struct value *answer,
+		    struct err *err);
 void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
 void running_free(struct running *running); /* cancels and waits when not done */
 

@@ -16,7 +16,9 @@ enum { PATHS_MAX = 256, SENTENCE_MAX = 8 << 10 };
 static bool tool_choose(struct running *running, const struct request *request)
 {
 	struct session *session = running->session;
-	const struct tool *tool = tool_find(session->all_tools, request->tool);
+	const struct tool *tool = request->by_front && request->made != NULL
+					  ? request->made
+					  : tool_find(session->all_tools, request->tool);
 	struct buf list;
 
 	if (tool != NULL && (!tool->internal || request->by_front)) {
@@ -36,6 +38,12 @@ static bool tool_choose(struct running *running, const struct request *request)
 	return false;
 }
 
+/* Of two deadlines, of which 0 and less are none. */
+static double earlier(double a, double b)
+{
+	return a <= 0 || (b > 0 && b < a) ? b : a;
+}
+
 /* The caller's own, the call's argument, the policy's for commands, the tool's. */
 static double deadline_of(const struct running *running, const struct request *request)
 {
@@ -51,17 +59,20 @@ static double deadline_of(const struct running *running, const struct request *r
 	else if (tool->timeout_max_s > 0 && value_is_number(asked))
 		timeout_s = value_number(asked);
 	else if (tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0)
-		timeout_s = running->session->policy->limits.wall_s;
+		timeout_s = earlier(running->session->policy->limits.wall_s,
+				    tool->carrier != NULL ? tool->timeout_s : 0);
 	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
 		timeout_s = request->most_s;
 	return timeout_s;
 }
 
-/* Made at the tool's first call. */
+/* Made at the tool's first call, unless it brought one. */
 static const struct value *tool_schema(struct session *session, const struct tool *tool)
 {
 	size_t at = 0;
 
+	if (tool->schema != NULL)
+		return tool->schema;
 	while (session->all_tools[at] != tool)
 		at++;
 	if (session->schemas[at] == NULL)
@@ -131,7 +142,7 @@ static bool paths_collect(struct running *running, const struct tool_param *rows
 {
 	bool writes = (running->tool->effects & EFFECT_WRITES) != 0;
 
-	for (; rows->name != NULL; rows++) {
+	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(arguments, rows->name);
 		const char *text = value_text(value);
 		if (text != NULL && rows->kind == PARAM_PATH &&
@@ -181,7 +192,7 @@ static const char **command_find(const struct running *running, const struct pat
 	const char **argv = NULL;
 
 	request->folder = running->session->folder;
-	for (size_t paths = 0; rows->name != NULL; rows++) {
+	for (size_t paths = 0; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(running->arguments, rows->name);
 
 		if (value == NULL)

@@ -51,7 +51,7 @@ static void path_visit(void *context, const char *text)
 static void paths_visit(struct path_visit *visit, const struct tool_param *rows,
 			const struct value *arguments)
 {
-	for (; rows->name != NULL; rows++) {
+	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(arguments, rows->name);
 		if (rows->kind == PARAM_PATH && value_text(value) != NULL)
 			path_visit(visit, value_text(value));

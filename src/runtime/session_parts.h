@@ -20,6 +20,7 @@ struct session {
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	struct running *first_queued; /* of these, by running_set_state */
 	size_t queued_files, queued_others, busy_files, busy_others;
+	bool answers_questions;
 	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;
@@ -94,7 +95,8 @@ struct running {
 	double patience_s;     /* 0: none */
 	struct job *awaits;    /* the job whose end or answer it waits for */
 	enum job_wish wish;
-	uint64_t ask; /* the job's number of its question */
+	uint64_t ask;     /* the job's number of its question */
+	int64_t question; /* its worker's, that waits for an answer; 0: none */
 	struct tool_result result;
 	void (*done)(void *context, struct running *running);
 	void *context;
@@ -149,6 +151,10 @@ bool job_writes(const struct session *session, const struct job *except);
 /* From now on RUNNING may take its patience_s (0: for ever), then it becomes a job. */
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
+
+/* RUNNING's worker tells or asks (tell.h): what came is not trusted (running_tell.c). */
+void running_told(struct running *running, struct str payload);
+void running_asked(struct running *running, struct str payload);
 
 /* RUNNING is a call of the tool `job` (session_jobs.c). */
 void jobs_call(struct running *running);

@@ -90,6 +90,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_toolchains(options, policy, spec);
 	shape_add_program(options, spec);
 	shape_add_caches(options, policy, spec);
+	if (!shape_add_shown(options, policy, spec, err))
+		return false;
 	shape_add_environment(options, policy, spec);
 	return true;
 }

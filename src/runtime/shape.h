@@ -14,6 +14,14 @@
 /* The variable by which our own program knows, in a command, where it may write. */
 #define SHAPE_WRITABLE "GLOVEBOX_WRITABLE"
 
+/* A folder or file of the host, shown read-only; a table of them ends with {0}. */
+struct shape_shown {
+	const char *source; /* where it lies; absolute, opened once */
+	/* where the view has it: absolute and normal. Without a view (below L3): at SOURCE */
+	const char *path;
+	const char *why; /* for who explains the view */
+};
+
 struct shape_options {
 	const char *workspace; /* as the user named it */
 	/*
@@ -25,7 +33,8 @@ struct shape_options {
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
-	bool one_call;        /* the cell is made for one call (session_options.direct) */
+	const struct shape_shown *shown; /* besides the policy's; or NULL */
+	bool one_call; /* the cell is made for one call (session_options.direct) */
 	enum sandbox_level level; /* what this machine can build */
 	int minimum_level;        /* enum sandbox_level; below it the shape is refused */
 };

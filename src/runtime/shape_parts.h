@@ -105,6 +105,12 @@ void shape_add_toolchains(const struct shape_options *options, struct policy *po
 			  struct cell_spec *spec);
 /* The repository that the workspace is a worktree of, read-only. After the policy's entries. */
 void shape_add_worktree(struct policy *policy, struct cell_spec *spec);
+/*
+ * What the options show besides, after everything that may be written: it covers what lies
+ * there, and keeps its place. False: something is missing, or would cover what a cell needs.
+ */
+bool shape_add_shown(const struct shape_options *options, struct policy *policy,
+		     struct cell_spec *spec, struct err *err);
 /* Our own program. */
 void shape_add_program(const struct shape_options *options, struct cell_spec *spec);
 /*

@@ -37,9 +37,11 @@ void tool_result_fini(struct tool_result *result)
 		return;
 	buf_fini(&result->text);
 	value_free(result->details);
+	value_free(result->content);
 	value_free(result->seen);
 	value_free(result->before);
 	result->details = NULL;
+	result->content = NULL;
 	result->seen = NULL;
 	result->before = NULL;
 }
@@ -68,6 +70,43 @@ struct value *tool_details(struct tool_result *result)
 	return result->details;
 }
 
+static bool is_item(const struct value *item)
+{
+	return value_kind(item) == VALUE_OBJECT &&
+	       value_kind(value_member(item, "type")) == VALUE_STRING;
+}
+
+bool tool_content_fits(const struct value *content, size_t size)
+{
+	bool fits = value_kind(content) == VALUE_ARRAY && size <= RESULT_CONTENT_BYTES_MAX &&
+		    value_count(content) <= RESULT_CONTENT_ITEMS_MAX;
+
+	for (size_t i = 0; fits && i < value_count(content); i++)
+		fits = is_item(value_item(content, i));
+	return fits;
+}
+
+bool tool_add_content(struct tool_result *result, struct value *take_item)
+{
+	struct buf printed;
+	bool fits = is_item(take_item) &&
+		    value_count(result->content) < RESULT_CONTENT_ITEMS_MAX;
+
+	buf_init(&printed, RESULT_CONTENT_BYTES_MAX);
+	fits = fits &&
+	       (result->content == NULL || value_print(result->content, 0, &printed)) &&
+	       value_print(take_item, 0, &printed) && buf_adds(&printed, "[,]");
+	buf_fini(&printed);
+	if (!fits) {
+		value_free(take_item);
+		return false;
+	}
+	if (result->content == NULL)
+		result->content = value_new_array();
+	value_append(result->content, take_item);
+	return true;
+}
+
 struct value *tool_result_value(const struct tool_result *result)
 {
 	struct value *object = value_new_object();
@@ -75,6 +114,8 @@ struct value *tool_result_value(const struct tool_result *result)
 
 	value_set_text(object, "status", result_status_name(result->status));
 	value_set_str(object, "text", buf_str(&result->text));
+	if (value_count(result->content) > 0)
+		value_set(object, "content", value_copy(result->content));
 	if (result->exit_code >= 0)
 		value_set_integer(object, "exit_code", result->exit_code);
 	else

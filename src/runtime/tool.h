@@ -81,14 +81,34 @@ const char *result_status_name(enum result_status status); /* "done", "timed_out
 struct call;
 struct tool_result;
 
+/*
+ * A tool of the table in tools.c, or one made while the program runs (a plugin, a server's):
+ * workers know only the table, so that the latter names a `carrier` of it.
+ */
 struct tool {
 	const char *name;
+	const char *title;       /* for people, in listings; NULL: its name */
 	const char *description; /* one or two sentences */
 	const char *example;     /* JSON arguments for help and for refusals */
 	const char *aliases; /* other tool names taken, blank-separated; never shown */
 	const struct tool_param *params;
+	/*
+	 * A foreign JSON Schema of the arguments, in the place of `params` (NULL then): judged
+	 * as it is, no path in it; NULL: there is none.
+	 */
+	const struct value *schema;
+	const struct value *annotations; /* an object for listings, as it came; or NULL */
+	/*
+	 * The internal tool whose execute() carries it out in the worker, and what that wants
+	 * to know besides the arguments (call->carried; an object, or NULL). NULL: its own.
+	 */
+	const char *carrier;
+	struct value *carried;
 	unsigned effects;
-	/* deadline unless the call's own `timeout_s` argument says otherwise */
+	/*
+	 * Deadline unless the call's own `timeout_s` argument says otherwise; of one with a
+	 * carrier the policy's for commands, when that is earlier.
+	 */
 	double timeout_s;
 	/* most its `timeout_s` argument may ask for; 0: it has none */
 	double timeout_max_s;
@@ -123,6 +143,8 @@ struct tool {
  * Most bytes of a result's text: over it the tool has failed to honour its own ceiling.
  */
 enum { RESULT_TEXT_MAX = 4 << 20 };
+/* Most items beside the text, and most bytes of them all as JSON. */
+enum { RESULT_CONTENT_ITEMS_MAX = 64, RESULT_CONTENT_BYTES_MAX = 12 << 20 };
 
 /* One shape for every outcome. */
 struct tool_result {
@@ -130,6 +152,11 @@ struct tool_result {
 	struct buf text; /* for the model: status and next step first in what matters */
 	/* object for people and programs, never for the model; NULL: none */
 	struct value *details;
+	/*
+	 * What is more than text, in the shape of MCP's content: an array of objects with a
+	 * "type" (image, audio, resource, resource_link, text); NULL: nothing is.
+	 */
+	struct value *content;
 	int exit_code;  /* of a program; -1: none ran or it died of a signal */
 	int signal;     /* that ended it, 0: none */
 	double seconds; /* filled by the runtime */
@@ -153,8 +180,18 @@ enum result_status tool_done(struct tool_result *result);
 /* The details object, made on first use. */
 struct value *tool_details(struct tool_result *result);
 
-/* The whole result as one JSON object: status, text, exit_code, signal, seconds,
- * level, left_out, details. (`seen` and `before` are not part of it.) */
+/*
+ * Add ITEM to the content. False, and it is gone, when it is no object with a "type" or there
+ * is too much already.
+ */
+bool tool_add_content(struct tool_result *result, struct value *take_item);
+/* Is it an array of such items, within the bounds? SIZE: bytes of it as JSON. */
+bool tool_content_fits(const struct value *content, size_t size);
+
+/*
+ * The whole result as one JSON object: status, text, content (when there is some), exit_code,
+ * signal, seconds, level, left_out, details. (`seen` and `before` are not part of it.)
+ */
 struct value *tool_result_value(const struct tool_result *result);
 
 const struct tool *tool_find(const struct tool *const *tools,

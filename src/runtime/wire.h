@@ -28,9 +28,10 @@ struct wire_call {
 	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
 	struct value *environment;
-	struct value *plan;   /* call.h; or NULL */
-	struct value *seen;   /* or NULL */
-	struct value *before; /* or NULL */
+	struct value *plan;    /* call.h; or NULL */
+	struct value *carried; /* likewise */
+	struct value *seen;    /* or NULL */
+	struct value *before;  /* or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);

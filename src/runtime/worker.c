@@ -127,6 +127,7 @@ static struct call call_of(struct worker *worker)
 		.space = worker->space,
 		.listener = worker->listener,
 		.layer = worker->layer,
+		.has_view = spec_is_sealed(worker->spec),
 		.control_fd = worker->socket,
 		.fds = {-1, -1, -1},
 	};
@@ -218,6 +219,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 
 	call.tool = tool_find(worker->tools, wire->tool);
 	call.arguments = wire->arguments;
+	call.carried = wire->carried;
 	call.plan = wire->plan;
 	call.folder = wire->folder;
 	call.deadline_ms = wire->deadline_ms;
@@ -294,11 +296,9 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
-	/* The payload goes when something else is read (ask.h). */
-	if (call.tool != NULL && call.tool->answers) {
-		folder = memory_copy(wire.folder);
-		call.folder = folder;
-	}
+	/* The payload goes when something else is read (ask.h, tell.h). */
+	folder = memory_copy(wire.folder);
+	call.folder = folder;
 	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
 		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);
@@ -308,6 +308,7 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	/* A tool that gave one away has left -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
+	value_free(call.reply);
 	wire_call_fini(&wire);
 	return call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
 	       !call.cancelled && worker->prepared == NULL;

@@ -8,6 +8,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "runtime/tool.h"
 
 static void a_status_has_a_word_of_its_own(void **state)
@@ -80,6 +83,36 @@ static void the_whole_result_is_one_object(void **state)
 	tool_result_fini(&result);
 }
 
+static struct value *item_of(size_t bytes)
+{
+	struct value *item = value_new_object();
+	char *text = malloc(bytes);
+
+	memset(text, 'A', bytes);
+	value_set_text(item, "type", "image");
+	value_set_str(item, "data", (struct str){text, bytes});
+	free(text);
+	return item;
+}
+
+static void content_stays_within_its_bounds(void **state)
+{
+	struct tool_result result;
+
+	(void)state;
+	tool_result_init(&result);
+	assert_false(tool_add_content(&result, value_new_text("no object")));
+	assert_false(tool_add_content(&result, value_new_object()));
+	assert_null(result.content);
+	assert_true(tool_add_content(&result, item_of(RESULT_CONTENT_BYTES_MAX / 2)));
+	assert_false(tool_add_content(&result, item_of(RESULT_CONTENT_BYTES_MAX / 2)));
+	for (int i = 1; i < RESULT_CONTENT_ITEMS_MAX; i++)
+		assert_true(tool_add_content(&result, item_of(1)));
+	assert_false(tool_add_content(&result, item_of(1)));
+	assert_int_equal(value_count(result.content), RESULT_CONTENT_ITEMS_MAX);
+	tool_result_fini(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +120,7 @@ int main(void)
 		cmocka_unit_test(tools_are_found_by_name_then_by_alias),
 		cmocka_unit_test(a_failure_has_its_sentence),
 		cmocka_unit_test(the_whole_result_is_one_object),
+		cmocka_unit_test(content_stays_within_its_bounds),
 	};
 
 	return cmocka_run_group_tests_name("runtime-tool", tests, NULL, NULL);

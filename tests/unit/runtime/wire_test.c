@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "runtime/event.h"
 #include "runtime/spec.h"
+#include "runtime/tell.h"
 #include "runtime/wire.h"
 
 static void a_call_is_read_back(void **state)
@@ -18,8 +19,11 @@ static void a_call_is_read_back(void **state)
 
 	(void)state;
 	value_set_str(arguments, "content", (struct str){"a\0b\xff\n", 5});
+	auto_value struct value *carried = value_new_object();
+	value_set_text(carried, "file", "/p/tool.bash");
 	const struct wire_call written = {.tool = "write_file",
 					  .arguments = arguments,
+					  .carried = carried,
 					  .folder = "/w",
 					  .deadline_ms = CLOCK_NEVER,
 					  .heralds = true,
@@ -39,6 +43,7 @@ static void a_call_is_read_back(void **state)
 	assert_memory_equal(content.data, "a\0b\xef\xbf\xbd\n", 7);
 	assert_null(read.seen);
 	assert_null(read.environment);
+	assert_true(value_equal(read.carried, carried));
 	wire_call_fini(&read);
 	buf_fini(&payload);
 	/* What does not fit is not written. */
@@ -95,6 +100,9 @@ static void a_result_is_read_back(void **state)
 	written.signal = 9;
 	written.left_out_bytes = 77;
 	value_set_text(tool_details(&written), "path", "/w/a");
+	struct value *item = value_new_object();
+	value_set_text(item, "type", "text");
+	assert_true(tool_add_content(&written, item));
 	buf_init(&text, 1 << 16);
 	assert_true(wire_print_result(&written, &text));
 	assert_true(wire_parse_result(buf_str(&text), &read, &err));
@@ -104,6 +112,7 @@ static void a_result_is_read_back(void **state)
 	assert_int_equal(read.signal, 9);
 	assert_int_equal(read.left_out_bytes, 77);
 	assert_string_equal(value_text(value_member(read.details, "path")), "/w/a");
+	assert_true(value_equal(read.content, written.content));
 	assert_null(read.seen);
 	tool_result_fini(&written);
 	tool_result_fini(&read);
@@ -146,7 +155,7 @@ static void expect_refused(struct str payload)
 static void what_is_no_result_is_refused(void **state)
 {
 	/* From a head's begin on: the words that follow the four numbers, in bytes. */
-	enum { STATUS_AT = 24, DETAILS_AT = 32, ZERO_AT = 44 };
+	enum { STATUS_AT = 24, DETAILS_AT = 32, BEFORE_AT = 44 };
 	struct tool_result written;
 	struct buf payload;
 
@@ -167,14 +176,65 @@ static void what_is_no_result_is_refused(void **state)
 	payload.data[DETAILS_AT + 3] = (char)0xff;
 	expect_refused(buf_str(&payload));
 	payload.data[DETAILS_AT + 3] = 0;
-	payload.data[ZERO_AT] = 1;
+	payload.data[BEFORE_AT] = 1;
 	expect_refused(buf_str(&payload));
-	payload.data[ZERO_AT] = 0;
+	payload.data[BEFORE_AT] = 0;
 	/* Details are an object, or nothing. */
 	memcpy(payload.data + payload.size - strlen("{\"a\":1}"), "[\"a\",1]", 7);
 	expect_refused(buf_str(&payload));
 	tool_result_fini(&written);
 	buf_fini(&payload);
+}
+
+static void content_is_a_bounded_list_of_items(void **state)
+{
+	static const char *const lists[] = {"{}", "[1]", "[{}]", "[{\"type\":1}]"};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(lists); i++) {
+		struct tool_result written, read;
+		struct buf payload;
+
+		tool_result_init(&written);
+		tool_result_init(&read);
+		assert_true(value_parse(str_of(lists[i]), 0, &written.content, NULL));
+		buf_init(&payload, 1 << 16);
+		assert_true(wire_print_result(&written, &payload));
+		/* An empty one is left out. */
+		assert_int_equal(wire_parse_result(buf_str(&payload), &read, NULL), i == 0);
+		tool_result_fini(&written);
+		tool_result_fini(&read);
+		buf_fini(&payload);
+	}
+}
+
+static void questions_and_replies_are_read_back(void **state)
+{
+	auto_value struct value *object = NULL;
+	auto_value struct value *answer = value_new_object();
+	auto_value struct value *got = NULL;
+	struct tell_question written = {.id = 3, .kind = "sampling"}, read;
+	int64_t id = 0;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, 1 << 16);
+	written.request = answer;
+	assert_true(tell_print_question(&written, &text));
+	assert_true(tell_parse_question(buf_str(&text), &read, &object, NULL));
+	assert_int_equal(read.id, 3);
+	assert_string_equal(read.kind, "sampling");
+	buf_clear(&text);
+	value_set_text(answer, "action", "cancel");
+	assert_true(tell_print_reply(7, answer, &text));
+	assert_true(tell_parse_reply(buf_str(&text), &id, &got, NULL));
+	assert_int_equal(id, 7);
+	assert_true(value_equal(got, answer));
+	buf_clear(&text);
+	value_set_text(answer, "action", "shrug");
+	assert_true(tell_print_reply(7, answer, &text));
+	assert_false(tell_parse_reply(buf_str(&text), &id, &got, NULL));
+	buf_fini(&text);
 }
 
 static void a_specification_is_read_back(void **state)
@@ -278,6 +338,8 @@ int main(void)
 		cmocka_unit_test(a_result_is_read_back),
 		cmocka_unit_test(the_text_of_a_result_is_made_utf_8),
 		cmocka_unit_test(what_is_no_result_is_refused),
+		cmocka_unit_test(content_is_a_bounded_list_of_items),
+		cmocka_unit_test(questions_and_replies_are_read_back),
 		cmocka_unit_test(a_specification_is_read_back),
 		cmocka_unit_test(an_event_is_one_json_object),
 		cmocka_unit_test(every_kind_of_event_has_a_name_of_its_own),
