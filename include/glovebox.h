@@ -98,10 +98,16 @@ struct glovebox_options {
 	/* Called with every fragment of output; may be NULL. */
 	glovebox_output *output;
 	void *context;
+
+	/*
+	 * Seconds that one call may take before it is answered and goes on as a job, which the
+	 * tool `job` follows; 0: as long as its tool lets it.
+	 */
+	double patience_s;
 };
-#define GLOVEBOX_OPTIONS                                                \
-	{                                                               \
-		sizeof(struct glovebox_options), 0, 0, 0, 0, 0, 0, 0, 0 \
+#define GLOVEBOX_OPTIONS                                                   \
+	{                                                                  \
+		sizeof(struct glovebox_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 /*

@@ -34,6 +34,7 @@ struct glovebox_session {
 	int cancel_fd;
 	glovebox_output *output;
 	void *context;
+	double patience_s;
 	struct glovebox_tool *tools;
 	size_t tool_count;
 };
@@ -135,6 +136,7 @@ static bool open_session(struct glovebox_session *session,
 		return false;
 	session->output = options.output;
 	session->context = options.context;
+	session->patience_s = options.patience_s;
 	session->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->cancel_fd < 0)
 		return err_set(err, errno, "eventfd: %s", strerror(errno));
@@ -240,6 +242,7 @@ struct glovebox_result *glovebox_call(struct glovebox_session *session, const ch
 	struct request request = {
 		.tool = tool != NULL ? tool : "",
 		.arguments_text = str_of(arguments),
+		.patience_s = session->patience_s,
 	};
 	struct tool_result result;
 	struct glovebox_result *answer;

@@ -26,6 +26,9 @@ bool call_stopped(struct call *call)
 	if (now < call->next_check_ms)
 		return false;
 	call->next_check_ms = now + STOP_CHECK_MS;
+	/* What came may be a question, which its program's run reads (ask_next). */
+	if (call->reader != NULL && call->tool->answers)
+		return false;
 	/*
 	 * While a call runs the front sends nothing but a cancel, or what it was asked for, or goes
 	 * away.

@@ -158,7 +158,10 @@ static void add_ended(struct job *job, const struct value *since, struct buf *te
 	const bool told = job->told;
 
 	job->told = true;
-	if (since == NULL ? told : (wanted > 0 && wanted >= total)) {
+	/* What has no streams has one result, which is told as often as it is asked for. */
+	if (value_member(details, "stdout_bytes") == NULL)
+		(void)buf_addstr(text, buf_str(&result->text));
+	else if (since == NULL ? told : (wanted > 0 && wanted >= total)) {
 		(void)buf_adds(text, "(no new output)\n");
 		(void)buf_addstr(text, closing_of(buf_str(&result->text)));
 	} else if (value_text(whole) != NULL && since != NULL && wanted != from) {

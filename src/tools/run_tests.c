@@ -84,8 +84,9 @@ struct tests {
 	struct test_request request;
 	struct test_ran first, again;
 	struct test_log log;
-	struct buf spills; /* folder of the logs */
-	struct buf report; /* folder of the report, and then its name in there */
+	struct buf spills;   /* folder of the logs */
+	struct buf report;   /* folder of the report, and then its name in there */
+	struct buf progress; /* the same of what is written on the way */
 	char *folder;
 	bool ran_again;
 };
@@ -103,6 +104,7 @@ static bool make_report(struct tests *tests, struct err *err)
 	if (mkdtemp(path->data) == NULL)
 		return err_set(err, errno, "%s: %s", path->data, strerror(errno));
 	tests->folder = memory_copy(path->data);
+	(void)buf_addf(&tests->progress, "%s/progress", path->data);
 	(void)buf_adds(path, "/report");
 	return true;
 }
@@ -172,6 +174,7 @@ static enum result_status run_tests(struct tests *tests)
 		.filter = call_text(tests->call, "filter"),
 		.suite = call_text(tests->call, "suite"),
 		.report = tests->report.data,
+		.progress = tests->progress.data,
 	};
 	buf_init(&sentence, 8192);
 	ok = tests->choice.runner->plan(&tests->request, &plan, &sentence);
@@ -210,6 +213,7 @@ static enum result_status run_tests_execute(struct call *call, struct tool_resul
 	arena_init(&tests->arena);
 	buf_init(&tests->spills, PATH_MAX);
 	buf_init(&tests->report, PATH_MAX);
+	buf_init(&tests->progress, PATH_MAX);
 	if (test_choose(call, &tests->arena, &tests->choice, result) &&
 	    check_texts(call, tests->choice.runner, result)) {
 		test_ran_init(&tests->first, &tests->choice);
@@ -222,6 +226,7 @@ static enum result_status run_tests_execute(struct call *call, struct tool_resul
 	free(tests->folder);
 	buf_fini(&tests->spills);
 	buf_fini(&tests->report);
+	buf_fini(&tests->progress);
 	arena_fini(&tests->arena);
 	free(tests);
 	return status;
@@ -237,5 +242,6 @@ const struct tool run_tests_tool = {
 	.effects = EFFECT_RUNS,
 	.timeout_s = RUN_TESTS_TIMEOUT_S,
 	.timeout_max_s = RUN_TESTS_TIMEOUT_MAX_S,
+	.answers = true,
 	.execute = run_tests_execute,
 };

@@ -27,6 +27,7 @@ struct test_ran {
 	const char *const *argv; /* of that step */
 	enum program_ending ending;
 	int exit_code, signal;
+	int64_t began_ms;
 	double seconds;
 	unsigned left_processes;
 	struct buf out, error; /* of that step */
@@ -45,7 +46,8 @@ void test_ran_init(struct test_ran *ran, const struct test_choice *choice);
 void test_ran_fini(struct test_ran *ran);
 /*
  * Run PLAN and read what it says into RAN's report. False: a program could not be started
- * (ERR.code as of program_start, RAN->argv names it).
+ * (ERR.code as of program_start, RAN->argv names it). Whoever asks meanwhile is told how far
+ * it has come (test_tell_so_far).
  */
 bool test_run(struct call *call, const struct test_choice *choice, struct test_plan *plan,
 	      struct test_log *log, struct test_ran *ran, struct err *err);
@@ -61,3 +63,9 @@ struct test_answer {
 };
 /* Fill RESULT: status, text, details; keeps the log. */
 void test_tell(const struct test_answer *answer, struct tool_result *result);
+/*
+ * Of a run that goes on as job JOB: SEEN is what can be read of it by now. ANSWER's `first` is
+ * what runs; of a second run its report says so (`first`).
+ */
+void test_tell_so_far(const struct test_answer *answer, const struct test_report *seen,
+		      int64_t job, struct tool_result *result);

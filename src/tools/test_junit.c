@@ -1,6 +1,7 @@
 /*
- * test_junit: the JUnit XML of phpunit, pytest, ctest and meson; see test_parse.h. What a
- * test of the last two printed is read once more: it mostly is a program of many tests.
+ * test_junit: the JUnit XML of phpunit, pytest, ctest and meson, and of programs that print
+ * it; see test_parse.h. What a test of ctest or meson printed is read once more: it mostly is
+ * a program of many tests.
  */
 #include "base/path.h"
 #include "tools/test_parse.h"
@@ -14,12 +15,13 @@ enum {
 	TEXT_MAX = 256 << 10, /* what one test printed */
 };
 
-enum style { PHPUNIT, PYTEST, CTEST, MESON };
+enum style { PHPUNIT, PYTEST, CTEST, MESON, PRINTED };
 
 enum part { PART_NONE, PART_FAILURE, PART_OUT, PART_ERROR };
 
 struct junit {
 	enum style style;
+	struct str group;
 	struct test_report *report;
 	struct xml xml;
 	bool in_case;
@@ -167,6 +169,11 @@ static void name_case(struct junit *junit, struct buf *name, struct buf *select)
 		(void)buf_addstr(name, after_slash(buf_str(&junit->name)));
 		(void)buf_addstr(select, after_slash(suite));
 		break;
+	case PRINTED:
+		if (junit->class.size > 0)
+			(void)buf_addf(name, "%s.", junit->class.data);
+		(void)buf_addstr(name, buf_str(&junit->name));
+		break;
 	}
 }
 
@@ -211,6 +218,7 @@ static void end_case(struct junit *junit)
 	    !add_inner(junit, buf_str(&name), buf_str(&select), buf_str(&text))) {
 		const struct test_seen seen = {
 			.state = junit->state,
+			.group = junit->group,
 			.name = buf_str(&name),
 			.select = buf_str(&select),
 			.file = buf_str(&junit->file),
@@ -254,44 +262,67 @@ static void add_text(struct junit *junit)
 		xml_add_text(&junit->xml, &junit->error);
 }
 
-static void parse(enum style style, const struct test_output *output,
+static void read_elements(struct junit *junit)
+{
+	enum xml_event event;
+
+	while ((event = xml_next(&junit->xml)) != XML_END) {
+		if (event == XML_OPEN)
+			open_element(junit);
+		else if (event == XML_TEXT)
+			add_text(junit);
+		else if (str_is(junit->xml.name, "testcase") && junit->in_case)
+			end_case(junit);
+		else if (str_is(junit->xml.name, "testsuite"))
+			end_suite(junit);
+		if (event == XML_CLOSE)
+			junit->part = PART_NONE;
+	}
+}
+
+static void parse(enum style style, struct str text, struct str group,
 		  struct test_report *report)
 {
 	struct junit junit;
-	enum xml_event event;
 
-	junit_init(&junit, style, output->report, report);
-	while ((event = xml_next(&junit.xml)) != XML_END) {
-		if (event == XML_OPEN)
-			open_element(&junit);
-		else if (event == XML_TEXT)
-			add_text(&junit);
-		else if (str_is(junit.xml.name, "testcase") && junit.in_case)
-			end_case(&junit);
-		else if (str_is(junit.xml.name, "testsuite"))
-			end_suite(&junit);
-		if (event == XML_CLOSE)
-			junit.part = PART_NONE;
-	}
+	junit_init(&junit, style, text, report);
+	junit.group = group;
+	read_elements(&junit);
 	junit_fini(&junit);
 }
 
 void test_parse_phpunit(const struct test_output *output, struct test_report *report)
 {
-	parse(PHPUNIT, output, report);
+	parse(PHPUNIT, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_teamcity_text(output->progress, report);
 }
 
 void test_parse_pytest(const struct test_output *output, struct test_report *report)
 {
-	parse(PYTEST, output, report);
+	parse(PYTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_pytest_text(output->out, report);
 }
 
 void test_parse_ctest(const struct test_output *output, struct test_report *report)
 {
-	parse(CTEST, output, report);
+	parse(CTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_lines_text(output->out, STR(""), STR(""), report);
 }
 
 void test_parse_meson(const struct test_output *output, struct test_report *report)
 {
-	parse(MESON, output, report);
+	parse(MESON, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_lines_text(output->out, STR(""), STR(""), report);
+}
+
+void test_junit_text(struct str text, struct str group, struct test_report *report)
+{
+	size_t at = str_find(text, STR("<testsuite"), 0);
+
+	if (at != (size_t)-1)
+		parse(PRINTED, str_part(text, at, SIZE_MAX), group, report);
 }

@@ -290,7 +290,7 @@ void test_lines_text(struct str text, struct str group, struct str select,
 	buf_fini(&lines.loose);
 }
 
-enum kind { TAP, LINES, CARGO, KINDS };
+enum kind { TAP, LINES, CARGO, JUNIT, KINDS };
 
 static void read_as(enum kind kind, struct str text, struct str group, struct str select,
 		    struct test_report *report)
@@ -301,8 +301,10 @@ static void read_as(enum kind kind, struct str text, struct str group, struct st
 		test_lines_text(text, group, select, report);
 	else if (kind == TAP)
 		test_tap_text(text, group, report);
-	else
+	else if (kind == CARGO)
 		test_cargo_text(text, group, report);
+	else
+		test_junit_text(text, group, report);
 	/* These do not know how to be run again by themselves. */
 	for (size_t i = first; i < report->count; i++)
 		report->failures[i].select =

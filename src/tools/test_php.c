@@ -62,6 +62,8 @@ static bool phpunit_plan(const struct test_request *request, struct test_plan *p
 	test_plan_add(request, plan, "--colors=never");
 	test_plan_add(request, plan, "--do-not-cache-result");
 	test_plan_add(request, plan, "--log-junit=%s", request->report);
+	/* The other one is written when all have run. */
+	test_plan_add(request, plan, "--log-teamcity=%s", request->progress);
 	if (request->again != NULL)
 		test_plan_add(request, plan, "--filter=%s",
 			      test_plan_names(request, "/^(?:", ")$/"));
@@ -72,6 +74,7 @@ static bool phpunit_plan(const struct test_request *request, struct test_plan *p
 	if (request->file != NULL)
 		test_plan_add(request, plan, "%s", request->file);
 	plan->report = request->report;
+	plan->progress = request->progress;
 	return true;
 }
 

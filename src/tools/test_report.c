@@ -45,20 +45,24 @@ static const char *keep(struct test_report *report, struct str text, size_t max)
 	return arena_copy(&report->arena, text);
 }
 
-static const char *make_name(struct test_report *report, const struct test_seen *seen)
+/* Its name becomes the last one. */
+static void take_name(struct test_report *report, const struct test_seen *seen)
 {
-	struct buf name;
-	const char *kept;
+	const struct str parts[] = {seen->group,
+				    seen->group.size > 0 ? STR(" / ") : STR(""),
+				    seen->name};
+	size_t at = 0;
 
-	buf_init(&name, 4 * (size_t)TEST_NAME_MAX);
-	if (seen->group.size > 0) {
-		(void)buf_addstr(&name, str_part(seen->group, 0, TEST_NAME_MAX));
-		(void)buf_adds(&name, " / ");
+	for (size_t i = 0; i < 3; i++) {
+		struct str part = parts[i];
+
+		if (part.size > TEST_NAME_MAX - at)
+			part.size = text_character_border(part, TEST_NAME_MAX - at);
+		if (part.size > 0)
+			memcpy(report->last + at, part.data, part.size);
+		at += part.size;
 	}
-	(void)buf_addstr(&name, str_part(seen->name, 0, TEST_NAME_MAX));
-	kept = keep(report, buf_str(&name), TEST_NAME_MAX);
-	buf_fini(&name);
-	return kept;
+	report->last[at] = '\0';
 }
 
 static void tell_first(struct test_report *first, const char *name, enum test_state state)
@@ -157,13 +161,9 @@ static void add_failure(struct test_report *report, const struct test_seen *seen
 
 void test_report_add(struct test_report *report, const struct test_seen *seen)
 {
-	const char *name = "";
-
-	/* Names of what passed are of use only to the run before. */
-	if (seen->state == TEST_FAILED || report->first != NULL)
-		name = make_name(report, seen);
+	take_name(report, seen);
 	if (report->first != NULL)
-		tell_first(report->first, name, seen->state);
+		tell_first(report->first, report->last, seen->state);
 	if (seen->state == TEST_PASSED)
 		report->passed++;
 	else if (seen->state == TEST_SKIPPED)
@@ -171,7 +171,7 @@ void test_report_add(struct test_report *report, const struct test_seen *seen)
 	else
 		report->failed++;
 	if (seen->state == TEST_FAILED)
-		add_failure(report, seen, name);
+		add_failure(report, seen, keep(report, str_of(report->last), TEST_NAME_MAX));
 }
 
 /* Digits of TEXT at AT; *END is behind them. 0: none, or too many. */

@@ -49,6 +49,7 @@ struct test_report {
 	const char *folder; /* absolute: the runner's; or NULL */
 	const char *prefix; /* of FOLDER in the workspace: "" or "sub/"; or NULL */
 	uint64_t passed, failed, skipped;
+	char last[TEST_NAME_MAX + 1]; /* name of the test that was added last */
 	struct test_failure *failures;
 	size_t count, room;
 	/* The run before: its failures are told how they fare in this one. NULL: none. */

@@ -2,11 +2,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "process/program_output.h"
+#include "runtime/ask.h"
 #include "runtime/call.h"
 #include "tools/commands.h"
 #include "tools/run_tests.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +23,8 @@ enum {
 
 struct runs {
 	struct call *call;
+	const struct test_choice *choice;
+	const struct test_plan *plan;
 	struct test_ran *ran;
 	struct test_log *log;
 };
@@ -44,11 +48,90 @@ void test_ran_fini(struct test_ran *ran)
 	buf_fini(&ran->error);
 }
 
+/* A file that a runner wrote; what tests put there instead is no file. */
+static void read_file(const char *path, struct buf *content)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (path != NULL)
+		fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	/* Of one that is too large the beginning is read. */
+	(void)fd_read_all(fd, content, path, NULL);
+}
+
+/* What the last step of the plan has said by now. */
+static void read_tests(const struct runs *runs, struct test_report *report)
+{
+	const struct test_plan *plan = runs->plan;
+	struct buf written, progress;
+
+	buf_init(&written, REPORT_MAX);
+	buf_init(&progress, REPORT_MAX);
+	read_file(plan->report, &written);
+	read_file(plan->progress, &progress);
+	const struct test_output output = {
+		.out = buf_str(&runs->ran->out),
+		.error = buf_str(&runs->ran->error),
+		.report = buf_str(&written),
+		.progress = buf_str(&progress),
+		.module = plan->module,
+	};
+	runs->choice->runner->parse(&output, report);
+	buf_fini(&written);
+	buf_fini(&progress);
+}
+
+static void tell_so_far(const struct runs *runs, int64_t job, struct tool_result *result)
+{
+	const struct test_answer answer = {
+		.call = runs->call,
+		.choice = runs->choice,
+		.first = runs->ran,
+	};
+	struct test_report seen;
+
+	test_report_init(&seen, runs->choice->project.folder, runs->choice->prefix);
+	if (runs->ran->step + 1 == runs->ran->steps)
+		read_tests(runs, &seen);
+	test_tell_so_far(&answer, &seen, job, result);
+	test_report_fini(&seen);
+}
+
+/* A question to this job. To end it is to cancel it: what was seen by then is told. */
+static void asked(const struct runs *runs, const struct ask *ask)
+{
+	struct tool_result result;
+
+	tool_result_init(&result);
+	if (ask->reads) {
+		tell_so_far(runs, ask->job, &result);
+	} else if (ask->signal == SIGTERM || ask->signal == SIGINT ||
+		   ask->signal == SIGKILL) {
+		runs->call->cancelled = true;
+		(void)tool_done(&result);
+	} else if (ask->signal > 0) {
+		(void)tool_fail(&result,
+				"Of tests that run only TERM is taken: it ends them.");
+	} else {
+		(void)tool_fail(&result, "This job takes no input.");
+	}
+	ask_answer(runs->call, &result);
+	tool_result_fini(&result);
+}
+
 static bool stopped(void *context)
 {
-	struct runs *runs = context;
+	const struct runs *runs = context;
+	struct ask ask;
 
-	return call_stopped(runs->call) && runs->call->cancelled;
+	while (ask_next(runs->call, &ask)) {
+		asked(runs, &ask);
+		ask_fini(&ask);
+	}
+	return runs->call->cancelled;
 }
 
 static void take_output(void *context, int stream, struct str bytes)
@@ -98,9 +181,8 @@ static void log_argv(struct test_log *log, const char *const *argv)
 	buf_fini(&line);
 }
 
-static bool run_step(struct runs *runs, const struct test_choice *choice,
-		     const char *const *environment, const char *const *argv,
-		     struct err *err)
+static bool run_step(struct runs *runs, const char *const *environment,
+		     const char *const *argv, struct err *err)
 {
 	struct test_ran *ran = runs->ran;
 	struct program_run *run = &ran->run;
@@ -114,7 +196,7 @@ static bool run_step(struct runs *runs, const struct test_choice *choice,
 	program_run_init(run);
 	run->start.argv = argv;
 	run->start.environment = environment;
-	run->start.folder = choice->project.folder;
+	run->start.folder = runs->choice->project.folder;
 	run->start.terms = runs->call->terms;
 	run->start.launcher = runs->call->launcher;
 	run->deadline_ms = runs->call->deadline_ms;
@@ -142,57 +224,41 @@ static bool run_step(struct runs *runs, const struct test_choice *choice,
 	return ok;
 }
 
-/* A file that a runner wrote; what tests put there instead is no file. */
-static void read_report(const char *path, struct buf *content)
-{
-	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	/* Of one that is too large the beginning is read. */
-	(void)fd_read_all(fd, content, path, NULL);
-}
-
 static bool ended_well(const struct test_ran *ran)
 {
 	return ran->ending == PROGRAM_ENDED && ran->exit_code == 0;
 }
 
+static void remove_files(const struct test_plan *plan)
+{
+	if (plan->report != NULL)
+		(void)unlink(plan->report);
+	if (plan->progress != NULL)
+		(void)unlink(plan->progress);
+}
+
 bool test_run(struct call *call, const struct test_choice *choice, struct test_plan *plan,
 	      struct test_log *log, struct test_ran *ran, struct err *err)
 {
-	struct runs runs = {call, ran, log};
+	struct runs runs = {call, choice, plan, ran, log};
 	/* A plan's one more; CI is told to test runners alone. */
 	const char *const more[] = {"CI=1", plan->environment, NULL};
 	const char **environment = commands_environment(call->environment, more);
-	struct buf report;
 	bool ok = true;
 
 	ran->steps = plan->count;
-	if (plan->report != NULL)
-		(void)unlink(plan->report);
+	ran->began_ms = clock_now_ms();
+	remove_files(plan);
 	for (size_t i = 0; ok && i < plan->count; i++) {
 		ran->step = i;
-		ok = run_step(&runs, choice, environment, plan->steps[i].argv, err);
+		ok = run_step(&runs, environment, plan->steps[i].argv, err);
 		if (ok && !ended_well(ran))
 			break;
 	}
 	free(environment);
 	if (!ok || ran->step + 1 < ran->steps)
 		return ok;
-	buf_init(&report, REPORT_MAX);
-	if (plan->report != NULL) {
-		read_report(plan->report, &report);
-		(void)unlink(plan->report);
-	}
-	const struct test_output output = {
-		.out = buf_str(&ran->out),
-		.error = buf_str(&ran->error),
-		.report = buf_str(&report),
-		.module = plan->module,
-	};
-	choice->runner->parse(&output, &ran->report);
-	buf_fini(&report);
+	read_tests(&runs, &ran->report);
+	remove_files(plan);
 	return true;
 }

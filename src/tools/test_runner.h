@@ -56,7 +56,8 @@ struct test_request {
 	const char *filter, *suite; /* or NULL */
 	/* Its failures are to be run again, and nothing else; NULL: the first run. */
 	const struct test_report *again;
-	const char *report; /* where the runner may leave a file for its parser */
+	const char *report;   /* where the runner may leave a file for its parser */
+	const char *progress; /* and one that it writes as it goes */
 };
 
 struct test_step {
@@ -68,6 +69,7 @@ struct test_plan {
 	struct test_step steps[TEST_STEPS_MAX]; /* the last one runs the tests */
 	size_t count;
 	const char *report;      /* absolute; removed before, read afterwards; or NULL */
+	const char *progress;    /* the same of test_output.progress */
 	const char *environment; /* one more variable "NAME=value", or NULL */
 	const char *module;      /* test_output.module */
 };

@@ -1,4 +1,5 @@
 /* test_tell: what a model is told of a test run; see run_tests.h. */
+#include "base/clock.h"
 #include "base/text.h"
 #include "runtime/claims.h"
 #include "tools/run_tests.h"
@@ -39,6 +40,12 @@ static size_t count_flaky(const struct test_answer *answer)
 	for (size_t i = 0; i < answer->first->report.count; i++)
 		flaky += is_flaky(answer, &answer->first->report.failures[i]);
 	return flaky;
+}
+
+static void add_counts(const struct test_report *report, struct buf *text)
+{
+	buf_addf(text, "%" PRIu64 " failed, %" PRIu64 " passed, %" PRIu64 " skipped",
+		 report->failed, report->passed, report->skipped);
 }
 
 static void add_argv(const struct test_ran *ran, struct buf *text)
@@ -87,8 +94,9 @@ static void add_head(const struct test_answer *answer, struct buf *text)
 		add_argv(ran, text);
 		buf_adds(text, "\n");
 	} else if (test_report_total(report) > 0) {
-		buf_addf(text, "%" PRIu64 " failed, %" PRIu64 " passed, %" PRIu64 " skipped",
-			 report->failed, report->passed, report->skipped);
+		add_counts(report, text);
+		if (ran->ending != PROGRAM_ENDED)
+			buf_adds(text, " when it was ended");
 		if (flaky > 0)
 			buf_addf(text, "; %zu of the failed passed when run again (flaky)",
 				 flaky);
@@ -166,10 +174,9 @@ static void add_words(const char *words, struct buf *text)
 	buf_fini(&cut);
 }
 
-static void add_failures(const struct test_answer *answer, struct buf *text)
+static void add_failures(const struct test_answer *answer,
+			 const struct test_report *report, struct buf *text)
 {
-	const struct test_report *report = &answer->first->report;
-
 	for (size_t i = 0; i < report->count && i < SHOWN_FAILURES; i++) {
 		const struct test_failure *failure = &report->failures[i];
 
@@ -235,21 +242,11 @@ static void add_log(const struct test_answer *answer, struct tool_result *result
 	buf_fini(&path);
 }
 
-static void add_details(const struct test_answer *answer, struct tool_result *result)
+static struct value *list_failures(const struct test_answer *answer,
+				   const struct test_report *report)
 {
-	const struct test_report *report = &answer->first->report;
-	struct value *details = tool_details(result), *failures = value_new_array();
+	struct value *failures = value_new_array();
 
-	value_set_text(details, "runner", answer->choice->runner->name);
-	value_set_text(details, "folder", answer->choice->project.folder);
-	value_set(details, "argv", value_new_texts(answer->first->argv));
-	value_set_integer(details, "passed", (int64_t)report->passed);
-	value_set_integer(details, "failed", (int64_t)report->failed);
-	value_set_integer(details, "skipped", (int64_t)report->skipped);
-	value_set_integer(details, "flaky", (int64_t)count_flaky(answer));
-	value_set_real(details, "test_seconds", answer->first->seconds);
-	value_set_boolean(details, "rerun", answer->again != NULL);
-	value_set_boolean(details, "timed_out", answer->first->ending == PROGRAM_TIMED_OUT);
 	for (size_t i = 0; i < report->count && i < DETAIL_FAILURES; i++) {
 		struct value *one = value_new_object();
 
@@ -262,7 +259,32 @@ static void add_details(const struct test_answer *answer, struct tool_result *re
 		value_set_boolean(one, "flaky", is_flaky(answer, &report->failures[i]));
 		value_append(failures, one);
 	}
-	value_set(details, "failures", failures);
+	return failures;
+}
+
+/* What is known of it while it runs, too. */
+static void add_details_so_far(const struct test_answer *answer,
+			       const struct test_report *report, struct value *details)
+{
+	value_set_text(details, "runner", answer->choice->runner->name);
+	value_set_text(details, "folder", answer->choice->project.folder);
+	value_set(details, "argv", value_new_texts(answer->first->argv));
+	value_set_integer(details, "passed", (int64_t)report->passed);
+	value_set_integer(details, "failed", (int64_t)report->failed);
+	value_set_integer(details, "skipped", (int64_t)report->skipped);
+	value_set(details, "failures", list_failures(answer, report));
+}
+
+static void add_details(const struct test_answer *answer, struct tool_result *result)
+{
+	const struct test_report *report = &answer->first->report;
+	struct value *details = tool_details(result);
+
+	add_details_so_far(answer, report, details);
+	value_set_integer(details, "flaky", (int64_t)count_flaky(answer));
+	value_set_real(details, "test_seconds", answer->first->seconds);
+	value_set_boolean(details, "rerun", answer->again != NULL);
+	value_set_boolean(details, "timed_out", answer->first->ending == PROGRAM_TIMED_OUT);
 }
 
 /* What the tests say that they could not reach: the session knows why. */
@@ -281,6 +303,52 @@ static void claim(const struct test_answer *answer, struct tool_result *result)
 	}
 }
 
+static void add_runner(const struct test_answer *answer, struct buf *text)
+{
+	buf_adds(text, answer->choice->runner->name);
+	if (answer->choice->prefix[0] != '\0') {
+		buf_adds(text, " in ");
+		shown_add(str_of(answer->choice->prefix), text);
+	}
+}
+
+void test_tell_so_far(const struct test_answer *answer, const struct test_report *seen,
+		      int64_t job, struct tool_result *result)
+{
+	const struct test_ran *ran = answer->first;
+	const struct test_report *report =
+		ran->report.first != NULL ? ran->report.first : seen;
+	struct buf *text = &result->text;
+
+	if (ran->step + 1 < ran->steps) {
+		buf_adds(text, "No test runs yet, it builds: ");
+		add_argv(ran, text);
+		buf_adds(text, "\n");
+	} else if (test_report_total(report) > 0) {
+		add_counts(report, text);
+		if (report != seen) {
+			buf_adds(text, "; what failed is run once more\n");
+		} else {
+			buf_adds(text, " so far; the last one seen: ");
+			text_add_name(text, str_of(report->last));
+			buf_adds(text, "\n");
+		}
+	} else {
+		buf_adds(text, "No test was counted so far\n");
+	}
+	add_failures(answer, report, text);
+	if (test_report_total(report) == 0) {
+		add_end(&ran->out, "OUTPUT", text);
+		add_end(&ran->error, "STDERR", text);
+	}
+	buf_addf(text, "[job %" PRId64 " is running, %.1f s; ", job,
+		 (double)(clock_now_ms() - ran->began_ms) / 1000);
+	add_runner(answer, text);
+	buf_adds(text, "]\n");
+	add_details_so_far(answer, report, tool_details(result));
+	(void)tool_done(result);
+}
+
 void test_tell(const struct test_answer *answer, struct tool_result *result)
 {
 	struct test_ran *ran = answer->first;
@@ -293,16 +361,13 @@ void test_tell(const struct test_answer *answer, struct tool_result *result)
 			 : ran->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
 							    : RESULT_DONE;
 	add_head(answer, text);
-	add_failures(answer, text);
+	add_failures(answer, &ran->report, text);
 	if (ran->report.count == 0 && (!succeeded || test_report_total(&ran->report) == 0)) {
 		add_end(&ran->out, "OUTPUT", text);
 		add_end(&ran->error, "STDERR", text);
 	}
-	buf_addf(text, "[%s", answer->choice->runner->name);
-	if (answer->choice->prefix[0] != '\0') {
-		buf_adds(text, " in ");
-		shown_add(str_of(answer->choice->prefix), text);
-	}
+	buf_adds(text, "[");
+	add_runner(answer, text);
 	buf_adds(text, ": ");
 	add_ending(answer, text);
 	if (ran->left_processes > 0)

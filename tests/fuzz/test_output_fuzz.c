@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct test_runner *runner =
 		test_runners[(data[0] + runners - 'a' % runners) % runners];
 	output = (struct test_output){.module = "example.org/sums"};
-	output.out = output.error = output.report =
+	output.out = output.error = output.report = output.progress =
 		(struct str){(const char *)data + 1, size - 1};
 	test_report_init(&first, "/w/project", "sub/");
 	runner->parse(&output, &first);

@@ -1,7 +1,8 @@
 /*
  * session: calls of one session, for the tool cases: `session GLOVEBOX WORKSPACE [CONFIG
- * [AGENT]]` opens a session of the library, and for each line "TOOL JSON" on its standard
- * input prints the result on one line, as JSON.
+ * [AGENT [PATIENCE]]]` opens a session of the library, and for each line "TOOL JSON" on its
+ * standard input prints the result on one line, as JSON. A call that takes longer than
+ * PATIENCE seconds becomes a job.
  */
 #include "glovebox.h"
 
@@ -66,7 +67,8 @@ int main(int argc, char **argv)
 	struct err err;
 
 	if (argc < 3) {
-		(void)fputs("session GLOVEBOX WORKSPACE [CONFIG [AGENT]]\n", stderr);
+		(void)fputs("session GLOVEBOX WORKSPACE [CONFIG [AGENT [PATIENCE]]]\n",
+			    stderr);
 		return EXIT_FAILURE;
 	}
 	buf_init(&config, TEXT_MAX);
@@ -82,6 +84,7 @@ int main(int argc, char **argv)
 		options.policy = NULL;
 	}
 	options.agent = argc > 4 && argv[4][0] != '\0' ? argv[4] : NULL;
+	options.patience_s = argc > 5 ? strtod(argv[5], NULL) : 0;
 	struct glovebox_session *session = glovebox_open(&options, error, sizeof(error));
 	if (session == NULL) {
 		(void)fprintf(stderr, "%s\n", error);

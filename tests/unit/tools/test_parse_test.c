@@ -26,6 +26,7 @@ static void check(const struct row *row)
 	const struct test_output output = {
 		.out = str_of(row->text),
 		.report = str_of(row->text),
+		.progress = str_of(row->text),
 		.module = "example.org/sums",
 	};
 	struct test_report report;
@@ -88,6 +89,42 @@ static void junit_xml_is_read_as_its_writers_have_it(void **state)
 		/* It breaks off. */
 		{"phpunit", "<testsuite><testcase name=\"a\" class=\"T\"/><testcase name=\"b",
 		 1, 0, 0, NULL, NULL, 0, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++)
+		check(&rows[i]);
+}
+
+static void a_run_without_a_report_is_read_from_what_it_said_on_the_way(void **state)
+{
+	const struct row rows[] = {
+		{"phpunit",
+		 "##teamcity[testStarted name='a' locationHint='php_qn:///w/t/T.php::\\N\\T::a']\n"
+		 "##teamcity[testFinished name='a']\n"
+		 "##teamcity[testStarted name='b with |'x|'' "
+		 "locationHint='php_qn:///w/t/T.php::\\N\\T::b']\n"
+		 "##teamcity[testFailed name='b' message='no |[luck|]|nat all |0x2192' details=' "
+		 "/w/t/T.php:12|n ']\n##teamcity[testFinished name='b']\n"
+		 "##teamcity[testStarted name='c']\n##teamcity[testIgnored name='c']\n"
+		 "##teamcity[testFinished name='c']\n##teamcity[testStarted name='runs']\n",
+		 1, 1, 1, "N\\T::b with 'x'", "t/T.php", 12, "no [luck]\nat all ?"},
+		/* What breaks off, and what does not begin. */
+		{"phpunit",
+		 "##teamcity[testFinished name='a']\n##teamcity[testStarted name='|", 0,
+		 0, 0, NULL, NULL, 0, NULL},
+		{"pytest",
+		 "collected 9 items\n\ntests/test_a.py .F.sx [ 50%]\n.E [100%]\n\n.\n"
+		 "= FAILURES =\n",
+		 3, 2, 2, "tests/test_a.py / test 2", "tests/test_a.py", 0, NULL},
+		{"pytest",
+		 "tests/test_a.py::test_a PASSED  [ 25%]\ntests/test_a.py::T::test_b FAILED [ 50%]\n"
+		 "tests/test_a.py::test_c SKIPPED (why) [ 75%]\ntests/test_a.py::test_d ",
+		 1, 1, 1, "tests/test_a.py::T::test_b", "tests/test_a.py", 0, NULL},
+		{"ctest", "1/2 Test #1: sums ....   Passed  0.01 sec\n", 1, 0, 0, NULL,
+		 NULL, 0, NULL},
+		{"meson", "1/4 unit / sums  FAIL  0.05s\n", 0, 1, 0, "unit / sums", NULL,
+		 0, NULL},
 	};
 
 	(void)state;
@@ -309,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(junit_xml_is_read_as_its_writers_have_it),
+		cmocka_unit_test(a_run_without_a_report_is_read_from_what_it_said_on_the_way),
 		cmocka_unit_test(tap_counts_the_innermost_tests),
 		cmocka_unit_test(other_formats_of_languages),
 		cmocka_unit_test(lines_of_c_libraries_are_told_apart),
