@@ -1,19 +1,15 @@
 /*
  * apply_patch: a patch over several files, verified whole before the first write, and written
- * all or nothing. The grammars are patch.c, the places of hunks patch_apply.c; here are the
- * files, the guard, and the set.
+ * all or nothing. The grammars are patch.c, the places of hunks patch_apply.c, what must hold
+ * of the files patching_verify.c; here is the set.
  */
-#include "tools/patch.h"
-#include "tools/patch_apply.h"
+#include "tools/patching.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
-#include "tools/written.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,61 +22,7 @@ static const struct tool_param apply_patch_params[] = {
 	{0},
 };
 
-/* One file of the patch while it is worked on. */
-struct target {
-	const struct patch_file *file;
-	struct written from; /* what is there; an added file: where it will be */
-	struct written to;   /* of a move, else unused */
-	struct patch_outcome *outcomes;
-	struct buf content;
-	bool unchanged; /* everything of it was made before */
-};
-
-struct patching {
-	struct call *call;
-	struct tool_result *result;
-	struct patch patch;
-	struct target *targets;
-	size_t count;
-};
-
-/* Two sections of one file become one: both were written against the file as it is. */
-static void merge_sections(struct patch *patch)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < patch->file_count; i++) {
-		struct patch_file *file = &patch->files[i];
-		struct patch_file *same = NULL;
-
-		for (size_t j = 0; j < kept && file->kind == PATCH_UPDATE && !file->to;
-		     j++) {
-			if (patch->files[j].kind == PATCH_UPDATE &&
-			    strcmp(patch->files[j].path, file->path) == 0)
-				same = &patch->files[j];
-		}
-		if (same) {
-			size_t count = same->hunk_count + file->hunk_count;
-			struct patch_hunk *hunks =
-				arena_alloc(&patch->arena, (count + 1) * sizeof(*hunks));
-
-			if (same->hunk_count)
-				memcpy(hunks, same->hunks,
-				       same->hunk_count * sizeof(*hunks));
-			if (file->hunk_count)
-				memcpy(hunks + same->hunk_count, file->hunks,
-				       file->hunk_count * sizeof(*hunks));
-			same->hunks = hunks;
-			same->hunk_count = count;
-			same->mode = file->mode ? file->mode : same->mode;
-		} else {
-			patch->files[kept++] = *file;
-		}
-	}
-	patch->file_count = kept;
-}
-
-static void target_init(struct target *target, struct patching *patching,
+static void target_init(struct patch_target *target, struct patching *patching,
 			const struct patch_file *file)
 {
 	target->file = file;
@@ -92,197 +34,12 @@ static void target_init(struct target *target, struct patching *patching,
 	buf_init(&target->content, WRITTEN_FILE_MAX);
 }
 
-static void target_fini(struct target *target)
+static void target_fini(struct patch_target *target)
 {
 	written_fini(&target->from);
 	written_fini(&target->to);
 	free(target->outcomes);
 	buf_fini(&target->content);
-}
-
-static void say_nothing_changed(struct patching *patching)
-{
-	static const struct str words = STR("Nothing was changed.");
-
-	if (str_find(buf_str(&patching->result->text), words, 0) == (size_t)-1)
-		buf_addf(&patching->result->text, " %s", words.data);
-}
-
-static bool refuse(struct patching *patching, struct written *written, const struct err *err)
-{
-	(void)written_fail(written, err);
-	say_nothing_changed(patching);
-	return false;
-}
-
-/* Where the file of an update or a removal is. */
-static bool find_old(struct patching *patching, struct target *target)
-{
-	struct written *from = &target->from;
-	struct err err = {0};
-	bool found =
-		files_place(patching->call->files, from->path, false, &from->place, &err);
-
-	if ((!found || !from->place.exists) && target->file->other) {
-		struct err second = {0};
-
-		place_fini(&from->place);
-		place_init(&from->place);
-		if (files_place(patching->call->files, target->file->other, false,
-				&from->place, &second) &&
-		    from->place.exists) {
-			from->path = target->file->other;
-			found = true;
-		}
-	}
-	if (found && !from->place.exists) {
-		err_set(&err, ENOENT, "%s does not exist; a new file is `*** Add File: %s`.",
-			from->path, from->path);
-		found = false;
-	}
-	return found ? written_read_old(from, &err) || refuse(patching, from, &err)
-		     : refuse(patching, from, &err);
-}
-
-static bool check_kind(struct patching *patching, struct target *target)
-{
-	struct shown_kind kind = shown_kind(buf_str(&target->from.old));
-
-	if (!kind.utf16 && !kind.binary)
-		return true;
-	(void)tool_fail(patching->result,
-			"%s is %s; a patch of its text would damage it. Nothing was changed.",
-			target->from.path, kind.utf16 ? "UTF-16" : "a binary file");
-	return false;
-}
-
-/* Where a file that is not there yet will be. Its folders are made when all is verified. */
-static bool find_new(struct patching *patching, struct written *written, bool *same,
-		     struct str content)
-{
-	struct err err = {0};
-
-	*same = false;
-	if (!files_place(patching->call->files, written->path, false, &written->place, &err))
-		return err.code == ENOENT || refuse(patching, written, &err);
-	if (!written->place.exists) {
-		shown_place_path(&written->place, &written->real);
-		return true;
-	}
-	if (!written_read_old(written, &err))
-		return refuse(patching, written, &err);
-	*same = str_equal(buf_str(&written->old), content);
-	if (*same)
-		return true;
-	(void)tool_fail(patching->result,
-			"%s exists already. Change it with `*** Update File: %s`, or replace it "
-			"with write_file. Nothing was changed.",
-			written->path, written->path);
-	return false;
-}
-
-static bool verify_add(struct patching *patching, struct target *target)
-{
-	const struct patch_file *file = target->file;
-
-	if (file->hunk_count > 0)
-		buf_addstr(&target->content, file->hunks[0].new);
-	if (file->hunk_count > 1 || (file->hunk_count && file->hunks[0].old.size)) {
-		(void)tool_fail(patching->result,
-				"%s is a new file, but its hunk has old lines. Nothing was "
-				"changed.",
-				file->path);
-		return false;
-	}
-	return find_new(patching, &target->from, &target->unchanged,
-			buf_str(&target->content));
-}
-
-static bool verify_delete(struct patching *patching, struct target *target)
-{
-	const struct patch_file *file = target->file;
-	struct str old;
-
-	if (!find_old(patching, target))
-		return false;
-	old = buf_str(&target->from.old);
-	if (target->from.changed_since_read) {
-		(void)tool_fail(patching->result,
-				"%s was changed since you read it. Read it again before you delete "
-				"it. Nothing was changed.",
-				file->path);
-		return false;
-	}
-	if (file->hunk_count == 0 || str_equal(old, file->hunks[0].old))
-		return true;
-	(void)tool_fail(patching->result,
-			"%s holds something else than the patch deletes. Read it again; `*** Delete "
-			"File: %s` deletes it whatever it holds. Nothing was changed.",
-			file->path, file->path);
-	return false;
-}
-
-static bool verify_update(struct patching *patching, struct target *target)
-{
-	const struct patch_file *file = target->file;
-	struct str old;
-	bool same;
-
-	if (!find_old(patching, target) ||
-	    (file->hunk_count && !check_kind(patching, target)))
-		return false;
-	old = buf_str(&target->from.old);
-	patching->result->status = RESULT_FAILED;
-	if (!patch_apply(files_shown(patching->call->files, target->from.real.data), file,
-			 old, target->from.changed_since_read, &target->content,
-			 target->outcomes, &patching->result->text))
-		return false;
-	if (file->to)
-		return find_new(patching, &target->to, &same, STR("")) &&
-		       (!target->to.place.exists ||
-			refuse(patching, &target->to,
-			       &(struct err){.code = EEXIST,
-					     .text = "The new name is taken."}));
-	target->unchanged = str_equal(old, buf_str(&target->content)) &&
-			    (!file->mode || ((target->from.st.st_mode & 0100) != 0) ==
-						    (file->mode == 0755));
-	return true;
-}
-
-static bool verify_one(struct patching *patching, struct target *target)
-{
-	switch (target->file->kind) {
-	case PATCH_ADD:
-		return verify_add(patching, target);
-	case PATCH_DELETE:
-		return verify_delete(patching, target);
-	case PATCH_UPDATE:
-		return verify_update(patching, target);
-	}
-	return false;
-}
-
-/* Each file may be there once, under whatever names. */
-static bool check_twice(struct patching *patching)
-{
-	for (size_t i = 0; i < patching->count; i++) {
-		const struct target *one = &patching->targets[i];
-
-		for (size_t j = 0; j < i; j++) {
-			const struct target *other = &patching->targets[j];
-
-			if (strcmp(one->from.real.data, other->from.real.data) != 0 ||
-			    one->from.real.size == 0)
-				continue;
-			(void)tool_fail(patching->result,
-					"The patch has %s twice (lines %zu and %zu). Put all of it "
-					"in one section; to replace a whole file use write_file. "
-					"Nothing was changed.",
-					one->from.path, other->file->at, one->file->at);
-			return false;
-		}
-	}
-	return true;
 }
 
 /* The folders of new files. Made when the whole patch is known to be right. */
@@ -293,14 +50,14 @@ static bool make_folders(struct patching *patching, struct written *written)
 	place_fini(&written->place);
 	place_init(&written->place);
 	if (!files_place(patching->call->files, written->path, true, &written->place, &err))
-		return refuse(patching, written, &err);
+		return patching_refuse(patching, written, &err);
 	buf_clear(&written->real);
 	shown_place_path(&written->place, &written->real);
 	return true;
 }
 
 /* The changes that TARGET is; how many. */
-static size_t add_changes(struct target *target, struct place_change *changes)
+static size_t add_changes(struct patch_target *target, struct place_change *changes)
 {
 	const struct patch_file *file = target->file;
 
@@ -335,7 +92,7 @@ static bool write_changes(struct patching *patching, struct err *err)
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < patching->count; i++) {
-		struct target *target = &patching->targets[i];
+		struct patch_target *target = &patching->targets[i];
 
 		if (target->unchanged)
 			continue;
@@ -353,111 +110,6 @@ static bool write_changes(struct patching *patching, struct err *err)
 	return ok;
 }
 
-/* What is not as the patch says, hunk by hunk. */
-static void report_hunks(const struct target *target, struct buf *text, struct value *into)
-{
-	struct value *list = value_new_array();
-
-	for (size_t i = 0; i < target->file->hunk_count; i++) {
-		const struct patch_outcome *outcome = &target->outcomes[i];
-		struct value *item = value_new_object();
-
-		value_set_text(item, "level",
-			       outcome->already ? "already_made"
-						: match_level_name(outcome->level));
-		value_set_integer(item, "line", (int64_t)outcome->line);
-		value_append(list, item);
-		if (outcome->already)
-			buf_addf(text,
-				 " Hunk %zu was made before: its new lines stand at line "
-				 "%zu.",
-				 i + 1, outcome->line);
-		else if (outcome->level != MATCH_EXACT)
-			buf_addf(text, " Hunk %zu at line %zu was not exact: %s.", i + 1,
-				 outcome->line, match_level_sentence(outcome->level));
-		else if (outcome->said)
-			buf_addf(text, " Hunk %zu stands at line %zu, not %zu.", i + 1,
-				 outcome->line, outcome->said);
-		if (outcome->miscounted)
-			buf_addf(text, " The line counts of hunk %zu were wrong.", i + 1);
-	}
-	value_set(into, "hunks", list);
-}
-
-static void remember(struct patching *patching, struct written *written,
-		     struct str content, bool known)
-{
-	char mark[FILES_MARK];
-
-	if (!known)
-		return;
-	written_new_mark(written, content, mark);
-	call_saw(patching->result, written->real.data, mark);
-}
-
-static void report_one(struct patching *patching, struct target *target, struct value *list)
-{
-	struct buf *text = &patching->result->text;
-	const struct patch_file *file = target->file;
-	struct value *item = value_new_object();
-	struct str content = buf_str(&target->content);
-	bool seen = call_seen(patching->call, target->from.real.data) != NULL;
-
-	value_append(list, item);
-	buf_adds(text, "\n  ");
-	written_add_path(&target->from, text);
-	if (target->unchanged) {
-		buf_adds(text, ": nothing to do, it is so already.");
-		value_set_text(item, "path", target->from.real.data);
-		value_set_text(item, "state", "unchanged");
-	} else if (file->kind == PATCH_DELETE) {
-		written_report_into(&target->from, STR(""), WRITTEN_REMOVED, item);
-	} else if (file->kind == PATCH_ADD) {
-		written_report_into(&target->from, content, WRITTEN_CREATED, item);
-		remember(patching, &target->from, content, true);
-	} else if (file->to) {
-		buf_adds(text, " → ");
-		written_add_path(&target->to, text);
-		written_report_into(&target->from, content, WRITTEN_CHANGED, item);
-		value_set_text(item, "moved_to", target->to.real.data);
-		call_replaced(patching->result, target->to.real.data, (struct str){0});
-		remember(patching, &target->to, content,
-			 seen && !target->from.changed_since_read);
-	} else {
-		written_report_into(&target->from, content, WRITTEN_CHANGED, item);
-		remember(patching, &target->from, content,
-			 seen && !target->from.changed_since_read);
-	}
-	if (file->kind == PATCH_UPDATE)
-		report_hunks(target, text, item);
-	if (target->from.changed_since_read && !target->unchanged)
-		buf_adds(text,
-			 " It holds other changes, made since you read it: read it again "
-			 "before you rely on the rest.");
-}
-
-static enum result_status report(struct patching *patching)
-{
-	struct buf *text = &patching->result->text;
-	struct value *list = value_new_array();
-	size_t changed = 0;
-
-	for (size_t i = 0; i < patching->count; i++)
-		changed += !patching->targets[i].unchanged;
-	buf_clear(text);
-	if (changed) {
-		buf_adds(text, "Patched ");
-		text_add_count(text, changed, "file");
-		buf_addc(text, ':');
-	} else {
-		buf_adds(text, "Nothing to do: the patch was applied before.");
-	}
-	for (size_t i = 0; i < patching->count; i++)
-		report_one(patching, &patching->targets[i], list);
-	value_set(tool_details(patching->result), "files", list);
-	return tool_done(patching->result);
-}
-
 /* One try: verify all, write all. AGAIN: another writer came between. */
 static enum result_status try_patch(struct patching *patching, bool *again)
 {
@@ -467,23 +119,23 @@ static enum result_status try_patch(struct patching *patching, bool *again)
 	*again = false;
 	patching->count = 0;
 	for (size_t i = 0; ok && i < patching->patch.file_count; i++) {
-		struct target *target = &patching->targets[patching->count++];
+		struct patch_target *target = &patching->targets[patching->count++];
 
 		memset(target, 0, sizeof(*target));
 		target_init(target, patching, &patching->patch.files[i]);
-		ok = verify_one(patching, target);
+		ok = patching_verify(patching, target);
 		if (ok && call_stopped(patching->call))
 			return call_stop_result(patching->call, patching->result);
 	}
-	if (!ok || !check_twice(patching))
+	if (!ok || !patching_verify_once(patching))
 		return RESULT_FAILED;
 	if (write_changes(patching, &err))
-		return report(patching);
+		return patching_report(patching);
 	if (err.code == 0)
 		return RESULT_FAILED; /* said already */
 	*again = err.code == EAGAIN;
 	if (!*again)
-		(void)refuse(patching, &patching->targets[0].from, &err);
+		(void)patching_refuse(patching, &patching->targets[0].from, &err);
 	return RESULT_FAILED;
 }
 
@@ -513,7 +165,7 @@ static enum result_status apply_patch_execute(struct call *call, struct tool_res
 
 	result->status = RESULT_FAILED;
 	if (patch_parse(call_str(call, "patch"), &patching.patch, &result->text)) {
-		merge_sections(&patching.patch);
+		patch_merge(&patching.patch);
 		patching.targets = memory_array(patching.patch.file_count + 1,
 						sizeof(*patching.targets));
 		status = patch_files(&patching);

@@ -277,3 +277,38 @@ void patch_fini(struct patch *patch)
 	if (patch)
 		arena_fini(&patch->arena);
 }
+
+void patch_merge(struct patch *patch)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < patch->file_count; i++) {
+		struct patch_file *file = &patch->files[i];
+		struct patch_file *same = NULL;
+
+		for (size_t j = 0; j < kept && file->kind == PATCH_UPDATE && !file->to;
+		     j++) {
+			if (patch->files[j].kind == PATCH_UPDATE &&
+			    strcmp(patch->files[j].path, file->path) == 0)
+				same = &patch->files[j];
+		}
+		if (same) {
+			size_t count = same->hunk_count + file->hunk_count;
+			struct patch_hunk *hunks =
+				arena_alloc(&patch->arena, (count + 1) * sizeof(*hunks));
+
+			if (same->hunk_count)
+				memcpy(hunks, same->hunks,
+				       same->hunk_count * sizeof(*hunks));
+			if (file->hunk_count)
+				memcpy(hunks + same->hunk_count, file->hunks,
+				       file->hunk_count * sizeof(*hunks));
+			same->hunks = hunks;
+			same->hunk_count = count;
+			same->mode = file->mode ? file->mode : same->mode;
+		} else {
+			patch->files[kept++] = *file;
+		}
+	}
+	patch->file_count = kept;
+}

@@ -55,6 +55,8 @@ struct patch {
  */
 bool patch_parse(struct str text, struct patch *patch, struct buf *sentence);
 void patch_fini(struct patch *patch);
+/* Two sections of one file become one: both were written against the file as it is. */
+void patch_merge(struct patch *patch);
 
 /* Used by patch_parse (patch_codex.c, patch_unified.c). */
 struct patch_reader {
