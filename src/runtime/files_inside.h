@@ -1,5 +1,5 @@
 /*
- * files_inside: what files.c, place.c and near.c share and nobody else includes: the
+ * files_inside: what files*.c, place*.c and near.c share and nobody else includes: the
  * roots, and reaching a folder or whatever is there beneath them.
  */
 #pragma once
