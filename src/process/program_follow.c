@@ -3,27 +3,21 @@
  * poll over its output, its end, the caller's stop and the clock; no timer and no
  * grandchild that holds a pipe can keep the answer.
  */
-#include "process/children.h"
-#include "process/program_end.h"
 #include "process/program_output.h"
+#include "process/program_processes.h"
 #include "process/pty.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -31,7 +25,6 @@ enum {
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
-	FOLLOW_REAP_MAX = 4096, /* ended processes taken at one look */
 };
 
 enum {
@@ -43,27 +36,6 @@ enum {
 	SLOT_ASKED,
 	SLOT_PTY,
 	SLOT_COUNT = SLOT_PTY + PTY_SLOTS
-};
-
-struct follow {
-	struct program_run *run;
-	struct program_terms terms; /* the run's, or none */
-	pid_t pid;
-	bool is_init; /* all that kill(-1) reaches is the program's, every child too */
-	bool was_subreaper;
-	sigset_t mask_before;
-	int pipes[2]; /* read ends for streams 1 and 2; -1: passed on or ended */
-	bool widened[2];
-	int end_fd;    /* readable when the program (init: any child) has ended */
-	int listener;  /* of the program's filter, or -1 */
-	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
-	bool ended;    /* the program itself; its status is in RUN */
-	bool is_alone; /* init without a child: nothing is left, or comes any more */
-	bool ending;   /* TERM was sent */
-	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
-	int64_t watch_at_ms;     /* when the watch is asked next */
-	int64_t silence_ends_ms; /* quiet_s is over then, unless output comes */
-	bool heard;              /* some came in this round */
 };
 
 void program_run_init(struct program_run *run)
@@ -85,113 +57,6 @@ void program_run_fini(struct program_run *run)
 		return;
 	program_output_fini(&run->out);
 	program_output_fini(&run->error);
-}
-
-static void take_status(struct follow *follow, int status)
-{
-	follow->ended = true;
-	if (WIFEXITED(status))
-		follow->run->exit_code = WEXITSTATUS(status);
-	else if (WIFSIGNALED(status))
-		follow->run->signal = WTERMSIG(status);
-}
-
-/*
- * Take what has ended without waiting. As init also the orphans, which else stay as
- * zombies. True when this process is init and alone: who has no child has no descendant.
- */
-static bool reap_ended(struct follow *follow)
-{
-	int status;
-	pid_t pid;
-
-	if (!follow->is_init) {
-		if (!follow->ended && waitpid(follow->pid, &status, WNOHANG) == follow->pid)
-			take_status(follow, status);
-		return false;
-	}
-	/* A fork bomb ends processes as fast as they can be taken. */
-	for (int i = 0; i < FOLLOW_REAP_MAX; i++) {
-		pid = waitpid(-1, &status, WNOHANG | __WALL);
-		if (pid <= 0)
-			return pid < 0 && errno == ECHILD;
-		if (pid == follow->pid)
-			take_status(follow, status);
-	}
-	return false;
-}
-
-int program_ends_open(sigset_t *before)
-{
-	struct sigaction plain;
-	sigset_t child;
-
-	/* An inherited "ignore" would throw the exit status away. */
-	memset(&plain, 0, sizeof(plain));
-	plain.sa_handler = SIG_DFL;
-	(void)sigaction(SIGCHLD, &plain, NULL);
-	(void)sigemptyset(&child);
-	(void)sigaddset(&child, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &child, before);
-	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-static bool set_up_init(struct follow *follow, struct err *err)
-{
-	follow->end_fd = follow->terms.ends_fd > 0
-				 ? follow->terms.ends_fd
-				 : program_ends_open(&follow->mask_before);
-	return follow->end_fd >= 0 ||
-	       err_set(err, errno, "No signalfd: %s.", strerror(errno));
-}
-
-/* What is there for longer than this run stays. */
-static void tear_down_init(struct follow *follow)
-{
-	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)
-		follow->end_fd = -1;
-	else if (follow->end_fd >= 0)
-		(void)sigprocmask(SIG_SETMASK, &follow->mask_before, NULL);
-}
-
-/* Start the program, or take over the one that was started ahead. */
-static bool begin(struct follow *follow, struct err *err)
-{
-	struct program_run *run = follow->run;
-	bool ok = !follow->is_init || set_up_init(follow, err);
-
-	if (ok && !follow->is_init) {
-		int before = 0;
-
-		follow->others = children_list(follow->terms.children_fd);
-		(void)prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
-		follow->was_subreaper = before != 0;
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	}
-	bool is_new = run->ahead.pid == 0;
-	ok = ok && (!is_new || program_start_ahead(&run->start, &run->ahead, err));
-	for (size_t i = 0; run->gives_fds && i < 3; i++)
-		fd_close(&run->start.fds[i]);
-	if (!ok)
-		return false;
-	follow->pid = run->ahead.pid;
-	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
-	follow->listener = run->ahead.listener > 0 ? run->ahead.listener : -1;
-	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
-	if (run->pty != NULL && run->pty->gathered) {
-		follow->pipes[0] = fcntl(run->pty->master, F_DUPFD_CLOEXEC, 0);
-		if (follow->pipes[0] < 0)
-			return err_set(err, errno, "No free descriptor: %s.",
-				       strerror(errno));
-	}
-	if (follow->is_init) {
-		/* Its end may have come before anybody listened for it. */
-		if (!is_new)
-			(void)reap_ended(follow);
-		return true;
-	}
-	follow->end_fd = (int)syscall(SYS_pidfd_open, follow->pid, 0);
-	return follow->end_fd >= 0 || err_set(err, errno, "No pidfd: %s.", strerror(errno));
 }
 
 static void spill(struct program_run *run, struct str bytes)
@@ -256,19 +121,11 @@ static void send_term(struct follow *follow, enum program_ending why, int64_t no
 	(void)kill(-follow->pid, SIGCONT); /* a stopped one could not act on it */
 }
 
-/* Is nothing of the program alive any more, as far as can be told without killing? */
-static bool all_gone(const struct follow *follow)
-{
-	if (follow->is_init)
-		return waitid(P_ALL, 0, &(siginfo_t){0}, WNOHANG | WNOWAIT | WEXITED) < 0 &&
-		       errno == ECHILD;
-	return kill(-follow->pid, 0) < 0 && errno == ESRCH;
-}
-
 static bool is_over(const struct follow *follow, int64_t now)
 {
 	if (follow->ending)
-		return now >= follow->kill_at_ms || (follow->ended && all_gone(follow));
+		return now >= follow->kill_at_ms ||
+		       (follow->ended && program_processes_gone(follow));
 	return follow->ended;
 }
 
@@ -363,7 +220,7 @@ static void poll_once(struct follow *follow, int64_t now)
 		/* However many have ended, one signal waits; a later one makes it ready again. */
 		if (follow->is_init)
 			(void)!read(follow->end_fd, &info, sizeof(info));
-		follow->is_alone = reap_ended(follow);
+		follow->is_alone = program_processes_reap(follow);
 	}
 	if (run->watch && slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
@@ -373,44 +230,6 @@ static void poll_once(struct follow *follow, int64_t now)
 		else
 			follow->quiet_until_ms = clock_now_ms() + FOLLOW_QUIET_MS;
 	}
-}
-
-/* Each of these was left behind, but the program itself. */
-static void one_reaped(void *context, pid_t pid, int status)
-{
-	struct follow *follow = context;
-
-	if (pid == follow->pid)
-		take_status(follow, status);
-	else
-		follow->run->left_processes++;
-}
-
-static void end_all_as_init(struct follow *follow)
-{
-	/* What is dead already was not left behind. */
-	if (follow->is_alone || reap_ended(follow))
-		return;
-	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,
-			one_reaped, follow);
-	if (!follow->ended)
-		follow->run->signal = SIGKILL; /* it is dying of it */
-}
-
-static void end_all_as_subreaper(struct follow *follow)
-{
-	int status;
-
-	/* It alone first: what it leaves is counted while that still lives. */
-	if (follow->pid > 0 && !follow->ended) {
-		(void)kill(follow->pid, SIGKILL);
-		if (waitpid(follow->pid, &status, 0) == follow->pid)
-			take_status(follow, status);
-	}
-	follow->run->left_processes +=
-		children_end(follow->terms.children_fd, follow->others, follow->pid);
-	if (!follow->was_subreaper)
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
 /*
@@ -448,10 +267,7 @@ static void wait_for_end(struct follow *follow)
 		if (!follow->ended && now >= follow->watch_at_ms)
 			watch_ask(follow, now);
 	}
-	if (follow->is_init)
-		end_all_as_init(follow);
-	else
-		end_all_as_subreaper(follow);
+	program_processes_end(follow);
 	drain(follow, 0);
 	drain(follow, 1);
 	if (follow->run->pty)
@@ -483,20 +299,17 @@ bool program_follow(struct program_run *run, struct err *err)
 	follow.silence_ends_ms = run->quiet_s > 0
 					 ? began / 1000 + (int64_t)(run->quiet_s * 1000)
 					 : CLOCK_NEVER;
-	ok = begin(&follow, err);
+	ok = program_processes_begin(&follow, err);
 	if (ok && run->watch && run->watch->began)
 		run->watch->began(run->watch->context);
 	if (ok)
 		wait_for_end(&follow);
-	else if (!follow.is_init && follow.others)
-		end_all_as_subreaper(&follow);
-	if (follow.is_init)
-		tear_down_init(&follow);
-	fd_close(&follow.end_fd);
+	else if (follow.others)
+		program_processes_end(&follow);
+	program_processes_forget(&follow);
 	fd_close(&follow.listener);
 	fd_close(&follow.pipes[0]);
 	fd_close(&follow.pipes[1]);
-	free(follow.others);
 	run->seconds = (double)(clock_now_us() - began) / 1e6;
 	return ok;
 }
