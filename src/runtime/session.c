@@ -138,6 +138,14 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 	return level_explain(minimum, err);
 }
 
+/* Workers with a shell that waits? Where commands are listed they run without one. */
+static bool prepares(const struct session *session, const struct session_options *options)
+{
+	return !options->direct && options->ready_workers > 0 &&
+	       session->policy->commands == NULL &&
+	       tool_prepared((const struct tool *const *)session->offered) != NULL;
+}
+
 static bool cell_make(struct session *session, const struct session_options *options,
 		      struct err *err)
 {
@@ -159,9 +167,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.direct = options->direct,
 		.limits = &session->policy->limits,
 		.ready = options->direct ? 0 : options->ready_workers,
-		.prepared = !options->direct && options->ready_workers > 0 &&
-			    tool_prepared((const struct tool *const *)session->offered) !=
-				    NULL,
+		.prepared = prepares(session, options),
 		.changed = cell_changed,
 		.refused = running_refused,
 		.context = session,

@@ -9,18 +9,27 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "policy/commands.h"
+#include "runtime/cell_parts.h"
+#include "runtime/session_parts.h"
 #include "tools/tools.h"
 
 static const struct tool *const tools[] = {&bash_tool, NULL};
 
-static int open_session(void **state)
+static int open_with(void **state, const char *commands)
 {
 	struct room *room = memory_alloc(sizeof(*room));
+	struct policy *policy;
 
 	if (!room_make(room))
 		return -1;
+	policy = policy_new("test", room->folder);
+	if (commands != NULL) {
+		auto_value struct value *value = value_new_text(commands);
+		policy->commands = commands_new(value);
+	}
 	const struct session_options options = {
-		.take_policy = policy_new("test", room->folder),
+		.take_policy = policy,
 		.tools = tools,
 		.ready_workers = 2,
 		.cancel_fd = -1,
@@ -29,6 +38,16 @@ static int open_session(void **state)
 		return -1;
 	*state = room;
 	return 0;
+}
+
+static int open_session(void **state)
+{
+	return open_with(state, NULL);
+}
+
+static int open_listed(void **state)
+{
+	return open_with(state, "list");
 }
 
 static int close_session(void **state)
@@ -120,6 +139,35 @@ static void the_end_of_one_command_is_not_the_other_s(void **state)
 	running_free(waits);
 }
 
+/* Workers with a shell, there or asked for, after a call with ARGUMENTS. */
+static size_t count_shells(const struct room *room, const char *arguments)
+{
+	const struct cell *cell = room->session->cell;
+	struct tool_result result;
+	size_t count;
+
+	tool_result_init(&result);
+	room_call(room, "bash", arguments, &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	assert_int_equal(result.exit_code, 0);
+	tool_result_fini(&result);
+	count = cell->requested[true];
+	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
+		count += at->prepared;
+	return count;
+}
+
+static void shells_are_kept_ready_where_any_text_runs(void **state)
+{
+	assert_true(count_shells(*state, "{\"command\": \"echo a\"}") > 0);
+}
+
+static void no_shell_is_kept_ready_where_commands_are_listed(void **state)
+{
+	assert_int_equal(count_shells(*state, "{\"command\": \"echo a\"}"), 0);
+	assert_int_equal(count_shells(*state, "{\"command\": \"echo b | cat\"}"), 0);
+}
+
 #define IN_SESSION(test) \
 	cmocka_unit_test_setup_teardown(test, open_session, close_session)
 
@@ -130,6 +178,9 @@ int main(int argc, char **argv)
 		IN_SESSION(a_database_on_loopback_answers_the_next_command),
 		IN_SESSION(a_socket_in_tmp_answers_the_next_command),
 		IN_SESSION(the_end_of_one_command_is_not_the_other_s),
+		IN_SESSION(shells_are_kept_ready_where_any_text_runs),
+		cmocka_unit_test_setup_teardown(no_shell_is_kept_ready_where_commands_are_listed,
+						open_listed, close_session),
 	};
 
 	session_role(argc, argv, tools);
