@@ -6,7 +6,6 @@ folder of its own, since all of them edit.
 """
 import json
 import os
-import shutil
 import subprocess
 import time
 
@@ -32,15 +31,11 @@ HELLO = {"protocolVersion": "2025-06-18", "capabilities": {},
 
 
 def program(build, name):
-    """The peer NAME (a file of npm's .bin), installed beside the build; None without npm."""
+    """The peer NAME (a file of npm's .bin), installed beside the build; None when it cannot be."""
     folder = os.path.join(build, "peers")
+    subprocess.run([os.path.join(HERE, os.pardir, "dev", "npm"), os.path.join(HERE, "peers"),
+                    folder], check=False)
     path = os.path.join(folder, "node_modules", ".bin", name)
-    if not os.path.exists(path) and shutil.which("npm"):
-        os.makedirs(folder, exist_ok=True)
-        shutil.copy(os.path.join(HERE, "peers", "package.json"), folder)
-        subprocess.run(["npm", "install", "--prefix", folder, "--no-package-lock", "--no-fund",
-                        "--no-audit", "--ignore-scripts", "--loglevel=error"],
-                       check=False, stdout=subprocess.DEVNULL)
     return path if os.path.exists(path) else None
 
 
