@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pcre2.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 
 /*
@@ -25,7 +26,11 @@ enum {
 /*
  * A pattern is typed or generated, never a file; the compiler recurses into parentheses.
  */
-enum { REGEX_PATTERN_MAX = 64 << 10, REGEX_PARENS_MAX = 200 };
+enum {
+	REGEX_PATTERN_MAX = 64 << 10,
+	REGEX_SPELLED_MAX = 3 * REGEX_PATTERN_MAX, /* five bytes for two, at most */
+	REGEX_PARENS_MAX = 200,
+};
 
 struct regex {
 	pcre2_code *code;
@@ -37,7 +42,7 @@ struct regex_scratch {
 	pcre2_jit_stack *stack;
 };
 
-static pcre2_compile_context *regex_context(void)
+static pcre2_compile_context *regex_context(unsigned flags)
 {
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
 
@@ -45,7 +50,9 @@ static pcre2_compile_context *regex_context(void)
 		memory_exhausted(REGEX_PATTERN_MAX);
 	(void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	(void)pcre2_set_parens_nest_limit(context, REGEX_PARENS_MAX);
-	(void)pcre2_set_max_pattern_length(context, REGEX_PATTERN_MAX);
+	(void)pcre2_set_max_pattern_length(context, REGEX_SPELLED_MAX);
+	if (flags & REGEX_ECMASCRIPT)
+		(void)pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
 	return context;
 }
 
@@ -60,12 +67,79 @@ static bool regex_refuse(int code, size_t at, struct err *err)
 		       at + 1, (const char *)message);
 }
 
+/* Bytes of the escape at FROM, with what \Q quotes. */
+static size_t skip_escape(struct str pattern, size_t from)
+{
+	char name = from + 1 < pattern.size ? pattern.data[from + 1] : '\0';
+	size_t end = name == 'Q' ? str_find(pattern, STR("\\E"), from) : (size_t)-1;
+	size_t size = end != (size_t)-1 ? end - from : name == 'c' ? 3 : 2;
+
+	return name == 'Q' && end == (size_t)-1 ? pattern.size - from : size;
+}
+
+/* Bytes of the class at FROM. */
+static size_t skip_class(struct str pattern, size_t from)
+{
+	size_t at = from + 1;
+
+	at += at < pattern.size && pattern.data[at] == '^';
+	at += at < pattern.size && pattern.data[at] == ']';
+	while (at < pattern.size && pattern.data[at] != ']') {
+		bool name = str_starts(str_part(pattern, at, 2), STR("[:"));
+		size_t end = name ? str_find(pattern, STR(":]"), at) : (size_t)-1;
+
+		if (end != (size_t)-1)
+			at = end + 2;
+		else
+			at += pattern.data[at] == '\\' ? skip_escape(pattern, at) : 1;
+	}
+	return at < pattern.size ? at + 1 - from : pattern.size - from;
+}
+
+/*
+ * PATTERN with [^\d] for \D outside classes, \S and \W likewise: the compiled code of PCRE2
+ * 10.42 for a text that may be no UTF-8 lets these match no character of several bytes.
+ */
+static void regex_spell(struct str pattern, struct buf *out)
+{
+	size_t at = 0;
+
+	while (at < pattern.size) {
+		struct str next = str_part(pattern, at, 2);
+		size_t size = 1;
+
+		if (str_is(next, "\\D") || str_is(next, "\\S") || str_is(next, "\\W")) {
+			(void)buf_addf(out, "[^\\%c]", next.data[1] - 'A' + 'a');
+			at += 2;
+			continue;
+		}
+		if (next.data[0] == '[')
+			size = skip_class(pattern, at);
+		else if (next.data[0] == '\\')
+			size = skip_escape(pattern, at);
+		(void)buf_addstr(out, str_part(pattern, at, size));
+		at += size;
+	}
+}
+
+static pcre2_code *compile_text(struct str pattern, uint32_t options, unsigned flags,
+				int *error, size_t *at)
+{
+	PCRE2_SPTR text = (PCRE2_SPTR)(pattern.data ? pattern.data : "");
+	pcre2_compile_context *context = regex_context(flags);
+	pcre2_code *code = pcre2_compile(text, pattern.size, options, error, at, context);
+
+	pcre2_compile_context_free(context);
+	if (!code && *error == PCRE2_ERROR_NOMEMORY)
+		memory_exhausted(pattern.size);
+	return code;
+}
+
 bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, struct err *err)
 {
 	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
-	PCRE2_SPTR text = (PCRE2_SPTR)(pattern.data ? pattern.data : "");
-	pcre2_compile_context *context;
 	struct regex *made;
+	struct buf spelled;
 	pcre2_code *code;
 	size_t at = 0;
 	int error = 0;
@@ -77,11 +151,23 @@ bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, str
 	else
 		options |= PCRE2_NEVER_BACKSLASH_C |
 			   (flags & REGEX_MULTILINE ? PCRE2_MULTILINE : 0);
-	context = regex_context();
-	code = pcre2_compile(text, pattern.size, options, &error, &at, context);
-	pcre2_compile_context_free(context);
-	if (!code && error == PCRE2_ERROR_NOMEMORY)
-		memory_exhausted(pattern.size);
+	if (flags & REGEX_ECMASCRIPT)
+		options |= PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF;
+	if (pattern.size > REGEX_PATTERN_MAX)
+		return err_set(err, EINVAL, "regular expression: longer than %d bytes",
+			       REGEX_PATTERN_MAX);
+	/* What is wrong is told of the pattern as somebody wrote it. */
+	code = compile_text(pattern, options, flags, &error, &at);
+	if (!code)
+		return regex_refuse(error, at, err);
+	buf_init(&spelled, REGEX_SPELLED_MAX);
+	if (!(flags & REGEX_LITERAL))
+		regex_spell(pattern, &spelled);
+	if (spelled.size > pattern.size) {
+		pcre2_code_free(code);
+		code = compile_text(buf_str(&spelled), options, flags, &error, &at);
+	}
+	buf_fini(&spelled);
 	if (!code)
 		return regex_refuse(error, at, err);
 	/*

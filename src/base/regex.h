@@ -15,6 +15,8 @@ enum regex_flags {
 	REGEX_IGNORE_CASE = 1,
 	REGEX_LITERAL = 2,
 	REGEX_MULTILINE = 4, /* ^ and $ at line borders */
+	/* of a JSON Schema: $ at the very end only, \uXXXX and \u{…} are characters */
+	REGEX_ECMASCRIPT = 8,
 };
 
 enum regex_answer { REGEX_NONE, REGEX_FOUND, REGEX_LIMIT };
