@@ -1,8 +1,9 @@
 /*
- * validate: one value against one JSON Schema (2020-12, and what draft-07 spells
- * otherwise). The only check there is: of the schemas made from a tool's rows, and of
- * foreign ones. Unknown keywords are ignored. Work and depth are bounded: a schema that
- * asks for more is a refusal.
+ * validate: one value against one JSON Schema (2020-12, and draft-07 when it says so). The only
+ * check there is: of the schemas made from a tool's rows, and of foreign ones. Unknown
+ * keywords are ignored, unknown dialects refused; `format` and `content…` are remarks. Nothing
+ * is ever fetched: a reference to what is not in the schema is a refusal. Work, depth and time
+ * are bounded: a schema that asks for more is a refusal too.
  */
 #pragma once
 #include "base/value.h"
@@ -20,6 +21,15 @@ struct validate_problem {
 	char rule[VALIDATE_RULE_MAX];
 };
 
+struct validate_options {
+	/* schemas that references may name, by address; dialects of their own too. NULL: none */
+	const struct value *documents;
+	bool draft_07; /* what a schema speaks that does not say */
+};
+
 /* PROBLEM (may be NULL) is filled with the first thing wrong when the answer is false. */
 bool validate_value(const struct value *schema, const struct value *value,
 		    struct validate_problem *problem);
+/* The same; OPTIONS may be NULL. */
+bool validate_with(const struct validate_options *options, const struct value *schema,
+		   const struct value *value, struct validate_problem *problem);

@@ -110,8 +110,9 @@ static bool check_contains(struct validate_check *check, const struct value *sch
 			   const struct value *array, const struct validate_place *at)
 {
 	const struct value *wanted = value_member(schema, "contains");
-	const struct value *least = value_member(schema, "minContains");
-	const struct value *most = value_member(schema, "maxContains");
+	bool old = check->scope->resource->old || !check->scope->resource->asserts;
+	const struct value *least = old ? NULL : value_member(schema, "minContains");
+	const struct value *most = old ? NULL : value_member(schema, "maxContains");
 	size_t found = 0;
 
 	if (!wanted)
@@ -119,7 +120,10 @@ static bool check_contains(struct validate_check *check, const struct value *sch
 	for (size_t i = 0; i < value_count(array); i++) {
 		const struct validate_place below = {at, NULL, i};
 
-		found += validate_try(check, wanted, value_item(array, i), &below);
+		if (validate_try_below(check, wanted, value_item(array, i), &below)) {
+			validate_mark(check, i);
+			found++;
+		}
 		if (check->exhausted)
 			return false;
 	}
@@ -139,9 +143,9 @@ static bool check_contains(struct validate_check *check, const struct value *sch
  * The schema of item INDEX; draft-07 spells prefixItems `items` and items
  * `additionalItems`.
  */
-static const struct value *schema_of_item(const struct value *schema, size_t index)
+static const struct value *schema_of_item(const struct value *schema, size_t index, bool old)
 {
-	const struct value *prefix = value_member(schema, "prefixItems");
+	const struct value *prefix = old ? NULL : value_member(schema, "prefixItems");
 	const struct value *items = value_member(schema, "items");
 
 	if (value_kind(items) == VALUE_ARRAY) {
@@ -154,28 +158,31 @@ static const struct value *schema_of_item(const struct value *schema, size_t ind
 bool validate_array(struct validate_check *check, const struct value *schema,
 		    const struct value *value, const struct validate_place *at)
 {
+	const struct validate_resource *resource = check->scope->resource;
 	size_t count = value_count(value);
 	const struct value *least = value_member(schema, "minItems");
 	const struct value *most = value_member(schema, "maxItems");
 
-	if (is_below(least, count))
+	if (resource->asserts && is_below(least, count))
 		return count == 0
 			       ? validate_refuse(check, at, "minItems", "may not be empty")
 			       : validate_refuse(check, at, "minItems",
 						 "must hold at least %.0f items, not %zu",
 						 value_number(least), count);
-	if (is_above(most, count))
+	if (resource->asserts && is_above(most, count))
 		return validate_refuse(check, at, "maxItems",
 				       "must hold at most %.0f items, not %zu",
 				       value_number(most), count);
 	for (size_t i = 0; i < count; i++) {
-		const struct value *item = schema_of_item(schema, i);
+		const struct value *item = schema_of_item(schema, i, resource->old);
 		const struct validate_place below = {at, NULL, i};
 
-		if (item && !validate_apply(check, item, value_item(value, i), &below))
+		if (item && !validate_below(check, item, value_item(value, i), &below))
 			return false;
+		if (item)
+			validate_mark(check, i);
 	}
-	if (value_is_true(value_member(schema, "uniqueItems")) &&
+	if (resource->asserts && value_is_true(value_member(schema, "uniqueItems")) &&
 	    !check_unique(check, value, at))
 		return false;
 	return check_contains(check, schema, value, at);

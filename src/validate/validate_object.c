@@ -51,24 +51,22 @@ static bool refuse_extra(struct validate_check *check, const struct value *prope
 	return false;
 }
 
-static bool is_false(const struct value *schema)
-{
-	return value_kind(schema) == VALUE_BOOLEAN && !value_is_true(schema);
-}
-
-/* One member: properties, patternProperties, else additionalProperties. */
+/*
+ * One member: properties, patternProperties, else additionalProperties; NAMED says whether one
+ * of them speaks of it.
+ */
 static bool check_member(struct validate_check *check, const struct value *schema,
 			 const char *key, const struct value *member,
-			 const struct validate_place *at)
+			 const struct validate_place *at, bool *named)
 {
 	const struct value *properties = value_member(schema, "properties");
 	const struct value *patterns = value_member(schema, "patternProperties");
 	const struct value *others = value_member(schema, "additionalProperties");
 	const struct value *own = value_member(properties, key);
 	const struct validate_place below = {at, key, 0};
-	bool named = own != NULL;
 
-	if (own && !validate_apply(check, own, member, &below))
+	*named = own || others;
+	if (own && !validate_below(check, own, member, &below))
 		return false;
 	for (void *row = value_first(patterns); row; row = value_next(patterns, row)) {
 		enum validate_match match =
@@ -76,16 +74,18 @@ static bool check_member(struct validate_check *check, const struct value *schem
 
 		if (match == MATCH_BROKEN)
 			return false;
-		named = named || match == MATCH_YES;
-		if (match == MATCH_YES &&
-		    !validate_apply(check, value_at(row), member, &below))
+		if (match == MATCH_NO)
+			continue;
+		*named = true;
+		others = NULL;
+		if (!validate_below(check, value_at(row), member, &below))
 			return false;
 	}
-	if (named || !others)
+	if (own || !others)
 		return true;
-	if (is_false(others))
+	if (validate_is_false(others))
 		return refuse_extra(check, properties, key, at);
-	return validate_apply(check, others, member, &below);
+	return validate_below(check, others, member, &below);
 }
 
 static bool check_name(struct validate_check *check, const struct value *schema,
@@ -96,7 +96,7 @@ static bool check_name(struct validate_check *check, const struct value *schema,
 	auto_value struct value *name = names ? value_new_text(key) : NULL;
 	struct buf text;
 
-	if (!names || validate_try(check, names, name, &below))
+	if (!names || validate_try_below(check, names, name, &below))
 		return true;
 	buf_init(&text, SENTENCE_MAX);
 	(void)buf_adds(&text, "may not have a member named ");
@@ -180,17 +180,26 @@ static bool check_dependent(struct validate_check *check, const struct value *sc
 bool validate_object(struct validate_check *check, const struct value *schema,
 		     const struct value *value, const struct validate_place *at)
 {
-	for (void *row = value_first(value); row; row = value_next(value, row)) {
+	const struct validate_resource *resource = check->scope->resource;
+	size_t index = 0;
+
+	for (void *row = value_first(value); row; row = value_next(value, row), index++) {
 		const char *key = value_key(row);
+		bool named;
 
 		if (!validate_spend(check, 1) || !check_name(check, schema, key, at) ||
-		    !check_member(check, schema, key, value_at(row), at))
+		    !check_member(check, schema, key, value_at(row), at, &named))
 			return false;
+		if (named)
+			validate_mark(check, index);
 	}
-	return check_required(check, schema, value_member(schema, "required"), value,
-			      "required", NULL, at) &&
-	       check_counts(check, schema, value, at) &&
-	       check_dependent(check, schema, "dependentRequired", value, at) &&
-	       check_dependent(check, schema, "dependentSchemas", value, at) &&
+	return (!resource->asserts ||
+		(check_required(check, schema, value_member(schema, "required"), value,
+				"required", NULL, at) &&
+		 check_counts(check, schema, value, at))) &&
+	       (resource->old || !resource->asserts ||
+		check_dependent(check, schema, "dependentRequired", value, at)) &&
+	       (resource->old ||
+		check_dependent(check, schema, "dependentSchemas", value, at)) &&
 	       check_dependent(check, schema, "dependencies", value, at);
 }

@@ -47,25 +47,46 @@ static void add_pointer(struct buf *out, const struct validate_place *at)
 	}
 }
 
-bool validate_refuse(struct validate_check *check, const struct validate_place *at,
-		     const char *keyword, const char *format, ...)
+__attribute__((format(printf, 4, 0))) static void write_problem(
+	struct validate_problem *problem, const struct validate_place *at,
+	const char *keyword, const char *format, va_list arguments)
 {
-	struct validate_problem *problem = check->problem;
 	struct buf text;
-	va_list arguments;
 
-	if (!problem)
-		return false;
 	buf_init(&text, SENTENCE_MAX);
 	add_pointer(&text, at);
 	keep(&text, problem->pointer, sizeof(problem->pointer));
 	buf_clear(&text);
-	va_start(arguments, format);
 	(void)buf_addv(&text, format, arguments);
-	va_end(arguments);
 	keep(&text, problem->rule, sizeof(problem->rule));
 	problem->keyword = keyword;
 	buf_fini(&text);
+}
+
+bool validate_refuse(struct validate_check *check, const struct validate_place *at,
+		     const char *keyword, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!check->problem)
+		return false;
+	va_start(arguments, format);
+	write_problem(check->problem, at, keyword, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+bool validate_give_up(struct validate_check *check, const struct validate_place *at,
+		      const char *keyword, const char *format, ...)
+{
+	va_list arguments;
+
+	if (check->refused)
+		return false;
+	va_start(arguments, format);
+	write_problem(&check->refusal, at, keyword, format, arguments);
+	va_end(arguments);
+	check->refused = true;
 	return false;
 }
 

@@ -276,7 +276,15 @@ static void references_stay_in_the_schema(void **state)
 		 "1", NULL},
 		{"{\"allOf\": [{\"const\": 1}, {\"$ref\": \"#/allOf/0\"}]}", "1", NULL},
 		{"{\"$ref\": \"https://example.org/x\"}", "1",
-		 "the value cannot be checked: the schema has no definition \"https://example.org/x\"."},
+		 "the value cannot be checked: the schema refers to "
+		 "\"https://example.org/x\", which is no part of it, and nothing is fetched."},
+		{"{\"not\": {\"$ref\": \"#/$defs/none\"}}", "1",
+		 "the value cannot be checked: the schema has no definition \"#/$defs/none\"."},
+		{"{\"anyOf\": [true, {\"pattern\": \"(\"}], \"unevaluatedItems\": false}",
+		 "[]", NULL},
+		{"{\"not\": {\"pattern\": \"(\"}}", "\"\"",
+		 "the value cannot be checked: the schema's pattern is wrong: regular expression, "
+		 "character position 2: missing closing parenthesis."},
 		{"{\"$ref\": \"#/$defs/none\"}", "1",
 		 "the value cannot be checked: the schema has no definition \"#/$defs/none\"."},
 		{"{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"definitions\": {\"a\": {}},"
@@ -288,6 +296,102 @@ static void references_stay_in_the_schema(void **state)
 
 	(void)state;
 	CHECK(rows);
+}
+
+static void parts_have_names_of_their_own(void **state)
+{
+	static const struct row rows[] = {
+		{"{\"$ref\": \"#n\", \"$defs\": {\"a\": {\"$anchor\": \"n\", \"type\": \"null\"}}}",
+		 "1", "the value must be null, not 1."},
+		{"{\"$id\": \"https://x.example/a/\", \"$ref\": \"../a/b\","
+		 " \"$defs\": {\"b\": {\"$id\": \"./b\", \"type\": \"null\"}}}",
+		 "1", "the value must be null, not 1."},
+		{"{\"const\": {\"$anchor\": \"n\"}, \"$ref\": \"#n\"}", "1",
+		 "the value cannot be checked: the schema has no definition \"#n\"."},
+		{"{\"$schema\": \"http://json-schema.org/draft-07/schema\", \"$ref\": \"#n\","
+		 " \"definitions\": {\"a\": {\"$id\": \"#n\", \"type\": \"null\"}}}",
+		 "1", "the value must be null, not 1."},
+		/* A list of a tree: what is said outermost of "node" holds in the tree too. */
+		{"{\"$id\": \"strict\", \"$dynamicAnchor\": \"node\", \"$ref\": \"tree\","
+		 " \"unevaluatedProperties\": false, \"$defs\": {\"tree\": {\"$id\": \"tree\","
+		 " \"$dynamicAnchor\": \"node\", \"properties\": {\"data\": true, \"children\":"
+		 " {\"items\": {\"$dynamicRef\": \"#node\"}}}}}}",
+		 "{\"children\": [{\"daat\": 1}]}", "/children/0 does not take \"daat\"."},
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void what_no_keyword_looked_at_can_be_refused(void **state)
+{
+	static const struct row rows[] = {
+		{"{\"allOf\": [{\"properties\": {\"a\": true}}], \"unevaluatedProperties\": false}",
+		 "{\"a\": 1}", NULL},
+		{"{\"allOf\": [{\"properties\": {\"a\": true}}], \"unevaluatedProperties\": false}",
+		 "{\"a\": 1, \"b\": 2}", "the value does not take \"b\"."},
+		{"{\"anyOf\": [{\"properties\": {\"a\": {\"const\": 1}}, \"required\": [\"a\"]},"
+		 " {\"properties\": {\"b\": true}}], \"unevaluatedProperties\": false}",
+		 "{\"a\": 2, \"b\": 2}", "the value does not take \"a\"."},
+		{"{\"not\": {\"properties\": {\"a\": false}},"
+		 " \"unevaluatedProperties\": {\"type\": \"null\"}}",
+		 "{\"a\": 2}", "/a must be null, not 2."},
+		{"{\"prefixItems\": [true], \"contains\": {\"const\": 3},"
+		 " \"unevaluatedItems\": false}",
+		 "[1, 3]", NULL},
+		{"{\"prefixItems\": [true], \"unevaluatedItems\": {\"const\": 3}}",
+		 "[1, 2]", "/1 must be 3, not 2."},
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void unknown_dialects_are_refused(void **state)
+{
+	static const struct row rows[] = {
+		{"{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"type\": \"null\"}",
+		 "null", NULL},
+		{"{\"$schema\": \"https://json-schema.org/draft/2019-09/schema\"}", "1",
+		 "the value cannot be checked: the schema's dialect "
+		 "\"https://json-schema.org/draft/2019-09/schema\" is not known; known are 2020-12 "
+		 "and draft-07."},
+		{"{\"not\": {\"$id\": \"a\", \"$schema\": \"https://x.example\"}}", "1",
+		 "the value cannot be checked: the schema's dialect \"https://x.example\" is not "
+		 "known; known are 2020-12 and draft-07."},
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void documents_are_those_handed_in(void **state)
+{
+	auto_value struct value *documents = value_of(
+		"{\"https://x.example/n\": {\"$defs\": {\"a\": {\"type\": \"null\"}}},"
+		" \"https://x.example/own\": {\"$schema\":"
+		" \"https://json-schema.org/draft/2020-12/schema\", \"$vocabulary\":"
+		" {\"https://json-schema.org/draft/2020-12/vocab/core\": true}},"
+		" \"https://x.example/odd\": {\"$schema\":"
+		" \"https://json-schema.org/draft/2020-12/schema\", \"$vocabulary\":"
+		" {\"https://x.example/vocab\": true}}}");
+	auto_value struct value *named =
+		value_of("{\"$ref\": \"https://x.example/n#/$defs/a\"}");
+	auto_value struct value *lenient =
+		value_of("{\"$schema\": \"https://x.example/own\", \"type\": \"null\"}");
+	auto_value struct value *odd = value_of("{\"$schema\": \"https://x.example/odd\"}");
+	auto_value struct value *one = value_of("1");
+	auto_value struct value *null = value_of("null");
+	const struct validate_options options = {.documents = documents};
+	struct validate_problem problem = {0};
+
+	(void)state;
+	assert_true(validate_with(&options, named, null, &problem));
+	assert_false(validate_with(&options, named, one, &problem));
+	assert_string_equal(problem.rule, "must be null, not 1");
+	assert_true(validate_with(&options, lenient, one, &problem));
+	assert_false(validate_with(&options, odd, one, &problem));
+	assert_non_null(strstr(problem.rule, "needs rules that are not known here"));
 }
 
 static void too_much_work_is_a_refusal_not_a_hang(void **state)
@@ -311,6 +415,22 @@ static void too_much_work_is_a_refusal_not_a_hang(void **state)
 		assert_false(validate_value(schema, value, &problem));
 		assert_non_null(strstr(problem.rule, "cannot be checked: its schema nests"));
 	}
+}
+
+static void a_slow_pattern_ends(void **state)
+{
+	/* Each item stays under the bound of one search; all of them do not. */
+	auto_value struct value *schema =
+		value_of("{\"items\": {\"pattern\": \"^(?:(a|a?)+b|a+!)$\"}}");
+	auto_value struct value *list = value_new_array();
+	struct validate_problem problem = {0};
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		value_append(list, value_new_text("aaaaaaaaaaaaaaaaaa!"));
+	assert_false(validate_value(schema, list, &problem));
+	assert_string_equal(problem.rule,
+			    "takes too long to compare with the schema's pattern");
 }
 
 static void a_long_list_without_twins_is_no_quadratic_work(void **state)
@@ -370,6 +490,11 @@ int main(void)
 		cmocka_unit_test(objects_keep_their_members),
 		cmocka_unit_test(combinations_hold),
 		cmocka_unit_test(references_stay_in_the_schema),
+		cmocka_unit_test(parts_have_names_of_their_own),
+		cmocka_unit_test(what_no_keyword_looked_at_can_be_refused),
+		cmocka_unit_test(unknown_dialects_are_refused),
+		cmocka_unit_test(documents_are_those_handed_in),
+		cmocka_unit_test(a_slow_pattern_ends),
 		cmocka_unit_test(too_much_work_is_a_refusal_not_a_hang),
 		cmocka_unit_test(a_long_list_without_twins_is_no_quadratic_work),
 		cmocka_unit_test(a_deep_value_is_checked_to_its_end),
