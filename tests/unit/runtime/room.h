@@ -10,12 +10,18 @@
 
 struct room {
 	char folder[64];
+	int cancel_fd; /* the session's */
 	struct session *session;
 };
 
 /* A folder of its own; false: there is none. */
 bool room_make(struct room *room);
-/* OPTIONS but for the workspace, which is the folder. What went wrong is on stderr. */
+/* A policy for FOLDER that may write there. */
+struct policy *room_policy(const char *folder);
+/*
+ * OPTIONS but for the workspace, which is the folder, and for cancel_fd. What went wrong is on
+ * stderr.
+ */
 bool room_open(struct room *room, struct session_options options);
 /* The folder goes too when it is empty. */
 void room_close(struct room *room);
@@ -23,5 +29,7 @@ void room_close(struct room *room);
 /* One call with the JSON text ARGUMENTS, to its end. tool_result_fini RESULT. */
 void room_call(const struct room *room, const char *tool, const char *arguments,
 	       struct tool_result *result);
+/* Cancel what runs. */
+void room_cancel(const struct room *room);
 /* Turn the loop until RUNNING is done; its result, which is RUNNING's. */
 const struct tool_result *room_finish(const struct room *room, struct running *running);

@@ -189,20 +189,14 @@ static bool open_with(struct fixture *fixture, bool answers)
 				      .timeout_s = 5};
 	fixture->tools[0] = &carry_tool;
 	fixture->tools[1] = &fixture->made;
-	struct policy *policy = policy_new("test", fixture->room.folder);
-	policy->write.items = memory_array(1, sizeof(struct policy_path));
-	policy->write.items[0].text = memory_copy(".");
-	policy->write.count = 1;
-	policy->write.given = true;
 	const struct shape_shown shown[] = {{fixture->source, SHOWN_AT, "a plugin"}, {0}};
 	const struct session_options options = {
-		.take_policy = policy,
+		.take_policy = room_policy(fixture->room.folder),
 		.tools = fixture->tools,
 		.sink = {note_event, fixture},
 		.shown = shown,
 		.answers_questions = answers,
 		.ready_workers = 1,
-		.cancel_fd = -1,
 	};
 	return room_open(&fixture->room, options);
 }

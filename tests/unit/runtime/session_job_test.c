@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -112,7 +111,6 @@ static const struct tool *const tools[] = {&slow_tool, &talk_tool, &dumb_tool, &
 
 struct fixture {
 	struct room room;
-	int cancel_fd;
 	size_t notices;
 };
 
@@ -131,13 +129,11 @@ static int open_session(void **state)
 
 	if (!room_make(&fixture->room))
 		return -1;
-	fixture->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	const struct session_options options = {
 		.take_policy = policy_new("test", fixture->room.folder),
 		.tools = tools,
 		.sink = {note_event, fixture},
 		.ready_workers = 1,
-		.cancel_fd = fixture->cancel_fd,
 	};
 	if (!room_open(&fixture->room, options))
 		return -1;
@@ -150,7 +146,6 @@ static int close_session(void **state)
 	struct fixture *fixture = *state;
 
 	room_close(&fixture->room);
-	fd_close(&fixture->cancel_fd);
 	free(fixture);
 	return 0;
 }
@@ -263,12 +258,11 @@ static void a_cancel_ends_calls_and_leaves_jobs(void **state)
 	struct fixture *fixture = *state;
 	const struct request request = {.tool = "job",
 					.arguments_text = STR("{\"action\": \"wait\"}")};
-	const uint64_t one = 1;
 
 	begin_job(fixture, "talk", 1);
 	struct running *running =
 		session_start(fixture->room.session, &request, NULL, NULL);
-	assert_int_equal(write(fixture->cancel_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+	room_cancel(&fixture->room);
 	assert_int_equal(room_finish(&fixture->room, running)->status, RESULT_CANCELLED);
 	running_free(running);
 	ask_job(fixture, "{\"action\": \"list\"}", RESULT_DONE, "job 1: talk — running");

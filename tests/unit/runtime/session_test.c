@@ -1,197 +1,29 @@
 /*
  * Tests of runtime/session with a real cell: this program is its own anchor and worker.
- * The tools are small ones of this file.
+ * The tools are those of small_tools.c.
  */
 #include "../base/unit.h"
 #include "room.h"
+#include "small_tools.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "process/program.h"
-#include "runtime/call.h"
-#include "runtime/files.h"
 #include "runtime/session.h"
-
-/* ---- tools ---- */
-
-static enum result_status say(struct call *call, struct tool_result *result)
-{
-	call_output(call, CALL_STDOUT, STR("fragment"));
-	(void)buf_addf(&result->text, "%s in %s", call_text(call, "word"), call->folder);
-	return tool_done(result);
-}
-
-static enum result_status wait_for_stop(struct call *call, struct tool_result *result)
-{
-	while (!call_stopped(call))
-		;
-	return call_stop_result(call, result);
-}
-
-static enum result_status ignore_stop(struct call *call, struct tool_result *result)
-{
-	(void)call;
-	while (pause() < 0)
-		;
-	return tool_done(result);
-}
-
-static enum result_status crash(struct call *call, struct tool_result *result)
-{
-	(void)call;
-	(void)result;
-	_exit(9);
-}
-
-/* What git would follow, left by a call that has no time to clean up. */
-static enum result_status plant_and_stick(struct call *call, struct tool_result *result)
-{
-	(void)!symlink("/nonexistent", ".git");
-	return ignore_stop(call, result);
-}
-
-static enum result_status plant_and_crash(struct call *call, struct tool_result *result)
-{
-	(void)!symlink("/nonexistent", ".git");
-	return crash(call, result);
-}
-
-static enum result_status touch(struct call *call, struct tool_result *result)
-{
-	const char *path = call_text(call, "path");
-	const char *mark = call_seen(call, path);
-
-	(void)buf_addf(&result->text, "%s", mark != NULL ? mark : "unseen");
-	call_saw(result, path, "mark-of-this-test");
-	call_replaced(result, path, STR("old"));
-	return tool_done(result);
-}
-
-static enum result_status leave_a_process(struct call *call, struct tool_result *result)
-{
-	/*
-	 * The processes left behind carry the workspace's name, so that they can be
-	 * looked for.
-	 */
-	const char *const argv[] = {
-		"/bin/bash", "-c",
-		"(exec -a \"$0\" sleep 1000) & (trap '' TERM; exec -a \"$0\" setsid sleep 1000) & :",
-		call->workspace, NULL};
-	struct program_run run;
-	struct err err;
-
-	program_run_init(&run);
-	run.start.argv = argv;
-	run.start.environment = call->environment;
-	run.deadline_ms = call->deadline_ms;
-	run.stop_fd = -1;
-	run.spill_fd = -1;
-	if (!program_follow(&run, &err))
-		return tool_fail(result, "%s", err.text);
-	result->exit_code = run.exit_code;
-	program_run_fini(&run);
-	return tool_done(result);
-}
-
-static const struct tool_param say_params[] = {
-	{"word", PARAM_TEXT, true, "What to say"},
-	{0},
-};
-static const struct tool_param touch_params[] = {
-	{"path", PARAM_PATH, true, "A file"},
-	{0},
-};
-static const struct tool_param no_params[] = {{0}};
-
-static const struct tool say_tool = {.name = "say",
-				     .description = "Say a word.",
-				     .example = "{\"word\": \"hello\"}",
-				     .params = say_params,
-				     .effects = EFFECT_READS,
-				     .timeout_s = 5,
-				     .execute = say};
-static const struct tool wait_tool = {.name = "wait",
-				      .description = "Wait.",
-				      .example = "{}",
-				      .params = no_params,
-				      .effects = EFFECT_READS,
-				      .timeout_s = 0.2,
-				      .execute = wait_for_stop};
-static const struct tool stuck_tool = {.name = "stuck",
-				       .description = "Never answer.",
-				       .example = "{}",
-				       .params = no_params,
-				       .effects = EFFECT_READS,
-				       .timeout_s = 0.2,
-				       .execute = ignore_stop};
-static const struct tool crash_tool = {.name = "crash",
-				       .description = "Die.",
-				       .example = "{}",
-				       .params = no_params,
-				       .effects = EFFECT_READS,
-				       .timeout_s = 5,
-				       .execute = crash};
-static const struct tool plant_stuck_tool = {.name = "plant_stuck",
-					     .description = "Plant, never answer.",
-					     .example = "{}",
-					     .params = no_params,
-					     .effects = EFFECT_RUNS,
-					     .timeout_s = 0.2,
-					     .execute = plant_and_stick};
-static const struct tool plant_crash_tool = {.name = "plant_crash",
-					     .description = "Plant and die.",
-					     .example = "{}",
-					     .params = no_params,
-					     .effects = EFFECT_WRITES,
-					     .timeout_s = 5,
-					     .execute = plant_and_crash};
-static const struct tool touch_tool = {.name = "touch",
-				       .description = "Touch a file.",
-				       .example = "{\"path\": \"a\"}",
-				       .params = touch_params,
-				       .effects = EFFECT_WRITES,
-				       .timeout_s = 5,
-				       .execute = touch};
-static const struct tool leave_tool = {.name = "leave",
-				       .description = "Leave processes behind.",
-				       .example = "{}",
-				       .params = no_params,
-				       .effects = EFFECT_RUNS,
-				       .timeout_s = 5,
-				       .execute = leave_a_process};
-static const struct tool hidden_tool = {.name = "hidden",
-					.description = "For the front.",
-					.example = "{}",
-					.params = no_params,
-					.effects = EFFECT_READS,
-					.timeout_s = 5,
-					.internal = true,
-					.execute = wait_for_stop};
-static const struct tool *const tools[] = {&say_tool,         &wait_tool,
-					   &stuck_tool,       &crash_tool,
-					   &touch_tool,       &leave_tool,
-					   &hidden_tool,      &plant_stuck_tool,
-					   &plant_crash_tool, NULL};
-
-/* ---- a session in a temporary folder ---- */
 
 struct fixture {
 	struct room room;
 	struct buf events;
 	bool refuse;
-	int cancel_fd;
 };
 
 static bool note_event(void *context, const struct event *event, struct err *err)
@@ -204,14 +36,10 @@ static bool note_event(void *context, const struct event *event, struct err *err
 	return true;
 }
 
-static struct policy *policy_of(const char *folder)
+static struct policy *brief_policy(const char *folder)
 {
-	struct policy *policy = policy_new("test", folder);
+	struct policy *policy = room_policy(folder);
 
-	policy->write.items = memory_array(1, sizeof(struct policy_path));
-	policy->write.items[0].text = memory_copy(".");
-	policy->write.count = 1;
-	policy->write.given = true;
 	policy->limits.wall_s = 5;
 	return policy;
 }
@@ -223,13 +51,11 @@ static int open_session(void **state)
 	if (!room_make(&fixture->room))
 		return -1;
 	buf_init(&fixture->events, 1 << 16);
-	fixture->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	const struct session_options options = {
-		.take_policy = policy_of(fixture->room.folder),
-		.tools = tools,
+		.take_policy = brief_policy(fixture->room.folder),
+		.tools = small_tools,
 		.sink = {note_event, fixture},
 		.ready_workers = 1,
-		.cancel_fd = fixture->cancel_fd,
 	};
 	if (!room_open(&fixture->room, options))
 		return -1;
@@ -243,7 +69,6 @@ static int close_session(void **state)
 
 	room_close(&fixture->room);
 	buf_fini(&fixture->events);
-	fd_close(&fixture->cancel_fd);
 	free(fixture);
 	return 0;
 }
@@ -408,14 +233,13 @@ static void calls_run_side_by_side_and_can_be_cancelled(void **state)
 {
 	struct fixture *fixture = *state;
 	struct running *running[3];
-	const uint64_t one = 1;
 	const struct request request = {.tool = "wait",
 					.arguments_text = STR("{}"),
 					.timeout_s = 60};
 
 	for (size_t i = 0; i < 3; i++)
 		running[i] = session_start(fixture->room.session, &request, NULL, NULL);
-	assert_int_equal(write(fixture->cancel_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+	room_cancel(&fixture->room);
 	for (size_t i = 0; i < 3; i++) {
 		const struct tool_result *result = room_finish(&fixture->room, running[i]);
 		assert_int_equal(result->status, RESULT_CANCELLED);
@@ -497,8 +321,8 @@ static void a_missing_workspace_is_an_error_with_its_name(void **state)
 	struct err err = {0};
 	const struct session_options options = {
 		.workspace = "/nonexistent/folder",
-		.take_policy = policy_of("/nonexistent/folder"),
-		.tools = tools,
+		.take_policy = brief_policy("/nonexistent/folder"),
+		.tools = small_tools,
 		.cancel_fd = -1,
 	};
 
@@ -511,7 +335,7 @@ static void a_missing_workspace_is_an_error_with_its_name(void **state)
 static void a_missing_folder_of_a_shipped_role_is_made_and_goes_again(void **state)
 {
 	struct fixture *fixture = *state;
-	struct policy *policy = policy_of(fixture->room.folder);
+	struct policy *policy = brief_policy(fixture->room.folder);
 	struct session *session = NULL;
 	struct err err = {0};
 	char path[128];
@@ -520,18 +344,18 @@ static void a_missing_folder_of_a_shipped_role_is_made_and_goes_again(void **sta
 	policy->write.items[0].text = memory_copy("reports");
 	const struct session_options refused = {.workspace = fixture->room.folder,
 						.take_policy = policy,
-						.tools = tools,
+						.tools = small_tools,
 						.cancel_fd = -1};
 	assert_false(session_open(&refused, &session, &err));
 	assert_non_null(strstr(err.text, "reports"));
 
-	policy = policy_of(fixture->room.folder);
+	policy = brief_policy(fixture->room.folder);
 	free(policy->write.items[0].text);
 	policy->write.items[0].text = memory_copy("reports");
 	policy->write.items[0].shipped = true;
 	const struct session_options taken = {.workspace = fixture->room.folder,
 					      .take_policy = policy,
-					      .tools = tools,
+					      .tools = small_tools,
 					      .cancel_fd = -1};
 	(void)snprintf(path, sizeof(path), "%s/reports", fixture->room.folder);
 	assert_true(session_open(&taken, &session, &err));
@@ -546,8 +370,8 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	struct err err = {0};
 	const struct session_options options = {
 		.workspace = ((struct fixture *)*state)->room.folder,
-		.take_policy = policy_of(((struct fixture *)*state)->room.folder),
-		.tools = tools,
+		.take_policy = brief_policy(((struct fixture *)*state)->room.folder),
+		.tools = small_tools,
 		.program = "/bin/true",
 		.cancel_fd = -1,
 	};
@@ -580,6 +404,6 @@ int main(int argc, char **argv)
 		IN_SESSION(a_program_that_is_no_anchor_is_a_set_up_failure),
 	};
 
-	session_role(argc, argv, tools);
+	session_role(argc, argv, small_tools);
 	return cmocka_run_group_tests(cases, NULL, NULL);
 }
