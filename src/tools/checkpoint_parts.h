@@ -54,14 +54,14 @@ bool checkpoint_look(struct checkpoint *checkpoint, struct err *err);
 /* Compare with `old`, copy what nobody else holds, tell the log (checkpoint_keep.c). */
 bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err);
 
-/* The files of the repository whose git folder is GIT, an open one (checkpoint_git.c). */
+/* The files of the repository whose git folder is GIT, an open one (checkpoint_index.c). */
 bool checkpoint_read_index(struct checkpoint *checkpoint, int git);
-/* Rows for what lies in the git folder of the workspace. */
-bool checkpoint_look_git(struct checkpoint *checkpoint, int git);
 const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
 /* Does ROW hold what the index says of it? */
 bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,
 		      const struct undo_state *state);
 
+/* Rows for what lies in the git folder of the workspace (checkpoint_git.c). */
+bool checkpoint_look_git(struct checkpoint *checkpoint, int git);
 /* Is PATH one of git's objects? Then NAME is the part that names it. */
 bool checkpoint_is_object(struct str path, const char **name);

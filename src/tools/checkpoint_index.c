@@ -1,0 +1,116 @@
+/* checkpoint_index: the files that git tracks, read from its index by our own reader. */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "git/git_index.h"
+#include "tools/checkpoint_parts.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SECOND_NS = 1000000000 };
+
+static int compare_tracked(const void *a, const void *b)
+{
+	const struct tracked *left = a, *right = b;
+
+	return strcmp(left->path.data, right->path.data);
+}
+
+const struct tracked *tracked_find(const struct tracked_files *files, struct str path)
+{
+	const struct tracked wanted = {.path = path};
+
+	return files->count > 0 ? bsearch(&wanted, files->items, files->count,
+					  sizeof(wanted), compare_tracked)
+				: NULL;
+}
+
+static bool take_entry(void *context, const struct git_index_entry *entry)
+{
+	struct tracked_files *files = context;
+
+	if (files->count >= UNDO_ROWS_MAX)
+		return false;
+	if (files->count == files->room) {
+		files->room = files->room > 0 ? 2 * files->room : 256;
+		files->items =
+			memory_grow(files->items, files->room, sizeof(*files->items));
+	}
+	struct tracked *file = &files->items[files->count];
+	*file = (struct tracked){
+		.path = {arena_copy(&files->paths, entry->path), entry->path.size},
+		.mode = entry->mode,
+		.mtime_s = entry->mtime_s,
+		.mtime_ns = entry->mtime_ns,
+		.ctime_s = entry->ctime_s,
+		.ctime_ns = entry->ctime_ns,
+		.inode = entry->inode,
+		.size = entry->size,
+		.unsure = entry->unsure,
+	};
+	memcpy(file->object, entry->object, files->object_size);
+	/* Stages of a conflict follow each other; none of them is what lies there. */
+	if (files->count > 0 &&
+	    strcmp(files->items[files->count - 1].path.data, file->path.data) == 0) {
+		files->items[files->count - 1].unsure = true;
+		return true;
+	}
+	files->count++;
+	return true;
+}
+
+static void read_index_as(struct checkpoint *checkpoint, struct str text, bool sha256)
+{
+	struct tracked_files *files = &checkpoint->tracked;
+	struct git_index_reader reader = {
+		.sha256 = sha256,
+		.entry = take_entry,
+		.context = files,
+	};
+
+	files->count = 0;
+	files->object_size = sha256 ? 32 : 20;
+	/* A split or broken index holds nothing for us: all is copied. */
+	if (!git_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
+		files->count = 0;
+}
+
+bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
+{
+	auto_close int fd = fd_open_beneath(git, "index", O_RDONLY);
+	struct buf text;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	checkpoint->tracked.index_mtime_ns =
+		st.st_mtim.tv_sec * SECOND_NS + st.st_mtim.tv_nsec;
+	buf_init(&text, GIT_INDEX_MAX);
+	if (st.st_size > 0 && st.st_size < GIT_INDEX_MAX)
+		(void)buf_reserve(&text, (size_t)st.st_size + 1);
+	if (fd_read_all(fd, &text, "index", NULL)) {
+		read_index_as(checkpoint, buf_str(&text), false);
+		if (checkpoint->tracked.count == 0)
+			read_index_as(checkpoint, buf_str(&text), true);
+	}
+	buf_fini(&text);
+	return checkpoint->tracked.count > 0;
+}
+
+bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,
+		      const struct undo_state *state)
+{
+	const bool executable = (state->mode & 0100) != 0;
+
+	return !tracked->unsure && state->kind == UNDO_FILE && S_ISREG(tracked->mode) &&
+	       executable == ((tracked->mode & 0100) != 0) &&
+	       tracked->size == (uint32_t)state->size &&
+	       tracked->inode == (uint32_t)state->inode &&
+	       tracked->mtime_s == (uint32_t)(state->mtime_ns / SECOND_NS) &&
+	       tracked->mtime_ns == (uint32_t)(state->mtime_ns % SECOND_NS) &&
+	       tracked->ctime_s == (uint32_t)(state->ctime_ns / SECOND_NS) &&
+	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % SECOND_NS) &&
+	       state->mtime_ns < files->index_mtime_ns;
+}
