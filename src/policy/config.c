@@ -26,7 +26,7 @@ struct config *config_new(void)
 	return config;
 }
 
-void config_free(struct config *config)
+static void config_free(struct config *config)
 {
 	if (!config)
 		return;

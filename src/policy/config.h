@@ -28,7 +28,6 @@ struct config *config_new(void);
 /* SOURCE names the file in sentences. An empty text is an empty configuration. */
 bool config_parse(struct str text, const char *source, struct config **config,
 		  struct err *err);
-void config_free(struct config *config);
 void config_auto_free(struct config **config);
 #define auto_config __attribute__((cleanup(config_auto_free)))
 

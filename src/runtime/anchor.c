@@ -25,7 +25,8 @@
 /* Asked for so much, the C library sorts the pieces that were freed. */
 enum { LARGE_PIECE = 64 << 10 };
 
-bool anchor_send(int control, const struct anchor_reply *reply, const int *fds, size_t count)
+static bool send_reply(int control, const struct anchor_reply *reply, const int *fds,
+		       size_t count)
 {
 	return message_send(control, reply, sizeof(*reply), fds, count, 0);
 }
@@ -51,7 +52,7 @@ static void refuse(int control, const struct err *err)
 	struct anchor_reply reply = {.kind = ANCHOR_REFUSED, .code = err->code};
 
 	(void)snprintf(reply.text, sizeof(reply.text), "%s", err->text);
-	(void)anchor_send(control, &reply, NULL, 0);
+	(void)send_reply(control, &reply, NULL, 0);
 }
 
 /* The front's handlers and masks are not ours. */
@@ -97,7 +98,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err
 	if (!spec_is_sealed(anchor->spec))
 		wards_add(&anchor->wards, pid);
 	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
-	bool ok = anchor_send(anchor->control, &reply, fds, ANCHOR_FDS);
+	bool ok = send_reply(anchor->control, &reply, fds, ANCHOR_FDS);
 	int code = errno;
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -146,7 +147,7 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 
 		if (!sandbox_listen(anchor->spec->listen[i], &fds[0], &fds[1], err))
 			return false;
-		bool ok = anchor_send(anchor->control, &reply, fds, fds[1] >= 0 ? 2 : 1);
+		bool ok = send_reply(anchor->control, &reply, fds, fds[1] >= 0 ? 2 : 1);
 		int code = errno;
 		fd_close(&fds[0]);
 		fd_close(&fds[1]);
@@ -244,6 +245,6 @@ void anchor_role(char **argv, const struct tool *const *tools)
 		refuse(control, &err);
 		_exit(1);
 	}
-	(void)anchor_send(control, &reply, &pidfd, 1);
+	(void)send_reply(control, &reply, &pidfd, 1);
 	_exit(0);
 }

@@ -33,11 +33,8 @@ struct anchor_reply {
 
 enum { ANCHOR_FDS = 2 };
 
-/* Send REPLY with COUNT descriptors. */
-bool anchor_send(int control, const struct anchor_reply *reply, const int *fds,
-		 size_t count);
 /*
- * Receive one; FDS are -1 where none came. False at the end or when nothing comes in
+ * Receive one reply; FDS are -1 where none came. False at the end or when nothing comes in
  * time.
  */
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],

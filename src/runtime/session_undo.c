@@ -71,12 +71,6 @@ const char *keeper_run(const struct keeper *keeper)
 	return keeper->run;
 }
 
-void keeper_forget(struct keeper *keeper)
-{
-	if (keeper != NULL)
-		keeper->fresh = false;
-}
-
 static void give_up(struct keeper *keeper, const char *why)
 {
 	if (!keeper->broken && keeper->trouble.size == 0)

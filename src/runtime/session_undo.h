@@ -44,5 +44,3 @@ void keeper_finish(struct keeper *keeper, struct running *running);
 void keeper_cancel(struct keeper *keeper);
 
 const char *keeper_run(const struct keeper *keeper);
-/* The list no longer says what is there: somebody else writes. */
-void keeper_forget(struct keeper *keeper);

@@ -46,7 +46,7 @@ bool undo_log_number(const char *name, uint32_t *number)
 	return *number > 0;
 }
 
-void undo_log_name(uint32_t number, char name[UNDO_NAME_MAX])
+static void log_name(uint32_t number, char name[UNDO_NAME_MAX])
 {
 	(void)snprintf(name, UNDO_NAME_MAX, "%08" PRIu32 ".log", number % 100000000);
 }
@@ -146,7 +146,7 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		if (i == 1)
 			store->last = last_number(store->folder);
 		*number = ++store->last;
-		undo_log_name(*number, name);
+		log_name(*number, name);
 		fd = openat(store->folder, name,
 			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
@@ -167,7 +167,7 @@ int undo_store_open_log(const struct undo_store *store, uint32_t number, bool wr
 {
 	char name[UNDO_NAME_MAX];
 
-	undo_log_name(number, name);
+	log_name(number, name);
 	return openat(store->folder, name,
 		      (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -176,7 +176,7 @@ void undo_store_drop_log(const struct undo_store *store, uint32_t number)
 {
 	char name[UNDO_NAME_MAX];
 
-	undo_log_name(number, name);
+	log_name(number, name);
 	(void)unlinkat(store->folder, name, 0);
 }
 

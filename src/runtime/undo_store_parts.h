@@ -14,5 +14,4 @@ struct undo_store {
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
 };
 
-void undo_log_name(uint32_t number, char name[UNDO_NAME_MAX]);
 bool undo_log_number(const char *name, uint32_t *number);

@@ -82,7 +82,8 @@ static void add_file(const struct value *file, struct test_report *report)
 		add_unloaded(file, name, report);
 }
 
-void test_parse_jest(const struct test_output *output, struct test_report *report)
+/* The JSON of jest, which vitest writes too. */
+static void parse_jest(const struct test_output *output, struct test_report *report)
 {
 	auto_value struct value *whole = NULL;
 	const struct value *files;
@@ -234,7 +235,7 @@ const struct test_runner jest_runner = {
 	.files = TEST_FILES,
 	.detect = jest_detect,
 	.plan = jest_plan,
-	.parse = test_parse_jest,
+	.parse = parse_jest,
 };
 
 const struct test_runner vitest_runner = {
@@ -244,5 +245,5 @@ const struct test_runner vitest_runner = {
 	.files = TEST_FILES,
 	.detect = vitest_detect,
 	.plan = vitest_plan,
-	.parse = test_parse_jest,
+	.parse = parse_jest,
 };

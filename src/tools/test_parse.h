@@ -35,9 +35,6 @@ void test_parse_tap(const struct test_output *output, struct test_report *report
 void test_parse_prove(const struct test_output *output, struct test_report *report);
 void test_tap_text(struct str text, struct str group, struct test_report *report);
 
-/* The JSON of jest, which vitest writes too. */
-void test_parse_jest(const struct test_output *output, struct test_report *report);
-
 /* What cargo test prints. */
 void test_cargo_text(struct str text, struct str group, struct test_report *report);
 
