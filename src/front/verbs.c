@@ -23,6 +23,7 @@ const struct verb *const verbs[] = {
 	&verb_sessions_show,
 	&verb_doctor,
 	&verb_demo,
+	&verb_json_get,
 	&verb_help,
 	NULL,
 };
