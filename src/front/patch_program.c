@@ -76,7 +76,6 @@ static int apply(struct files *files, const char *folder, struct str patch)
 
 	tool_result_init(&result);
 	value_set_str(arguments, "patch", patch);
-	files_finish_writes(files);
 	code = apply_patch_tool.execute(&call, &result) == RESULT_DONE ? CODE_DONE
 								       : CODE_FAILED;
 	(void)fprintf(code == CODE_DONE ? stdout : stderr, "%s\n", result.text.data);

@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/audit_record.h"
 #include "runtime/cell_parts.h"
 #include "runtime/cell_start.h"
 #include "runtime/outlet.h"
+#include "runtime/pending.h"
 #include "runtime/role.h"
 #include "runtime/shape.h"
 
@@ -28,7 +28,27 @@ bool cell_audit_due(const struct cell *cell)
 void cell_set_audit_due(struct cell *cell, bool due)
 {
 	cell->spec.audit_due = due && cell->spec.guard != NULL;
-	audit_record_set_due(cell->spec.record, cell->spec.audit_due);
+	pending_set_audit_due(cell->spec.record, cell->spec.audit_due);
+}
+
+void cell_give_journal(struct cell *cell, struct pending_journal *journal)
+{
+	pending_give(cell->spec.record, &cell->spec, journal);
+}
+
+void cell_take_back_journal(struct cell *cell, struct pending_journal *journal)
+{
+	pending_take_back(cell->spec.record, journal);
+}
+
+const struct value *cell_unfinished(const struct cell *cell)
+{
+	return pending_writes(cell->spec.record);
+}
+
+void cell_mended(struct cell *cell)
+{
+	pending_mended(cell->spec.record);
 }
 
 struct outlet *cell_outlet(const struct cell *cell)

@@ -8,6 +8,7 @@
 #include "process/frame.h"
 #include "process/loop.h"
 #include "runtime/groups.h"
+#include "runtime/pending.h"
 #include "runtime/spec.h"
 #include "runtime/tool.h"
 
@@ -95,6 +96,15 @@ void cell_expect(struct cell *cell, enum worker_want want);
  */
 bool cell_audit_due(const struct cell *cell);
 void cell_set_audit_due(struct cell *cell, bool due);
+
+/*
+ * A journal for a call that writes, and back when its call is over; the writes that dead
+ * fronts left, and that a worker has finished them (pending.h).
+ */
+void cell_give_journal(struct cell *cell, struct pending_journal *journal);
+void cell_take_back_journal(struct cell *cell, struct pending_journal *journal);
+const struct value *cell_unfinished(const struct cell *cell);
+void cell_mended(struct cell *cell);
 
 /* Why no worker can be made any more, or NULL while they can. */
 const char *cell_broken(const struct cell *cell);

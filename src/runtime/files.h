@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,17 +127,22 @@ struct place_change {
 /*
  * Make all COUNT changes or none. Everything is prepared first (temp files written and on
  * disk, all old files locked and compared); then the names are exchanged one by one. What
- * fails among these is taken back. A process killed in between leaves a journal in the
- * folder of the root (FILES_JOURNAL): the next files_finish_writes, or the next write there,
- * finishes the set if all was prepared and removes the temp files otherwise. So whoever
- * reads at that very moment may see a part of the set new, and nobody after the next start.
- * ERR as above, with the file's name.
+ * fails among these is taken back. A process killed in between leaves in its journal what
+ * files_finish_writes needs: it finishes the set if all was prepared and removes the temp
+ * files otherwise. So whoever reads at that very moment may see a part of the set new, and
+ * nobody afterwards. ERR as above, with the file's name.
  */
-#define FILES_JOURNAL ".glovebox-pending"
 bool place_write_set(struct place_change *changes, size_t count, struct err *err);
 
-/* Finish or undo what killed writers have left in the writable roots of FILES. */
-void files_finish_writes(struct files *files);
+/*
+ * From now on writes note in FD (a file that no command can reach; borrowed, -1: none) what is
+ * to be done should this process be killed.
+ */
+void files_journal(struct files *files, int fd);
+/* What the journal FD of a killed writer says, a list; NULL: its writes were over. */
+struct value *files_unfinished(int fd);
+/* Finish or undo that, as far as it lies where FILES may be written. */
+void files_finish_writes(struct files *files, const struct value *rows);
 
 /*
  * The mark of a content: its hash; over FILES_HASHED_MAX, "stat:" with inode, size and

@@ -18,6 +18,7 @@ struct files {
 	char *workspace;
 	char **blocked;       /* NULL-ended */
 	struct undo_log *log; /* files_keep */
+	int journal;          /* files_journal; -1: none */
 };
 
 /*

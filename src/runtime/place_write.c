@@ -43,8 +43,7 @@ struct staging {
 	struct staged *items;
 	size_t count;
 	struct journal_row *rows; /* in the order of items */
-	struct journal journal;
-	bool begun;
+	bool begun;               /* its rows are in the journal */
 };
 
 /* A writer's failure, said so that the reader knows that nothing was lost. */
@@ -336,7 +335,6 @@ static void staging_init(struct staging *staging, struct place_change *changes, 
 	staging->items = memory_array(count, sizeof(*staging->items));
 	staging->rows = memory_array(count, sizeof(*staging->rows));
 	staging->count = count;
-	staging->journal.fd = -1;
 	for (size_t i = 0; i < count; i++) {
 		struct staged *item = &staging->items[i];
 
@@ -358,7 +356,7 @@ static void staging_fini(struct staging *staging)
 		fd_close(&staging->items[i].old_fd);
 	}
 	if (staging->begun)
-		journal_end(&staging->journal);
+		journal_end(staging->items[0].change->place->files);
 	free(staging->items);
 	free(staging->rows);
 }
@@ -366,19 +364,18 @@ static void staging_fini(struct staging *staging)
 static bool staging_begin(struct staging *staging, struct err *err)
 {
 	const struct place *place = staging->items[0].change->place;
-	struct err why = {0};
 
 	if (staging->begun)
 		return true;
 	for (size_t i = 0; i < staging->count; i++)
 		staging->rows[i] = staging->items[i].row;
-	staging->begun =
-		journal_begin(&staging->journal, place->files, place->root, staging->rows,
-			      staging->count, staging->count > 1, &why);
-	if (staging->begun)
-		return true;
-	return why.code == EBUSY ? err_set(err, why.code, "%s", why.text)
-				 : say_write(why.code, place, err);
+	staging->begun = journal_begin(place->files, staging->rows, staging->count,
+				       staging->count > 1);
+	return staging->begun ||
+	       err_set(err, errno,
+		       "%s: the journal of this write, in the user's state folder, could not "
+		       "be written (%s); nothing was changed.",
+		       place->name, strerror(errno));
 }
 
 /* Can it not be done without names here, or is it hopeless? */
@@ -436,7 +433,7 @@ static bool staging_commit(struct staging *staging, struct err *err)
 			return say_write(errno, place, err);
 		staging->rows[i] = staging->items[i].row;
 	}
-	return journal_commit(&staging->journal, staging->rows, staging->count) ||
+	return journal_commit(place->files, staging->rows, staging->count) ||
 	       say_write(errno, place, err);
 }
 

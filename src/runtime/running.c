@@ -9,11 +9,13 @@
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
+#include "runtime/files.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +45,16 @@ const struct tool_result *running_result(const struct running *running)
 	return &running->result;
 }
 
+/* What could not be mended stays for the next session. */
+static void journal_finish(struct running *running)
+{
+	if (running->journal.fd >= 0 && running->unfinished == NULL)
+		cell_take_back_journal(running->session->cell, &running->journal);
+	fd_close(&running->journal.fd);
+	value_free(running->unfinished);
+	running->unfinished = NULL;
+}
+
 void running_finish(struct running *running)
 {
 	struct session *session = running->session;
@@ -58,6 +70,7 @@ void running_finish(struct running *running)
 	running->result.level = session_level(session);
 	denial_set_level(&running->result, running->result.level);
 	session_memory_take(session, running);
+	journal_finish(running);
 	keeper_finish(session->keeper, running);
 	auto_value struct value *data =
 		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
@@ -101,10 +114,12 @@ static void finish_audited(struct running *running)
 {
 	struct session *session = running->session;
 
-	if (running->auditing) {
+	if (running->auditing)
 		audit_tell_lost(&running->result, "the worker ended");
-	} else if (cell_spec(session->cell)->guard != NULL &&
-		   (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
+	else if (running->journal.fd >= 0)
+		running->unfinished = files_unfinished(running->journal.fd);
+	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
+	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
 		cell_set_audit_due(session->cell, true);
 		session->audits_wanted++;
 		running->auditing = true;
@@ -136,6 +151,8 @@ static void audit_arrived(struct running *running, const struct frame *frame)
 		audit_tell_lost(&running->result, err.text);
 	} else {
 		audit_take(&running->result, &audit);
+		value_free(running->unfinished);
+		running->unfinished = NULL;
 		audit_done(running, &audit);
 	}
 	tool_result_fini(&audit);
@@ -187,6 +204,8 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	 */
 	tool_result_fini(&running->result);
 	tool_result_init(&running->result);
+	if (running->mends)
+		cell_mended(session->cell);
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
 	else if (running->audits || running->job != NULL)
@@ -294,12 +313,34 @@ static void pipes_give(const struct running *running)
 	}
 }
 
+/* For the worker to finish first: by its predecessor in this call, or by dead fronts. */
+static struct value *unfinished_of(struct running *running)
+{
+	const struct value *left = cell_unfinished(running->session->cell);
+
+	if (running->auditing)
+		return running->unfinished;
+	running->mends = left != NULL;
+	return (struct value *)(uintptr_t)left;
+}
+
+/* What it writes is to be old or new, whoever is killed. */
+static void journal_give(struct running *running)
+{
+	if (!running->auditing && (running->tool->effects & EFFECT_WRITES) != 0 &&
+	    running->fd_count < FRAME_FDS_MAX)
+		cell_give_journal(running->session->cell, &running->journal);
+}
+
 static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
 {
 	struct session *session = running->session;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = running_begin_network(running);
 	struct buf text;
+	int fds[FRAME_FDS_MAX];
+	size_t fd_count = running->auditing ? 0 : running->fd_count;
+	const bool has_journal = !running->auditing && running->journal.fd >= 0;
 	const struct wire_call wire = {
 		.log = running->log_fd >= 0 ? running->log : 0,
 		.tool = running->auditing                ? AUDIT_CALL
@@ -318,15 +359,19 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.environment = environment,
 		.seen = seen,
 		.before = running->tool->wants_changes ? session->before : NULL,
+		.has_journal = has_journal,
+		.unfinished = unfinished_of(running),
 	};
 
+	memcpy(fds, running->fds, sizeof(running->fds));
+	if (has_journal)
+		fds[fd_count++] = running->journal.fd;
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
 	bool ok = wire_print_call(&wire, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
-	ok = ok && frame_send(worker->socket, FRAME_CALL, buf_str(&text), running->fds,
-			      running->auditing ? 0 : running->fd_count,
+	ok = ok && frame_send(worker->socket, FRAME_CALL, buf_str(&text), fds, fd_count,
 			      clock_now_ms() + SEND_MS, err);
 	buf_fini(&text);
 	return ok;
@@ -355,6 +400,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	loop_add_timer(session->loop, &running->kill_timer);
 	if (job_is_wanted(running))
 		job_begin_patience(running);
+	journal_give(running);
 	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
 		cell_call_sent(session->cell);
 		return;

@@ -80,7 +80,11 @@ struct running {
 	bool keeping;     /* the result stands; a checkpoint is made before it is told */
 	uint32_t log;     /* the number of its undo log */
 	int log_fd;       /* -1: it has none */
-	bool heralds;     /* its worker says when the result is about to come */
+	/* of what it writes, and what its dead worker's said: a fresh one finishes that */
+	struct pending_journal journal;
+	struct value *unfinished;
+	bool mends;   /* its worker was given what dead fronts left unfinished */
+	bool heralds; /* its worker says when the result is about to come */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;

@@ -78,7 +78,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));
 	if (!shape_add_entries(policy, spec, workspace_fd, err) ||
-	    !shape_add_protected(options, spec, err))
+	    !shape_add_protected(options, spec, err) ||
+	    !shape_hide_state(options, spec, err))
 		return false;
 	if (!spec_is_sealed(spec) && !shape_without_view(options, policy, spec, err))
 		return false;

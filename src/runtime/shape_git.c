@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
-#include "runtime/audit_record.h"
+#include "runtime/pending.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
@@ -183,8 +183,8 @@ static struct value *files_list(const struct shape_options *options,
 	return list;
 }
 
-/* Where records of guards lie; hidden when a command could otherwise reach them. */
-static void record_open(const struct shape_options *options, struct cell_spec *spec)
+/* What this session leaves to do when its front dies lies in the user's state. */
+static void pending_begin(const struct shape_options *options, struct cell_spec *spec)
 {
 	struct buf folder;
 	bool due = false;
@@ -192,16 +192,10 @@ static void record_open(const struct shape_options *options, struct cell_spec *s
 	buf_init(&folder, PATH_MAX);
 	if (path_xdg(shape_environment(options, "XDG_STATE_HOME"),
 		     shape_environment(options, "HOME"), ".local/state",
-		     "glovebox/audits", &folder)) {
+		     "glovebox/pending", &folder)) {
 		spec->record =
-			audit_record_open(folder.data, spec->workspace, spec->guard, &due);
+			pending_open(folder.data, spec->workspace, spec->guard, &due);
 		spec->audit_due = due;
-		if (spec->record != NULL &&
-		    is_below(value_member(spec->guard, "roots"), folder.data)) {
-			shape_pin_above(spec, folder.data);
-			spec_add_blocked(spec, folder.data);
-			(void)spec_add_entry(spec, VIEW_MASK, folder.data, NULL);
-		}
 	}
 	buf_fini(&folder);
 }
@@ -237,7 +231,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 
 	value_remove(guard, "repositories");
 	value_remove(guard, "pointers");
-	record_open(options, spec);
+	pending_begin(options, spec);
 	hold_all(&protecting, repositories, pointers);
 	for (size_t i = 0; i < value_count(files); i++)
 		hold_file(&protecting, value_text(value_item(files, i)));

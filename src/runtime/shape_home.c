@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
@@ -9,6 +10,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,6 +32,86 @@ bool shape_state_path(const struct shape_options *options, const char *kind,
 	(void)snprintf(name, sizeof(name), "glovebox/%.16s/%.*s", kind, HOME_DIGITS, hex);
 	return path_xdg(shape_environment(options, "XDG_STATE_HOME"),
 			shape_environment(options, "HOME"), ".local/state", name, path);
+}
+
+/*
+ * Does PATH lead through a link that stands where the cell may write? Links cannot be held in
+ * their place: a command could put a folder of its own there, for the next session to take.
+ */
+static bool leads_through_link(const struct cell_spec *spec, const char *path)
+{
+	auto_free char *part = memory_copy(path);
+
+	for (char *slash = strrchr(part, '/'); slash != NULL && slash != part;
+	     *slash = '\0', slash = strrchr(part, '/')) {
+		struct stat st;
+		if (lstat(part, &st) < 0 || !S_ISLNK(st.st_mode))
+			continue;
+		*slash = '\0';
+		auto_free char *folder = realpath(part, NULL);
+		*slash = '/';
+		for (size_t i = 0; folder != NULL && i < spec->view.count; i++) {
+			const struct view_entry *entry = &spec->view.entries[i];
+			if (entry->kind == VIEW_TREE && entry->writable &&
+			    path_within(folder, entry->path))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
+		      struct err *err)
+{
+	bool shown = false, writable = false;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (!path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+		      shape_environment(options, "HOME"), ".local/state", "glovebox",
+		      &path)) {
+		buf_fini(&path);
+		return true;
+	}
+	/* Not there: where we could not make it, nobody in the cell can. */
+	auto_free char *state = realpath(path.data, NULL);
+	if (state != NULL && leads_through_link(spec, path.data)) {
+		(void)err_set(err, EPERM,
+			      "glovebox's own state, %s, is reached through a link in a folder "
+			      "that this agent may write to, and could be exchanged there; set "
+			      "XDG_STATE_HOME to the folder that the link leads to",
+			      path.data);
+		buf_fini(&path);
+		return false;
+	}
+	buf_fini(&path);
+	for (size_t i = 0; state != NULL && i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+		if (entry->kind != VIEW_TREE && entry->kind != VIEW_OVERLAY)
+			continue;
+		if (path_within(entry->path, state))
+			return err_set(err, EPERM,
+				       "%s lies in glovebox's own state (%s), which no cell "
+				       "gets; name another folder",
+				       entry->path, state);
+		if (path_within(state, entry->path)) {
+			shown = true;
+			writable = writable || entry->writable;
+		}
+	}
+	if (writable && !spec_is_sealed(spec) && spec->built >= SANDBOX_RULES)
+		return err_set(err, EINVAL,
+			       "%s is glovebox's own and cannot be hidden inside a writable "
+			       "folder at level L2, which this machine reaches: write to "
+			       "narrower folders, set XDG_STATE_HOME to another place, or see "
+			       "`glovebox doctor` for L3",
+			       state);
+	if (!shown || !spec_is_sealed(spec))
+		return true;
+	shape_pin_above(spec, state);
+	spec_add_blocked(spec, state);
+	spec_add_entry(spec, VIEW_MASK, state, NULL)->why = "glovebox's own";
+	return true;
 }
 
 static bool home_make(const char *path)

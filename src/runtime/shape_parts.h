@@ -73,6 +73,13 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 		 bool writable);
 
 /*
+ * Our own folder in the user's state (undo, sessions, homes of other projects): hidden where
+ * the view would show it, as it does when the workspace is a home. Refused where it cannot be.
+ */
+bool shape_hide_state(const struct shape_options *options, struct cell_spec *spec,
+		      struct err *err);
+
+/*
  * How the cell is built and what that is worth: root's ID mapping of the workspace, and
  * the level. ECHILD when that is below the minimum.
  */

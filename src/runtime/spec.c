@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "runtime/audit_record.h"
+#include "runtime/pending.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->cache_lock);
 	value_free(spec->guard);
 	value_free(spec->parsed);
-	audit_record_close(spec->record);
+	pending_close(spec->record);
 	arena_fini(&spec->arena);
 	spec_init(spec);
 }

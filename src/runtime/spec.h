@@ -23,7 +23,7 @@ enum { SPEC_ENTRIES_MAX = 512 };
 /* As JSON: its paths and an environment; far below this. */
 enum { SPEC_BYTES_MAX = 4 << 20 };
 
-struct audit_record;
+struct pending;
 
 struct cell_spec {
 	struct arena arena;
@@ -70,7 +70,7 @@ struct cell_spec {
 	bool one_call; /* its first call is its last, and waits while the cell is built */
 	struct value *parsed; /* what it was read from: freed it would leave the heap in pieces */
 	struct value *guard; /* what the audit after each command starts from (audit.h) */
-	struct audit_record *record; /* its copy on disk; the front's own */
+	struct pending *record; /* its copy on disk; the front's own */
 	bool audit_due; /* an earlier front died before its audit; the front's own */
 	/* how it is built; `level` is lower where that is worth less here */
 	enum sandbox_level built;

@@ -223,24 +223,20 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 }
 
 /*
- * What stands in the folder for a moment under a name of ours is in the journal of the root
- * first (place_journal.h): a killed undo leaves nothing behind for long.
+ * What stands in the folder for a moment under a name of ours is in the journal first
+ * (place_journal.h): a killed undo leaves nothing behind for long.
  */
-static bool journal_open(struct journal *journal, const struct files *files,
-			 const struct spot *spot, struct journal_row *row, char *folder,
-			 struct err *err)
+static bool journal_open(const struct files *files, const struct spot *spot,
+			 struct journal_row *row, char *folder, struct err *err)
 {
-	struct err why = {0};
-
 	(void)snprintf(folder, PATH_MAX, "%.*s", (int)(spot->name - spot->path - 1),
 		       spot->path);
 	*row = (struct journal_row){.folder = folder[0] != '\0' ? folder : "/",
 				    .name = spot->name};
 	temp_make_name(row->temp);
 	temp_make_name(row->keep);
-	return journal_begin(journal, files, root_of(files, spot->path), row, 1, false,
-			     &why) ||
-	       err_set(err, why.code, "%s: %s", spot->path, why.text);
+	return journal_begin(files, row, 1, false) ||
+	       err_set(err, errno, "%s: journal: %s", spot->path, strerror(errno));
 }
 
 /* In its place, unless somebody has just put something there where nothing was. */
@@ -261,10 +257,9 @@ static bool put_file(const struct files *files, const struct spot *spot,
 {
 	struct temp temp = {.fd = -1};
 	struct journal_row row;
-	struct journal journal;
 	char folder[PATH_MAX];
 
-	if (!journal_open(&journal, files, spot, &row, folder, err))
+	if (!journal_open(files, spot, &row, folder, err))
 		return false;
 	bool fine = temp_open_readable(&temp, spot->folder, row.temp) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
@@ -281,7 +276,7 @@ static bool put_file(const struct files *files, const struct spot *spot,
 	if (fine)
 		temp.name[0] = '\0';
 	temp_drop(&temp);
-	journal_end(&journal);
+	journal_end(files);
 	return fine;
 }
 
@@ -290,11 +285,10 @@ static bool put_link(const struct files *files, const struct spot *spot,
 		     const struct undo_state *now, struct err *err)
 {
 	struct journal_row row;
-	struct journal journal;
 	char folder[PATH_MAX];
 	struct buf text;
 
-	if (!journal_open(&journal, files, spot, &row, folder, err))
+	if (!journal_open(files, spot, &row, folder, err))
 		return false;
 	buf_init(&text, PATH_MAX);
 	bool fine = undo_log_content(from, target->offset, target->size, &text, err);
@@ -305,7 +299,7 @@ static bool put_link(const struct files *files, const struct spot *spot,
 		(void)unlinkat(spot->folder, row.temp, 0);
 		fine = false;
 	}
-	journal_end(&journal);
+	journal_end(files);
 	return fine;
 }
 

@@ -16,6 +16,7 @@ enum call_part {
 	CALL_PLAN,
 	CALL_SEEN,
 	CALL_BEFORE,
+	CALL_UNFINISHED,
 	CALL_PARTS
 };
 
@@ -25,6 +26,7 @@ enum call_flag {
 	CALL_AUDITS = 4,
 	CALL_KEEPS_MEMORY = 8,
 	CALL_KEEPS_PIDS = 16,
+	CALL_HAS_JOURNAL = 32,
 };
 
 struct call_head {
@@ -32,6 +34,7 @@ struct call_head {
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log; /* of what the call replaces; 0: none */
+	uint32_t zero;
 };
 
 enum result_part {
@@ -51,7 +54,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 16 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 20 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 28 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -122,7 +125,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->heralds ? CALL_HERALDS : 0U) |
 			 (call->audits ? CALL_AUDITS : 0U) |
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
-			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U),
+			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
+			 (call->has_journal ? CALL_HAS_JOURNAL : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -135,6 +139,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_PLAN] = add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = add_unless_empty(call->seen, out);
 	head.sizes[CALL_BEFORE] = add_unless_empty(call->before, out);
+	head.sizes[CALL_UNFINISHED] = add_unless_empty(call->unfinished, out);
 	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
 }
@@ -146,7 +151,8 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       value_take(parts[CALL_CARRIED], VALUE_OBJECT, &call->carried, err) &&
 	       value_take(parts[CALL_PLAN], VALUE_ARRAY, &call->plan, err) &&
 	       value_take(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
-	       value_take(parts[CALL_BEFORE], VALUE_OBJECT, &call->before, err);
+	       value_take(parts[CALL_BEFORE], VALUE_OBJECT, &call->before, err) &&
+	       value_take(parts[CALL_UNFINISHED], VALUE_ARRAY, &call->unfinished, err);
 }
 
 bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err)
@@ -157,7 +163,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.deadline_ms < 0 ||
+	if (head.deadline_ms < 0 || head.zero != 0 ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
@@ -170,6 +176,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.audits = (head.flags & CALL_AUDITS) != 0,
 		.keeps_memory = (head.flags & CALL_KEEPS_MEMORY) != 0,
 		.keeps_pids = (head.flags & CALL_KEEPS_PIDS) != 0,
+		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");
@@ -187,6 +194,7 @@ void wire_call_fini(struct wire_call *call)
 	value_free(call->plan);
 	value_free(call->seen);
 	value_free(call->before);
+	value_free(call->unfinished);
 	*call = (struct wire_call){0};
 }
 

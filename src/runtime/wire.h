@@ -23,7 +23,9 @@ struct wire_call {
 	bool is_last;        /* the cell ends with this call */
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
 	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
-	bool audits;  /* first look at what an earlier call may have left (audit.h) */
+	/* its journal (pending.h) is the last descriptor */
+	bool has_journal;
+	bool audits; /* first look at what an earlier call may have left (audit.h) */
 	/* these limits are the worker's to look after, and no control group's */
 	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
@@ -32,6 +34,8 @@ struct wire_call {
 	struct value *carried; /* likewise */
 	struct value *seen;    /* or NULL */
 	struct value *before;  /* or NULL */
+	/* what killed writers left, to be finished before anything else (files.h); or NULL */
+	struct value *unfinished;
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);

@@ -104,7 +104,6 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (!files_open(worker->spec->roots, worker->spec->root_count,
 			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
 		return false;
-	files_finish_writes(worker->files);
 	worker->audit = audit_open(worker->spec->guard);
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
@@ -262,6 +261,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		call->prepared = worker->prepared;
 	else if (worker->prepared != NULL)
 		below_empty(worker);
+	files_finish_writes(worker->files, wire->unfinished);
 	if (wire->audits)
 		audit_run(worker->audit, NULL, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
@@ -291,6 +291,11 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 		return false;
 	}
 	struct call call = call_arrived(worker, &wire, frame);
+	int journal = -1;
+	if (wire.has_journal && frame->fd_count > 0) {
+		journal = frame->fds[frame->fd_count - 1];
+		call.fds[frame->fd_count - 1] = -1;
+	}
 	if (wire.environment != NULL) {
 		environment = call_environment(worker->spec->environment, wire.environment);
 		call.environment = environment;
@@ -299,9 +304,12 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	/* The payload goes when something else is read (ask.h, tell.h). */
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
+	files_journal(worker->files, journal);
 	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
 		program_launcher_rouse(worker->launcher);
 	call_execute(worker, &wire, &call, result);
+	files_journal(worker->files, -1);
+	fd_close(&journal);
 	if (wire.heralds)
 		(void)frame_send(worker->socket, FRAME_ENDING, (struct str){"", 0}, NULL,
 				 0, CLOCK_NEVER, NULL);

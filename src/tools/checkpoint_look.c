@@ -55,7 +55,6 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 	undo_state_of(&st, &state);
 	/* A temporary file of ours, on its way to its place. */
 	if (state.kind == UNDO_ABSENT || !undo_path_is_sound(entry->path) ||
-	    strcmp(entry->name, FILES_JOURNAL) == 0 ||
 	    (strncmp(entry->name, ".glovebox-", 10) == 0 &&
 	     str_ends(entry->path, STR(".tmp"))))
 		return;

@@ -17,9 +17,9 @@
 #include "base/memory.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
-#include "runtime/audit_record.h"
 #include "runtime/audit_tell.h"
 #include "runtime/denial.h"
+#include "runtime/pending.h"
 
 struct place {
 	char folder[64];
@@ -380,17 +380,15 @@ static void a_record_goes_with_its_front(void **state)
 	bool due = true;
 
 	begin(place);
-	struct audit_record *record =
-		audit_record_open("state", place->folder, place->guard, &due);
+	struct pending *record = pending_open("state", place->folder, place->guard, &due);
 	assert_non_null(record);
 	assert_false(due);
 	/* Another session of the same workspace, beside it. */
-	struct audit_record *beside =
-		audit_record_open("state", place->folder, place->guard, &due);
+	struct pending *beside = pending_open("state", place->folder, place->guard, &due);
 	assert_non_null(beside);
 	assert_false(due);
-	audit_record_close(beside);
-	audit_record_close(record);
+	pending_close(beside);
+	pending_close(record);
 	assert_int_equal(rmdir("state"), 0);
 	assert_int_not_equal(stat("state", &st), 0);
 }
@@ -402,20 +400,19 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 
 	put(".git/hooks/mine", "x");
 	begin(place);
-	struct audit_record *record =
-		audit_record_open("state", place->folder, place->guard, &due);
+	struct pending *record = pending_open("state", place->folder, place->guard, &due);
 	/* It ends as a front does that is killed: the file stays, its lock does not. */
-	audit_record_set_due(record, true);
-	audit_record_close(record);
+	pending_set_audit_due(record, true);
+	pending_close(record);
 	put(".git/hooks/theirs", "x");
 	begin(place);
-	record = audit_record_open("state", place->folder, place->guard, &due);
+	record = pending_open("state", place->folder, place->guard, &due);
 	assert_true(due);
 	audit(place);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), ".git/hooks/theirs");
-	audit_record_set_due(record, false);
-	audit_record_close(record);
+	pending_set_audit_due(record, false);
+	pending_close(record);
 	assert_int_equal(rmdir("state"), 0);
 }
 

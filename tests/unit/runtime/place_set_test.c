@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/random.h>
@@ -45,6 +46,7 @@ enum {
 struct here {
 	char base[64];
 	struct files *files;
+	int journal;
 };
 
 static char *path_of(const struct here *here, const char *name, char path[256])
@@ -86,6 +88,7 @@ static void open_files(struct here *here)
 	struct err err;
 
 	assert_true(files_open(&root, 1, here->base, NULL, &here->files, &err));
+	files_journal(here->files, here->journal);
 }
 
 static int set_up(void **state)
@@ -96,6 +99,8 @@ static int set_up(void **state)
 	(void)snprintf(here->base, sizeof(here->base), "%s/glovebox-unit-XXXXXX",
 		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(here->base));
+	here->journal = memfd_create("journal", MFD_CLOEXEC);
+	assert_true(here->journal >= 0);
 	open_files(here);
 	*state = here;
 	return 0;
@@ -113,6 +118,7 @@ static int tear_down(void **state)
 	struct here *here = *state;
 
 	files_close(here->files);
+	(void)close(here->journal);
 	(void)nftw(here->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(here);
 	return 0;
@@ -277,12 +283,22 @@ static bool write_and_kill(const struct here *here, unsigned stops, bool poor)
 	return false;
 }
 
+/* What the next start does. */
+static void finish(const struct here *here)
+{
+	struct value *rows = files_unfinished(here->journal);
+
+	files_finish_writes(here->files, rows);
+	value_free(rows);
+	assert_int_equal(ftruncate(here->journal, 0), 0);
+}
+
 static void assert_old_or_new_after_the_next_start(struct here *here, const char *when,
 						   unsigned number)
 {
 	files_close(here->files);
 	open_files(here);
-	files_finish_writes(here->files);
+	finish(here);
 	if (!is_old(here) && !is_new(here))
 		fail_msg("killed %s %u: neither old nor new", when, number);
 	if (temps_below(here) != 0)
@@ -339,33 +355,14 @@ static void killed_at_a_random_moment_it_is_old_or_new(void **state)
 	}
 }
 
-static void the_next_writer_finishes_what_it_finds(void **state)
-{
-	struct here *here = *state;
-	struct err err = {0};
-	unsigned stops = 1;
-
-	/* The first moment at which something of it lies around. */
-	do {
-		prepare(here);
-		(void)write_and_kill(here, stops++, false);
-	} while (temps_below(here) < 2 && stops < STOPS_MAX);
-	assert_true(temps_below(here) >= 2);
-	/* A finished set is a change in the meantime: whoever wants to write looks again. */
-	assert_true(write_set(here, &err) || err.code == EAGAIN);
-	assert_true(is_new(here));
-	assert_int_equal(temps_below(here), 0);
-}
-
-/* A journal that somebody has written himself. */
+/* A journal that a worker has written who was taken over. */
 static void forge(const struct here *here, const char *rows, const char *known)
 {
 	char text[1024];
+	int size = snprintf(text, sizeof(text), "%s\n%s\n", rows, known);
 
-	(void)snprintf(text, sizeof(text), "%s\n%s\n", rows, known);
-	put(here, FILES_JOURNAL, text);
-	files_finish_writes(here->files);
-	assert_true(holds(here, FILES_JOURNAL, NULL));
+	assert_int_equal(pwrite(here->journal, text, (size_t)size, 0), size);
+	finish(here);
 }
 
 static void a_forged_journal_moves_nothing_it_may_not(void **state)
@@ -410,22 +407,86 @@ static void a_forged_journal_moves_nothing_it_may_not(void **state)
 	assert_true(holds(here, temp, NULL));
 }
 
-static void what_is_no_journal_does_not_stop_a_write(void **state)
+static void a_forged_journal_follows_no_link(void **state)
+{
+	struct here *here = *state;
+	static const char temp[] = ".glovebox-0123456789abcdef.tmp";
+	char rows[512], path[256], target[256];
+
+	assert_int_equal(mkdir(path_of(here, "real", path), 0755), 0);
+	assert_int_equal(symlink("real", path_of(here, "link", target)), 0);
+	(void)snprintf(target, sizeof(target), "real/%s", temp);
+	put(here, target, "kept\n");
+	(void)snprintf(rows, sizeof(rows),
+		       "[{\"folder\": \"%s/link\", \"name\": \"victim\", \"temp\": \"%s\", "
+		       "\"keep\": \"%s\"}]",
+		       here->base, temp, temp);
+	forge(here, rows, "[]");
+	assert_true(holds(here, target, "kept\n"));
+}
+
+static void names_that_are_no_utf_8_are_finished_too(void **state)
+{
+	struct here *here = *state;
+	static const char name[] = "\xff\xfe";
+	char mark[FILES_MARK];
+	struct place place;
+	struct err err = {0};
+	unsigned most = 0;
+	bool ended = false;
+
+	for (unsigned stops = 1; !ended && stops < STOPS_MAX; stops++) {
+		int status;
+		pid_t pid;
+
+		put(here, name, "old\n");
+		pid = fork();
+		if (pid == 0) {
+			const struct place_change change = {.place = &place,
+							    .content = STR("new\n"),
+							    .expected_mark = mark};
+			struct place_change changes[] = {change};
+			files_mark(STR("old\n"), NULL, mark);
+			place_init(&place);
+			(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+			(void)raise(SIGSTOP);
+			(void)(files_place(here->files, name, true, &place, &err) &&
+			       place_write_set(changes, 1, &err));
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		for (unsigned i = 0; i < stops && WIFSTOPPED(status); i++) {
+			assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+			assert_int_equal(waitpid(pid, &status, 0), pid);
+		}
+		ended = !WIFSTOPPED(status);
+		if (!ended) {
+			assert_int_equal(kill(pid, SIGKILL), 0);
+			assert_int_equal(waitpid(pid, &status, 0), pid);
+		}
+		most = temps_below(here) > most ? temps_below(here) : most;
+		finish(here);
+		assert_true(holds(here, name, "old\n") || holds(here, name, "new\n"));
+		assert_int_equal(temps_below(here), 0);
+	}
+	assert_true(ended);
+	/* It lay there for a moment, or this has shown nothing. */
+	assert_int_equal(most, 1);
+}
+
+static void a_full_journal_leaves_everything(void **state)
 {
 	struct here *here = *state;
 	struct err err = {0};
-	char path[256];
+	auto_close int full = open("/dev/full", O_RDWR | O_CLOEXEC);
 
-	assert_int_equal(mkdir(path_of(here, FILES_JOURNAL, path), 0755), 0);
+	assert_true(full >= 0);
 	prepare(here);
-	assert_true(write_set(here, &err));
-	assert_true(is_new(here));
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	files_finish_writes(here->files);
-	prepare(here);
-	assert_true(write_set(here, &err));
-	assert_true(is_new(here));
+	files_journal(here->files, full);
+	assert_false(write_set(here, &err));
+	assert_non_null(strstr(err.text, "the journal of this write"));
+	assert_true(is_old(here));
+	assert_int_equal(temps_below(here), 0);
 }
 
 int main(void)
@@ -437,9 +498,10 @@ int main(void)
 		TEST(works_without_nameless_files_and_exchanges),
 		TEST(killed_before_any_system_call_it_is_old_or_new),
 		TEST(killed_at_a_random_moment_it_is_old_or_new),
-		TEST(the_next_writer_finishes_what_it_finds),
 		TEST(a_forged_journal_moves_nothing_it_may_not),
-		TEST(what_is_no_journal_does_not_stop_a_write),
+		TEST(a_forged_journal_follows_no_link),
+		TEST(names_that_are_no_utf_8_are_finished_too),
+		TEST(a_full_journal_leaves_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
