@@ -2,6 +2,7 @@
 #include "base/ignore.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/pattern.h"
@@ -21,6 +22,7 @@ struct ignore {
 	size_t folder_size;
 	struct ignore_rule *rules;
 	size_t count;
+	unsigned flags;
 	const struct ignore *parent;
 };
 
@@ -69,7 +71,8 @@ static bool ignore_parse_line(struct str line, struct ignore_rule *rule)
 	       (rule->ends.head == line.size || pattern_check(line, 0, NULL));
 }
 
-struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent)
+struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent,
+			  unsigned flags)
 {
 	struct ignore *ignore = memory_alloc(sizeof(*ignore));
 	size_t capacity = 0;
@@ -79,6 +82,7 @@ struct ignore *ignore_new(struct str text, struct str folder, const struct ignor
 	ignore->folder = memory_copy_str(folder);
 	ignore->folder_size = folder.size;
 	ignore->parent = parent;
+	ignore->flags = flags;
 	rest = (struct str){ignore->text, text.size};
 	if (str_starts(rest, STR("\xef\xbb\xbf")))
 		rest = str_part(rest, 3, rest.size);
@@ -104,6 +108,21 @@ void ignore_free(struct ignore *ignore)
 	free(ignore->folder);
 	free(ignore->rules);
 	free(ignore);
+}
+
+/* What is plain at both ends of a pattern says nothing here but at its beginning, as in git. */
+static bool ignore_rule_matches_any_case(const struct ignore_rule *rule, struct str below,
+					 struct str name)
+{
+	struct str pattern = rule->pattern;
+	size_t head = rule->ends.head;
+
+	if (rule->base_name)
+		return pattern_match_plain(pattern, name, PATTERN_IGNORE_CASE);
+	if (head > below.size || strncasecmp(pattern.data, below.data, head) != 0)
+		return false;
+	return pattern_match_plain(str_part(pattern, head, pattern.size),
+				   str_part(below, head, below.size), PATTERN_IGNORE_CASE);
 }
 
 static bool ignore_rule_matches(const struct ignore_rule *rule, struct str below,
@@ -140,7 +159,11 @@ static enum ignore_answer ignore_decide_here(const struct ignore *ignore, struct
 
 		if (rule->directories && !is_directory)
 			continue;
-		if (ignore_rule_matches(rule, below, name))
+		const bool matches =
+			(ignore->flags & PATTERN_IGNORE_CASE) != 0
+				? ignore_rule_matches_any_case(rule, below, name)
+				: ignore_rule_matches(rule, below, name);
+		if (matches)
 			return rule->negated ? IGNORE_NO : IGNORE_YES;
 	}
 	return IGNORE_SILENT;

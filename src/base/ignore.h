@@ -15,9 +15,11 @@ enum ignore_answer { IGNORE_SILENT, IGNORE_YES, IGNORE_NO /* a "!" rule */ };
 /*
  * Parse the text of one ignore file that lies in folder FOLDER (path relative to the
  * walk's root, "" for the root itself). PARENT is consulted after it and stays the
- * caller's; it must live as long. Bad lines are skipped as git does.
+ * caller's; it must live as long. Bad lines are skipped as git does. FLAGS: 0, or
+ * PATTERN_IGNORE_CASE where git's core.ignoreCase is true.
  */
-struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent);
+struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent,
+			  unsigned flags);
 void ignore_free(struct ignore *ignore);
 
 /* PATH is relative to the walk's root. NULL IGNORE is silent. */

@@ -76,6 +76,17 @@ static bool pattern_in_range(unsigned low, unsigned high, unsigned c, unsigned f
 	return c >= low && c <= high;
 }
 
+/*
+ * Where case is ignored git makes the text small, and of the pattern only what is not quoted:
+ * "[A]" and "\A" fit no letter then, while "[A-B]" and "A" fit both.
+ */
+static bool pattern_is_same(unsigned wanted, bool quoted, unsigned c, unsigned flags)
+{
+	if (!quoted || (flags & PATTERN_BRACES))
+		wanted = pattern_fold(wanted, flags);
+	return wanted == pattern_fold(c, flags);
+}
+
 /* "[:name:]" at AT: its size, 0 when it is not one, and in *CONTAINS the answer or -1. */
 static size_t pattern_class_at(struct str text, size_t at, unsigned c, unsigned flags,
 			       int *contains)
@@ -130,7 +141,7 @@ struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags, uns
 		if (at >= text.size)
 			return broken;
 		low = pattern_char(text, at, flags, &size);
-		contains |= pattern_in_range(low, low, c, flags);
+		contains |= pattern_is_same(low, true, c, flags);
 		has_low = true;
 		at += size;
 	}
@@ -188,6 +199,7 @@ static enum pattern_step pattern_step_one(struct pattern_walk *walk)
 	size_t wanted_size = 1, size;
 	struct pattern_bracket bracket;
 	unsigned wanted, c;
+	bool escaped = false;
 
 	if (walk->t == walk->path.size)
 		return STEP_FAILS;
@@ -206,13 +218,14 @@ static enum pattern_step pattern_step_one(struct pattern_walk *walk)
 		wanted_size = bracket.size;
 		break;
 	case '\\':
+		escaped = true;
 		walk->p++;
 		if (walk->p == walk->pattern.size)
 			return STEP_FAILS;
 		__attribute__((fallthrough));
 	default:
 		wanted = pattern_char(walk->pattern, walk->p, walk->flags, &wanted_size);
-		if (pattern_fold(wanted, walk->flags) != pattern_fold(c, walk->flags))
+		if (!pattern_is_same(wanted, escaped, c, walk->flags))
 			return STEP_FAILS;
 		/* A star cannot reach over a slash: its component is settled. */
 		if (c == '/')

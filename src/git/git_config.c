@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAME_BYTES = 256, VALUE_BYTES = 16 << 10 };
 
@@ -51,11 +53,13 @@ void git_config_init(struct git_config *config)
 {
 	*config = (struct git_config){0};
 	buf_init(&config->active, GIT_CONFIG_MAX);
+	buf_init(&config->excludes_file, VALUE_BYTES);
 }
 
 void git_config_fini(struct git_config *config)
 {
 	buf_fini(&config->active);
+	buf_fini(&config->excludes_file);
 }
 
 struct reading {
@@ -64,6 +68,7 @@ struct reading {
 	char section[NAME_BYTES];
 	char sub[NAME_BYTES];
 	bool has_sub;
+	bool bare; /* a key without "=" */
 	struct buf value;
 };
 
@@ -231,13 +236,43 @@ static bool key_is_inert(const struct reading *reading, const char *key)
 	return memchr(value.data, '\0', value.size) == NULL;
 }
 
+/* git-config(1), "boolean"; what is none counts as false. */
+static bool is_true(const struct reading *reading)
+{
+	const char *value = reading->value.data;
+
+	return reading->bare || strcasecmp(value, "true") == 0 ||
+	       strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0 ||
+	       strtol(value, NULL, 0) != 0;
+}
+
+/* What is asked of a configuration besides. */
+static void take_known(const struct reading *reading, struct git_config *config,
+		       const char *key)
+{
+	const bool is_core = strcmp(reading->section, "core") == 0;
+
+	if (reading->has_sub || (!is_core && strcmp(reading->section, "extensions") != 0))
+		return;
+	if (!is_core && strcmp(key, "objectformat") == 0) {
+		config->sha256 = str_is(buf_str(&reading->value), "sha256");
+	} else if (!is_core && strcmp(key, "worktreeconfig") == 0) {
+		config->of_worktrees = is_true(reading);
+	} else if (is_core && strcmp(key, "ignorecase") == 0) {
+		config->has_ignore_case = true;
+		config->ignore_case = is_true(reading);
+	} else if (is_core && strcmp(key, "excludesfile") == 0) {
+		config->has_excludes_file = true;
+		buf_clear(&config->excludes_file);
+		(void)buf_addstr(&config->excludes_file, buf_str(&reading->value));
+	}
+}
+
 static void take_key(struct reading *reading, struct git_config *config, const char *key)
 {
 	struct buf *out = &config->active;
 
-	if (strcmp(reading->section, "extensions") == 0 && !reading->has_sub &&
-	    strcmp(key, "objectformat") == 0)
-		config->sha256 = str_is(buf_str(&reading->value), "sha256");
+	take_known(reading, config, key);
 	if (key_is_inert(reading, key))
 		return;
 	(void)buf_addf(out, "%s.%s%s%s=", reading->section,
@@ -265,7 +300,8 @@ static bool take_line(struct reading *reading, struct git_config *config)
 		return false;
 	skip_blanks(reading);
 	buf_clear(&reading->value);
-	if (peek(reading) == '=') {
+	reading->bare = peek(reading) != '=';
+	if (!reading->bare) {
 		reading->at++;
 		if (!take_value(reading))
 			return false;

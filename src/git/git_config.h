@@ -15,6 +15,11 @@ enum { GIT_CONFIG_MAX = 1 << 20 };
 struct git_config {
 	struct buf active; /* a line "section.sub.key=value" for each key that is not inert */
 	bool sha256;       /* extensions.objectFormat */
+	bool of_worktrees; /* extensions.worktreeConfig: there is a config.worktree too */
+	/* core.ignoreCase and core.excludesFile, when they are there (the last one holds) */
+	bool has_ignore_case, ignore_case;
+	bool has_excludes_file;
+	struct buf excludes_file; /* as written */
 };
 
 void git_config_init(struct git_config *config);

@@ -93,7 +93,7 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 	/* Nothing to compare with: what is there now is nobody's change. */
 	if (checkpoint.old.count == 0)
 		checkpoint.is_step = false;
-	bool fine = walk_start_open(&checkpoint.start, call->files, ".", &err) &&
+	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
 		    checkpoint_look(&checkpoint, &err);
 	look_us = clock_now_us() - began_us;
 	const uint64_t begin = checkpoint.log.at;

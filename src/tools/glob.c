@@ -290,7 +290,7 @@ static enum result_status glob_execute(struct call *call, struct tool_result *re
 	if (has_parent_step(glob->pattern)) {
 		(void)tool_fail(result, "pattern cannot climb with \"..\"; name the folder to "
 					"search as path instead.");
-	} else if (!walk_start_open(&start, call->files, glob->path, &err)) {
+	} else if (!walk_start_open(&start, call, glob->path, &err)) {
 		(void)shown_fail(call, result, glob->path, &err);
 		walk_start_fini(&start);
 	} else {

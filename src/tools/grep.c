@@ -158,7 +158,7 @@ static bool grep_read_path(struct grep *grep, struct tool_result *result)
 	struct file file;
 	struct err err;
 
-	if (walk_start_open(&grep->start, files, path, &err))
+	if (walk_start_open(&grep->start, grep->call, path, &err))
 		return true;
 	if (err.code != ENOTDIR) {
 		(void)shown_fail(grep->call, result, path, &err);

@@ -373,7 +373,7 @@ static enum result_status list_files_execute(struct call *call, struct tool_resu
 	if (call_text(call, "pattern") &&
 	    !pattern_check(call_str(call, "pattern"), LIST_FLAGS, &err))
 		return tool_fail(result, "pattern is not well-formed: %s", err.text);
-	if (!walk_start_open(&start, call->files, path, &err)) {
+	if (!walk_start_open(&start, call, path, &err)) {
 		walk_start_fini(&start);
 		return err.code == ENOTDIR ? list_one_file(call, result, path, &err)
 					   : shown_fail(call, result, path, &err);

@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/ignore.h"
 #include "base/memory.h"
+#include "base/pattern.h"
+#include "tools/rules_git.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,18 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/*
- * Git's own files are a few KiB; over this one is taken for something else and not
- * read.
- */
-enum { RULES_FILE_MAX = 1 << 20 };
-
 struct rules {
 	atomic_uint references;
 	/* keeps alive what `ignore` is chained to; NULL at the top */
 	struct rules *parent;
-	struct ignore *exclude; /* info/exclude of a repository that begins here */
-	struct ignore *ignore;  /* .gitignore */
+	unsigned flags; /* PATTERN_IGNORE_CASE: the repository says so */
+	/* of a repository that begins here: core.excludesFile, then info/exclude before it */
+	struct ignore *user, *exclude;
+	struct ignore *ignore; /* .gitignore */
 };
 
 struct rules *rules_ref(struct rules *rules)
@@ -42,6 +40,7 @@ void rules_unref(struct rules *rules)
 
 		ignore_free(rules->ignore);
 		ignore_free(rules->exclude);
+		ignore_free(rules->user);
 		free(rules);
 		rules = parent;
 	}
@@ -51,12 +50,14 @@ static const struct ignore *rules_chain(const struct rules *rules)
 {
 	if (!rules)
 		return NULL;
-	return rules->ignore ? rules->ignore : rules->exclude;
+	return rules->ignore    ? rules->ignore
+	       : rules->exclude ? rules->exclude
+				: rules->user;
 }
 
 /* No link on the way: git does not follow one here either. */
 static struct ignore *rules_read(int folder_fd, const char *name, struct str folder,
-				 const struct ignore *parent)
+				 const struct ignore *parent, unsigned flags)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -70,42 +71,72 @@ static struct ignore *rules_read(int folder_fd, const char *name, struct str fol
 		return NULL;
 	buf_init(&text, RULES_FILE_MAX);
 	if (fd_read_all(fd, &text, name, NULL) && text.size > 0)
-		ignore = ignore_new(buf_str(&text), folder, parent);
+		ignore = ignore_new(buf_str(&text), folder, parent, flags);
 	buf_fini(&text);
 	return ignore;
 }
 
-struct rules *rules_enter(struct rules *parent, int folder_fd, struct str folder,
-			  struct rules_signs signs)
+static struct rules *rules_new(struct rules *parent, unsigned flags)
 {
-	struct rules *outer = signs.git ? NULL : parent;
-	struct ignore *exclude = NULL;
-	struct ignore *ignore = NULL;
-	struct rules *rules;
+	struct rules *rules = memory_alloc(sizeof(*rules));
 
-	if (signs.git)
-		exclude = rules_read(folder_fd, ".git/info/exclude", folder, NULL);
-	if (signs.gitignore)
-		ignore = rules_read(folder_fd, ".gitignore", folder,
-				    exclude ? exclude : rules_chain(outer));
-	if (!exclude && !ignore)
-		return rules_ref(outer);
-	rules = memory_alloc(sizeof(*rules));
 	atomic_init(&rules->references, 1);
-	rules->parent = rules_ref(outer);
-	rules->exclude = exclude;
-	rules->ignore = ignore;
+	rules->parent = rules_ref(parent);
+	rules->flags = flags;
 	return rules;
 }
 
-struct rules *rules_enter_unseen(struct rules *parent, int folder_fd, struct str folder)
+static struct ignore *ignore_of(const struct buf *text, struct str folder,
+				const struct ignore *parent, unsigned flags)
+{
+	return text->size > 0 ? ignore_new(buf_str(text), folder, parent, flags) : NULL;
+}
+
+/* What a repository says besides its ignore files; NULL: nothing. */
+static struct rules *rules_of_repository(const struct rules_place *place, struct str folder)
+{
+	struct rules_git git;
+	struct rules *rules = NULL;
+
+	rules_git_read(place, folder, &git);
+	if (git.ignores_case || git.user.size > 0 || git.exclude.size > 0) {
+		rules = rules_new(NULL, git.ignores_case ? PATTERN_IGNORE_CASE : 0);
+		rules->user = ignore_of(&git.user, folder, NULL, rules->flags);
+		rules->exclude = ignore_of(&git.exclude, folder, rules->user, rules->flags);
+	}
+	rules_git_fini(&git);
+	return rules;
+}
+
+struct rules *rules_enter(struct rules *parent, const struct rules_place *place,
+			  int folder_fd, struct str folder, struct rules_signs signs)
+{
+	struct rules *outer =
+		signs.git ? rules_of_repository(place, folder) : rules_ref(parent);
+	const unsigned flags = outer != NULL ? outer->flags : 0;
+	struct ignore *ignore = NULL;
+	struct rules *rules;
+
+	if (signs.gitignore)
+		ignore = rules_read(folder_fd, ".gitignore", folder, rules_chain(outer),
+				    flags);
+	if (ignore == NULL)
+		return outer;
+	rules = rules_new(outer, flags);
+	rules->ignore = ignore;
+	rules_unref(outer);
+	return rules;
+}
+
+struct rules *rules_enter_unseen(struct rules *parent, const struct rules_place *place,
+				 int folder_fd, struct str folder)
 {
 	struct rules_signs signs = {
 		.git = faccessat(folder_fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0,
 		.gitignore = true,
 	};
 
-	return rules_enter(parent, folder_fd, folder, signs);
+	return rules_enter(parent, place, folder_fd, folder, signs);
 }
 
 bool rules_ignore(const struct rules *rules, struct str path, bool is_folder)

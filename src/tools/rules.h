@@ -1,9 +1,9 @@
 /*
  * rules: the ignore files that hold in a folder of a walk, shared between its folders and
- * counted. What counts is git's own: .gitignore of the folder and those above it, and
- * info/exclude of its repository. They hold with or without a repository around them; a
- * nested repository starts anew. Not read: the user's own excludes file and git's index
- * (a tracked file that a rule names is ignored here).
+ * counted. What counts is git's own: .gitignore of the folder and those above it, info/exclude
+ * of its repository and the file that core.excludesFile names (rules_git.h). Ignore files hold
+ * with or without a repository around them; a nested repository starts anew. Not read: git's
+ * index (a tracked file that a rule names is ignored here).
  */
 #pragma once
 #include "base/str.h"
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct rules;
+struct rules_place;
 
 /* NULL is "no rules" in each of these. */
 struct rules *rules_ref(struct rules *rules);
@@ -26,10 +27,11 @@ struct rules_signs {
  * The rules inside the folder FOLDER_FD, named FOLDER relative to the root of all rules
  * ("" for the root), where PARENT holds around it. The caller gets a reference.
  */
-struct rules *rules_enter(struct rules *parent, int folder_fd, struct str folder,
-			  struct rules_signs signs);
+struct rules *rules_enter(struct rules *parent, const struct rules_place *place,
+			  int folder_fd, struct str folder, struct rules_signs signs);
 /* The same, looking for the signs itself. */
-struct rules *rules_enter_unseen(struct rules *parent, int folder_fd, struct str folder);
+struct rules *rules_enter_unseen(struct rules *parent, const struct rules_place *place,
+				 int folder_fd, struct str folder);
 
 /* PATH is relative to the root of all rules. */
 bool rules_ignore(const struct rules *rules, struct str path, bool is_folder);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "tools/rules_git.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ struct walk_start {
 	int fd;
 	struct buf shown; /* the folder as the model may name it, "." for the workspace */
 	struct buf rules_path; /* relative to the root of all rules, "" for that root */
-	struct rules *rules;   /* those that hold around the folder */
+	struct rules_place rules_place;
+	struct rules *rules; /* those that hold around the folder */
 	/* a rule names the folder itself: asked for, so no rule holds in it */
 	bool ignored;
 };
@@ -41,7 +43,7 @@ struct walk_start {
  * Reach the folder PATH. The start is given back by walk_start_fini, also after a
  * failure.
  */
-bool walk_start_open(struct walk_start *start, struct files *files, const char *path,
+bool walk_start_open(struct walk_start *start, const struct call *call, const char *path,
 		     struct err *err);
 void walk_start_fini(struct walk_start *start);
 /* Append the name of PATH (relative to the start) as the model may use it. */

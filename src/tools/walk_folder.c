@@ -273,8 +273,8 @@ static struct rules *walker_enter(struct walker *walker, const struct walk_item 
 		folder = buf_str(&start->rules_path);
 	/* A folder too large for one buffer may have its .git in a later one. */
 	if (!all)
-		return rules_enter_unseen(item->rules, fd, folder);
-	return rules_enter(item->rules, fd, folder, signs);
+		return rules_enter_unseen(item->rules, &start->rules_place, fd, folder);
+	return rules_enter(item->rules, &start->rules_place, fd, folder, signs);
 }
 
 static int walker_open(struct walker *walker, const struct walk_item *item)

@@ -4,6 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/path.h"
+#include "runtime/call.h"
 #include "runtime/files.h"
 #include "tools/rules.h"
 #include "tools/shown.h"
@@ -55,7 +56,8 @@ static void walk_start_rules(struct walk_start *start, struct files *files, cons
 		if (fd >= 0) {
 			struct rules *outer = start->rules;
 
-			start->rules = rules_enter_unseen(outer, fd, folder);
+			start->rules =
+				rules_enter_unseen(outer, &start->rules_place, fd, folder);
 			rules_unref(outer);
 		}
 		start->ignored = rules_ignore(start->rules, str_part(path, 0, end), true);
@@ -64,14 +66,19 @@ static void walk_start_rules(struct walk_start *start, struct files *files, cons
 	file_fini(&workspace);
 }
 
-bool walk_start_open(struct walk_start *start, struct files *files, const char *path,
+bool walk_start_open(struct walk_start *start, const struct call *call, const char *path,
 		     struct err *err)
 {
+	struct files *files = call->files;
 	const char *workspace = files_workspace(files);
 	struct file folder;
 	bool reached;
 
-	*start = (struct walk_start){.fd = -1};
+	*start = (struct walk_start){
+		.fd = -1,
+		.rules_place = {.files = files, .environment = call->environment},
+	};
+	buf_init(&start->rules_place.root, PATH_MAX);
 	buf_init(&start->shown, PATH_MAX);
 	buf_init(&start->rules_path, PATH_MAX);
 	file_init(&folder);
@@ -81,6 +88,8 @@ bool walk_start_open(struct walk_start *start, struct files *files, const char *
 
 		start->fd = fd_take(&folder.fd);
 		(void)buf_adds(&start->shown, files_shown(files, real));
+		(void)buf_adds(&start->rules_place.root,
+			       path_within(real, workspace) ? workspace : real);
 		if (path_within(real, workspace) && strcmp(real, workspace) != 0) {
 			(void)buf_adds(&start->rules_path, path_relative(real, workspace));
 			walk_start_rules(start, files, start->rules_path.data);
@@ -95,6 +104,7 @@ void walk_start_fini(struct walk_start *start)
 	fd_close(&start->fd);
 	buf_fini(&start->shown);
 	buf_fini(&start->rules_path);
+	buf_fini(&start->rules_place.root);
 	rules_unref(start->rules);
 	start->rules = NULL;
 }

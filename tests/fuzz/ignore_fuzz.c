@@ -16,10 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!str_next_line(&text, &path))
 		return 0;
-	alone = ignore_new(text, STR(""), NULL);
-	silent = ignore_new(STR("# nothing\n"), STR(""), NULL);
-	child = ignore_new(text, STR(""), silent);
-	below = ignore_new(text, STR("a"), alone);
+	alone = ignore_new(text, STR(""), NULL, 0);
+	silent = ignore_new(STR("# nothing\n"), STR(""), NULL, 0);
+	child = ignore_new(text, STR(""), silent, 0);
+	below = ignore_new(text, STR("a"), alone, 0);
 	for (int directory = 0; directory < 2; directory++) {
 		enum ignore_answer answer = ignore_decide(alone, path, directory);
 

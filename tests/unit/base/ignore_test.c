@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/ignore.h"
 #include "base/memory.h"
+#include "base/pattern.h"
 
 static void rules_of_the_manual(void **state)
 {
@@ -70,7 +71,8 @@ static void rules_of_the_manual(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
-		struct ignore *ignore = ignore_new(str_of(cases[i].rules), STR(""), NULL);
+		struct ignore *ignore =
+			ignore_new(str_of(cases[i].rules), STR(""), NULL, 0);
 
 		if (ignore_decide(ignore, str_of(cases[i].path), cases[i].directory) !=
 		    cases[i].answer)
@@ -81,8 +83,8 @@ static void rules_of_the_manual(void **state)
 
 static void the_deepest_file_with_a_matching_rule_decides(void **state)
 {
-	struct ignore *root = ignore_new(STR("*.o\n/top\n"), STR(""), NULL);
-	struct ignore *below = ignore_new(STR("!keep.o\n/top"), STR("lib/x"), root);
+	struct ignore *root = ignore_new(STR("*.o\n/top\n"), STR(""), NULL, 0);
+	struct ignore *below = ignore_new(STR("!keep.o\n/top"), STR("lib/x"), root, 0);
 
 	(void)state;
 	assert_int_equal(ignore_decide(below, STR("lib/x/keep.o"), false), IGNORE_NO);
@@ -102,7 +104,7 @@ static void the_deepest_file_with_a_matching_rule_decides(void **state)
 
 static void a_nul_ends_its_line(void **state)
 {
-	struct ignore *ignore = ignore_new(STR("a\0b\nc"), STR(""), NULL);
+	struct ignore *ignore = ignore_new(STR("a\0b\nc"), STR(""), NULL, 0);
 
 	(void)state;
 	assert_int_equal(ignore_decide(ignore, STR("a"), false), IGNORE_YES);
@@ -123,6 +125,7 @@ struct forest {
 	struct entry *entries;
 	size_t count;
 	uint64_t seed;
+	unsigned flags;
 };
 
 static void write_file(const char *path, struct str text)
@@ -144,15 +147,20 @@ static void grow_tree(struct forest *forest, const char *folder, size_t *budget,
 	buf_init(&rules, 10000);
 	if (depth == 0 || made_random(&forest->seed, 3) == 0) {
 		made_rules(&forest->seed, &rules);
+		if (forest->flags != 0)
+			made_case(&forest->seed, rules.data, rules.size);
 		(void)snprintf(path, sizeof(path), "%s/%s/.gitignore", forest->root, folder);
 		write_file(path, buf_str(&rules));
-		ignore = ignore_new(buf_str(&rules), str_of(folder), parent);
+		ignore = ignore_new(buf_str(&rules), str_of(folder), parent, forest->flags);
 	}
 	for (int n = 0; n < 8 && *budget > 0; n++) {
 		struct entry *entry = &forest->entries[forest->count];
 
 		(void)snprintf(entry->path, sizeof(entry->path), "%s/%s", folder,
 			       made_name(&forest->seed));
+		if (forest->flags != 0)
+			made_case(&forest->seed, entry->path + strlen(folder) + 1,
+				  strlen(entry->path) - strlen(folder) - 1);
 		(void)snprintf(path, sizeof(path), "%s/%s", forest->root, entry->path);
 		entry->directory = depth < 3 && made_random(&forest->seed, 3) == 0;
 		if (access(path, F_OK) == 0)
@@ -269,20 +277,24 @@ static size_t compare_with_git(struct forest *forest)
 	return different;
 }
 
-static void answers_equal_those_of_git(void **state)
+static void answer_as_git(unsigned flags)
 {
+	static const char *const ignore_case[] = {"git", "config", "core.ignoreCase",
+						  "true", NULL};
 	static const char *const init[] = {"git", "init", "-q", NULL};
-	struct forest forest = {.entries = memory_array(PATHS_MAX, sizeof(*forest.entries))};
+	struct forest forest = {.entries = memory_array(PATHS_MAX, sizeof(*forest.entries)),
+				.flags = flags};
 	size_t different = 0;
 	struct buf out;
 	bool has_git;
 
-	(void)state;
 	forest.seed = made_seed(4711);
 	buf_init(&out, 10000);
 	(void)snprintf(forest.root, sizeof(forest.root), "/tmp/ignore_test.XXXXXX");
 	assert_non_null(mkdtemp(forest.root));
 	has_git = run_git(&forest, init, STR(""), &out) >= 0;
+	if (flags != 0)
+		assert_int_equal(run_git(&forest, ignore_case, STR(""), &out), 0);
 	for (int tree = 0; tree < TREES && has_git; tree++) {
 		size_t budget = TREE_ENTRIES;
 		char folder[32], path[128];
@@ -301,6 +313,18 @@ static void answers_equal_those_of_git(void **state)
 	assert_true(has_git); /* dev/bootstrap installs it */
 }
 
+static void answers_equal_those_of_git(void **state)
+{
+	(void)state;
+	answer_as_git(0);
+}
+
+static void answers_equal_those_of_git_where_it_ignores_case(void **state)
+{
+	(void)state;
+	answer_as_git(PATTERN_IGNORE_CASE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +332,7 @@ int main(void)
 		cmocka_unit_test(the_deepest_file_with_a_matching_rule_decides),
 		cmocka_unit_test(a_nul_ends_its_line),
 		cmocka_unit_test(answers_equal_those_of_git),
+		cmocka_unit_test(answers_equal_those_of_git_where_it_ignores_case),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include "unit.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -156,4 +157,13 @@ void made_rules(uint64_t *seed, struct buf *rules)
 	}
 	if (made_random(seed, 4) == 0)
 		buf_truncate(rules, rules->size - 1);
+}
+
+void made_case(uint64_t *seed, char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		const unsigned char c = (unsigned char)text[i];
+		if (c < 0x80 && isalpha(c) && made_random(seed, 3) == 0)
+			text[i] = (char)(c ^ 0x20);
+	}
 }

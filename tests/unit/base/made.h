@@ -16,5 +16,8 @@ unsigned made_random(uint64_t *seed, unsigned limit);
 /* A file's name; the rules below are likely to meet it. */
 const char *made_name(uint64_t *seed);
 
+/* Letters of TEXT become large or small. */
+void made_case(uint64_t *seed, char *text, size_t size);
+
 /* Append the text of an ignore file: a few lines, each with its end, or the last without. */
 void made_rules(uint64_t *seed, struct buf *rules);

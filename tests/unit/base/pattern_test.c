@@ -211,6 +211,19 @@ static void case_can_be_ignored(void **state)
 	};
 
 	(void)state;
+	check_cases(cases, UNIT_COUNT(cases), PATTERN_IGNORE_CASE | PATTERN_BRACES);
+}
+
+static void gitignore_ignores_case_as_git_does(void **state)
+{
+	static const struct match_case cases[] = {
+		{"AbC", "aBc", true},    {"[A-C]", "b", true},       {"[a-c]", "B", true},
+		{"[X]", "x", false},     {"[X]", "X", false},        {"[x]", "X", true},
+		{"\\A", "A", false},     {"\\a", "A", true},         {"[!X]", "X", true},
+		{"A/**/B", "a/b", true}, {"[[:upper:]]", "x", true}, {"*.O", "a.o", true},
+	};
+
+	(void)state;
 	check_cases(cases, UNIT_COUNT(cases), PATTERN_IGNORE_CASE);
 }
 
@@ -374,6 +387,7 @@ int main(void)
 		cmocka_unit_test(braces_are_alternatives),
 		cmocka_unit_test(base_names_match_at_any_depth),
 		cmocka_unit_test(case_can_be_ignored),
+		cmocka_unit_test(gitignore_ignores_case_as_git_does),
 		cmocka_unit_test(glob_knows_characters_gitignore_bytes),
 		cmocka_unit_test(patterns_that_cannot_work_are_named),
 		cmocka_unit_test(patterns_have_a_longest),

@@ -55,7 +55,9 @@ static char *walk_lines(struct hand *hand, const char *path, struct walk_options
 		options.call = &call;
 	options.owner = &visits;
 	options.visit = note_visit;
-	if (!walk_start_open(&start, hand->files, path, &err))
+	call.files = hand->files;
+	call.environment = hand->environment;
+	if (!walk_start_open(&start, &call, path, &err))
 		fail_msg("%s", err.text);
 	walk_summary_init(&own);
 	walk_run(&start, &options, &own);
@@ -441,19 +443,55 @@ static void make_random_tree(struct hand *hand, uint64_t *seed, const char *fold
 	buf_fini(&rules);
 }
 
-/* The least that git takes for a repository, sometimes with rules of its own. */
-static void make_repository(struct hand *hand, uint64_t *seed)
+/* Rules, or nothing, in the file PATH. */
+static void write_rules(struct hand *hand, uint64_t *seed, const char *path)
 {
 	struct buf rules;
 
 	buf_init(&rules, 4096);
-	tree_write(hand, ".git/HEAD", "ref: refs/heads/main\n", 1);
-	tree_folder(hand, ".git/objects");
-	tree_folder(hand, ".git/refs");
 	if (made_random(seed, 2))
 		made_rules(seed, &rules);
-	tree_write_bytes(hand, ".git/info/exclude", buf_str(&rules), 1);
+	tree_write_bytes(hand, path, buf_str(&rules), 1);
 	buf_fini(&rules);
+}
+
+/*
+ * The least that git takes for a repository, or for a linked worktree of one; sometimes with
+ * rules of its own, with a file that its configuration names, and blind to case.
+ */
+static void make_repository(struct hand *hand, uint64_t *seed)
+{
+	const bool linked = made_random(seed, 4) == 0;
+	const char *folder = linked ? "main.git" : ".git";
+	char path[64];
+	struct buf config;
+
+	buf_init(&config, 4096);
+	(void)snprintf(path, sizeof(path), "%s/HEAD", folder);
+	tree_write(hand, path, "ref: refs/heads/main\n", 1);
+	(void)snprintf(path, sizeof(path), "%s/objects", folder);
+	tree_folder(hand, path);
+	(void)snprintf(path, sizeof(path), "%s/refs", folder);
+	tree_folder(hand, path);
+	(void)snprintf(path, sizeof(path), "%s/info/exclude", folder);
+	write_rules(hand, seed, path);
+	if (linked) {
+		tree_write(hand, ".git", "gitdir: main.git/worktrees/w\n", 1);
+		tree_write(hand, "main.git/worktrees/w/HEAD", "ref: refs/heads/w\n", 1);
+		tree_write(hand, "main.git/worktrees/w/commondir", "../..\n", 1);
+		tree_write(hand, "main.git/worktrees/w/gitdir", "../../../.git\n", 1);
+		tree_write(hand, "main.git/worktrees/w/info/exclude", "*\n", 1);
+	}
+	if (made_random(seed, 3) == 0)
+		(void)buf_adds(&config, made_random(seed, 2) ? "[core]\n\tignoreCase\n"
+							     : "[Core] IGNORECASE = yes\n");
+	if (made_random(seed, 3) == 0) {
+		(void)buf_adds(&config, "[core]\n\texcludesFile = \"user rules\" ; here\n");
+		write_rules(hand, seed, "user rules");
+	}
+	(void)snprintf(path, sizeof(path), "%s/config", folder);
+	tree_write_bytes(hand, path, buf_str(&config), 1);
+	buf_fini(&config);
 }
 
 /*
