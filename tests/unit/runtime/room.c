@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -15,7 +16,25 @@ bool room_make(struct room *room)
 {
 	(void)snprintf(room->folder, sizeof(room->folder), "/tmp/session-test-XXXXXX");
 	room->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	buf_init(&room->events, 1 << 16);
 	return room->cancel_fd >= 0 && mkdtemp(room->folder) != NULL;
+}
+
+struct room *room_new(void)
+{
+	struct room *room = memory_alloc(sizeof(*room));
+
+	if (room_make(room))
+		return room;
+	free(room);
+	return NULL;
+}
+
+int room_end(void **state)
+{
+	room_close(*state);
+	free(*state);
+	return 0;
 }
 
 struct policy *room_policy(const char *folder)
@@ -29,12 +48,24 @@ struct policy *room_policy(const char *folder)
 	return policy;
 }
 
+static bool note_event(void *context, const struct event *event, struct err *err)
+{
+	struct room *room = context;
+
+	(void)buf_addf(&room->events, "%s ", event_kind_name(event->kind));
+	if (room->refuses && event->kind == EVENT_TOOL_BEGAN)
+		return err_set(err, ENOSPC, "no room");
+	return true;
+}
+
 bool room_open(struct room *room, struct session_options options)
 {
 	struct err err = {0};
 
 	options.workspace = room->folder;
 	options.cancel_fd = room->cancel_fd;
+	if (options.sink.event == NULL)
+		options.sink = (struct event_sink){note_event, room};
 	if (session_open(&options, &room->session, &err))
 		return true;
 	(void)fprintf(stderr, "%s\n", err.text);
@@ -45,6 +76,7 @@ void room_close(struct room *room)
 {
 	session_close(room->session);
 	fd_close(&room->cancel_fd);
+	buf_fini(&room->events);
 	(void)rmdir(room->folder);
 }
 

@@ -12,15 +12,21 @@ struct room {
 	char folder[64];
 	int cancel_fd; /* the session's */
 	struct session *session;
+	struct buf events; /* names of what came, each with a blank */
+	bool refuses;      /* that a tool begins: it cannot be recorded */
 };
+
+/* For cmocka's *STATE: a room on the heap, made; and its end. NULL: there is none. */
+struct room *room_new(void);
+int room_end(void **state);
 
 /* A folder of its own; false: there is none. */
 bool room_make(struct room *room);
 /* A policy for FOLDER that may write there. */
 struct policy *room_policy(const char *folder);
 /*
- * OPTIONS but for the workspace, which is the folder, and for cancel_fd. What went wrong is on
- * stderr.
+ * OPTIONS but for the workspace, which is the folder, for cancel_fd, and for a sink that is not
+ * given: events are the room's then. What went wrong is on stderr.
  */
 bool room_open(struct room *room, struct session_options options);
 /* The folder goes too when it is empty. */

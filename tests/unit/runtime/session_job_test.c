@@ -5,13 +5,10 @@
 #include "../base/unit.h"
 #include "room.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
-#include "base/memory.h"
 #include "runtime/ask.h"
 #include "runtime/call.h"
 #include "runtime/session.h"
@@ -109,45 +106,19 @@ static const struct tool job_tool = {.name = "job",
 static const struct tool *const tools[] = {&slow_tool, &talk_tool, &dumb_tool, &job_tool,
 					   NULL};
 
-struct fixture {
-	struct room room;
-	size_t notices;
-};
-
-static bool note_event(void *context, const struct event *event, struct err *err)
-{
-	struct fixture *fixture = context;
-
-	(void)err;
-	fixture->notices += event->kind == EVENT_NOTICE;
-	return true;
-}
-
 static int open_session(void **state)
 {
-	struct fixture *fixture = memory_alloc(sizeof(*fixture));
+	struct room *room = room_new();
 
-	if (!room_make(&fixture->room))
+	if (room == NULL)
 		return -1;
+	*state = room;
 	const struct session_options options = {
-		.take_policy = policy_new("test", fixture->room.folder),
+		.take_policy = policy_new("test", room->folder),
 		.tools = tools,
-		.sink = {note_event, fixture},
 		.ready_workers = 1,
 	};
-	if (!room_open(&fixture->room, options))
-		return -1;
-	*state = fixture;
-	return 0;
-}
-
-static int close_session(void **state)
-{
-	struct fixture *fixture = *state;
-
-	room_close(&fixture->room);
-	free(fixture);
-	return 0;
+	return room_open(room, options) ? 0 : -1;
 }
 
 static void assert_says(const struct tool_result *result, const char *text)
@@ -157,27 +128,26 @@ static void assert_says(const struct tool_result *result, const char *text)
 }
 
 /* A call of TOOL, which is a job when this returns: number NUMBER. */
-static void begin_job(struct fixture *fixture, const char *tool, int64_t number)
+static void begin_job(struct room *room, const char *tool, int64_t number)
 {
 	const struct request request = {.tool = tool, .arguments_text = STR("{}")};
-	struct running *running =
-		session_start(fixture->room.session, &request, NULL, NULL);
+	struct running *running = session_start(room->session, &request, NULL, NULL);
 
 	assert_true(running_become_job(running));
 	assert_false(running_become_job(running));
-	const struct tool_result *result = room_finish(&fixture->room, running);
+	const struct tool_result *result = room_finish(room, running);
 	assert_int_equal(result->status, RESULT_DONE);
 	assert_int_equal(value_integer(value_member(result->details, "job")), number);
 	assert_says(result, "It goes on as job ");
 	running_free(running);
 }
 
-static void ask_job(struct fixture *fixture, const char *arguments,
-		    enum result_status status, const char *text)
+static void ask_job(struct room *room, const char *arguments, enum result_status status,
+		    const char *text)
 {
 	struct tool_result result;
 
-	room_call(&fixture->room, "job", arguments, &result);
+	room_call(room, "job", arguments, &result);
 	assert_int_equal(result.status, status);
 	assert_says(&result, text);
 	tool_result_fini(&result);
@@ -185,28 +155,30 @@ static void ask_job(struct fixture *fixture, const char *arguments,
 
 static void any_call_can_become_a_job_and_its_caller_is_answered(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
-	begin_job(fixture, "slow", 1);
-	ask_job(fixture, "{\"action\": \"read\"}", RESULT_DONE, "job 1 (slow) is running");
-	ask_job(fixture, "{\"action\": \"input\", \"input\": \"x\"}", RESULT_FAILED,
+	begin_job(room, "slow", 1);
+	ask_job(room, "{\"action\": \"read\"}", RESULT_DONE, "job 1 (slow) is running");
+	ask_job(room, "{\"action\": \"input\", \"input\": \"x\"}", RESULT_FAILED,
 		"takes no input");
-	ask_job(fixture, "{\"action\": \"signal\", \"signal\": \"HUP\"}", RESULT_FAILED,
+	ask_job(room, "{\"action\": \"signal\", \"signal\": \"HUP\"}", RESULT_FAILED,
 		"TERM ends it");
-	ask_job(fixture, "{\"action\": \"signal\"}", RESULT_DONE, "Cancelled");
-	ask_job(fixture, "{\"action\": \"list\"}", RESULT_DONE, "ended, cancelled");
-	assert_int_equal(fixture->notices, 1);
+	ask_job(room, "{\"action\": \"signal\"}", RESULT_DONE, "Cancelled");
+	ask_job(room, "{\"action\": \"list\"}", RESULT_DONE, "ended, cancelled");
+	const char *notice = strstr(room->events.data, "notice");
+	assert_non_null(notice);
+	assert_null(strstr(notice + 1, "notice"));
 }
 
 static void a_call_that_outlasts_its_callers_patience_becomes_one(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	const struct request request = {.tool = "slow",
 					.arguments_text = STR("{}"),
 					.patience_s = 0.05};
 	struct tool_result result;
 
-	session_call(fixture->room.session, &request, &result);
+	session_call(room->session, &request, &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	assert_says(&result, "It goes on as job 1");
 	tool_result_fini(&result);
@@ -214,91 +186,88 @@ static void a_call_that_outlasts_its_callers_patience_becomes_one(void **state)
 
 static void a_worker_is_asked_and_its_answer_is_the_calls(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
-	begin_job(fixture, "talk", 1);
-	ask_job(fixture, "{\"action\": \"read\"}", RESULT_DONE, "asked 2 times, signal 0");
+	begin_job(room, "talk", 1);
+	ask_job(room, "{\"action\": \"read\"}", RESULT_DONE, "asked 2 times, signal 0");
 	/* The signal, and then a look at what came of it. */
-	ask_job(fixture, "{\"action\": \"signal\", \"signal\": \"USR1\"}", RESULT_DONE,
+	ask_job(room, "{\"action\": \"signal\", \"signal\": \"USR1\"}", RESULT_DONE,
 		"asked 4 times");
-	ask_job(fixture, "{\"action\": \"wait\", \"timeout_s\": 0.05}", RESULT_DONE,
+	ask_job(room, "{\"action\": \"wait\", \"timeout_s\": 0.05}", RESULT_DONE,
 		"asked 5 times");
-	ask_job(fixture, "{\"action\": \"input\"}", RESULT_FAILED, "nothing to type");
-	ask_job(fixture, "{\"action\": \"input\", \"input\": \"end\"}", RESULT_DONE,
+	ask_job(room, "{\"action\": \"input\"}", RESULT_FAILED, "nothing to type");
+	ask_job(room, "{\"action\": \"input\", \"input\": \"end\"}", RESULT_DONE,
 		"all said");
-	ask_job(fixture, "{\"action\": \"read\"}", RESULT_DONE, "all said");
+	ask_job(room, "{\"action\": \"read\"}", RESULT_DONE, "all said");
 }
 
 static void a_worker_that_dies_ends_its_job_and_says_so(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
-	begin_job(fixture, "talk", 1);
-	ask_job(fixture, "{\"action\": \"input\", \"input\": \"die\"}", RESULT_FAILED,
+	begin_job(room, "talk", 1);
+	ask_job(room, "{\"action\": \"input\", \"input\": \"die\"}", RESULT_FAILED,
 		"ended before it answered");
-	begin_job(fixture, "talk", 2);
+	begin_job(room, "talk", 2);
 }
 
 static void a_worker_that_never_answers_is_not_waited_for(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	const struct request request = {.tool = "dumb", .arguments_text = STR("{}")};
-	struct running *running =
-		session_start(fixture->room.session, &request, NULL, NULL);
+	struct running *running = session_start(room->session, &request, NULL, NULL);
 	int64_t began = clock_now_ms();
 
 	assert_true(running_become_job(running));
-	assert_says(room_finish(&fixture->room, running), "too busy to answer");
+	assert_says(room_finish(room, running), "too busy to answer");
 	assert_true(clock_now_ms() - began < 20000);
 	running_free(running);
 }
 
 static void a_cancel_ends_calls_and_leaves_jobs(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	const struct request request = {.tool = "job",
 					.arguments_text = STR("{\"action\": \"wait\"}")};
 
-	begin_job(fixture, "talk", 1);
-	struct running *running =
-		session_start(fixture->room.session, &request, NULL, NULL);
-	room_cancel(&fixture->room);
-	assert_int_equal(room_finish(&fixture->room, running)->status, RESULT_CANCELLED);
+	begin_job(room, "talk", 1);
+	struct running *running = session_start(room->session, &request, NULL, NULL);
+	room_cancel(room);
+	assert_int_equal(room_finish(room, running)->status, RESULT_CANCELLED);
 	running_free(running);
-	ask_job(fixture, "{\"action\": \"list\"}", RESULT_DONE, "job 1: talk — running");
+	ask_job(room, "{\"action\": \"list\"}", RESULT_DONE, "job 1: talk — running");
 }
 
 static void so_many_run_and_one_more_stays_an_ordinary_call(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	const struct request request = {.tool = "slow", .arguments_text = STR("{}")};
 
 	for (int64_t i = 1; i <= SESSION_JOBS_MAX; i++)
-		begin_job(fixture, "slow", i);
-	struct running *running =
-		session_start(fixture->room.session, &request, NULL, NULL);
+		begin_job(room, "slow", i);
+	struct running *running = session_start(room->session, &request, NULL, NULL);
 	assert_false(running_become_job(running));
 	running_free(running);
-	ask_job(fixture, "{\"id\": 3, \"action\": \"signal\"}", RESULT_DONE, "Cancelled");
-	begin_job(fixture, "slow", SESSION_JOBS_MAX + 1);
+	ask_job(room, "{\"id\": 3, \"action\": \"signal\"}", RESULT_DONE, "Cancelled");
+	begin_job(room, "slow", SESSION_JOBS_MAX + 1);
 }
 
 static void of_those_that_ended_the_newest_stay(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
 	for (int64_t i = 1; i <= 2 * SESSION_JOBS_MAX; i++) {
 		char arguments[64];
 
-		begin_job(fixture, "talk", i);
+		begin_job(room, "talk", i);
 		(void)snprintf(arguments, sizeof(arguments),
 			       "{\"id\": %d, \"action\": \"input\", \"input\": \"end\"}",
 			       (int)i);
-		ask_job(fixture, arguments, RESULT_DONE, "all said");
+		ask_job(room, arguments, RESULT_DONE, "all said");
 	}
-	ask_job(fixture, "{\"id\": 1, \"action\": \"read\"}", RESULT_FAILED,
+	ask_job(room, "{\"id\": 1, \"action\": \"read\"}", RESULT_FAILED,
 		"There is no job 1.");
-	ask_job(fixture, "{\"id\": 32, \"action\": \"read\"}", RESULT_DONE, "all said");
+	ask_job(room, "{\"id\": 32, \"action\": \"read\"}", RESULT_DONE, "all said");
 }
 
 static void what_is_no_question_is_refused(void **state)
@@ -317,8 +286,7 @@ static void what_is_no_question_is_refused(void **state)
 	ask_fini(&ask);
 }
 
-#define IN_SESSION(test) \
-	cmocka_unit_test_setup_teardown(test, open_session, close_session)
+#define IN_SESSION(test) cmocka_unit_test_setup_teardown(test, open_session, room_end)
 
 int main(int argc, char **argv)
 {

@@ -20,22 +20,6 @@
 #include "base/memory.h"
 #include "runtime/session.h"
 
-struct fixture {
-	struct room room;
-	struct buf events;
-	bool refuse;
-};
-
-static bool note_event(void *context, const struct event *event, struct err *err)
-{
-	struct fixture *fixture = context;
-
-	(void)buf_addf(&fixture->events, "%s ", event_kind_name(event->kind));
-	if (fixture->refuse && event->kind == EVENT_TOOL_BEGAN)
-		return err_set(err, ENOSPC, "no room");
-	return true;
-}
-
 static struct policy *brief_policy(const char *folder)
 {
 	struct policy *policy = room_policy(folder);
@@ -46,46 +30,32 @@ static struct policy *brief_policy(const char *folder)
 
 static int open_session(void **state)
 {
-	struct fixture *fixture = memory_alloc(sizeof(*fixture));
+	struct room *room = room_new();
 
-	if (!room_make(&fixture->room))
+	if (room == NULL)
 		return -1;
-	buf_init(&fixture->events, 1 << 16);
+	*state = room;
 	const struct session_options options = {
-		.take_policy = brief_policy(fixture->room.folder),
+		.take_policy = brief_policy(room->folder),
 		.tools = small_tools,
-		.sink = {note_event, fixture},
 		.ready_workers = 1,
 	};
-	if (!room_open(&fixture->room, options))
-		return -1;
-	*state = fixture;
-	return 0;
-}
-
-static int close_session(void **state)
-{
-	struct fixture *fixture = *state;
-
-	room_close(&fixture->room);
-	buf_fini(&fixture->events);
-	free(fixture);
-	return 0;
+	return room_open(room, options) ? 0 : -1;
 }
 
 static void a_call_goes_all_the_way(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 	char wanted[128];
 
-	room_call(&fixture->room, "say", "{\"word\": \"hello\"}", &result);
+	room_call(room, "say", "{\"word\": \"hello\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
-	(void)snprintf(wanted, sizeof(wanted), "hello in %s", fixture->room.folder);
+	(void)snprintf(wanted, sizeof(wanted), "hello in %s", room->folder);
 	assert_string_equal(result.text.data, wanted);
 	assert_int_equal(result.level, 3);
 	assert_true(result.seconds > 0);
-	assert_string_equal(fixture->events.data, "tool_began tool_output tool_ended ");
+	assert_string_equal(room->events.data, "tool_began tool_output tool_ended ");
 	tool_result_fini(&result);
 }
 
@@ -101,87 +71,87 @@ static void mistakes_are_results_and_are_recorded(void **state)
 		{"say", "{\"word\": \"a\", \"loud\": true}", "loud"},
 		{"touch", "{\"path\": \"../../../../../..\"}", "above /"},
 	};
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
 		struct tool_result result;
-		buf_clear(&fixture->events);
-		room_call(&fixture->room, rows[i].tool, rows[i].arguments, &result);
+		buf_clear(&room->events);
+		room_call(room, rows[i].tool, rows[i].arguments, &result);
 		assert_int_equal(result.status, RESULT_FAILED);
 		assert_non_null(strstr(result.text.data, rows[i].wanted));
-		assert_string_equal(fixture->events.data, "tool_began tool_ended ");
+		assert_string_equal(room->events.data, "tool_began tool_ended ");
 		tool_result_fini(&result);
 	}
 }
 
 static void what_the_policy_denies_does_not_run(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	room_call(&fixture->room, "touch", "{\"path\": \"/etc/hostname\"}", &result);
+	room_call(room, "touch", "{\"path\": \"/etc/hostname\"}", &result);
 	assert_int_equal(result.status, RESULT_DENIED);
-	assert_null(session_changed(fixture->room.session)[0]);
+	assert_null(session_changed(room->session)[0]);
 	tool_result_fini(&result);
 }
 
 static void what_cannot_be_recorded_does_not_run(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	fixture->refuse = true;
-	room_call(&fixture->room, "touch", "{\"path\": \"a\"}", &result);
+	room->refuses = true;
+	room_call(room, "touch", "{\"path\": \"a\"}", &result);
 	assert_int_equal(result.status, RESULT_FAILED);
 	assert_non_null(strstr(result.text.data, "no room"));
-	assert_null(session_changed(fixture->room.session)[0]);
+	assert_null(session_changed(room->session)[0]);
 	tool_result_fini(&result);
 }
 
 static void a_deadline_ends_a_call(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	room_call(&fixture->room, "wait", "{}", &result);
+	room_call(room, "wait", "{}", &result);
 	assert_int_equal(result.status, RESULT_TIMED_OUT);
 	tool_result_fini(&result);
 }
 
 static void a_tool_that_ignores_its_deadline_is_killed(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	room_call(&fixture->room, "stuck", "{}", &result);
+	room_call(room, "stuck", "{}", &result);
 	assert_int_equal(result.status, RESULT_TIMED_OUT);
 	assert_non_null(strstr(result.text.data, "by force"));
 	tool_result_fini(&result);
-	room_call(&fixture->room, "say", "{\"word\": \"still here\"}", &result);
+	room_call(room, "say", "{\"word\": \"still here\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
 }
 
 /* Run TOOL, whose worker dies; what it planted is put away before the answer comes. */
-static void assert_planted_is_put_away(struct fixture *fixture, const char *tool,
+static void assert_planted_is_put_away(struct room *room, const char *tool,
 				       enum result_status status)
 {
 	struct tool_result result;
 	char path[256];
 	struct stat st;
 
-	room_call(&fixture->room, tool, "{}", &result);
+	room_call(room, tool, "{}", &result);
 	assert_int_equal(result.status, status);
 	const struct value *list = value_member(result.details, "quarantined");
 	assert_int_equal(value_count(list), 1);
-	(void)snprintf(path, sizeof(path), "%s/.git", fixture->room.folder);
+	(void)snprintf(path, sizeof(path), "%s/.git", room->folder);
 	assert_int_not_equal(lstat(path, &st), 0);
-	(void)snprintf(path, sizeof(path), "%s/%s", fixture->room.folder,
+	(void)snprintf(path, sizeof(path), "%s/%s", room->folder,
 		       value_text(value_member(value_item(list, 0), "moved_to")));
 	assert_int_equal(unlink(path), 0);
 	tool_result_fini(&result);
 	/* And no audit is left to do. */
-	room_call(&fixture->room, "say", "{\"word\": \"on\"}", &result);
+	room_call(room, "say", "{\"word\": \"on\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	assert_null(result.details);
 	tool_result_fini(&result);
@@ -199,49 +169,49 @@ static void what_a_dead_worker_left_is_looked_at(void **state)
 
 static void a_worker_that_dies_takes_one_call_with_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	room_call(&fixture->room, "crash", "{}", &result);
+	room_call(room, "crash", "{}", &result);
 	assert_int_equal(result.status, RESULT_FAILED);
 	assert_non_null(strstr(result.text.data, "ended before it answered"));
 	tool_result_fini(&result);
-	room_call(&fixture->room, "say", "{\"word\": \"next\"}", &result);
+	room_call(room, "say", "{\"word\": \"next\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	tool_result_fini(&result);
 }
 
 static void what_was_read_travels_with_the_next_call(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 	char path[128], arguments[160];
 
-	(void)snprintf(path, sizeof(path), "%s/a", fixture->room.folder);
+	(void)snprintf(path, sizeof(path), "%s/a", room->folder);
 	(void)snprintf(arguments, sizeof(arguments), "{\"path\": \"%s\"}", path);
-	room_call(&fixture->room, "touch", arguments, &result);
+	room_call(room, "touch", arguments, &result);
 	assert_string_equal(result.text.data, "unseen");
 	tool_result_fini(&result);
-	room_call(&fixture->room, "touch", arguments, &result);
+	room_call(room, "touch", arguments, &result);
 	assert_string_equal(result.text.data, "mark-of-this-test");
 	tool_result_fini(&result);
-	assert_string_equal(session_changed(fixture->room.session)[0], "a");
-	assert_null(session_changed(fixture->room.session)[1]);
+	assert_string_equal(session_changed(room->session)[0], "a");
+	assert_null(session_changed(room->session)[1]);
 }
 
 static void calls_run_side_by_side_and_can_be_cancelled(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct running *running[3];
 	const struct request request = {.tool = "wait",
 					.arguments_text = STR("{}"),
 					.timeout_s = 60};
 
 	for (size_t i = 0; i < 3; i++)
-		running[i] = session_start(fixture->room.session, &request, NULL, NULL);
-	room_cancel(&fixture->room);
+		running[i] = session_start(room->session, &request, NULL, NULL);
+	room_cancel(room);
 	for (size_t i = 0; i < 3; i++) {
-		const struct tool_result *result = room_finish(&fixture->room, running[i]);
+		const struct tool_result *result = room_finish(room, running[i]);
 		assert_int_equal(result->status, RESULT_CANCELLED);
 	}
 	for (size_t i = 0; i < 3; i++)
@@ -271,13 +241,13 @@ static size_t processes_named(const char *name)
 
 static void nothing_a_command_started_outlives_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 
-	room_call(&fixture->room, "leave", "{}", &result);
+	room_call(room, "leave", "{}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
 	assert_int_equal(result.exit_code, 0);
-	assert_int_equal(processes_named(fixture->room.folder), 0);
+	assert_int_equal(processes_named(room->folder), 0);
 	tool_result_fini(&result);
 }
 
@@ -292,12 +262,12 @@ static size_t descriptors(void)
 
 static void many_calls_leave_nothing_behind(void **state)
 {
-	struct fixture *fixture = *state;
+	struct room *room = *state;
 	struct tool_result result;
 	size_t before = 0;
 
 	for (int round = 0; round < 30; round++) {
-		room_call(&fixture->room, "leave", "{}", &result);
+		room_call(room, "leave", "{}", &result);
 		assert_int_equal(result.status, RESULT_DONE);
 		tool_result_fini(&result);
 		if (round == 4)
@@ -311,7 +281,7 @@ static void many_calls_leave_nothing_behind(void **state)
 	enum { MORE_OR_LESS = 3 * 4 };
 	const int64_t until = clock_now_ms() + 10000;
 	while (descriptors() > before + MORE_OR_LESS && clock_now_ms() < until)
-		loop_turn(session_loop(fixture->room.session), clock_now_ms() + 50);
+		loop_turn(session_loop(room->session), clock_now_ms() + 50);
 	assert_true(descriptors() <= before + MORE_OR_LESS);
 }
 
@@ -334,30 +304,30 @@ static void a_missing_workspace_is_an_error_with_its_name(void **state)
 
 static void a_missing_folder_of_a_shipped_role_is_made_and_goes_again(void **state)
 {
-	struct fixture *fixture = *state;
-	struct policy *policy = brief_policy(fixture->room.folder);
+	struct room *room = *state;
+	struct policy *policy = brief_policy(room->folder);
 	struct session *session = NULL;
 	struct err err = {0};
 	char path[128];
 
 	free(policy->write.items[0].text);
 	policy->write.items[0].text = memory_copy("reports");
-	const struct session_options refused = {.workspace = fixture->room.folder,
+	const struct session_options refused = {.workspace = room->folder,
 						.take_policy = policy,
 						.tools = small_tools,
 						.cancel_fd = -1};
 	assert_false(session_open(&refused, &session, &err));
 	assert_non_null(strstr(err.text, "reports"));
 
-	policy = brief_policy(fixture->room.folder);
+	policy = brief_policy(room->folder);
 	free(policy->write.items[0].text);
 	policy->write.items[0].text = memory_copy("reports");
 	policy->write.items[0].shipped = true;
-	const struct session_options taken = {.workspace = fixture->room.folder,
+	const struct session_options taken = {.workspace = room->folder,
 					      .take_policy = policy,
 					      .tools = small_tools,
 					      .cancel_fd = -1};
-	(void)snprintf(path, sizeof(path), "%s/reports", fixture->room.folder);
+	(void)snprintf(path, sizeof(path), "%s/reports", room->folder);
 	assert_true(session_open(&taken, &session, &err));
 	assert_int_equal(access(path, F_OK), 0);
 	session_close(session);
@@ -369,8 +339,8 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	struct session *session;
 	struct err err = {0};
 	const struct session_options options = {
-		.workspace = ((struct fixture *)*state)->room.folder,
-		.take_policy = brief_policy(((struct fixture *)*state)->room.folder),
+		.workspace = ((struct room *)*state)->folder,
+		.take_policy = brief_policy(((struct room *)*state)->folder),
 		.tools = small_tools,
 		.program = "/bin/true",
 		.cancel_fd = -1,
@@ -380,8 +350,7 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	assert_int_equal(err.code, ECHILD);
 }
 
-#define IN_SESSION(test) \
-	cmocka_unit_test_setup_teardown(test, open_session, close_session)
+#define IN_SESSION(test) cmocka_unit_test_setup_teardown(test, open_session, room_end)
 
 int main(int argc, char **argv)
 {
