@@ -13,21 +13,10 @@
 /* Less of a file than this helps nobody: the file is named instead. */
 enum { BATCH_LEAST_BYTES = 200 };
 
-static const struct tool_param file_rows[] = {
-	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
-	 .aliases = "file file_path filename"},
-	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based", .initial = "1",
-	 .aliases = "offset start from_line"},
-	{"end_line", PARAM_COUNT, false, "Last line wanted, inclusive",
-	 .aliases = "end to_line"},
-	{"limit", PARAM_COUNT, false, "Lines wanted, instead of end_line", .min = 1,
-	 .max = INT32_MAX, .aliases = "count lines"},
-	{0},
-};
-
 static const struct tool_param batch_read_params[] = {
 	{"files", PARAM_LIST, true, "Files and the ranges wanted of them",
-	 .aliases = "paths file_paths", .rows = file_rows, .min = 1, .max = BATCH_FILES},
+	 .aliases = "paths file_paths", .rows = read_file_params, .min = 1,
+	 .max = BATCH_FILES},
 	{0},
 };
 

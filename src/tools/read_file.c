@@ -27,7 +27,7 @@ enum {
 	READ_CHUNK = 256 << 10, /* of a large file at a time */
 };
 
-static const struct tool_param read_file_params[] = {
+const struct tool_param read_file_params[] = {
 	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
 	 .aliases = "file file_path filename"},
 	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based", .initial = "1",

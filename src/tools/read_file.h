@@ -15,6 +15,9 @@
 
 enum { READ_BYTES = READ_KB * 1000 };
 
+/* The arguments that name a file and a part of it. */
+extern const struct tool_param read_file_params[];
+
 /* Which part of a file is wanted, from arguments of these names, and how much at most. */
 struct read_wanted {
 	const char *path;
