@@ -21,6 +21,7 @@ enum {
 
 static const struct option_row get_options[] = {
 	{"default", 0, OPTION_TEXT, "TEXT", "print TEXT when PATH is not there, or null"},
+	{"json", 0, OPTION_FLAG, NULL, "print a string as JSON too, fit for other JSON"},
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -207,12 +208,12 @@ static int print(struct str text)
 	return CODE_DONE;
 }
 
-static int print_value(const struct value *value)
+static int print_value(const struct value *value, bool bare)
 {
 	struct buf text;
 	int code;
 
-	if (value_kind(value) == VALUE_STRING)
+	if (bare && value_kind(value) == VALUE_STRING)
 		return print(value_str(value));
 	buf_init(&text, 2 * (size_t)VALUE_TEXT_MAX);
 	code = value_print(value, 0, &text)
@@ -237,7 +238,7 @@ static int get_from(const struct options *options, const struct value *whole)
 		code = verb_complain(CODE_FAILED, "json get: %s: %s", options->words[0],
 				     text.data);
 	else
-		code = print_value(found);
+		code = print_value(found, !options_given(options, "json"));
 	buf_fini(&text);
 	return code;
 }
@@ -278,6 +279,7 @@ const struct verb verb_json_get = {
 	.help = json_get_help,
 	.example =
 		"  path=$(glovebox json get .path <<<\"$arguments\")\n"
+		"  printf '{\"said\": %s}\\n' \"$(glovebox json get --json .text <<<\"$arguments\")\"\n"
 		"  glovebox json get --default 20 '.options[\"max lines\"]' <arguments.json",
 	.options = get_options,
 	.words_least = 1,
