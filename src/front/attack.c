@@ -10,6 +10,7 @@
 #include "front/setup.h"
 #include "front/temp_tree.h"
 #include "process/program.h"
+#include "sandbox/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -202,6 +203,20 @@ static bool bare_succeeds(const struct stage *stage)
 			  false) == 0;
 }
 
+static bool no_cell(struct err *err)
+{
+	struct probe_reach reach;
+
+	probe_reach(&reach);
+	if (reach.because[0] == '\0')
+		return err_set(err, ECHILD,
+			       "the cell could not be built; see `glovebox doctor`");
+	return err_set(err, ECHILD,
+		       "the attacks are those of a cell of level L3, and this machine reaches L%d: "
+		       "%s. To mend it: %s. What L%d means: glovebox doctor",
+		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+}
+
 static bool stage_play(const struct stage *stage, enum outcome *verdict, struct err *err)
 {
 	const struct attack *attack = stage->attack;
@@ -215,8 +230,7 @@ static bool stage_play(const struct stage *stage, enum outcome *verdict, struct 
 	bool shown = ready && code >= 0 && bare_succeeds(stage);
 	beside_end(beside);
 	if (code == CODE_EXEC_NO_CELL)
-		return err_set(err, ECHILD,
-			       "the cell could not be built; see `glovebox doctor`");
+		return no_cell(err);
 	*verdict = through && ready ? THROUGH : shown ? HELD : UNSHOWN;
 	return true;
 }

@@ -38,6 +38,8 @@ struct stream {
 	bool failed;  /* bytes for the caller were lost: a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
+	char tail[RELAY_TAIL];
+	size_t tail_size;
 };
 
 struct relay {
@@ -111,6 +113,21 @@ static void end_say(struct stream *stream)
 	stream->ended = true;
 }
 
+static void tail_add(struct stream *stream, struct str piece)
+{
+	size_t kept = stream->tail_size;
+
+	if (piece.size > RELAY_TAIL)
+		piece = str_part(piece, piece.size - RELAY_TAIL, RELAY_TAIL);
+	if (kept > RELAY_TAIL - piece.size) {
+		const size_t gone = kept - (RELAY_TAIL - piece.size);
+		kept -= gone;
+		memmove(stream->tail, stream->tail + gone, kept);
+	}
+	memcpy(stream->tail + kept, piece.data, piece.size);
+	stream->tail_size = kept + piece.size;
+}
+
 static void input_ready(struct watch *watch, short events)
 {
 	struct stream *stream = watch->context;
@@ -132,6 +149,8 @@ static void input_ready(struct watch *watch, short events)
 	else
 		stream->piece[0] = head ? PTY_TYPED : stream->piece[0];
 	stream->size = n > 0 ? (size_t)n + head : 1;
+	if (n > 0 && !stream->packets)
+		tail_add(stream, (struct str){stream->piece, (size_t)n});
 	stream->sent = 0;
 	loop_remove(&stream->input);
 	stream->output.events = POLLOUT;
@@ -336,6 +355,15 @@ void relay_give(struct relay *relay)
 		if (null >= 0)
 			(void)dup2(null, fd);
 	}
+}
+
+void relay_tail(const struct relay *relay, struct buf *out)
+{
+	const struct stream *stream = &relay->streams[STDERR_FILENO];
+
+	if (stream->tail_size == 0 && !relay->passed[STDERR_FILENO])
+		stream = &relay->streams[STDOUT_FILENO];
+	(void)buf_addstr(out, (struct str){stream->tail, stream->tail_size});
 }
 
 bool relay_lost(const struct relay *relay)

@@ -5,12 +5,16 @@
  * of ours, as fast as the slower side takes them.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "process/loop.h"
 
 #include <stdbool.h>
 
 struct relay;
+
+/* Of what the program printed, the end is remembered: its messages. */
+enum { RELAY_TAIL = 4 << 10 };
 
 /* Look at descriptors 0-2, make the pipes and begin to carry, by watches in LOOP. */
 bool relay_open(struct loop *loop, struct relay **relay, struct err *err);
@@ -39,6 +43,12 @@ void relay_give(struct relay *relay);
  * is delivered.
  */
 void relay_drain(struct relay *relay);
+
+/*
+ * Append the last RELAY_TAIL bytes of what was carried of standard error, or of both when they
+ * are one. Nothing of the caller's pipes: those were handed on.
+ */
+void relay_tail(const struct relay *relay, struct buf *out);
 
 /* Output could not be written where the caller wanted it, which was said. */
 bool relay_lost(const struct relay *relay);

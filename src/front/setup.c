@@ -3,6 +3,7 @@
  * setup.h.
  */
 #include "front/setup.h"
+#include "front/policy_words.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,9 +26,6 @@
 #include "tools/tools.h"
 
 static const char roles_folder[] = "agents/";
-
-/* What sentences call the policy of a file that names no agent. */
-static const char policy_file_agent[] = "policy";
 
 /* The name in "agents/NAME.md", or an empty text. */
 static struct str role_name(const struct embedded_file *file)
@@ -227,7 +225,7 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 
 	memset(setup, 0, sizeof(*setup));
 	if (flags->policy_file != NULL)
-		agent = policy_file_agent;
+		agent = POLICY_FILE_AGENT;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	setup->config = config_place(options_text(options, "config"));
 	setup->policy_file = memory_copy(flags->policy_file);
@@ -358,8 +356,8 @@ int setup_session(struct setup *setup, struct session_options *options,
 		say_level(session_level(*session));
 		return CODE_DONE;
 	}
-	return verb_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED, "%s",
-			     err.text);
+	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
+				     setup->policy_file, err.text);
 }
 
 int setup_session_once(struct setup *setup, struct interrupt *interrupt,

@@ -14,11 +14,12 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/value.h"
+#include "front/exec_hints.h"
 #include "front/exit_code.h"
 #include "front/explain.h"
 #include "front/interrupt.h"
+#include "front/policy_words.h"
 #include "front/relay.h"
-#include "front/repository.h"
 #include "front/setup.h"
 #include "front/terminal.h"
 #include "front/verb.h"
@@ -69,6 +70,11 @@ static bool add_folders(const struct options *options, const char *name,
 		if (real == NULL)
 			return err_set(err, errno, "--%s %s: %s", name, *folders,
 				       strerror(errno));
+		if (!text_is_utf8(str_of(real)))
+			return err_set(err, EILSEQ,
+				       "--%s: the path has bytes that are not UTF-8, which no "
+				       "policy can name; rename it, or make it the workspace (-C)",
+				       name);
 		value_append(list, value_new_text(real));
 	}
 	return true;
@@ -149,26 +155,33 @@ static void print_sentence(const struct tool_result *result)
 }
 
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
-static void print_denials(const struct tool_result *result)
+static void print_denials(const struct tool_result *result, const char *policy_file)
 {
 	/* Programs that succeed have tried a call of the kernel and found another way. */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
-	struct buf line;
+	struct buf line, words;
 
 	buf_init(&line, RESULT_TEXT_MAX);
+	buf_init(&words, RESULT_TEXT_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
 		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
 			continue;
 		buf_clear(&line);
+		buf_clear(&words);
 		denial_print(value_item(list, i), &line);
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+		policy_words_add(policy_file, line.data, &words);
+		(void)fprintf(stderr, "glovebox: %s\n", words.data);
 	}
 	buf_clear(&line);
 	audit_print_files(result, &line);
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	/* What it did stands; that not all of it could be looked at is said. */
+	if (audit_failed(result) && result->status != RESULT_FAILED)
+		print_sentence(result);
 	buf_fini(&line);
+	buf_fini(&words);
 }
 
 static int code_of(const struct tool_result *result, double timeout_s,
@@ -195,24 +208,6 @@ static int code_of(const struct tool_result *result, double timeout_s,
 	    result->exit_code == CODE_EXEC_NOT_FOUND)
 		return result->exit_code;
 	return CODE_EXEC_NO_CELL;
-}
-
-/* git looks for the repository above the workspace, where the cell ends. */
-static void hint_repository(const struct tool_result *result,
-			    const struct session *session, const char *program)
-{
-	enum { GIT_FATAL = 128 };
-	struct buf above;
-
-	if (result->exit_code != GIT_FATAL || strcmp(path_base_name(program), "git") != 0)
-		return;
-	buf_init(&above, PATH_MAX);
-	if (repository_above(session_workspace(session), &above))
-		(void)fprintf(stderr,
-			      "glovebox: the workspace is a part of the repository %s, which the "
-			      "cell does not show; -C %s works on all of it\n",
-			      above.data, above.data);
-	buf_fini(&above);
 }
 
 /* Turn the loop until the program has ended and its last byte is delivered. */
@@ -253,6 +248,7 @@ static int follow(struct session *session, const struct options *options,
 	};
 	struct terminal *terminal = NULL;
 	struct running *running;
+	struct buf messages;
 	struct err err = {0};
 	int code;
 
@@ -266,8 +262,12 @@ static int follow(struct session *session, const struct options *options,
 	running = session_start(session, &request, NULL, NULL);
 	wait_for_end(session, running, relay);
 	terminal_close(terminal);
-	print_denials(running_result(running));
+	print_denials(running_result(running), options_text(options, "policy"));
 	hint_repository(running_result(running), session, options->words[0]);
+	buf_init(&messages, RELAY_TAIL);
+	relay_tail(relay, &messages);
+	hint_network(running_result(running), session, buf_str(&messages));
+	buf_fini(&messages);
 	code = code_of(running_result(running), timeout_s, interrupt);
 	running_free(running);
 	/* The program wrote to a pipe of ours and could not know. */
@@ -323,7 +323,8 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 
 	if (!setup_init_with(setup, options, flags, &err) ||
 	    !has_no_pattern(setup->policy, &err))
-		return verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
+		return policy_words_complain(CODE_EXEC_NO_CELL, flags->policy_file,
+					     err.text);
 	if (!setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (flags->explain)

@@ -79,6 +79,19 @@ static void link_visit(const struct git_folder *folder, const char *key)
 	buf_fini(&path);
 }
 
+/* Git itself refuses such an index: what mends it for git mends it here. */
+static bool index_trouble(struct git_folder *folder, const char *name, const struct err *why)
+{
+	struct err *trouble = &folder->look.scan->trouble;
+
+	if (trouble->text[0] == '\0')
+		(void)err_set(trouble, why->code,
+			      "%s/%s: %s; removing it and running git reset makes a new one of the "
+			      "last commit (files stay as they are)",
+			      folder->look.path, name, why->text);
+	return false;
+}
+
 /* The gitlinks of the index NAME into LIST; NEXT becomes the name of its other part. */
 static bool index_read(struct git_folder *folder, const char *name, struct value *list,
 		       char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")])
@@ -98,7 +111,7 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 		(void)look_trouble(&folder->look, EFBIG, name);
 	else if (found == LOOK_READ)
 		fine = git_index_read(&reader, buf_str(&text), &err) ||
-		       look_trouble(&folder->look, err.code, name);
+		       index_trouble(folder, name, &err);
 	buf_fini(&text);
 	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
 		       reader.shared);

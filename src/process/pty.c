@@ -32,7 +32,10 @@ bool pty_open(struct pty *pty, struct pty_size size, int input, int output, stru
 	*pty = (struct pty){.master = -1, .slave = -1, .input = input, .output = output};
 	pty->master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (pty->master < 0)
-		return err_set(err, errno, "No terminal: /dev/ptmx: %s.", strerror(errno));
+		return err_set(err, errno,
+			       "No terminal: /dev/ptmx: %s. A cell below level L3 has none of its "
+			       "own: do without it, or see what L3 needs (glovebox doctor).",
+			       strerror(errno));
 	if (ioctl(pty->master, TIOCSPTLCK, &locked) == 0)
 		pty->slave = ioctl(pty->master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (pty->slave < 0) {

@@ -22,12 +22,11 @@ enum {
 void audit_tell_failed(struct tool_result *result, const char *why)
 {
 	value_set_boolean(tool_details(result), KEY_FAILED, true);
-	(void)buf_addc(&result->text, '\n');
-	(void)tool_fail(result,
-			"[The audit after this call could not be made whole: %s. Before git, an "
-			"editor or a shell is used here outside, look at what changed below "
-			".git and in nested repositories.]\n",
-			why);
+	(void)buf_addf(&result->text,
+		       "\n[The audit after this call could not be made whole: %s. Before git, an "
+		       "editor or a shell is used here outside, look at what changed below "
+		       ".git and in nested repositories.]\n",
+		       why);
 }
 
 void audit_tell_lost(struct tool_result *result, const char *why)

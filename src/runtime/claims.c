@@ -168,12 +168,25 @@ static size_t host_size(struct str text)
 	return size;
 }
 
+static bool is_loopback(struct str host)
+{
+	return str_is(host, "localhost") || str_starts(host, STR("127."));
+}
+
 static bool gather_host(struct str line, struct tool_result *result)
 {
 	static const char *const before[] = {
-		"resolve host: ", "resolve hostname ", "resolve host address ",
-		"resolve host ",  "resolve '",         "resolving '",
-		"EAI_AGAIN ",     "ENOTFOUND ",        "Failed to resolve '",
+		"resolve host: ",
+		"resolve hostname ",
+		"resolve host address ",
+		"resolve host ",
+		"resolve '",
+		"resolving '",
+		"EAI_AGAIN ",
+		"ENOTFOUND ",
+		"Failed to resolve '",
+		"dial tcp: lookup ",
+		"Failed to connect to ",
 	};
 	static const char *const without[] = {"Network is unreachable", "name resolution",
 					      "Name or service not known"};
@@ -191,7 +204,9 @@ static bool gather_host(struct str line, struct tool_result *result)
 		if (str_starts(host, STR("\xe2\x80\x98")))
 			host = str_part(host, 3, host.size);
 		size = host_size(host);
-		if (size == 0 || size > NETWORK_NAME_MAX)
+		/* The cell has a loopback: nobody listened there. */
+		if (size == 0 || size > NETWORK_NAME_MAX ||
+		    is_loopback(str_part(host, 0, size)))
 			continue;
 		claim = claim_new(result);
 		if (claim)
@@ -238,4 +253,12 @@ void claims_gather(struct str messages, const char *folder, struct tool_result *
 
 	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++)
 		gather_line(str_part(line, 0, LINE_MAX_BYTES), folder, result);
+}
+
+void claims_gather_hosts(struct str messages, struct tool_result *result)
+{
+	struct str line;
+
+	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++)
+		(void)gather_host(str_part(line, 0, LINE_MAX_BYTES), result);
 }

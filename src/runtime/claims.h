@@ -24,6 +24,9 @@ enum { CLAIMS_MAX = 8 };
  */
 void claims_gather(struct str messages, const char *folder, struct tool_result *result);
 
+/* Only what they say of hosts that were not found or reached; "" where they name none. */
+void claims_gather_hosts(struct str messages, struct tool_result *result);
+
 /* A file tool could not write PATH (absolute, real). */
 void claims_add_unwritable(const char *path, struct tool_result *result);
 

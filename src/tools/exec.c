@@ -88,8 +88,10 @@ static bool use_terminal(struct call *call, struct pty *pty, struct program_run 
 		.columns = (uint16_t)call_count(call, "columns", 0),
 	};
 
-	if (!pty_open(pty, size, call->fds[0], call->fds[1], err))
+	if (!pty_open(pty, size, call->fds[0], call->fds[1], err)) {
+		err->code = ECHILD; /* nothing of the program's */
 		return false;
+	}
 	for (int i = 0; i < CALL_FDS_MAX; i++)
 		run->start.fds[i] = pty->slave;
 	run->start.terminal = true;

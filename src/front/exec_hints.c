@@ -1,0 +1,52 @@
+/* exec_hints: see exec_hints.h. */
+#include "front/exec_hints.h"
+
+#include "base/buf.h"
+#include "base/path.h"
+#include "front/repository.h"
+#include "policy/policy.h"
+#include "runtime/claims.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+void hint_repository(const struct tool_result *result, const struct session *session,
+		     const char *program)
+{
+	enum { GIT_FATAL = 128 };
+	struct buf above;
+
+	if (result->exit_code != GIT_FATAL || strcmp(path_base_name(program), "git") != 0)
+		return;
+	buf_init(&above, PATH_MAX);
+	if (repository_above(session_workspace(session), &above))
+		(void)fprintf(stderr,
+			      "glovebox: the workspace is a part of the repository %s, which the "
+			      "cell does not show; -C %s works on all of it\n",
+			      above.data, above.data);
+	buf_fini(&above);
+}
+
+void hint_network(const struct tool_result *result, const struct session *session,
+		  struct str messages)
+{
+	const struct policy *policy = session_policy(session);
+	struct tool_result claims;
+	const char *host;
+
+	if (policy->network.count > 0 || result->status != RESULT_DONE ||
+	    result->exit_code == 0)
+		return;
+	tool_result_init(&claims);
+	claims_gather_hosts(messages, &claims);
+	const struct value *first = value_item(value_member(claims.details, CLAIMS_KEY), 0);
+	host = value_text(value_member(first, "host"));
+	if (host != NULL)
+		(void)fprintf(stderr,
+			      "glovebox: perhaps refused: %s (the policy lists no host, so the cell "
+			      "has no network); --allow-host %s opens it\n",
+			      *host != '\0' ? host : "the network",
+			      *host != '\0' ? host : "HOST");
+	tool_result_fini(&claims);
+}

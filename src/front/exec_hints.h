@@ -1,0 +1,19 @@
+/*
+ * exec_hints: what a program of `exec` could not say of the cell it failed in, on standard
+ * error.
+ */
+#pragma once
+#include "base/str.h"
+#include "runtime/session.h"
+#include "runtime/tool.h"
+
+/* git looks for the repository above the workspace, where the cell ends. */
+void hint_repository(const struct tool_result *result, const struct session *session,
+		     const char *program);
+
+/*
+ * A program that failed and says in MESSAGES (the end of what it printed) that it found no
+ * host, where the policy lists none.
+ */
+void hint_network(const struct tool_result *result, const struct session *session,
+		  struct str messages);
