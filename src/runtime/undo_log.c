@@ -1,5 +1,6 @@
-/* undo_log: chunks of a log, written and read; see undo_log.h. */
+/* undo_log: chunks of a log, written; see undo_log.h. */
 #include "runtime/undo_log.h"
+#include "runtime/undo_log_parts.h"
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -13,163 +14,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum {
-	CHUNK_HEADER = 16, /* tag, zero, length */
-	CHANGE_HEADER = 2 * UNDO_STATE_BYTES,
-	READ_AT_ONCE = 256 << 10,
-	/* Contents are shared in whole blocks; where smaller files gain nothing. */
-	SHARE_FROM = 64 << 10,
-	SHARE_ALIGNED = 4096,
-};
-
-#define TAG_PAD 0x50554247
-
-const struct undo_state undo_absent = {.kind = UNDO_ABSENT};
-
-/* ---- numbers ---- */
-
-static void put(char *bytes, uint64_t number, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		bytes[i] = (char)(number >> (8 * i));
-}
-
-static uint64_t get(const char *bytes, size_t count)
-{
-	uint64_t number = 0;
-
-	for (size_t i = 0; i < count; i++)
-		number |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
-	return number;
-}
-
-enum {
-	AT_KIND = 0,
-	AT_SOURCE = 1,
-	AT_HASHED = 2,
-	AT_OBJECT_SIZE = 3,
-	AT_MODE = 4,
-	AT_LOG = 8,
-	AT_EXTRA = 12,
-	AT_SIZE = 16,
-	AT_OFFSET = 24,
-	AT_INODE = 32,
-	AT_MTIME = 40,
-	AT_CTIME = 48,
-	AT_DIGEST = 56,
-	AT_OBJECT = AT_DIGEST + UNDO_DIGEST,
-	AT_RESERVED = AT_OBJECT + UNDO_OBJECT,
-};
-_Static_assert((int)AT_RESERVED <= (int)UNDO_STATE_BYTES, "a state has room for all");
-
-void undo_state_print(const struct undo_state *state, struct buf *out)
-{
-	char bytes[UNDO_STATE_BYTES] = {0};
-
-	bytes[AT_KIND] = (char)state->kind;
-	bytes[AT_SOURCE] = (char)state->source;
-	bytes[AT_HASHED] = (char)state->hashed;
-	bytes[AT_OBJECT_SIZE] = (char)state->object_size;
-	put(bytes + AT_MODE, state->mode, 4);
-	put(bytes + AT_LOG, state->log, 4);
-	put(bytes + AT_EXTRA, state->extra, 4);
-	put(bytes + AT_SIZE, state->size, 8);
-	put(bytes + AT_OFFSET, state->offset, 8);
-	put(bytes + AT_INODE, state->inode, 8);
-	put(bytes + AT_MTIME, (uint64_t)state->mtime_ns, 8);
-	put(bytes + AT_CTIME, (uint64_t)state->ctime_ns, 8);
-	memcpy(bytes + AT_DIGEST, state->digest, UNDO_DIGEST);
-	memcpy(bytes + AT_OBJECT, state->object, UNDO_OBJECT);
-	(void)buf_add(out, bytes, sizeof(bytes));
-}
-
-bool undo_state_parse(const char *bytes, struct undo_state *state)
-{
-	struct undo_state read = {
-		.kind = (enum undo_kind)(unsigned char)bytes[AT_KIND],
-		.source = (enum undo_source)(unsigned char)bytes[AT_SOURCE],
-		.hashed = bytes[AT_HASHED] == 1,
-		.object_size = (uint8_t)bytes[AT_OBJECT_SIZE],
-		.mode = (mode_t)get(bytes + AT_MODE, 4),
-		.log = (uint32_t)get(bytes + AT_LOG, 4),
-		.extra = (uint32_t)get(bytes + AT_EXTRA, 4),
-		.size = get(bytes + AT_SIZE, 8),
-		.offset = get(bytes + AT_OFFSET, 8),
-		.inode = get(bytes + AT_INODE, 8),
-		.mtime_ns = (int64_t)get(bytes + AT_MTIME, 8),
-		.ctime_ns = (int64_t)get(bytes + AT_CTIME, 8),
-	};
-
-	if (read.kind > UNDO_FOLDER || read.source > UNDO_LINKED ||
-	    (unsigned char)bytes[AT_HASHED] > 1 || read.mode > 07777 ||
-	    read.extra > UNDO_EXTRA_MAX || read.size > INT64_MAX || read.offset > INT64_MAX ||
-	    (read.object_size != 0 && read.object_size != 20 && read.object_size != 32) ||
-	    (read.source == UNDO_IN_GIT && read.object_size == 0))
-		return false;
-	memcpy(read.digest, bytes + AT_DIGEST, UNDO_DIGEST);
-	memcpy(read.object, bytes + AT_OBJECT, UNDO_OBJECT);
-	*state = read;
-	return true;
-}
-
-bool undo_state_same(const struct undo_state *a, const struct undo_state *b)
-{
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind == UNDO_ABSENT)
-		return true;
-	/* A folder is made before anybody knows its permissions: 0 are any. */
-	if (a->kind == UNDO_FOLDER)
-		return a->mode == b->mode || a->mode == 0 || b->mode == 0;
-	if (a->kind == UNDO_FILE && a->mode != b->mode)
-		return false;
-	if (a->size != b->size)
-		return false;
-	if (a->hashed && b->hashed)
-		return memcmp(a->digest, b->digest, UNDO_DIGEST) == 0;
-	return a->object_size != 0 && a->object_size == b->object_size &&
-	       memcmp(a->object, b->object, a->object_size) == 0;
-}
-
-bool undo_path_is_sound(struct str path)
-{
-	size_t at = path.size > 0 && path.data[0] == '/';
-
-	if (path.size == 0 || path.size >= PATH_MAX ||
-	    memchr(path.data, '\0', path.size) != NULL)
-		return false;
-	for (;;) {
-		size_t slash = str_find(path, STR("/"), at);
-		size_t end = slash == (size_t)-1 ? path.size : slash;
-		struct str name = str_part(path, at, end - at);
-
-		if (name.size == 0 || name.size > NAME_MAX || str_is(name, ".") ||
-		    str_is(name, ".."))
-			return false;
-		if (end == path.size)
-			return true;
-		at = end + 1;
-	}
-}
-
-void undo_state_of(const struct stat *st, struct undo_state *state)
-{
-	static const int64_t second = 1000000000;
-
-	*state = (struct undo_state){
-		.kind = S_ISREG(st->st_mode)   ? UNDO_FILE
-			: S_ISLNK(st->st_mode) ? UNDO_LINK
-			: S_ISDIR(st->st_mode) ? UNDO_FOLDER
-					       : UNDO_ABSENT,
-		.mode = st->st_mode & 07777,
-		.size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
-		.inode = st->st_ino,
-		.mtime_ns = st->st_mtim.tv_sec * second + st->st_mtim.tv_nsec,
-		.ctime_ns = st->st_ctim.tv_sec * second + st->st_ctim.tv_nsec,
-	};
-}
-
-/* ---- writing ---- */
+/* Smaller files gain nothing by sharing. */
+enum { SHARE_FROM = 64 << 10 };
 
 static bool write_at(struct undo_log *log, const void *data, size_t size, struct err *err)
 {
@@ -191,10 +37,10 @@ static bool write_at(struct undo_log *log, const void *data, size_t size, struct
 
 static bool write_header(struct undo_log *log, uint32_t tag, uint64_t length, struct err *err)
 {
-	char header[CHUNK_HEADER] = {0};
+	char header[UNDO_CHUNK_HEADER] = {0};
 
-	put(header, tag, 4);
-	put(header + 8, length, 8);
+	undo_put(header, tag, 4);
+	undo_put(header + 8, length, 8);
 	return write_at(log, header, sizeof(header), err);
 }
 
@@ -242,7 +88,7 @@ bool undo_log_data(struct undo_log *log, struct str content, struct undo_state *
 	if (!write_header(log, UNDO_DATA, content.size, err) ||
 	    !write_at(log, content.data, content.size, err))
 		return give_up(log, from);
-	logged(log, from + CHUNK_HEADER, content.size, state);
+	logged(log, from + UNDO_CHUNK_HEADER, content.size, state);
 	hash_bytes(content, state->digest);
 	state->hashed = true;
 	return true;
@@ -251,14 +97,14 @@ bool undo_log_data(struct undo_log *log, struct str content, struct undo_state *
 /* So many bytes that the next content begins at a whole block. */
 static bool pad(struct undo_log *log, struct err *err)
 {
-	static const char zeros[SHARE_ALIGNED];
+	static const char zeros[UNDO_ALIGNED];
 
-	if ((log->at + CHUNK_HEADER) % SHARE_ALIGNED == 0)
+	if ((log->at + UNDO_CHUNK_HEADER) % UNDO_ALIGNED == 0)
 		return true;
 	/* The padding has a header of its own. */
-	uint64_t over = (log->at + 2 * CHUNK_HEADER) % SHARE_ALIGNED;
-	size_t room = (size_t)((SHARE_ALIGNED - over) % SHARE_ALIGNED);
-	return write_header(log, TAG_PAD, room, err) && write_at(log, zeros, room, err);
+	uint64_t over = (log->at + 2 * UNDO_CHUNK_HEADER) % UNDO_ALIGNED;
+	size_t room = (size_t)((UNDO_ALIGNED - over) % UNDO_ALIGNED);
+	return write_header(log, UNDO_PAD, room, err) && write_at(log, zeros, room, err);
 }
 
 /* Let the log share the SIZE bytes of FILE. */
@@ -289,7 +135,7 @@ static void extra_read(int file, struct buf *extra)
 		if (length < 0)
 			continue;
 		size_t mark = extra->size;
-		put(number, (uint64_t)length, sizeof(number));
+		undo_put(number, (uint64_t)length, sizeof(number));
 		if (!buf_add(extra, names + at, strlen(names + at) + 1) ||
 		    !buf_add(extra, number, sizeof(number)) ||
 		    !buf_add(extra, value, (size_t)length)) {
@@ -303,11 +149,12 @@ static void extra_read(int file, struct buf *extra)
 static bool copy_bytes(struct undo_log *log, int file, uint64_t at, uint64_t size,
 		       struct hash *hash, struct err *err)
 {
-	auto_free char *buffer = memory_alloc(READ_AT_ONCE);
+	auto_free char *buffer = memory_alloc(UNDO_READ_AT_ONCE);
 	const uint64_t end = at + size;
 
 	while (at < end) {
-		size_t wanted = end - at < READ_AT_ONCE ? (size_t)(end - at) : READ_AT_ONCE;
+		size_t wanted = end - at < UNDO_READ_AT_ONCE ? (size_t)(end - at)
+							     : UNDO_READ_AT_ONCE;
 		ssize_t n = pread(file, buffer, wanted, (off_t)at);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -430,12 +277,12 @@ bool undo_log_change(struct undo_log *log, struct str path, const struct undo_st
 {
 	struct buf chunk;
 	const uint64_t from = log->at;
-	char header[CHUNK_HEADER] = {0};
+	char header[UNDO_CHUNK_HEADER] = {0};
 
 	/* One write: either all of it is there or none. */
-	buf_init(&chunk, CHUNK_HEADER + CHANGE_HEADER + PATH_MAX);
-	put(header, UNDO_CHANGE, 4);
-	put(header + 8, CHANGE_HEADER + path.size, 8);
+	buf_init(&chunk, UNDO_CHUNK_HEADER + UNDO_CHANGE_HEADER + PATH_MAX);
+	undo_put(header, UNDO_CHANGE, 4);
+	undo_put(header + 8, UNDO_CHANGE_HEADER + path.size, 8);
 	(void)buf_add(&chunk, header, sizeof(header));
 	undo_state_print(before, &chunk);
 	undo_state_print(after, &chunk);
@@ -448,143 +295,4 @@ bool undo_log_change(struct undo_log *log, struct str path, const struct undo_st
 bool undo_log_end(struct undo_log *log, struct err *err)
 {
 	return write_header(log, UNDO_END, 0, err);
-}
-
-/* ---- reading ---- */
-
-/* What is read of a log at once. */
-struct window {
-	int fd;
-	uint64_t from;
-	struct buf bytes;
-};
-
-/* The SIZE bytes at AT, or NULL when the log ends before. */
-static const char *window_at(struct window *window, uint64_t at, size_t size)
-{
-	if (at < window->from || at + size > window->from + window->bytes.size) {
-		buf_clear(&window->bytes);
-		window->from = at;
-		while (window->bytes.size < size) {
-			char *room = buf_reserve(&window->bytes, READ_AT_ONCE);
-			ssize_t n = room != NULL ? pread(window->fd, room, READ_AT_ONCE,
-							 (off_t)(at + window->bytes.size))
-						 : -1;
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				return NULL;
-			buf_commit(&window->bytes, (size_t)n);
-		}
-	}
-	return window->bytes.data + (at - window->from);
-}
-
-static bool unsound(struct err *err, const char *what)
-{
-	return err_set(err, EINVAL, "an undo log that does not hold together (%s)", what);
-}
-
-static bool take_change(struct undo_reader *reader, const char *bytes, size_t length,
-			bool *more, struct err *err)
-{
-	char path[PATH_MAX];
-	struct undo_change change;
-	size_t size = length - CHANGE_HEADER;
-
-	if (++reader->changes > UNDO_CHANGES_MAX)
-		return unsound(err, "too many changes");
-	if (!undo_state_parse(bytes, &change.before) ||
-	    !undo_state_parse(bytes + UNDO_STATE_BYTES, &change.after))
-		return unsound(err, "a state");
-	if (!undo_path_is_sound((struct str){bytes + CHANGE_HEADER, size}))
-		return unsound(err, "a path");
-	memcpy(path, bytes + CHANGE_HEADER, size);
-	path[size] = '\0';
-	change.path = (struct str){path, size};
-	*more = reader->change == NULL || reader->change(reader->context, &change);
-	return true;
-}
-
-static bool take_chunk(struct undo_reader *reader, struct window *window, uint32_t tag,
-		       uint64_t at, uint64_t length, bool *more, struct err *err)
-{
-	const char *bytes;
-
-	if (tag == UNDO_META && length <= UNDO_META_MAX) {
-		bytes = window_at(window, at, (size_t)length);
-		if (bytes == NULL)
-			return !(*more = false);
-		*more = reader->meta == NULL ||
-			reader->meta(reader->context, (struct str){bytes, (size_t)length});
-		return true;
-	}
-	if (tag == UNDO_CHANGE && length > CHANGE_HEADER &&
-	    length < CHANGE_HEADER + PATH_MAX) {
-		bytes = window_at(window, at, (size_t)length);
-		if (bytes == NULL)
-			return !(*more = false);
-		return take_change(reader, bytes, (size_t)length, more, err);
-	}
-	if (tag == UNDO_END && length == 0) {
-		reader->ended = true;
-		return true;
-	}
-	if ((tag == UNDO_DATA && length <= (uint64_t)UNDO_CONTENT_MAX + UNDO_EXTRA_MAX) ||
-	    (tag == TAG_PAD && length < SHARE_ALIGNED))
-		return true;
-	return unsound(err, "a chunk");
-}
-
-bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
-{
-	struct window window = {.fd = fd};
-	uint64_t at = 0;
-	struct stat st;
-	bool fine = true, more = true;
-
-	if (fstat(fd, &st) < 0)
-		return err_set(err, errno, "%s", strerror(errno));
-	const uint64_t size = (uint64_t)st.st_size;
-	reader->ended = false;
-	reader->changes = 0;
-	reader->sound = 0;
-	buf_init(&window.bytes, 2 * READ_AT_ONCE);
-	while (fine && more && at + CHUNK_HEADER <= size) {
-		const char *header = window_at(&window, at, CHUNK_HEADER);
-		if (header == NULL)
-			break;
-		uint32_t tag = (uint32_t)get(header, 4);
-		uint64_t length = get(header + 8, 8);
-		/* Cut short: its writer was killed. */
-		if (length > size - at - CHUNK_HEADER)
-			break;
-		fine = take_chunk(reader, &window, tag, at + CHUNK_HEADER, length, &more,
-				  err);
-		at += CHUNK_HEADER + length;
-		if (fine && more)
-			reader->sound = at;
-	}
-	buf_fini(&window.bytes);
-	return fine;
-}
-
-bool undo_log_content(int fd, uint64_t offset, uint64_t size, struct buf *out,
-		      struct err *err)
-{
-	while (size > 0) {
-		size_t wanted = size < READ_AT_ONCE ? (size_t)size : READ_AT_ONCE;
-		char *room = buf_reserve(out, wanted);
-		if (room == NULL)
-			return err_set(err, EFBIG, "a content that is too large");
-		ssize_t n = pread(fd, room, wanted, (off_t)offset);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err_set(err, EINVAL, "a content that is not there");
-		buf_commit(out, (size_t)n);
-		offset += (uint64_t)n;
-		size -= (uint64_t)n;
-	}
-	return true;
 }

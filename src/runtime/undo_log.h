@@ -7,66 +7,24 @@
  * A log is a row of chunks: UNDO_META first (JSON, the front's), then contents (UNDO_DATA) and
  * changes (UNDO_CHANGE: a path, what it held, what it holds), at last UNDO_END. What is read
  * back is foreign: lengths, kinds and paths are checked, and nothing larger than a ceiling is
- * taken. The list of a workspace (undo_list.h) is made of the same states.
+ * taken. How a state is written, here and in the list of a workspace, is undo_state.h.
  */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "runtime/undo_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
-
-enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
-
-/* Where the content of a file or link can be had. */
-enum undo_source {
-	UNDO_NOWHERE, /* not kept: over the ceilings */
-	UNDO_LOGGED,  /* in the log of the number `log`, at `offset` */
-	UNDO_IN_GIT, /* the repository's object `object` holds what a checkout would write */
-	UNDO_LINKED, /* a file of .git/objects, kept by a link in the store */
-};
 
 enum {
-	UNDO_DIGEST = 32, /* SHA-256 */
-	UNDO_OBJECT = 32, /* a git object's name, at most */
-	/* extended attributes of one file, as they are kept */
-	UNDO_EXTRA_MAX = 64 << 10,
 	UNDO_META_MAX = 16 << 10,
 	/* largest content kept; files over it are told and left alone */
 	UNDO_CONTENT_MAX = 1 << 30,
 	UNDO_CHANGES_MAX = 2000000, /* of one step: a removed tree of that many files */
+	UNDO_CHUNK_HEADER = 16,     /* tag, zero, length */
 };
-
-struct undo_state {
-	enum undo_kind kind;
-	enum undo_source source;
-	mode_t mode;     /* the permission bits */
-	uint64_t size;   /* of the content */
-	uint32_t log;    /* UNDO_LOGGED */
-	uint32_t extra;  /* bytes of attributes right behind the content */
-	uint64_t offset; /* UNDO_LOGGED */
-	bool hashed;     /* `digest` is that of the content */
-	uint8_t digest[UNDO_DIGEST];
-	uint8_t object_size; /* 20 or 32 when `object` is set */
-	uint8_t object[UNDO_OBJECT];
-	/* by which a list knows it again; 0 in `inode`: by nothing */
-	uint64_t inode;
-	int64_t mtime_ns, ctime_ns;
-};
-
-/* One state as it is written: all of the same length. */
-enum { UNDO_STATE_BYTES = 136 };
-void undo_state_print(const struct undo_state *state, struct buf *out);
-/* BYTES holds UNDO_STATE_BYTES. False: it is none. */
-bool undo_state_parse(const char *bytes, struct undo_state *state);
-
-/* Do both say the same of a file: kind, permissions and content? Times do not count. */
-bool undo_state_same(const struct undo_state *a, const struct undo_state *b);
-
-/* Relative to the workspace or absolute, and normal: no "..", no empty name? */
-bool undo_path_is_sound(struct str path);
 
 enum undo_tag {
 	UNDO_META = 0x4d554247, /* "GBUM" */
@@ -74,8 +32,6 @@ enum undo_tag {
 	UNDO_CHANGE = 0x43554247,
 	UNDO_END = 0x45554247,
 };
-
-/* ---- writing ---- */
 
 /* A log being written; FD is borrowed. It begins where the file ends now. */
 struct undo_log {
@@ -108,12 +64,6 @@ bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept
 bool undo_log_change(struct undo_log *log, struct str path, const struct undo_state *before,
 		     const struct undo_state *after, struct err *err);
 bool undo_log_end(struct undo_log *log, struct err *err);
-
-/* Kind, permissions and times of ST; the content is nowhere yet. */
-void undo_state_of(const struct stat *st, struct undo_state *state);
-extern const struct undo_state undo_absent;
-
-/* ---- reading ---- */
 
 struct undo_change {
 	struct str path; /* ends in NUL; valid during the call */

@@ -5,9 +5,6 @@
 #define UNDO_LIST_NAME    "list"
 #define UNDO_OBJECTS_NAME "objects"
 
-/* Of a chunk (undo_log.c): tag, zero, length. */
-enum { UNDO_CHUNK_HEADER = 16 };
-
 struct undo_store {
 	int folder;
 	uint32_t last;                 /* number given last */
