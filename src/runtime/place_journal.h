@@ -9,7 +9,7 @@
  * temp file (by our pattern of names) over its neighbour in the same folder, beneath the
  * roots, where both the agent that wrote it and the one that finishes may write, and only
  * while the neighbour is still the file, by inode and times, that the writer had seen. For
- * place_write.c and undo_place.c only.
+ * place_item.c, place_write.c and undo_place.c only.
  */
 #pragma once
 #include "runtime/files_inside.h"

@@ -1,4 +1,4 @@
-/* place_parts: what place.c (finding) and place_write.c (writing) share and nobody else. */
+/* place_parts: what place.c (finding) and place_item.c (writing) share and nobody else. */
 #pragma once
 #include "runtime/files_inside.h"
 

@@ -1,6 +1,6 @@
 /*
  * place_temp: a file being written in the folder of its place, nameless (O_TMPFILE) where
- * that can be, so that a killed writer leaves nothing behind. For place_write.c and
+ * that can be, so that a killed writer leaves nothing behind. For place_item.c, place_write.c and
  * undo_place.c only. Failures are left in errno.
  */
 #pragma once
