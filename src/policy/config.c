@@ -31,6 +31,7 @@ static void config_free(struct config *config)
 	if (!config)
 		return;
 	free(config->resolver);
+	value_free(config->root);
 	value_free(config->agents);
 	value_free(config->overrides);
 	for (size_t i = 0; i < config->known_count; i++)
@@ -62,6 +63,7 @@ bool config_parse(struct str text, const char *source, struct config **config,
 		return err_while(err, "%s", source);
 	*config = config_new();
 	keys_store(keys_config, root, KEY_IN_CONFIG, *config);
+	(*config)->root = value_ref(root);
 	agents = value_member(root, "agents");
 	if (agents)
 		(*config)->agents = value_ref(agents);
@@ -71,6 +73,11 @@ bool config_parse(struct str text, const char *source, struct config **config,
 unsigned config_minimum_level(const struct config *config)
 {
 	return config ? config->minimum_level : MINIMUM_LEVEL;
+}
+
+const struct value *config_value(const struct config *config, const char *key)
+{
+	return value_member(config ? config->root : NULL, key);
 }
 
 const char *config_resolver(const struct config *config)

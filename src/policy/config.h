@@ -37,6 +37,9 @@ unsigned config_minimum_level(const struct config *config);
 /* The name server that a proxy asks, "address" or "address:port"; NULL: the machine's. */
 const char *config_resolver(const struct config *config);
 
+/* What KEY of the top level says, as its row allows; NULL: nothing. Borrowed. */
+const struct value *config_value(const struct config *config, const char *key);
+
 /* Agents that exist beside those of the configuration, for the answer to a wrong name. */
 void config_know_agent(struct config *config, const char *name);
 

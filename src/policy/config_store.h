@@ -10,6 +10,7 @@
 struct config {
 	unsigned minimum_level;
 	char *resolver;          /* NULL: the machine's own */
+	struct value *root;      /* all of it, checked; NULL: nothing */
 	struct value *agents;    /* name -> entry, checked; NULL: none */
 	struct value *overrides; /* the same from the person's flags */
 	char **known;            /* agents that exist elsewhere */

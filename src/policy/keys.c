@@ -31,6 +31,8 @@ enum {
 	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
 	COMMAND_WORD_MAX = 256,
 	COMMAND_EXAMPLE_MAX = 1024,
+	PATH_BYTES_MAX = 4095,
+	PLUGIN_SECONDS_MAX = 600,
 };
 
 #define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
@@ -160,6 +162,42 @@ const struct key keys_agent[] = {
 	{0},
 };
 
+static const struct key plugin_policy_keys[] = {
+	{"allow_bash_tools", KEY_FLAG, .initial = "false",
+	 .description = "`true`: the scripts that `plugins` names may be tools."},
+	{"bash_timeout_seconds", KEY_SECONDS, .min = SECONDS_MIN, .max = PLUGIN_SECONDS_MAX,
+	 .initial = "60", .description = "Seconds one call of a plugin may take."},
+	{"stream_stderr", KEY_FLAG, .initial = "false",
+	 .description =
+		 "`true`: shows what a plugin writes to standard error while it runs."},
+	{"allowed_git_hosts", KEY_HOSTS, .initial = "nothing",
+	 .description =
+		 "Hosts that `git` sources may be fetched from; no other is reached then."},
+	{"python", KEY_TEXT, .max = PATH_BYTES_MAX,
+	 .initial = "the first python3 of the cell",
+	 .description = "What plugins find in `AGENT_TOOL_PYTHON`."},
+	{0},
+};
+
+static const struct key bash_tool_keys[] = {
+	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single script."},
+	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder with an `agent_plugin.json`."},
+	{"git", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A repository with one."},
+	{"ref", KEY_TEXT, .max = COMMAND_WORD_MAX, .initial = "its default branch",
+	 .description = "Tag, branch or commit of it: resolved once, and recorded."},
+	{0},
+};
+
+/* One of them; each is read by src/plugins/. */
+static const struct key plugin_keys[] = {
+	{"bash_tool", KEY_ROWS, .initial = "nothing",
+	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
+	{0},
+};
+
 const struct key keys_config[] = {
 	{"agents", KEY_ENTRIES, KEY_IN_CONFIG, .initial = "the shipped roles",
 	 .description =
@@ -169,6 +207,23 @@ const struct key keys_config[] = {
 	 .initial = "L3",
 	 .description =
 		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
+	{"plugins", KEY_SOURCES, KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
+	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
+			"`\"bash+git:URL#ref\"`, or an object.",
+	 .rows = plugin_keys},
+	{"plugin_policy", KEY_ROWS, KEY_KEPT, .initial = "see below",
+	 .description = "What plugins may do beside what their agent may.",
+	 .rows = plugin_policy_keys},
+	{"plugin_config", KEY_VALUES, KEY_KEPT, .initial = "nothing",
+	 .description = "Values for the keys that a plugin declares; `working_directory` is where its "
+			"scripts start instead of in the workspace."},
+	{"enabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "all",
+	 .description = "Ids of the plugins that are loaded, and no others."},
+	{"disabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX,
+	 .initial = "none", .description = "Ids of plugins that are not loaded."},
+	{"plugin_cache_dir", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "`~/.local/state/glovebox/plugins`",
+	 .description = "Folder of the copies that plugins run from."},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},
@@ -246,10 +301,14 @@ static void describe_kind(const struct key *key, struct buf *out)
 	case KEY_LIST:
 		(void)buf_adds(out, "list of objects");
 		break;
+	case KEY_SOURCES:
+		(void)buf_adds(out, "list of texts or objects");
+		break;
 	case KEY_COMMANDS:
 		(void)buf_adds(out, "`\"box\"`, `\"list\"` or object");
 		break;
 	case KEY_ROWS:
+	case KEY_VALUES:
 	case KEY_ENTRIES:
 		(void)buf_adds(out, "object");
 		break;
@@ -298,6 +357,9 @@ bool keys_describe(struct buf *out)
 	describe_rows("Top level", keys_config, defaults, out);
 	describe_rows("An entry of `agents`, and the front matter of a role", keys_agent,
 		      defaults, out);
+	describe_rows("An entry of `plugins`", plugin_keys, defaults, out);
+	describe_rows("`bash_tool`", bash_tool_keys, defaults, out);
+	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
 	describe_rows("`limits`", limit_keys, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
 	describe_rows("A rule of `commands`", rule_keys, defaults, out);

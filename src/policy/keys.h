@@ -31,12 +31,15 @@ enum key_kind {
 	KEY_ENTRIES,
 	KEY_TEXTS, /* list of texts of at most `max` bytes; not stored by this table */
 	KEY_LIST,  /* list of objects with the keys `rows`; likewise */
+	/* list of texts, or objects with the keys `rows`; not stored by this table */
+	KEY_SOURCES,
+	KEY_VALUES, /* object of anything, its names somebody else's; likewise */
 	/* struct commands *: one of `choices`, or an object with the keys `rows` */
 	KEY_COMMANDS,
 };
 
-/* The struct that `offset` is in. */
-enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE };
+/* The struct that `offset` is in; KEY_KEPT: none, config_value gives what was written. */
+enum key_home { KEY_IN_CONFIG, KEY_IN_POLICY, KEY_IN_ROLE, KEY_KEPT };
 
 struct key {
 	const char *name;

@@ -233,6 +233,31 @@ static bool check_objects(const struct key *key, const char *pointer,
 	return fine;
 }
 
+/* Texts stand for objects whose reader knows what is in them. */
+static bool check_sources(const struct key *key, const char *pointer,
+			  const struct value *value, struct err *err)
+{
+	bool fine = true;
+
+	if (value_kind(value) != VALUE_ARRAY)
+		return wrong_kind(pointer, "a list of texts or objects", value, err);
+	if (value_count(value) > ITEMS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), ITEMS_MAX);
+	for (size_t i = 0; fine && i < value_count(value); i++) {
+		const struct value *item = value_item(value, i);
+		struct buf below;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		(void)buf_addf(&below, "%s/%zu", pointer, i);
+		fine = value_kind(item) == VALUE_STRING
+			       ? check_filled(below.data, item, (size_t)key->max, err)
+			       : keys_check(key->rows, item, below.data, err);
+		buf_fini(&below);
+	}
+	return fine;
+}
+
 static bool check_commands(const struct key *key, const char *pointer,
 			   const struct value *value, struct err *err)
 {
@@ -281,6 +306,11 @@ static bool check_value(const struct key *key, const char *pointer,
 		return check_list(pointer, value, (size_t)key->max, err);
 	case KEY_LIST:
 		return check_objects(key, pointer, value, err);
+	case KEY_SOURCES:
+		return check_sources(key, pointer, value, err);
+	case KEY_VALUES:
+		return value_kind(value) == VALUE_OBJECT ||
+		       wrong_kind(pointer, "an object", value, err);
 	case KEY_COMMANDS:
 		return check_commands(key, pointer, value, err);
 	}

@@ -95,6 +95,8 @@ static void store_value(const struct key *key, const struct value *value,
 	case KEY_ENTRIES:
 	case KEY_TEXTS:
 	case KEY_LIST:
+	case KEY_SOURCES:
+	case KEY_VALUES:
 		break;
 	}
 }

@@ -44,11 +44,15 @@ struct program_terms {
 	int children_fd;
 };
 
+enum { PROGRAM_PLACED_MAX = 2 };
+
 struct program_start {
 	const char *const *argv;        /* [0] is looked up in the PATH of environment */
 	const char *const *environment; /* NULL-ended */
 	const char *folder;             /* absolute; NULL: stay */
 	int fds[3];                     /* become 0, 1, 2; -1: /dev/null */
+	/* become 3, 4, …, at most PROGRAM_PLACED_MAX; end with -1; NULL: none. Then no more_fds */
+	const int *placed_fds;
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
 	/* What holds for every program that is started here; NULL: nothing. */
 	const struct program_terms *terms;
@@ -177,6 +181,12 @@ struct program_run {
 	struct pty *pty; /* carried while it runs (pty.h), or gathered; NULL: none */
 	/* Close start.fds (they become -1) once the program has them: its ends are the last */
 	bool gives_fds;
+	/*
+	 * Polled beside the output; `side` is called when it can be read, reads it, and makes it
+	 * -1 at its end. -1: none. What lies in it after the program's end is still given.
+	 */
+	int side_fd;
+	void (*side)(void *context);
 	int stop_fd;                    /* poll beside the output; -1: none */
 	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
 	/* 1, 2; may be NULL */

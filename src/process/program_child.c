@@ -55,32 +55,37 @@ void program_plain_signals(void)
 }
 
 /*
- * A descriptor that is not where it belongs and lies among 0-2 is moved out of the way
- * first.
+ * A descriptor that is not where it belongs and lies among those that are filled is moved out
+ * of the way first. COUNT: how many are.
  */
-IN_CHILD static bool child_place_fds(const int fds[3])
+IN_CHILD static bool child_place_fds(const struct program_start *start, int *count)
 {
-	int from[3];
+	int from[3 + PROGRAM_PLACED_MAX];
+	int all = 3;
 
-	for (int i = 0; i < 3; i++) {
-		from[i] = fds[i] >= 0 ? fds[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (start->placed_fds != NULL && all < 3 + PROGRAM_PLACED_MAX &&
+	       start->placed_fds[all - 3] >= 0)
+		all++;
+	*count = all;
+	for (int i = 0; i < all; i++) {
+		from[i] = i < 3 ? start->fds[i] : start->placed_fds[i - 3];
 		if (from[i] < 0)
-			return false;
-		if (from[i] < 3 && from[i] != i)
-			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 3);
+			from[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (from[i] >= 0 && from[i] < all && from[i] != i)
+			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, all);
 		if (from[i] < 0)
 			return false;
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < all; i++) {
 		if (from[i] == i ? fcntl(i, F_SETFD, 0) < 0 : dup2(from[i], i) < 0)
 			return false;
 	}
 	return true;
 }
 
-IN_CHILD static bool child_close_others(const struct program_child *child)
+IN_CHILD static bool child_close_others(const struct program_child *child, int placed)
 {
-	unsigned from = 3;
+	unsigned from = (unsigned)placed;
 
 	for (size_t i = 0; i < child->keep_count; i++) {
 		unsigned kept = (unsigned)child->keep[i];
@@ -202,9 +207,10 @@ IN_CHILD static bool child_become(struct program_child *child)
 {
 	const struct program_start *start = child->start;
 	sigset_t none;
+	int placed;
 
 	child->failed = STEP_DESCRIPTORS;
-	if (!child_place_fds(start->fds) || !child_close_others(child))
+	if (!child_place_fds(start, &placed) || !child_close_others(child, placed))
 		return false;
 	if (start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
 		return false;

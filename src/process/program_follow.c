@@ -25,6 +25,7 @@ enum {
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
+	FOLLOW_SIDE_READS = 64, /* after the end; of a pipe's pages each */
 };
 
 enum {
@@ -34,6 +35,7 @@ enum {
 	SLOT_STOP,
 	SLOT_WATCH,
 	SLOT_ASKED,
+	SLOT_SIDE,
 	SLOT_PTY,
 	SLOT_COUNT = SLOT_PTY + PTY_SLOTS
 };
@@ -45,6 +47,7 @@ void program_run_init(struct program_run *run)
 	run->ahead.pipes[0] = run->ahead.pipes[1] = -1;
 	run->deadline_ms = CLOCK_NEVER;
 	run->stop_fd = -1;
+	run->side_fd = -1;
 	run->spill_fd = -1;
 	run->exit_code = -1;
 	buf_init(&run->out.head, PROGRAM_HEAD);
@@ -192,6 +195,7 @@ static void poll_once(struct follow *follow, int64_t now)
 		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
 		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
 		[SLOT_ASKED] = {.fd = follow->listener, .events = POLLIN},
+		[SLOT_SIDE] = {.fd = run->side_fd, .events = POLLIN},
 		[SLOT_PTY] = {.fd = -1},
 	};
 	int64_t until = next_moment(follow);
@@ -222,6 +226,8 @@ static void poll_once(struct follow *follow, int64_t now)
 			(void)!read(follow->end_fd, &info, sizeof(info));
 		follow->is_alone = program_processes_reap(follow);
 	}
+	if (slots[SLOT_SIDE].revents)
+		run->side(run->context);
 	if (run->watch && slots[SLOT_WATCH].revents)
 		run->watch->ready(run->watch->context);
 	if (slots[SLOT_STOP].revents) {
@@ -253,6 +259,20 @@ static void drain(struct follow *follow, int stream)
 	}
 }
 
+/* Likewise: a reader takes a piece at a time, and no more than a pipe can hold. */
+static void drain_side(struct follow *follow)
+{
+	struct program_run *run = follow->run;
+
+	for (int i = 0; i < FOLLOW_SIDE_READS && run->side_fd >= 0; i++) {
+		struct pollfd side = {.fd = run->side_fd, .events = POLLIN};
+
+		if (poll(&side, 1, 0) <= 0)
+			return;
+		run->side(run->context);
+	}
+}
+
 static void wait_for_end(struct follow *follow)
 {
 	int64_t now = clock_now_ms();
@@ -270,6 +290,7 @@ static void wait_for_end(struct follow *follow)
 	program_processes_end(follow);
 	drain(follow, 0);
 	drain(follow, 1);
+	drain_side(follow);
 	if (follow->run->pty)
 		pty_drain(follow->run->pty);
 }

@@ -1,6 +1,8 @@
 /* tools: the table, in the order in which models and people see them. */
 #include "tools/tools.h"
 
+#include "plugins/plugin_tool.h"
+
 #include <stddef.h>
 
 const struct tool *const builtin_tools[] = {
@@ -21,5 +23,6 @@ const struct tool *const builtin_tools[] = {
 	&checkpoint_tool,
 	&restore_tool,
 	&git_contents_tool,
+	&plugin_tool,
 	NULL,
 };

@@ -1,0 +1,95 @@
+/*
+ * plugin: scripts of the user's that are tools. What a configuration names is resolved, hashed,
+ * copied, described by itself in a cell, and becomes a `struct tool` like any other. Who loads
+ * brings what this layer may not know: a cell to look from, a cell to fetch with.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/value.h"
+#include "plugins/plugin_package.h"
+#include "plugins/plugin_schema.h"
+#include "plugins/plugin_source.h"
+#include "runtime/shape.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One source: a folder or a single file, copied as a whole. */
+struct plugin_package {
+	char *source; /* as people know it: a path, or URL#ref */
+	char *place;  /* where the view shows it: its own absolute path */
+	char *copy;   /* what is shown there */
+	char hash[HASH_HEX + 1];
+	char commit[HASH_HEX + 1]; /* of git; "" else */
+	bool is_file;
+	struct plugin_manifest manifest;
+};
+
+/* One script. */
+struct plugin {
+	const struct plugin_package *package;
+	char *file, *copy; /* the script: in the view, and on the host */
+	struct plugin_schema schema;
+	struct tool tool;
+	struct value *carried;
+};
+
+struct plugins {
+	struct plugin_package **packages;
+	size_t package_count;
+	struct plugin **items; /* in the configuration's order; what was left out is not there */
+	size_t count;
+	struct shape_shown *shown; /* ends with {0} */
+	const struct tool **tools; /* the built-in ones, then these; NULL-ended */
+	struct value *problems; /* objects {source, text}: what was left out, and why */
+	struct value *secrets;  /* texts of `plugin_config`, expanded */
+};
+
+/* What an asker looks at a script with: a made tool (session.h), and what is shown for it. */
+struct plugin_look {
+	const struct tool *tool;
+	const struct value *arguments;
+	const struct shape_shown *shown;
+};
+
+struct plugin_host {
+	/* of the configuration; each may be NULL */
+	const struct value *sources, *policy, *config, *enabled, *disabled;
+	const char *cache_dir; /* as written; NULL: below the state */
+	struct plugin_places places;
+	const char *state; /* the folder of the record; NULL: the user has none */
+	const char *workspace;
+	const struct tool *const *tools; /* the built-in ones */
+	/* The person names the sources at this moment: no record is asked, or written. */
+	bool named_now;
+	bool trusts; /* write the record anew, whatever it said */
+	/* Carry out LOOK in a cell that only reads. The result is initialised. */
+	bool (*look)(void *context, const struct plugin_look *look,
+		     struct tool_result *result, struct err *err);
+	/*
+	 * Fetch SOURCE, at COMMIT unless that is "", into the existing FOLDER/files; COMMIT
+	 * becomes what it is at.
+	 */
+	bool (*fetch)(void *context, const struct plugin_source *source,
+		      const char *folder, char commit[HASH_HEX + 1], struct err *err);
+	void *context;
+};
+
+/*
+ * Load what HOST names. False: the configuration is wrong, or forbids it. What is wrong with
+ * one plugin leaves that out and stands among the problems.
+ */
+bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err);
+void plugins_free(struct plugins *plugins);
+
+/*
+ * A tool that carries out SUBCOMMAND ("preview") of PLUGIN within SECONDS; its `carried` is
+ * the caller's to free.
+ */
+struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
+			     double seconds);
+
+/* Is this entry of `plugins` one of ours? (Others are other dialects'.) */
+bool plugin_is_source(const struct value *entry);

@@ -1,0 +1,311 @@
+/* plugin_channel: lines to content, events and questions; see plugin_channel.h. */
+#include "plugins/plugin_channel.h"
+
+#include "base/fd.h"
+#include "plugins/plugin_redact.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	READ_BYTES = 64 << 10,
+	ANSWERS_PIPE = 1 << 20, /* what a script may leave unread */
+	LINE_MAX_BYTES = RESULT_CONTENT_BYTES_MAX,
+};
+
+static bool is_text(const struct value *value)
+{
+	return value_kind(value) == VALUE_STRING;
+}
+
+static bool is_base64(const struct value *value)
+{
+	struct str text = value_str(value);
+	size_t padding = 0;
+
+	if (!is_text(value) || text.size % 4 != 0)
+		return false;
+	while (padding < 2 && text.size > padding &&
+	       text.data[text.size - 1 - padding] == '=')
+		padding++;
+	for (size_t i = 0; i + padding < text.size; i++) {
+		if (!isalnum((unsigned char)text.data[i]) && text.data[i] != '+' &&
+		    text.data[i] != '/')
+			return false;
+	}
+	return true;
+}
+
+static bool need(bool fine, const char *what, struct err *err)
+{
+	return fine || err_set(err, EINVAL, "needs %s", what);
+}
+
+/* Is this item what MCP's clients will take? */
+static bool item_is_sound(const struct value *item, struct str type, struct err *err)
+{
+	const struct value *resource = value_member(item, "resource");
+
+	if (str_is(type, "text"))
+		return need(is_text(value_member(item, "text")), "\"text\"", err);
+	if (str_is(type, "image") || str_is(type, "audio"))
+		return need(is_base64(value_member(item, "data")), "\"data\" in base64",
+			    err) &&
+		       need(is_text(value_member(item, "mimeType")), "\"mimeType\"", err);
+	if (str_is(type, "resource_link"))
+		return need(is_text(value_member(item, "uri")) &&
+				    is_text(value_member(item, "name")),
+			    "\"uri\" and \"name\"", err);
+	return need(is_text(value_member(resource, "uri")), "\"resource\" with \"uri\"",
+		    err) &&
+	       need(is_text(value_member(resource, "text")) ||
+			    is_base64(value_member(resource, "blob")),
+		    "\"resource\" with \"text\", or \"blob\" in base64", err);
+}
+
+static bool take_progress(struct plugin_channel *channel, const struct value *line,
+			  struct err *err)
+{
+	const struct value *progress = value_member(line, "progress");
+	const struct value *total = value_member(line, "total");
+
+	if (!need(value_is_number(progress), "the number \"progress\"", err))
+		return false;
+	call_progress(channel->call, value_number(progress),
+		      value_is_number(total) ? value_number(total) : -1,
+		      value_text(value_member(line, "message")));
+	return true;
+}
+
+static bool take_log(struct plugin_channel *channel, const struct value *line,
+		     struct err *err)
+{
+	const struct value *data = value_member(line, "data");
+	const char *level = value_text(value_member(line, "level"));
+	struct buf text;
+
+	if (!need(data != NULL, "\"data\"", err))
+		return false;
+	buf_init(&text, READ_BYTES);
+	if (is_text(data))
+		(void)buf_addstr(&text, value_str(data));
+	else
+		(void)value_print(data, 0, &text);
+	call_log(channel->call, level != NULL ? level : "info",
+		 value_text(value_member(line, "logger")), buf_str(&text));
+	buf_fini(&text);
+	return true;
+}
+
+/* "question" and "sampling". */
+static bool take_question(struct plugin_channel *channel, struct value *line, struct err *err)
+{
+	bool sampling = str_is(value_str(value_member(line, "type")), "sampling");
+
+	if (sampling ? !need(value_kind(value_member(line, "request")) == VALUE_OBJECT,
+			     "the object \"request\"", err)
+		     : !need(is_text(value_member(line, "message")), "\"message\"", err))
+		return false;
+	if (value_count(channel->questions) >= PLUGIN_CHANNEL_QUESTIONS)
+		return err_set(err, E2BIG, "over %d questions wait",
+			       PLUGIN_CHANNEL_QUESTIONS);
+	value_append(channel->questions, value_ref(line));
+	plugin_channel_turn(channel);
+	return true;
+}
+
+bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct err *err)
+{
+	auto_value struct value *line = NULL;
+
+	if (!value_parse(text, 0, &line, err))
+		return false;
+	struct str type = value_str(value_member(line, "type"));
+	if (++channel->messages > PLUGIN_CHANNEL_MESSAGES)
+		return err_set(err, E2BIG, "over %d lines", PLUGIN_CHANNEL_MESSAGES);
+	if (str_is(type, "progress"))
+		return take_progress(channel, line, err);
+	if (str_is(type, "log"))
+		return take_log(channel, line, err);
+	if (str_is(type, "question") || str_is(type, "sampling"))
+		return take_question(channel, line, err);
+	if (!str_among("text image audio resource resource_link", type))
+		return err_set(err, EINVAL,
+			       "\"type\" must be text, image, audio, resource, resource_link, "
+			       "progress, log, question or sampling");
+	if (!item_is_sound(line, type, err))
+		return false;
+	return tool_add_content(channel->result, value_ref(line)) ||
+	       err_set(err, E2BIG, "over %d items or %d bytes of content",
+		       RESULT_CONTENT_ITEMS_MAX, RESULT_CONTENT_BYTES_MAX);
+}
+
+static void note_fault(struct plugin_channel *channel, const char *why)
+{
+	struct buf text;
+
+	if (value_count(channel->faults) >= PLUGIN_CHANNEL_FAULTS)
+		return;
+	buf_init(&text, 2 * ERR_TEXT_MAX);
+	(void)buf_addf(&text, "descriptor 3, line %zu: %s", channel->lines, why);
+	value_append(channel->faults, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
+static void line_ends(struct plugin_channel *channel)
+{
+	struct err err = {0};
+
+	channel->lines++;
+	if (channel->skips)
+		note_fault(channel, "is too long");
+	plugin_redact(channel->secrets, &channel->line);
+	struct str line = str_trim(buf_str(&channel->line));
+	if (!channel->skips && line.size > 0 && !plugin_channel_line(channel, line, &err))
+		note_fault(channel, err.text);
+	channel->skips = false;
+	buf_clear(&channel->line);
+}
+
+static void take_bytes(struct plugin_channel *channel, struct str bytes)
+{
+	while (bytes.size > 0) {
+		const char *feed = memchr(bytes.data, '\n', bytes.size);
+		size_t size = feed != NULL ? (size_t)(feed - bytes.data) : bytes.size;
+
+		if (!channel->skips && !buf_addstr(&channel->line, str_part(bytes, 0, size)))
+			channel->skips = true;
+		if (feed == NULL)
+			return;
+		line_ends(channel);
+		bytes = str_part(bytes, size + 1, bytes.size - size - 1);
+	}
+}
+
+bool plugin_channel_read(struct plugin_channel *channel)
+{
+	char bytes[READ_BYTES];
+	ssize_t size = read(channel->read_fd, bytes, sizeof(bytes));
+
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (size > 0) {
+		take_bytes(channel, (struct str){bytes, (size_t)size});
+		return true;
+	}
+	if (channel->line.size > 0 || channel->skips)
+		line_ends(channel);
+	return false;
+}
+
+/* ANSWER goes to the script, with the id it gave its question. */
+static void answer(struct plugin_channel *channel, struct value *take_answer)
+{
+	struct buf line;
+
+	value_set(take_answer, "id",
+		  channel->open_id != NULL ? value_copy(channel->open_id)
+					   : value_new_null());
+	value_free(channel->open_id);
+	channel->open_id = NULL;
+	buf_init(&line, ANSWERS_PIPE);
+	/* One that its script does not read is lost: nobody waits for it here. */
+	if (value_print(take_answer, 0, &line) && buf_addc(&line, '\n') &&
+	    channel->write_fd >= 0 && write(channel->write_fd, line.data, line.size) < 0)
+		fd_close(&channel->write_fd);
+	buf_fini(&line);
+	value_free(take_answer);
+}
+
+static bool ask(struct plugin_channel *channel, const struct value *question)
+{
+	bool sampling = str_is(value_str(value_member(question, "type")), "sampling");
+	bool url = value_member(question, "url") != NULL;
+	auto_value struct value *request = NULL;
+
+	if (sampling)
+		return call_ask(channel->call, "sampling",
+				value_member(question, "request"));
+	request = value_copy(question);
+	value_remove(request, "type");
+	value_remove(request, "id");
+	return call_ask(channel->call, url ? "url" : "form", request);
+}
+
+void plugin_channel_turn(struct plugin_channel *channel)
+{
+	struct value *reply = call_take_reply(channel->call);
+
+	if (reply != NULL)
+		answer(channel, reply);
+	while (!channel->call->awaits_reply && value_count(channel->questions) > 0) {
+		struct value *question = value_item(channel->questions, 0);
+		const struct value *id = value_member(question, "id");
+		auto_value struct value *rest = value_new_array();
+
+		channel->open_id = id != NULL ? value_copy(id) : value_new_null();
+		bool asked = ask(channel, question);
+		for (size_t i = 1; i < value_count(channel->questions); i++)
+			value_append(rest, value_ref(value_item(channel->questions, i)));
+		value_free(channel->questions);
+		channel->questions = rest;
+		rest = NULL;
+		if (asked)
+			return;
+		struct value *nobody = value_new_object();
+		value_set_text(nobody, "action", "cancel");
+		answer(channel, nobody);
+	}
+}
+
+bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
+			 struct tool_result *result, const struct value *secrets,
+			 struct err *err)
+{
+	int told[2], answers[2];
+
+	*channel = (struct plugin_channel){.call = call,
+					   .result = result,
+					   .secrets = secrets,
+					   .read_fd = -1,
+					   .write_fd = -1,
+					   .script_fds = {-1, -1, -1},
+					   .questions = value_new_array(),
+					   .faults = value_new_array()};
+	buf_init(&channel->line, LINE_MAX_BYTES);
+	if (!fd_pipe(told, err))
+		return false;
+	channel->read_fd = told[0];
+	channel->script_fds[0] = told[1];
+	if (!fd_pipe(answers, err))
+		return false;
+	channel->script_fds[1] = answers[0];
+	channel->write_fd = answers[1];
+	(void)fcntl(channel->write_fd, F_SETPIPE_SZ, ANSWERS_PIPE);
+	return fd_set_blocking(channel->read_fd, false, err) &&
+	       fd_set_blocking(channel->write_fd, false, err);
+}
+
+void plugin_channel_given(struct plugin_channel *channel)
+{
+	fd_close(&channel->script_fds[0]);
+	fd_close(&channel->script_fds[1]);
+}
+
+void plugin_channel_close(struct plugin_channel *channel)
+{
+	plugin_channel_given(channel);
+	fd_close(&channel->read_fd);
+	fd_close(&channel->write_fd);
+	if (value_count(channel->faults) > 0)
+		value_set(tool_details(channel->result), "channel_faults",
+			  value_ref(channel->faults));
+	value_free(channel->faults);
+	value_free(channel->questions);
+	value_free(channel->open_id);
+	buf_fini(&channel->line);
+}

@@ -1,0 +1,47 @@
+/*
+ * plugin_channel: descriptor 3 of a running script, one JSON object a line: content beyond
+ * text, progress, words for the log, questions; and descriptor 4, by which answers come back
+ * (docs/plugins.md). Bytes of a stranger: bounded like output; what is wrong is noted.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+#include "runtime/call.h"
+
+#include <stdbool.h>
+
+enum {
+	PLUGIN_CHANNEL_MESSAGES = 10000,
+	PLUGIN_CHANNEL_QUESTIONS = 8, /* that wait */
+	PLUGIN_CHANNEL_FAULTS = 5,    /* of which are told */
+};
+
+struct plugin_channel {
+	struct call *call;
+	struct tool_result *result;
+	const struct value *secrets;
+	int read_fd, write_fd; /* ours: the script's 3 and 4 */
+	int script_fds[3];     /* its ends, then -1: for program_start.placed_fds */
+	struct buf line;       /* begun */
+	bool skips;            /* the line is too long: to its end nothing is kept */
+	size_t messages, lines;
+	struct value *questions; /* objects that were not asked yet */
+	struct value *open_id;   /* of the one that is; or NULL */
+	struct value *faults;    /* texts */
+};
+
+bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
+			 struct tool_result *result, const struct value *secrets,
+			 struct err *err);
+/* The script has its ends: ours of them are closed. */
+void plugin_channel_given(struct plugin_channel *channel);
+/* Its descriptor can be read. False: its end has come. */
+bool plugin_channel_read(struct plugin_channel *channel);
+/* An answer may be there: pass it on, and ask what waits. */
+void plugin_channel_turn(struct plugin_channel *channel);
+/* What was wrong goes into the result's details. */
+void plugin_channel_close(struct plugin_channel *channel);
+
+/* One line of it, for whoever tests it alone. False: ERR says what is wrong with it. */
+bool plugin_channel_line(struct plugin_channel *channel, struct str line, struct err *err);

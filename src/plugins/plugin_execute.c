@@ -1,0 +1,460 @@
+/*
+ * plugin_execute: in the worker: one script, one subcommand, and `error` when a run has failed;
+ * see plugin_tool.h.
+ */
+#include "plugins/plugin_tool.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "plugins/plugin_arguments.h"
+#include "plugins/plugin_channel.h"
+#include "plugins/plugin_redact.h"
+#include "process/program.h"
+#include "process/program_output.h"
+#include "runtime/call.h"
+#include "runtime/limit_watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	WORDS_MAX = 1024,
+	INPUT_MAX = 64 << 20,
+	/* Of the answer: what a model reads of a tool; the rest is counted. */
+	SHOWN_BYTES = 100 << 10,
+	ERROR_TAIL = 4 << 10, /* of stderr, behind a failure */
+	OUTPUT_MAX = PROGRAM_HEAD + PROGRAM_TAIL + 4096,
+	CODE_TIMED_OUT = 124, /* as timeout(1) and shells have them */
+	CODE_SIGNAL = 128,
+};
+
+/* What `error` may take. */
+#define ERROR_SECONDS 2.0
+#define AFTER_SECONDS 3.0 /* kept of the call's own time, when that ends earlier */
+
+struct script {
+	struct call *call;
+	struct tool_result *result;
+	struct arena arena;
+	struct plugin_channel *channel; /* or NULL: it has none */
+	struct plugin_redact_stream streams[2];
+	bool streams_output, streams_error;
+	const struct value *secrets;
+	struct program_run run;
+	struct limit_watch limits;
+};
+
+static const struct value *carried(const struct script *script, const char *key)
+{
+	return value_member(script->call->carried, key);
+}
+
+static const char *carried_text(const struct script *script, const char *key)
+{
+	return value_text(carried(script, key));
+}
+
+static bool stopped(void *context)
+{
+	struct script *script = context;
+
+	if (call_stopped(script->call) && script->call->cancelled)
+		return true;
+	if (script->channel != NULL)
+		plugin_channel_turn(script->channel);
+	return false;
+}
+
+static void show(struct script *script, int stream, struct str bytes)
+{
+	struct buf shown;
+
+	if (stream == 1 ? !script->streams_output : !script->streams_error)
+		return;
+	buf_init(&shown, PROGRAM_READ * 4);
+	plugin_redact_piece(&script->streams[stream - 1], bytes, &shown);
+	call_output(script->call, (enum call_stream)stream, buf_str(&shown));
+	buf_fini(&shown);
+}
+
+static void output(void *context, int stream, struct str bytes)
+{
+	show(context, stream, bytes);
+}
+
+static void side(void *context)
+{
+	struct script *script = context;
+
+	if (script->channel != NULL && !plugin_channel_read(script->channel))
+		script->run.side_fd = -1;
+}
+
+static void add_variable(struct value *more, const char *name, const char *value)
+{
+	struct buf text;
+
+	buf_init(&text, PLUGIN_ARGUMENT_MAX);
+	if (buf_addf(&text, "%s=%s", name, value))
+		value_append(more, value_new_str(buf_str(&text)));
+	buf_fini(&text);
+}
+
+/* The first python3 that PATH leads to. */
+static bool find_python(const char *const *environment, struct buf *path)
+{
+	for (; *environment != NULL; environment++) {
+		struct str list = str_of(*environment), folder;
+
+		if (!str_starts(list, STR("PATH=")))
+			continue;
+		list = str_part(list, strlen("PATH="), list.size);
+		while (path_next_folder(&list, &folder)) {
+			buf_clear(path);
+			(void)buf_addf(path, "%.*s/python3", (int)folder.size, folder.data);
+			if (access(path->data, X_OK) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* From scratch: what every command of the cell has, and what the contract adds. */
+static struct value *variables(const struct script *script, bool with_config)
+{
+	struct value *more = value_new_array();
+	const struct value *config = carried(script, "env");
+	const char *python = carried_text(script, "python");
+	struct buf found;
+
+	buf_init(&found, PLUGIN_ARGUMENT_MAX);
+	if (python != NULL)
+		add_variable(more, "AGENT_TOOL_PYTHON", python);
+	else if (find_python(script->call->environment, &found))
+		add_variable(more, "AGENT_TOOL_PYTHON", found.data);
+	buf_fini(&found);
+	for (size_t i = 0; with_config && i < value_count(config); i++)
+		value_append(more, value_ref(value_item(config, i)));
+	return more;
+}
+
+static enum plugin_mode mode_of(const struct script *script)
+{
+	for (int mode = PLUGIN_FLAGS; mode <= PLUGIN_JSON; mode++) {
+		if (str_is(value_str(carried(script, "mode")),
+			   plugin_mode_name((enum plugin_mode)mode)))
+			return (enum plugin_mode)mode;
+	}
+	return PLUGIN_JSON;
+}
+
+/* The words of one start; *INPUT_FD becomes what it reads, or stays -1. */
+static bool words_of(struct script *script, const char *subcommand, const char *code,
+		     const char ***argv, int *input_fd, struct err *err)
+{
+	const struct plugin_argument_rules rules = {.mode = mode_of(script),
+						    .order = carried(script, "order"),
+						    .positional =
+							    carried(script, "positional")};
+	const char **words = arena_alloc(&script->arena, (WORDS_MAX + 1) * sizeof(*words));
+	size_t count = 0;
+	struct buf input;
+	bool ok = true;
+
+	words[count++] = "bash";
+	words[count++] = carried_text(script, script->call->has_view ? "file" : "copy");
+	words[count++] = subcommand;
+	if (code != NULL)
+		words[count++] = code;
+	buf_init(&input, INPUT_MAX);
+	if (strcmp(subcommand, "schema") != 0)
+		ok = plugin_arguments_build(&rules, script->call->arguments, &script->arena,
+					    words, WORDS_MAX, &count, &input, err);
+	if (ok && rules.mode == PLUGIN_JSON && strcmp(subcommand, "schema") != 0)
+		ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
+	buf_fini(&input);
+	*argv = words;
+	return ok;
+}
+
+/* Start it and follow it to its end: script->run then holds what came of it. */
+static bool follow(struct script *script, const char *subcommand, const char *code,
+		   const struct value *more, int64_t deadline_ms, struct err *err)
+{
+	struct program_run *run = &script->run;
+	const char *folder = carried_text(script, "folder");
+	auto_free const char **environment =
+		call_environment(script->call->environment, more);
+	auto_close int input_fd = -1;
+	const char **argv = NULL;
+
+	program_run_init(run);
+	if (!words_of(script, subcommand, code, &argv, &input_fd, err))
+		return false;
+	run->start.argv = argv;
+	run->start.environment = environment;
+	run->start.folder = folder != NULL ? folder : script->call->workspace;
+	run->start.fds[0] = input_fd;
+	run->start.terms = script->call->terms;
+	run->start.launcher = script->call->launcher;
+	run->deadline_ms = deadline_ms;
+	run->stop_fd = script->call->control_fd;
+	run->stopped = stopped;
+	run->output = output;
+	run->context = script;
+	if (script->channel != NULL) {
+		run->start.placed_fds = script->channel->script_fds;
+		run->side_fd = script->channel->read_fd;
+		run->side = side;
+	}
+	limit_watch_start(&script->limits, script->call, run);
+	return program_follow(run, err);
+}
+
+static void add_output(struct script *script, const struct program_output *from,
+		       size_t most, bool clean, struct buf *text)
+{
+	const struct text_limits limits = {.bytes = most};
+	struct text_cut cut = {0};
+	struct buf whole, readable;
+
+	buf_init(&whole, OUTPUT_MAX);
+	buf_init(&readable, 4 * OUTPUT_MAX);
+	program_output_text(from, &whole);
+	plugin_redact(script->secrets, &whole);
+	if (clean)
+		(void)text_clean(buf_str(&whole), &readable);
+	(void)text_shorten(clean ? buf_str(&readable) : buf_str(&whole), &limits, text,
+			   &cut);
+	script->result->left_out_bytes += cut.bytes + program_output_missing(from);
+	script->result->left_out_lines += cut.lines;
+	buf_fini(&readable);
+	buf_fini(&whole);
+}
+
+/* The default for a run that failed: what it printed, why, and how it ended. */
+static void add_failure(struct script *script, double timeout_s)
+{
+	const struct program_run *run = &script->run;
+	struct buf *text = &script->result->text;
+	const char *signal_name = run->signal ? sigabbrev_np(run->signal) : NULL;
+
+	add_output(script, &run->out, SHOWN_BYTES, true, text);
+	(void)buf_end_line(text);
+	if (run->error.total > 0) {
+		(void)buf_adds(text, "STDERR:\n");
+		add_output(script, &run->error, ERROR_TAIL, true, text);
+		(void)buf_end_line(text);
+	}
+	if (run->ending == PROGRAM_TIMED_OUT)
+		(void)buf_addf(text,
+			       "It did not end in %g seconds, and was ended with all it had "
+			       "started.",
+			       timeout_s);
+	else if (run->ending == PROGRAM_CANCELLED)
+		(void)buf_addf(text, "Cancelled after %.1f s.", run->seconds);
+	else if (run->signal)
+		(void)buf_addf(text, "It was ended by signal %d (SIG%s) after %.2f s.",
+			       run->signal, signal_name ? signal_name : "?", run->seconds);
+	else
+		(void)buf_addf(text, "It failed with exit code %d after %.2f s.",
+			       run->exit_code, run->seconds);
+}
+
+/* The script's own words for its failure, when it has some. */
+static bool ask_for_words(struct script *script, const struct value *more,
+			  double timeout_s, struct buf *words)
+{
+	const struct program_run failed = script->run;
+	const struct limit_watch failed_limits = script->limits;
+	const bool late = failed.ending == PROGRAM_TIMED_OUT;
+	auto_value struct value *variables = value_copy(more);
+	char code[16], seconds[32];
+	struct err err;
+
+	(void)snprintf(code, sizeof(code), "%d",
+		       late            ? CODE_TIMED_OUT
+		       : failed.signal ? CODE_SIGNAL + failed.signal
+				       : failed.exit_code);
+	if (late) {
+		(void)snprintf(seconds, sizeof(seconds), "%g", timeout_s);
+		add_variable(variables, "AGENT_TOOL_TIMED_OUT", "1");
+		add_variable(variables, "AGENT_TOOL_TIMEOUT_SECONDS", seconds);
+	}
+	bool ok = follow(script, "error", code, variables, clock_deadline(ERROR_SECONDS),
+			 &err);
+	ok = ok && script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0 &&
+	     script->run.out.total > 0;
+	if (ok)
+		add_output(script, &script->run.out, SHOWN_BYTES, false, words);
+	program_run_fini(&script->run);
+	script->run = failed;
+	script->limits = failed_limits;
+	return ok && str_trim(buf_str(words)).size > 0;
+}
+
+static double time_of(const struct script *script)
+{
+	double own = value_number(carried(script, "timeout_s"));
+	double left = (double)(script->call->deadline_ms - clock_now_ms()) / 1000;
+
+	if (script->call->deadline_ms == CLOCK_NEVER || own + AFTER_SECONDS <= left)
+		return own;
+	return left > 2 * AFTER_SECONDS ? left - AFTER_SECONDS : left / 2;
+}
+
+static void fail_run(struct script *script, const struct value *more, double timeout_s)
+{
+	struct tool_result *result = script->result;
+	const struct program_run *run = &script->run;
+	struct buf words;
+
+	script->streams_output = script->streams_error = false;
+	script->channel = NULL;
+	buf_init(&words, OUTPUT_MAX);
+	if (run->ending != PROGRAM_CANCELLED &&
+	    ask_for_words(script, more, timeout_s, &words))
+		(void)buf_addstr(&result->text, buf_str(&words));
+	else
+		add_failure(script, timeout_s);
+	buf_fini(&words);
+	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
+			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
+							    : RESULT_FAILED;
+}
+
+static void end_streams(struct script *script)
+{
+	for (int stream = 1; stream <= 2; stream++) {
+		show(script, stream, (struct str){0});
+		plugin_redact_end(&script->streams[stream - 1]);
+	}
+}
+
+static enum result_status run_script(struct script *script)
+{
+	struct tool_result *result = script->result;
+	auto_value struct value *more = variables(script, true);
+	const double timeout_s = time_of(script);
+	struct plugin_channel channel;
+	struct err err = {0};
+
+	script->secrets = carried(script, "secrets");
+	script->streams_output = true;
+	script->streams_error = value_is_true(carried(script, "stream_stderr"));
+	for (int i = 0; i < 2; i++)
+		plugin_redact_begin(&script->streams[i], script->secrets);
+	bool ok =
+		plugin_channel_open(&channel, script->call, result, script->secrets, &err);
+	script->channel = &channel;
+	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
+	end_streams(script);
+	if (!ok) {
+		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
+	} else {
+		result->exit_code = script->run.exit_code;
+		result->signal = script->run.signal;
+		if (script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0) {
+			add_output(script, &script->run.out, SHOWN_BYTES, false,
+				   &result->text);
+			(void)tool_done(result);
+		} else {
+			fail_run(script, more, timeout_s);
+		}
+		limit_watch_tell(&script->limits, &script->run, result);
+	}
+	plugin_channel_close(&channel);
+	return result->status;
+}
+
+/* The first line without what a terminal obeys. */
+static void add_preview(struct str output, struct buf *text)
+{
+	struct str line;
+
+	if (!str_next_line(&output, &line))
+		return;
+	for (size_t at = 0; at < line.size && text->size < PLUGIN_PREVIEW_MAX;) {
+		struct str rest = str_part(line, at, line.size - at);
+		size_t length = text_utf8_length(rest);
+		const unsigned char *byte = (const unsigned char *)rest.data;
+		/* U+0080 to U+009F, too */
+		bool control = length == 0 || byte[0] < 0x20 || byte[0] == 0x7f ||
+			       (byte[0] == 0xc2 && length == 2 && byte[1] < 0xa0);
+
+		if (!control && text->size + length <= PLUGIN_PREVIEW_MAX)
+			(void)buf_add(text, rest.data, length);
+		else if (!control)
+			return;
+		at += length > 0 ? length : 1;
+	}
+}
+
+static enum result_status look(struct script *script, const char *subcommand)
+{
+	struct tool_result *result = script->result;
+	auto_value struct value *more = variables(script, false);
+	const bool preview = strcmp(subcommand, "preview") == 0;
+	const struct program_run *run = &script->run;
+	struct err err = {0};
+	struct buf output;
+
+	if (!follow(script, subcommand, NULL, more, clock_deadline(time_of(script)), &err))
+		return tool_fail(result, "%s: %s", subcommand, err.text);
+	result->exit_code = run->exit_code;
+	result->signal = run->signal;
+	const bool ended = run->ending == PROGRAM_ENDED && run->exit_code == 0;
+	if (!ended && !preview) {
+		add_failure(script, value_number(carried(script, "timeout_s")));
+		return RESULT_FAILED;
+	}
+	if (!preview && run->out.total > PLUGIN_SCHEMA_MAX)
+		return tool_fail(result, "schema: over %d bytes were printed",
+				 PLUGIN_SCHEMA_MAX);
+	buf_init(&output, OUTPUT_MAX);
+	program_output_text(&run->out, &output);
+	if (preview && ended)
+		add_preview(buf_str(&output), &result->text);
+	else if (!preview)
+		(void)buf_addstr(&result->text, buf_str(&output));
+	buf_fini(&output);
+	return tool_done(result);
+}
+
+static enum result_status plugin_execute(struct call *call, struct tool_result *result)
+{
+	struct script script = {.call = call, .result = result};
+	const char *subcommand = carried_text(&script, "subcommand");
+
+	if (subcommand == NULL || carried_text(&script, "file") == NULL ||
+	    carried_text(&script, "copy") == NULL)
+		return tool_fail(result, "No script to run.");
+	arena_init(&script.arena);
+	program_run_init(&script.run);
+	if (strcmp(subcommand, "run") == 0)
+		(void)run_script(&script);
+	else
+		(void)look(&script, subcommand);
+	program_run_fini(&script.run);
+	arena_fini(&script.arena);
+	return result->status;
+}
+
+static const struct tool_param no_params[] = {{0}};
+
+const struct tool plugin_tool = {
+	.name = "plugin",
+	.description = "Carry out a tool that is a script.",
+	.example = "{}",
+	.params = no_params,
+	.effects = EFFECT_RUNS,
+	.timeout_s = 60,
+	.internal = true,
+	.execute = plugin_execute,
+};

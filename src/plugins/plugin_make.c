@@ -1,0 +1,179 @@
+/* plugin_make: see plugin_make.h. */
+#include "plugins/plugin_make.h"
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "plugins/plugin_redact.h"
+#include "plugins/plugin_tool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_SECONDS 60.0 /* unless the configuration says otherwise */
+
+enum { VARIABLE_MAX = 128 << 10 }; /* what the kernel passes in one (execve(2)) */
+
+static struct value *carried_new(const char *subcommand, const char *file,
+				 const char *copy, double seconds)
+{
+	struct value *carried = value_new_object();
+
+	value_set_text(carried, "subcommand", subcommand);
+	value_set_text(carried, "file", file);
+	value_set_text(carried, "copy", copy);
+	value_set_real(carried, "timeout_s", seconds);
+	return carried;
+}
+
+struct tool plugin_make_asker(const char *file, const char *copy)
+{
+	struct value *carried = carried_new("schema", file, copy, PLUGIN_SCHEMA_SECONDS);
+
+	return (struct tool){
+		.name = plugin_tool.name,
+		/* None of its members is a keyword: anything fits. */
+		.schema = carried,
+		.carrier = plugin_tool.name,
+		.carried = carried,
+		.effects = EFFECT_RUNS,
+		.timeout_s = PLUGIN_SCHEMA_SECONDS + PLUGIN_AFTER_S,
+		.internal = true,
+	};
+}
+
+static struct value *order_of(const struct value *parameters)
+{
+	const struct value *properties = value_member(parameters, "properties");
+	struct value *order = value_new_array();
+
+	for (void *at = value_first(properties); at != NULL; at = value_next(properties, at))
+		value_append(order, value_new_text(value_key(at)));
+	return order;
+}
+
+static void set_arguments(const struct plugin_schema *schema, struct value *carried)
+{
+	value_set_text(carried, "id", schema->id);
+	value_set_text(carried, "mode", plugin_mode_name(schema->mode));
+	value_set(carried, "order", order_of(schema->parameters));
+	value_set(carried, "positional", value_copy(schema->positional));
+}
+
+/* Lists and objects are not passed. */
+static bool add_key(const struct value *config, const char *key,
+		    struct value *environment, struct value *secrets, struct err *err)
+{
+	const struct value *value = value_member(config, key);
+	auto_free char *variable = plugin_schema_variable(key);
+	struct buf text, entry;
+	bool ok = true;
+
+	if (value == NULL || value_kind(value) == VALUE_NULL ||
+	    value_kind(value) == VALUE_ARRAY || value_kind(value) == VALUE_OBJECT)
+		return true;
+	buf_init(&text, VARIABLE_MAX);
+	buf_init(&entry, VARIABLE_MAX);
+	if (value_kind(value) == VALUE_STRING)
+		(void)buf_addstr(&text, value_str(value));
+	else
+		(void)value_print(value, 0, &text);
+	ok = buf_addf(&entry, "%s=%s", variable, text.data) &&
+	     strlen(text.data) == text.size;
+	if (!ok) {
+		(void)err_set(err, EINVAL,
+			      "plugin_config.%s: a variable is at most %d bytes without NUL",
+			      key, VARIABLE_MAX);
+	} else {
+		value_append(environment, value_new_str(buf_str(&entry)));
+		if (value_kind(value) != VALUE_BOOLEAN)
+			plugin_redact_add(secrets, buf_str(&text));
+	}
+	buf_fini(&text);
+	buf_fini(&entry);
+	return ok;
+}
+
+static bool set_config(const struct value *config, const struct plugin_schema *schema,
+		       struct value *carried, struct err *err)
+{
+	struct value *environment = value_new_array();
+	struct value *secrets = value_new_array();
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < value_count(schema->config_keys); i++)
+		ok = add_key(config, value_text(value_item(schema->config_keys, i)),
+			     environment, secrets, err);
+	value_set(carried, "env", environment);
+	value_set(carried, "secrets", secrets);
+	return ok;
+}
+
+static bool set_folder(const struct plugin_host *host, const struct value *config,
+		       struct value *carried, struct err *err)
+{
+	const char *folder = value_text(value_member(config, "working_directory"));
+	struct buf normal;
+
+	if (folder == NULL)
+		return true;
+	buf_init(&normal, PATH_MAX);
+	bool ok = path_normal(host->workspace, folder, &normal) ||
+		  err_set(err, EINVAL, "plugin_config.working_directory: is no path");
+	if (ok)
+		value_set_text(carried, "folder", normal.data);
+	buf_fini(&normal);
+	return ok;
+}
+
+bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
+		      struct plugin *plugin, struct err *err)
+{
+	const struct plugin_schema *schema = &plugin->schema;
+	const struct value *timeout = value_member(host->policy, "bash_timeout_seconds");
+	const struct value *python = value_member(host->policy, "python");
+	double seconds = value_is_number(timeout) ? value_number(timeout) : TIMEOUT_SECONDS;
+	struct value *carried = carried_new("run", plugin->file, plugin->copy, seconds);
+
+	plugin->carried = carried;
+	set_arguments(schema, carried);
+	value_set_boolean(carried, "stream_stderr",
+			  value_is_true(value_member(host->policy, "stream_stderr")));
+	if (python != NULL)
+		value_set(carried, "python", value_copy(python));
+	plugin->tool = (struct tool){
+		.name = schema->id,
+		.description = schema->description,
+		.schema = schema->parameters,
+		.carrier = plugin_tool.name,
+		.carried = carried,
+		.effects = EFFECT_RUNS,
+		.timeout_s = seconds + PLUGIN_AFTER_S,
+	};
+	return set_config(config, schema, carried, err) &&
+	       set_folder(host, config, carried, err);
+}
+
+struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
+			     double seconds)
+{
+	struct tool tool = plugin->tool;
+
+	tool.carried = carried_new(subcommand, plugin->file, plugin->copy, seconds);
+	set_arguments(&plugin->schema, tool.carried);
+	tool.timeout_s = seconds + PLUGIN_AFTER_S;
+	tool.internal = true;
+	return tool;
+}
+
+void plugin_free(struct plugin *plugin)
+{
+	if (plugin == NULL)
+		return;
+	plugin_schema_fini(&plugin->schema);
+	value_free(plugin->carried);
+	free(plugin->file);
+	free(plugin->copy);
+	free(plugin);
+}

@@ -1,0 +1,15 @@
+/* plugin_make: a checked description and the configuration become a tool. For plugin_*.c. */
+#pragma once
+#include "plugins/plugin.h"
+
+/* Seconds for a script to say what it is. */
+#define PLUGIN_SCHEMA_SECONDS  1.0
+#define PLUGIN_PREVIEW_SECONDS 2.0
+
+/* A tool that only asks FILE for its schema; `carried` is the caller's to free. */
+struct tool plugin_make_asker(const char *file, const char *copy);
+
+/* Fill in PLUGIN's tool from its schema. CONFIG: `plugin_config`, expanded; or NULL. */
+bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
+		      struct plugin *plugin, struct err *err);
+void plugin_free(struct plugin *plugin);

@@ -1,0 +1,22 @@
+/*
+ * plugin_tool: the internal tool that carries out the tools of scripts (tool.h: carrier). What
+ * it is told besides the arguments (call->carried):
+ *
+ *   subcommand  "run", "preview" or "schema"
+ *   file, copy  the script in the view; where there is no view (below L3), on the host
+ *   mode, order, positional   plugin_arguments.h
+ *   env         texts, "NAME=value"; only for run, and error after it
+ *   secrets     texts that are taken out of what is shown
+ *   folder      where it starts; absent: the workspace
+ *   timeout_s, stream_stderr, python
+ */
+#pragma once
+#include "runtime/tool.h"
+
+enum {
+	PLUGIN_PREVIEW_MAX = 200, /* bytes */
+	/* After the script's own time: for `error`, and for ending what ignores TERM. */
+	PLUGIN_AFTER_S = 5,
+};
+
+extern const struct tool plugin_tool;

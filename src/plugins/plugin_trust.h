@@ -1,0 +1,21 @@
+/*
+ * plugin_trust: what the user has let in: for each source the hash of what it was then, and of
+ * a git source the commit. One file of the user's state, which no cell shows.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+
+#include <stdbool.h>
+
+struct plugin_trusted {
+	char hash[HASH_HEX + 1];   /* "" when it is in no record */
+	char commit[HASH_HEX + 1]; /* of git; "" else */
+};
+
+/* What FOLDER's record says of SOURCE. A record that cannot be read is an error. */
+bool plugin_trust_find(const char *folder, const char *source,
+		       struct plugin_trusted *trusted, struct err *err);
+bool plugin_trust_record(const char *folder, const char *source,
+			 const struct plugin_trusted *trusted, struct err *err);
