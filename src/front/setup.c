@@ -118,6 +118,44 @@ static void find_origins(struct setup *setup, const struct config *config,
 	}
 }
 
+/* What the cell may do that plugins are looked at from: read what the agent may. */
+static bool look_policy(const struct setup *setup, struct config *config,
+			const struct value *shipped, struct policy **policy, struct err *err)
+{
+	auto_value struct value *entry = value_new_object();
+
+	value_set(entry, "write", value_new_array());
+	value_set(entry, "network", value_new_array());
+	value_set(entry, "env", value_new_array());
+	value_set_boolean(entry, "scratch", false);
+	value_set_text(entry, "commands", "box");
+	return config_override(config, setup->agent, entry, "plugins", err) &&
+	       config_policy(config, shipped, setup->agent, setup->workspace, policy, err);
+}
+
+/* CONFIG is asked for nothing else afterwards. */
+static bool load_plugins(struct setup *setup, struct config *config,
+			 const struct value *shipped, const struct setup_flags *flags,
+			 struct err *err)
+{
+	const struct front_plugins_wish configured = {0};
+	const struct front_plugins_wish *wish =
+		flags->plugins != NULL ? flags->plugins : &configured;
+	struct front_plugins *plugins = &setup->plugins;
+
+	if (wish->named == NULL && value_count(config_value(config, "plugins")) == 0)
+		return true;
+	plugins->workspace = setup->workspace;
+	plugins->config_path = setup->config;
+	plugins->minimum_level =
+		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
+	if (!look_policy(setup, config, shipped, &plugins->take_policy, err) ||
+	    !front_plugins_load(plugins, config, wish, flags->quiet_plugins, err))
+		return false;
+	setup->tools = (const struct tool *const *)plugins->loaded->tools;
+	return true;
+}
+
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -136,12 +174,14 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	sound = (flags->entry == NULL || add_flags(setup, config, shipped, flags, err)) &&
 		config_policy(config, shipped, setup->agent, setup->workspace,
 			      &setup->policy, err) &&
-		config_role(config, shipped, setup->agent, &setup->role, err) &&
-		session_check_tools(setup->policy, builtin_tools, err);
-	setup->minimum_level = config_minimum_level(config);
+		config_role(config, shipped, setup->agent, &setup->role, err);
+	if (!setup->level_is_asked)
+		setup->minimum_level = config_minimum_level(config);
 	setup->resolver = memory_copy(config_resolver(config));
 	if (sound && flags->explain)
 		find_origins(setup, config, shipped, flags);
+	sound = sound && load_plugins(setup, config, shipped, flags, err) &&
+		session_check_tools(setup->policy, setup->tools, err);
 	roles_fini(&roles);
 	return sound;
 }
@@ -171,9 +211,11 @@ static void take_level(struct setup *setup, const struct options *options)
 {
 	bool apart;
 
-	if (options_find(options->rows, "--minimum-level", &apart) != NULL)
-		setup->minimum_level = (unsigned)options_count(options, "minimum-level",
-							       setup->minimum_level);
+	if (options_find(options->rows, "--minimum-level", &apart) == NULL ||
+	    !options_given(options, "minimum-level"))
+		return;
+	setup->minimum_level = (unsigned)options_count(options, "minimum-level", 0);
+	setup->level_is_asked = true;
 }
 
 /* Never a silent step down, not even one that was allowed. */
@@ -224,18 +266,19 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	const char *folder = options_text(options, "workspace");
 
 	memset(setup, 0, sizeof(*setup));
+	setup->tools = builtin_tools;
 	if (flags->policy_file != NULL)
 		agent = POLICY_FILE_AGENT;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	setup->config = config_place(options_text(options, "config"));
 	setup->policy_file = memory_copy(flags->policy_file);
 	setup->undo_folder = undo_place();
+	take_level(setup, options);
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||
 	    !config_file_load(options_text(options, "config"), &config, err) ||
 	    !take_policy_file(setup, config, flags, err) ||
 	    !choose_agent(setup, config, flags, err))
 		return false;
-	take_level(setup, options);
 	return true;
 }
 
@@ -260,6 +303,7 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 	auto_config struct config *config = config_new();
 
 	memset(setup, 0, sizeof(*setup));
+	setup->tools = builtin_tools;
 	setup->agent = memory_copy(POLICY_NAME_DEFAULT);
 	return set_workspace(setup, folder, err) &&
 	       choose_agent(setup, config, &(struct setup_flags){0}, err);
@@ -267,6 +311,7 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 
 void setup_fini(struct setup *setup)
 {
+	front_plugins_fini(&setup->plugins);
 	policy_free(setup->policy);
 	value_free(setup->origins);
 	config_role_fini(&setup->role);
@@ -309,7 +354,9 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->workspace = setup->workspace;
 	options->protected_files = files;
 	options->resolver = setup->resolver;
-	options->tools = builtin_tools;
+	options->tools = setup->tools;
+	options->shown =
+		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
 	options->undo_folder = setup->undo_folder;
 }
 
@@ -334,6 +381,7 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	const char *files[PROTECTED_FILES];
 	bool opened;
 
+	front_plugins_rest(&setup->plugins);
 	fill_options(setup, files, options);
 	options->take_policy = setup->policy;
 	setup->policy = NULL;

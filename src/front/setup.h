@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "front/options.h"
+#include "front/plugins.h"
 #include "policy/config.h"
 #include "runtime/session.h"
 
@@ -17,7 +18,10 @@ struct interrupt;
 struct setup_flags {
 	const char *policy_file; /* one policy instead of an agent's; or NULL */
 	const struct value *entry; /* keys of a policy; `read` is added to, others replaced */
-	bool explain;              /* find out who said what (setup.origins) */
+	/* load these plugins instead of the configuration's; NULL: those */
+	const struct front_plugins_wish *plugins;
+	bool quiet_plugins; /* say nothing of those that are left out */
+	bool explain;       /* find out who said what (setup.origins) */
 };
 
 struct setup {
@@ -26,17 +30,20 @@ struct setup {
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	struct config_role role;
 	unsigned minimum_level;
-	char *resolver; /* of the configuration; NULL: the machine's own */
+	bool level_is_asked; /* by --minimum-level, which goes before the configuration's */
+	char *resolver;      /* of the configuration; NULL: the machine's own */
 	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
 	struct value *origins;
 	char *config;      /* where the configuration is or would be read from, or NULL */
 	char *policy_file; /* of --policy, or NULL */
+	struct front_plugins plugins;
+	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
 };
 
 /*
  * From the options workspace, config and agent, which the verb must have. setup_fini in
- * either case.
+ * either case, but after the session's end: its tools are kept here.
  */
 bool setup_init(struct setup *setup, const struct options *options, struct err *err);
 /* The same with FLAGS, which beat everything else. */

@@ -14,6 +14,7 @@
 #include "front/screen.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "front/verb_tool.h"
 #include "runtime/schema.h"
 #include "runtime/session.h"
 #include "tools/tools.h"
@@ -29,6 +30,9 @@ static const struct option_row list_options[] = {
 
 static const struct option_row schema_options[] = {
 	{"json", 0, OPTION_FLAG, NULL, "print it on one line"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -121,8 +125,8 @@ static int list_run(const struct options *options)
 	struct err err = {0};
 	bool sound = setup_init(&setup, options, &err);
 
-	for (size_t i = 0; sound && builtin_tools[i] != NULL; i++) {
-		const struct tool *tool = builtin_tools[i];
+	for (size_t i = 0; sound && setup.tools[i] != NULL; i++) {
+		const struct tool *tool = setup.tools[i];
 		struct value *row;
 
 		if (tool->internal || !setup_has_tool(&setup, tool))
@@ -160,22 +164,41 @@ const struct verb verb_tool_list = {
 	.run = list_run,
 };
 
-static int schema_run(const struct options *options)
+/* TOOL of TOOLS, or the sentence that there is none. */
+static int print_schema(const struct tool *const *tools, const struct options *options)
 {
-	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
+	const char *name = options->words[0];
+	const struct tool *tool = tool_find(tools, name);
 	auto_value struct value *schema = NULL;
 
 	if (tool == NULL || tool->internal) {
-		const char *nearest = tool_nearest(builtin_tools, options->words[0]);
+		const char *nearest = tool_nearest(tools, name);
 
-		return verb_complain(CODE_FAILED, "no tool \"%.100s\"%s%s%s",
-				     options->words[0],
+		return verb_complain(CODE_FAILED, "no tool \"%.100s\"%s%s%s", name,
 				     nearest != NULL ? "; did you mean " : "",
 				     nearest != NULL ? nearest : "; see: glovebox tool list",
 				     nearest != NULL ? "?" : "");
 	}
 	schema = schema_of_tool(tool);
 	return print_value(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
+}
+
+/* Only who asks for no built-in one needs the configuration, with its plugins. */
+static int schema_run(const struct options *options)
+{
+	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
+	struct setup setup = {0};
+	struct err err = {0};
+	int code;
+
+	if (tool != NULL && !tool->internal)
+		return print_schema(builtin_tools, options);
+	if (setup_init(&setup, options, &err))
+		code = print_schema(setup.tools, options);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	setup_fini(&setup);
+	return code;
 }
 
 static const char tool_schema_help[] =
@@ -251,12 +274,12 @@ static int print_result(const char *tool, const struct tool_result *result)
 	return code;
 }
 
-static int call_and_print(struct session *session, const struct options *options,
-			  struct str arguments, const struct interrupt *interrupt)
+static int call_and_print(struct session *session, const struct verb_tool_wish *wish,
+			  const struct interrupt *interrupt)
 {
 	struct request request = {
-		.tool = options->words[0],
-		.arguments_text = arguments,
+		.tool = wish->tool,
+		.arguments_text = wish->arguments,
 	};
 	struct tool_result result;
 	int printed, code;
@@ -267,12 +290,12 @@ static int call_and_print(struct session *session, const struct options *options
 		tool_result_fini(&result);
 		return verb_complain(CODE_NO_CELL, "%s", session_broken(session));
 	}
-	if (options_given(options, "json")) {
+	if (wish->json) {
 		auto_value struct value *value = tool_result_value(&result);
 
 		printed = print_value(value, 0);
 	} else {
-		printed = print_result(options->words[0], &result);
+		printed = print_result(wish->tool, &result);
 	}
 	code = code_of(&result, interrupt);
 	tool_result_fini(&result);
@@ -280,8 +303,8 @@ static int call_and_print(struct session *session, const struct options *options
 }
 
 /* The JSON: given as a word, read from standard input for "-", or absent. */
-static bool read_arguments(const struct options *options, struct buf *input,
-			   struct str *text, struct err *err)
+bool verb_tool_read_arguments(const struct options *options, struct buf *input,
+			      struct str *text, struct err *err)
 {
 	*text = str_of(options->word_count > 1 ? options->words[1] : NULL);
 	if (!str_is(*text, "-"))
@@ -292,15 +315,15 @@ static bool read_arguments(const struct options *options, struct buf *input,
 	return true;
 }
 
-static int call_with(struct setup *setup, const struct options *options,
-		     struct str arguments, struct interrupt *interrupt)
+int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
+			struct interrupt *interrupt)
 {
 	struct session *session = NULL;
 	int code = setup_session_once(setup, interrupt, &session);
 
 	if (code != CODE_DONE)
 		return code;
-	code = call_and_print(session, options, arguments, interrupt);
+	code = call_and_print(session, wish, interrupt);
 	session_close(session);
 	return code;
 }
@@ -315,13 +338,18 @@ static int call_run(const struct options *options)
 	int code;
 
 	buf_init(&input, VALUE_TEXT_MAX);
-	if (!read_arguments(options, &input, &arguments, &err) ||
+	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
 	    !setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
-		code = call_with(&setup, options, arguments, interrupt);
+		code = verb_tool_call_with(
+			&setup,
+			&(struct verb_tool_wish){.tool = options->words[0],
+						 .arguments = arguments,
+						 .json = options_given(options, "json")},
+			interrupt);
 	interrupt_close(interrupt);
 	setup_fini(&setup);
 	buf_fini(&input);

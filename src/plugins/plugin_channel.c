@@ -186,20 +186,15 @@ static void take_bytes(struct plugin_channel *channel, struct str bytes)
 	}
 }
 
+/* False: nothing is there now, or any more. */
 bool plugin_channel_read(struct plugin_channel *channel)
 {
 	char bytes[READ_BYTES];
 	ssize_t size = read(channel->read_fd, bytes, sizeof(bytes));
 
-	if (size < 0 && (errno == EAGAIN || errno == EINTR))
-		return true;
-	if (size > 0) {
+	if (size > 0)
 		take_bytes(channel, (struct str){bytes, (size_t)size});
-		return true;
-	}
-	if (channel->line.size > 0 || channel->skips)
-		line_ends(channel);
-	return false;
+	return size > 0;
 }
 
 /* ANSWER goes to the script, with the id it gave its question. */
@@ -290,15 +285,20 @@ bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 	       fd_set_blocking(channel->write_fd, false, err);
 }
 
-void plugin_channel_given(struct plugin_channel *channel)
+void plugin_channel_end(struct plugin_channel *channel)
 {
+	/* Else there would be no end of it. */
 	fd_close(&channel->script_fds[0]);
 	fd_close(&channel->script_fds[1]);
+	while (channel->read_fd >= 0 && plugin_channel_read(channel))
+		;
+	if (channel->line.size > 0 || channel->skips)
+		line_ends(channel);
 }
 
 void plugin_channel_close(struct plugin_channel *channel)
 {
-	plugin_channel_given(channel);
+	plugin_channel_end(channel);
 	fd_close(&channel->read_fd);
 	fd_close(&channel->write_fd);
 	if (value_count(channel->faults) > 0)

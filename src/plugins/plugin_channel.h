@@ -34,9 +34,9 @@ struct plugin_channel {
 bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 			 struct tool_result *result, const struct value *secrets,
 			 struct err *err);
-/* The script has its ends: ours of them are closed. */
-void plugin_channel_given(struct plugin_channel *channel);
-/* Its descriptor can be read. False: its end has come. */
+/* Nothing of the script is left: what it wrote last. */
+void plugin_channel_end(struct plugin_channel *channel);
+/* Take a piece of what is there. False: nothing is. */
 bool plugin_channel_read(struct plugin_channel *channel);
 /* An answer may be there: pass it on, and ask what waits. */
 void plugin_channel_turn(struct plugin_channel *channel);

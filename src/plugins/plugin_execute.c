@@ -92,7 +92,8 @@ static void side(void *context)
 {
 	struct script *script = context;
 
-	if (script->channel != NULL && !plugin_channel_read(script->channel))
+	/* Ready without a byte: only when all who could write have closed it. */
+	if (!plugin_channel_read(script->channel))
 		script->run.side_fd = -1;
 }
 
@@ -355,6 +356,7 @@ static enum result_status run_script(struct script *script)
 	script->channel = &channel;
 	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
 	end_streams(script);
+	plugin_channel_end(&channel);
 	if (!ok) {
 		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
 	} else {
@@ -405,18 +407,21 @@ static enum result_status look(struct script *script, const char *subcommand)
 	struct err err = {0};
 	struct buf output;
 
-	if (!follow(script, subcommand, NULL, more, clock_deadline(time_of(script)), &err))
+	const char *code = carried_text(script, "code");
+
+	if (!follow(script, subcommand, code, more, clock_deadline(time_of(script)), &err))
 		return tool_fail(result, "%s: %s", subcommand, err.text);
 	result->exit_code = run->exit_code;
 	result->signal = run->signal;
 	const bool ended = run->ending == PROGRAM_ENDED && run->exit_code == 0;
 	if (!ended && !preview) {
 		add_failure(script, value_number(carried(script, "timeout_s")));
-		return RESULT_FAILED;
+		result->status = run->ending == PROGRAM_TIMED_OUT ? RESULT_TIMED_OUT
+								  : RESULT_FAILED;
+		return result->status;
 	}
 	if (!preview && run->out.total > PLUGIN_SCHEMA_MAX)
-		return tool_fail(result, "schema: over %d bytes were printed",
-				 PLUGIN_SCHEMA_MAX);
+		return tool_fail(result, "over %d bytes were printed", PLUGIN_SCHEMA_MAX);
 	buf_init(&output, OUTPUT_MAX);
 	program_output_text(&run->out, &output);
 	if (preview && ended)

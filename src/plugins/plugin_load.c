@@ -33,9 +33,12 @@ struct loading {
 static void problem(struct loading *loading, const char *source, const char *text)
 {
 	struct value *entry = value_new_object();
+	auto_free char *line = memory_copy(text);
 
+	for (char *at = line; *at; at++)
+		*at = *at == '\n' ? ' ' : *at;
 	value_set_text(entry, "source", source);
-	value_set_text(entry, "text", text);
+	value_set_text(entry, "text", line);
 	value_append(loading->plugins->problems, entry);
 }
 
@@ -185,6 +188,9 @@ static bool local_package(struct loading *loading, const struct plugin_source *s
 		return err_set(err, ENOTDIR,
 			       "path names a folder; a single script is named as file");
 	package->place = memory_copy(real);
+	/* However it was named: one place has one record. */
+	free(package->source);
+	package->source = memory_copy(real);
 	if (!plugin_copy_hash(real, package->hash, err))
 		return false;
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);

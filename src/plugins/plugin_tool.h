@@ -2,7 +2,8 @@
  * plugin_tool: the internal tool that carries out the tools of scripts (tool.h: carrier). What
  * it is told besides the arguments (call->carried):
  *
- *   subcommand  "run", "preview" or "schema"
+ *   subcommand  "run", "preview", "schema", or "error" by itself, with
+ *   code        what it is told
  *   file, copy  the script in the view; where there is no view (below L3), on the host
  *   mode, order, positional   plugin_arguments.h
  *   env         texts, "NAME=value"; only for run, and error after it

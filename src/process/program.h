@@ -183,7 +183,7 @@ struct program_run {
 	bool gives_fds;
 	/*
 	 * Polled beside the output; `side` is called when it can be read, reads it, and makes it
-	 * -1 at its end. -1: none. What lies in it after the program's end is still given.
+	 * -1 at its end. -1: none. What lies in it at the program's end is left there.
 	 */
 	int side_fd;
 	void (*side)(void *context);

@@ -25,7 +25,6 @@ enum {
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
-	FOLLOW_SIDE_READS = 64, /* after the end; of a pipe's pages each */
 };
 
 enum {
@@ -259,20 +258,6 @@ static void drain(struct follow *follow, int stream)
 	}
 }
 
-/* Likewise: a reader takes a piece at a time, and no more than a pipe can hold. */
-static void drain_side(struct follow *follow)
-{
-	struct program_run *run = follow->run;
-
-	for (int i = 0; i < FOLLOW_SIDE_READS && run->side_fd >= 0; i++) {
-		struct pollfd side = {.fd = run->side_fd, .events = POLLIN};
-
-		if (poll(&side, 1, 0) <= 0)
-			return;
-		run->side(run->context);
-	}
-}
-
 static void wait_for_end(struct follow *follow)
 {
 	int64_t now = clock_now_ms();
@@ -290,7 +275,6 @@ static void wait_for_end(struct follow *follow)
 	program_processes_end(follow);
 	drain(follow, 0);
 	drain(follow, 1);
-	drain_side(follow);
 	if (follow->run->pty)
 		pty_drain(follow->run->pty);
 }

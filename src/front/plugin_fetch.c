@@ -1,0 +1,163 @@
+/* plugin_fetch: see plugin_fetch.h. */
+#include "front/plugin_fetch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "policy/policy.h"
+#include "runtime/session.h"
+#include "runtime/shape.h"
+#include "tools/tools.h"
+
+#define FETCH_SECONDS 120.0
+
+enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400 };
+
+/*
+ * Url and ref are words of it, never text. Servers that know no shallow fetch, or give no commit
+ * by its name, are asked for more. Nothing of the user's configuration takes part.
+ */
+static const char script[] =
+	"set -eu\n"
+	"export HOME=\"$PWD/home\" GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0 LC_ALL=C\n"
+	"mkdir home files\n"
+	"git config --global safe.directory '*'\n"
+	"git config --global protocol.allow never\n"
+	"for known in https http file; do git config --global protocol.$known.allow always; done\n"
+	"git init -q files\n"
+	"cd files\n"
+	"get() { git fetch -q --no-tags --no-recurse-submodules \"$@\"; }\n"
+	"if get --depth 1 -- \"$1\" \"$2\" 2>/dev/null || get -- \"$1\" \"$2\" 2>/dev/null; then\n"
+	"  at=FETCH_HEAD\n"
+	"else\n"
+	"  get -- \"$1\" '+refs/*:refs/fetched/*'\n"
+	"  at=$2\n"
+	"fi\n"
+	"git rev-parse --verify \"$at^{commit}\"\n"
+	"git checkout -q --detach \"$at\" --\n";
+
+static struct policy *policy_of(const char *folder, const struct value *hosts,
+				struct err *err)
+{
+	auto_policy struct policy *policy = policy_new("plugin-fetch", folder);
+	struct policy *made;
+
+	policy->write.items = memory_array(1, sizeof(struct policy_path));
+	policy->write.items[0].text = memory_copy(".");
+	policy->write.count = 1;
+	policy->write.given = true;
+	for (size_t i = 0; i < value_count(hosts); i++) {
+		if (!policy_add_network(policy, value_text(value_item(hosts, i)),
+					"plugin_policy.allowed_git_hosts", err))
+			return NULL;
+	}
+	if (!policy_paths_normal(policy, folder, err))
+		return NULL;
+	made = policy;
+	policy = NULL;
+	return made;
+}
+
+/* What was printed to FD, a file in memory. */
+static void read_said(int fd, struct buf *said)
+{
+	buf_clear(said);
+	if (lseek(fd, 0, SEEK_SET) == 0)
+		(void)fd_read_all(fd, said, "what git said", NULL);
+}
+
+static bool take_commit(struct str said, char commit[HASH_HEX + 1], struct err *err)
+{
+	struct str text = str_trim(said);
+	bool fine = text.size == 40 || text.size == HASH_HEX;
+
+	for (size_t i = 0; fine && i < text.size; i++)
+		fine = isxdigit((unsigned char)text.data[i]);
+	if (!fine)
+		return err_set(err, EPROTO, "git named no commit");
+	(void)snprintf(commit, HASH_HEX + 1, "%.*s", (int)text.size, text.data);
+	return true;
+}
+
+static bool run_git(struct session *session, const struct plugin_source *source,
+		    char commit[HASH_HEX + 1], struct err *err)
+{
+	const char *ref = commit[0] != '\0'     ? commit
+			  : source->ref != NULL ? source->ref
+						: "HEAD";
+	const char *const words[] = {"/bin/bash",  "-c", script, "fetch",
+				     source->text, ref,  NULL};
+	auto_value struct value *arguments = value_new_object();
+	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	auto_close int out = -1;
+	auto_close int error = -1;
+	struct tool_result result;
+	struct buf said;
+
+	if (input < 0 || !fd_memory_file("commit", STR(""), &out, err) ||
+	    !fd_memory_file("said", STR(""), &error, err))
+		return err_while(err, "fetching");
+	value_set(arguments, "argv", value_new_texts(words));
+	const struct request request = {.tool = "exec",
+					.arguments = arguments,
+					.fds = {input, out, error},
+					.fd_count = 3,
+					.by_front = true,
+					.quiet = true,
+					.timeout_s = FETCH_SECONDS};
+	session_call(session, &request, &result);
+	buf_init(&said, SAID_MAX);
+	bool ok = result.status == RESULT_DONE && result.exit_code == 0;
+	read_said(ok ? out : error, &said);
+	if (ok) {
+		ok = take_commit(buf_str(&said), commit, err);
+	} else {
+		struct str why =
+			str_trim(said.size > 0 ? buf_str(&said) : buf_str(&result.text));
+
+		(void)err_set(err, EIO, "git could not fetch %s: %.*s", ref,
+			      (int)(why.size < SAID_SHOWN ? why.size : SAID_SHOWN),
+			      why.data);
+	}
+	buf_fini(&said);
+	tool_result_fini(&result);
+	return ok;
+}
+
+bool plugin_fetch(const struct plugin_source *source, const struct value *hosts,
+		  int minimum_level, const char *folder, char commit[HASH_HEX + 1],
+		  struct err *err)
+{
+	const char *local = str_starts(str_of(source->text), STR("file://"))
+				    ? source->text + strlen("file://")
+				    : NULL;
+	const struct shape_shown shown[] = {{local, local, "a plugin's repository"}, {0}};
+	struct session *session = NULL;
+
+	if (local == NULL && value_count(hosts) == 0)
+		return err_set(err, EPERM,
+			       "no host may be fetched from: name it in "
+			       "plugin_policy.allowed_git_hosts");
+	struct policy *policy = policy_of(folder, hosts, err);
+	if (policy == NULL)
+		return false;
+	const struct session_options options = {
+		.workspace = folder,
+		.take_policy = policy,
+		.tools = builtin_tools,
+		.shown = local != NULL ? shown : NULL,
+		.minimum_level = minimum_level,
+		.cancel_fd = -1,
+	};
+	bool ok = session_open(&options, &session, err) &&
+		  run_git(session, source, commit, err);
+	session_close(session);
+	return ok;
+}

@@ -1,0 +1,19 @@
+/*
+ * plugin_fetch: a git repository into a folder, by git, in a cell of its own that writes there
+ * and reaches only the listed hosts.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/value.h"
+#include "plugins/plugin_source.h"
+
+#include <stdbool.h>
+
+/*
+ * SOURCE at COMMIT, or at its ref when that is "", into FOLDER/files; COMMIT becomes what it is
+ * at. HOSTS: entries as `network` has them, or NULL.
+ */
+bool plugin_fetch(const struct plugin_source *source, const struct value *hosts,
+		  int minimum_level, const char *folder, char commit[HASH_HEX + 1],
+		  struct err *err);

@@ -1,0 +1,25 @@
+/* verb_tool: the call of one tool and its printing, for the verbs that make one. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "front/options.h"
+#include "front/setup.h"
+
+#include <stdbool.h>
+
+struct interrupt;
+
+struct verb_tool_wish {
+	const char *tool;
+	struct str arguments; /* JSON as it was written */
+	bool json;            /* print the whole result */
+};
+
+/* Open SETUP's session, call, print. An exit code. */
+int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
+			struct interrupt *interrupt);
+
+/* The JSON: given as the second word, read from standard input for "-", or absent. */
+bool verb_tool_read_arguments(const struct options *options, struct buf *input,
+			      struct str *text, struct err *err);
