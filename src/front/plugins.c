@@ -57,13 +57,14 @@ bool front_plugins_look(void *context, const struct plugin_look *look,
 	return true;
 }
 
-static bool fetch(void *context, const struct plugin_source *source, const char *folder,
+static bool fetch(void *context, const struct plugin_source *source, struct buf *folder,
 		  char commit[HASH_HEX + 1], struct err *err)
 {
 	const struct front_plugins *plugins = context;
 
-	return plugin_fetch(source, plugins->git_hosts, plugins->minimum_level, folder,
-			    commit, err);
+	return setup_temp_folder("fetch", folder, err) &&
+	       plugin_fetch(source, plugins->git_hosts, plugins->minimum_level,
+			    folder->data, commit, err);
 }
 
 /* What a person names on the command line, as an entry of `plugins`. */

@@ -69,11 +69,11 @@ struct plugin_host {
 	bool (*look)(void *context, const struct plugin_look *look,
 		     struct tool_result *result, struct err *err);
 	/*
-	 * Fetch SOURCE, at COMMIT unless that is "", into the existing FOLDER/files; COMMIT
-	 * becomes what it is at.
+	 * Fetch SOURCE, at COMMIT unless that is "", into FOLDER/files; COMMIT becomes what it
+	 * is at. FOLDER, which becomes the path of a new one, is removed in either case.
 	 */
 	bool (*fetch)(void *context, const struct plugin_source *source,
-		      const char *folder, char commit[HASH_HEX + 1], struct err *err);
+		      struct buf *folder, char commit[HASH_HEX + 1], struct err *err);
 	void *context;
 };
 

@@ -215,24 +215,22 @@ static bool fetch_new(struct loading *loading, const struct plugin_source *sourc
 {
 	const struct plugin_host *host = loading->host;
 	struct plugin_trusted now = {0};
-	char folder[PATH_MAX], files[PATH_MAX];
+	char files[PATH_MAX];
+	struct buf folder;
 
 	if (!host->trusts)
 		(void)snprintf(now.commit, sizeof(now.commit), "%s", before->commit);
-	if (snprintf(folder, sizeof(folder), "%s/fetch-XXXXXX", loading->cache) >=
-		    PATH_MAX - 8 ||
-	    !fd_make_folders(folder, err))
-		return false;
-	if (mkdtemp(folder) == NULL)
-		return err_set(err, errno, "%s: %s", folder, strerror(errno));
-	(void)snprintf(files, sizeof(files), "%.4080s/files", folder);
-	bool ok = host->fetch(host->context, source, folder, now.commit, err) &&
-		  plugin_copy_hash(files, package->hash, err);
+	buf_init(&folder, PATH_MAX - sizeof("/files"));
+	bool ok = host->fetch(host->context, source, &folder, now.commit, err);
+	(void)snprintf(files, sizeof(files), "%.4080s/files", folder.data);
+	ok = ok && plugin_copy_hash(files, package->hash, err);
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
 	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
 	ok = ok && trust(loading, package->source, "/", &now, err) &&
 	     package_fill(loading, package, files, err);
-	folder_remove(folder);
+	if (folder.size > 0)
+		folder_remove(folder.data);
+	buf_fini(&folder);
 	return ok;
 }
 
