@@ -9,7 +9,6 @@
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
-#include "runtime/files.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
@@ -90,74 +89,6 @@ static void fail_without_answer(struct running *running, const char *why)
 	(void)tool_fail(&running->result, "%s", why);
 }
 
-/* The end of a call that had a worker. */
-static void finish_next(struct running *running)
-{
-	struct session *session = running->session;
-
-	if (keeper_waits(session->keeper, running)) {
-		loop_remove_timer(&running->kill_timer);
-		running_dispatch(session);
-		return;
-	}
-
-	running_finish(running);
-	running_dispatch(session);
-	cell_refill(session->cell);
-}
-
-/*
- * The worker died and no audit was made. One that could write is looked after by a fresh
- * worker before the call is answered; the result stands already.
- */
-static void finish_audited(struct running *running)
-{
-	struct session *session = running->session;
-
-	if (running->auditing)
-		audit_tell_lost(&running->result, "the worker ended");
-	else if (running->journal.fd >= 0)
-		running->unfinished = files_unfinished(running->journal.fd);
-	if (!running->auditing && cell_spec(session->cell)->guard != NULL &&
-	    (running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0) {
-		cell_set_audit_due(session->cell, true);
-		session->audits_wanted++;
-		running->auditing = true;
-		running_set_state(running, RUNNING_QUEUED);
-		loop_remove_timer(&running->kill_timer);
-		running_dispatch(session);
-		return;
-	}
-	finish_next(running);
-}
-
-/* Unless one more worker has died since this audit was sent for. */
-static void audit_done(const struct running *running, const struct tool_result *result)
-{
-	struct session *session = running->session;
-
-	if (!audit_failed(result) && running->audits_of == session->audits_wanted &&
-	    !job_writes(session, running->job))
-		cell_set_audit_due(session->cell, false);
-}
-
-static void audit_arrived(struct running *running, const struct frame *frame)
-{
-	struct tool_result audit;
-	struct err err;
-
-	tool_result_init(&audit);
-	if (!wire_parse_result(frame->payload, &audit, &err)) {
-		audit_tell_lost(&running->result, err.text);
-	} else {
-		audit_take(&running->result, &audit);
-		value_free(running->unfinished);
-		running->unfinished = NULL;
-		audit_done(running, &audit);
-	}
-	tool_result_fini(&audit);
-}
-
 /*
  * The worker did not answer in time: what the deadline or the cancel meant is carried
  * out from outside.
@@ -170,7 +101,7 @@ static void kill_due(struct timer *timer)
 
 	running->worker = NULL;
 	if (running->auditing) {
-		finish_audited(running);
+		running_finish_audited(running);
 		return;
 	}
 	fail_without_answer(running,
@@ -182,7 +113,7 @@ static void kill_due(struct timer *timer)
 	running->result.status = running->cancelled ? RESULT_CANCELLED : RESULT_TIMED_OUT;
 	if (!ended)
 		value_set_boolean(tool_details(&running->result), "unkillable", true);
-	finish_audited(running);
+	running_finish_audited(running);
 }
 
 static void result_arrived(struct running *running, const struct frame *frame)
@@ -192,10 +123,10 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	struct err err;
 
 	if (running->auditing) {
-		audit_arrived(running, frame);
+		running_audit_arrived(running, frame);
 		cell_let_go(worker);
 		running->worker = NULL;
-		finish_next(running);
+		running_finish_next(running);
 		return;
 	}
 	/*
@@ -209,7 +140,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	if (!wire_parse_result(frame->payload, &running->result, &err))
 		fail_without_answer(running, err.text);
 	else if (running->audits || running->job != NULL)
-		audit_done(running, &running->result);
+		running_audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
 	running_end_network(running);
@@ -257,7 +188,7 @@ static void worker_lost(struct running *running)
 	cell_let_go(running->worker);
 	running->worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
-		finish_audited(running);
+		running_finish_audited(running);
 		return;
 	}
 	fail_without_cell(running);

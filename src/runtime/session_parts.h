@@ -156,6 +156,17 @@ bool job_writes(const struct session *session, const struct job *except);
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
 
+/* The end of a call that had a worker (running_audit.c). */
+void running_finish_next(struct running *running);
+/*
+ * The worker died and no audit was made. One that could write is looked after by a fresh
+ * worker before the call is answered; the result stands already.
+ */
+void running_finish_audited(struct running *running);
+/* Nothing is due any more, unless one more worker has died since this audit was sent for. */
+void running_audit_done(const struct running *running, const struct tool_result *result);
+void running_audit_arrived(struct running *running, const struct frame *frame);
+
 /* RUNNING's worker tells or asks (tell.h): what came is not trusted (running_tell.c). */
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
