@@ -373,8 +373,6 @@ static void a_folder_of_many_names_is_read_whole(void **state)
 	assert_int_equal(access(".git/hooks/hook-0999", F_OK), -1);
 }
 
-/* ---- the record ---- */
-
 static void a_record_goes_with_its_front(void **state)
 {
 	struct place *place = *state;

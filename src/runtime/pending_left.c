@@ -1,0 +1,201 @@
+/* pending_left: what dead fronts left, taken over by the next one. */
+#include "runtime/files.h"
+#include "runtime/pending_parts.h"
+#include "runtime/pending_rights.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	NAMES_MAX = 4096, /* of one project; more are nobody's */
+	/* A file without content belongs to a front that begins now, or died doing so. */
+	EMPTY_AGE_S = 3600,
+};
+
+/* Keep of DANGERS only what EARLIER had too: the rest came in between. */
+static void keep_known(struct value *dangers, const struct value *earlier)
+{
+	auto_value struct value *all = value_copy(dangers);
+
+	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
+		if (!value_equal(value_member(earlier, value_key(at)), value_at(at)))
+			value_remove(dangers, value_key(at));
+	}
+}
+
+static bool is_journal_of(const char *name, const char *record)
+{
+	size_t size = strlen(record);
+
+	return strncmp(name, record, size) == 0 && name[size] == '.';
+}
+
+/* The names in FOLDER that belong to PROJECT. */
+static size_t names_read(int folder, const char *project, struct pending_name **names)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t count = 0, room = 0;
+
+	*names = NULL;
+	if (list == NULL) {
+		fd_close(&fd);
+		return 0;
+	}
+	for (const struct dirent *at = readdir(list); at != NULL && count < NAMES_MAX;
+	     at = readdir(list)) {
+		if (strncmp(at->d_name, project, PENDING_PROJECT_DIGITS) != 0 ||
+		    strlen(at->d_name) >= PENDING_NAME)
+			continue;
+		if (count == room) {
+			room = room > 0 ? 2 * room : 16;
+			*names = memory_grow(*names, room, sizeof(**names));
+		}
+		memcpy((*names)[count++].text, at->d_name, strlen(at->d_name) + 1);
+	}
+	(void)closedir(list);
+	return count;
+}
+
+/* The file of an earlier front, locked, when nobody holds it any more; -1 else. */
+static int open_left(int folder, const char *name, struct stat *st)
+{
+	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, st) < 0 ||
+	    st->st_nlink == 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+/* What the journal NAME says that the rights of its front allowed. */
+static void take_journal(struct pending *pending, const char *name,
+			 const struct value *rights)
+{
+	auto_close int fd =
+		openat(pending->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_value struct value *rows = fd >= 0 ? files_unfinished(fd) : NULL;
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		if (!pending_rights_allow(rights, value_item(rows, i)))
+			continue;
+		if (pending->writes == NULL)
+			pending->writes = value_new_array();
+		value_append(pending->writes, value_ref(value_item(rows, i)));
+	}
+}
+
+/* GUARD becomes what the dead front's began with. False when there is nothing to take. */
+static bool take_over(struct pending *pending, const char *name,
+		      const struct pending_name *names, size_t count, struct value *guard)
+{
+	struct stat st;
+	auto_close int fd = open_left(pending->folder, name, &st);
+	auto_value struct value *earlier = NULL, *rights = NULL;
+	struct str rest, line;
+	struct buf text;
+
+	if (fd < 0)
+		return false;
+	if (st.st_size == 0) {
+		if (st.st_mtim.tv_sec + EMPTY_AGE_S < time(NULL))
+			(void)unlinkat(pending->folder, name, 0);
+		return false;
+	}
+	buf_init(&text, PENDING_MAX);
+	if (!fd_read_all(fd, &text, name, NULL))
+		buf_clear(&text);
+	rest = buf_str(&text);
+	if (str_next_line(&rest, &line))
+		(void)value_parse(line, 0, &earlier, NULL);
+	if (str_next_line(&rest, &line))
+		(void)value_parse(line, 0, &rights, NULL);
+	/* One that cannot be read says nothing of what was there: all counts as new. */
+	keep_known(value_member(guard, "dangers"), value_member(earlier, "dangers"));
+	for (size_t i = 0; i < count; i++) {
+		if (is_journal_of(names[i].text, name))
+			take_journal(pending, names[i].text, rights);
+	}
+	buf_fini(&text);
+	pending->left = memory_grow(pending->left, pending->left_count + 1,
+				    sizeof(*pending->left));
+	struct pending_left *left = &pending->left[pending->left_count++];
+	left->fd = fd_take(&fd);
+	(void)snprintf(left->name.text, PENDING_NAME, "%s", name);
+	return true;
+}
+
+void pending_take_over(struct pending *pending, const char *project, struct value *guard)
+{
+	struct pending_name *names;
+	size_t count = names_read(pending->folder, project, &names);
+
+	for (size_t i = 0; i < count; i++) {
+		char *dot = strchr(names[i].text, '.');
+		if (dot == NULL) {
+			(void)take_over(pending, names[i].text, names, count, guard);
+			continue;
+		}
+		/* One without its front's file: that is made before it, and goes after it. */
+		*dot = '\0';
+		bool alone = faccessat(pending->folder, names[i].text, F_OK, 0) < 0;
+		*dot = '.';
+		if (alone)
+			(void)unlinkat(pending->folder, names[i].text, 0);
+	}
+	free(names);
+}
+
+/* The journals of NAME go before NAME itself: without it nobody would look for them. */
+static void remove_journals(int folder, const char *name)
+{
+	struct pending_name *names;
+	size_t count = names_read(folder, name, &names);
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_journal_of(names[i].text, name))
+			(void)unlinkat(folder, names[i].text, 0);
+	}
+	free(names);
+}
+
+void pending_remove_left(struct pending *pending, bool remove)
+{
+	for (size_t i = 0; i < pending->left_count; i++) {
+		struct pending_left *left = &pending->left[i];
+
+		if (remove) {
+			remove_journals(pending->folder, left->name.text);
+			(void)unlinkat(pending->folder, left->name.text, 0);
+		}
+		fd_close(&left->fd);
+	}
+	free(pending->left);
+	pending->left = NULL;
+	pending->left_count = 0;
+}
+
+const struct value *pending_writes(const struct pending *pending)
+{
+	return pending != NULL ? pending->writes : NULL;
+}
+
+void pending_mended(struct pending *pending)
+{
+	if (pending == NULL || pending->writes == NULL)
+		return;
+	value_free(pending->writes);
+	pending->writes = NULL;
+	pending_remove_left(pending, true);
+}
