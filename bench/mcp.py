@@ -23,6 +23,7 @@ ROUNDS = 30
 FEW_ROUNDS = 5  # a search takes a peer seconds
 SETTLE_S = 1.0  # after the first answers: what a server does at its start is done
 OURS, FILESYSTEM, COMMANDER = "glovebox", "server-filesystem", "desktop-commander"
+END_S = 2.0
 IDLE_MIB = 6
 DEFINITIONS_KB = 12
 MANY_CALLS = 100_000
@@ -167,7 +168,11 @@ class Conversation:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # not every peer ends with its input
+            self.process.wait()
 
 
 def figures(build, workspace):

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,9 @@ enum {
 	REQUEST_MAX = 4096,
 	/* A line of an answer: the largest file that is read, escaped. */
 	ANSWER_MAX = 64 << 20,
+	/* A server that is told to end has so many of these. */
+	END_PAUSE_MS = 10,
+	END_PAUSES = 100,
 	/* Where the id of an answer stands: in its first bytes, or in its last. */
 	EDGE = 64,
 };
@@ -82,10 +86,19 @@ static void server_start(struct server *server)
 	server->next_id = 1;
 }
 
+/* Not every peer ends with its input. */
 static void server_end(struct server *server)
 {
+	const struct timespec pause = {.tv_nsec = END_PAUSE_MS * 1000000L};
+
 	(void)close(server->in);
 	(void)close(server->out);
+	for (int i = 0; i < END_PAUSES; i++) {
+		if (waitpid(server->pid, NULL, WNOHANG) != 0)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)kill(server->pid, SIGKILL);
 	(void)waitpid(server->pid, NULL, 0);
 }
 

@@ -2,6 +2,7 @@
 #include "plugins/plugin_channel.h"
 
 #include "base/fd.h"
+#include "plugins/plugin_question.h"
 #include "plugins/plugin_redact.h"
 
 #include <ctype.h>
@@ -101,19 +102,26 @@ static bool take_log(struct plugin_channel *channel, const struct value *line,
 	return true;
 }
 
-/* "question" and "sampling". */
-static bool take_question(struct plugin_channel *channel, struct value *line, struct err *err)
+/* It waits as {kind, request, id}. */
+static bool take_question(struct plugin_channel *channel, const struct value *line,
+			  struct err *err)
 {
-	bool sampling = str_is(value_str(value_member(line, "type")), "sampling");
+	const struct value *id = value_member(line, "id");
+	struct value *question, *request;
+	const char *kind;
 
-	if (sampling ? !need(value_kind(value_member(line, "request")) == VALUE_OBJECT,
-			     "the object \"request\"", err)
-		     : !need(is_text(value_member(line, "message")), "\"message\"", err))
+	if (!plugin_question_read(line, &kind, &request, err))
 		return false;
-	if (value_count(channel->questions) >= PLUGIN_CHANNEL_QUESTIONS)
+	question = value_new_object();
+	value_set_text(question, "kind", kind);
+	value_set(question, "request", request);
+	value_set(question, "id", id != NULL ? value_copy(id) : value_new_null());
+	if (value_count(channel->questions) >= PLUGIN_CHANNEL_QUESTIONS) {
+		value_free(question);
 		return err_set(err, E2BIG, "over %d questions wait",
 			       PLUGIN_CHANNEL_QUESTIONS);
-	value_append(channel->questions, value_ref(line));
+	}
+	value_append(channel->questions, question);
 	plugin_channel_turn(channel);
 	return true;
 }
@@ -131,12 +139,12 @@ bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct
 		return take_progress(channel, line, err);
 	if (str_is(type, "log"))
 		return take_log(channel, line, err);
-	if (str_is(type, "question") || str_is(type, "sampling"))
+	if (plugin_question_is(type))
 		return take_question(channel, line, err);
 	if (!str_among("text image audio resource resource_link", type))
 		return err_set(err, EINVAL,
 			       "\"type\" must be text, image, audio, resource, resource_link, "
-			       "progress, log, question or sampling");
+			       "progress, log, question, questions, sampling or roots");
 	if (!item_is_sound(line, type, err))
 		return false;
 	return tool_add_content(channel->result, value_ref(line)) ||
@@ -216,21 +224,6 @@ static void answer(struct plugin_channel *channel, struct value *take_answer)
 	value_free(take_answer);
 }
 
-static bool ask(struct plugin_channel *channel, const struct value *question)
-{
-	bool sampling = str_is(value_str(value_member(question, "type")), "sampling");
-	bool url = value_member(question, "url") != NULL;
-	auto_value struct value *request = NULL;
-
-	if (sampling)
-		return call_ask(channel->call, "sampling",
-				value_member(question, "request"));
-	request = value_copy(question);
-	value_remove(request, "type");
-	value_remove(request, "id");
-	return call_ask(channel->call, url ? "url" : "form", request);
-}
-
 void plugin_channel_turn(struct plugin_channel *channel)
 {
 	struct value *reply = call_take_reply(channel->call);
@@ -239,11 +232,12 @@ void plugin_channel_turn(struct plugin_channel *channel)
 		answer(channel, reply);
 	while (!channel->call->awaits_reply && value_count(channel->questions) > 0) {
 		struct value *question = value_item(channel->questions, 0);
-		const struct value *id = value_member(question, "id");
 		auto_value struct value *rest = value_new_array();
 
-		channel->open_id = id != NULL ? value_copy(id) : value_new_null();
-		bool asked = ask(channel, question);
+		channel->open_id = value_copy(value_member(question, "id"));
+		bool asked = call_ask(channel->call,
+				      value_text(value_member(question, "kind")),
+				      value_member(question, "request"));
 		for (size_t i = 1; i < value_count(channel->questions); i++)
 			value_append(rest, value_ref(value_item(channel->questions, i)));
 		value_free(channel->questions);

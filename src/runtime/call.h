@@ -113,8 +113,10 @@ void call_log(struct call *call, const char *level, const char *logger, struct s
 
 /*
  * Ask whoever called: KIND "form" or "url" (REQUEST: message, and schema or url) for a person,
- * "sampling" (REQUEST as MCP has it) for a model. One question at a time: false while another
- * is open, for one that is too large, and when nobody is there.
+ * "sampling" (REQUEST as MCP has it) for a model, "roots" for the folders it works in, "several"
+ * for more of these at once (`requests`: by name, each with its `kind`). `key`: how the asked
+ * tell answers apart; `required`: the call cannot do without. One question at a time: false while
+ * another is open, for one that is too large, and when nobody is there.
  */
 bool call_ask(struct call *call, const char *kind, const struct value *request);
 /*
