@@ -3,14 +3,8 @@
  * writer is stopped before each of its system calls in turn, with the file systems' gifts
  * (nameless files, names that are exchanged) and without them.
  */
-/* clang-format off: cmocka wants these first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-/* clang-format on */
+#include "../base/tree.h"
+#include "../base/unit.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -106,20 +100,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-	(void)st, (void)kind, (void)where;
-	(void)remove(path);
-	return 0;
-}
-
 static int tear_down(void **state)
 {
 	struct here *here = *state;
 
 	files_close(here->files);
 	(void)close(here->journal);
-	(void)nftw(here->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	tree_remove(here->base);
 	free(here);
 	return 0;
 }

@@ -2,11 +2,11 @@
  * cgroup: where groups can be made, from trees of files that look like those of the kernel;
  * and a real group where this user may make one (root with version 1, here).
  */
+#include "../base/tree.h"
 #include "../base/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,14 +48,6 @@ static void expect(const char *root, const char *path, const char *text)
 	buf_fini(&found);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int tree_make(void **state)
 {
 	char *root = strdup("/tmp/glovebox-cgroup-XXXXXX");
@@ -66,7 +58,7 @@ static int tree_make(void **state)
 
 static int tree_end(void **state)
 {
-	(void)nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	tree_remove(*state);
 	free(*state);
 	return 0;
 }

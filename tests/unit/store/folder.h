@@ -1,6 +1,7 @@
 /* folder: a temporary folder for one test, removed at the end with all that is in it. */
 #pragma once
-#include <ftw.h>
+#include "../base/tree.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +26,7 @@ static inline void folder_begin(struct folder *folder, const char *name)
 	(void)snprintf(folder->file, sizeof(folder->file), "%s/%s", folder->path, name);
 }
 
-static inline int folder_remove_entry(const char *path, const struct stat *st, int kind,
-				      struct FTW *place)
-{
-	(void)st;
-	(void)kind;
-	(void)place;
-	return remove(path);
-}
-
 static inline void folder_end(struct folder *folder)
 {
-	enum { OPEN_FOLDERS = 8 };
-
-	(void)nftw(folder->path, folder_remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+	tree_remove(folder->path);
 }
