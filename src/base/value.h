@@ -32,8 +32,11 @@ enum value_flags {
 	VALUE_SORTED = 8, /* value_print: keys in order */
 };
 
-/* Deepest nesting and largest text taken. */
-enum { VALUE_DEPTH_MAX = 128, VALUE_TEXT_MAX = 64 << 20 };
+/*
+ * Deepest nesting, largest text and most values taken: one of two bytes of text takes a hundred
+ * of memory.
+ */
+enum { VALUE_DEPTH_MAX = 128, VALUE_TEXT_MAX = 64 << 20, VALUE_PARTS_MAX = 2 << 20 };
 
 /*
  * Once, at the start of a program of ours: memory that cannot be had for a value ends the process,

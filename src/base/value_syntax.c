@@ -80,13 +80,19 @@ static size_t value_skip_string(struct str text, size_t at)
 bool value_syntax_depth(struct str text, struct err *err)
 {
 	char what[64];
-	size_t depth = 0;
+	size_t depth = 0, parts = 0;
 
 	for (size_t at = 0; at < text.size; at++) {
 		switch (text.data[at]) {
 		case '"':
 			at = value_skip_string(text, at) - 1;
 			break;
+		case ',':
+			if (++parts <= VALUE_PARTS_MAX)
+				break;
+			(void)snprintf(what, sizeof(what), "more than %d values",
+				       VALUE_PARTS_MAX);
+			return value_syntax_fail(text, at, what, err);
 		case '{':
 		case '[':
 			if (++depth <= VALUE_DEPTH_MAX)

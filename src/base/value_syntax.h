@@ -16,7 +16,7 @@
  */
 bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err);
 
-/* False when TEXT nests deeper than VALUE_DEPTH_MAX. */
+/* False when TEXT nests deeper than VALUE_DEPTH_MAX or has more than VALUE_PARTS_MAX values. */
 bool value_syntax_depth(struct str text, struct err *err);
 
 /* False, with the sentence, at the first thing the grammar does not have. */

@@ -133,11 +133,13 @@ static void fds_take(struct frame_reader *reader, struct msghdr *message)
 	}
 }
 
+/* Of the frame that comes next: the one given last may still stand before it. */
 static bool header_check(const struct frame_reader *reader, struct err *err)
 {
-	const unsigned char *header = (const unsigned char *)reader->bytes.data;
+	const unsigned char *header =
+		(const unsigned char *)reader->bytes.data + reader->taken;
 
-	if (reader->bytes.size < FRAME_HEADER)
+	if (reader->bytes.size - reader->taken < FRAME_HEADER)
 		return true;
 	if (header[0] < FRAME_READY || header[0] > FRAME_CANCEL || header[1] != 0 ||
 	    header[2] != 0 || header[3] != 0 || header_size(header) > FRAME_MAX)
@@ -207,6 +209,11 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 	}
 	if (reader->bytes.size < FRAME_HEADER)
 		return false;
+	/* Behind it nothing can be told apart. */
+	if (!header_check(reader, NULL)) {
+		reader->ended = true;
+		return false;
+	}
 	size_t size = header_size(header);
 	if (reader->bytes.size < FRAME_HEADER + size)
 		return false;

@@ -20,6 +20,8 @@ void cell_free_worker(struct worker_end *worker)
 		at = &(*at)->next;
 	*at = worker->next;
 	groups_drop(worker->cell->groups, &worker->group);
+	/* It ends when its socket does; one that was taken over would rather stay. */
+	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
 	loop_remove(&worker->watch);
 	frame_reader_fini(&worker->reader);
 	fd_close(&worker->socket);

@@ -116,6 +116,15 @@ static void kill_due(struct timer *timer)
 	running_finish_audited(running);
 }
 
+/* Who sends such a thing is not ours any more: nothing it says of what it did counts. */
+static void result_garbled(struct running *running, const struct err *why)
+{
+	fail_without_answer(running, why->text);
+	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
+	running->worker = NULL;
+	running_finish_audited(running);
+}
+
 static void result_arrived(struct running *running, const struct frame *frame)
 {
 	struct session *session = running->session;
@@ -135,11 +144,13 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	 */
 	tool_result_fini(&running->result);
 	tool_result_init(&running->result);
+	if (!wire_parse_result(frame->payload, &running->result, &err)) {
+		result_garbled(running, &err);
+		return;
+	}
 	if (running->mends)
 		cell_mended(session->cell);
-	if (!wire_parse_result(frame->payload, &running->result, &err))
-		fail_without_answer(running, err.text);
-	else if (running->audits || running->job != NULL)
+	if (running->audits || running->job != NULL)
 		running_audit_done(running, &running->result);
 	groups_tell(&worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
@@ -185,7 +196,8 @@ static void worker_lost(struct running *running)
 			"once.");
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	}
-	cell_let_go(running->worker);
+	/* It may have said something that is no frame, and live on. */
+	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
 		running_finish_audited(running);

@@ -81,7 +81,7 @@ static void alias_learn(struct session *session, const struct running *running,
 	void *at = value_first(seen);
 	struct buf path;
 
-	if (text == NULL || value_count(seen) != 1 ||
+	if (text == NULL || value_count(seen) != 1 || strlen(value_key(at)) >= PATH_MAX ||
 	    value_count(session->aliases) >= SEEN_MAX)
 		return;
 	buf_init(&path, PATH_MAX);
@@ -109,7 +109,9 @@ static void seen_take(struct session *session, const struct running *running)
 
 	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
 		const char *mark = value_text(value_at(at));
-		if (mark == NULL)
+		/* A worker that was taken over may name anything. */
+		if (mark == NULL || strlen(mark) >= PATH_MAX ||
+		    strlen(value_key(at)) >= PATH_MAX)
 			continue;
 		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
 			/* Where a job ends is nothing to the commands that ran beside it. */
@@ -132,6 +134,9 @@ static void before_take(struct session *session, const struct value *before)
 		struct str text = value_str(value_at(at));
 		if (value_member(session->before, value_key(at)) != NULL)
 			continue; /* the first one is what the session started from */
+		if (strlen(value_key(at)) >= PATH_MAX ||
+		    value_count(session->before) >= SEEN_MAX)
+			continue;
 		if (text.size > CALL_REPLACED_MAX ||
 		    session->before_bytes + text.size > BEFORE_BYTES_MAX) {
 			value_set_boolean(session->before, value_key(at), false);
