@@ -51,8 +51,11 @@ static size_t directive(struct str text, const char *word, size_t size)
 	size_t at = str_find(text, STR("#"), 0);
 
 	for (; at != (size_t)-1; at = str_find(text, STR("#"), at + 1)) {
-		struct str rest = str_trim(str_part(text, at + 1, SIZE_MAX));
+		struct str rest = str_part(text, at + 1, SIZE_MAX);
 
+		/* Its end is not looked at: for each of many "#" that would take long. */
+		while (rest.size > 0 && isspace((unsigned char)rest.data[0]))
+			rest = str_part(rest, 1, SIZE_MAX);
 		if (rest.size >= size && strncasecmp(rest.data, word, size) == 0)
 			return at;
 	}
