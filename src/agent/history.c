@@ -91,20 +91,24 @@ static const struct history_result *history_result_of(const struct history *hist
 static void history_add_result(struct history *history, const struct event *event)
 {
 	struct message *last = history_last(history);
-	struct str text = value_str(value_member(event->data, "text"));
+	const struct value *content = value_member(event->data, "content");
 	const char *status = value_text(value_member(event->data, "status"));
 	struct history_result *result;
+	struct buf text;
 
 	if (!event->call || !last || last->speaker != SPEAKER_MODEL ||
 	    !message_call(last, event->call) || history_result_of(history, event->call))
 		return;
-	if (str_trim(text).size == 0)
-		text = str_of(empty_result);
+	buf_init(&text, 2 * RESULT_TEXT_MAX + RESULT_CONTENT_BYTES_MAX);
+	(void)buf_addstr(&text, value_str(value_member(event->data, "text")));
+	tool_add_content_text(content, &text);
+	if (str_trim(buf_str(&text)).size == 0)
+		(void)buf_adds(&text, empty_result);
 	history->results = memory_grow(history->results, history->result_count + 1,
 				       sizeof(*history->results));
 	result = &history->results[history->result_count++];
 	result->call = memory_copy(event->call);
-	result->text = memory_copy_str(text);
+	result->text = buf_take(&text);
 	result->is_error = !status || strcmp(status, result_status_name(RESULT_DONE)) != 0;
 }
 

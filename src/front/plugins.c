@@ -122,11 +122,22 @@ static char *config_folder(const char *config_path)
 	return text;
 }
 
+static const char **paths_of(const struct policy_paths *paths)
+{
+	size_t count = paths != NULL ? paths->count : 0;
+	const char **list = memory_array(count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = paths->items[i].path;
+	return list;
+}
+
 bool front_plugins_load(struct front_plugins *plugins, const struct config *config,
 			const struct front_plugins_wish *wish, bool quiet, struct err *err)
 {
 	auto_value struct value *named = NULL;
 	auto_free char *folder = config_folder(plugins->config_path);
+	auto_free const char **writable = paths_of(plugins->writable);
 	struct buf state;
 	bool ok;
 
@@ -144,6 +155,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 			   .working_dir = plugins->workspace,
 			   .environment = (const char *const *)(uintptr_t)environ},
 		.workspace = plugins->workspace,
+		.writable = (const char *const *)writable,
 		.tools = builtin_tools,
 		.named_now = wish->named != NULL && !wish->trusts,
 		.trusts = wish->trusts,

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "plugins/plugin.h"
 #include "policy/config.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 
@@ -14,7 +15,8 @@ struct front_plugins {
 	struct session *session; /* that looks: made when it is wanted; or NULL */
 	/* borrowed while loading and looking */
 	const char *workspace;
-	const char *config_path; /* of the configuration; or NULL */
+	const char *config_path;             /* of the configuration; or NULL */
+	const struct policy_paths *writable; /* of the agent; or NULL */
 	struct policy *take_policy; /* of the agent, but reading only; moved when it is used */
 	int minimum_level;
 	const struct value *git_hosts;

@@ -147,6 +147,7 @@ static bool load_plugins(struct setup *setup, struct config *config,
 		return true;
 	plugins->workspace = setup->workspace;
 	plugins->config_path = setup->config;
+	plugins->writable = &setup->policy->write;
 	plugins->minimum_level =
 		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 	if (!look_policy(setup, config, shipped, &plugins->take_policy, err) ||

@@ -257,12 +257,23 @@ static bool print_text(struct str text)
 static int print_result(const char *tool, const struct tool_result *result)
 {
 	struct str text = buf_str(&result->text);
+	struct buf content;
 	int code = CODE_DONE;
 
+	buf_init(&content, 2 * RESULT_CONTENT_BYTES_MAX);
+	tool_add_content_text(result->content, &content);
 	if (!print_text(text))
 		code = CODE_FAILED;
+	if (content.size > 0 && text.size > 0 && !str_ends(text, STR("\n")))
+		(void)fputc('\n', stdout);
+	if (content.size > 0) {
+		text = buf_str(&content);
+		if (!print_text(text))
+			code = CODE_FAILED;
+	}
 	if (text.size > 0 && !str_ends(text, STR("\n")))
 		(void)fputc('\n', stdout);
+	buf_fini(&content);
 	if (fflush(stdout) != 0)
 		code = CODE_FAILED;
 	(void)fprintf(stderr, "%s: %s", tool, result_status_name(result->status));

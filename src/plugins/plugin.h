@@ -61,6 +61,8 @@ struct plugin_host {
 	struct plugin_places places;
 	const char *state; /* the folder of the record; NULL: the user has none */
 	const char *workspace;
+	/* where else an agent may write: absolute paths, NULL-ended; or NULL */
+	const char *const *writable;
 	const struct tool *const *tools; /* the built-in ones */
 	/* The person names the sources at this moment: no record is asked, or written. */
 	bool named_now;

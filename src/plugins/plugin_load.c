@@ -128,6 +128,16 @@ static bool cache_find(struct loading *loading, struct err *err)
 	return ok;
 }
 
+/* May an agent of this run write there? */
+static bool is_exposed(const struct plugin_host *host, const char *place)
+{
+	bool exposed = path_within(place, host->workspace);
+
+	for (const char *const *at = host->writable; at != NULL && *at != NULL; at++)
+		exposed = exposed || path_within(place, *at);
+	return exposed;
+}
+
 /* Has the user let this in? A first one outside the workspace has been: he named it. */
 static bool trust(const struct loading *loading, const char *source, const char *place,
 		  const struct plugin_trusted *now, struct err *err)
@@ -147,9 +157,9 @@ static bool trust(const struct loading *loading, const char *source, const char 
 			       "it, then: glovebox plugin trust %s",
 			       before.hash, now->hash, source);
 	}
-	if (!host->trusts && path_within(place, host->workspace))
+	if (!host->trusts && is_exposed(host, place))
 		return err_set(err, EPERM,
-			       "it lies in the workspace, where an agent may write. Look at it, "
+			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s",
 			       source);
 	return plugin_trust_record(host->state, source, now, err);
@@ -174,6 +184,7 @@ static bool package_fill(struct loading *loading, struct plugin_package *package
 static bool local_package(struct loading *loading, const struct plugin_source *source,
 			  struct plugin_package *package, struct err *err)
 {
+	const struct plugin_host *host = loading->host;
 	auto_free char *real = realpath(source->text, NULL);
 	struct plugin_trusted now = {0};
 	struct stat st;
@@ -187,6 +198,11 @@ static bool local_package(struct loading *loading, const struct plugin_source *s
 	if (source->kind == PLUGIN_FOLDER && package->is_file)
 		return err_set(err, ENOTDIR,
 			       "path names a folder; a single script is named as file");
+	if (!package->is_file && path_within(host->workspace, real))
+		return err_set(err, EINVAL,
+			       "this folder holds the workspace %s, and would be shown read-only "
+			       "over it: work elsewhere (-C), or name the script",
+			       host->workspace);
 	package->place = memory_copy(real);
 	/* However it was named: one place has one record. */
 	free(package->source);

@@ -34,26 +34,46 @@ static size_t secret_at(const struct value *secrets, struct str text)
 	return longest;
 }
 
+/* May TEXT, to its end, be the beginning of one that is longer? */
+static bool begins_one(const struct value *secrets, struct str text)
+{
+	for (size_t i = 0; i < value_count(secrets); i++) {
+		struct str secret = value_str(value_item(secrets, i));
+
+		if (secret.size > text.size && str_starts(secret, text))
+			return true;
+	}
+	return false;
+}
+
+/* Append TEXT without secrets; how much of it was taken. MORE of it may come. */
+static size_t take(const struct value *secrets, struct str text, bool more, struct buf *out)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		struct str rest = str_part(text, at, text.size - at);
+		size_t size = secret_at(secrets, rest);
+
+		if (more && begins_one(secrets, rest))
+			return at;
+		if (size > 0)
+			(void)buf_adds(out, PLUGIN_REDACTED);
+		else
+			(void)buf_addc(out, rest.data[0]);
+		at += size > 0 ? size : 1;
+	}
+	return at;
+}
+
 void plugin_redact(const struct value *secrets, struct buf *text)
 {
 	struct buf out;
-	size_t at = 0;
 
 	if (value_count(secrets) == 0 || text->size == 0)
 		return;
 	buf_init(&out, text->max);
-	while (at < text->size) {
-		struct str rest = str_part(buf_str(text), at, text->size - at);
-		size_t size = secret_at(secrets, rest);
-
-		if (size > 0) {
-			(void)buf_adds(&out, PLUGIN_REDACTED);
-			at += size;
-		} else {
-			(void)buf_addc(&out, rest.data[0]);
-			at++;
-		}
-	}
+	(void)take(secrets, buf_str(text), false, &out);
 	buf_fini(text);
 	*text = out;
 }
@@ -64,34 +84,17 @@ void plugin_redact_begin(struct plugin_redact_stream *stream, const struct value
 	buf_init(&stream->held, PIECE_MAX);
 }
 
-static size_t longest_secret(const struct value *secrets)
-{
-	size_t longest = 0;
-
-	for (size_t i = 0; i < value_count(secrets); i++) {
-		size_t size = value_str(value_item(secrets, i)).size;
-
-		longest = size > longest ? size : longest;
-	}
-	return longest;
-}
-
 void plugin_redact_piece(struct plugin_redact_stream *stream, struct str bytes,
 			 struct buf *out)
 {
-	size_t longest = longest_secret(stream->secrets);
+	size_t taken;
 
 	buf_clear(out);
 	/* An event is a glimpse: of more than this nothing is shown. */
 	if (bytes.data != NULL && !buf_addstr(&stream->held, bytes))
 		buf_clear(&stream->held);
-	plugin_redact(stream->secrets, &stream->held);
-	size_t keep = bytes.data != NULL && longest > 0 ? longest - 1 : 0;
-	if (stream->held.size <= keep)
-		return;
-	size_t shown = stream->held.size - keep;
-	(void)buf_add(out, stream->held.data, shown);
-	buf_remove(&stream->held, 0, shown);
+	taken = take(stream->secrets, buf_str(&stream->held), bytes.data != NULL, out);
+	buf_remove(&stream->held, 0, taken);
 }
 
 void plugin_redact_end(struct plugin_redact_stream *stream)

@@ -107,6 +107,27 @@ bool tool_add_content(struct tool_result *result, struct value *take_item)
 	return true;
 }
 
+void tool_add_content_text(const struct value *content, struct buf *text)
+{
+	for (size_t i = 0; i < value_count(content); i++) {
+		const struct value *item = value_item(content, i);
+		const struct value *resource = value_member(item, "resource");
+		const struct value *place = resource != NULL ? resource : item;
+		const struct value *words = value_member(place, "text");
+		struct str type = value_str(value_member(item, "type"));
+		struct str uri = value_str(value_member(place, "uri"));
+		struct str mime = value_str(value_member(place, "mimeType"));
+
+		(void)buf_end_line(text);
+		if (!str_is(type, "text"))
+			(void)buf_addf(text, "[%.*s%s%.*s%s%.*s]\n", (int)type.size,
+				       type.data, uri.size > 0 ? " " : "", (int)uri.size,
+				       uri.data, mime.size > 0 ? ", " : "",
+				       (int)mime.size, mime.data);
+		(void)buf_addstr(text, value_str(words));
+	}
+}
+
 struct value *tool_result_value(const struct tool_result *result)
 {
 	struct value *object = value_new_object();

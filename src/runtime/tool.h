@@ -189,6 +189,12 @@ bool tool_add_content(struct tool_result *result, struct value *take_item);
 bool tool_content_fits(const struct value *content, size_t size);
 
 /*
+ * Append CONTENT for readers of text, each item on lines of its own: what is text as it is, of
+ * all else what it is.
+ */
+void tool_add_content_text(const struct value *content, struct buf *text);
+
+/*
  * The whole result as one JSON object: status, text, content (when there is some), exit_code,
  * signal, seconds, level, left_out, details. (`seen` and `before` are not part of it.)
  */
