@@ -102,8 +102,10 @@ static void history_add_result(struct history *history, const struct event *even
 	buf_init(&text, 2 * RESULT_TEXT_MAX + RESULT_CONTENT_BYTES_MAX);
 	(void)buf_addstr(&text, value_str(value_member(event->data, "text")));
 	tool_add_content_text(content, &text);
-	if (str_trim(buf_str(&text)).size == 0)
+	if (str_trim(buf_str(&text)).size == 0) {
+		buf_clear(&text);
 		(void)buf_adds(&text, empty_result);
+	}
 	history->results = memory_grow(history->results, history->result_count + 1,
 				       sizeof(*history->results));
 	result = &history->results[history->result_count++];

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@
 #include "tools/tools.h"
 
 #define FETCH_SECONDS 120.0
+
+/* Whose certificates git takes, where the system's store does not say: a file of the caller's. */
+#define AUTHORITY "GIT_SSL_CAINFO"
 
 enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400 };
 
@@ -44,7 +48,7 @@ static const char script[] =
 	"git checkout -q --detach \"$at\" --\n";
 
 static struct policy *policy_of(const char *folder, const struct value *hosts,
-				struct err *err)
+				const char *authority, struct err *err)
 {
 	auto_policy struct policy *policy = policy_new("plugin-fetch", folder);
 	struct policy *made;
@@ -53,6 +57,16 @@ static struct policy *policy_of(const char *folder, const struct value *hosts,
 	policy->write.items[0].text = memory_copy(".");
 	policy->write.count = 1;
 	policy->write.given = true;
+	if (authority != NULL) {
+		struct buf variable;
+
+		buf_init(&variable, SAID_MAX);
+		(void)buf_addf(&variable, "%s=%s", AUTHORITY, authority);
+		policy->environment.items = memory_array(1, sizeof(char *));
+		policy->environment.items[0] = buf_take(&variable);
+		policy->environment.count = 1;
+		policy->environment.given = true;
+	}
 	for (size_t i = 0; i < value_count(hosts); i++) {
 		if (!policy_add_network(policy, value_text(value_item(hosts, i)),
 					"plugin_policy.allowed_git_hosts", err))
@@ -122,8 +136,10 @@ static bool run_git(struct session *session, const struct plugin_source *source,
 		struct str why =
 			str_trim(said.size > 0 ? buf_str(&said) : buf_str(&result.text));
 
-		(void)err_set(err, EIO, "git could not fetch %s: %.*s", ref,
-			      (int)(why.size < SAID_SHOWN ? why.size : SAID_SHOWN),
+		(void)err_set(err, EIO,
+			      "git could not fetch %s: %.*s (hosts are listed in "
+			      "plugin_policy.allowed_git_hosts)",
+			      ref, (int)(why.size < SAID_SHOWN ? why.size : SAID_SHOWN),
 			      why.data);
 	}
 	buf_fini(&said);
@@ -131,29 +147,38 @@ static bool run_git(struct session *session, const struct plugin_source *source,
 	return ok;
 }
 
-bool plugin_fetch(const struct plugin_source *source, const struct value *hosts,
-		  int minimum_level, const char *folder, char commit[HASH_HEX + 1],
-		  struct err *err)
+bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_terms *terms,
+		  const char *folder, char commit[HASH_HEX + 1], struct err *err)
 {
 	const char *local = str_starts(str_of(source->text), STR("file://"))
 				    ? source->text + strlen("file://")
 				    : NULL;
-	const struct shape_shown shown[] = {{local, local, "a plugin's repository"}, {0}};
+	const char *authority = getenv(AUTHORITY);
+	struct shape_shown shown[3] = {{0}};
+	size_t count = 0;
 	struct session *session = NULL;
 
-	if (local == NULL && value_count(hosts) == 0)
+	if (local == NULL && value_count(terms->hosts) == 0)
 		return err_set(err, EPERM,
 			       "no host may be fetched from: name it in "
 			       "plugin_policy.allowed_git_hosts");
-	struct policy *policy = policy_of(folder, hosts, err);
+	if (authority != NULL && authority[0] != '/')
+		authority = NULL;
+	struct policy *policy = policy_of(folder, terms->hosts, authority, err);
 	if (policy == NULL)
 		return false;
+	if (local != NULL)
+		shown[count++] =
+			(struct shape_shown){local, local, "a plugin's repository"};
+	if (authority != NULL)
+		shown[count++] = (struct shape_shown){authority, authority, AUTHORITY};
 	const struct session_options options = {
 		.workspace = folder,
 		.take_policy = policy,
 		.tools = builtin_tools,
-		.shown = local != NULL ? shown : NULL,
-		.minimum_level = minimum_level,
+		.shown = shown,
+		.resolver = terms->resolver,
+		.minimum_level = terms->minimum_level,
 		.cancel_fd = -1,
 	};
 	bool ok = session_open(&options, &session, err) &&

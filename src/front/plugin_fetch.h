@@ -10,10 +10,15 @@
 
 #include <stdbool.h>
 
+struct plugin_fetch_terms {
+	const struct value *hosts; /* entries as `network` has them; or NULL */
+	const char *resolver;      /* as session.h */
+	int minimum_level;
+};
+
 /*
  * SOURCE at COMMIT, or at its ref when that is "", into FOLDER/files; COMMIT becomes what it is
- * at. HOSTS: entries as `network` has them, or NULL.
+ * at.
  */
-bool plugin_fetch(const struct plugin_source *source, const struct value *hosts,
-		  int minimum_level, const char *folder, char commit[HASH_HEX + 1],
-		  struct err *err);
+bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_terms *terms,
+		  const char *folder, char commit[HASH_HEX + 1], struct err *err);

@@ -62,9 +62,12 @@ static bool fetch(void *context, const struct plugin_source *source, struct buf 
 {
 	const struct front_plugins *plugins = context;
 
+	const struct plugin_fetch_terms terms = {.hosts = plugins->git_hosts,
+						 .resolver = plugins->resolver,
+						 .minimum_level = plugins->minimum_level};
+
 	return setup_temp_folder("fetch", folder, err) &&
-	       plugin_fetch(source, plugins->git_hosts, plugins->minimum_level,
-			    folder->data, commit, err);
+	       plugin_fetch(source, &terms, folder->data, commit, err);
 }
 
 /* What a person names on the command line, as an entry of `plugins`. */
@@ -142,6 +145,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 	bool ok;
 
 	buf_init(&state, PATH_MAX);
+	plugins->resolver = config_resolver(config);
 	plugins->git_hosts =
 		value_member(config_value(config, "plugin_policy"), "allowed_git_hosts");
 	struct plugin_host host = {

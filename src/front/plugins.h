@@ -18,6 +18,7 @@ struct front_plugins {
 	const char *config_path;             /* of the configuration; or NULL */
 	const struct policy_paths *writable; /* of the agent; or NULL */
 	struct policy *take_policy; /* of the agent, but reading only; moved when it is used */
+	const char *resolver;       /* of the configuration; or NULL */
 	int minimum_level;
 	const struct value *git_hosts;
 };
