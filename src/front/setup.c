@@ -395,16 +395,23 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	return true;
 }
 
+bool setup_session_err(struct setup *setup, struct session_options *options,
+		       struct session **session, struct err *err)
+{
+	options->minimum_level = least_level(setup);
+	if (!open_session(setup, options, session, err))
+		return false;
+	say_level(session_level(*session));
+	return true;
+}
+
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session)
 {
 	struct err err = {0};
 
-	options->minimum_level = least_level(setup);
-	if (open_session(setup, options, session, &err)) {
-		say_level(session_level(*session));
+	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
-	}
 	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
 				     setup->policy_file, err.text);
 }

@@ -74,6 +74,10 @@ bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session);
 
+/* The same, its complaint in ERR as session_open's. */
+bool setup_session_err(struct setup *setup, struct session_options *options,
+		       struct session **session, struct err *err);
+
 /*
  * setup_session for a verb of one call, which reads no key: this process's environment is
  * wiped, and signals go to INTERRUPT once the session is open.

@@ -30,7 +30,7 @@ extern const struct verb *const verbs[];
 
 extern const struct verb verb_run, verb_exec, verb_tool_list, verb_tool_schema,
 	verb_tool_call, verb_policy_explain, verb_sessions_list, verb_sessions_show,
-	verb_doctor, verb_demo, verb_undo, verb_json_get, verb_plugin_new,
+	verb_doctor, verb_demo, verb_undo, verb_mcp, verb_json_get, verb_plugin_new,
 	verb_plugin_check, verb_plugin_call, verb_plugin_list, verb_plugin_trust,
 	verb_help;
 

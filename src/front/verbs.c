@@ -24,6 +24,7 @@ const struct verb *const verbs[] = {
 	&verb_plugin_trust,
 	&verb_policy_explain,
 	&verb_undo,
+	&verb_mcp,
 	&verb_sessions_list,
 	&verb_sessions_show,
 	&verb_doctor,

@@ -185,7 +185,8 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->policy = options->take_policy;
 	made->all_tools = options->tools;
 	made->sink = options->sink;
-	made->loop = loop_new();
+	made->own_loop = options->loop == NULL;
+	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
 	made->answers_questions = options->answers_questions;
 	made->cancel_fd = options->cancel_fd;
@@ -221,7 +222,8 @@ void session_close(struct session *session)
 	job_free_all(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
-	loop_free(session->loop);
+	if (session->own_loop)
+		loop_free(session->loop);
 	policy_free(session->policy);
 	value_free(session->seen);
 	value_free(session->aliases);

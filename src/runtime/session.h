@@ -30,6 +30,7 @@ struct session_options {
 	struct policy *take_policy; /* moved into the session */
 	const struct tool *const *tools; /* NULL-ended; must outlive the session */
 	struct event_sink sink;          /* event NULL: nobody listens */
+	struct loop *loop; /* the front's own, which outlives the session; NULL: it makes one */
 	/* The program that is the cell's anchor, by exec with an empty environment (NULL:
 	 * /proc/self/exe). It must call session_role() first thing in main. */
 	const char *program;

@@ -293,7 +293,13 @@ bool running_become_job(struct running *running)
 
 static void patience_due(struct timer *timer)
 {
-	(void)running_become_job(timer->context);
+	struct running *running = timer->context;
+
+	/* It waits for somebody to answer, and as a job nobody could. */
+	if (running->question != 0)
+		timer->due_ms = clock_deadline(running->patience_s);
+	else
+		(void)running_become_job(running);
 }
 
 void job_begin_patience(struct running *running)

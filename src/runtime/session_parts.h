@@ -16,6 +16,7 @@ struct session {
 	struct value **schemas;      /* one for each of all_tools; NULL: not made yet */
 	struct event_sink sink;
 	struct loop *loop;
+	bool own_loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	struct running *first_queued; /* of these, by running_set_state */

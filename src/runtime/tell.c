@@ -7,7 +7,7 @@ bool tell_is_kind(const char *kind)
 {
 	struct str name = str_of(kind);
 
-	return str_is(name, "form") || str_is(name, "url") || str_is(name, "sampling");
+	return str_among("form url sampling roots several", name);
 }
 
 bool tell_print_question(const struct tell_question *question, struct buf *out)

@@ -17,7 +17,7 @@ enum { TELL_MAX = 64 << 10, TELL_QUESTION_MAX = 4 << 20 };
 
 struct tell_question {
 	int64_t id;            /* 1, 2, … in its call */
-	const char *kind;      /* "form", "url" or "sampling" */
+	const char *kind;      /* "form", "url", "sampling", "roots" or "several" */
 	struct value *request; /* an object */
 };
 

@@ -24,5 +24,6 @@ const struct tool *const builtin_tools[] = {
 	&restore_tool,
 	&git_contents_tool,
 	&plugin_tool,
+	&read_output_tool,
 	NULL,
 };

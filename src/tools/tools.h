@@ -20,5 +20,6 @@ extern const struct tool exec_tool;
 extern const struct tool checkpoint_tool;
 extern const struct tool restore_tool;
 extern const struct tool git_contents_tool;
+extern const struct tool read_output_tool;
 
 extern const struct tool *const builtin_tools[]; /* NULL-ended */

@@ -1,0 +1,238 @@
+/* glovebox mcp: the tools for other people's agents, by the Model Context Protocol. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "build_config.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "mcp/http.h"
+#include "mcp/mcp.h"
+#include "mcp/stdio.h"
+
+enum {
+	READY_WORKERS = 2, /* that wait for calls beside the busy ones */
+	PATIENCE_S = 25,   /* clients give up after 60 s, some after 30 */
+};
+
+static const struct option_row mcp_options[] = {
+	{"http", 0, OPTION_TEXT, "ADDRESS:PORT",
+	 "serve HTTP there (port 0: any) instead of standard input and output"},
+	{"token-file", 0, OPTION_TEXT, "FILE",
+	 "with --http: take requests with this bearer token only"},
+	{"host", 0, OPTION_TEXTS, "NAME",
+	 "with --http: answer to this name too (may be repeated)"},
+	{"patience", 0, OPTION_SECONDS, "S",
+	 "let a call go on as a job after S seconds (default: 25; 0: never)"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+struct serving {
+	const struct options *options;
+	struct setup setup;
+	struct interrupt *interrupt;
+	struct loop *loop;
+};
+
+/* What a model should know before its first call; the most important first. */
+static void add_instructions(const struct setup *setup, struct buf *text)
+{
+	const struct policy *policy = setup->policy;
+
+	(void)buf_adds(text,
+		       "Glovebox runs every tool in one sealed cell: files, commands and "
+		       "tests see the same view, and nothing reaches the rest of the "
+		       "machine.\n");
+	(void)buf_addf(text, "Workspace: %.500s; paths are relative to it.\n",
+		       setup->workspace);
+	if (policy->network.count == 0)
+		(void)buf_adds(text, "Commands have no network but loopback.\n");
+	else
+		(void)buf_adds(text, "Commands reach listed hosts only, by HTTP_PROXY.\n");
+	(void)buf_adds(
+		text,
+		"What a wall, a rule or a limit refuses is said in the result, with the remedy; "
+		"trying around it does not help.\n"
+		"Prefer read_file, grep, glob and edit_file to cat, find and sed: they are faster "
+		"and bounded. Read a file before you change it.\n"
+		"A call that takes long goes on as a job: follow it by the tool job. Output that "
+		"is too long is kept whole in a file that the result names.\n");
+}
+
+static bool open_session(void *context, struct loop *loop, struct event_sink sink,
+			 struct session **session, struct err *err)
+{
+	struct serving *serving = context;
+	struct session_options options = {
+		.loop = loop,
+		.sink = sink,
+		.ready_workers = READY_WORKERS,
+		.answers_questions = true,
+		.cancel_fd = -1,
+	};
+
+	if (setup_session_err(&serving->setup, &options, session, err))
+		return true;
+	/* For the person; the client is told with its first call. */
+	(void)verb_complain(CODE_NO_CELL, "%s", err->text);
+	return false;
+}
+
+static bool prompts_place(struct buf *path)
+{
+	return path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config",
+			"glovebox/prompts", path);
+}
+
+static struct mcp *make_server(struct serving *serving)
+{
+	struct buf instructions, prompts;
+	struct mcp_options options = {
+		.loop = serving->loop,
+		.open = open_session,
+		.context = serving,
+		.version = GLOVEBOX_VERSION,
+		.patience_s = options_seconds(serving->options, "patience", PATIENCE_S),
+	};
+	struct mcp *mcp;
+
+	buf_init(&instructions, MCP_INSTRUCTIONS_MAX);
+	buf_init(&prompts, PATH_MAX);
+	add_instructions(&serving->setup, &instructions);
+	options.instructions = instructions.data;
+	options.prompts = prompts_place(&prompts) ? prompts.data : NULL;
+	mcp = mcp_new(&options);
+	buf_fini(&prompts);
+	buf_fini(&instructions);
+	return mcp;
+}
+
+static int code_of_end(const struct serving *serving)
+{
+	const int signal = interrupt_signal(serving->interrupt);
+
+	return signal != 0 ? CODE_SIGNAL + signal : CODE_DONE;
+}
+
+static int serve_stdio(struct serving *serving, struct mcp *mcp)
+{
+	const struct mcp_stdio stdio = {
+		.mcp = mcp,
+		.loop = serving->loop,
+		.input = STDIN_FILENO,
+		.output = STDOUT_FILENO,
+		.stop_fd = interrupt_fd(serving->interrupt),
+	};
+	struct err err;
+
+	if (isatty(STDIN_FILENO))
+		(void)fputs("glovebox: speaking MCP on standard input and output; "
+			    "see: glovebox mcp --help\n",
+			    stderr);
+	if (!mcp_stdio_run(&stdio, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return code_of_end(serving);
+}
+
+static void say_address(void *context, const char *url, bool has_token)
+{
+	(void)context;
+	(void)fprintf(stderr, "glovebox: serving MCP at %s%s\n", url,
+		      has_token ? ""
+				: "; every program of this machine may call "
+				  "(--token-file: only those that know a token)");
+}
+
+static int serve_http(struct serving *serving, struct mcp *mcp)
+{
+	const struct options *options = serving->options;
+	const struct mcp_http http = {
+		.mcp = mcp,
+		.loop = serving->loop,
+		.address = options_text(options, "http"),
+		.token_file = options_text(options, "token-file"),
+		.token = getenv("GLOVEBOX_MCP_TOKEN"),
+		.hosts = options_texts(options, "host"),
+		.stop_fd = interrupt_fd(serving->interrupt),
+		.listening = say_address,
+	};
+	struct err err;
+
+	/* Nobody waits for its first answer, and who starts it should hear what is wrong. */
+	if (!mcp_open(mcp, &err))
+		return CODE_NO_CELL;
+	if (!mcp_http_run(&http, &err))
+		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
+				     err.text);
+	return code_of_end(serving);
+}
+
+static int serve(struct serving *serving)
+{
+	struct mcp *mcp;
+	struct err err;
+	int code;
+
+	if (!interrupt_start(serving->interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	serving->loop = loop_new();
+	mcp = make_server(serving);
+	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
+						       : serve_stdio(serving, mcp);
+	mcp_free(mcp);
+	loop_free(serving->loop);
+	return code;
+}
+
+static int mcp_run(const struct options *options)
+{
+	struct serving serving = {.options = options};
+	struct err err = {0};
+	int code;
+
+	if (!setup_init(&serving.setup, options, &err) ||
+	    !interrupt_open(&serving.interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!setup_allow_hosts(&serving.setup, options, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else
+		code = serve(&serving);
+	interrupt_close(serving.interrupt);
+	setup_fini(&serving.setup);
+	return code;
+}
+
+static const char mcp_help[] =
+	"Serve the tools of an agent to any client of the Model Context Protocol (2024-11-05\n"
+	"to 2026-07-28), over standard input and output, or over HTTP with --http. All calls\n"
+	"run in one cell, made from the agent's policy (see: glovebox policy explain).\n\n"
+	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
+	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
+	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"
+	"Prompts are Markdown files in glovebox/prompts of the configuration folder\n"
+	"(docs/mcp.md). Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
+	"nothing that a call started stays behind.";
+
+const struct verb verb_mcp = {
+	.name = "mcp",
+	.summary = "serve the tools to other agents (Model Context Protocol)",
+	.arguments = "",
+	.help = mcp_help,
+	.example = "  claude mcp add glovebox -- glovebox mcp -C ~/project\n"
+		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token",
+	.options = mcp_options,
+	.run = mcp_run,
+};

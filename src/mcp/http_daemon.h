@@ -1,0 +1,61 @@
+/*
+ * http_daemon: HTTP by libmicrohttpd, loaded when it is wanted, in our loop: whole requests in,
+ * answers or streams of bytes out, at any time. Knows nothing of MCP; the only file that knows
+ * the library.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "process/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct http_daemon;
+struct http_exchange; /* one request and its answer */
+
+struct http_daemon_options {
+	struct loop *loop;
+	int take_socket; /* that listens */
+	size_t body_max;
+	/* The head is there. It may be answered at once: the body is then not asked for. */
+	void (*head)(void *context, struct http_exchange *exchange);
+	/* All of it is there. It is answered now or later. */
+	void (*whole)(void *context, struct http_exchange *exchange, struct str body);
+	/* The client has gone, though it has no (whole) answer yet. `over` follows. */
+	void (*dropped)(void *context, struct http_exchange *exchange);
+	/* It ends, for good or bad. EXCHANGE is gone afterwards. */
+	void (*over)(void *context, struct http_exchange *exchange);
+	void *context;
+};
+
+bool http_daemon_open(const struct http_daemon_options *options,
+		      struct http_daemon **daemon, struct err *err);
+void http_daemon_close(struct http_daemon *daemon); /* NULL is fine */
+
+const char *http_method(const struct http_exchange *exchange);
+const char *http_path(const struct http_exchange *exchange);
+/* NULL: there is none of that name. Case does not matter. */
+const char *http_header(const struct http_exchange *exchange, const char *name);
+/* The owner's own pointer. */
+void *http_owner(const struct http_exchange *exchange);
+void http_set_owner(struct http_exchange *exchange, void *owner);
+
+/* For what follows: a header of the answer, which must not have begun. At most HTTP_HEADERS. */
+enum { HTTP_HEADERS = 4 };
+void http_add_header(struct http_exchange *exchange, const char *name, const char *value);
+/* The whole answer. TYPE NULL: none. */
+void http_answer(struct http_exchange *exchange, int status, const char *type,
+		 struct str body);
+bool http_is_answered(const struct http_exchange *exchange); /* or has begun to be */
+
+/*
+ * A stream of bytes instead; nothing happens when it has begun. BEAT is sent whenever nothing
+ * else was for some time, so that nobody on the way takes it for dead.
+ */
+void http_stream(struct http_exchange *exchange, const char *type, struct str beat);
+void http_stream_add(struct http_exchange *exchange, struct str bytes);
+void http_stream_end(struct http_exchange *exchange);
+bool http_is_stream(const struct http_exchange *exchange);
+/* Should the exchange be unanswered for some time: begin such a stream by itself. */
+void http_stream_if_late(struct http_exchange *exchange, const char *type, struct str beat);

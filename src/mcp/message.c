@@ -1,0 +1,90 @@
+/* message: what makes a JSON value a message of MCP; see message.h. */
+#include "mcp/message.h"
+
+#include <string.h>
+
+static bool id_is_sound(const struct value *id)
+{
+	if (value_kind(id) == VALUE_STRING)
+		return value_str(id).size <= MCP_ID_MAX;
+	return value_kind(id) == VALUE_INTEGER;
+}
+
+static bool read_id(struct mcp_message *message, struct err *err)
+{
+	const struct value *id = value_member(message->whole, "id");
+
+	if (id == NULL)
+		return true;
+	if (!id_is_sound(id))
+		return err_set(err, MCP_CODE_INVALID,
+			       "The id must be an integer or a text of at most %d bytes.",
+			       MCP_ID_MAX);
+	message->id = id;
+	return true;
+}
+
+static bool read_call(struct mcp_message *message, struct err *err)
+{
+	const struct value *method = value_member(message->whole, "method");
+	const struct value *params = value_member(message->whole, "params");
+
+	message->method = value_text(method);
+	/* A NUL in it would make another name of it. */
+	if (message->method == NULL || strlen(message->method) != value_str(method).size)
+		return err_set(err, MCP_CODE_INVALID, "The method must be a text.");
+	if (params != NULL && value_kind(params) != VALUE_OBJECT)
+		return err_set(err, MCP_CODE_PARAMS, "The params must be an object.");
+	message->params = params;
+	message->kind = message->id != NULL ? MCP_REQUEST : MCP_NOTIFICATION;
+	return true;
+}
+
+static bool read_response(struct mcp_message *message, struct err *err)
+{
+	message->kind = MCP_RESPONSE;
+	message->result = value_member(message->whole, "result");
+	message->error = value_member(message->whole, "error");
+	if (message->id == NULL)
+		return err_set(err, MCP_CODE_INVALID,
+			       "A message needs a method, or an id and a result.");
+	if ((message->result == NULL) == (message->error == NULL))
+		return err_set(err, MCP_CODE_INVALID,
+			       "A response needs a result or an error, not both.");
+	return true;
+}
+
+bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err)
+{
+	const char *version;
+
+	memset(message, 0, sizeof(*message));
+	if (text.size > MCP_MESSAGE_MAX)
+		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
+			       MCP_MESSAGE_MAX, text.size);
+	if (!value_parse(text, 0, &message->whole, err)) {
+		if (err != NULL)
+			err->code = MCP_CODE_PARSE;
+		return false;
+	}
+	if (value_kind(message->whole) == VALUE_ARRAY)
+		return err_set(err, MCP_CODE_INVALID,
+			       "Batches are not taken: send each message by itself.");
+	if (value_kind(message->whole) != VALUE_OBJECT)
+		return err_set(err, MCP_CODE_INVALID, "A message is an object, not %s.",
+			       value_kind_name(value_kind(message->whole)));
+	if (!read_id(message, err))
+		return false;
+	version = value_text(value_member(message->whole, "jsonrpc"));
+	if (version == NULL || strcmp(version, "2.0") != 0)
+		return err_set(err, MCP_CODE_INVALID, "jsonrpc must be \"2.0\".");
+	if (value_member(message->whole, "method") != NULL)
+		return read_call(message, err);
+	return read_response(message, err);
+}
+
+void mcp_message_fini(struct mcp_message *message)
+{
+	value_free(message->whole);
+	memset(message, 0, sizeof(*message));
+}

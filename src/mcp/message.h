@@ -1,0 +1,48 @@
+/*
+ * message: one JSON-RPC 2.0 message as MCP has it, read from text that nobody vouches for.
+ * Ids are texts or integers, params are objects. Batches, which only MCP 2025-03-26 had, are
+ * refused by name.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE };
+
+enum {
+	MCP_MESSAGE_MAX = 16 << 20, /* bytes of one message from a client */
+	MCP_ID_MAX = 1024,          /* bytes of an id that is text */
+};
+
+/* Codes of errors: JSON-RPC 2.0, then MCP's own. */
+enum mcp_code {
+	MCP_CODE_NO_RESOURCE = -32002, /* until 2025-11-25; MCP_CODE_PARAMS later */
+	MCP_CODE_HEADER = -32020, /* a header of HTTP does not say what the body says */
+	MCP_CODE_CAPABILITY = -32021, /* the client lacks what the request needs */
+	MCP_CODE_VERSION = -32022,    /* of the protocol, which is not spoken here */
+	MCP_CODE_INVALID = -32600,
+	MCP_CODE_METHOD = -32601,
+	MCP_CODE_PARAMS = -32602,
+	MCP_CODE_INTERNAL = -32603,
+	MCP_CODE_PARSE = -32700,
+};
+
+struct mcp_message {
+	enum mcp_kind kind;
+	struct value *whole;        /* owns the others */
+	const struct value *id;     /* NULL: it has none that could be answered */
+	const char *method;         /* NULL for a response */
+	const struct value *params; /* an object, or NULL */
+	const struct value *result; /* of a response; NULL: it is an error */
+	const struct value *error;  /* of a response, or NULL */
+};
+
+/*
+ * False: ERR has the sentence, its code is an mcp_code, and MESSAGE->id is the id to answer
+ * it under, if there is one. mcp_message_fini in either case.
+ */
+bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err);
+void mcp_message_fini(struct mcp_message *message);

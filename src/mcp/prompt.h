@@ -1,0 +1,43 @@
+/*
+ * prompt: a prompt as a Markdown file. Above the text may stand front matter with `title`,
+ * `description` and `arguments` (rows of name, description, required and values, of which the
+ * last are proposed while somebody types). {{name}} in the text is the argument's place. A line
+ * that is nothing but an image, ![words](target), is put there whole: a file beside the prompt,
+ * or a resource of the server by its URI.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+
+enum { PROMPT_TEXT_MAX = 256 << 10, PROMPT_ARGUMENTS_MAX = 32 };
+
+/*
+ * TEXT as an object: name (NAME unless the front matter has one), title, description,
+ * arguments, prompt. The caller's. ERR names what is wrong with it.
+ */
+bool prompt_read(struct str text, const char *name, struct value **prompt, struct err *err);
+
+/* The row of `prompts/list`. The caller's. */
+struct value *prompt_row(const struct value *prompt);
+
+/* The arguments it needs and ARGUMENTS has not, as the schema of a form; NULL: none. */
+struct value *prompt_missing(const struct value *prompt, const struct value *arguments);
+
+/*
+ * The messages, with ARGUMENTS in their places. EMBED gives the content that TARGET stands for,
+ * or NULL: MADE of an argument, it may only be a URI. False: ERR says what is missing.
+ */
+struct prompt_embed {
+	struct value *(*content)(void *context, const char *target, bool made);
+	void *context;
+};
+bool prompt_messages(const struct value *prompt, const struct value *arguments,
+		     const struct prompt_embed *embed, struct value **messages,
+		     struct err *err);
+
+/* What may be typed for the argument NAME that begins with TEXT: an array. The caller's. */
+struct value *prompt_proposals(const struct value *arguments, const char *name,
+			       struct str text);

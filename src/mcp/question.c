@@ -1,0 +1,359 @@
+/*
+ * question: what a running call asks the client: of a person, a model, or about its roots. In
+ * the legacy era as requests of ours on the call's way; in the modern one as the answer
+ * "input_required", with which the call is parked until its client comes back.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "mcp/ask.h"
+#include "mcp/call.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PARKED_MS = 600000, /* a person may be at lunch; a worker waits all the while */
+	PARKED_MAX = 64,
+	STATE_MAX = 64,
+	PURPOSE_MAX = 2048,
+};
+
+static struct value *declined(void)
+{
+	struct value *answer = value_new_object();
+
+	value_set_text(answer, "action", "decline");
+	return answer;
+}
+
+static bool is_answered(const struct mcp_call *call)
+{
+	return value_count(call->answers) == value_count(call->requests);
+}
+
+static void forget(struct mcp_call *call)
+{
+	value_free(call->requests);
+	value_free(call->answers);
+	call->requests = NULL;
+	call->answers = NULL;
+	call->question = 0;
+	call->parked.due_ms = CLOCK_NEVER;
+	loop_remove_timer(&call->parked);
+}
+
+/* All answers are there: back to the worker with them. */
+static void hand_back(struct mcp_call *call)
+{
+	const int64_t question = call->question;
+	struct value *answers = value_ref(call->answers);
+	auto_value struct value *reply = NULL;
+
+	if (call->one) {
+		reply = value_ref(value_at(value_first(answers)));
+		value_free(answers);
+	} else {
+		reply = value_new_object();
+		value_set_text(reply, "action", "accept");
+		value_set(reply, "content", answers);
+	}
+	forget(call);
+	/* When it cannot be told its worker is gone, and the call's end follows. */
+	if (call->running != NULL)
+		(void)running_answer(call->running, question, reply, NULL);
+}
+
+/* The client lacks what the call cannot do without: it is not made. True when it is so. */
+static bool refuse_missing(struct mcp_call *call)
+{
+	struct mcp_request *request = call->request;
+	struct value *needed = value_new_object(), *data;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		const struct value *one = value_at(at);
+
+		if (ask_is_needed(one) && !ask_is_possible(one, &call->client))
+			value_set(needed, ask_capability(one), value_new_object());
+	}
+	if (request == NULL || value_count(needed) == 0 ||
+	    call->client.version < MCP_2026_07_28) {
+		value_free(needed);
+		return false;
+	}
+	data = value_new_object();
+	value_set(data, "requiredCapabilities", needed);
+	mcp_call_cancel(call);
+	mcp_fail(request, MCP_CODE_CAPABILITY, data,
+		 "This call needs a capability that the client did not declare.");
+	return true;
+}
+
+/* What need not be asked: given before, or impossible. */
+static void answer_known(struct mcp_call *call)
+{
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		const char *key = value_key(at);
+		const struct value *given = value_member(call->given, key);
+
+		if (value_member(call->answers, key) != NULL)
+			continue;
+		struct value *answer =
+			given != NULL ? ask_read_answer(value_at(at), given) : NULL;
+		if (answer == NULL && !ask_is_possible(value_at(at), &call->client))
+			answer = declined();
+		if (answer != NULL)
+			value_set(call->answers, key, answer);
+	}
+}
+
+static void parked_due(struct timer *timer)
+{
+	mcp_call_cancel(timer->context);
+}
+
+static void add_purpose(const char *tool, struct buf *purpose)
+{
+	(void)buf_addf(purpose, "tools/call %s", tool);
+}
+
+/* Answer the request with what is to be asked; the call waits for the next one. */
+static void park(struct mcp_call *call)
+{
+	struct mcp_request *request = call->request;
+	struct value *result = value_new_object(), *asked = value_new_object();
+	char state[STATE_MAX];
+	struct buf sealed, purpose;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at)) {
+		if (value_member(call->answers, value_key(at)) == NULL)
+			value_set(asked, value_key(at), ask_message(value_at(at), 0, NULL));
+	}
+	(void)snprintf(state, sizeof(state), "%" PRIu64 ".%" PRIu64, call->number,
+		       call->asked);
+	buf_init(&purpose, PURPOSE_MAX);
+	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
+	add_purpose(call->tool, &purpose);
+	seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
+	value_set_text(result, "resultType", "input_required");
+	value_set(result, "inputRequests", asked);
+	value_set_text(result, "requestState", sealed.data);
+	buf_fini(&sealed);
+	buf_fini(&purpose);
+	call->request = NULL;
+	request->call = NULL;
+	mcp_progress_end(call);
+	call->parked = (struct timer){.due_ms = clock_now_ms() + PARKED_MS,
+				      .due = parked_due,
+				      .context = call};
+	loop_add_timer(call->mcp->options.loop, &call->parked);
+	mcp_answer(request, result);
+}
+
+/* One request of ours for each that is not answered yet: "q7.0", "q7.1", … */
+static void send_requests(struct mcp_call *call)
+{
+	size_t index = 0;
+
+	for (void *at = value_first(call->requests); at != NULL;
+	     at = value_next(call->requests, at), index++) {
+		char id[STATE_MAX];
+
+		if (value_member(call->answers, value_key(at)) != NULL)
+			continue;
+		(void)snprintf(id, sizeof(id), "q%" PRIu64 ".%zu", call->asked, index);
+		auto_value struct value *message = ask_message(value_at(at), 1, id);
+		struct value *params = value_member(message, "params");
+
+		mcp_tell(call->mcp, call->request->way, id,
+			 value_text(value_member(message, "method")),
+			 params != NULL ? value_ref(params) : NULL);
+	}
+}
+
+static size_t count_parked(const struct mcp *mcp)
+{
+	size_t count = 0;
+
+	for (const struct mcp_call *at = mcp->first_call; at != NULL; at = at->next)
+		count += at->request == NULL;
+	return count;
+}
+
+static void ask_client(struct mcp_call *call)
+{
+	assert(call->request != NULL);
+	if (call->client.version < MCP_2026_07_28)
+		send_requests(call);
+	else
+		park(call);
+}
+
+void mcp_question(struct mcp_call *call, const struct value *data)
+{
+	const struct value *request = value_member(data, "request");
+	const char *kind = value_text(value_member(data, "kind"));
+
+	if (call->question != 0)
+		return;
+	call->question = value_integer(value_member(data, "id"));
+	call->asked = ++call->mcp->next_question;
+	call->answers = value_new_object();
+	call->requests = ask_requests(kind, request, call->asked, &call->one);
+	if (refuse_missing(call))
+		return;
+	answer_known(call);
+	/* Nobody is there to be asked, or too many wait already. */
+	if (!is_answered(call) &&
+	    (call->request == NULL || count_parked(call->mcp) >= PARKED_MAX)) {
+		for (void *at = value_first(call->requests); at != NULL;
+		     at = value_next(call->requests, at)) {
+			if (value_member(call->answers, value_key(at)) == NULL)
+				value_set(call->answers, value_key(at), declined());
+		}
+	}
+	if (is_answered(call))
+		hand_back(call);
+	else
+		ask_client(call);
+}
+
+void mcp_question_end(struct mcp_call *call)
+{
+	forget(call);
+	value_free(call->given);
+	call->given = NULL;
+}
+
+bool mcp_asks(const struct mcp *mcp)
+{
+	for (const struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
+		if (at->question != 0)
+			return true;
+	}
+	return false;
+}
+
+/* The call that asked the question of this ID ("q7.1") of PEER, and its key. */
+static struct mcp_call *find_asking(const struct mcp_peer *peer, const char *id, void **key)
+{
+	char *end;
+
+	if (id == NULL || id[0] != 'q')
+		return NULL;
+	const uint64_t asked = strtoull(id + 1, &end, 10);
+	if (*end != '.')
+		return NULL;
+	size_t index = strtoul(end + 1, &end, 10);
+	if (*end != '\0')
+		return NULL;
+	for (struct mcp_call *at = peer->mcp->first_call; at != NULL; at = at->next) {
+		if (at->question == 0 || at->asked != asked || at->request == NULL ||
+		    at->request->peer != peer)
+			continue;
+		*key = value_first(at->requests);
+		while (*key != NULL && index-- > 0)
+			*key = value_next(at->requests, *key);
+		return *key != NULL ? at : NULL;
+	}
+	return NULL;
+}
+
+void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message)
+{
+	void *key = NULL;
+	struct mcp_call *call = find_asking(peer, value_text(message->id), &key);
+	struct value *answer = NULL;
+
+	if (call == NULL || value_member(call->answers, value_key(key)) != NULL)
+		return;
+	if (message->result != NULL)
+		answer = ask_read_answer(value_at(key), message->result);
+	/* An error, or an answer that is none: as if nobody wanted to say anything. */
+	value_set(call->answers, value_key(key), answer != NULL ? answer : declined());
+	if (is_answered(call))
+		hand_back(call);
+}
+
+static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
+{
+	auto_free char *text = memory_copy_str(state);
+	char *end;
+	const uint64_t number = strtoull(text, &end, 10);
+	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
+
+	for (struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
+		if (at->number == number && at->asked == asked && at->request == NULL &&
+		    !at->unwanted)
+			return at;
+	}
+	return NULL;
+}
+
+static void resume(struct mcp_request *request, struct mcp_call *call,
+		   const struct value *answers)
+{
+	struct value *token =
+		value_member(value_member(request->params, "_meta"), "progressToken");
+
+	call->request = request;
+	call->client = request->client;
+	request->call = call;
+	loop_remove_timer(&call->parked);
+	value_free(call->token);
+	call->token = token != NULL ? value_ref(token) : NULL;
+	mcp_progress_begin(call);
+	if (call->question == 0)
+		return; /* it ended meanwhile: its result is due */
+	value_free(call->given);
+	call->given =
+		answers != NULL ? value_ref((struct value *)(uintptr_t)answers) : NULL;
+	answer_known(call);
+	if (is_answered(call))
+		hand_back(call);
+	else
+		park(call);
+}
+
+bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
+			 struct value **given)
+{
+	const struct value *state = value_member(request->params, "requestState");
+	struct value *answers = value_member(request->params, "inputResponses");
+	struct buf purpose;
+	struct str inner;
+
+	*call = NULL;
+	*given = NULL;
+	if (request->client.version < MCP_2026_07_28)
+		return true;
+	if (answers != NULL && value_kind(answers) != VALUE_OBJECT) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL,
+			 "inputResponses must be an object.");
+		return false;
+	}
+	if (state == NULL) {
+		*given = answers != NULL ? value_ref(answers) : NULL;
+		return true;
+	}
+	buf_init(&purpose, PURPOSE_MAX);
+	add_purpose(value_text(value_member(request->params, "name")), &purpose);
+	bool sound = seal_check(&request->mcp->key, buf_str(&purpose), value_str(state),
+				&inner);
+	buf_fini(&purpose);
+	*call = sound ? find_parked(request->mcp, inner) : NULL;
+	if (*call == NULL) {
+		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s",
+			 sound ? "This requestState has been used, or the call it belongs to "
+				 "waits no longer; make the call anew."
+			       : "This requestState was not made here, for this tool.");
+		return false;
+	}
+	resume(request, *call, answers);
+	return true;
+}

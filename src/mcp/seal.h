@@ -1,0 +1,26 @@
+/*
+ * seal: text that goes out to somebody and must come back as it was: HMAC-SHA-256 (RFC 2104)
+ * with a key of this process.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+
+enum { SEAL_KEY = 32 };
+
+struct seal_key {
+	uint8_t bytes[SEAL_KEY];
+};
+
+/* A key that nobody knows. */
+void seal_key_make(struct seal_key *key);
+/* Append TEXT, a dot and its seal, which holds for PURPOSE alone. */
+void seal_add(const struct seal_key *key, struct str purpose, struct str text,
+	      struct buf *sealed);
+/* Was SEALED made so? Then *TEXT is its part before the seal. */
+bool seal_check(const struct seal_key *key, struct str purpose, struct str sealed,
+		struct str *text);

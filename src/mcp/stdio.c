@@ -1,0 +1,382 @@
+/* stdio: see stdio.h. */
+#include "mcp/stdio.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	READ_BYTES = 256 << 10,
+	/* A client that does not read: no more of its requests are taken. */
+	UNREAD_MAX = 4 << 20,
+	/* What may pile up beyond, of calls that were under way; then it is given up. */
+	OUTPUT_MAX = 256 << 20,
+	/* After the end of the input. Clients send a signal 2 s later. */
+	LAST_WORD_MS = 1000,
+};
+
+struct stdio {
+	struct mcp_stdio options;
+	struct mcp_way way;
+	struct mcp_peer *peer;
+	struct buf in, out;
+	size_t in_from, out_from; /* what is before has been taken */
+	size_t searched;          /* no line ends before */
+	bool skipping;            /* the rest of a line that is too long */
+	int output;               /* our own, which never waits; or the caller's */
+	bool is_socket;
+	struct watch reading, writing, stopping, parent;
+	struct timer flush;
+	bool ended;   /* the input */
+	bool stopped; /* everything */
+	bool opened;  /* the session has been opened, or tried to be */
+	struct err failure;
+};
+
+static void fail_output(struct stdio *stdio, int code)
+{
+	(void)err_set(&stdio->failure, code, "standard output: %s", strerror(code));
+	stdio->stopped = true;
+}
+
+static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
+{
+	if (stdio->is_socket)
+		return send(stdio->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* The caller's, which may wait: as much as a pipe takes when it says that it does. */
+	if (stdio->output == stdio->options.output && size > PIPE_BUF)
+		size = PIPE_BUF;
+	return write(stdio->output, data, size);
+}
+
+static void watch_output(struct stdio *stdio, bool on)
+{
+	if (on)
+		loop_add(stdio->options.loop, &stdio->writing);
+	else
+		loop_remove(&stdio->writing);
+}
+
+static void write_out(struct stdio *stdio)
+{
+	while (stdio->out_from < stdio->out.size && !stdio->stopped) {
+		ssize_t n = write_some(stdio, stdio->out.data + stdio->out_from,
+				       stdio->out.size - stdio->out_from);
+
+		if (n > 0) {
+			stdio->out_from += (size_t)n;
+			if (stdio->output == stdio->options.output && !stdio->is_socket)
+				break; /* perhaps the next piece would wait */
+		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			break;
+		} else {
+			fail_output(stdio, n < 0 ? errno : EIO);
+		}
+	}
+	if (stdio->out_from == stdio->out.size) {
+		buf_clear(&stdio->out);
+		stdio->out_from = 0;
+	}
+	watch_output(stdio, stdio->out.size > 0 && !stdio->stopped);
+}
+
+static void output_ready(struct watch *watch, short events)
+{
+	(void)events;
+	write_out(watch->context);
+}
+
+/* At the end of the loop's turn: what has come together goes out at once. */
+static void flush_due(struct timer *timer)
+{
+	write_out(timer->context);
+}
+
+static void send_message(struct mcp_way *way, struct str message, bool last, int status)
+{
+	struct stdio *stdio = (struct stdio *)((char *)way - offsetof(struct stdio, way));
+
+	(void)last;
+	(void)status;
+	if (stdio->stopped)
+		return;
+	if (stdio->out_from > 0 && stdio->out_from > stdio->out.size / 2) {
+		buf_remove(&stdio->out, 0, stdio->out_from);
+		stdio->out_from = 0;
+	}
+	(void)buf_addstr(&stdio->out, message);
+	if (!buf_addc(&stdio->out, '\n'))
+		fail_output(stdio, ENOBUFS);
+	stdio->flush.due_ms = 0;
+}
+
+static void drop(struct mcp_way *way)
+{
+	(void)way;
+}
+
+static void take_line(struct stdio *stdio, struct str line)
+{
+	struct mcp_message message;
+	struct err err;
+
+	if (str_trim(line).size == 0)
+		return;
+	if (mcp_message_read(line, &message, &err))
+		mcp_take(stdio->peer, &stdio->way, &message, MCP_AS_AGREED);
+	else
+		mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
+	mcp_message_fini(&message);
+}
+
+static void refuse_long_line(struct stdio *stdio)
+{
+	struct mcp_message message = {0};
+	struct err err;
+
+	(void)err_set(&err, MCP_CODE_PARSE, "A message may have %d bytes.", MCP_MESSAGE_MAX);
+	mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
+	stdio->skipping = true;
+	buf_clear(&stdio->in);
+	stdio->in_from = 0;
+	stdio->searched = 0;
+}
+
+/* May more be taken? Who waits for an answer of the client's must hear it. */
+static bool has_room(const struct stdio *stdio)
+{
+	const struct mcp *mcp = stdio->options.mcp;
+
+	return stdio->out.size - stdio->out_from < UNREAD_MAX &&
+	       (mcp_busy(mcp) < MCP_REQUESTS_MAX || mcp_asks(mcp));
+}
+
+static bool next_line(struct stdio *stdio, struct str *line)
+{
+	const struct str rest = str_part(buf_str(&stdio->in), stdio->in_from, SIZE_MAX);
+	const size_t from = stdio->searched - stdio->in_from;
+	const char *end =
+		rest.size > from ? memchr(rest.data + from, '\n', rest.size - from) : NULL;
+
+	if (end == NULL) {
+		stdio->searched = stdio->in.size;
+		if (!stdio->ended || rest.size == 0)
+			return false;
+		end = rest.data + rest.size;
+	}
+	*line = str_part(rest, 0, (size_t)(end - rest.data));
+	stdio->in_from += line->size + (line->size < rest.size);
+	stdio->searched = stdio->in_from;
+	return true;
+}
+
+static void take_lines(struct stdio *stdio)
+{
+	struct str line;
+
+	while (!stdio->stopped && has_room(stdio) && next_line(stdio, &line)) {
+		take_line(stdio, line);
+		/* A client times the first answer: it goes out before the cell is made. */
+		if (!stdio->opened) {
+			stdio->opened = true;
+			write_out(stdio);
+			(void)mcp_open(stdio->options.mcp, NULL);
+		}
+	}
+	if (stdio->in_from == stdio->in.size) {
+		buf_clear(&stdio->in);
+		stdio->in_from = 0;
+		stdio->searched = 0;
+	} else if (stdio->in_from > READ_BYTES) {
+		buf_remove(&stdio->in, 0, stdio->in_from);
+		stdio->searched -= stdio->in_from;
+		stdio->in_from = 0;
+	}
+	if (stdio->in.size - stdio->in_from > MCP_MESSAGE_MAX && has_room(stdio))
+		refuse_long_line(stdio);
+}
+
+/* Of a line that is too long nothing is kept but what follows its end. */
+static size_t skip_line(struct stdio *stdio, char *data, size_t size)
+{
+	char *end = memchr(data, '\n', size);
+
+	if (end == NULL)
+		return 0;
+	stdio->skipping = false;
+	size -= (size_t)(end + 1 - data);
+	memmove(data, end + 1, size);
+	return size;
+}
+
+/*
+ * Only taken in: what it says is done between the loop's turns, since the session turns the
+ * loop itself while it is opened.
+ */
+static void input_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+	char *room = buf_reserve(&stdio->in, READ_BYTES);
+	ssize_t n;
+
+	(void)events;
+	if (room == NULL) {
+		loop_remove(watch);
+		return;
+	}
+	n = read(stdio->options.input, room, READ_BYTES);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		stdio->ended = true;
+		loop_remove(watch);
+	} else if (stdio->skipping) {
+		buf_commit(&stdio->in, skip_line(stdio, room, (size_t)n));
+	} else {
+		buf_commit(&stdio->in, (size_t)n);
+	}
+}
+
+static void stop_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+
+	(void)events;
+	stdio->stopped = true;
+}
+
+/* A socket or a pipe that never waits for its reader; else the caller's own. */
+static void open_output(struct stdio *stdio)
+{
+	char name[FD_NAME_ROOM];
+	struct stat st;
+
+	stdio->output = stdio->options.output;
+	if (fstat(stdio->output, &st) < 0)
+		return;
+	stdio->is_socket = S_ISSOCK(st.st_mode);
+	if (!S_ISFIFO(st.st_mode))
+		return;
+	/* Anew, so that other holders of the pipe's end go on waiting as they did. */
+	const int own =
+		open(fd_name(stdio->output, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (own >= 0)
+		stdio->output = own;
+}
+
+/* Who started us may leave our input open to others when it dies. */
+static void watch_parent(struct stdio *stdio)
+{
+	const pid_t parent = getppid();
+	int fd = parent > 1 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
+
+	stdio->parent = (struct watch){.fd = fd,
+				       .events = POLLIN,
+				       .ready = stop_ready,
+				       .context = stdio};
+	if (fd < 0)
+		return;
+	loop_add(stdio->options.loop, &stdio->parent);
+	if (getppid() != parent)
+		stdio->stopped = true;
+}
+
+static void begin(struct stdio *stdio)
+{
+	struct loop *loop = stdio->options.loop;
+
+	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
+	buf_init(&stdio->out, OUTPUT_MAX);
+	open_output(stdio);
+	stdio->way = (struct mcp_way){send_message, drop};
+	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
+	stdio->reading = (struct watch){.fd = stdio->options.input,
+					.events = POLLIN,
+					.ready = input_ready,
+					.context = stdio};
+	stdio->writing = (struct watch){.fd = stdio->output,
+					.events = POLLOUT,
+					.ready = output_ready,
+					.context = stdio};
+	stdio->stopping = (struct watch){.fd = stdio->options.stop_fd,
+					 .events = POLLIN,
+					 .ready = stop_ready,
+					 .context = stdio};
+	stdio->flush =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = flush_due, .context = stdio};
+	loop_add(loop, &stdio->reading);
+	if (stdio->options.stop_fd >= 0)
+		loop_add(loop, &stdio->stopping);
+	loop_add_timer(loop, &stdio->flush);
+	watch_parent(stdio);
+}
+
+static void end(struct stdio *stdio)
+{
+	loop_remove(&stdio->reading);
+	loop_remove(&stdio->writing);
+	loop_remove(&stdio->stopping);
+	loop_remove(&stdio->parent);
+	loop_remove_timer(&stdio->flush);
+	mcp_peer_free(stdio->peer);
+	fd_close(&stdio->parent.fd);
+	if (stdio->output != stdio->options.output)
+		fd_close(&stdio->output);
+	buf_fini(&stdio->in);
+	buf_fini(&stdio->out);
+}
+
+/* Reading pauses while there is no room, and goes on by itself. */
+static void settle_reading(struct stdio *stdio)
+{
+	take_lines(stdio);
+	write_out(stdio);
+	if (stdio->ended)
+		return;
+	if (has_room(stdio) && stdio->in.size - stdio->in_from <= MCP_MESSAGE_MAX)
+		loop_add(stdio->options.loop, &stdio->reading);
+	else
+		loop_remove(&stdio->reading);
+}
+
+static bool is_over(const struct stdio *stdio, int64_t until)
+{
+	if (!stdio->ended)
+		return stdio->stopped;
+	return stdio->stopped || clock_now_ms() >= until ||
+	       (mcp_busy(stdio->options.mcp) == 0 && stdio->out.size == 0 &&
+		stdio->in.size == stdio->in_from);
+}
+
+bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
+{
+	struct stdio stdio = {.options = *options, .output = -1};
+	int64_t until = CLOCK_NEVER;
+
+	begin(&stdio);
+	while (!is_over(&stdio, until)) {
+		loop_turn(options->loop, until);
+		if (stdio.ended && until == CLOCK_NEVER)
+			until = clock_now_ms() + LAST_WORD_MS;
+		settle_reading(&stdio);
+	}
+	if (stdio.failure.text[0] == '\0') {
+		mcp_goodbye(options->mcp);
+		write_out(&stdio);
+	}
+	end(&stdio);
+	if (stdio.failure.text[0] != '\0' && stdio.failure.code != EPIPE)
+		return err_set(err, stdio.failure.code, "%s", stdio.failure.text);
+	return true;
+}

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""hard_test.py GLOVEBOX: what is no conversation: floods, deaths, clients that do not read. TAP.
+
+After each case no process of the server may be left.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from client import (Failure, Http, LEGACY, MODERN, Stdio, WAIT_SECONDS,  # noqa: E402
+                    adopt_orphans, left_behind)  # pylint: disable=wrong-import-position
+
+AT_ONCE = 64
+MANY = 5000  # the bench makes 100,000
+GROWTH_MAX = 8 << 20  # bytes, after as many calls as went before the first look
+FIRST_LOOK = 1000
+SOON_SECONDS = 10  # sanitizers, and a grace for what runs
+MESSAGE_MAX = 16 << 20
+
+
+def call(number, name, **arguments):
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}}
+
+
+def modern(message):
+    message["params"]["_meta"] = {"io.modelcontextprotocol/protocolVersion": MODERN,
+                                  "io.modelcontextprotocol/clientCapabilities": {}}
+    return message
+
+
+def initialize(connection):
+    connection.send({"jsonrpc": "2.0", "id": "hello", "method": "initialize",
+                     "params": {"protocolVersion": LEGACY, "capabilities": {}}})
+    connection.wait_answer("hello")
+
+
+def expect(truth, sentence):
+    if not truth:
+        raise Failure(sentence)
+
+
+def ends_soon(process, codes):
+    try:
+        code = process.wait(SOON_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        raise Failure("it does not end") from error
+    expect(code in codes, f"it ended with {code}")
+
+
+def memory_of(pid):
+    """Private bytes of the front and of all that it started: sanitizers keep what is freed."""
+    total, todo = 0, [pid]
+    while todo:
+        at = todo.pop()
+        try:
+            with open(f"/proc/{at}/task/{at}/children", encoding="ascii") as file:
+                todo += [int(child) for child in file.read().split()]
+            with open(f"/proc/{at}/smaps_rollup", encoding="ascii") as file:
+                total += sum(int(line.split()[1]) << 10 for line in file
+                             if line.startswith("Private"))
+        except OSError:
+            pass  # it has ended
+    return total
+
+
+def descriptors_of(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Cases:
+    """Each method is a case; `play` gives it a workspace and looks what it left."""
+
+    def __init__(self, program):
+        self.program = program
+        self.workspace = self.environment = None
+
+    def stdio(self, *words, **options):
+        return Stdio([self.program, "mcp", *words], cwd=self.workspace, env=self.environment,
+                     **options)
+
+    def http(self, *words):
+        return Http([self.program, "mcp", *words], cwd=self.workspace, env=self.environment)
+
+    def many_calls_at_once_are_all_answered(self):
+        server = self.stdio()
+        initialize(server)
+        data = b"\n".join(json.dumps(call(i, "bash", command=f"echo n{i}")).encode()
+                          for i in range(AT_ONCE))
+        server.write(data)
+        for i in range(AT_ONCE):
+            answer = server.wait_answer(i)
+            expect(f"n{i}\n" in answer["result"]["content"][0]["text"], f"answer {i}: {answer}")
+        expect(server.close() == 0, "it failed")
+
+    def many_calls_at_once_over_http_are_all_answered(self):
+        server = self.http()
+        for i in range(AT_ONCE):
+            message = modern(call(i, "bash", command=f"echo n{i}"))
+            server.start("POST", server.path, json.dumps(message).encode(),
+                         {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN,
+                          "Mcp-Method": "tools/call", "Mcp-Name": "bash"}, i)
+        for i in range(AT_ONCE):
+            answer = server.wait_answer(i)
+            expect(f"n{i}\n" in answer["result"]["content"][0]["text"], f"answer {i}: {answer}")
+        expect(server.close() == 0, "it failed")
+
+    def thousands_of_calls_leave_nothing_behind(self):
+        # What is freed must be free: no quarantine of a sanitizer.
+        self.environment["ASAN_OPTIONS"] = self.environment.get("ASAN_OPTIONS", "") + \
+            ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+        server = self.stdio()
+        initialize(server)
+        looks = []
+        for number in range(MANY):
+            server.send(call(number, "read_file", path="a.txt"))
+            if number % 50 == 49:
+                server.wait_answer(number)
+            if number in (FIRST_LOOK, MANY - 1):
+                server.wait_answer(number)
+                looks.append((memory_of(server.process.pid), descriptors_of(server.process.pid)))
+                server.inbox.clear()
+        (before, files_before), (after, files_after) = looks
+        expect(files_after <= files_before + 2, f"descriptors: {files_before}, {files_after}")
+        expect(after < before + GROWTH_MAX, f"memory: {before}, {after}")
+        expect(server.close() == 0, "it failed")
+
+    def a_huge_message_is_refused_and_the_next_is_taken(self):
+        server = self.stdio()
+        initialize(server)
+        server.write(b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * MESSAGE_MAX * 2 + b'"}')
+        refusal = server.wait(lambda m: "error" in m)
+        expect(refusal["error"]["code"] == -32700, str(refusal))
+        server.send(call(2, "read_file", path="a.txt"))
+        expect(not server.wait_answer(2)["result"]["isError"], "the next call failed")
+        expect(server.close() == 0, "it failed")
+
+    def a_deep_message_is_refused_and_the_next_is_taken(self):
+        server = self.stdio()
+        initialize(server)
+        server.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 5000 +
+                     b"1" + b"}" * 5001)
+        refusal = server.wait(lambda m: "error" in m)
+        expect(refusal["error"]["code"] == -32700, str(refusal))
+        server.send(call(2, "read_file", path="a.txt"))
+        expect(not server.wait_answer(2)["result"]["isError"], "the next call failed")
+        expect(server.close() == 0, "it failed")
+
+    def a_message_in_single_bytes_is_taken(self):
+        server = self.stdio()
+        initialize(server)
+        for byte in json.dumps(call(1, "read_file", path="a.txt")).encode() + b"\n":
+            server.process.stdin.write(bytes([byte]))
+            server.process.stdin.flush()
+        expect(not server.wait_answer(1)["result"]["isError"], "it failed")
+        expect(server.close() == 0, "it failed")
+
+    def a_last_line_without_its_end_is_answered(self):
+        done = subprocess.run([self.program, "mcp"], cwd=self.workspace, env=self.environment,
+                              input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
+                              stdout=subprocess.PIPE, check=False)
+        expect(done.returncode == 0 and json.loads(done.stdout)["result"] == {}, str(done))
+
+    def the_end_of_input_ends_what_runs(self):
+        server = self.stdio()
+        initialize(server)
+        server.send(call(1, "bash", command="echo begun >begun; sleep 1000 & sleep 1000"))
+        self.await_file("begun")
+        server.process.stdin.close()
+        ends_soon(server.process, [0])
+
+    def await_file(self, name):
+        until = time.monotonic() + WAIT_SECONDS
+        while not os.path.exists(os.path.join(self.workspace, name)):
+            expect(time.monotonic() < until, f"no {name}")
+            time.sleep(0.005)
+
+    def signals_end_it_and_what_runs(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            server = self.stdio()
+            initialize(server)
+            server.send(call(1, "bash", command=f"echo >begun{number}; sleep 1000"))
+            self.await_file(f"begun{number}")
+            server.process.send_signal(number)
+            ends_soon(server.process, [128 + number])
+            server.process.stdin.close()
+
+    def the_death_of_its_parent_ends_it(self):
+        ours, theirs = os.pipe(), os.pipe()
+        parent = subprocess.Popen(["bash", "-c", '"$0" mcp <&0 & wait', self.program],
+                                  cwd=self.workspace, env=self.environment, stdin=ours[0],
+                                  stdout=theirs[1])
+        # Its input and output stay open here.
+        os.write(ours[1], json.dumps(modern(call(1, "bash", command="sleep 1000"))).encode() +
+                 b'\n{"jsonrpc":"2.0","id":2,"method":"ping"}\n')
+        expect(b'"id":2' in os.read(theirs[0], 1 << 16), "no answer to ping")
+        parent.kill()
+        parent.wait()
+        expect(not left_behind(), "it goes on")
+        for end in (*ours, *theirs):
+            os.close(end)
+
+    def a_client_that_does_not_read_stops_being_served(self):
+        server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
+                                  env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        os.set_blocking(server.stdin.fileno(), False)
+        line = json.dumps(modern(call(0, "read_file", path="long.txt"))).encode() + b"\n"
+        written, quiet, number = 0, 0, 0
+        # Some megabytes are taken in; then it waits for its reader.
+        while quiet < 100:
+            try:
+                number += 1
+                written += server.stdin.write(line.replace(b'"id": 0', b'"id": %d' % number)) or 0
+                server.stdin.flush()
+                quiet = 0
+            except BlockingIOError:
+                quiet += 1
+                time.sleep(0.01)
+            expect(written < 64 << 20, "it takes all there is")
+        memory = memory_of(server.pid)
+        expect(memory < 600 << 20, f"it grew to {memory}")
+        server.send_signal(signal.SIGTERM)
+        ends_soon(server, [128 + signal.SIGTERM])
+        server.stdout.close()
+        try:
+            server.stdin.close()
+        except (BrokenPipeError, BlockingIOError):
+            pass
+
+    def a_reader_that_goes_away_ends_it(self):
+        server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
+                                  env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        server.stdin.flush()
+        server.stdout.readline()
+        server.stdout.close()
+        server.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"ping"}\n')
+        server.stdin.flush()
+        ends_soon(server, [0])
+        server.stdin.close()
+
+    def a_dropped_connection_cancels_its_call(self):
+        for headers, message in (
+                ({"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "bash"},
+                 modern(call(1, "bash", command="echo >here; sleep 1000"))),
+                ({}, call(1, "bash", command="echo >there; sleep 1000"))):
+            server = self.http()
+            headers["Content-Type"] = "application/json"
+            server.start("POST", server.path, json.dumps(message).encode(), headers, 1)
+            self.await_file("there" if "Mcp-Method" not in headers else "here")
+            while not server.open:
+                time.sleep(0.005)
+            server.open[0].shutdown(2)
+            # Only its end leaves the cell without a sleep.
+            look = modern(call(2, "bash", command="for i in $(seq 100); do pgrep -x sleep || "
+                                                  "break; sleep 0.1 & wait; done; pgrep -x sleep "
+                                                  "|| echo none"))
+            look_headers = {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN,
+                            "Mcp-Method": "tools/call", "Mcp-Name": "bash"}
+            server.start("POST", server.path, json.dumps(look).encode(), look_headers, 2)
+            answer = server.wait_answer(2)
+            expect("none" in answer["result"]["content"][0]["text"], str(answer))
+            expect(server.close() == 0, "it failed")
+
+    def rubbish_on_the_port_is_survived(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        import socket  # pylint: disable=import-outside-toplevel
+        for data in (b"\0" * 100, b"GET / HTTP/1.1\r\n\r\n", b"POST /mcp HTTP/1.1\r\nHost: x",
+                     b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+                     b"A" * 200000):
+            with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+                try:
+                    client.sendall(data)
+                except OSError:
+                    pass
+        message = modern(call(1, "read_file", path="a.txt"))
+        server.start("POST", server.path, json.dumps(message).encode(),
+                     {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN,
+                      "Mcp-Method": "tools/call", "Mcp-Name": "read_file"}, 1)
+        expect(not server.wait_answer(1)["result"]["isError"], "it failed")
+        expect(server.close() == 0, "it failed")
+
+    def without_a_cell_lists_and_calls_say_why(self):
+        place = os.path.join(self.workspace, "config.json")
+        with open(place, "w", encoding="ascii") as file:
+            json.dump({"agents": {"default": {"read": [".", "gone"]}}}, file)
+        server = self.stdio("--config", place, stderr=subprocess.DEVNULL)
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+                     "params": {"protocolVersion": LEGACY}})
+        answer = server.wait_answer(1)
+        server.send(call(2, "read_file", path="a.txt"))
+        answer = server.wait_answer(2)
+        expect(answer["result"]["isError"] and "gone" in answer["result"]["content"][0]["text"],
+               str(answer))
+        server.send({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})
+        expect("gone" in server.wait_answer(3)["error"]["message"], "no reason")
+        expect(server.close() == 0, "it failed")
+
+    def play(self, name):
+        with tempfile.TemporaryDirectory(prefix="mcp-hard-", ignore_cleanup_errors=True) as folder:
+            os.chmod(folder, 0o755)
+            self.workspace = os.path.join(folder, "workspace")
+            os.mkdir(self.workspace)
+            for file_name, text in (("a.txt", "hello\n"), ("long.txt", "x" * 60 + "\n")):
+                with open(os.path.join(self.workspace, file_name), "w", encoding="ascii") as file:
+                    file.write(text * (500 if file_name == "long.txt" else 1))
+            self.environment = {"PATH": os.environ["PATH"], "HOME": folder,
+                                "XDG_CONFIG_HOME": os.path.join(folder, "config"),
+                                "XDG_STATE_HOME": os.path.join(folder, "state")}
+            for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+                if variable in os.environ:
+                    self.environment[variable] = os.environ[variable]
+            try:
+                getattr(self, name)()
+                left = left_behind()
+                expect(not left, f"left behind: {left}")
+            except Failure as failure:
+                left_behind()
+                return str(failure)
+        return None
+
+
+def main():
+    cases = Cases(os.path.abspath(sys.argv[1]))
+    adopt_orphans()
+    helpers = {"play", "stdio", "http", "await_file"}
+    names = [name for name in vars(Cases) if not name.startswith("_") and name not in helpers]
+    names = [name for name in names if len(sys.argv) < 3 or sys.argv[2] in name]
+    print(f"1..{len(names)}", flush=True)
+    failed = 0
+    for number, name in enumerate(names, 1):
+        wrong = cases.play(name)
+        failed += wrong is not None
+        print(f"{'not ' if wrong else ''}ok {number} - {name.replace('_', ' ')}", flush=True)
+        if wrong:
+            print("".join(f"# {line}\n" for line in wrong.splitlines()), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
