@@ -11,6 +11,7 @@
 #include "build_config.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
+#include "front/mcp_packages.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/http.h"
@@ -45,6 +46,7 @@ struct serving {
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct loop *loop;
+	struct value *packages; /* what plugin packages bring */
 };
 
 /* What a model should know before its first call; the most important first. */
@@ -114,6 +116,7 @@ static struct mcp *make_server(struct serving *serving)
 	add_instructions(&serving->setup, &instructions);
 	options.instructions = instructions.data;
 	options.prompts = prompts_place(&prompts) ? prompts.data : NULL;
+	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
 	mcp = mcp_new(&options);
 	buf_fini(&prompts);
 	buf_fini(&instructions);
@@ -193,6 +196,7 @@ static int serve(struct serving *serving)
 	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
 						       : serve_stdio(serving, mcp);
 	mcp_free(mcp);
+	value_free(serving->packages);
 	loop_free(serving->loop);
 	return code;
 }

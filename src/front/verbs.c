@@ -12,26 +12,11 @@
 #include "front/help.h"
 
 const struct verb *const verbs[] = {
-	&verb_run,
-	&verb_exec,
-	&verb_tool_list,
-	&verb_tool_schema,
-	&verb_tool_call,
-	&verb_plugin_new,
-	&verb_plugin_check,
-	&verb_plugin_call,
-	&verb_plugin_list,
-	&verb_plugin_trust,
-	&verb_policy_explain,
-	&verb_undo,
-	&verb_mcp,
-	&verb_sessions_list,
-	&verb_sessions_show,
-	&verb_doctor,
-	&verb_demo,
-	&verb_json_get,
-	&verb_help,
-	NULL,
+	&verb_run,         &verb_exec,          &verb_tool_list,      &verb_tool_schema,
+	&verb_tool_call,   &verb_plugin_new,    &verb_plugin_check,   &verb_plugin_call,
+	&verb_plugin_list, &verb_plugin_trust,  &verb_policy_explain, &verb_undo,
+	&verb_mcp,         &verb_sessions_list, &verb_sessions_show,  &verb_doctor,
+	&verb_demo,        &verb_json_get,      &verb_help,           NULL,
 };
 
 /* What may stand alone, without a verb. */
