@@ -140,13 +140,13 @@ static struct value *report_of(const struct policy *policy, const struct options
 	return report;
 }
 
-/* TEXT behind LABEL, with nothing in it that a terminal would obey. */
+/* TEXT behind LABEL, with nothing in it that a terminal would obey, or show other than it is. */
 static void print_line(const char *label, const char *text)
 {
 	struct buf clean;
 
 	buf_init(&clean, 4 * strlen(text) + 1); /* a byte becomes \xHH at most */
-	(void)text_clean(str_of(text), &clean);
+	text_add_name(&clean, str_of(text));
 	(void)printf("%-*s %s\n", LABEL_WIDTH, label, clean.data);
 	buf_fini(&clean);
 }
