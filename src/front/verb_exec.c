@@ -342,6 +342,8 @@ static int exec_run(const struct options *options)
 {
 	auto_value struct value *entry = value_new_object();
 	const struct setup_flags flags = {
+		/* Standard error is the program's. */
+		.quiet_plugins = true,
 		.policy_file = options_text(options, "policy"),
 		.entry = entry,
 		.explain = options_given(options, "explain"),

@@ -162,7 +162,10 @@ static bool trust(const struct loading *loading, const char *source, const char 
 			       "it lies where an agent may write. Look at it, "
 			       "then: glovebox plugin trust %s",
 			       source);
-	return plugin_trust_record(host->state, source, now, err);
+	if (!plugin_trust_record(host->state, source, now, err))
+		return false;
+	plugin_trust_prune(host->state, loading->cache);
+	return true;
 }
 
 /* The copy, and where the view shows it. */

@@ -2,8 +2,10 @@
 #include "plugins/plugin_trust.h"
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/value.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RECORD_MAX = 4 << 20 };
@@ -102,4 +105,40 @@ bool plugin_trust_record(const char *folder, const char *source,
 		value_set_text(entry, "commit", trusted->commit);
 	value_set(root, source, entry);
 	return record_write(folder, root, err);
+}
+
+static bool is_named(const struct value *root, const char *hash)
+{
+	for (void *at = value_first(root); at != NULL; at = value_next(root, at)) {
+		if (str_is(value_str(value_member(value_at(at), "hash")), hash))
+			return true;
+	}
+	return false;
+}
+
+/* A copy, or the beginning of one whose maker died. */
+static bool is_copy(const char *name)
+{
+	return (strlen(name) == HASH_HEX && hash_is_valid(name)) ||
+	       strncmp(name, "new-", 4) == 0;
+}
+
+void plugin_trust_prune(const char *folder, const char *cache)
+{
+	const time_t oldest = time(NULL) - (time_t)PLUGIN_KEPT_DAYS * 24 * 3600;
+	auto_value struct value *root = NULL;
+	DIR *copies = record_read(folder, &root, NULL) ? opendir(cache) : NULL;
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (const struct dirent *at = copies != NULL ? readdir(copies) : NULL;
+	     at != NULL; at = readdir(copies)) {
+		if (is_copy(at->d_name) && !is_named(root, at->d_name) &&
+		    snprintf(path, sizeof(path), "%s/%s", cache, at->d_name) <
+			    (int)sizeof(path) &&
+		    lstat(path, &st) == 0 && st.st_mtime < oldest)
+			folder_remove(path);
+	}
+	if (copies != NULL)
+		(void)closedir(copies);
 }

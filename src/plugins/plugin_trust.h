@@ -17,5 +17,11 @@ struct plugin_trusted {
 /* What FOLDER's record says of SOURCE. A record that cannot be read is an error. */
 bool plugin_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err);
+/*
+ * Remove the copies below CACHE that no record of FOLDER names and that are older than
+ * PLUGIN_KEPT_DAYS: a session that runs may still show one.
+ */
+enum { PLUGIN_KEPT_DAYS = 30 };
+void plugin_trust_prune(const char *folder, const char *cache);
 bool plugin_trust_record(const char *folder, const char *source,
 			 const struct plugin_trusted *trusted, struct err *err);

@@ -1,9 +1,11 @@
 /* Tests of plugins/plugin_trust: the record is kept, and a broken one is no permission. */
 #include "../base/unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/folder.h"
@@ -47,11 +49,45 @@ static void a_broken_record_lets_nothing_in(void **state)
 	folder_remove(folder);
 }
 
+static void only_old_copies_that_nobody_names_are_removed(void **state)
+{
+	static const char named[] =
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	static const char *const names[] = {
+		named, "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+		"new-abcdef", "somebody-elses", NULL};
+	struct plugin_trusted one = {0};
+	char folder[64] = "/tmp/trust-test-XXXXXX", path[192];
+	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	struct err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(one.hash, sizeof(one.hash), "%s", named);
+	assert_true(plugin_trust_record(folder, "/p", &one, &err));
+	for (size_t i = 0; names[i]; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	plugin_trust_prune(folder, folder);
+	for (size_t i = 0; names[i]; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	}
+	plugin_trust_prune(folder, folder);
+	for (size_t i = 0; names[i]; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		assert_int_equal(access(path, F_OK) == 0, i == 0 || i == 3);
+	}
+	folder_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest cases[] = {
 		cmocka_unit_test(what_is_recorded_is_found),
 		cmocka_unit_test(a_broken_record_lets_nothing_in),
+		cmocka_unit_test(only_old_copies_that_nobody_names_are_removed),
 	};
 
 	return cmocka_run_group_tests(cases, NULL, NULL);
