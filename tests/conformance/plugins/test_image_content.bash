@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+description='Gives a picture of one pixel.'
+run()
+{
+	picture
+}
+. "${0%/*}/fixture.bash"
