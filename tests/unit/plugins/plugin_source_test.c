@@ -8,7 +8,7 @@
 #include "plugins/plugin_source.h"
 
 static const char *const environment[] = {"NAME=value", "NAMED=other", "EMPTY=", NULL};
-static const struct plugin_places places = {"/etc/me", "/work", environment};
+static const struct plugin_places places = {"/etc/me", "/project", environment};
 
 static void each_form_is_read(void **state)
 {
@@ -19,7 +19,7 @@ static void each_form_is_read(void **state)
 		{"{\"bash_tool\":{\"path\":\"../tools\"}}", "2 /etc/tools"},
 		{"{\"bash_tool\":{\"path\":\"/abs//x\"}}", "2 /abs/x"},
 		{"\"bash:./dir\"", "3 /etc/me/dir"},
-		{"\"bash:${WORKING_DIR}/${env:NAME}\"", "3 /work/value"},
+		{"\"bash:${WORKING_DIR}/${env:NAME}\"", "3 /project/value"},
 		{"\"bash:${CONFIG_DIR}/x\"", "3 /etc/me/x"},
 		{"{\"bash_tool\":{\"git\":\"https://h/x.git\",\"ref\":\"v0.1.0\"}}",
 		 "4 https://h/x.git#v0.1.0"},
