@@ -74,9 +74,6 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	}
 	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
 		handover_take(turn, result);
-	/* Also by a call that was cut short: its file is the new one already. */
-	else if (value_count(result->before) > 0)
-		turn->changed = true;
 }
 
 /* Start COUNT calls, wait for all. */

@@ -60,7 +60,6 @@ void handover_take(struct turn *turn, const struct tool_result *result)
 {
 	value_free(turn->patch);
 	turn->patch = value_ref(result->details);
-	turn->changed = false;
 }
 
 bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
@@ -72,7 +71,7 @@ bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 	char id[AGENT_ID];
 	bool recorded = true;
 
-	if (!turn->changed)
+	if (!session_has_news(session))
 		return true;
 	arguments = handover_arguments(agent, turn);
 	agent_new_id(agent, id);
@@ -120,7 +119,7 @@ void handover_describe(struct agent *agent, struct turn *turn, struct value *dat
 
 	if (files)
 		files = value_ref(files);
-	else if (turn->changed)
+	else if (session_has_news(agent->options.session))
 		files = handover_names(agent->options.session);
 	else
 		files = value_new_array();

@@ -26,7 +26,6 @@ struct turn {
 	struct agent_outcome *outcome;
 	const char *text; /* what the person said */
 	bool over;
-	bool changed;        /* a file tool changed something since the last patch */
 	unsigned fruitless;  /* answers in a row without a call that were empty or cut */
 	struct value *patch; /* details of the last generate_patch that was done; owned */
 };

@@ -180,36 +180,48 @@ static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_chan
 	return diff_add_lines(&sides->old_side, shown, last->old_to + after, ' ', out);
 }
 
+static bool diff_needs_quotes(const char *name)
+{
+	for (; *name; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
+			return true;
+	}
+	return false;
+}
+
+bool diff_add_quoted(const char *prefix, const char *name, struct buf *out)
+{
+	/* As git writes them, and patch reads them: like strings of C. */
+	if (!diff_needs_quotes(name))
+		return buf_adds(out, prefix) && buf_adds(out, name);
+	(void)buf_addf(out, "\"%s", prefix);
+	for (; *name; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c == '"' || c == '\\')
+			(void)buf_addf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			(void)buf_addf(out, "\\%03o", c);
+		else
+			(void)buf_addc(out, *name);
+	}
+	return buf_addc(out, '"');
+}
+
 static bool diff_add_name(const char *head, const char *name, struct buf *out)
 {
-	bool quoted = name && strpbrk(name, "\"\\\n\t\r\v\f\b\a\033\177");
-
 	if (!buf_adds(out, head))
 		return false;
 	if (!name)
 		return buf_adds(out, "/dev/null\n");
-	if (!quoted) {
-		/* Without the tab, patch takes a name only up to its first blank. */
-		return buf_adds(out, name) &&
-		       (!strchr(name, ' ') || buf_addc(out, '\t')) && buf_addc(out, '\n');
-	}
-	/* As git writes them, and patch reads them: like strings of C. */
-	if (!buf_addc(out, '"'))
+	if (!diff_add_quoted("", name, out))
 		return false;
-	for (; *name; name++) {
-		unsigned char c = (unsigned char)*name;
-		bool added;
-
-		if (c == '"' || c == '\\')
-			added = buf_addf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			added = buf_addf(out, "\\%03o", c);
-		else
-			added = buf_addc(out, *name);
-		if (!added)
-			return false;
-	}
-	return buf_adds(out, "\"\n");
+	/* Without the tab, patch takes a name only up to its first blank. */
+	if (!diff_needs_quotes(name) && strchr(name, ' ') && !buf_addc(out, '\t'))
+		return false;
+	return buf_addc(out, '\n');
 }
 
 static bool diff_add_head(const char *old_name, const char *new_name, struct buf *out)

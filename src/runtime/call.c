@@ -85,16 +85,6 @@ void call_saw(struct tool_result *result, const char *path, const char *mark)
 	value_set_text(result->seen, path, mark);
 }
 
-void call_replaced(struct tool_result *result, const char *path, struct str text)
-{
-	if (result->before == NULL)
-		result->before = value_new_object();
-	value_set(result->before, path,
-		  text.data == NULL               ? value_new_null()
-		  : text.size > CALL_REPLACED_MAX ? value_new_boolean(false)
-						  : value_new_str(text));
-}
-
 void call_set_folder(struct call *call, struct tool_result *result, const char *folder)
 {
 	(void)call;

@@ -18,8 +18,6 @@ struct program_launcher;
 struct program_terms;
 
 enum {
-	/* Of a replaced file: no one reads a longer diff. */
-	CALL_REPLACED_MAX = 4 << 20,
 	CALL_FDS_MAX = 3,
 	CALL_FRAGMENT_MAX =
 		16 << 10, /* of one output event: a front shows lines, not megabytes */
@@ -63,9 +61,6 @@ struct call {
 	const char *layer; /* the part under a layer in memory (`scratch`), or NULL */
 	/* path -> mark: read in this session, for the paths of this call */
 	const struct value *seen;
-	const struct value *
-		/* path -> text or null: replaced in this session (generate_patch only) */
-		before;
 	void *prepared; /* what the tool's prepare() made in this worker; NULL: nothing */
 	const struct program_terms *terms;  /* of every program the tool starts */
 	struct program_launcher **launcher; /* for the first of them (program.h) */
@@ -133,11 +128,6 @@ bool call_question(struct call *call, const char *kind, const struct value *requ
 const char *call_seen(const struct call *call, const char *path);
 /* This session has now read or written PATH with content MARK. */
 void call_saw(struct tool_result *result, const char *path, const char *mark);
-/*
- * The call replaced PATH, which held TEXT (or was absent: data NULL). Kept for the
- * patch of the session; of one over CALL_REPLACED_MAX only that it was replaced.
- */
-void call_replaced(struct tool_result *result, const char *path, struct str text);
 /* The folder the next command starts in (inside the roots only; the runtime checks). */
 void call_set_folder(struct call *call, struct tool_result *result, const char *folder);
 

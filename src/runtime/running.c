@@ -301,7 +301,6 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),
 		.environment = environment,
 		.seen = seen,
-		.before = running->tool->wants_changes ? session->before : NULL,
 		.has_journal = has_journal,
 		.unfinished = unfinished_of(running),
 	};

@@ -193,7 +193,6 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->cores = cores_usable();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
-	made->before = value_new_object();
 	made->keeper = keeper_new(made, options->undo_folder);
 	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
 					    .events = POLLIN,
@@ -227,12 +226,13 @@ void session_close(struct session *session)
 	policy_free(session->policy);
 	value_free(session->seen);
 	value_free(session->aliases);
-	value_free(session->before);
 	free(session->folder);
 	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
 		value_free(session->schemas[i]);
 	free(session->schemas);
 	free(session->offered);
+	for (char **at = session->changed; at != NULL && *at != NULL; at++)
+		free(*at);
 	free(session->changed);
 	free(session);
 }
@@ -265,18 +265,4 @@ const struct policy *session_policy(const struct session *session)
 const struct tool *const *session_tools(const struct session *session)
 {
 	return session->offered;
-}
-
-const char *const *session_changed(const struct session *session)
-{
-	struct session *own = (struct session *)(uintptr_t)session;
-	size_t count = 0;
-
-	free(own->changed);
-	own->changed = memory_array(value_count(session->before) + 1, sizeof(char *));
-	for (void *at = value_first(session->before); at != NULL;
-	     at = value_next(session->before, at))
-		own->changed[count++] =
-			path_relative(value_key(at), session_workspace(session));
-	return own->changed;
 }

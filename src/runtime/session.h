@@ -190,7 +190,9 @@ void session_checkpoint(struct session *session);
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
 
 /*
- * Paths (relative to the workspace where below it) that file tools have changed in this
- * session; NULL-ended; borrowed.
+ * Paths (relative to the workspace where below it) that this session has changed, as far as
+ * it is known; NULL-ended; borrowed.
  */
-const char *const *session_changed(const struct session *session);
+const char *const *session_changed(struct session *session);
+/* May it have changed something since generate_patch was done last? */
+bool session_has_news(const struct session *session);

@@ -60,7 +60,7 @@ static struct running *running_new(struct session *session, const struct request
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->quiet = request->quiet;
-	running->log_fd = -1;
+	running->log_fd = running->plan_fd = -1;
 	running->journal.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);
 	running->began_us = clock_now_us();

@@ -261,7 +261,7 @@ static struct running *work_take(struct running *running, struct job *job)
 	running->refused = NULL;
 	running->number = 0;
 	running->fd_count = 0;
-	running->log_fd = -1;
+	running->log_fd = running->plan_fd = -1;
 	running->journal.fd = -1;
 	running->unfinished = NULL;
 	running->kill_timer = (struct timer){.due_ms = CLOCK_NEVER};

@@ -266,10 +266,9 @@ void jobs_answered(struct job *job, const struct frame *frame)
 		wait_for(running, job, WISH_EFFECT, EFFECT_MS);
 		return;
 	}
-	/* What it has read or changed is told once, at its end. */
+	/* What it has read is told once, at its end. */
 	value_free(answer.seen);
-	value_free(answer.before);
-	answer.seen = answer.before = NULL;
+	answer.seen = NULL;
 	tool_result_fini(&running->result);
 	running->result = answer;
 	job->waits = value_is_true(value_member(answer.details, "waits_for_input"));

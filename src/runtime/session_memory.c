@@ -1,5 +1,5 @@
 /*
- * session_memory: what a session has read and replaced. Workers forget; a call brings
+ * session_memory: what a session has read. Workers forget; a call brings
  * along what may matter to it, and what it learnt comes back with the result.
  */
 #include "base/path.h"
@@ -15,7 +15,6 @@ enum {
 	SEEN_SENT_ALL = 64, /* so few marks go along with every call */
 	/* files known to one session; beyond, the guard asks to read again */
 	SEEN_MAX = 100000,
-	BEFORE_BYTES_MAX = 64 << 20, /* replaced texts kept by one session */
 };
 
 struct path_visit {
@@ -128,31 +127,10 @@ static void seen_take(struct session *session, const struct running *running)
 	}
 }
 
-static void before_take(struct session *session, const struct value *before)
-{
-	for (void *at = value_first(before); at != NULL; at = value_next(before, at)) {
-		struct str text = value_str(value_at(at));
-		if (value_member(session->before, value_key(at)) != NULL)
-			continue; /* the first one is what the session started from */
-		if (strlen(value_key(at)) >= PATH_MAX ||
-		    value_count(session->before) >= SEEN_MAX)
-			continue;
-		if (text.size > CALL_REPLACED_MAX ||
-		    session->before_bytes + text.size > BEFORE_BYTES_MAX) {
-			value_set_boolean(session->before, value_key(at), false);
-			continue;
-		}
-		session->before_bytes += text.size;
-		value_set(session->before, value_key(at), value_ref(value_at(at)));
-	}
-}
-
 void session_memory_take(struct session *session, struct running *running)
 {
 	if (running->result.seen != NULL) {
 		alias_learn(session, running, running->result.seen);
 		seen_take(session, running);
 	}
-	if (running->result.before != NULL)
-		before_take(session, running->result.before);
 }

@@ -30,11 +30,8 @@ struct session {
 	char *folder;          /* where the next command starts */
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
-	/* real path -> text, null (was absent) or false (too large to keep) */
-	struct value *before;
-	size_t before_bytes;
 	size_t audits_wanted;  /* how often a worker died before its audit */
-	const char **changed;  /* made anew by session_changed */
+	char **changed;        /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
@@ -81,6 +78,7 @@ struct running {
 	bool keeping;     /* the result stands; a checkpoint is made before it is told */
 	uint32_t log;     /* the number of its undo log */
 	int log_fd;       /* -1: it has none */
+	int plan_fd;      /* what the session has changed, for the patch; -1: none */
 	/* of what it writes, and what its dead worker's said: a fresh one finishes that */
 	struct pending_journal journal;
 	struct value *unfinished;

@@ -4,8 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "runtime/session_parts.h"
-#include "runtime/undo_store.h"
+#include "runtime/session_undo_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,52 +13,41 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
 	KEEPER_CLOSE_MS = 10000, /* a checkpoint of a large tree on a busy machine */
-	RUN_DIGITS = 12,
 	TITLE_MAX = 400,
-	TIDY_EVERY = 32, /* logs; looking at all of them takes milliseconds */
+	TIDY_EVERY = 32,       /* logs; looking at all of them takes milliseconds */
+	MEMORY_MAX = 64 << 20, /* of replaced files, where they cannot be on disk */
+	MEMORY_LOGS_MAX = 256, /* each is an open file */
 };
 
-struct keeper {
-	struct session *session;
-	char *folder;
-	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
-	char run[RUN_DIGITS + 1];
-	bool fresh;         /* the list says what is there, as far as anybody knows */
-	bool owed;          /* a command has run since it was made */
-	bool broken;        /* no store, or checkpoints fail: commands run without */
-	struct buf trouble; /* to be told once, with the next result */
-	char *title;        /* of the command that is owed one */
-	/* the checkpoint under way */
-	struct running *sync;
-	struct running *owner; /* waits for it, or NULL */
-	struct running *over;  /* done, to be freed */
-	bool starting, is_step;
-	int fds[3];
-	uint32_t log;
-	int objects; /* of the workspace's repository, O_PATH; -1: none, -2: not looked yet */
-	bool may_link;
-	int64_t look_us;
-	bool told_left;
-};
+/* What is replaced is still known in this session, for its patch. */
+static void stay_in_memory(struct keeper *keeper)
+{
+	keeper->store = undo_store_in_memory();
+	keeper->in_memory = true;
+	keeper->broken = true;
+}
 
 struct keeper *keeper_new(struct session *session, const char *folder)
 {
 	struct keeper *keeper;
 	uint64_t number = 0;
 
-	if (folder == NULL)
-		return NULL;
 	keeper = memory_alloc(sizeof(*keeper));
 	keeper->session = session;
 	keeper->folder = memory_copy(folder);
+	keeper->patch.fds[0] = keeper->patch.fds[1] = keeper->patch.fds[2] = -1;
+	if (folder == NULL)
+		stay_in_memory(keeper);
 	keeper->objects = -2;
 	for (size_t i = 0; i < 3; i++)
 		keeper->fds[i] = -1;
 	buf_init(&keeper->trouble, ERR_TEXT_MAX + 256);
+	buf_init(&keeper->why, ERR_TEXT_MAX);
 	(void)!getrandom(&number, sizeof(number), 0);
 	(void)snprintf(keeper->run, sizeof(keeper->run), "%0*" PRIx64, RUN_DIGITS,
 		       number >> (64 - 4 * RUN_DIGITS));
@@ -71,22 +59,48 @@ const char *keeper_run(const struct keeper *keeper)
 	return keeper->run;
 }
 
+bool keeper_has_news(const struct keeper *keeper)
+{
+	return keeper->owed || keeper->step_count > keeper->handed;
+}
+
 static void give_up(struct keeper *keeper, const char *why)
 {
 	if (!keeper->broken && keeper->trouble.size == 0)
 		(void)buf_addf(&keeper->trouble,
 			       "[what commands change cannot be undone: %s]\n", why);
+	if (!keeper->broken)
+		(void)buf_adds(&keeper->why, why);
 	keeper->broken = true;
 	keeper->owed = false;
 }
 
-struct undo_store *keeper_store(struct keeper *keeper, struct err *err)
+bool keeper_keeps(const struct keeper *keeper)
 {
+	return !keeper->in_memory;
+}
+
+struct undo_store *keeper_store(struct keeper *keeper)
+{
+	struct err err = {0};
+
 	if (keeper->store == NULL &&
 	    !undo_store_open(keeper->folder, session_workspace(keeper->session),
-			     &keeper->store, err))
-		return NULL;
+			     &keeper->store, &err)) {
+		give_up(keeper, err.text);
+		stay_in_memory(keeper);
+	}
 	return keeper->store;
+}
+
+static void step_add(struct keeper *keeper, uint32_t number)
+{
+	if (keeper->step_count == keeper->step_room) {
+		keeper->step_room = keeper->step_room > 0 ? 2 * keeper->step_room : 16;
+		keeper->steps = memory_grow(keeper->steps, keeper->step_room,
+					    sizeof(*keeper->steps));
+	}
+	keeper->steps[keeper->step_count++] = number;
 }
 
 /* ---- the checkpoint ---- */
@@ -135,8 +149,9 @@ static bool files_open_all(struct keeper *keeper, struct err *err)
 		.wall_ms = clock_wall_ms(),
 	};
 
-	if (keeper_store(keeper, err) == NULL)
-		return false;
+	(void)keeper_store(keeper);
+	if (keeper->in_memory)
+		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
 	keeper->fds[0] = undo_store_open_list(keeper->store, err);
 	keeper->fds[1] = keeper->fds[0] >= 0 ? undo_store_new_list(keeper->store, err) : -1;
@@ -239,6 +254,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		give_up(keeper, err.text);
 		return;
 	}
+	keeper->listed = true;
 	keeper->look_us = value_integer(value_member(details, "us"));
 	left_note(keeper, details);
 	if (keeper->owner != NULL)
@@ -255,6 +271,8 @@ static void sync_done(void *context, struct running *running)
 	sync_take(keeper, &running->result);
 	if (keeper->fds[2] >= 0 && !undo_store_is_used(keeper->fds[2]))
 		undo_store_drop_log(keeper->store, keeper->log);
+	else if (keeper->fds[2] >= 0 && keeper->is_step)
+		step_add(keeper, keeper->log);
 	fds_close(keeper);
 	keeper->sync = NULL;
 	keeper->owner = NULL;
@@ -286,6 +304,7 @@ static void sync_start(struct keeper *keeper)
 	}
 	value_set_integer(arguments, "log", keeper->log);
 	value_set_boolean(arguments, "step", keeper->is_step);
+	value_set_boolean(arguments, "known", keeper->listed);
 	value_set_boolean(arguments, "links", keeper->may_link);
 	const struct request request = {
 		.tool = "checkpoint",
@@ -340,20 +359,31 @@ static bool command_waits(const struct keeper *keeper)
 
 void keeper_begin(struct keeper *keeper)
 {
-	if (keeper == NULL || keeper->sync != NULL || keeper->starting || keeper->broken ||
-	    somebody_writes(keeper) || cell_broken(keeper->session->cell) != NULL)
+	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
+	    keeper->patch.fetch != NULL || somebody_writes(keeper) ||
+	    cell_broken(keeper->session->cell) != NULL)
 		return;
-	if (keeper->owed || (!keeper->fresh && command_waits(keeper)))
+	const bool wanted = patch_is_wanted(keeper);
+	/* What a job does meanwhile belongs to the patch, too. */
+	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
+		keeper->owed = true;
+	keeper->patch.looked = wanted;
+	if (!keeper->broken && (keeper->owed || (!keeper->fresh && command_waits(keeper))))
 		sync_start(keeper);
+	if (wanted && keeper->sync == NULL)
+		patch_begin(keeper);
 }
 
 bool keeper_holds(const struct keeper *keeper, const struct running *running)
 {
-	if (keeper == NULL || running->auditing ||
-	    (!is_writer(running) && !(running->tool != NULL && running->tool->wants_changes)))
+	const bool wants = running->tool != NULL && running->tool->wants_changes;
+
+	if (keeper == NULL || running->auditing || (!is_writer(running) && !wants))
 		return false;
-	if (keeper->sync != NULL || keeper->starting)
+	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
 		return true;
+	if (wants)
+		return !keeper->patch.ready && cell_broken(keeper->session->cell) == NULL;
 	if (keeper->broken || somebody_writes(keeper))
 		return false;
 	return keeper->owed || (!keeper->fresh && is_command(running));
@@ -381,8 +411,13 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		.wall_ms = clock_wall_ms(),
 	};
 
-	if (keeper_store(keeper, err) == NULL)
-		return false;
+	if (keeper_store(keeper) == NULL)
+		return err_set(err, EIO, "there is no place to keep it");
+	if (keeper->in_memory &&
+	    (keeper->kept > MEMORY_MAX || keeper->step_count >= MEMORY_LOGS_MAX)) {
+		keeper->lost++;
+		return true;
+	}
 	running->log_fd = new_log(keeper, &meta, &running->log, err);
 	running->fds[0] = running->log_fd;
 	running->fd_count = 1;
@@ -393,11 +428,30 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 {
 	if (keeper == NULL || running->auditing || running->tool->internal)
 		return true;
+	if (running->tool->wants_changes && running->fd_count == 0) {
+		running->fds[0] = running->plan_fd = patch_take(keeper, err);
+		running->fd_count = 1;
+		return running->plan_fd >= 0;
+	}
 	if ((running->tool->effects & EFFECT_WRITES) != 0 && running->log_fd < 0)
 		return give_log(keeper, running, err) ||
 		       err_while(err, "what it replaces could not be kept for `glovebox "
 				      "undo`, so nothing was written");
 	return true;
+}
+
+/* What a job changes meanwhile cannot be told from what the command does. */
+static char *title_with_jobs(const struct running *running)
+{
+	const bool has_jobs = job_writes(running->session, running->job);
+	struct buf title;
+
+	buf_init(&title, TITLE_MAX + sizeof("(with jobs beside it) "));
+	/* Before it: a list shows the beginning alone. */
+	if (has_jobs)
+		(void)buf_adds(&title, "(with jobs beside it) ");
+	(void)buf_addstr(&title, title_of(running));
+	return buf_take(&title);
 }
 
 bool keeper_waits(struct keeper *keeper, struct running *running)
@@ -407,7 +461,7 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	keeper->owed = true;
 	keeper->fresh = false;
 	free(keeper->title);
-	keeper->title = memory_copy_str(title_of(running));
+	keeper->title = title_with_jobs(running);
 	if (running->job != NULL || keeper->look_us > KEEPER_WAIT_US ||
 	    keeper->sync != NULL || keeper->starting)
 		return false;
@@ -424,10 +478,20 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 {
 	if (keeper == NULL || running->quiet)
 		return;
+	fd_close(&running->plan_fd);
+	if (running->tool != NULL && running->tool->wants_changes &&
+	    running->result.status == RESULT_DONE)
+		keeper->handed = keeper->step_count;
 	if (running->log_fd >= 0) {
-		if (undo_store_is_used(running->log_fd))
+		struct stat st;
+		const bool used = undo_store_is_used(running->log_fd);
+		if (used) {
 			keeper->fresh = false;
-		else
+			step_add(keeper, running->log);
+		}
+		if (used && fstat(running->log_fd, &st) == 0)
+			keeper->kept += (uint64_t)st.st_size;
+		if (!used)
 			undo_store_drop_log(keeper->store, running->log);
 		fd_close(&running->log_fd);
 	}
@@ -473,11 +537,14 @@ void keeper_close(struct keeper *keeper)
 	keeper->broken = true;
 	running_free(keeper->sync);
 	running_free(keeper->over);
+	patch_forget(keeper);
 	fds_close(keeper);
 	undo_store_close(keeper->store);
+	free(keeper->steps);
 	if (keeper->objects >= 0)
 		(void)close(keeper->objects);
 	buf_fini(&keeper->trouble);
+	buf_fini(&keeper->why);
 	free(keeper->title);
 	free(keeper->folder);
 	free(keeper);

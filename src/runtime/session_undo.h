@@ -22,13 +22,21 @@ struct undo_store;
 
 enum { KEEPER_WAIT_US = 20000 };
 
-/* FOLDER: of all projects' stores. NULL gives NULL, which is fine everywhere. */
+/*
+ * FOLDER: of all projects' stores. NULL, or one that cannot be used: what file tools replace is
+ * kept in memory for the session's patch, and commands are not looked at. A keeper that is NULL
+ * (the session closes) is fine everywhere.
+ */
 struct keeper *keeper_new(struct session *session, const char *folder);
 /* Finish what is owed to the last command, within KEEPER_CLOSE_MS; then let go. */
 void keeper_close(struct keeper *keeper);
 
-/* The store, opened and made when it is not yet; NULL with ERR. */
-struct undo_store *keeper_store(struct keeper *keeper, struct err *err);
+/* The store, opened and made when it is not yet. */
+struct undo_store *keeper_store(struct keeper *keeper);
+/* Is it one from which steps can be undone? */
+bool keeper_keeps(const struct keeper *keeper);
+/* May something have been changed since a patch was made last? */
+bool keeper_has_news(const struct keeper *keeper);
 
 /* Start what the calls that wait want first. Called before each look at the queue. */
 void keeper_begin(struct keeper *keeper);

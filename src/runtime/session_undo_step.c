@@ -169,7 +169,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
 
 	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
-					 from_git, file, NULL, err))
+					 from_git, file, false, err))
 		return false;
 	value_set_integer(arguments, "log", undoing->number);
 	if (mode != NULL)
@@ -305,9 +305,9 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 				  .log = -1};
 	struct err err = {0};
 
-	if (session->keeper != NULL)
-		undoing.store = keeper_store(session->keeper, &err);
-	if (undoing.store == NULL || !undo_store_steps(undoing.store, &undoing.steps, &err)) {
+	undoing.store = keeper_store(session->keeper);
+	if (!keeper_keeps(session->keeper) ||
+	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
 		value_free(undoing.left);

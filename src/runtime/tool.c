@@ -39,11 +39,9 @@ void tool_result_fini(struct tool_result *result)
 	value_free(result->details);
 	value_free(result->content);
 	value_free(result->seen);
-	value_free(result->before);
 	result->details = NULL;
 	result->content = NULL;
 	result->seen = NULL;
-	result->before = NULL;
 }
 
 enum result_status tool_fail(struct tool_result *result, const char *format, ...)

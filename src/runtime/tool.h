@@ -126,8 +126,9 @@ struct tool {
 	 */
 	void (*visit_paths)(const struct value *arguments,
 			    void (*visit)(void *context, const char *path), void *context);
-	bool wants_changes; /* gets what this session's writes replaced (call->before) */
-	bool internal;      /* not offered to models or clients: the front's own (exec) */
+	/* its first descriptor is a log of what the session has changed (undo_plan.h) */
+	bool wants_changes;
+	bool internal; /* not offered to models or clients: the front's own (exec) */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
 	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will
@@ -163,8 +164,6 @@ struct tool_result {
 	uint64_t left_out_bytes, left_out_lines; /* by ceilings */
 	int level;                               /* 0..3, filled by the runtime */
 	struct value *seen; /* path -> mark: what the session has now read (call_saw) */
-	/* path -> text or null: what a write replaced (call_replaced) */
-	struct value *before;
 };
 
 void tool_result_init(struct tool_result *result);
@@ -196,7 +195,7 @@ void tool_add_content_text(const struct value *content, struct buf *text);
 
 /*
  * The whole result as one JSON object: status, text, content (when there is some), exit_code,
- * signal, seconds, level, left_out, details. (`seen` and `before` are not part of it.)
+ * signal, seconds, level, left_out, details. (`seen` is not part of it.)
  */
 struct value *tool_result_value(const struct tool_result *result);
 

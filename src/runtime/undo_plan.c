@@ -219,7 +219,7 @@ static bool has_content(const struct undo_state *state)
 
 bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *store,
 		     enum undo_part part, bool with_contents, int from_git, int fd,
-		     struct value *missing, struct err *err)
+		     bool may_miss, struct err *err)
 {
 	struct printing printing = {.source = -1};
 	bool fine = true;
@@ -234,12 +234,13 @@ bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *stor
 			continue;
 		if (with_contents && has_content(&target) &&
 		    !print_content(&printing, store, item, from_git, &target, &why)) {
-			if (missing == NULL || why.code == ENOSPC || why.code == EFBIG)
+			if (!may_miss || why.code == ENOSPC) {
 				fine = err_set(err, EIO, "%.300s: %s", item->path.data,
 					       why.text);
-			else
-				value_append(missing, value_new_str(item->path));
-			continue;
+				continue;
+			}
+			target = item->target;
+			target.source = UNDO_NOWHERE;
 		}
 		fine = undo_log_change(&printing.log, item->path, &item->expected,
 				       &target, err);

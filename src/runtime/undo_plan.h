@@ -50,8 +50,8 @@ bool undo_plan_take_git(struct undo_plan *plan, int fd, struct err *err);
 /*
  * Write into FD the log that the tools restore and generate_patch take, with contents when
  * WITH_CONTENTS. FROM_GIT is the log of git's, or -1. A content that nobody has any more: EIO
- * with the path, or, when MISSING is not NULL, that path is left out and appended there.
+ * with the path, or, when MAY_MISS, it is UNDO_NOWHERE there.
  */
 bool undo_plan_print(const struct undo_plan *plan, const struct undo_store *store,
 		     enum undo_part part, bool with_contents, int from_git, int fd,
-		     struct value *missing, struct err *err);
+		     bool may_miss, struct err *err);

@@ -102,10 +102,35 @@ bool undo_store_open_old(const char *folder, const char *workspace,
 	return open_store(folder, workspace, false, store, err);
 }
 
+struct undo_store *undo_store_in_memory(void)
+{
+	struct undo_store *store = memory_alloc(sizeof(*store));
+
+	store->folder = -1;
+	return store;
+}
+
+static int memory_log(struct undo_store *store, uint32_t *number, struct err *err)
+{
+	int fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
+
+	if (fd < 0) {
+		(void)err_set(err, errno, "memory for undo: %s", strerror(errno));
+		return -1;
+	}
+	*number = ++store->last;
+	store->memory = memory_grow(store->memory, store->last, sizeof(*store->memory));
+	store->memory[store->last - 1] = fd;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
 void undo_store_close(struct undo_store *store)
 {
 	if (store == NULL)
 		return;
+	for (uint32_t i = 0; store->memory != NULL && i < store->last; i++)
+		fd_close(&store->memory[i]);
+	free(store->memory);
 	if (store->list_name[0] != '\0')
 		(void)unlinkat(store->folder, store->list_name, 0);
 	fd_close(&store->folder);
@@ -139,7 +164,9 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 	char name[UNDO_NAME_MAX];
 	auto_close int fd = -1;
 
-	for (int i = 0; fd < 0 && i < NUMBER_TRIES; i++) {
+	if (store->folder < 0)
+		fd = memory_log(store, number, err);
+	for (int i = 0; fd < 0 && store->folder >= 0 && i < NUMBER_TRIES; i++) {
 		if (i > 0 && errno != EEXIST)
 			break;
 		/* Others count too. */
@@ -150,14 +177,14 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		fd = openat(store->folder, name,
 			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
-	if (fd < 0) {
+	if (fd < 0 && store->folder >= 0)
 		(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+	if (fd < 0)
 		return -1;
-	}
 	/* As long as somebody has it open it is not taken for an old one. */
 	(void)flock(fd, LOCK_SH | LOCK_NB);
 	if (!write_meta(fd, *number, meta, err)) {
-		(void)unlinkat(store->folder, name, 0);
+		undo_store_drop_log(store, *number);
 		return -1;
 	}
 	return fd_take(&fd);
@@ -167,6 +194,12 @@ int undo_store_open_log(const struct undo_store *store, uint32_t number, bool wr
 {
 	char name[UNDO_NAME_MAX];
 
+	if (store->folder < 0) {
+		errno = ENOENT;
+		return number > 0 && number <= store->last
+			       ? fcntl(store->memory[number - 1], F_DUPFD_CLOEXEC, 3)
+			       : -1;
+	}
 	log_name(number, name);
 	return openat(store->folder, name,
 		      (writes ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
@@ -176,6 +209,8 @@ void undo_store_drop_log(const struct undo_store *store, uint32_t number)
 {
 	char name[UNDO_NAME_MAX];
 
+	if (store->folder < 0 && number > 0 && number <= store->last)
+		fd_close(&store->memory[number - 1]);
 	log_name(number, name);
 	(void)unlinkat(store->folder, name, 0);
 }

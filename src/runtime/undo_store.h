@@ -31,6 +31,8 @@ bool undo_store_open(const char *folder, const char *workspace, struct undo_stor
 /* The same only when it is there already: *STORE is NULL else. */
 bool undo_store_open_old(const char *folder, const char *workspace,
 			 struct undo_store **store, struct err *err);
+/* One that lives in memory: logs alone, for the process that has it. */
+struct undo_store *undo_store_in_memory(void);
 void undo_store_close(struct undo_store *store);
 
 enum undo_work {

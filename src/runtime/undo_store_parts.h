@@ -6,7 +6,8 @@
 #define UNDO_OBJECTS_NAME "objects"
 
 struct undo_store {
-	int folder;
+	int folder;                    /* -1: in memory */
+	int *memory;                   /* logs there, by number from 1; -1: dropped */
 	uint32_t last;                 /* number given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
 };

@@ -15,7 +15,6 @@ enum call_part {
 	CALL_CARRIED,
 	CALL_PLAN,
 	CALL_SEEN,
-	CALL_BEFORE,
 	CALL_UNFINISHED,
 	CALL_PARTS
 };
@@ -34,7 +33,6 @@ struct call_head {
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log; /* of what the call replaces; 0: none */
-	uint32_t zero;
 };
 
 enum result_part {
@@ -42,7 +40,6 @@ enum result_part {
 	RESULT_DETAILS,
 	RESULT_CONTENT,
 	RESULT_SEEN,
-	RESULT_BEFORE,
 	RESULT_PARTS
 };
 
@@ -51,11 +48,12 @@ struct result_head {
 	int32_t exit_code, signal;
 	uint32_t status; /* enum result_status */
 	uint32_t sizes[RESULT_PARTS];
+	uint32_t zero;
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 20 + 4 * CALL_PARTS, "a gap in the head");
-_Static_assert(sizeof(struct result_head) == 28 + 4 * RESULT_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 16 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
 {
@@ -138,7 +136,6 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_CARRIED] = add_unless_empty(call->carried, out);
 	head.sizes[CALL_PLAN] = add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = add_unless_empty(call->seen, out);
-	head.sizes[CALL_BEFORE] = add_unless_empty(call->before, out);
 	head.sizes[CALL_UNFINISHED] = add_unless_empty(call->unfinished, out);
 	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
@@ -151,7 +148,6 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       value_take(parts[CALL_CARRIED], VALUE_OBJECT, &call->carried, err) &&
 	       value_take(parts[CALL_PLAN], VALUE_ARRAY, &call->plan, err) &&
 	       value_take(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
-	       value_take(parts[CALL_BEFORE], VALUE_OBJECT, &call->before, err) &&
 	       value_take(parts[CALL_UNFINISHED], VALUE_ARRAY, &call->unfinished, err);
 }
 
@@ -163,7 +159,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.deadline_ms < 0 || head.zero != 0 ||
+	if (head.deadline_ms < 0 ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
@@ -193,7 +189,6 @@ void wire_call_fini(struct wire_call *call)
 	value_free(call->carried);
 	value_free(call->plan);
 	value_free(call->seen);
-	value_free(call->before);
 	value_free(call->unfinished);
 	*call = (struct wire_call){0};
 }
@@ -215,7 +210,6 @@ bool wire_print_result(const struct tool_result *result, struct buf *out)
 	head.sizes[RESULT_DETAILS] = add_unless_empty(result->details, out);
 	head.sizes[RESULT_CONTENT] = add_unless_empty(result->content, out);
 	head.sizes[RESULT_SEEN] = add_unless_empty(result->seen, out);
-	head.sizes[RESULT_BEFORE] = add_unless_empty(result->before, out);
 	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
 }
@@ -244,7 +238,7 @@ bool wire_parse_result(struct str payload, struct tool_result *result, struct er
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a result without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (!split(payload, sizeof(head), head.sizes, RESULT_PARTS, parts))
+	if (head.zero != 0 || !split(payload, sizeof(head), head.sizes, RESULT_PARTS, parts))
 		return err_set(err, EPROTO, "a result whose parts do not fit");
 	if (head.status > RESULT_CANCELLED)
 		return err_set(err, EPROTO, "a result without a status");
@@ -257,7 +251,6 @@ bool wire_parse_result(struct str payload, struct tool_result *result, struct er
 	result->left_out_lines = head.left_out_lines;
 	return (value_take(parts[RESULT_DETAILS], VALUE_OBJECT, &result->details, err) &&
 		content_take(parts[RESULT_CONTENT], &result->content, err) &&
-		value_take(parts[RESULT_SEEN], VALUE_OBJECT, &result->seen, err) &&
-		value_take(parts[RESULT_BEFORE], VALUE_OBJECT, &result->before, err)) ||
+		value_take(parts[RESULT_SEEN], VALUE_OBJECT, &result->seen, err)) ||
 	       err_while(err, "a result");
 }

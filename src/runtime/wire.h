@@ -33,7 +33,6 @@ struct wire_call {
 	struct value *plan;    /* call.h; or NULL */
 	struct value *carried; /* likewise */
 	struct value *seen;    /* or NULL */
-	struct value *before;  /* or NULL */
 	/* what killed writers left, to be finished before anything else (files.h); or NULL */
 	struct value *unfinished;
 };
@@ -45,7 +44,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 void wire_call_fini(struct wire_call *call);
 
 /*
- * The result with `seen` and `before`, which never leave the product
+ * The result with `seen`, which never leaves the product
  * (tool_result_value).
  */
 bool wire_print_result(const struct tool_result *result, struct buf *out);

@@ -225,7 +225,6 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.is_last = wire->is_last;
 	call.limits = limits_here(worker, wire);
 	call.seen = wire->seen;
-	call.before = wire->before;
 	call.reader = &worker->reader;
 	call.cancelled = cancel_waits(worker);
 	_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,

@@ -19,6 +19,8 @@ enum { FD_OLD, FD_NEW, FD_LOG };
 static const struct tool_param checkpoint_params[] = {
 	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
 	{"step", PARAM_BOOLEAN, false, "What differs is a command's", .initial = "false"},
+	{"known", PARAM_BOOLEAN, false,
+	 "The old list is of this session, even if it is empty", .initial = "false"},
 	{"links", PARAM_BOOLEAN, false, "Objects are linked", .initial = "false"},
 	{0},
 };
@@ -64,11 +66,17 @@ static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 
 static void old_read(struct checkpoint *checkpoint, int fd)
 {
+	bool known = call_flag(checkpoint->call, "known");
+
 	/* One that cannot be read is none: everything is looked at and copied anew. */
 	if (!undo_list_read(fd, &checkpoint->old, NULL)) {
 		undo_list_fini(&checkpoint->old);
 		undo_list_init(&checkpoint->old);
+		known = false;
 	}
+	/* Nothing to compare with: what is there now is nobody's change. */
+	if (checkpoint->old.count == 0 && !known)
+		checkpoint->is_step = false;
 }
 
 static enum result_status checkpoint_execute(struct call *call, struct tool_result *result)
@@ -90,9 +98,6 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 	undo_log_begin(&checkpoint.log, call->fds[FD_LOG],
 		       (uint32_t)call_count(call, "log", 0));
 	old_read(&checkpoint, call->fds[FD_OLD]);
-	/* Nothing to compare with: what is there now is nobody's change. */
-	if (checkpoint.old.count == 0)
-		checkpoint.is_step = false;
 	bool fine = walk_start_open(&checkpoint.start, call, ".", &err) &&
 		    checkpoint_look(&checkpoint, &err);
 	look_us = clock_now_us() - began_us;

@@ -74,7 +74,6 @@ static void report_one(struct patching *patching, struct patch_target *target,
 		written_add_path(&target->to, text);
 		written_report_into(&target->from, content, WRITTEN_CHANGED, item);
 		value_set_text(item, "moved_to", target->to.real.data);
-		call_replaced(patching->result, target->to.real.data, (struct str){0});
 		remember(patching, &target->to, content,
 			 seen && !target->from.changed_since_read);
 	} else {

@@ -141,7 +141,6 @@ void written_report_into(struct written *written, struct str content,
 	value_set_integer(into, "size", (int64_t)content.size);
 	value_set_text(into, "hash", written->new_hash);
 	value_set_str(into, "diff", buf_str(&diff));
-	call_replaced(written->result, written->real.data, created ? (struct str){0} : old);
 	buf_fini(&diff);
 	buf_fini(&names[0]);
 	buf_fini(&names[1]);

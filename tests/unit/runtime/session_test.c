@@ -195,6 +195,7 @@ static void what_was_read_travels_with_the_next_call(void **state)
 	room_call(room, "touch", arguments, &result);
 	assert_string_equal(result.text.data, "mark-of-this-test");
 	tool_result_fini(&result);
+	assert_non_null(session_changed(room->session)[0]);
 	assert_string_equal(session_changed(room->session)[0], "a");
 	assert_null(session_changed(room->session)[1]);
 }

@@ -3,6 +3,7 @@
 
 #include "process/program.h"
 #include "runtime/call.h"
+#include "runtime/files.h"
 
 #include <unistd.h>
 
@@ -52,11 +53,17 @@ static enum result_status touch(struct call *call, struct tool_result *result)
 {
 	const char *path = call_text(call, "path");
 	const char *mark = call_seen(call, path);
+	struct place place;
+	struct err err;
+	bool fine;
 
 	(void)buf_addf(&result->text, "%s", mark != NULL ? mark : "unseen");
 	call_saw(result, path, "mark-of-this-test");
-	call_replaced(result, path, STR("old"));
-	return tool_done(result);
+	place_init(&place);
+	fine = files_place(call->files, path, false, &place, &err) &&
+	       (place.exists || place_write(&place, STR(""), NULL, &err));
+	place_fini(&place);
+	return fine ? tool_done(result) : tool_fail(result, "%s", err.text);
 }
 
 static enum result_status leave_a_process(struct call *call, struct tool_result *result)

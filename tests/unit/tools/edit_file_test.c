@@ -153,93 +153,6 @@ static void none_of_eight_edits_at_once_is_lost(void **state)
 	hand_assert_file(hand, "list", "b0\nb1\nb2\nb3\nb4\nb5\nb6\nb7\n");
 }
 
-static int run_git_apply(struct hand *hand, const char *patch, const char *option)
-{
-	pid_t pid;
-	int status;
-
-	hand_puts(hand, "../outside/p.patch", patch);
-	pid = fork();
-	if (pid == 0) {
-		if (chdir(hand->workspace) == 0)
-			(void)execlp("git", "git", "apply", option, "../outside/p.patch",
-				     (char *)NULL);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WEXITSTATUS(status);
-}
-
-static void the_patch_takes_every_change_back_and_makes_it_again(void **state)
-{
-	struct hand *hand = *state;
-	auto_free char *executable = hand_path(hand, "tool name.sh");
-	auto_free char *gone = hand_path(hand, "gone");
-	const char *patch;
-
-	hand_puts(hand, "changed.c", "1\n2\n3");
-	hand_puts(hand, "gone", "to be deleted\n");
-	hand_puts(hand, "same", "x\n");
-	hand_run(hand, &edit_file_tool,
-		 "{\"path\": \"changed.c\", \"edits\": [{\"old\": \"2\", \"new\": \"two\"}]}");
-	hand_run(hand, &write_file_tool,
-		 "{\"path\": \"tool name.sh\", \"content\": \"#!/bin/sh\\n\"}");
-	assert_int_equal(chmod(executable, 0755), 0);
-	hand_run(hand, &write_file_tool,
-		 "{\"path\": \"dir/quo\\\"te\\t.c\", \"content\": \"q\\n\"}");
-	hand_run(hand, &write_file_tool, "{\"path\": \"empty\", \"content\": \"\"}");
-	hand_run(hand, &edit_file_tool,
-		 "{\"path\": \"gone\", \"edits\": [{\"old\": \"to\", \"new\": \"2\"}]}");
-	assert_int_equal(unlink(gone), 0);
-	hand_run(hand, &edit_file_tool,
-		 "{\"path\": \"same\", \"edits\": [{\"old\": \"x\", \"new\": \"y\"}]}");
-	hand_run(hand, &edit_file_tool,
-		 "{\"path\": \"same\", \"edits\": [{\"old\": \"y\", \"new\": \"x\"}]}");
-	hand_run(hand, &generate_patch_tool,
-		 "{\"title\": \"Title\", \"summary\": \"Why.\"}");
-	hand_assert_status(hand, RESULT_DONE);
-	hand_assert_says(hand, "Title\n\nWhy.\n\n5 files in the patch:\n"
-			       "  changed.c: modified, +1 -1\n");
-	hand_assert_says(hand, "  gone: deleted, +0 -1\n");
-	hand_assert_says(hand, "files changed by commands are not in it");
-	hand_assert_says_not(hand, "same");
-	patch = value_text(value_member(hand->result.details, "patch"));
-	assert_non_null(strstr(patch, "new file mode 100755\n"));
-	assert_int_equal(value_count(value_member(hand->result.details, "files")), 5);
-	assert_int_equal(run_git_apply(hand, patch, "-R"), 0);
-	hand_assert_file(hand, "changed.c", "1\n2\n3");
-	hand_assert_file(hand, "gone", "to be deleted\n");
-	assert_int_equal(access(executable, F_OK), -1);
-	assert_int_equal(run_git_apply(hand, patch, "--whitespace=nowarn"), 0);
-	hand_assert_file(hand, "changed.c", "1\ntwo\n3");
-	hand_assert_file(hand, "dir/quo\"te\t.c", "q\n");
-	hand_assert_file(hand, "empty", "");
-	assert_int_equal(access(gone, F_OK), -1);
-}
-
-static void what_no_patch_can_hold_is_named(void **state)
-{
-	struct hand *hand = *state;
-	struct buf large;
-
-	hand_write(hand, "latin", "caf\xe9\n", 5);
-	hand_run(hand, &edit_file_tool,
-		 "{\"path\": \"latin\", \"edits\": [{\"old\": \"caf\", \"new\": \"x\"}]}");
-	buf_init(&large, 4 << 20);
-	buf_adds(&large, "{\"path\": \"large\", \"content\": \"");
-	for (int i = 0; i < 60000; i++)
-		buf_addf(&large, "line %d\\n", i);
-	buf_adds(&large, "\"}");
-	hand_run_for(hand, &write_file_tool, 60000, large.data);
-	buf_fini(&large);
-	hand_run(hand, &generate_patch_tool, "{\"title\": \"t\", \"summary\": \"s\"}");
-	hand_assert_status(hand, RESULT_DONE);
-	hand_assert_says(hand, "  latin: left out of the patch (not UTF-8)\n");
-	hand_assert_says(hand,
-			 "  large: left out of the patch (no room in a patch of 256 KiB)\n");
-	assert_true(hand->result.text.size < 4096);
-}
-
 static void a_session_without_changes_has_an_empty_patch(void **state)
 {
 	struct hand *hand = *state;
@@ -302,8 +215,6 @@ int main(void)
 		TEST(an_expected_hash_guards),
 		TEST(what_is_no_text_is_not_edited),
 		TEST(none_of_eight_edits_at_once_is_lost),
-		TEST(the_patch_takes_every_change_back_and_makes_it_again),
-		TEST(what_no_patch_can_hold_is_named),
 		TEST(a_session_without_changes_has_an_empty_patch),
 		TEST(exec_gives_the_program_what_was_handed_over),
 		TEST(exec_tells_missing_from_closed),

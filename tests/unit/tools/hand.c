@@ -42,7 +42,6 @@ int hand_set_up(void **state)
 	hand->environment[1] = "HOME=/tmp";
 	hand->environment[2] = hand->temporary;
 	hand->seen = value_new_object();
-	hand->before = value_new_object();
 	hand->folder = memory_copy(hand->workspace);
 	tool_result_init(&hand->result);
 	*state = hand;
@@ -66,7 +65,6 @@ int hand_tear_down(void **state)
 	tool_result_fini(&hand->result);
 	value_free(hand->arguments);
 	value_free(hand->seen);
-	value_free(hand->before);
 	free(hand->folder);
 	(void)nftw(hand->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(hand);
@@ -74,7 +72,7 @@ int hand_tear_down(void **state)
 }
 
 /*
- * What a session does with a result: remember what was read and what was replaced first.
+ * What a session does with a result: remember what was read.
  */
 static void remember(struct hand *hand)
 {
@@ -87,15 +85,10 @@ static void remember(struct hand *hand)
 			value_set(hand->seen, value_key(at), value_ref(value_at(at)));
 		}
 	}
-	for (void *at = value_first(hand->result.before); at;
-	     at = value_next(hand->result.before, at)) {
-		if (!value_member(hand->before, value_key(at)))
-			value_set(hand->before, value_key(at), value_ref(value_at(at)));
-	}
 }
 
-enum result_status hand_run_for(struct hand *hand, const struct tool *tool, int64_t ms,
-				const char *json)
+static enum result_status run(struct hand *hand, const struct tool *tool, int64_t ms,
+			      int fd, const char *json)
 {
 	struct err err;
 	enum result_status status;
@@ -114,13 +107,24 @@ enum result_status hand_run_for(struct hand *hand, const struct tool *tool, int6
 				   .environment = hand->environment,
 				   .deadline_ms = clock_now_ms() + ms,
 				   .seen = hand->seen,
-				   .before = hand->before,
-				   .fds = {-1, -1, -1},
+				   .fds = {fd, -1, -1},
 				   .control_fd = -1};
 	status = tool->execute(&hand->call, &hand->result);
 	assert_int_equal(status, hand->result.status);
 	remember(hand);
 	return status;
+}
+
+enum result_status hand_run_for(struct hand *hand, const struct tool *tool, int64_t ms,
+				const char *json)
+{
+	return run(hand, tool, ms, -1, json);
+}
+
+enum result_status hand_run_with(struct hand *hand, const struct tool *tool, int fd,
+				 const char *json)
+{
+	return run(hand, tool, 10000, fd, json);
 }
 
 enum result_status hand_run(struct hand *hand, const struct tool *tool, const char *json, ...)

@@ -28,7 +28,6 @@ struct hand {
 	struct tool_result result;
 	struct value *arguments;
 	struct value *seen; /* what the session has read, kept between calls */
-	struct value *before;
 	char *folder;
 	char temporary[96]; /* "TMPDIR=…" */
 	const char *environment[8];
@@ -44,6 +43,9 @@ int hand_tear_down(void **state);
  */
 enum result_status hand_run(struct hand *hand, const struct tool *tool, const char *json,
 			    ...) __attribute__((format(printf, 3, 4)));
+/* The same with FD as its first descriptor. */
+enum result_status hand_run_with(struct hand *hand, const struct tool *tool, int fd,
+				 const char *json);
 /* With a deadline so many milliseconds ahead. */
 enum result_status hand_run_for(struct hand *hand, const struct tool *tool, int64_t ms,
 				const char *json);

@@ -13,7 +13,6 @@
 static void makes_a_file_and_its_folders(void **state)
 {
 	struct hand *hand = *state;
-	auto_free char *path = hand_path(hand, "a/b/c.txt");
 
 	hand_run(hand, &write_file_tool,
 		 "{\"path\": \"a/b/c.txt\", \"content\": \"one\\ntwo\\n\"}");
@@ -21,8 +20,6 @@ static void makes_a_file_and_its_folders(void **state)
 	assert_string_equal(hand->result.text.data,
 			    "Wrote a/b/c.txt: new file, +2 -0 lines; now 2 lines, 8 B.");
 	hand_assert_file(hand, "a/b/c.txt", "one\ntwo\n");
-	assert_int_equal(value_kind(value_member(hand->before, path)), VALUE_NULL);
-	assert_non_null(value_member(hand->before, path));
 	assert_non_null(
 		strstr(value_text(value_member(hand->result.details, "diff")),
 		       "--- /dev/null\n+++ b/a/b/c.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"));
@@ -72,7 +69,6 @@ static void an_unread_file_is_not_overwritten(void **state)
 static void a_file_that_was_read_is_replaced_unless_it_changed(void **state)
 {
 	struct hand *hand = *state;
-	auto_free char *path = hand_path(hand, "f");
 
 	hand_puts(hand, "f", "first\n");
 	hand_run(hand, &read_file_tool, "{\"path\": \"f\"}");
@@ -81,7 +77,6 @@ static void a_file_that_was_read_is_replaced_unless_it_changed(void **state)
 	/* Its own writing counts as having read it. */
 	hand_run(hand, &write_file_tool, "{\"path\": \"f\", \"content\": \"third\\n\"}");
 	hand_assert_status(hand, RESULT_DONE);
-	assert_string_equal(value_text(value_member(hand->before, path)), "first\n");
 	hand_puts(hand, "f", "by the user\n");
 	hand_run(hand, &write_file_tool, "{\"path\": \"f\", \"content\": \"fourth\\n\"}");
 	hand_assert_status(hand, RESULT_FAILED);

@@ -1,0 +1,57 @@
+/* session_undo_parts: the inside of a keeper, for session_undo.c and session_patch.c only. */
+#pragma once
+#include "runtime/session_parts.h"
+#include "runtime/undo_plan.h"
+#include "runtime/undo_store.h"
+
+enum { RUN_DIGITS = 12 };
+
+struct keeper {
+	struct session *session;
+	char *folder;
+	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
+	char run[RUN_DIGITS + 1];
+	bool fresh;         /* the list says what is there, as far as anybody knows */
+	bool listed;        /* this session has looked before */
+	bool owed;          /* a command has run since it was made */
+	bool broken;        /* no store, or checkpoints fail: commands run without */
+	struct buf trouble; /* to be told once, with the next result */
+	struct buf why;     /* broken: the reason */
+	char *title;        /* of the command that is owed one */
+	/* the checkpoint under way */
+	struct running *sync;
+	struct running *owner; /* waits for it, or NULL */
+	struct running *over;  /* done, to be freed */
+	bool starting, is_step;
+	int fds[3];
+	uint32_t log;
+	int objects; /* of the workspace's repository, O_PATH; -1: none, -2: not looked yet */
+	bool may_link;
+	int64_t look_us;
+	bool told_left;
+	bool in_memory; /* the store: nothing can be undone, and commands are not looked at */
+	/* the logs of this session that say something, in the order in which they were written */
+	uint32_t *steps;
+	size_t step_count, step_room;
+	size_t handed; /* so many of them were there when a patch was made last */
+	uint64_t kept; /* bytes of them, in memory */
+	int64_t lost;  /* calls that were not kept there any more */
+	/* what a call that wants the changes will get (session_patch.c) */
+	struct {
+		struct undo_plan plan;
+		struct running *fetch; /* gets contents out of git, or NULL */
+		struct running *over;  /* done, to be freed */
+		int fds[3];            /* wanted, got, printed */
+		bool looked;           /* at what a job does, once */
+		bool begun, ready;
+		struct err trouble;
+	} patch;
+};
+
+/* Does a call that wants the changes wait, and has nobody begun to gather them? */
+bool patch_is_wanted(const struct keeper *keeper);
+/* Gather them: done at once, or when git has given what it holds. */
+void patch_begin(struct keeper *keeper);
+/* The plan for the call: a file with all of it. -1 with ERR. */
+int patch_take(struct keeper *keeper, struct err *err);
+void patch_forget(struct keeper *keeper);
