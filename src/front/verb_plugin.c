@@ -72,7 +72,9 @@ static int print_json(const struct plugins *plugins)
 		value_append(list, row);
 	}
 	value_set(all, "plugins", list);
-	value_set(all, "left_out", value_copy(plugins->problems));
+	value_set(all, "left_out",
+		  plugins->problems != NULL ? value_copy(plugins->problems)
+					    : value_new_array());
 	buf_init(&text, VALUE_TEXT_MAX);
 	if (value_print(all, VALUE_PRETTY, &text) && puts(text.data) >= 0)
 		code = value_count(plugins->problems) > 0 ? CODE_FAILED : CODE_DONE;

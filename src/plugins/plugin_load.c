@@ -27,6 +27,7 @@ struct loading {
 	const struct plugin_host *host;
 	struct plugins *plugins;
 	struct value *config; /* expanded; or NULL */
+	struct value *ids;    /* of all that described themselves */
 	char *cache;          /* where the copies lie */
 };
 
@@ -441,6 +442,8 @@ static void script_add(struct loading *loading, const struct plugin_package *pac
 	plugin->file = memory_copy(file);
 	plugin->copy = memory_copy(copy);
 	bool ok = schema_load(loading, plugin, &err);
+	if (ok)
+		value_append(loading->ids, value_new_text(plugin->schema.id));
 	if (ok && !is_enabled(loading->host, plugin->schema.id)) {
 		plugin_free(plugin);
 		return;
@@ -487,6 +490,23 @@ static void scripts_load(struct loading *loading)
 		package_scripts(loading, plugins->packages[i]);
 }
 
+/* A name that the lists hold and no plugin has is a slip. */
+static void check_names(struct loading *loading, const struct value *names, const char *key)
+{
+	for (size_t i = 0; i < value_count(names); i++) {
+		const char *name = value_text(value_item(names, i));
+		struct buf text;
+
+		if (lists(loading->ids, name))
+			continue;
+		buf_init(&text, ERR_TEXT_MAX);
+		(void)buf_addf(&text, "it names \"%.64s\", and no plugin is called so",
+			       name);
+		problem(loading, key, text.data);
+		buf_fini(&text);
+	}
+}
+
 static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
 {
 	size_t count = 0;
@@ -507,6 +527,7 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	bool ok = true;
 
 	loading.plugins->problems = value_new_array();
+	loading.ids = value_new_array();
 	if (names_ours(host->sources)) {
 		ok = may(&loading, err) && cache_find(&loading, err) &&
 		     (host->config == NULL ||
@@ -517,9 +538,12 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 	if (ok) {
 		shown_fill(loading.plugins);
 		scripts_load(&loading);
+		check_names(&loading, host->enabled, "enabled_plugins");
+		check_names(&loading, host->disabled, "disabled_plugins");
 		tools_fill(host, loading.plugins);
 	}
 	value_free(loading.config);
+	value_free(loading.ids);
 	free(loading.cache);
 	if (!ok) {
 		plugins_free(loading.plugins);

@@ -127,12 +127,24 @@ static bool set_folder(const struct plugin_host *host, const struct value *confi
 	return ok;
 }
 
+static bool set_python(const struct plugin_host *host, struct value *carried, struct err *err)
+{
+	const struct value *python = value_member(host->policy, "python");
+	struct value *expanded = NULL;
+
+	if (python == NULL)
+		return true;
+	if (!plugin_expand_value(&host->places, python, &expanded, err))
+		return err_while(err, "plugin_policy.python");
+	value_set(carried, "python", expanded);
+	return true;
+}
+
 bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
 		      struct plugin *plugin, struct err *err)
 {
 	const struct plugin_schema *schema = &plugin->schema;
 	const struct value *timeout = value_member(host->policy, "bash_timeout_seconds");
-	const struct value *python = value_member(host->policy, "python");
 	double seconds = value_is_number(timeout) ? value_number(timeout) : TIMEOUT_SECONDS;
 	struct value *carried = carried_new("run", plugin->file, plugin->copy, seconds);
 
@@ -140,8 +152,6 @@ bool plugin_make_tool(const struct plugin_host *host, const struct value *config
 	set_arguments(schema, carried);
 	value_set_boolean(carried, "stream_stderr",
 			  value_is_true(value_member(host->policy, "stream_stderr")));
-	if (python != NULL)
-		value_set(carried, "python", value_copy(python));
 	plugin->tool = (struct tool){
 		.name = schema->id,
 		.description = schema->description,
@@ -151,7 +161,7 @@ bool plugin_make_tool(const struct plugin_host *host, const struct value *config
 		.effects = EFFECT_RUNS,
 		.timeout_s = seconds + PLUGIN_AFTER_S,
 	};
-	return set_config(config, schema, carried, err) &&
+	return set_python(host, carried, err) && set_config(config, schema, carried, err) &&
 	       set_folder(host, config, carried, err);
 }
 

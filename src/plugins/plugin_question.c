@@ -83,7 +83,7 @@ static bool read_several(const struct value *line, struct value *requests, struc
 			       "needs the object \"requests\" with 1 to %d questions",
 			       PLUGIN_QUESTIONS_AT_ONCE);
 	for (void *at = value_first(asked); at != NULL; at = value_next(asked, at)) {
-		const char *kind;
+		const char *kind = NULL;
 		struct value *one = request_of(value_at(at), &kind, err);
 
 		if (one == NULL)
