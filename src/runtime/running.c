@@ -415,6 +415,10 @@ void running_cancel(struct running *running)
 		jobs_cancel(running);
 		return;
 	}
+	if (running->tool != NULL && running->tool->where == ELSEWHERE) {
+		elsewhere_cancel(running);
+		return;
+	}
 	if (running->keeping) {
 		keeper_cancel(running->session->keeper);
 		return;

@@ -32,6 +32,29 @@ static bool emit(const struct running *running, enum event_kind kind, struct str
 	return session_emit(running->session, kind, running, text, data, &err);
 }
 
+void running_progress(struct running *running, double progress, double total,
+		      const char *message)
+{
+	auto_value struct value *data = value_new_object();
+
+	value_set_real(data, "progress", progress);
+	if (total >= 0)
+		value_set_real(data, "total", total);
+	(void)emit(running, EVENT_PROGRESS, str_part(str_of(message), 0, TELL_MAX), data);
+}
+
+void running_log(struct running *running, const char *level, const char *logger,
+		 struct str text)
+{
+	auto_value struct value *data = value_new_object();
+	auto_value struct value *named = value_new_text(level);
+
+	value_set_text(data, "level", level_of(named));
+	if (logger != NULL && str_of(logger).size <= NAME_MAX_BYTES)
+		value_set_text(data, "logger", logger);
+	(void)emit(running, EVENT_LOG, str_part(text, 0, TELL_MAX), data);
+}
+
 void running_told(struct running *running, struct str payload)
 {
 	auto_value struct value *told = NULL;

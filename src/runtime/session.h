@@ -155,6 +155,16 @@ const struct tool_result *running_result(const struct running *running);
  */
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
 		    struct err *err);
+/* For who carries out a tool that is ELSEWHERE: what is asked for, until the end. */
+const struct value *running_arguments(const struct running *running);
+const struct tool *running_tool(const struct running *running);
+/* Its result, moved; one that has ended meanwhile keeps what it has. */
+void running_end(struct running *running, struct tool_result *take_result);
+/* How far it is, and words for the log; as call_progress and call_log (call.h). */
+void running_progress(struct running *running, double progress, double total,
+		      const char *message);
+void running_log(struct running *running, const char *level, const char *logger,
+		 struct str text);
 void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
 void running_free(struct running *running); /* cancels and waits when not done */
 

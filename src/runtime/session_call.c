@@ -122,6 +122,10 @@ struct running *session_start(struct session *session, const struct request *req
 		jobs_call(running);
 		return running;
 	}
+	if (running->tool->where == ELSEWHERE) {
+		elsewhere_call(running);
+		return running;
+	}
 	running_set_state(running, RUNNING_QUEUED);
 	if (!job_is_wanted(running))
 		job_begin_patience(running);

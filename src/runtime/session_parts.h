@@ -170,6 +170,10 @@ void running_audit_arrived(struct running *running, const struct frame *frame);
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
+/* RUNNING's tool is ELSEWHERE (running_elsewhere.c). */
+void elsewhere_call(struct running *running);
+void elsewhere_cancel(struct running *running);
+
 /* RUNNING is a call of the tool `job` (session_jobs.c). */
 void jobs_call(struct running *running);
 /* Ask JOB's worker, or answer at once for one that gives no answers. */

@@ -66,8 +66,11 @@ enum tool_effects {
 	EFFECT_RUNS = POLICY_RUNS,     /* starts programs: its worker serves one call */
 };
 
-/* IN_JOBS: of the session's jobs, answered by session_jobs.c */
-enum tool_where { IN_CELL, IN_FRONT, IN_JOBS };
+/*
+ * IN_JOBS: of the session's jobs, answered by session_jobs.c. ELSEWHERE: somebody whom this
+ * process talks to carries it out and answers later (`begin`): a server in a cell of its own.
+ */
+enum tool_where { IN_CELL, IN_FRONT, IN_JOBS, ELSEWHERE };
 
 enum result_status {
 	RESULT_FAILED,
@@ -79,6 +82,7 @@ enum result_status {
 const char *result_status_name(enum result_status status); /* "done", "timed_out", … */
 
 struct call;
+struct running;
 struct tool_result;
 
 /*
@@ -120,6 +124,14 @@ struct tool {
 	double job_max_s;
 	bool answers; /* asks (ask.h) while it runs */
 	enum tool_where where;
+	/*
+	 * ELSEWHERE: take RUNNING on; running_end, from within or later, is its result. `stop`:
+	 * it was cancelled or is too late, has its result already and is not to be touched any
+	 * more. Both with `keeper`.
+	 */
+	void (*begin)(void *keeper, struct running *running);
+	void (*stop)(void *keeper, struct running *running);
+	void *keeper;
 	/*
 	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and remembered as
 	 * those of PARAM_PATH are. NULL: there are none.

@@ -1,0 +1,76 @@
+/*
+ * running_elsewhere: calls that no worker of this session's cell carries out: their time, their
+ * end, and what is told of them meanwhile.
+ */
+#include "base/clock.h"
+#include "runtime/cell.h"
+#include "runtime/session_parts.h"
+#include "runtime/spec.h"
+#include "runtime/tell.h"
+
+static void stop(struct running *running)
+{
+	if (running->tool->stop != NULL)
+		running->tool->stop(running->tool->keeper, running);
+}
+
+static void too_late(struct timer *timer)
+{
+	struct running *running = timer->context;
+
+	(void)tool_fail(&running->result,
+			"%s has not answered in %g s, and was told to stop.",
+			running->tool->name, running->timeout_s);
+	running->result.status = RESULT_TIMED_OUT;
+	stop(running);
+	running_finish(running);
+}
+
+void elsewhere_call(struct running *running)
+{
+	const struct session *session = running->session;
+
+	if (running->timeout_s > 0) {
+		running->kill_timer = (struct timer){
+			.due_ms = clock_deadline(running->timeout_s),
+			.due = too_late,
+			.context = running,
+		};
+		loop_add_timer(session->loop, &running->kill_timer);
+	}
+	/* Whoever looks next sees what it has left in the workspace. */
+	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
+	    session->cell != NULL && cell_spec(session->cell)->guard != NULL)
+		cell_set_audit_due(session->cell, true);
+	running->tool->begin(running->tool->keeper, running);
+}
+
+void elsewhere_cancel(struct running *running)
+{
+	(void)tool_fail(&running->result, "Cancelled after %.1f s.",
+			(double)(clock_now_us() - running->began_us) / 1e6);
+	running->result.status = RESULT_CANCELLED;
+	stop(running);
+	running_finish(running);
+}
+
+const struct value *running_arguments(const struct running *running)
+{
+	return running->arguments;
+}
+
+const struct tool *running_tool(const struct running *running)
+{
+	return running->tool;
+}
+
+void running_end(struct running *running, struct tool_result *take_result)
+{
+	if (running->state == RUNNING_DONE) {
+		tool_result_fini(take_result);
+		return;
+	}
+	tool_result_fini(&running->result);
+	running->result = *take_result;
+	running_finish(running);
+}
