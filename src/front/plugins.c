@@ -110,7 +110,7 @@ static void tell_problems(const struct plugins *loaded)
 	}
 }
 
-static char *config_folder(const char *config_path)
+char *front_plugins_folder(const char *config_path)
 {
 	struct buf folder;
 	auto_free char *here = getcwd(NULL, 0);
@@ -139,7 +139,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 			const struct front_plugins_wish *wish, bool quiet, struct err *err)
 {
 	auto_value struct value *named = NULL;
-	auto_free char *folder = config_folder(plugins->config_path);
+	auto_free char *folder = front_plugins_folder(plugins->config_path);
 	auto_free const char **writable = paths_of(plugins->writable);
 	struct buf state;
 	bool ok;

@@ -39,6 +39,9 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 void front_plugins_rest(struct front_plugins *plugins);
 void front_plugins_fini(struct front_plugins *plugins);
 
+/* The folder of the configuration at CONFIG_PATH (or NULL): CONFIG_DIR. The caller frees it. */
+char *front_plugins_folder(const char *config_path);
+
 /* One look at a script, in the cell that only reads. RESULT is initialised. */
 bool front_plugins_look(void *plugins, const struct plugin_look *look,
 			struct tool_result *result, struct err *err);

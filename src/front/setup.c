@@ -157,6 +157,23 @@ static bool load_plugins(struct setup *setup, struct config *config,
 	return true;
 }
 
+/* What the MCP servers may do is what the agent may, whatever it may start by itself. */
+static bool read_servers(struct setup *setup, struct config *config,
+			 const struct value *shipped, struct err *err)
+{
+	struct front_servers *servers = &setup->servers;
+	auto_value struct value *entry = value_new_object();
+
+	if (!front_servers_read(servers, config, setup->config, setup->workspace, err))
+		return false;
+	if (servers->settings == NULL)
+		return true;
+	value_set_text(entry, "commands", "box");
+	return config_override(config, setup->agent, entry, "mcpServers", err) &&
+	       config_policy(config, shipped, setup->agent, setup->workspace,
+			     &servers->take_policy, err);
+}
+
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -181,8 +198,11 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	setup->resolver = memory_copy(config_resolver(config));
 	if (sound && flags->explain)
 		find_origins(setup, config, shipped, flags);
-	sound = sound && load_plugins(setup, config, shipped, flags, err) &&
-		session_check_tools(setup->policy, setup->tools, err);
+	sound = sound && read_servers(setup, config, shipped, err) &&
+		load_plugins(setup, config, shipped, flags, err);
+	/* What the servers have is known when they run: session_open looks again. */
+	if (sound && setup->servers.settings == NULL)
+		sound = session_check_tools(setup->policy, setup->tools, err);
 	roles_fini(&roles);
 	return sound;
 }
@@ -312,6 +332,7 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 
 void setup_fini(struct setup *setup)
 {
+	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
 	policy_free(setup->policy);
 	value_free(setup->origins);
@@ -366,6 +387,21 @@ static int least_level(const struct setup *setup)
 	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 }
 
+bool setup_serve(struct setup *setup, struct err *err)
+{
+	struct session_options options = {.minimum_level = least_level(setup)};
+	const char *files[PROTECTED_FILES];
+
+	if (setup->servers.settings == NULL)
+		return true;
+	front_plugins_rest(&setup->plugins);
+	fill_options(setup, files, &options);
+	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
+		return false;
+	setup->tools = remotes_tools(setup->servers.remotes);
+	return session_check_tools(setup->policy, setup->tools, err);
+}
+
 bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
 {
 	const char *files[PROTECTED_FILES];
@@ -384,6 +420,11 @@ static bool open_session(struct setup *setup, struct session_options *options,
 
 	front_plugins_rest(&setup->plugins);
 	fill_options(setup, files, options);
+	if (setup->servers.loop != NULL) {
+		options->loop = setup->servers.loop;
+		/* Their cell's ends are among our descriptors: no copy of this process then. */
+		options->direct = false;
+	}
 	options->take_policy = setup->policy;
 	setup->policy = NULL;
 	opened = session_open(options, session, err);

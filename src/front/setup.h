@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "front/options.h"
 #include "front/plugins.h"
+#include "front/servers.h"
 #include "policy/config.h"
 #include "runtime/session.h"
 
@@ -37,6 +38,7 @@ struct setup {
 	char *config;      /* where the configuration is or would be read from, or NULL */
 	char *policy_file; /* of --policy, or NULL */
 	struct front_plugins plugins;
+	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
 };
@@ -49,6 +51,13 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 /* The same with FLAGS, which beat everything else. */
 bool setup_init_with(struct setup *setup, const struct options *options,
 		     const struct setup_flags *flags, struct err *err);
+
+/*
+ * Start the MCP servers of the configuration, if there are any: their tools join setup->tools.
+ * For verbs that call or list tools, after setup_init. A session that is opened then uses their
+ * loop.
+ */
+bool setup_serve(struct setup *setup, struct err *err);
 
 /*
  * The hosts of --allow-host, beside those that the policy lists. For verbs with

@@ -76,7 +76,7 @@ static int run_run(const struct options *options)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
-	else if (!setup_init(&setup, options, &err))
+	else if (!setup_init(&setup, options, &err) || !setup_serve(&setup, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);

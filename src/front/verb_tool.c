@@ -123,7 +123,7 @@ static int list_run(const struct options *options)
 	auto_value struct value *list = value_new_array();
 	struct setup setup;
 	struct err err = {0};
-	bool sound = setup_init(&setup, options, &err);
+	bool sound = setup_init(&setup, options, &err) && setup_serve(&setup, &err);
 
 	for (size_t i = 0; sound && setup.tools[i] != NULL; i++) {
 		const struct tool *tool = setup.tools[i];
@@ -193,7 +193,7 @@ static int schema_run(const struct options *options)
 
 	if (tool != NULL && !tool->internal)
 		return print_schema(builtin_tools, options);
-	if (setup_init(&setup, options, &err))
+	if (setup_init(&setup, options, &err) && setup_serve(&setup, &err))
 		code = print_schema(setup.tools, options);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
@@ -350,7 +350,8 @@ static int call_run(const struct options *options)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &err) || !interrupt_open(&interrupt, &err))
+	    !setup_init(&setup, options, &err) || !setup_serve(&setup, &err) ||
+	    !interrupt_open(&interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);

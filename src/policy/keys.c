@@ -224,6 +224,11 @@ const struct key keys_config[] = {
 	{"plugin_cache_dir", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
 	 .initial = "`~/.local/state/glovebox/plugins`",
 	 .description = "Folder of the copies that plugins run from."},
+	{"mcpServers", KEY_VALUES, KEY_KEPT, .initial = "none",
+	 .description =
+		 "`{NAME: {command, args, env, timeout_s, disabled}}`: programs that speak MCP "
+		 "over standard input and output, started in a cell; their tools are called "
+		 "`NAME_tool` ([servers.md](servers.md))."},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},

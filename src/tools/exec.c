@@ -110,6 +110,8 @@ static void give_fds(struct call *call, struct program_run *run)
 static enum result_status exec_execute(struct call *call, struct tool_result *result)
 {
 	struct arena arena;
+	/* Beside the cell's own: a server's, which no command line may show. */
+	auto_free const char **environment = NULL;
 	struct limit_watch limits;
 	struct program_run run;
 	struct pty pty = {.master = -1, .slave = -1};
@@ -120,7 +122,9 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	program_run_init(&run);
 	run.start.argv = call->plan != NULL ? bash_plan_argv(call->plan, 0, &arena)
 					    : take_argv(&arena, call);
-	run.start.environment = call->environment;
+	environment =
+		call_environment(call->environment, value_member(call->carried, "env"));
+	run.start.environment = environment;
 	run.start.folder = call->folder;
 	run.start.terms = call->terms;
 	run.start.launcher = call->launcher;

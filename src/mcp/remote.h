@@ -1,0 +1,56 @@
+/*
+ * remote: one MCP server whose tools are used here: the client's side of a conversation, in both
+ * eras, without a transport: lines in, lines out. The server is a stranger: what it sends is
+ * bounded, and what fits no question of ours is dropped.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/value.h"
+#include "process/loop.h"
+#include "runtime/session.h"
+
+#include <stdbool.h>
+
+enum {
+	REMOTE_TOOLS_MAX = 256,
+	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
+};
+
+struct remote;
+
+struct remote_options {
+	struct loop *loop;
+	const char *version; /* of this program */
+	/* LINE, which ends with its line end, goes to the server. */
+	void (*send)(void *context, struct str line);
+	/* Its tools are known (WHY NULL); or it cannot be used, or not any more. */
+	void (*settled)(void *context, const char *why);
+	void *context;
+};
+
+/* NAME is for sentences. */
+struct remote *remote_new(const struct remote_options *options, const char *name);
+/* Calls that wait are left as they are: remote_lost first. */
+void remote_free(struct remote *remote);
+
+/* Find out its era, shake hands and list its tools; `settled` follows. */
+void remote_begin(struct remote *remote);
+/* A line that it has sent, without its line end. */
+void remote_line(struct remote *remote, struct str line);
+/* Nothing comes any more: what is open fails with WHY, a sentence. */
+void remote_lost(struct remote *remote, const char *why);
+
+/* After it was lost, for a server that is started anew: as it was before remote_begin. */
+void remote_reset(struct remote *remote);
+
+bool remote_is_ready(const struct remote *remote);
+/* Has it answered a call since it began? */
+bool remote_has_served(const struct remote *remote);
+/* As it listed them: an array of objects, each with a name. Only when ready. */
+const struct value *remote_tools(const struct remote *remote);
+
+/* Carry out RUNNING by its tool NAME, now or when it is ready; running_end follows. */
+void remote_call(struct remote *remote, const char *name, struct running *running);
+/* Nobody waits for RUNNING any more, which is not touched. */
+void remote_stop(struct remote *remote, const struct running *running);

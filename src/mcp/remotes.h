@@ -1,0 +1,40 @@
+/*
+ * remotes: the MCP servers of a configuration (`mcpServers`), each a program in the cell of one
+ * session, and their tools as ours, named SERVER_tool. A server that ends is started once more by
+ * the next call, and again after each call that it has answered.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/value.h"
+#include "runtime/session.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+struct remotes;
+
+/*
+ * Is VALUE the `mcpServers` of a configuration: {NAME: {command, args, env, timeout_s, disabled}}?
+ * ERR names the server and the key.
+ */
+bool remotes_check(const struct value *value, struct err *err);
+
+struct remotes_options {
+	struct session *session; /* in whose cell they run; it and its loop live longer */
+	const struct value *servers; /* checked */
+	const char *version;
+	const struct tool *const *tools; /* that there are already; NULL-ended */
+};
+
+/*
+ * Start them all and wait until each has listed its tools or has failed: what went wrong with
+ * one is among the problems, and its tools are not there.
+ */
+struct remotes *remotes_start(const struct remotes_options *options);
+/* Before the session is closed, and after those whose tools these were. */
+void remotes_free(struct remotes *remotes);
+
+/* OPTIONS' tools, then theirs; NULL-ended. */
+const struct tool *const *remotes_tools(const struct remotes *remotes);
+/* Objects {server, text}: what was left out, and why. */
+const struct value *remotes_problems(const struct remotes *remotes);

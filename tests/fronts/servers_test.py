@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""MCP servers as tools: those of tests/fake/mcp_server.py, well-behaved and not, in a real cell.
+
+servers_test.py TAP_FOLDER GLOVEBOX FAKE"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, sys.argv[1])
+import tap  # pylint: disable=wrong-import-position
+
+PROGRAM, FAKE = sys.argv[2:4]
+HI = '{"text": "hi"}'
+
+
+class Place:
+    """A workspace with the server in it, and a configuration outside."""
+
+    def __init__(self, root):
+        self.root = root
+        self.workspace = os.path.join(root, "work")
+        os.mkdir(self.workspace)
+        shutil.copy(FAKE, os.path.join(self.workspace, "server.py"))
+        self.config = os.path.join(root, "config.json")
+
+    def configure(self, *mode, **more):
+        server = {"command": "python3", "args": ["server.py", *mode], **more}
+        self.write({"mcpServers": {"fake": server}})
+
+    def write(self, config):
+        with open(self.config, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        os.chmod(self.config, 0o600)
+
+    def run(self, *words, **options):
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.root, "TOKEN": "s3cret",
+               **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
+        return subprocess.run([PROGRAM, *words[:2], "--config", self.config, "-C",
+                               self.workspace, *words[2:]], env=env, capture_output=True,
+                              text=True, check=False, timeout=100, **options)
+
+    def call(self, tool, arguments="{}", *more):
+        return self.run("tool", "call", *more, tool, arguments)
+
+
+def place(function):
+    """The case FUNCTION with a place of its own."""
+    def play():
+        with tempfile.TemporaryDirectory() as root:
+            function(Place(root))
+    play.__name__ = function.__name__
+    return tap.case(play)
+
+
+def is_left(root):
+    """Processes that still run in ROOT."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/cwd").startswith(root):
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+@place
+def a_servers_tools_are_listed_with_its_name(here):
+    here.configure()
+    done = here.run("tool", "list", "--json")
+    tools = {tool["name"]: tool for tool in json.loads(done.stdout)}
+    assert "fake_echo" in tools and "fake_env_of" in tools and "bash" in tools, done.stdout
+    schema = here.run("tool", "schema", "--json", "fake_echo")
+    assert json.loads(schema.stdout)["required"] == ["text"], schema.stdout
+    assert "Its tool odd is left out: the dialect of its schema" in done.stderr, done.stderr
+    assert "left out: its name is too long" in done.stderr, done.stderr
+    assert not is_left(here.workspace)
+
+
+@place
+def both_eras_answer_calls(here):
+    for mode in [], ["modern"]:
+        here.configure(*mode)
+        done = here.call("fake_echo", HI)
+        assert (done.returncode, done.stdout) == (0, "hi\n"), done
+        assert "fake_echo: done" in done.stderr
+
+
+@place
+def arguments_are_checked_before_the_server_sees_them(here):
+    here.configure()
+    done = here.call("fake_echo", '{"text": 1}')
+    assert done.returncode == 1 and "must be a string" in done.stdout, done
+
+
+@place
+def its_environment_is_the_cells_and_what_the_configuration_adds(here):
+    here.configure(env={"A": "b=c", "S": "${env:TOKEN}"})
+    assert here.call("fake_env_of", '{"text": "A"}').stdout == "b=c\n"
+    assert here.call("fake_env_of", '{"text": "S"}').stdout == "s3cret\n"
+    assert here.call("fake_env_of", '{"text": "TOKEN"}').stdout == "(unset)\n"
+
+
+@place
+def it_runs_in_a_cell_with_the_agents_rights(here):
+    here.configure()
+    done = here.call("fake_where", "{}")
+    assert done.stdout == here.workspace + "\n", done
+    assert os.path.exists(os.path.join(here.workspace, "made-by-server"))
+    os.unlink(os.path.join(here.workspace, "made-by-server"))
+    done = here.call("fake_where", "{}", "--agent", "reviewer")
+    assert done.returncode != 0, done
+    assert not os.path.exists(os.path.join(here.workspace, "made-by-server"))
+
+
+@place
+def pictures_are_content_and_failures_failures(here):
+    here.configure()
+    done = here.call("fake_picture", "{}", "--json")
+    result = json.loads(done.stdout)
+    assert result["text"] == "Look:" and result["content"][0]["type"] == "image", result
+    done = here.call("fake_refuse")
+    assert (done.returncode, done.stdout) == (1, "I would rather not\n"), done
+
+
+@place
+def a_call_ends_at_its_deadline_and_nothing_is_left(here):
+    here.configure(timeout_s=0.5)
+    done = here.call("fake_slow")
+    assert done.returncode == 124, done
+    assert "fake_slow has not answered in 0.5 s" in done.stdout, done
+    assert not is_left(here.workspace)
+
+
+@place
+def the_end_of_a_server_is_told_with_its_last_words(here):
+    here.configure()
+    done = here.call("fake_die")
+    assert done.returncode == 1, done
+    assert re.search(r"ended with exit code 7\. Its last words were:\nI go now\n", done.stdout), done
+
+
+@place
+def a_signal_ends_the_call_and_the_server(here):
+    here.configure()
+    with subprocess.Popen([PROGRAM, "tool", "call", "--config", here.config, "-C", here.workspace,
+                           "fake_slow", "{}"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as running:
+        deadline = time.monotonic() + 60
+        while not is_left(here.workspace) and time.monotonic() < deadline:
+            pass
+        running.terminate()
+        running.communicate(timeout=60)
+        assert running.returncode in (143, -15), running.returncode
+    # The cell of a front that was killed before it could clean up dies behind it.
+    deadline = time.monotonic() + 10
+    while is_left(here.workspace) and time.monotonic() < deadline:
+        pass
+    assert not is_left(here.workspace)
+
+
+def hostile(mode, why):
+    """A case: a server in MODE is left out, saying WHY, and the other tools serve."""
+    def play(here):
+        here.configure(mode)
+        with open(os.path.join(here.workspace, "a"), "w", encoding="utf-8") as file:
+            file.write("still here\n")
+        done = here.call("read_file", '{"path": "a"}')
+        assert done.returncode == 0 and "still here" in done.stdout, done
+        assert why in done.stderr, done.stderr
+        assert not is_left(here.workspace)
+    play.__name__ = f"one that is {mode} is left out"
+    place(play)
+
+
+for kind, reason in [("silent", "does not answer"), ("dies", "ended with exit code 3"),
+                     ("flood", "sends too much that is no message"),
+                     ("ids", "sends too much that is no message"),
+                     ("huge", "sends a message over 16 MiB"),
+                     ("cursors", "lists its tools without an end"),
+                     ("stderr", "the end is near")]:
+    hostile(kind, reason)
+
+
+@place
+def what_is_nested_too_deep_is_dropped(here):
+    here.configure("deep")
+    assert here.call("fake_echo", HI).stdout == "hi\n"
+
+
+@place
+def a_program_that_is_not_there_is_said(here):
+    here.write({"mcpServers": {"gone": {"command": "no-such-program"}}})
+    done = here.run("tool", "list")
+    assert done.returncode == 0 and "bash" in done.stdout, done
+    assert "The MCP server gone could not be run" in done.stderr, done.stderr
+
+
+@place
+def one_that_is_disabled_is_not_started(here):
+    here.configure(disabled=True)
+    done = here.run("tool", "list")
+    assert "fake" not in done.stdout and done.stderr == "", done
+
+
+@place
+def wrong_settings_are_named(here):
+    for settings, words in [
+            ({"command": "x", "arg": []}, 'mcpServers.s: no key "arg"; did you mean args'),
+            ({"args": []}, 'mcpServers.s: a "command" is needed'),
+            ({"url": "http://x"}, "mcpServers.s.url: servers are programs here"),
+            ({"command": "x", "type": "sse"}, 'only "stdio" is served here'),
+            ({"command": "x", "env": {"A": 1}}, "mcpServers.s.env: must be an object of texts"),
+            ({"command": "x", "args": "y"}, "mcpServers.s.args: must be a list of texts"),
+            ({"command": "x", "timeout_s": 0}, "mcpServers.s.timeout_s: must be seconds"),
+            ({"command": "${env:NOT_SET}"}, "NOT_SET")]:
+        here.write({"mcpServers": {"s": settings}})
+        done = here.run("tool", "list")
+        assert done.returncode == 1 and words in done.stderr, (settings, done)
+    here.write({"mcpServers": {"a b": {"command": "x"}}})
+    assert '"a b" is no name' in here.run("tool", "list").stderr
+
+
+tap.play()
