@@ -11,6 +11,7 @@
 #include "build_config.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
+#include "front/mcp_install.h"
 #include "front/mcp_packages.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -32,6 +33,10 @@ static const struct option_row mcp_options[] = {
 	 "with --http: answer to this name too (may be repeated)"},
 	{"patience", 0, OPTION_SECONDS, "S",
 	 "let a call go on as a job after S seconds (default: 25; 0: never)"},
+	{"install", 0, OPTION_TEXT, "CLIENT",
+	 "print the entry by which CLIENT (claude, codex, …) starts this server"},
+	{"write", 0, OPTION_FLAG, NULL,
+	 "with --install: add it to the client's settings, after a yes"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
@@ -185,19 +190,58 @@ static int serve_http(struct serving *serving, struct mcp *mcp)
 
 static int serve(struct serving *serving)
 {
+	const bool shared = serving->setup.servers.loop != NULL;
 	struct mcp *mcp;
 	struct err err;
 	int code;
 
 	if (!interrupt_start(serving->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	serving->loop = loop_new();
+	/* The tools of MCP servers answer in their loop. */
+	serving->loop = shared ? serving->setup.servers.loop : loop_new();
 	mcp = make_server(serving);
 	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
 						       : serve_stdio(serving, mcp);
 	mcp_free(mcp);
 	value_free(serving->packages);
-	loop_free(serving->loop);
+	if (!shared)
+		loop_free(serving->loop);
+	return code;
+}
+
+/* What stands beside --install is what the server is to be started with. */
+static int install(const struct options *options)
+{
+	static const char *const passed[] = {"workspace", "config", "agent",
+					     "minimum-level", "patience"};
+	const char *const *hosts = options_texts(options, "allow-host");
+	struct value *list = value_new_array();
+	auto_free const char **words = NULL;
+	char name[32];
+	int code;
+
+	value_append(list, value_new_text("mcp"));
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		if (!options_given(options, passed[i]))
+			continue;
+		(void)snprintf(name, sizeof(name), "--%s", passed[i]);
+		value_append(list, value_new_text(name));
+		value_append(list, value_new_text(options_text(options, passed[i])));
+	}
+	for (; *hosts != NULL; hosts++) {
+		value_append(list, value_new_text("--allow-host"));
+		value_append(list, value_new_text(*hosts));
+	}
+	words = memory_array(value_count(list) + 1, sizeof(*words));
+	for (size_t i = 0; i < value_count(list); i++)
+		words[i] = value_text(value_item(list, i));
+	code = mcp_install(&(struct mcp_install){
+		.client = options_text(options, "install"),
+		.arguments = words,
+		.has_workspace = options_given(options, "workspace"),
+		.write = options_given(options, "write"),
+	});
+	value_free(list);
 	return code;
 }
 
@@ -207,8 +251,16 @@ static int mcp_run(const struct options *options)
 	struct err err = {0};
 	int code;
 
+	if (options_given(options, "write") && !options_given(options, "install"))
+		return verb_complain(CODE_USAGE, "mcp: --write goes with --install");
+	if (options_given(options, "install") && options_given(options, "http"))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --install is for clients that start the server "
+				     "themselves; --http serves those that find one");
+	if (options_given(options, "install"))
+		return install(options);
 	if (!setup_init(&serving.setup, options, &err) ||
-	    !interrupt_open(&serving.interrupt, &err))
+	    !setup_serve(&serving.setup, &err) || !interrupt_open(&serving.interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&serving.setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
@@ -226,6 +278,9 @@ static const char mcp_help[] =
 	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
 	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
 	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"
+	"--install prints the entry by which a client starts this server, with the options\n"
+	"given beside it; --write adds it to the client's settings, after showing the\n"
+	"difference (docs/clients.md). Clients: " MCP_INSTALL_CLIENTS ".\n\n"
 	"Prompts are Markdown files in glovebox/prompts of the configuration folder\n"
 	"(docs/mcp.md). Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
 	"nothing that a call started stays behind.";
@@ -235,7 +290,7 @@ const struct verb verb_mcp = {
 	.summary = "serve the tools to other agents (Model Context Protocol)",
 	.arguments = "",
 	.help = mcp_help,
-	.example = "  claude mcp add glovebox -- glovebox mcp -C ~/project\n"
+	.example = "  glovebox mcp --install claude --write\n"
 		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token",
 	.options = mcp_options,
 	.run = mcp_run,

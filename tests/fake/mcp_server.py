@@ -7,6 +7,7 @@ deep (JSON nested too deep), ids (answers to nothing), huge (a line over every b
 """
 import json
 import os
+import select
 import sys
 import time
 
@@ -59,7 +60,9 @@ def call(message):
         for step in range(10000):
             send({"method": "notifications/progress",
                   "params": {"progressToken": token, "progress": step}})
-            time.sleep(0.05)
+            # Whatever comes is that nobody waits any more.
+            if select.select([sys.stdin], [], [], 0.05)[0]:
+                return text("stopped")
     if name == "die":
         print("I go now", file=sys.stderr, flush=True)
         sys.exit(7)

@@ -164,6 +164,81 @@ def a_signal_ends_the_call_and_the_server(here):
     assert not is_left(here.workspace)
 
 
+class Conversation:
+    """A session of several calls: glovebox as a server itself."""
+
+    def __init__(self, here):
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": here.root,
+               **{name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}}
+        self.program = subprocess.Popen(
+            [PROGRAM, "mcp", "--config", here.config, "-C", here.workspace], env=env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={},
+                 clientInfo={"name": "t", "version": "1"})
+        self.notes = []
+
+    def send(self, **message):
+        self.program.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.program.stdin.flush()
+
+    def ask(self, method, number=1, **params):
+        self.send(id=number, method=method, params=params)
+        self.notes = []
+        for line in self.program.stdout:
+            message = json.loads(line)
+            if message.get("id") == number:
+                return message["result"]
+            self.notes.append(message)
+        raise EOFError(self.program.stderr.read())
+
+    def call(self, tool, **arguments):
+        return self.ask("tools/call", name=tool, arguments=arguments,
+                        _meta={"progressToken": "p"})
+
+    def end(self):
+        self.program.stdin.close()
+        code = self.program.wait(timeout=60)
+        self.program.stdout.close()
+        self.program.stderr.close()
+        return code
+
+
+def words(result):
+    return result["content"][0]["text"]
+
+
+@place
+def the_next_call_starts_a_server_that_ended_again(here):
+    here.configure()
+    talk = Conversation(here)
+    assert words(talk.call("fake_echo", text="one")).startswith("one")
+    for _ in range(2):
+        died = talk.call("fake_die")
+        assert died["isError"] and "ended with exit code 7" in words(died), died
+        assert words(talk.call("fake_echo", text="two")).startswith("two")
+    talk.call("fake_die")
+    # One that ends before it has answered anything is started no third time.
+    os.rename(os.path.join(here.workspace, "server.py"), os.path.join(here.workspace, "away"))
+    gone = talk.call("fake_echo", text="three")
+    assert gone["isError"], gone
+    gone = talk.call("fake_echo", text="four")
+    assert "it is not started any more" in words(gone), gone
+    assert not talk.call("bash", command="true").get("isError")
+    assert talk.end() == 0
+    assert not is_left(here.workspace)
+
+
+@place
+def what_a_server_tells_of_a_call_reaches_its_caller(here):
+    here.configure(timeout_s=1)
+    talk = Conversation(here)
+    result = talk.call("fake_slow")
+    assert result["isError"], result
+    assert any(note["method"] == "notifications/progress" for note in talk.notes), talk.notes
+    assert words(talk.call("fake_echo", text="after")).startswith("after")
+    assert talk.end() == 0
+
+
 def hostile(mode, why):
     """A case: a server in MODE is left out, saying WHY, and the other tools serve."""
     def play(here):
