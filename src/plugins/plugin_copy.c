@@ -86,6 +86,26 @@ static bool file_copy(struct walk *walk, int from, const char *name, int to,
 	return ok;
 }
 
+/*
+ * Does TARGET climb after it has gone down? It may have gone down by another link, and then ".."
+ * is not what the text says: where it leads cannot be told from it.
+ */
+static bool climbs_late(const char *target)
+{
+	bool down = false;
+
+	while (*target != '\0') {
+		const struct str name = {target, strcspn(target, "/")};
+
+		target += name.size;
+		target += strspn(target, "/");
+		if (down && str_is(name, ".."))
+			return true;
+		down = down || !str_among(". ..", name);
+	}
+	return false;
+}
+
 /* A link that stays inside keeps its text; PATH is below the top. */
 static bool link_copy(struct walk *walk, int from, const char *name, int to,
 		      const char *path, struct err *err)
@@ -101,7 +121,8 @@ static bool link_copy(struct walk *walk, int from, const char *name, int to,
 		return err_set(err, ENAMETOOLONG, "%s: the path is too long", path);
 	above[path_base_name(above) - above] = '\0';
 	buf_init(&leads, PATH_MAX);
-	bool inside = target[0] != '/' && path_normal(above, target, &leads);
+	bool inside = target[0] != '/' && !climbs_late(target) &&
+		      path_normal(above, target, &leads);
 	buf_fini(&leads);
 	if (!inside)
 		return err_set(err, EPERM,

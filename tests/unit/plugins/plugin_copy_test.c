@@ -186,6 +186,19 @@ static void links_stay_inside(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static void links_through_links_stay_inside(void **state)
+{
+	const struct fixture *fixture = *state;
+	char path[128];
+
+	/* By its text sub/up/../x is sub/x; by the kernel it is beside the package. */
+	(void)snprintf(path, sizeof(path), "%s/sub/up", fixture->source);
+	assert_int_equal(symlink("..", path), 0);
+	(void)snprintf(path, sizeof(path), "%s/link", fixture->source);
+	assert_int_equal(symlink("sub/up/../x", path), 0);
+	refuses(fixture, "leads out");
+}
+
 static void what_is_no_file_or_too_much_is_refused(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -211,6 +224,7 @@ int main(void)
 		HERE(the_copy_has_what_was_hashed),
 		HERE(a_single_file_is_copied_under_its_name),
 		HERE(links_stay_inside),
+		HERE(links_through_links_stay_inside),
 		HERE(what_is_no_file_or_too_much_is_refused),
 	};
 
