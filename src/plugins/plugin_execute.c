@@ -42,7 +42,8 @@ struct script {
 	struct call *call;
 	struct tool_result *result;
 	struct arena arena;
-	struct plugin_channel *channel; /* or NULL: it has none */
+	struct plugin_channel channel;
+	bool has_channel;
 	struct plugin_redact_stream streams[2];
 	bool streams_output, streams_error;
 	const struct value *secrets;
@@ -66,8 +67,8 @@ static bool stopped(void *context)
 
 	if (call_stopped(script->call) && script->call->cancelled)
 		return true;
-	if (script->channel != NULL)
-		plugin_channel_turn(script->channel);
+	if (script->has_channel)
+		plugin_channel_turn(&script->channel);
 	return false;
 }
 
@@ -93,7 +94,7 @@ static void side(void *context)
 	struct script *script = context;
 
 	/* Ready without a byte: only when all who could write have closed it. */
-	if (!plugin_channel_read(script->channel))
+	if (!plugin_channel_read(&script->channel))
 		script->run.side_fd = -1;
 }
 
@@ -209,9 +210,9 @@ static bool follow(struct script *script, const char *subcommand, const char *co
 	run->stopped = stopped;
 	run->output = output;
 	run->context = script;
-	if (script->channel != NULL) {
-		run->start.placed_fds = script->channel->script_fds;
-		run->side_fd = script->channel->read_fd;
+	if (script->has_channel) {
+		run->start.placed_fds = script->channel.script_fds;
+		run->side_fd = script->channel.read_fd;
 		run->side = side;
 	}
 	limit_watch_start(&script->limits, script->call, run);
@@ -317,7 +318,7 @@ static void fail_run(struct script *script, const struct value *more, double tim
 	struct buf words;
 
 	script->streams_output = script->streams_error = false;
-	script->channel = NULL;
+	script->has_channel = false;
 	buf_init(&words, OUTPUT_MAX);
 	if (run->ending != PROGRAM_CANCELLED &&
 	    ask_for_words(script, more, timeout_s, &words))
@@ -343,7 +344,7 @@ static enum result_status run_script(struct script *script)
 	struct tool_result *result = script->result;
 	auto_value struct value *more = variables(script, true);
 	const double timeout_s = time_of(script);
-	struct plugin_channel channel;
+	struct plugin_channel *channel = &script->channel;
 	struct err err = {0};
 
 	script->secrets = carried(script, "secrets");
@@ -351,12 +352,11 @@ static enum result_status run_script(struct script *script)
 	script->streams_error = value_is_true(carried(script, "stream_stderr"));
 	for (int i = 0; i < 2; i++)
 		plugin_redact_begin(&script->streams[i], script->secrets);
-	bool ok =
-		plugin_channel_open(&channel, script->call, result, script->secrets, &err);
-	script->channel = &channel;
+	bool ok = plugin_channel_open(channel, script->call, result, script->secrets, &err);
+	script->has_channel = ok;
 	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
 	end_streams(script);
-	plugin_channel_end(&channel);
+	plugin_channel_end(channel);
 	if (!ok) {
 		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
 	} else {
@@ -371,7 +371,7 @@ static enum result_status run_script(struct script *script)
 		}
 		limit_watch_tell(&script->limits, &script->run, result);
 	}
-	plugin_channel_close(&channel);
+	plugin_channel_close(channel);
 	return result->status;
 }
 

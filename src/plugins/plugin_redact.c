@@ -1,9 +1,15 @@
 /* plugin_redact: see plugin_redact.h. */
 #include "plugins/plugin_redact.h"
 
+#include "plugins/plugin_schema.h"
+
+#include <limits.h>
 #include <string.h>
 
-enum { PIECE_MAX = 1 << 20 };
+enum {
+	PIECE_MAX = 1 << 20,
+	NEEDLES_MAX = 2 * PLUGIN_KEYS_MAX, /* as it is, and as JSON has it */
+};
 
 void plugin_redact_add(struct value *list, struct str secret)
 {
@@ -20,49 +26,68 @@ void plugin_redact_add(struct value *list, struct str secret)
 	buf_fini(&quoted);
 }
 
-/* Length of the longest secret at the begin of TEXT; 0: none. */
-static size_t secret_at(const struct value *secrets, struct str text)
+/* What a text is looked through for: its pieces may be large. */
+struct needles {
+	struct str list[NEEDLES_MAX];
+	size_t count;
+	bool begins[UCHAR_MAX + 1]; /* with this byte one does */
+};
+
+static void needles_fill(struct needles *needles, const struct value *secrets)
+{
+	*needles = (struct needles){0};
+	for (size_t i = 0; i < value_count(secrets) && i < NEEDLES_MAX; i++) {
+		struct str secret = value_str(value_item(secrets, i));
+
+		needles->list[needles->count++] = secret;
+		needles->begins[(unsigned char)secret.data[0]] = true;
+	}
+}
+
+/*
+ * Length of the longest one at the begin of TEXT; 0: none. *LONGER: to its end TEXT may be the
+ * beginning of one.
+ */
+static size_t needle_at(const struct needles *needles, struct str text, bool *longer)
 {
 	size_t longest = 0;
 
-	for (size_t i = 0; i < value_count(secrets); i++) {
-		struct str secret = value_str(value_item(secrets, i));
+	*longer = false;
+	for (size_t i = 0; i < needles->count; i++) {
+		struct str needle = needles->list[i];
 
-		if (secret.size > longest && str_starts(text, secret))
-			longest = secret.size;
+		if (needle.size > text.size)
+			*longer = *longer || str_starts(needle, text);
+		else if (needle.size > longest && str_starts(text, needle))
+			longest = needle.size;
 	}
 	return longest;
-}
-
-/* May TEXT, to its end, be the beginning of one that is longer? */
-static bool begins_one(const struct value *secrets, struct str text)
-{
-	for (size_t i = 0; i < value_count(secrets); i++) {
-		struct str secret = value_str(value_item(secrets, i));
-
-		if (secret.size > text.size && str_starts(secret, text))
-			return true;
-	}
-	return false;
 }
 
 /* Append TEXT without secrets; how much of it was taken. MORE of it may come. */
 static size_t take(const struct value *secrets, struct str text, bool more, struct buf *out)
 {
-	size_t at = 0;
+	struct needles needles;
+	size_t at = 0, plain = 0; /* from there on nothing was added yet */
 
+	needles_fill(&needles, secrets);
 	while (at < text.size) {
-		struct str rest = str_part(text, at, text.size - at);
-		size_t size = secret_at(secrets, rest);
+		bool longer = false;
+		size_t size = 0;
 
-		if (more && begins_one(secrets, rest))
-			return at;
-		if (size > 0)
+		if (needles.begins[(unsigned char)text.data[at]])
+			size = needle_at(&needles, str_part(text, at, text.size - at),
+					 &longer);
+		if (more && longer)
+			break;
+		if (size > 0) {
+			(void)buf_addstr(out, str_part(text, plain, at - plain));
 			(void)buf_adds(out, PLUGIN_REDACTED);
-		else
-			(void)buf_addc(out, rest.data[0]);
+			plain = at + size;
+		}
 		at += size > 0 ? size : 1;
 	}
+	(void)buf_addstr(out, str_part(text, plain, at - plain));
 	return at;
 }
 
