@@ -176,22 +176,31 @@ static void send_requests(struct mcp_call *call)
 	}
 }
 
-static size_t count_parked(const struct mcp *mcp)
+/* Whose client has not come back for longest makes room: each holds a worker. */
+static void make_room(struct mcp *mcp)
 {
+	struct mcp_call *oldest = NULL;
 	size_t count = 0;
 
-	for (const struct mcp_call *at = mcp->first_call; at != NULL; at = at->next)
-		count += at->request == NULL;
-	return count;
+	for (struct mcp_call *at = mcp->last_call; at != NULL; at = at->previous) {
+		if (at->request != NULL || at->unwanted)
+			continue;
+		oldest = at;
+		count++;
+	}
+	if (count >= PARKED_MAX)
+		mcp_call_cancel(oldest);
 }
 
 static void ask_client(struct mcp_call *call)
 {
 	assert(call->request != NULL);
-	if (call->client.version < MCP_2026_07_28)
+	if (call->client.version < MCP_2026_07_28) {
 		send_requests(call);
-	else
-		park(call);
+		return;
+	}
+	make_room(call->mcp);
+	park(call);
 }
 
 void mcp_question(struct mcp_call *call, const struct value *data)
@@ -208,9 +217,8 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 	if (refuse_missing(call))
 		return;
 	answer_known(call);
-	/* Nobody is there to be asked, or too many wait already. */
-	if (!is_answered(call) &&
-	    (call->request == NULL || count_parked(call->mcp) >= PARKED_MAX)) {
+	/* Nobody is there to be asked. */
+	if (!is_answered(call) && call->request == NULL) {
 		for (void *at = value_first(call->requests); at != NULL;
 		     at = value_next(call->requests, at)) {
 			if (value_member(call->answers, value_key(at)) == NULL)
