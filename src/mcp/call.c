@@ -10,15 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mcp_call *mcp_call_find(struct mcp *mcp, const char *id)
+struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number)
 {
-	/* The newest first: it is the one that is told of. */
-	for (struct mcp_call *at = mcp->last_call; id != NULL && at != NULL;
-	     at = at->previous) {
-		if (strcmp(at->id, id) == 0)
-			return at;
+	struct mcp_call *at = mcp->by_number[number % MCP_SLOTS];
+
+	while (at != NULL && at->number != number)
+		at = at->next_here;
+	return at;
+}
+
+/* Events have the id "m7"; those of others, none. */
+static struct mcp_call *find_by_id(const struct mcp *mcp, const char *id)
+{
+	return id != NULL && id[0] == 'm' ? mcp_call_find(mcp, strtoull(id + 1, NULL, 10))
+					  : NULL;
+}
+
+void mcp_call_due(struct mcp_call *call)
+{
+	if (!call->is_due) {
+		call->is_due = true;
+		call->next_done = call->mcp->first_done;
+		call->mcp->first_done = call;
 	}
-	return NULL;
+	mcp_settle_soon(call->mcp);
 }
 
 static void send_log(struct mcp_call *call, const struct event *event)
@@ -45,7 +60,7 @@ static void send_log(struct mcp_call *call, const struct event *event)
 
 static bool event(void *context, const struct event *event, struct err *err)
 {
-	struct mcp_call *call = mcp_call_find(context, event->call);
+	struct mcp_call *call = find_by_id(context, event->call);
 
 	(void)err;
 	if (call == NULL || call->unwanted)
@@ -88,6 +103,8 @@ static struct mcp_call *call_new(struct mcp_request *request, const char *tool)
 	else
 		mcp->first_call = call;
 	mcp->last_call = call;
+	call->next_here = mcp->by_number[call->number % MCP_SLOTS];
+	mcp->by_number[call->number % MCP_SLOTS] = call;
 	request->call = call;
 	mcp_progress_begin(call);
 	return call;
@@ -96,7 +113,11 @@ static struct mcp_call *call_new(struct mcp_request *request, const char *tool)
 static void call_free(struct mcp_call *call)
 {
 	struct mcp *mcp = call->mcp;
+	struct mcp_call **at = &mcp->by_number[call->number % MCP_SLOTS];
 
+	while (*at != call)
+		at = &(*at)->next_here;
+	*at = call->next_here;
 	mcp_progress_end(call);
 	mcp_question_end(call);
 	running_free(call->running);
@@ -156,18 +177,20 @@ static void answer(struct mcp_call *call)
 
 void mcp_calls_settle(struct mcp *mcp)
 {
-	struct mcp_call *next;
+	struct mcp_call *call = mcp->first_done, *next;
 
-	for (struct mcp_call *at = mcp->first_call; at != NULL; at = next) {
-		next = at->next;
-		if (at->running == NULL || !running_is_done(at->running))
+	mcp->first_done = NULL;
+	for (; call != NULL; call = next) {
+		next = call->next_done;
+		call->is_due = false;
+		if (call->running == NULL || !running_is_done(call->running))
 			continue;
 		/* A parked one keeps its result until its client comes back for it. */
-		if (at->request == NULL && !at->unwanted)
+		if (call->request == NULL && !call->unwanted)
 			continue;
-		if (at->request != NULL)
-			answer(at);
-		call_free(at);
+		if (call->request != NULL)
+			answer(call);
+		call_free(call);
 	}
 }
 
@@ -192,7 +215,7 @@ static void done(void *context, struct running *running)
 	struct mcp_call *call = context;
 
 	(void)running;
-	mcp_settle_soon(call->mcp);
+	mcp_call_due(call);
 }
 
 void mcp_call_cancel(struct mcp_call *call)
@@ -204,24 +227,26 @@ void mcp_call_cancel(struct mcp_call *call)
 	mcp_question_end(call);
 	if (call->running != NULL)
 		running_cancel(call->running);
-	mcp_settle_soon(call->mcp);
+	mcp_call_due(call);
 }
 
-static bool tool_exists(const struct mcp *mcp, const char *name)
+/* Nothing happens in it that could be told, or would have to be undone. */
+static bool only_reads(const struct tool *tool)
 {
-	const struct tool *tool = tool_find(session_tools(mcp->session), name);
-
-	return tool != NULL;
+	return tool != NULL && tool->effects == EFFECT_READS && tool->where == IN_CELL &&
+	       tool->carrier == NULL;
 }
 
 static void start(struct mcp_call *call, const struct value *arguments)
 {
+	const struct tool *tool = tool_find(session_tools(call->mcp->session), call->tool);
 	auto_value struct value *none = NULL;
 	struct buf text;
 	struct request request = {
 		.tool = call->tool,
 		.id = call->id,
 		.arguments = arguments,
+		.quiet = only_reads(tool),
 		/* Who is told of progress waits as long as it takes. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};
@@ -236,13 +261,13 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		request.arguments = NULL;
 		request.arguments_text = buf_str(&text);
 	}
-	call->unknown = !tool_exists(call->mcp, call->tool);
+	call->unknown = tool == NULL;
 	call->running = session_start(call->mcp->session, &request, done, call);
 	buf_fini(&text);
 	if (call->unwanted)
 		running_cancel(call->running);
 	if (running_is_done(call->running))
-		mcp_settle_soon(call->mcp);
+		mcp_call_due(call);
 }
 
 void mcp_call_output(struct mcp_request *request, const char *uri, const char *path)
@@ -261,7 +286,7 @@ void mcp_call_output(struct mcp_request *request, const char *uri, const char *p
 	call->uri = memory_copy(uri);
 	call->running = session_start(call->mcp->session, &asked, done, call);
 	if (running_is_done(call->running))
-		mcp_settle_soon(call->mcp);
+		mcp_call_due(call);
 }
 
 /* The cell is not there: the model should read why, and so should whoever looks on. */
@@ -295,7 +320,7 @@ void mcp_tools_call(struct mcp_request *request)
 	if (!mcp_question_resume(request, &call, &given))
 		return;
 	if (call != NULL) {
-		mcp_settle_soon(request->mcp);
+		mcp_call_due(call);
 		return;
 	}
 	call = call_new(request, value_text(name));

@@ -5,6 +5,9 @@
 struct mcp_call {
 	struct mcp *mcp;
 	struct mcp_call *next, *previous;
+	struct mcp_call *next_here; /* of those with numbers alike */
+	struct mcp_call *next_done;
+	bool is_due;                 /* it is in the list of those that are done */
 	struct mcp_request *request; /* NULL: parked, or nobody wants its answer */
 	struct running *running;     /* NULL: session_start has not returned */
 	uint64_t number;
@@ -30,8 +33,10 @@ struct mcp_call {
 	struct timer parked; /* until when it waits for the client to come back */
 };
 
-/* Number of the call whose events have this ID; NULL: it is none of ours. */
-struct mcp_call *mcp_call_find(struct mcp *mcp, const char *id);
+/* By its number; NULL: it has ended. */
+struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number);
+/* Its answer is due, unless it is parked. */
+void mcp_call_due(struct mcp_call *call);
 
 /* question.c: an EVENT_QUESTION of CALL. */
 void mcp_question(struct mcp_call *call, const struct value *data);

@@ -154,6 +154,19 @@ size_t mcp_busy(const struct mcp *mcp)
 	return mcp->busy;
 }
 
+/* Of an id, an integer or a text (FNV-1a, 32 bits). */
+static size_t slot_of(const struct value *id)
+{
+	const struct str text = value_str(id);
+	uint32_t hash = 2166136261u;
+
+	if (value_kind(id) == VALUE_INTEGER)
+		return (size_t)((uint64_t)value_integer(id) % MCP_SLOTS);
+	for (size_t i = 0; i < text.size; i++)
+		hash = (hash ^ (unsigned char)text.data[i]) * 16777619u;
+	return hash % MCP_SLOTS;
+}
+
 static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *way,
 				       const struct mcp_message *message)
 {
@@ -174,6 +187,8 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	else
 		mcp->first = request;
 	mcp->last = request;
+	request->next_here = mcp->by_id[slot_of(request->id)];
+	mcp->by_id[slot_of(request->id)] = request;
 	mcp->busy++;
 	return request;
 }
@@ -190,6 +205,10 @@ void mcp_request_free(struct mcp_request *request)
 		request->next->previous = request->previous;
 	else
 		mcp->last = request->previous;
+	struct mcp_request **at = &mcp->by_id[slot_of(request->id)];
+	while (*at != request)
+		at = &(*at)->next_here;
+	*at = request->next_here;
 	if (request->listens_to == NULL)
 		mcp->busy--;
 	value_free(request->listens_to);
@@ -200,7 +219,8 @@ void mcp_request_free(struct mcp_request *request)
 
 static struct mcp_request *request_find(const struct mcp_peer *peer, const struct value *id)
 {
-	for (struct mcp_request *at = peer->mcp->first; at != NULL; at = at->next) {
+	for (struct mcp_request *at = peer->mcp->by_id[slot_of(id)]; at != NULL;
+	     at = at->next_here) {
 		if (at->peer == peer && value_kind(at->id) == value_kind(id) &&
 		    value_equal(at->id, id))
 			return at;

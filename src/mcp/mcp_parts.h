@@ -49,6 +49,7 @@ struct mcp_peer {
 struct mcp_request {
 	struct mcp *mcp;
 	struct mcp_request *next, *previous;
+	struct mcp_request *next_here; /* of those with ids alike */
 	struct mcp_peer *peer;
 	struct mcp_way *way;
 	struct value *id;
@@ -67,6 +68,9 @@ struct mcp_method {
 };
 extern const struct mcp_method mcp_methods[]; /* ends with {0} */
 
+/* As many lists: hundreds of requests are under way when a client does not wait. */
+enum { MCP_SLOTS = 256 };
+
 struct mcp {
 	struct mcp_options options;
 	char *instructions, *prompts, *version;
@@ -75,8 +79,11 @@ struct mcp {
 	struct err failure;      /* why it is not there */
 	struct mcp_peer *first_peer;
 	struct mcp_request *first, *last;
-	size_t busy;
+	struct mcp_request *by_id[MCP_SLOTS];
+	size_t busy, asking; /* of these, with a question to their client */
 	struct mcp_call *first_call, *last_call;
+	struct mcp_call *by_number[MCP_SLOTS];
+	struct mcp_call *first_done; /* their answers are due */
 	uint64_t next_call, next_question;
 	struct timer settling; /* what has ended is answered when the loop's turn ends */
 	struct buf out;        /* one message */

@@ -40,6 +40,7 @@ static void forget(struct mcp_call *call)
 	value_free(call->answers);
 	call->requests = NULL;
 	call->answers = NULL;
+	call->mcp->asking -= call->question != 0;
 	call->question = 0;
 	call->parked.due_ms = CLOCK_NEVER;
 	loop_remove_timer(&call->parked);
@@ -211,6 +212,7 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 	if (call->question != 0)
 		return;
 	call->question = value_integer(value_member(data, "id"));
+	call->mcp->asking++;
 	call->asked = ++call->mcp->next_question;
 	call->answers = value_new_object();
 	call->requests = ask_requests(kind, request, call->asked, &call->one);
@@ -240,11 +242,7 @@ void mcp_question_end(struct mcp_call *call)
 
 bool mcp_asks(const struct mcp *mcp)
 {
-	for (const struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
-		if (at->question != 0)
-			return true;
-	}
-	return false;
+	return mcp->asking > 0;
 }
 
 /* The call that asked the question of this ID ("q7.1") of PEER, and its key. */
@@ -295,12 +293,10 @@ static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
 	const uint64_t number = strtoull(text, &end, 10);
 	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
 
-	for (struct mcp_call *at = mcp->first_call; at != NULL; at = at->next) {
-		if (at->number == number && at->asked == asked && at->request == NULL &&
-		    !at->unwanted)
-			return at;
-	}
-	return NULL;
+	struct mcp_call *call = mcp_call_find(mcp, number);
+	return call != NULL && call->asked == asked && call->request == NULL && !call->unwanted
+		       ? call
+		       : NULL;
 }
 
 static void resume(struct mcp_request *request, struct mcp_call *call,

@@ -18,6 +18,8 @@
 
 enum {
 	READ_BYTES = 256 << 10,
+	/* More than its workers are kept busy with; what comes then waits unread. */
+	BUSY_MAX = 96,
 	/* A client that does not read: no more of its requests are taken. */
 	UNREAD_MAX = 4 << 20,
 	/* What may pile up beyond, of calls that were under way; then it is given up. */
@@ -159,7 +161,7 @@ static bool has_room(const struct stdio *stdio)
 	const struct mcp *mcp = stdio->options.mcp;
 
 	return stdio->out.size - stdio->out_from < UNREAD_MAX &&
-	       (mcp_busy(mcp) < MCP_REQUESTS_MAX || mcp_asks(mcp));
+	       (mcp_busy(mcp) < BUSY_MAX || mcp_asks(mcp));
 }
 
 static bool next_line(struct stdio *stdio, struct str *line)
