@@ -86,8 +86,9 @@ static bool read_step(const char *path, size_t at, struct step *step, struct err
 		return true;
 	}
 	if (path[at] != '.')
-		return err_set(err, 0, "a step begins with . or [, not with character %zu",
-			       at + 1);
+		return err_set(err, 0,
+			       "a step begins with . or [, which is missing before \"%.40s\"",
+			       path + at);
 	if (path[end] == '"')
 		return read_quoted(path, end, step, err);
 	while (!is_name_end(path[end]))

@@ -253,6 +253,10 @@ static int mcp_run(const struct options *options)
 
 	if (options_given(options, "write") && !options_given(options, "install"))
 		return verb_complain(CODE_USAGE, "mcp: --write goes with --install");
+	if (!options_given(options, "http") &&
+	    (options_given(options, "token-file") || options_given(options, "host")))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --token-file and --host go with --http");
 	if (options_given(options, "install") && options_given(options, "http"))
 		return verb_complain(CODE_USAGE,
 				     "mcp: --install is for clients that start the server "

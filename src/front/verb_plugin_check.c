@@ -45,25 +45,30 @@ struct check {
 };
 
 /* One line of the report: "ok   preview: …". */
-static void say(struct check *check, bool ok, const char *what, const char *text)
+/* One line for each check: those of TEXT are joined. */
+static void print_line(const char *mark, const char *what, const char *text)
 {
+	struct str left = str_part(str_trim(str_of(text)), 0, SHOWN_MAX), line;
 	struct buf clean;
 
-	check->failures += !ok;
 	buf_init(&clean, 4 * TEXT_MAX);
-	text_add_name(&clean, str_part(str_trim(str_of(text)), 0, SHOWN_MAX));
-	(void)printf("%s %s: %s\n", ok ? "ok    " : "FAILED", what, clean.data);
+	for (bool first = true; str_next_line(&left, &line); first = false) {
+		(void)buf_adds(&clean, first ? "" : " ");
+		text_add_name(&clean, line);
+	}
+	(void)printf("%-6s %s: %s\n", mark, what, clean.data);
 	buf_fini(&clean);
+}
+
+static void say(struct check *check, bool ok, const char *what, const char *text)
+{
+	check->failures += !ok;
+	print_line(ok ? "ok" : "FAILED", what, text);
 }
 
 static void note(const char *what, const char *text)
 {
-	struct buf clean;
-
-	buf_init(&clean, 4 * TEXT_MAX);
-	text_add_name(&clean, str_part(str_trim(str_of(text)), 0, SHOWN_MAX));
-	(void)printf("note   %s: %s\n", what, clean.data);
-	buf_fini(&clean);
+	print_line("note", what, text);
 }
 
 /* A value that PROPERTY might take. */
@@ -337,7 +342,7 @@ const struct verb verb_plugin_check = {
 	.summary = "try a script before it becomes a tool",
 	.arguments = "FILE|FOLDER|URL#REF",
 	.help = check_help,
-	.example = "  glovebox plugin check ./word_count --args '{\"path\": \"/etc/hostname\"}'",
+	.example = "  glovebox plugin check ./word_count --args '{\"value\": \"hello\"}'",
 	.options = check_options,
 	.words_least = 1,
 	.words_most = 1,

@@ -15,6 +15,7 @@
 #include "front/exit_code.h"
 #include "front/verb.h"
 #include "plugins/plugin_schema.h"
+#include "tools/tools.h"
 
 #define TEMPLATE_FOLDER "examples/plugins/template-bash-tool/"
 #define TEMPLATE_NAME   "template_bash_echo"
@@ -90,6 +91,11 @@ static int new_run(const struct options *options)
 				     "plugin new: a name begins with a letter and is made of at "
 				     "most %d letters, digits and _",
 				     PLUGIN_ID_MAX);
+	if (tool_find(builtin_tools, name) != NULL)
+		return verb_complain(CODE_USAGE,
+				     "plugin new: %s is the name of a built-in tool: give it "
+				     "another",
+				     name);
 	folder = folder != NULL ? folder : name;
 	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
 		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));

@@ -191,7 +191,8 @@ static int show_run(const struct options *options)
 	    !journal_read(journal, options->words[0], show_one, &shown, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (shown.count == 0)
-		code = verb_complain(CODE_FAILED, "there is no session \"%.100s\"",
+		code = verb_complain(CODE_FAILED,
+				     "there is no session \"%.100s\"; see: glovebox sessions list",
 				     options->words[0]);
 	journal_close(journal);
 	return code;

@@ -180,7 +180,7 @@ static void count_add(struct buf *text, const char *what, int64_t count, bool na
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
-/* "changed: 2 files, removed: 214 under src/; glovebox undo brings them back" */
+/* "changed: 2 files, removed: 214 under src/; glovebox undo takes it back" */
 static void changes_tell(const struct value *details, struct tool_result *result)
 {
 	const char *below = value_text(value_member(details, "below"));
@@ -199,8 +199,8 @@ static void changes_tell(const struct value *details, struct tool_result *result
 			(void)buf_addc(&line, '/');
 		}
 		(void)buf_end_line(&result->text);
-		(void)buf_addf(&result->text, "[%s; glovebox undo brings %s back]\n",
-			       line.data, "them");
+		(void)buf_addf(&result->text, "[%s; glovebox undo takes it back]\n",
+			       line.data);
 		counts = value_new_object();
 		for (size_t i = 0; i < 3; i++)
 			value_set_integer(counts, keys[i],
