@@ -250,7 +250,6 @@ static void git_applies_what_is_handed_out(void **state)
 
 	srand(7);
 	for (int round = 0; round < 60; round++) {
-		auto_free char *path = hand_path(hand, "text");
 		struct buf base, now;
 		struct plan plan;
 
