@@ -1,4 +1,4 @@
-/* session_undo: checkpoints around commands, logs for file tools; see session_undo.h. */
+/* session_undo: when a checkpoint is due, and logs for file tools; see session_undo.h. */
 #include "runtime/session_undo.h"
 
 #include "base/clock.h"
@@ -7,9 +7,7 @@
 #include "runtime/session_undo_parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -64,7 +62,7 @@ bool keeper_has_news(const struct keeper *keeper)
 	return keeper->owed || keeper->step_count > keeper->handed;
 }
 
-static void give_up(struct keeper *keeper, const char *why)
+void keeper_give_up(struct keeper *keeper, const char *why)
 {
 	if (!keeper->broken && keeper->trouble.size == 0)
 		(void)buf_addf(&keeper->trouble,
@@ -87,13 +85,13 @@ struct undo_store *keeper_store(struct keeper *keeper)
 	if (keeper->store == NULL &&
 	    !undo_store_open(keeper->folder, session_workspace(keeper->session),
 			     &keeper->store, &err)) {
-		give_up(keeper, err.text);
+		keeper_give_up(keeper, err.text);
 		stay_in_memory(keeper);
 	}
 	return keeper->store;
 }
 
-static void step_add(struct keeper *keeper, uint32_t number)
+void keeper_add_step(struct keeper *keeper, uint32_t number)
 {
 	if (keeper->step_count == keeper->step_room) {
 		keeper->step_room = keeper->step_room > 0 ? 2 * keeper->step_room : 16;
@@ -103,33 +101,7 @@ static void step_add(struct keeper *keeper, uint32_t number)
 	keeper->steps[keeper->step_count++] = number;
 }
 
-/* ---- the checkpoint ---- */
-
-static void fds_close(struct keeper *keeper)
-{
-	for (size_t i = 0; i < 3; i++)
-		fd_close(&keeper->fds[i]);
-}
-
-/* Objects are linked by us: a worker has another mount, which the kernel links nothing across. */
-static void objects_open(struct keeper *keeper)
-{
-	struct buf path;
-
-	if (keeper->objects != -2)
-		return;
-	buf_init(&path, PATH_MAX);
-	(void)buf_addf(&path, "%s/.git", session_workspace(keeper->session));
-	auto_close int git = open(path.data, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	buf_fini(&path);
-	keeper->objects = git >= 0 ? openat(git, "objects",
-					    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-				   : -1;
-	keeper->may_link = keeper->objects >= 0 &&
-			   undo_store_links_from(keeper->store, keeper->objects);
-}
-
-static int new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
+int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
 		   struct err *err)
 {
 	int fd = undo_store_new_log(keeper->store, meta, number, err);
@@ -137,95 +109,6 @@ static int new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 	if (fd >= 0 && *number % TIDY_EVERY == 0)
 		undo_store_tidy(keeper->store);
 	return fd;
-}
-
-static bool files_open_all(struct keeper *keeper, struct err *err)
-{
-	const struct undo_meta meta = {
-		.work = keeper->is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
-		.run = keeper->run,
-		.tool = keeper->is_step ? "bash" : NULL,
-		.title = str_of(keeper->is_step ? keeper->title : NULL),
-		.wall_ms = clock_wall_ms(),
-	};
-
-	(void)keeper_store(keeper);
-	if (keeper->in_memory)
-		return err_set(err, EIO, "there is no place to keep it");
-	objects_open(keeper);
-	keeper->fds[0] = undo_store_open_list(keeper->store, err);
-	keeper->fds[1] = keeper->fds[0] >= 0 ? undo_store_new_list(keeper->store, err) : -1;
-	keeper->fds[2] =
-		keeper->fds[1] >= 0 ? new_log(keeper, &meta, &keeper->log, err) : -1;
-	return keeper->fds[2] >= 0;
-}
-
-static void links_make(struct keeper *keeper, const struct value *names)
-{
-	for (size_t i = 0; i < value_count(names); i++) {
-		const char *name = value_text(value_item(names, i));
-		if (name != NULL && keeper->objects >= 0)
-			(void)undo_store_link(keeper->store, keeper->objects, name);
-	}
-}
-
-static void count_add(struct buf *text, const char *what, int64_t count, bool named)
-{
-	if (count <= 0)
-		return;
-	(void)buf_addf(text, "%s%s: ", text->size > 0 ? ", " : "", what);
-	if (named)
-		(void)text_add_count(text, (size_t)count, "file");
-	else
-		(void)buf_addf(text, "%" PRId64, count);
-}
-
-/* "changed: 2 files, removed: 214 under src/; glovebox undo takes it back" */
-static void changes_tell(const struct value *details, struct tool_result *result)
-{
-	const char *below = value_text(value_member(details, "below"));
-	static const char *const keys[] = {"changed", "added", "removed"};
-	struct value *counts;
-	struct buf line;
-
-	buf_init(&line, 8 << 10);
-	for (size_t i = 0; i < 3; i++)
-		count_add(&line, keys[i], value_integer(value_member(details, keys[i])),
-			  line.size == 0);
-	if (line.size > 0) {
-		if (below != NULL && below[0] != '\0') {
-			(void)buf_adds(&line, " under ");
-			text_add_name(&line, str_of(below));
-			(void)buf_addc(&line, '/');
-		}
-		(void)buf_end_line(&result->text);
-		(void)buf_addf(&result->text, "[%s; glovebox undo takes it back]\n",
-			       line.data);
-		counts = value_new_object();
-		for (size_t i = 0; i < 3; i++)
-			value_set_integer(counts, keys[i],
-					  value_integer(value_member(details, keys[i])));
-		if (below != NULL)
-			value_set_text(counts, "below", below);
-		value_set(tool_details(result), "changes", counts);
-	}
-	buf_fini(&line);
-}
-
-static void left_note(struct keeper *keeper, const struct value *details)
-{
-	int64_t files = value_integer(value_member(details, "left_files"));
-	char size[32];
-
-	if (files <= 0 || keeper->told_left)
-		return;
-	keeper->told_left = true;
-	(void)buf_addf(&keeper->trouble,
-		       "[%" PRId64 " files (%s) that git does not hold are more than undo "
-		       "keeps: what commands do to these stays]\n",
-		       files,
-		       text_size((uint64_t)value_integer(value_member(details, "left_bytes")),
-				 size));
 }
 
 static void trouble_tell(struct keeper *keeper, struct tool_result *result)
@@ -236,93 +119,6 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 	(void)buf_addstr(&result->text, buf_str(&keeper->trouble));
 	buf_clear(&keeper->trouble);
 }
-
-static void sync_take(struct keeper *keeper, const struct tool_result *result)
-{
-	const struct value *details = result->details;
-	struct err err = {0};
-
-	if (result->status != RESULT_DONE) {
-		give_up(keeper, str_trim(buf_str(&result->text)).size > 0
-					? result->text.data
-					: "the checkpoint failed");
-		return;
-	}
-	links_make(keeper, value_member(details, "link"));
-	if (value_is_true(value_member(details, "list")) &&
-	    !undo_store_take_list(keeper->store, &err)) {
-		give_up(keeper, err.text);
-		return;
-	}
-	keeper->listed = true;
-	keeper->look_us = value_integer(value_member(details, "us"));
-	left_note(keeper, details);
-	if (keeper->owner != NULL)
-		changes_tell(details, &keeper->owner->result);
-}
-
-static void sync_done(void *context, struct running *running)
-{
-	struct keeper *keeper = context;
-	struct running *owner = keeper->owner;
-
-	keeper->fresh = true;
-	keeper->owed = false;
-	sync_take(keeper, &running->result);
-	if (keeper->fds[2] >= 0 && !undo_store_is_used(keeper->fds[2]))
-		undo_store_drop_log(keeper->store, keeper->log);
-	else if (keeper->fds[2] >= 0 && keeper->is_step)
-		step_add(keeper, keeper->log);
-	fds_close(keeper);
-	keeper->sync = NULL;
-	keeper->owner = NULL;
-	keeper->over = running;
-	if (owner != NULL) {
-		owner->keeping = false;
-		running_finish(owner);
-	}
-}
-
-static void sync_start(struct keeper *keeper)
-{
-	auto_value struct value *arguments = value_new_object();
-	struct err err = {0};
-
-	running_free(keeper->over);
-	keeper->over = NULL;
-	keeper->is_step = keeper->owed;
-	if (!files_open_all(keeper, &err)) {
-		struct running *owner = keeper->owner;
-		fds_close(keeper);
-		give_up(keeper, err.text);
-		keeper->owner = NULL;
-		if (owner != NULL) {
-			owner->keeping = false;
-			running_finish(owner);
-		}
-		return;
-	}
-	value_set_integer(arguments, "log", keeper->log);
-	value_set_boolean(arguments, "step", keeper->is_step);
-	value_set_boolean(arguments, "known", keeper->listed);
-	value_set_boolean(arguments, "links", keeper->may_link);
-	const struct request request = {
-		.tool = "checkpoint",
-		.arguments = arguments,
-		.fds = {keeper->fds[0], keeper->fds[1], keeper->fds[2]},
-		.fd_count = 3,
-		.by_front = true,
-		.quiet = true,
-	};
-	keeper->starting = true;
-	struct running *running =
-		session_start(keeper->session, &request, sync_done, keeper);
-	keeper->starting = false;
-	if (!running_is_done(running))
-		keeper->sync = running;
-}
-
-/* ---- around calls ---- */
 
 static bool is_command(const struct running *running)
 {
@@ -369,7 +165,7 @@ void keeper_begin(struct keeper *keeper)
 		keeper->owed = true;
 	keeper->patch.looked = wanted;
 	if (!keeper->broken && (keeper->owed || (!keeper->fresh && command_waits(keeper))))
-		sync_start(keeper);
+		keeper_sync_start(keeper);
 	if (wanted && keeper->sync == NULL)
 		patch_begin(keeper);
 }
@@ -418,7 +214,7 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		keeper->lost++;
 		return true;
 	}
-	running->log_fd = new_log(keeper, &meta, &running->log, err);
+	running->log_fd = keeper_new_log(keeper, &meta, &running->log, err);
 	running->fds[0] = running->log_fd;
 	running->fd_count = 1;
 	return running->log_fd >= 0;
@@ -487,7 +283,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		const bool used = undo_store_is_used(running->log_fd);
 		if (used) {
 			keeper->fresh = false;
-			step_add(keeper, running->log);
+			keeper_add_step(keeper, running->log);
 		}
 		if (used && fstat(running->log_fd, &st) == 0)
 			keeper->kept += (uint64_t)st.st_size;
@@ -517,7 +313,7 @@ void session_checkpoint(struct session *session)
 			continue;
 		/* What is owed to a command is looked at first, and is as good. */
 		keeper->fresh = false;
-		sync_start(keeper);
+		keeper_sync_start(keeper);
 		return;
 	}
 }
@@ -538,7 +334,7 @@ void keeper_close(struct keeper *keeper)
 	running_free(keeper->sync);
 	running_free(keeper->over);
 	patch_forget(keeper);
-	fds_close(keeper);
+	keeper_sync_close(keeper);
 	undo_store_close(keeper->store);
 	free(keeper->steps);
 	if (keeper->objects >= 0)

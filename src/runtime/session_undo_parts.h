@@ -1,4 +1,7 @@
-/* session_undo_parts: the inside of a keeper, for session_undo.c and session_patch.c only. */
+/*
+ * session_undo_parts: the inside of a keeper, for session_undo.c, session_checkpoint.c and
+ * session_patch.c only.
+ */
 #pragma once
 #include "runtime/session_parts.h"
 #include "runtime/undo_plan.h"
@@ -55,3 +58,16 @@ void patch_begin(struct keeper *keeper);
 /* The plan for the call: a file with all of it. -1 with ERR. */
 int patch_take(struct keeper *keeper, struct err *err);
 void patch_forget(struct keeper *keeper);
+
+/* Begin the checkpoint that is due. */
+void keeper_sync_start(struct keeper *keeper);
+/* Close the files of one. */
+void keeper_sync_close(struct keeper *keeper);
+
+/* Commands run without checkpoints from here on. */
+void keeper_give_up(struct keeper *keeper, const char *why);
+/* A log in the store, and its NUMBER. -1 with ERR. */
+int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
+		   struct err *err);
+/* The log NUMBER of this session says something. */
+void keeper_add_step(struct keeper *keeper, uint32_t number);

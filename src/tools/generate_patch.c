@@ -58,8 +58,6 @@ struct patch {
 	size_t changed, left_out;
 };
 
-/* ---- what is there ---- */
-
 static const char *why_left_out(const struct patch *patch,
 				const struct undo_change *change, struct item *item)
 {
@@ -140,8 +138,6 @@ static void find_renames(struct patch *patch)
 		}
 	}
 }
-
-/* ---- one file ---- */
 
 static void note(struct patch *patch, const struct item *item, const char *state,
 		 const struct diff_counts *counts)
@@ -283,8 +279,6 @@ static void add_item(struct patch *patch, struct item *item)
 	buf_fini(&base);
 	buf_fini(&now);
 }
-
-/* ---- all ---- */
 
 static void answer(struct patch *patch, const char *title, const char *summary)
 {
