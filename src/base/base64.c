@@ -40,8 +40,8 @@ static int digit_value(char c)
 	return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Of one group of letters, PAD of them "=". */
-static bool read_group(const char *letters, size_t pad, struct buf *out)
+/* The bytes of one group of letters, PAD of them "=", as one number. */
+static bool group_bits(const char *letters, size_t pad, uint32_t *result)
 {
 	uint32_t bits = 0;
 
@@ -53,11 +53,29 @@ static bool read_group(const char *letters, size_t pad, struct buf *out)
 		bits = bits << BITS | (uint32_t)value;
 	}
 	/* One text for one content: bits that nothing is made of are zero. */
-	if ((bits & ((1u << (8 * pad)) - 1)) != 0)
+	*result = bits;
+	return (bits & ((1u << (8 * pad)) - 1)) == 0;
+}
+
+/* OUT NULL: only look. */
+static bool read_groups(struct str text, struct buf *out)
+{
+	size_t pad = 0;
+	uint32_t bits;
+
+	if (text.size % LETTERS != 0)
 		return false;
-	for (size_t i = 0; i < GROUP - pad; i++) {
-		if (!buf_addc(out, (char)(bits >> (8 * (GROUP - 1 - i)) & 0xff)))
+	while (pad < 2 && pad < text.size && text.data[text.size - 1 - pad] == '=')
+		pad++;
+	for (size_t i = 0; i < text.size; i += LETTERS) {
+		const size_t padded = i + LETTERS == text.size ? pad : 0;
+
+		if (!group_bits(text.data + i, padded, &bits))
 			return false;
+		for (size_t j = 0; out != NULL && j < GROUP - padded; j++) {
+			if (!buf_addc(out, (char)(bits >> (8 * (GROUP - 1 - j)) & 0xff)))
+				return false;
+		}
 	}
 	return true;
 }
@@ -65,19 +83,14 @@ static bool read_group(const char *letters, size_t pad, struct buf *out)
 bool base64_read(struct str text, struct buf *out)
 {
 	const size_t before = out->size;
-	size_t pad = 0;
 
-	if (text.size % LETTERS != 0)
-		return false;
-	while (pad < 2 && pad < text.size && text.data[text.size - 1 - pad] == '=')
-		pad++;
-	for (size_t i = 0; i < text.size; i += LETTERS) {
-		const bool last = i + LETTERS == text.size;
+	if (read_groups(text, out))
+		return true;
+	buf_truncate(out, before);
+	return false;
+}
 
-		if (!read_group(text.data + i, last ? pad : 0, out)) {
-			buf_truncate(out, before);
-			return false;
-		}
-	}
-	return true;
+bool base64_is_valid(struct str text)
+{
+	return read_groups(text, NULL);
 }

@@ -9,3 +9,5 @@
 bool base64_add(struct str bytes, struct buf *out);
 /* Append the bytes of TEXT. False, with nothing added, when it is not exactly that form. */
 bool base64_read(struct str text, struct buf *out);
+/* Is TEXT of that form? Without making its bytes. */
+bool base64_is_valid(struct str text);

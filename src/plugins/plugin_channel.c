@@ -1,11 +1,11 @@
 /* plugin_channel: lines to content, events and questions; see plugin_channel.h. */
 #include "plugins/plugin_channel.h"
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "plugins/plugin_question.h"
 #include "plugins/plugin_redact.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,20 +25,7 @@ static bool is_text(const struct value *value)
 
 static bool is_base64(const struct value *value)
 {
-	struct str text = value_str(value);
-	size_t padding = 0;
-
-	if (!is_text(value) || text.size % 4 != 0)
-		return false;
-	while (padding < 2 && text.size > padding &&
-	       text.data[text.size - 1 - padding] == '=')
-		padding++;
-	for (size_t i = 0; i + padding < text.size; i++) {
-		if (!isalnum((unsigned char)text.data[i]) && text.data[i] != '+' &&
-		    text.data[i] != '/')
-			return false;
-	}
-	return true;
+	return is_text(value) && base64_is_valid(value_str(value));
 }
 
 static bool need(bool fine, const char *what, struct err *err)

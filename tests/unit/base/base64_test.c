@@ -26,6 +26,7 @@ static void known_texts_both_ways(void **state)
 		buf_init(&out, 100);
 		assert_true(base64_add(str_of(vectors[i].bytes), &out));
 		assert_string_equal(out.data, vectors[i].text);
+		assert_true(base64_is_valid(buf_str(&out)));
 		buf_clear(&out);
 		assert_true(base64_read(str_of(vectors[i].text), &out));
 		assert_string_equal(out.data, vectors[i].bytes);
@@ -46,6 +47,8 @@ static void only_the_one_form_is_read(void **state)
 		buf_init(&out, 100);
 		if (base64_read(str_of(wrong[i]), &out))
 			fail_msg("%s was read", wrong[i]);
+		if (base64_is_valid(str_of(wrong[i])))
+			fail_msg("%s is said to be valid", wrong[i]);
 		assert_int_equal(out.size, 0);
 		buf_fini(&out);
 	}

@@ -1,6 +1,7 @@
 /* outlet_tools: see outlet_tools.h. */
 #include "outlet_tools.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "policy/network.h"
@@ -29,22 +30,6 @@ static bool proxy_of(const struct call *call, uint16_t *port, char credentials[C
 	return false;
 }
 
-static void add_base64(struct buf *out, const char *text)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	unsigned held = 0;
-	int bits = 0;
-
-	for (; *text != '\0'; text++) {
-		held = held << 8 | (unsigned char)*text;
-		for (bits += 8; bits >= 6; bits -= 6)
-			(void)buf_addc(out, digits[held >> (bits - 6) & 63]);
-	}
-	if (bits > 0)
-		(void)buf_addc(out, digits[held << (6 - bits) & 63]);
-}
-
 static bool is_readable(int fd)
 {
 	struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -65,7 +50,7 @@ static int tunnel(uint16_t port, const char *credentials, const char *host,
 
 	buf_init(&text, 4096);
 	(void)buf_addf(&text, "CONNECT %s HTTP/1.1\r\nProxy-Authorization: Basic ", host);
-	add_base64(&text, credentials);
+	(void)base64_add(str_of(credentials), &text);
 	(void)buf_adds(&text, "\r\n\r\n");
 	answer[0] = '\0';
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
