@@ -92,6 +92,3 @@ void plugins_free(struct plugins *plugins);
  */
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
 			     double seconds);
-
-/* Is this entry of `plugins` one of ours? (Others are other dialects'.) */
-bool plugin_is_source(const struct value *entry);

@@ -1,16 +1,14 @@
 /*
  * plugin_load: from the configuration's words to tools: first every source becomes a trusted
- * copy, then every script is asked what it is; see plugin.h.
+ * copy (plugin_packages.c), then every script is asked what it is; see plugin.h.
  */
-#include "plugins/plugin_make.h"
+#include "plugins/plugin_load_parts.h"
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "plugins/plugin_copy.h"
-#include "plugins/plugin_trust.h"
+#include "plugins/plugin_make.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,20 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLUGINS_MAX = 128, NAME_MAX_BYTES = 4096 + 256 };
-
-struct loading {
-	const struct plugin_host *host;
-	struct plugins *plugins;
-	struct value *config; /* expanded; or NULL */
-	struct value *ids;    /* of all that described themselves */
-	char *cache;          /* where the copies lie */
-};
-
-static void problem(struct loading *loading, const char *source, const char *text)
+void plugin_problem(struct plugin_loading *loading, const char *source, const char *text)
 {
 	struct value *entry = value_new_object();
 	auto_free char *line = memory_copy(text);
@@ -43,23 +30,6 @@ static void problem(struct loading *loading, const char *source, const char *tex
 	value_append(loading->plugins->problems, entry);
 }
 
-bool plugin_is_source(const struct value *entry)
-{
-	return value_kind(entry) == VALUE_STRING ||
-	       value_member(entry, "bash_tool") != NULL;
-}
-
-static void package_free(struct plugin_package *package)
-{
-	if (package == NULL)
-		return;
-	free(package->source);
-	free(package->place);
-	free(package->copy);
-	plugin_manifest_fini(&package->manifest);
-	free(package);
-}
-
 void plugins_free(struct plugins *plugins)
 {
 	if (plugins == NULL)
@@ -67,7 +37,7 @@ void plugins_free(struct plugins *plugins)
 	for (size_t i = 0; i < plugins->count; i++)
 		plugin_free(plugins->items[i]);
 	for (size_t i = 0; i < plugins->package_count; i++)
-		package_free(plugins->packages[i]);
+		plugin_package_free(plugins->packages[i]);
 	free(plugins->items);
 	free(plugins->packages);
 	free(plugins->shown);
@@ -85,7 +55,7 @@ static bool names_ours(const struct value *sources)
 	return false;
 }
 
-static bool may(const struct loading *loading, struct err *err)
+static bool may(const struct plugin_loading *loading, struct err *err)
 {
 	if (loading->host->named_now ||
 	    value_is_true(value_member(loading->host->policy, "allow_bash_tools")))
@@ -94,225 +64,6 @@ static bool may(const struct loading *loading, struct err *err)
 		       "plugins are scripts, and scripts are not allowed: set "
 		       "\"plugin_policy\": {\"allow_bash_tools\": true} in the configuration, or "
 		       "take \"plugins\" out");
-}
-
-/* Where the copies lie: out of every cell's reach. */
-static bool cache_find(struct loading *loading, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	struct buf text, normal;
-	bool ok = true;
-
-	if (host->state == NULL)
-		return err_set(err, ENOENT,
-			       "plugins are kept below your state folder, and neither HOME nor "
-			       "XDG_STATE_HOME is set");
-	if (host->cache_dir == NULL) {
-		loading->cache = memory_copy(host->state);
-		return true;
-	}
-	buf_init(&text, PATH_MAX);
-	buf_init(&normal, PATH_MAX);
-	ok = plugin_expand(&host->places, str_of(host->cache_dir), &text, err) &&
-	     (path_normal(host->places.config_dir, text.data, &normal) ||
-	      err_set(err, EINVAL, "is no path"));
-	if (ok && (path_within(normal.data, host->workspace) ||
-		   path_within(host->workspace, normal.data)))
-		ok = err_set(err, EPERM,
-			     "%s and the workspace hold one another: an agent could change the "
-			     "copies that plugins run from",
-			     normal.data);
-	if (!ok)
-		(void)err_while(err, "plugin_cache_dir");
-	loading->cache = buf_take(&normal);
-	buf_fini(&text);
-	return ok;
-}
-
-/* May an agent of this run write there? */
-static bool is_exposed(const struct plugin_host *host, const char *place)
-{
-	bool exposed = path_within(place, host->workspace);
-
-	for (const char *const *at = host->writable; at != NULL && *at != NULL; at++)
-		exposed = exposed || path_within(place, *at);
-	return exposed;
-}
-
-/* Has the user let this in? A first one outside the workspace has been: he named it. */
-static bool trust(const struct loading *loading, const char *source, const char *place,
-		  const struct plugin_trusted *now, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	struct plugin_trusted before;
-
-	if (host->named_now)
-		return true;
-	if (!plugin_trust_find(host->state, source, &before, err))
-		return false;
-	if (!host->trusts && before.hash[0] != '\0') {
-		if (strcmp(before.hash, now->hash) == 0)
-			return true;
-		return err_set(err, EPERM,
-			       "it has changed since you let it in (%.12s then, %.12s now). Look at "
-			       "it, then: glovebox plugin trust %s",
-			       before.hash, now->hash, source);
-	}
-	if (!host->trusts && is_exposed(host, place))
-		return err_set(err, EPERM,
-			       "it lies where an agent may write. Look at it, "
-			       "then: glovebox plugin trust %s",
-			       source);
-	if (!plugin_trust_record(host->state, source, now, err))
-		return false;
-	plugin_trust_prune(host->state, loading->cache);
-	return true;
-}
-
-/* The copy, and where the view shows it. */
-static bool package_fill(struct loading *loading, struct plugin_package *package,
-			 const char *real, struct err *err)
-{
-	struct buf copy;
-
-	buf_init(&copy, PATH_MAX);
-	bool ok = plugin_copy_make(real, loading->cache, package->hash, &copy, err);
-	package->copy = buf_take(&copy);
-	if (package->place == NULL)
-		package->place = memory_copy(package->copy);
-	if (ok && package->is_file)
-		return true;
-	return ok && plugin_manifest_read(package->copy, &package->manifest, err);
-}
-
-static bool local_package(struct loading *loading, const struct plugin_source *source,
-			  struct plugin_package *package, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	auto_free char *real = realpath(source->text, NULL);
-	struct plugin_trusted now = {0};
-	struct stat st;
-
-	if (real == NULL || stat(real, &st) < 0)
-		return err_set(err, errno, "%s", strerror(errno));
-	package->is_file = S_ISREG(st.st_mode);
-	if (source->kind == PLUGIN_FILE && !package->is_file)
-		return err_set(err, EISDIR,
-			       "file names a single script; a folder is named as path");
-	if (source->kind == PLUGIN_FOLDER && package->is_file)
-		return err_set(err, ENOTDIR,
-			       "path names a folder; a single script is named as file");
-	if (!package->is_file && path_within(host->workspace, real))
-		return err_set(err, EINVAL,
-			       "this folder holds the workspace %s, and would be shown read-only "
-			       "over it: work elsewhere (-C), or name the script",
-			       host->workspace);
-	package->place = memory_copy(real);
-	/* However it was named: one place has one record. */
-	free(package->source);
-	package->source = memory_copy(real);
-	if (!plugin_copy_hash(real, package->hash, err))
-		return false;
-	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
-	return trust(loading, package->source, real, &now, err) &&
-	       package_fill(loading, package, real, err);
-}
-
-/* Is the copy of what was let in still there? Then nothing is fetched. */
-static bool copy_is_there(const struct loading *loading, const char *hash)
-{
-	char path[PATH_MAX];
-
-	return hash[0] != '\0' &&
-	       snprintf(path, sizeof(path), "%s/%s/files", loading->cache, hash) <
-		       (int)sizeof(path) &&
-	       access(path, F_OK) == 0;
-}
-
-static bool fetch_new(struct loading *loading, const struct plugin_source *source,
-		      const struct plugin_trusted *before, struct plugin_package *package,
-		      struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	struct plugin_trusted now = {0};
-	char files[PATH_MAX];
-	struct buf folder;
-
-	if (!host->trusts)
-		(void)snprintf(now.commit, sizeof(now.commit), "%s", before->commit);
-	buf_init(&folder, PATH_MAX - sizeof("/files"));
-	bool ok = host->fetch(host->context, source, &folder, now.commit, err);
-	(void)snprintf(files, sizeof(files), "%.4080s/files", folder.data);
-	ok = ok && plugin_copy_hash(files, package->hash, err);
-	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
-	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
-	ok = ok && trust(loading, package->source, "/", &now, err) &&
-	     package_fill(loading, package, files, err);
-	if (folder.size > 0)
-		folder_remove(folder.data);
-	buf_fini(&folder);
-	return ok;
-}
-
-static bool git_package(struct loading *loading, const struct plugin_source *source,
-			struct plugin_package *package, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	struct plugin_trusted before = {0};
-
-	if (!host->named_now &&
-	    !plugin_trust_find(host->state, package->source, &before, err))
-		return false;
-	if (host->trusts || !copy_is_there(loading, before.hash))
-		return fetch_new(loading, source, &before, package, err);
-	(void)snprintf(package->hash, sizeof(package->hash), "%s", before.hash);
-	(void)snprintf(package->commit, sizeof(package->commit), "%s", before.commit);
-	/* It is only looked up: the source is its own copy. */
-	char files[PATH_MAX];
-	(void)snprintf(files, sizeof(files), "%s/%s/files", loading->cache, before.hash);
-	return package_fill(loading, package, files, err);
-}
-
-static void package_add(struct loading *loading, const struct plugin_source *source)
-{
-	struct plugins *plugins = loading->plugins;
-	struct plugin_package *package = memory_alloc(sizeof(*package));
-	struct err err = {0};
-	struct buf name;
-
-	buf_init(&name, NAME_MAX_BYTES);
-	plugin_source_name(source, &name);
-	package->source = buf_take(&name);
-	if (source->kind == PLUGIN_GIT ? git_package(loading, source, package, &err)
-				       : local_package(loading, source, package, &err)) {
-		plugins->packages[plugins->package_count++] = package;
-		return;
-	}
-	problem(loading, package->source, err.text);
-	package_free(package);
-}
-
-static bool packages_load(struct loading *loading, struct err *err)
-{
-	const struct plugin_host *host = loading->host;
-	size_t count = value_count(host->sources);
-
-	if (count > PLUGINS_MAX)
-		return err_set(err, E2BIG, "plugins: at most %d are taken", PLUGINS_MAX);
-	loading->plugins->packages =
-		memory_array(count + 1, sizeof(*loading->plugins->packages));
-	for (size_t i = 0; i < count; i++) {
-		const struct value *entry = value_item(host->sources, i);
-		struct plugin_source source;
-
-		if (!plugin_is_source(entry))
-			continue;
-		if (!plugin_source_parse(&host->places, entry, &source, err))
-			return err_while(err, "plugins/%zu", i);
-		package_add(loading, &source);
-		plugin_source_fini(&source);
-	}
-	return true;
 }
 
 static void shown_fill(struct plugins *plugins)
@@ -326,7 +77,7 @@ static void shown_fill(struct plugins *plugins)
 }
 
 /* What the script said when it was asked last: kept beside the copy it was asked in. */
-static bool schema_path(const struct loading *loading, const struct plugin *plugin,
+static bool schema_path(const struct plugin_loading *loading, const struct plugin *plugin,
 			char path[PATH_MAX])
 {
 	char hex[HASH_HEX + 1];
@@ -336,7 +87,7 @@ static bool schema_path(const struct loading *loading, const struct plugin *plug
 			plugin->package->hash, hex) < PATH_MAX;
 }
 
-static void schema_keep(const struct loading *loading, const struct plugin *plugin,
+static void schema_keep(const struct plugin_loading *loading, const struct plugin *plugin,
 			struct str text)
 {
 	char path[PATH_MAX], temp[PATH_MAX];
@@ -352,7 +103,7 @@ static void schema_keep(const struct loading *loading, const struct plugin *plug
 }
 
 /* Ask the script itself, in a cell. */
-static bool schema_ask(struct loading *loading, const struct plugin *plugin,
+static bool schema_ask(struct plugin_loading *loading, const struct plugin *plugin,
 		       struct buf *text, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
@@ -377,7 +128,8 @@ static bool schema_ask(struct loading *loading, const struct plugin *plugin,
 	return ok;
 }
 
-static bool schema_load(struct loading *loading, struct plugin *plugin, struct err *err)
+static bool schema_load(struct plugin_loading *loading, struct plugin *plugin,
+			struct err *err)
 {
 	char path[PATH_MAX];
 	struct buf text;
@@ -396,8 +148,8 @@ static bool schema_load(struct loading *loading, struct plugin *plugin, struct e
 	return ok;
 }
 
-static bool name_is_free(const struct loading *loading, const struct plugin *plugin,
-			 struct err *err)
+static bool name_is_free(const struct plugin_loading *loading,
+			 const struct plugin *plugin, struct err *err)
 {
 	const char *id = plugin->schema.id;
 	const struct tool *taken = tool_find(loading->host->tools, id);
@@ -432,7 +184,7 @@ static bool is_enabled(const struct plugin_host *host, const char *id)
 	       !lists(host->disabled, id);
 }
 
-static void script_add(struct loading *loading, const struct plugin_package *package,
+static void script_add(struct plugin_loading *loading, const struct plugin_package *package,
 		       const char *file, const char *copy)
 {
 	struct plugin *plugin = memory_alloc(sizeof(*plugin));
@@ -453,11 +205,12 @@ static void script_add(struct loading *loading, const struct plugin_package *pac
 		loading->plugins->items[loading->plugins->count++] = plugin;
 		return;
 	}
-	problem(loading, file, err.text);
+	plugin_problem(loading, file, err.text);
 	plugin_free(plugin);
 }
 
-static void package_scripts(struct loading *loading, const struct plugin_package *package)
+static void package_scripts(struct plugin_loading *loading,
+			    const struct plugin_package *package)
 {
 	const struct value *files = package->manifest.files;
 
@@ -476,7 +229,7 @@ static void package_scripts(struct loading *loading, const struct plugin_package
 	}
 }
 
-static void scripts_load(struct loading *loading)
+static void scripts_load(struct plugin_loading *loading)
 {
 	struct plugins *plugins = loading->plugins;
 	size_t count = 0;
@@ -491,7 +244,8 @@ static void scripts_load(struct loading *loading)
 }
 
 /* A name that the lists hold and no plugin has is a slip. */
-static void check_names(struct loading *loading, const struct value *names, const char *key)
+static void check_names(struct plugin_loading *loading, const struct value *names,
+			const char *key)
 {
 	for (size_t i = 0; i < value_count(names); i++) {
 		const char *name = value_text(value_item(names, i));
@@ -502,7 +256,7 @@ static void check_names(struct loading *loading, const struct value *names, cons
 		buf_init(&text, ERR_TEXT_MAX);
 		(void)buf_addf(&text, "it names \"%.64s\", and no plugin is called so",
 			       name);
-		problem(loading, key, text.data);
+		plugin_problem(loading, key, text.data);
 		buf_fini(&text);
 	}
 }
@@ -522,18 +276,18 @@ static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
 
 bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err)
 {
-	struct loading loading = {.host = host,
-				  .plugins = memory_alloc(sizeof(struct plugins))};
+	struct plugin_loading loading = {.host = host,
+					 .plugins = memory_alloc(sizeof(struct plugins))};
 	bool ok = true;
 
 	loading.plugins->problems = value_new_array();
 	loading.ids = value_new_array();
 	if (names_ours(host->sources)) {
-		ok = may(&loading, err) && cache_find(&loading, err) &&
+		ok = may(&loading, err) && plugin_cache_find(&loading, err) &&
 		     (host->config == NULL ||
 		      plugin_expand_value(&host->places, host->config, &loading.config, err) ||
 		      err_while(err, "plugin_config")) &&
-		     packages_load(&loading, err);
+		     plugin_packages_load(&loading, err);
 	}
 	if (ok) {
 		shown_fill(loading.plugins);
