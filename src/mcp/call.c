@@ -26,7 +26,8 @@ static struct mcp_call *find_by_id(const struct mcp *mcp, const char *id)
 					  : NULL;
 }
 
-void mcp_call_due(struct mcp_call *call)
+/* Its answer is due, unless it is parked. */
+static void answer_is_due(struct mcp_call *call)
 {
 	if (!call->is_due) {
 		call->is_due = true;
@@ -215,7 +216,7 @@ static void done(void *context, struct running *running)
 	struct mcp_call *call = context;
 
 	(void)running;
-	mcp_call_due(call);
+	answer_is_due(call);
 }
 
 void mcp_call_cancel(struct mcp_call *call)
@@ -227,7 +228,7 @@ void mcp_call_cancel(struct mcp_call *call)
 	mcp_question_end(call);
 	if (call->running != NULL)
 		running_cancel(call->running);
-	mcp_call_due(call);
+	answer_is_due(call);
 }
 
 /* Nothing happens in it that could be told, or would have to be undone. */
@@ -267,7 +268,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 	if (call->unwanted)
 		running_cancel(call->running);
 	if (running_is_done(call->running))
-		mcp_call_due(call);
+		answer_is_due(call);
 }
 
 void mcp_call_output(struct mcp_request *request, const char *uri, const char *path)
@@ -286,7 +287,7 @@ void mcp_call_output(struct mcp_request *request, const char *uri, const char *p
 	call->uri = memory_copy(uri);
 	call->running = session_start(call->mcp->session, &asked, done, call);
 	if (running_is_done(call->running))
-		mcp_call_due(call);
+		answer_is_due(call);
 }
 
 /* The cell is not there: the model should read why, and so should whoever looks on. */
@@ -320,7 +321,7 @@ void mcp_tools_call(struct mcp_request *request)
 	if (!mcp_question_resume(request, &call, &given))
 		return;
 	if (call != NULL) {
-		mcp_call_due(call);
+		answer_is_due(call);
 		return;
 	}
 	call = call_new(request, value_text(name));

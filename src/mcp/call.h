@@ -35,8 +35,6 @@ struct mcp_call {
 
 /* By its number; NULL: it has ended. */
 struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number);
-/* Its answer is due, unless it is parked. */
-void mcp_call_due(struct mcp_call *call);
 
 /* question.c: an EVENT_QUESTION of CALL. */
 void mcp_question(struct mcp_call *call, const struct value *data);

@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-const char *const mcp_versions[MCP_VERSIONS] = {
-	[MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",
-	[MCP_2025_06_18] = "2025-06-18", [MCP_2025_11_25] = "2025-11-25",
-	[MCP_2026_07_28] = "2026-07-28",
-};
-
 /* A box with two round ports: an SVG of 200 bytes. */
 static const char icon[] =
 	"data:image/svg+xml;base64,"
@@ -26,19 +20,9 @@ const char *mcp_modern_version(const struct mcp_message *message)
 	return value_text(value_member(meta, MCP_META_VERSION));
 }
 
-/* MCP_VERSIONS: it is none of ours. */
-static enum mcp_version find_version(const char *name)
-{
-	enum mcp_version at = 0;
-
-	while (at < MCP_VERSIONS && (name == NULL || strcmp(mcp_versions[at], name) != 0))
-		at++;
-	return at;
-}
-
 bool mcp_version_is_legacy(const char *version)
 {
-	return find_version(version) < MCP_2026_07_28;
+	return mcp_version_find(version) < MCP_2026_07_28;
 }
 
 int mcp_log_level(const char *name)
@@ -115,7 +99,7 @@ void mcp_initialize(struct mcp_request *request)
 {
 	struct mcp_peer *peer = request->peer;
 	const char *asked = value_text(value_member(request->params, "protocolVersion"));
-	enum mcp_version version = find_version(asked);
+	enum mcp_version version = mcp_version_find(asked);
 	struct value *result, *info;
 
 	if (asked == NULL) {
@@ -135,7 +119,7 @@ void mcp_initialize(struct mcp_request *request)
 	if (version >= MCP_2025_11_25)
 		value_set(info, "icons", our_icons());
 	result = value_new_object();
-	value_set_text(result, "protocolVersion", mcp_versions[version]);
+	value_set_text(result, "protocolVersion", mcp_version_name(version));
 	value_set(result, "capabilities", our_capabilities(false));
 	value_set(result, "serverInfo", info);
 	value_set_text(result, "instructions", request->mcp->instructions);
@@ -147,7 +131,7 @@ void mcp_discover(struct mcp_request *request)
 	struct value *result = value_new_object(), *versions = value_new_array();
 
 	/* The others are settled by initialize, not by saying them in a request. */
-	value_append(versions, value_new_text(mcp_versions[MCP_2026_07_28]));
+	value_append(versions, value_new_text(mcp_version_name(MCP_2026_07_28)));
 	value_set(result, "supportedVersions", versions);
 	value_set(result, "capabilities", our_capabilities(true));
 	value_set_text(result, "instructions", request->mcp->instructions);
@@ -177,13 +161,13 @@ static void refuse_version(struct mcp_request *request, const char *asked)
 {
 	struct value *data = value_new_object(), *supported = value_new_array();
 
-	value_append(supported, value_new_text(mcp_versions[MCP_2026_07_28]));
+	value_append(supported, value_new_text(mcp_version_name(MCP_2026_07_28)));
 	value_set(data, "supported", supported);
 	value_set_text(data, "requested", asked);
 	mcp_fail(request, MCP_CODE_VERSION, data,
 		 "Protocol version %.40s is not spoken here; %s is, and older ones after "
 		 "initialize.",
-		 asked, mcp_versions[MCP_2026_07_28]);
+		 asked, mcp_version_name(MCP_2026_07_28));
 }
 
 bool mcp_read_modern(struct mcp_request *request)
@@ -201,7 +185,7 @@ bool mcp_read_modern(struct mcp_request *request)
 			 MCP_META_VERSION, MCP_META_CLIENT);
 		return false;
 	}
-	if (find_version(asked) != MCP_2026_07_28) {
+	if (mcp_version_find(asked) != MCP_2026_07_28) {
 		refuse_version(request, asked);
 		return false;
 	}

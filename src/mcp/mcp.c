@@ -13,7 +13,8 @@ enum {
 	READ_TTL_MS = 0,      /* of what does */
 };
 
-const struct mcp_method mcp_methods[] = {
+/* Ends with {0}. */
+static const struct mcp_method methods[] = {
 	{"initialize", true, false, -1, mcp_initialize},
 	{"server/discover", false, true, LIST_TTL_MS, mcp_discover},
 	{"ping", true, false, -1, mcp_ping},
@@ -144,11 +145,6 @@ bool mcp_peer_has_way(const struct mcp_peer *peer)
 	return peer->way != NULL;
 }
 
-bool mcp_peer_is_known(const struct mcp_peer *peer)
-{
-	return peer->known;
-}
-
 size_t mcp_busy(const struct mcp *mcp)
 {
 	return mcp->busy;
@@ -230,7 +226,7 @@ static struct mcp_request *request_find(const struct mcp_peer *peer, const struc
 
 static const struct mcp_method *method_find(const char *name, bool modern)
 {
-	const struct mcp_method *at = mcp_methods;
+	const struct mcp_method *at = methods;
 
 	while (at->name != NULL &&
 	       (strcmp(at->name, name) != 0 || !(modern ? at->modern : at->legacy)))
@@ -250,7 +246,7 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 {
 	/* Discovery is the modern opening: without its `_meta` it is a modern mistake. */
 	const bool modern = manner == MCP_MODERN || mcp_modern_version(message) != NULL ||
-			    strcmp(message->method, mcp_methods[1].name) == 0;
+			    strcmp(message->method, methods[1].name) == 0;
 	const bool taken = request_find(peer, message->id) != NULL;
 	struct mcp_request *request = request_new(peer, way, message);
 

@@ -7,24 +7,6 @@
 
 #include <stdint.h>
 
-/* In their order. */
-enum mcp_version {
-	MCP_2024_11_05,
-	MCP_2025_03_26,
-	MCP_2025_06_18,
-	MCP_2025_11_25,
-	MCP_2026_07_28,
-	MCP_VERSIONS,
-};
-extern const char *const mcp_versions[MCP_VERSIONS];
-
-/* Reserved keys of `_meta`. */
-#define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
-#define MCP_META_CLIENT       "io.modelcontextprotocol/clientCapabilities"
-#define MCP_META_LOG          "io.modelcontextprotocol/logLevel"
-#define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
-#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
-
 /* What a client is: settled by a handshake, or said by each request. */
 struct mcp_client {
 	enum mcp_version version;
@@ -66,7 +48,6 @@ struct mcp_method {
 	int ttl_ms; /* of its result, in the modern era; < 0: it says nothing of it */
 	void (*run)(struct mcp_request *request);
 };
-extern const struct mcp_method mcp_methods[]; /* ends with {0} */
 
 /* As many lists: hundreds of requests are under way when a client does not wait. */
 enum { MCP_SLOTS = 256 };

@@ -3,6 +3,26 @@
 
 #include <string.h>
 
+static const char *const version_names[MCP_VERSIONS] = {
+	[MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",
+	[MCP_2025_06_18] = "2025-06-18", [MCP_2025_11_25] = "2025-11-25",
+	[MCP_2026_07_28] = "2026-07-28",
+};
+
+const char *mcp_version_name(enum mcp_version version)
+{
+	return version_names[version];
+}
+
+enum mcp_version mcp_version_find(const char *name)
+{
+	enum mcp_version at = 0;
+
+	while (at < MCP_VERSIONS && (name == NULL || strcmp(version_names[at], name) != 0))
+		at++;
+	return at;
+}
+
 static bool id_is_sound(const struct value *id)
 {
 	if (value_kind(id) == VALUE_STRING)

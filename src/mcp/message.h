@@ -1,7 +1,7 @@
 /*
  * message: one JSON-RPC 2.0 message as MCP has it, read from text that nobody vouches for.
  * Ids are texts or integers, params are objects. Batches, which only MCP 2025-03-26 had, are
- * refused by name.
+ * refused by name. Also: the versions there are, and the reserved names that MCP puts into one.
  */
 #pragma once
 #include "base/err.h"
@@ -9,6 +9,27 @@
 #include "base/value.h"
 
 #include <stdbool.h>
+
+/* Versions of the protocol, in their order. The last is the modern era, the others legacy. */
+enum mcp_version {
+	MCP_2024_11_05,
+	MCP_2025_03_26,
+	MCP_2025_06_18,
+	MCP_2025_11_25,
+	MCP_2026_07_28,
+	MCP_VERSIONS,
+};
+const char *mcp_version_name(enum mcp_version version);
+/* MCP_VERSIONS: NAME, or NULL, is none of these. */
+enum mcp_version mcp_version_find(const char *name);
+
+/* Reserved keys of `_meta`. */
+#define MCP_META_VERSION      "io.modelcontextprotocol/protocolVersion"
+#define MCP_META_CLIENT       "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_CLIENT_INFO  "io.modelcontextprotocol/clientInfo"
+#define MCP_META_LOG          "io.modelcontextprotocol/logLevel"
+#define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
+#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 
 enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE };
 

@@ -19,8 +19,8 @@ enum {
 	SENTENCE_MAX = 1024,
 };
 
-static const char *const versions[] = {"2024-10-07", "2024-11-05",  "2025-03-26",
-				       "2025-06-18", REMOTE_LEGACY, NULL};
+/* Said by some servers still; their tools are those of the next. */
+#define VERSION_BEFORE_ALL "2024-10-07"
 
 static void send_value(struct remote *remote, struct value *take_value)
 {
@@ -52,9 +52,9 @@ static struct value *with_meta(const struct remote *remote, struct value *take_p
 	}
 	value_set_text(client, "name", "glovebox");
 	value_set_text(client, "version", remote->options.version);
-	value_set_text(meta, "io.modelcontextprotocol/protocolVersion", REMOTE_MODERN);
-	value_set(meta, "io.modelcontextprotocol/clientInfo", client);
-	value_set(meta, "io.modelcontextprotocol/clientCapabilities", value_new_object());
+	value_set_text(meta, MCP_META_VERSION, mcp_version_name(MCP_2026_07_28));
+	value_set(meta, MCP_META_CLIENT_INFO, client);
+	value_set(meta, MCP_META_CLIENT, value_new_object());
 	return params;
 }
 
@@ -146,7 +146,7 @@ static void greet(struct remote *remote)
 	remote->modern = false;
 	value_set_text(client, "name", "glovebox");
 	value_set_text(client, "version", remote->options.version);
-	value_set_text(params, "protocolVersion", REMOTE_LEGACY);
+	value_set_text(params, "protocolVersion", mcp_version_name(MCP_2025_11_25));
 	value_set(params, "capabilities", value_new_object());
 	value_set(params, "clientInfo", client);
 	wait_for(remote, remote_request(remote, "initialize", params), ANSWER_MS);
@@ -194,7 +194,8 @@ static void list_if_it_can(struct remote *remote, const struct value *result)
 /* An answer to anything but our newest version, or an error, is one of the older era. */
 static void discovered(struct remote *remote, const struct value *result)
 {
-	if (among(value_member(result, "supportedVersions"), REMOTE_MODERN))
+	if (among(value_member(result, "supportedVersions"),
+		  mcp_version_name(MCP_2026_07_28)))
 		list_if_it_can(remote, result);
 	else
 		greet(remote);
@@ -202,14 +203,13 @@ static void discovered(struct remote *remote, const struct value *result)
 
 static void greeted(struct remote *remote, const struct value *result)
 {
-	struct str version = value_str(value_member(result, "protocolVersion"));
-	bool known = false;
+	const char *version = value_text(value_member(result, "protocolVersion"));
 
-	for (size_t i = 0; versions[i]; i++)
-		known = known || str_is(version, versions[i]);
-	if (!known) {
+	/* The modern era has no handshake. */
+	if (mcp_version_find(version) >= MCP_2026_07_28 &&
+	    (!version || strcmp(version, VERSION_BEFORE_ALL) != 0)) {
 		give_up(remote, "speaks a version of the protocol that is not known here",
-			version);
+			str_of(version));
 		return;
 	}
 	remote_notify(remote, "notifications/initialized", NULL);

@@ -5,10 +5,6 @@
 
 #include <stdint.h>
 
-/* Newest of each era that is spoken here. */
-#define REMOTE_MODERN "2026-07-28"
-#define REMOTE_LEGACY "2025-11-25"
-
 enum {
 	REMOTE_FAULTS_MAX = 1000,   /* lines that are nothing, and answers to nothing */
 	REMOTE_LINE_MAX = 16 << 20, /* of what we send */
