@@ -119,9 +119,6 @@ bool call_ask(struct call *call, const char *kind, const struct value *request);
  * when none has come yet: poll call->control_fd. Ask call_stopped, too.
  */
 struct value *call_take_reply(struct call *call);
-/* Both, blocking until the answer comes. False: it was not asked, or the call has to end. */
-bool call_question(struct call *call, const char *kind, const struct value *request,
-		   struct value **answer);
 
 /* The mark of PATH (as in the view, absolute) when this session has read it, or NULL. A
  * mark is a content hash in hex, or "stat:…" for files over 16 MiB (files.h). */

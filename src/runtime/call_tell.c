@@ -100,20 +100,3 @@ struct value *call_take_reply(struct call *call)
 	call->reply = NULL;
 	return reply;
 }
-
-bool call_question(struct call *call, const char *kind, const struct value *request,
-		   struct value **answer)
-{
-	struct pollfd control = {.fd = call->control_fd, .events = POLLIN};
-	struct value *reply = NULL;
-
-	if (!call_ask(call, kind, request))
-		return false;
-	while (reply == NULL && !call->cancelled && clock_now_ms() < call->deadline_ms) {
-		(void)poll(&control, 1, clock_poll_timeout(call->deadline_ms));
-		reply = call_take_reply(call);
-	}
-	if (reply != NULL)
-		*answer = reply;
-	return reply != NULL;
-}

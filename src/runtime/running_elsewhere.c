@@ -59,11 +59,6 @@ const struct value *running_arguments(const struct running *running)
 	return running->arguments;
 }
 
-const struct tool *running_tool(const struct running *running)
-{
-	return running->tool;
-}
-
 void running_end(struct running *running, struct tool_result *take_result)
 {
 	if (running->state == RUNNING_DONE) {

@@ -157,7 +157,6 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 		    struct err *err);
 /* For who carries out a tool that is ELSEWHERE: what is asked for, until the end. */
 const struct value *running_arguments(const struct running *running);
-const struct tool *running_tool(const struct running *running);
 /* Its result, moved; one that has ended meanwhile keeps what it has. */
 void running_end(struct running *running, struct tool_result *take_result);
 /* How far it is, and words for the log; as call_progress and call_log (call.h). */

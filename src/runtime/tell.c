@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-bool tell_is_kind(const char *kind)
+static bool is_kind(const char *kind)
 {
 	struct str name = str_of(kind);
 
@@ -31,7 +31,7 @@ bool tell_parse_question(struct str text, struct tell_question *question,
 		.kind = value_text(value_member(parsed, "kind")),
 		.request = value_member(parsed, "request"),
 	};
-	if (question->id > 0 && tell_is_kind(question->kind) &&
+	if (question->id > 0 && is_kind(question->kind) &&
 	    value_kind(question->request) == VALUE_OBJECT) {
 		*object = parsed;
 		return true;

@@ -25,9 +25,6 @@ struct call;
 /* call_tell.c: take what has come for CALL, which awaits a reply: that, or its end. */
 void call_read_control(struct call *call);
 
-/* True for the kinds there are. */
-bool tell_is_kind(const char *kind);
-
 bool tell_print_question(const struct tell_question *question, struct buf *out);
 /* QUESTION holds on to what was parsed: value_free *OBJECT. */
 bool tell_parse_question(struct str text, struct tell_question *question,

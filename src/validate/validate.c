@@ -27,8 +27,9 @@ bool validate_spend(struct validate_check *check, size_t steps)
 	return !check->exhausted;
 }
 
-bool validate_try(struct validate_check *check, const struct value *schema,
-		  const struct value *value, const struct validate_place *at)
+/* Writes no problem. */
+static bool try_schema(struct validate_check *check, const struct value *schema,
+		       const struct value *value, const struct validate_place *at)
 {
 	struct validate_problem *problem = check->problem;
 	bool fits;
@@ -105,12 +106,12 @@ static bool check_combinations(struct validate_check *check, const struct value 
 	if (!check_any(check, schema, "anyOf", value, at) ||
 	    !check_any(check, schema, "oneOf", value, at))
 		return false;
-	if (none && validate_try(check, none, value, at))
+	if (none && try_schema(check, none, value, at))
 		return validate_refuse(check, at, "not", "has a form that is not allowed");
 	if (test && !check->exhausted) {
 		const struct value *then =
-			value_member(schema, validate_try(check, test, value, at) ? "then"
-										  : "else");
+			value_member(schema, try_schema(check, test, value, at) ? "then"
+										: "else");
 
 		if (then && !check->exhausted && !validate_apply(check, then, value, at))
 			return false;
@@ -228,7 +229,7 @@ bool validate_try_below(struct validate_check *check, const struct value *schema
 	bool fits;
 
 	check->marks = NULL;
-	fits = validate_try(check, schema, value, at);
+	fits = try_schema(check, schema, value, at);
 	check->marks = marks;
 	return fits;
 }

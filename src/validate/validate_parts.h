@@ -62,11 +62,9 @@ bool validate_below(struct validate_check *check, const struct value *schema,
 bool validate_branch(struct validate_check *check, const struct value *schema,
 		     const struct value *value, const struct validate_place *at);
 
-/* These write no problem. */
+/* Writes no problem. */
 bool validate_try_below(struct validate_check *check, const struct value *schema,
 			const struct value *value, const struct validate_place *at);
-bool validate_try(struct validate_check *check, const struct value *schema,
-		  const struct value *value, const struct validate_place *at);
 
 /* Count STEPS of work; false (and exhausted) over the bound. */
 bool validate_spend(struct validate_check *check, size_t steps);

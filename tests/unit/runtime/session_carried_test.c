@@ -6,6 +6,7 @@
 #include "room.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +34,31 @@ static enum result_status tell_all(struct call *call, struct tool_result *result
 	return tool_done(result);
 }
 
+/* Ask and wait. False: it was not asked, or the call has to end. */
+static bool question(struct call *call, const char *kind, const struct value *request,
+		     struct value **answer)
+{
+	struct pollfd control = {.fd = call->control_fd, .events = POLLIN};
+	struct value *reply = NULL;
+
+	if (!call_ask(call, kind, request))
+		return false;
+	while (reply == NULL && !call->cancelled && clock_now_ms() < call->deadline_ms) {
+		(void)poll(&control, 1, clock_poll_timeout(call->deadline_ms));
+		reply = call_take_reply(call);
+	}
+	if (reply != NULL)
+		*answer = reply;
+	return reply != NULL;
+}
+
 static enum result_status ask_somebody(struct call *call, struct tool_result *result)
 {
 	auto_value struct value *request = value_new_object();
 	auto_value struct value *answer = NULL;
 
 	value_set_text(request, "message", "May I?");
-	if (!call_question(call, "form", request, &answer))
+	if (!question(call, "form", request, &answer))
 		return call_stop_result(call, result);
 	(void)value_print(answer, 0, &result->text);
 	return tool_done(result);
