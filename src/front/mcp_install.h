@@ -16,4 +16,4 @@ struct mcp_install {
 int mcp_install(const struct mcp_install *install);
 
 /* The names of all clients, for the help: "claude, codex, …". */
-#define MCP_INSTALL_CLIENTS "claude, codex, gemini, qwen, opencode, vscode or cursor"
+#define MCP_INSTALL_CLIENTS "claude, codex, gemini, qwen, opencode, vscode, cursor"

@@ -62,8 +62,8 @@ static bool may(const struct plugin_loading *loading, struct err *err)
 		return true;
 	return err_set(err, EPERM,
 		       "plugins are scripts, and scripts are not allowed: set "
-		       "\"plugin_policy\": {\"allow_bash_tools\": true} in the configuration, or "
-		       "take \"plugins\" out");
+		       "\"plugin_policy\": {\"allow_bash_tools\": true} in the configuration "
+		       "(docs/plugins.md)");
 }
 
 static void shown_fill(struct plugins *plugins)

@@ -181,6 +181,10 @@ static bool set_path(const struct plugin_places *places, struct str path,
 {
 	struct buf text, normal;
 
+	if (str_starts(path, STR("~/")))
+		return err_set(err, EINVAL,
+			       "~ is the shell's word: write ${env:HOME}/ for your home, or ./~/ "
+			       "for a folder of that name");
 	buf_init(&text, PATH_MAX);
 	buf_init(&normal, PATH_MAX);
 	source->kind = kind;
