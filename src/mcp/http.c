@@ -103,11 +103,35 @@ static const char *header(const struct carried *carried, const char *name)
 	return http_header(carried->exchange, name);
 }
 
+/* What says two things is read in two ways by us and by whoever passed it on. */
+static bool is_unambiguous(struct carried *carried)
+{
+	static const char *const once[] = {"Host",           "Origin",
+					   "Authorization",  "Content-Length",
+					   "Mcp-Session-Id", "Transfer-Encoding"};
+
+	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
+		if (http_header_count(carried->exchange, once[i]) <= 1)
+			continue;
+		refuse(carried, STATUS_BAD, "A header that may come once comes twice.");
+		return false;
+	}
+	if (header(carried, "Content-Length") != NULL &&
+	    header(carried, "Transfer-Encoding") != NULL) {
+		refuse(carried, STATUS_BAD,
+		       "The size of the body is said by one header, not by two.");
+		return false;
+	}
+	return true;
+}
+
 static bool may_ask(struct carried *carried)
 {
 	const struct http_guard *guard = &carried->server->guard;
 	const char *host = header(carried, "Host");
 
+	if (!is_unambiguous(carried))
+		return false;
 	if (host == NULL || !http_host_is_ours(guard, str_of(host))) {
 		refuse(carried, STATUS_FORBIDDEN,
 		       "This server is not called that; --host NAME allows a name.");
@@ -158,8 +182,11 @@ static void head(void *context, struct http_exchange *exchange)
 
 	*carried = (struct carried){{send_message, drop}, context, exchange, NULL};
 	http_set_owner(exchange, carried);
-	if (!may_ask(carried))
+	if (!may_ask(carried)) {
+		/* Strangers hold no connection. */
+		http_add_header(exchange, "Connection", "close");
 		return;
+	}
 	if (is_method(carried, "POST")) {
 		(void)is_well_formed_post(carried);
 		return;

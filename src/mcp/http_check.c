@@ -114,6 +114,10 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host)
 	auto_free char *text = memory_copy_str(name);
 	struct http_place place;
 
+	for (size_t i = 0; i < port.size; i++) {
+		if (!isdigit((unsigned char)port.data[i]))
+			return false;
+	}
 	if (same_name(name, "localhost"))
 		return true;
 	/* Nobody can point an address elsewhere; what is not ours does not get here. */

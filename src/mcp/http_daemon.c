@@ -15,13 +15,17 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 
 enum {
 	CONNECTIONS_MAX = 512,
-	IDLE_S = 120,          /* a connection without a request */
-	MEMORY_MAX = 64 << 10, /* of a connection: its headers */
-	BEAT_MS = 15000,       /* proxies give up after 30 to 60 s */
-	UNREAD_MAX = 64 << 20, /* of a stream whose client does not read */
+	IDLE_S = 120,           /* a connection without a request */
+	HEAD_MS = 10000,        /* from its begin to the end of its first head */
+	BODIES_MAX = 128 << 20, /* of all requests that are not whole yet */
+	MEMORY_MAX = 64 << 10,  /* of a connection: its headers */
+	BEAT_MS = 15000,        /* proxies give up after 30 to 60 s */
+	UNREAD_MAX = 64 << 20,  /* of a stream whose client does not read */
 	PIECE_MAX = 64 << 10,
 	STATUS_TOO_LARGE = 413,
 	RETRY_MS = 1,
@@ -48,6 +52,8 @@ struct functions {
 	void (*resume_connection)(struct MHD_Connection *connection);
 	const char *(*lookup)(struct MHD_Connection *connection, enum MHD_ValueKind kind,
 			      const char *key);
+	int (*get_values)(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+			  MHD_KeyValueIterator iterator, void *context);
 	struct MHD_Response *(*from_buffer)(size_t size, void *buffer,
 					    enum MHD_ResponseMemoryMode mode);
 	struct MHD_Response *(*from_callback)(uint64_t size, size_t block,
@@ -68,7 +74,15 @@ struct http_daemon {
 	struct watch watch;
 	struct timer timer;
 	struct http_exchange *first;
+	size_t bodies; /* bytes of those that are held */
 	bool closing;
+};
+
+/* A connection that has not said yet what it wants. */
+struct arrival {
+	struct loop *loop;
+	int fd;
+	struct timer late;
 };
 
 enum progress { READING, WAITING, ANSWERED, STREAMING };
@@ -108,6 +122,7 @@ static bool load_functions(struct functions *mhd, struct err *err)
 		{"MHD_suspend_connection", &mhd->suspend_connection},
 		{"MHD_resume_connection", &mhd->resume_connection},
 		{"MHD_lookup_connection_value", &mhd->lookup},
+		{"MHD_get_connection_values", &mhd->get_values},
 		{"MHD_create_response_from_buffer", &mhd->from_buffer},
 		{"MHD_create_response_from_callback", &mhd->from_callback},
 		{"MHD_add_response_header", &mhd->add_header},
@@ -194,6 +209,72 @@ static void late_due(struct timer *timer)
 		http_stream_add(exchange, str_of(exchange->beat));
 }
 
+static void arrival_due(struct timer *timer)
+{
+	const struct arrival *arrival = timer->context;
+
+	timer->due_ms = CLOCK_NEVER;
+	/* The library sees its end, and closes it. */
+	(void)shutdown(arrival->fd, SHUT_RDWR);
+}
+
+static void connection_changed(void *context, struct MHD_Connection *connection,
+			       void **own, enum MHD_ConnectionNotificationCode what)
+{
+	const struct http_daemon *daemon = context;
+	struct arrival *arrival = *own;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+			daemon->mhd.get_connection_info(connection,
+							MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		arrival = memory_alloc(sizeof(*arrival));
+		arrival->loop = daemon->options.loop;
+		arrival->fd = info != NULL ? info->connect_fd : -1;
+		arrival->late = (struct timer){.due_ms = clock_now_ms() + HEAD_MS,
+					       .due = arrival_due,
+					       .context = arrival};
+		loop_add_timer(arrival->loop, &arrival->late);
+		*own = arrival;
+	} else if (arrival != NULL) {
+		loop_remove_timer(&arrival->late);
+		free(arrival);
+		*own = NULL;
+	}
+}
+
+static void has_arrived(const struct http_daemon *daemon, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		daemon->mhd.get_connection_info(connection,
+						MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct arrival *arrival = info != NULL ? info->socket_context : NULL;
+
+	if (arrival != NULL)
+		arrival->late.due_ms = CLOCK_NEVER;
+}
+
+static void forget_body(struct http_exchange *exchange)
+{
+	exchange->daemon->bodies -= exchange->body.size;
+	buf_fini(&exchange->body);
+}
+
+static void take_body(struct http_exchange *exchange, struct str piece)
+{
+	struct http_daemon *daemon = exchange->daemon;
+
+	if (exchange->body.overflowed)
+		return;
+	if (daemon->bodies + piece.size > BODIES_MAX || !buf_addstr(&exchange->body, piece)) {
+		forget_body(exchange);
+		exchange->body.overflowed = true;
+		return;
+	}
+	daemon->bodies += piece.size;
+}
+
 static struct http_exchange *exchange_new(struct http_daemon *daemon,
 					  struct MHD_Connection *connection,
 					  const char *method, const char *path)
@@ -240,7 +321,7 @@ static void exchange_free(struct http_exchange *exchange)
 		free(exchange->names[i]);
 		free(exchange->values[i]);
 	}
-	buf_fini(&exchange->body);
+	forget_body(exchange);
 	buf_fini(&exchange->out);
 	free(exchange->type);
 	free(exchange->beat);
@@ -312,6 +393,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 
 	(void)version;
 	if (exchange == NULL) {
+		has_arrived(daemon, connection);
 		exchange = exchange_new(daemon, connection, method, url);
 		*own = exchange;
 		daemon->options.head(daemon->options.context, exchange);
@@ -320,8 +402,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 	if (exchange->broken || exchange->queued)
 		return exchange->broken ? MHD_NO : MHD_YES;
 	if (*size > 0) {
-		if (!buf_add(&exchange->body, data, *size))
-			exchange->body.overflowed = true;
+		take_body(exchange, (struct str){data, *size});
 		*size = 0;
 		return MHD_YES;
 	}
@@ -334,7 +415,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		else
 			daemon->options.whole(daemon->options.context, exchange,
 					      buf_str(&exchange->body));
-		buf_fini(&exchange->body);
+		forget_body(exchange);
 	}
 	if (exchange->progress >= ANSWERED)
 		return queue_answer(exchange);
@@ -366,15 +447,13 @@ bool http_daemon_open(const struct http_daemon_options *options,
 		free(daemon);
 		return false;
 	}
-	daemon->daemon =
-		daemon->mhd.start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
-					 NULL, handle, daemon, MHD_OPTION_LISTEN_SOCKET,
-					 options->take_socket, MHD_OPTION_NOTIFY_COMPLETED,
-					 completed, daemon, MHD_OPTION_CONNECTION_LIMIT,
-					 (unsigned)CONNECTIONS_MAX,
-					 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-					 MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-					 (size_t)MEMORY_MAX, MHD_OPTION_END);
+	daemon->daemon = daemon->mhd.start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, daemon,
+		MHD_OPTION_LISTEN_SOCKET, options->take_socket, MHD_OPTION_NOTIFY_COMPLETED,
+		completed, daemon, MHD_OPTION_NOTIFY_CONNECTION, connection_changed,
+		daemon, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX, MHD_OPTION_END);
 	if (daemon->daemon != NULL)
 		info = daemon->mhd.get_daemon_info(daemon->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	if (info == NULL) {
@@ -427,6 +506,31 @@ const char *http_path(const struct http_exchange *exchange)
 const char *http_header(const struct http_exchange *exchange, const char *name)
 {
 	return exchange->daemon->mhd.lookup(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+struct counting {
+	const char *name;
+	size_t count;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind,
+				    const char *name, const char *value)
+{
+	struct counting *counting = context;
+
+	(void)kind;
+	(void)value;
+	counting->count += strcasecmp(name, counting->name) == 0;
+	return MHD_YES;
+}
+
+size_t http_header_count(const struct http_exchange *exchange, const char *name)
+{
+	struct counting counting = {.name = name};
+
+	(void)exchange->daemon->mhd.get_values(exchange->connection, MHD_HEADER_KIND,
+					       count_header, &counting);
+	return counting.count;
 }
 
 void *http_owner(const struct http_exchange *exchange)

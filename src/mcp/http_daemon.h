@@ -37,6 +37,7 @@ const char *http_method(const struct http_exchange *exchange);
 const char *http_path(const struct http_exchange *exchange);
 /* NULL: there is none of that name. Case does not matter. */
 const char *http_header(const struct http_exchange *exchange, const char *name);
+size_t http_header_count(const struct http_exchange *exchange, const char *name);
 /* The owner's own pointer. */
 void *http_owner(const struct http_exchange *exchange);
 void http_set_owner(struct http_exchange *exchange, void *owner);

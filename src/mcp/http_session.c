@@ -48,16 +48,24 @@ static void make_id(char id[HTTP_SESSION_ID + 1])
 		(void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Is ROW rather to be had than OTHER: free, without work under way, silent for longer? */
+static bool goes_before(const struct session_row *row, const struct session_row *other)
+{
+	if (row->peer == NULL)
+		return true;
+	if (mcp_peer_is_busy(row->peer) != mcp_peer_is_busy(other->peer))
+		return mcp_peer_is_busy(other->peer);
+	return row->used_ms < other->used_ms;
+}
+
 struct mcp_peer *http_session_begin(struct http_sessions *sessions,
 				    char id[HTTP_SESSION_ID + 1])
 {
 	struct session_row *row = &sessions->rows[0];
 
-	for (size_t i = 0; i < HTTP_SESSIONS_MAX && row->peer != NULL; i++) {
-		struct session_row *at = &sessions->rows[i];
-
-		if (at->peer == NULL || at->used_ms < row->used_ms)
-			row = at;
+	for (size_t i = 1; i < HTTP_SESSIONS_MAX && row->peer != NULL; i++) {
+		if (goes_before(&sessions->rows[i], row))
+			row = &sessions->rows[i];
 	}
 	mcp_peer_free(row->peer);
 	make_id(row->id);

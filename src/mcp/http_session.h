@@ -1,6 +1,7 @@
 /*
  * http_session: the clients that have shaken hands over HTTP, each known by an id that cannot be
- * guessed. There may be so many; then the one that was silent for longest goes.
+ * guessed. There may be so many; then the one that was silent for longest
+ * goes, of those without a request under way if there are any.
  */
 #pragma once
 #include "mcp/mcp.h"

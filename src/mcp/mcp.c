@@ -125,6 +125,9 @@ void mcp_peer_free(struct mcp_peer *peer)
 		if (at->peer == peer)
 			mcp_drop(at);
 	}
+	/* Nothing more comes by it. */
+	if (peer->way != NULL)
+		peer->way->drop(peer->way);
 	if (peer->previous != NULL)
 		peer->previous->next = peer->next;
 	else
@@ -143,6 +146,15 @@ void mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way)
 bool mcp_peer_has_way(const struct mcp_peer *peer)
 {
 	return peer->way != NULL;
+}
+
+bool mcp_peer_is_busy(const struct mcp_peer *peer)
+{
+	const struct mcp_request *at = peer->mcp->first;
+
+	while (at != NULL && at->peer != peer)
+		at = at->next;
+	return at != NULL || peer->way != NULL;
 }
 
 size_t mcp_busy(const struct mcp *mcp)

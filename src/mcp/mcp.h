@@ -84,6 +84,8 @@ struct mcp_peer *mcp_peer_new(struct mcp *mcp, struct mcp_way *way);
 void mcp_peer_free(struct mcp_peer *peer); /* cancels its requests; NULL is fine */
 bool mcp_peer_has_way(const struct mcp_peer *peer);
 void mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way);
+/* Are requests of it under way, or does it hear of notices? */
+bool mcp_peer_is_busy(const struct mcp_peer *peer);
 
 /* What is known of a message beside what it says itself. */
 enum mcp_manner {

@@ -5,7 +5,9 @@ After each case no process of the server may be left.
 """
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ FIRST_LOOK = 1000
 FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
 SOON_SECONDS = 10  # sanitizers, and a grace for what runs
 MESSAGE_MAX = 16 << 20
+SESSIONS_MAX = 128
 
 
 def call(number, name, **arguments):
@@ -275,7 +278,6 @@ class Cases:
     def rubbish_on_the_port_is_survived(self):
         server = self.http()
         host, _, port = server.address.rpartition(":")
-        import socket  # pylint: disable=import-outside-toplevel
         for data in (b"\0" * 100, b"GET / HTTP/1.1\r\n\r\n", b"POST /mcp HTTP/1.1\r\nHost: x",
                      b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
                      b"A" * 200000):
@@ -289,6 +291,57 @@ class Cases:
                      {"Content-Type": "application/json", "MCP-Protocol-Version": MODERN,
                       "Mcp-Method": "tools/call", "Mcp-Name": "read_file"}, 1)
         expect(not server.wait_answer(1)["result"]["isError"], "it failed")
+        expect(server.close() == 0, "it failed")
+
+    @staticmethod
+    def say(server, *head, body=b""):
+        """One request by itself; all that is answered until the connection ends."""
+        host, _, port = server.address.rpartition(":")
+        lines = (*head, "Host: localhost", "Content-Type: application/json", "Connection: close",
+                 f"Content-Length: {len(body)}", "", "")
+        with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+            client.settimeout(WAIT_SECONDS)
+            client.sendall("\r\n".join(lines).encode() + body)
+            return b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+    def headers_that_say_two_things_are_refused(self):
+        server = self.http()
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+        expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+        for header in ("Host: evil.example", "Content-Length: 3", "Transfer-Encoding: chunked"):
+            answer = self.say(server, "POST /mcp HTTP/1.1", header, body=ping)
+            expect(answer.startswith(b"HTTP/1.1 400"), f"{header}: {answer}")
+        expect(server.close() == 0, "it failed")
+
+    def who_does_not_say_what_it_wants_is_sent_away(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+            client.settimeout(WAIT_SECONDS)
+            client.sendall(b"POST /mcp HTTP/1.1\r\nHo")
+            try:
+                expect(client.recv(100) == b"", "it is answered")
+            except TimeoutError as error:
+                raise Failure("it may stay") from error
+        expect(server.close() == 0, "it failed")
+
+    def a_session_that_calls_outlives_many_that_do_not(self):
+        server = self.http()
+        hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+                            "params": {"protocolVersion": LEGACY, "capabilities": {}}}).encode()
+        answer = self.say(server, "POST /mcp HTTP/1.1", body=hello).decode()
+        session = re.search(r"(?i)^mcp-session-id: (\S+)", answer, re.MULTILINE)[1]
+        command = "echo >begun; until [ -e go ]; do sleep 0.05; done; echo lived"
+        server.start("POST", server.path, json.dumps(call(2, "bash", command=command)).encode(),
+                     {"Content-Type": "application/json", "Mcp-Session-Id": session}, 2)
+        self.await_file("begun")
+        for _ in range(SESSIONS_MAX + 1):
+            self.say(server, "POST /mcp HTTP/1.1", body=hello)
+        with open(os.path.join(self.workspace, "go"), "w", encoding="ascii"):
+            pass
+        answer = server.wait_answer(2)
+        expect("lived" in answer["result"]["content"][0]["text"], str(answer))
         expect(server.close() == 0, "it failed")
 
     def without_a_cell_lists_and_calls_say_why(self):
@@ -334,7 +387,7 @@ class Cases:
 def main():
     cases = Cases(os.path.abspath(sys.argv[1]))
     adopt_orphans()
-    helpers = {"play", "stdio", "http", "await_file"}
+    helpers = {"play", "stdio", "http", "await_file", "say"}
     names = [name for name in vars(Cases) if not name.startswith("_") and name not in helpers]
     names = [name for name in names if len(sys.argv) < 3 or sys.argv[2] in name]
     print(f"1..{len(names)}", flush=True)

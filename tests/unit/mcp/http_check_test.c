@@ -42,6 +42,7 @@ static void hosts_are_names_of_this_machine(void **state)
 	/* An address cannot be pointed elsewhere, and the token keeps others out. */
 	assert_true(http_host_is_ours(&token_guard, STR("10.0.0.1:8080")));
 	assert_false(http_host_is_ours(&token_guard, STR("evil.example")));
+	assert_false(http_host_is_ours(&open_guard, STR("localhost:evil.example")));
 }
 
 static void origins_are_pages_of_ours(void **state)
@@ -51,6 +52,7 @@ static void origins_are_pages_of_ours(void **state)
 	assert_true(http_origin_is_ours(&open_guard, "http://localhost:3000"));
 	assert_true(http_origin_is_ours(&open_guard, "https://box.example"));
 	assert_false(http_origin_is_ours(&open_guard, "http://evil.example"));
+	assert_false(http_origin_is_ours(&open_guard, "http://localhost:x@evil.example"));
 	assert_false(http_origin_is_ours(&open_guard, "null"));
 	assert_false(http_origin_is_ours(&open_guard, "file://"));
 	assert_false(http_origin_is_ours(&open_guard, ""));
