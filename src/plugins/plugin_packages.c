@@ -4,6 +4,7 @@
  */
 #include "plugins/plugin_load_parts.h"
 
+#include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -37,6 +38,34 @@ void plugin_package_free(struct plugin_package *package)
 	free(package);
 }
 
+/* May an agent of this run write there? */
+static bool is_exposed(const struct plugin_host *host, const char *place)
+{
+	bool exposed = path_within(place, host->workspace);
+
+	for (const char *const *at = host->writable; at != NULL && *at != NULL; at++)
+		exposed = exposed || path_within(place, *at);
+	return exposed;
+}
+
+/* By whatever links PLACE is named: it is made, to see where it is. */
+static bool cache_is_apart(const struct plugin_host *host, const char *place, struct err *err)
+{
+	char within[PATH_MAX];
+
+	if (snprintf(within, sizeof(within), "%s/", place) >= (int)sizeof(within))
+		return err_set(err, ENAMETOOLONG, "%s: the path is too long", place);
+	if (!is_exposed(host, place) && !fd_make_folders(within, err))
+		return false;
+	auto_free char *real = realpath(place, NULL);
+	const char *at = real != NULL ? real : place;
+	return (!is_exposed(host, at) && !path_within(host->workspace, at)) ||
+	       err_set(err, EPERM,
+		       "%s lies where an agent may write, or holds the workspace: an agent could "
+		       "change the copies that plugins run from",
+		       at);
+}
+
 bool plugin_cache_find(struct plugin_loading *loading, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
@@ -56,27 +85,12 @@ bool plugin_cache_find(struct plugin_loading *loading, struct err *err)
 	ok = plugin_expand(&host->places, str_of(host->cache_dir), &text, err) &&
 	     (path_normal(host->places.config_dir, text.data, &normal) ||
 	      err_set(err, EINVAL, "is no path"));
-	if (ok && (path_within(normal.data, host->workspace) ||
-		   path_within(host->workspace, normal.data)))
-		ok = err_set(err, EPERM,
-			     "%s and the workspace hold one another: an agent could change the "
-			     "copies that plugins run from",
-			     normal.data);
+	ok = ok && cache_is_apart(host, normal.data, err);
 	if (!ok)
 		(void)err_while(err, "plugin_cache_dir");
 	loading->cache = buf_take(&normal);
 	buf_fini(&text);
 	return ok;
-}
-
-/* May an agent of this run write there? */
-static bool is_exposed(const struct plugin_host *host, const char *place)
-{
-	bool exposed = path_within(place, host->workspace);
-
-	for (const char *const *at = host->writable; at != NULL && *at != NULL; at++)
-		exposed = exposed || path_within(place, *at);
-	return exposed;
 }
 
 /* Has the user let this in? A first one outside the workspace has been: he named it. */
