@@ -339,7 +339,12 @@ static enum result_status generate_patch_execute(struct call *call,
 
 	buf_init(&patch.diff, PATCH_MAX);
 	buf_init(&patch.list, RESULT_TEXT_MAX / 2);
-	if (!patch_make(&patch, &err)) {
+	/* More lines could look like a patch of their own. */
+	if (strpbrk(call_text(call, "title"), "\r\n") != NULL) {
+		(void)tool_fail(
+			result,
+			"title must be one line; what else is to be said is for summary.");
+	} else if (!patch_make(&patch, &err)) {
 		(void)tool_fail(result, "What was changed could not be read: %s", err.text);
 	} else if (call_stopped(call)) {
 		(void)call_stop_result(call, result);
