@@ -3,7 +3,7 @@
  * the rights as two lines of JSON; beside it, by its name and a number, the journals.
  */
 #include "runtime/pending_parts.h"
-#include "runtime/pending_rights.h"
+#include "runtime/rights.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -111,7 +111,7 @@ void pending_close(struct pending *pending)
 static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 {
 	if (!pending->has_rights) {
-		auto_value struct value *rights = pending_rights_of(spec);
+		auto_value struct value *rights = rights_of(spec);
 		pending->has_rights =
 			add_line(pending->fd, rights) && fdatasync(pending->fd) == 0;
 	}

@@ -1,14 +1,17 @@
 /* pending_left: what dead fronts left, taken over by the next one. */
 #include "runtime/files.h"
 #include "runtime/pending_parts.h"
-#include "runtime/pending_rights.h"
+#include "runtime/rights.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
+#include "git/git_scan.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,16 +82,34 @@ static int open_left(int folder, const char *name, struct stat *st)
 	return fd_take(&fd);
 }
 
+/* Do RIGHTS allow what ROW, of a journal, says? */
+static bool is_allowed(const struct rights *rights, const struct value *row)
+{
+	auto_free char *folder = git_scan_path(value_text(value_member(row, "folder")));
+	auto_free char *name = git_scan_path(value_text(value_member(row, "name")));
+	struct buf path;
+	bool allowed;
+
+	if (folder == NULL || name == NULL || folder[0] != '/')
+		return false;
+	buf_init(&path, PATH_MAX);
+	allowed = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
+		  buf_addf(&path, "%s%s", folder[1] != '\0' ? "/" : "", name) &&
+		  rights_may_write(rights, path.data);
+	buf_fini(&path);
+	return allowed;
+}
+
 /* What the journal NAME says that the rights of its front allowed. */
 static void take_journal(struct pending *pending, const char *name,
-			 const struct value *rights)
+			 const struct rights *rights)
 {
 	auto_close int fd =
 		openat(pending->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	auto_value struct value *rows = fd >= 0 ? files_unfinished(fd) : NULL;
 
 	for (size_t i = 0; i < value_count(rows); i++) {
-		if (!pending_rights_allow(rights, value_item(rows, i)))
+		if (!is_allowed(rights, value_item(rows, i)))
 			continue;
 		if (pending->writes == NULL)
 			pending->writes = value_new_array();
@@ -123,10 +144,12 @@ static bool take_over(struct pending *pending, const char *name,
 		(void)value_parse(line, 0, &rights, NULL);
 	/* One that cannot be read says nothing of what was there: all counts as new. */
 	keep_known(value_member(guard, "dangers"), value_member(earlier, "dangers"));
+	struct rights *allowed = rights_read(rights);
 	for (size_t i = 0; i < count; i++) {
 		if (is_journal_of(names[i].text, name))
-			take_journal(pending, names[i].text, rights);
+			take_journal(pending, names[i].text, allowed);
 	}
+	rights_free(allowed);
 	buf_fini(&text);
 	pending->left = memory_grow(pending->left, pending->left_count + 1,
 				    sizeof(*pending->left));
