@@ -47,6 +47,7 @@ void patch_forget(struct keeper *keeper)
 static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
 {
 	undo_plan_init(plan);
+	plan->own = true;
 	for (size_t i = 0; i < keeper->step_count; i++)
 		(void)undo_plan_add(plan, keeper->store, keeper->steps[i], NULL);
 	undo_plan_settle(plan);

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "runtime/cell.h"
+#include "runtime/rights.h"
 #include "runtime/session_undo_parts.h"
 
 #include <errno.h>
@@ -80,13 +82,17 @@ bool keeper_keeps(const struct keeper *keeper)
 
 struct undo_store *keeper_store(struct keeper *keeper)
 {
+	const bool opens = keeper->store == NULL;
 	struct err err = {0};
 
-	if (keeper->store == NULL &&
-	    !undo_store_open(keeper->folder, session_workspace(keeper->session),
-			     &keeper->store, &err)) {
+	if (opens && !undo_store_open(keeper->folder, session_workspace(keeper->session),
+				      &keeper->store, &err)) {
 		keeper_give_up(keeper, err.text);
 		stay_in_memory(keeper);
+	} else if (opens) {
+		auto_value struct value *rights =
+			rights_of(cell_spec(keeper->session->cell));
+		undo_store_set_rights(keeper->store, rights);
 	}
 	return keeper->store;
 }

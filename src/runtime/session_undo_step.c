@@ -100,9 +100,8 @@ static bool is_on_top(struct undoing *undoing, struct err *err)
 		    (later->work == UNDO_BY_UNDO &&
 		     (later->undoes >= undoing->step->number || !later->whole)))
 			continue;
-		auto_close int fd =
-			undo_store_open_log(undoing->store, later->number, false);
-		if (fd < 0 || !undo_log_read(&reader, fd, err))
+		if (!undo_store_read_log(undoing->store, later->number, false, &reader,
+					 NULL, err))
 			return false;
 		if (touching.path == NULL)
 			continue;
@@ -234,7 +233,8 @@ static bool log_open(struct undoing *undoing, struct err *err)
 		struct undo_reader reader = {0};
 
 		if (step->work != UNDO_BY_UNDO || step->whole ||
-		    step->undoes != undoing->step->number)
+		    step->undoes != undoing->step->number ||
+		    !undo_store_is_ours(undoing->store, step->number))
 			continue;
 		undoing->number = step->number;
 		undoing->log = undo_store_open_log(undoing->store, step->number, true);
@@ -277,6 +277,57 @@ static void say(struct undoing *undoing)
 	value_set(details, "left", value_ref(undoing->left));
 }
 
+/* What its session could not have done is not undone either; it is told with the rest. */
+static void take_refused(struct undoing *undoing)
+{
+	static const char why[] = "the session of this step could not write it";
+	const struct undo_refused *refused = &undoing->plan.refused;
+	const size_t named = value_count(refused->names);
+	struct buf line;
+
+	buf_init(&line, 8 << 10);
+	for (size_t i = 0; i < named; i++) {
+		buf_clear(&line);
+		(void)buf_addf(&line, "%s (%s)",
+			       value_text(value_item(refused->names, i)), why);
+		value_append(undoing->left, value_new_str(buf_str(&line)));
+	}
+	if (refused->count > named) {
+		buf_clear(&line);
+		(void)buf_addf(&line, "%zu more (%s)", refused->count - named, why);
+		value_append(undoing->left, value_new_str(buf_str(&line)));
+	}
+	buf_fini(&line);
+}
+
+/* Is there anything to be put back, and may all of it be written now? */
+static bool plan_is_allowed(struct undoing *undoing)
+{
+	const struct undo_plan *plan = &undoing->plan;
+	struct buf *text = &undoing->result->text;
+
+	if (plan->count == 0 && plan->refused.count > 0) {
+		(void)tool_fail(undoing->result, "Nothing was undone:");
+		for (size_t i = 0; i < value_count(undoing->left); i++)
+			(void)buf_addf(text, "\n  %s",
+				       value_text(value_item(undoing->left, i)));
+		return false;
+	}
+	/* The worker would refuse it as well, but had what others' files held before. */
+	for (size_t i = 0; i < plan->count; i++) {
+		const char *path = plan->items[i].path.data;
+
+		if (undo_store_may_write(undoing->store, plan->items[i].path))
+			continue;
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32 " cannot be undone: %.300s may not be "
+				"written by this agent",
+				undoing->step->number, path);
+		return false;
+	}
+	return true;
+}
+
 static void undo_step(struct undoing *undoing, uint32_t number)
 {
 	struct err err = {0};
@@ -286,8 +337,9 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 	bool fine =
 		undo_plan_add(&undoing->plan, undoing->store, undoing->step->number, &err);
 	undo_plan_settle(&undoing->plan);
-	fine = fine && is_on_top(undoing, &err) && log_open(undoing, &err) &&
-	       carry_out(undoing, &err);
+	take_refused(undoing);
+	fine = fine && plan_is_allowed(undoing) && is_on_top(undoing, &err) &&
+	       log_open(undoing, &err) && carry_out(undoing, &err);
 	if (fine)
 		say(undoing);
 	else if (err.text[0] != '\0')

@@ -19,6 +19,7 @@ void undo_plan_init(struct undo_plan *plan)
 void undo_plan_fini(struct undo_plan *plan)
 {
 	free(plan->items);
+	value_free(plan->refused.names);
 	arena_fini(&plan->paths);
 }
 
@@ -45,12 +46,9 @@ static bool take_change(void *context, const struct undo_change *change)
 bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
 		   uint32_t number, struct err *err)
 {
-	auto_close int fd = undo_store_open_log(store, number, false);
 	struct undo_reader reader = {.change = take_change, .context = plan};
 
-	if (fd < 0)
-		return err_set(err, errno, "there is no step %u", number);
-	if (!undo_log_read(&reader, fd, err))
+	if (!undo_store_read_log(store, number, plan->own, &reader, &plan->refused, err))
 		return false;
 	plan->whole = plan->whole && reader.ended;
 	return plan->count < UNDO_CHANGES_MAX ||

@@ -24,12 +24,17 @@ struct undo_plan {
 	size_t count, room;
 	struct arena paths;
 	bool whole; /* every step came to its end */
+	bool own; /* set before the first: the steps are of the session that makes the plan */
+	struct undo_refused refused;
 };
 
 void undo_plan_init(struct undo_plan *plan);
 void undo_plan_fini(struct undo_plan *plan);
 
-/* The changes of the step NUMBER, after those that are there. */
+/*
+ * The changes of the step NUMBER, after those that are there. What its session could not have
+ * done is not among them, but `refused`.
+ */
 bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
 		   uint32_t number, struct err *err);
 /* One item for each path; those that come to nothing go. */

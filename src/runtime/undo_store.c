@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "runtime/rights.h"
 #include "runtime/undo_store_parts.h"
 
 #include <dirent.h>
@@ -22,8 +23,6 @@ enum {
 	PROJECT_DIGITS = 16, /* of the workspace's hash, as for its home */
 	NUMBER_TRIES = 64,   /* others make logs at the same time */
 };
-
-static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
 
 static int open_folder(int at, const char *name, bool make)
 {
@@ -87,6 +86,7 @@ static bool open_store(const char *folder, const char *workspace, bool make,
 	*store = memory_alloc(sizeof(**store));
 	(*store)->folder = fd_take(&own);
 	(*store)->last = last_number((*store)->folder);
+	(*store)->workspace = memory_copy(workspace);
 	return true;
 }
 
@@ -130,32 +130,14 @@ void undo_store_close(struct undo_store *store)
 		return;
 	for (uint32_t i = 0; store->memory != NULL && i < store->last; i++)
 		fd_close(&store->memory[i]);
-	free(store->memory);
 	if (store->list_name[0] != '\0')
 		(void)unlinkat(store->folder, store->list_name, 0);
 	fd_close(&store->folder);
+	free(store->workspace);
+	free(store->rights_text);
+	rights_free(store->rights);
+	free(store->memory);
 	free(store);
-}
-
-static bool write_meta(int fd, uint32_t number, const struct undo_meta *meta, struct err *err)
-{
-	auto_value struct value *object = value_new_object();
-	struct undo_log log;
-	struct buf text;
-
-	value_set_text(object, "work", work_names[meta->work]);
-	value_set_text(object, "run", meta->run);
-	value_set_text(object, "tool", meta->tool != NULL ? meta->tool : "");
-	value_set_str(object, "title", str_part(meta->title, 0, UNDO_META_MAX / 16));
-	value_set_integer(object, "wall_ms", meta->wall_ms);
-	if (meta->undoes != 0)
-		value_set_integer(object, "undoes", meta->undoes);
-	buf_init(&text, UNDO_META_MAX);
-	undo_log_begin(&log, fd, number);
-	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
-		    undo_log_meta(&log, buf_str(&text), err);
-	buf_fini(&text);
-	return fine;
 }
 
 int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
@@ -183,7 +165,7 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		return -1;
 	/* As long as somebody has it open it is not taken for an old one. */
 	(void)flock(fd, LOCK_SH | LOCK_NB);
-	if (!write_meta(fd, *number, meta, err)) {
+	if (store->folder >= 0 && !undo_store_write_step(store, *number, meta, err)) {
 		undo_store_drop_log(store, *number);
 		return -1;
 	}
@@ -211,6 +193,9 @@ void undo_store_drop_log(const struct undo_store *store, uint32_t number)
 
 	if (store->folder < 0 && number > 0 && number <= store->last)
 		fd_close(&store->memory[number - 1]);
+	if (store->folder < 0)
+		return;
+	undo_store_drop_step(store, number);
 	log_name(number, name);
 	(void)unlinkat(store->folder, name, 0);
 }
@@ -218,18 +203,8 @@ void undo_store_drop_log(const struct undo_store *store, uint32_t number)
 bool undo_store_is_used(int fd)
 {
 	struct stat st;
-	struct buf head;
-	struct err err;
-	uint64_t length = 0;
 
-	/* The first chunk says how long it is: nothing behind it, nothing used. */
-	buf_init(&head, UNDO_CHUNK_HEADER);
-	bool fine = fstat(fd, &st) == 0 &&
-		    undo_log_content(fd, 0, UNDO_CHUNK_HEADER, &head, &err);
-	for (size_t i = 0; fine && i < 8; i++)
-		length |= (uint64_t)(unsigned char)head.data[8 + i] << (8 * i);
-	buf_fini(&head);
-	return !fine || (uint64_t)st.st_size > UNDO_CHUNK_HEADER + length;
+	return fstat(fd, &st) < 0 || st.st_size > 0;
 }
 
 int undo_store_scratch(const struct undo_store *store, struct err *err)
@@ -245,10 +220,17 @@ int undo_store_scratch(const struct undo_store *store, struct err *err)
 	return fd;
 }
 
+static void list_name(const struct undo_store *store, char name[UNDO_NAME_MAX])
+{
+	(void)snprintf(name, UNDO_NAME_MAX, "%s%s", store->rights_hash, UNDO_LIST_ENDING);
+}
+
 int undo_store_open_list(const struct undo_store *store, struct err *err)
 {
-	int fd = openat(store->folder, UNDO_LIST_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char name[UNDO_NAME_MAX];
 
+	list_name(store, name);
+	int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT)
 		(void)err_set(err, errno, "the list of the workspace: %s", strerror(errno));
 	else if (fd < 0)
@@ -258,8 +240,8 @@ int undo_store_open_list(const struct undo_store *store, struct err *err)
 
 int undo_store_new_list(struct undo_store *store, struct err *err)
 {
-	(void)snprintf(store->list_name, sizeof(store->list_name), UNDO_LIST_NAME ".%d",
-		       (int)getpid());
+	(void)snprintf(store->list_name, sizeof(store->list_name), "%s%s.%d",
+		       store->rights_hash, UNDO_LIST_ENDING, (int)getpid());
 	(void)unlinkat(store->folder, store->list_name, 0);
 	int fd = openat(store->folder, store->list_name,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -270,7 +252,10 @@ int undo_store_new_list(struct undo_store *store, struct err *err)
 
 bool undo_store_take_list(struct undo_store *store, struct err *err)
 {
-	if (renameat(store->folder, store->list_name, store->folder, UNDO_LIST_NAME) < 0)
+	char name[UNDO_NAME_MAX];
+
+	list_name(store, name);
+	if (renameat(store->folder, store->list_name, store->folder, name) < 0)
 		return err_set(err, errno, "the list of the workspace: %s", strerror(errno));
 	store->list_name[0] = '\0';
 	return true;

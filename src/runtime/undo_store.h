@@ -1,7 +1,12 @@
 /*
- * undo_store: one project's undo folder in the user's state: numbered logs (undo_log.h), the
- * list of the workspace (undo_list.h), links to git's objects. The front's own; a worker gets
+ * undo_store: one project's undo folder in the user's state: numbered logs (undo_log.h), lists
+ * of the workspace (undo_list.h), links to git's objects. The front's own; a worker gets
  * single files of it, open, never the folder. What workers wrote into these is foreign.
+ *
+ * So what a log is of, and what its session could read and write, stands beside it in files
+ * that no worker gets. Nothing is done in the name of a log that its session could not have
+ * done, and what one log or list says of another's contents counts among equal rights alone:
+ * each set of rights has a list of its own.
  *
  * Several glovebox processes may use one store at once: a log has one writer, the list is
  * replaced whole. What is over the ceilings goes, oldest first (undo_store_tidy).
@@ -20,7 +25,7 @@ struct undo_store;
 enum {
 	UNDO_STEPS_MAX = 500,
 	UNDO_AGE_MAX_S = 30 * 24 * 3600,
-	UNDO_NAME_MAX = 24,
+	UNDO_NAME_MAX = 64,
 };
 /* Of all logs of a project: twice what one checkpoint copies at most. */
 #define UNDO_STORE_MAX ((uint64_t)2 << 30)
@@ -35,6 +40,13 @@ bool undo_store_open_old(const char *folder, const char *workspace,
 struct undo_store *undo_store_in_memory(void);
 void undo_store_close(struct undo_store *store);
 
+/* What those who write its logs and list from now on may do (rights.h); before the first. */
+void undo_store_set_rights(struct undo_store *store, const struct value *rights);
+/* May they write PATH? */
+bool undo_store_may_write(const struct undo_store *store, struct str path);
+/* Was the log NUMBER written under these rights? */
+bool undo_store_is_ours(const struct undo_store *store, uint32_t number);
+
 enum undo_work {
 	UNDO_CHECKPOINT, /* only contents, which the list refers to */
 	UNDO_BY_TOOL,
@@ -42,7 +54,7 @@ enum undo_work {
 	UNDO_BY_UNDO,
 };
 
-/* What the first chunk of a log says. */
+/* What stands beside a log. */
 struct undo_meta {
 	enum undo_work work;
 	const char *run;  /* hexadecimal digits: whose session */
@@ -55,15 +67,27 @@ struct undo_meta {
 /* A new log: its descriptor (read and write) and number. -1 with ERR. */
 int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		       uint32_t *number, struct err *err);
+/*
+ * Read the log NUMBER as undo_log_read does, but only those changes that its session could have
+ * made, and that outlast it; the others are REFUSED (or NULL). Of a log that is the reader's
+ * OWN all changes are read whose contents it could have had.
+ */
+struct undo_refused {
+	struct value *names; /* of the first ones, as they may be shown; or NULL */
+	size_t count;
+};
+bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool own,
+			 struct undo_reader *reader, struct undo_refused *refused,
+			 struct err *err);
 int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes);
 void undo_store_drop_log(const struct undo_store *store, uint32_t number);
-/* Has anything been appended to the log FD of NUMBER since it was made? */
+/* Has anything been written to the log FD? */
 bool undo_store_is_used(int fd);
 
 /* An empty file of the store's that has no name. -1 with ERR. */
 int undo_store_scratch(const struct undo_store *store, struct err *err);
 
-/* The list as it is, to be read; an empty file when there is none. */
+/* The list under these rights, to be read; an empty file when there is none. */
 int undo_store_open_list(const struct undo_store *store, struct err *err);
 /* A file for the next one, and, when it is whole, in its place. */
 int undo_store_new_list(struct undo_store *store, struct err *err);

@@ -2,14 +2,25 @@
 #pragma once
 #include "runtime/undo_store.h"
 
-#define UNDO_LIST_NAME    "list"
-#define UNDO_OBJECTS_NAME "objects"
+#define UNDO_LIST_ENDING   ".list"
+#define UNDO_RIGHTS_ENDING ".rights"
+#define UNDO_OBJECTS_NAME  "objects"
+
+/* Of the hash of some rights: more than anybody can make equal. */
+enum { UNDO_RIGHTS_DIGITS = 32 };
+
+struct rights;
 
 struct undo_store {
 	int folder;                    /* -1: in memory */
 	int *memory;                   /* logs there, by number from 1; -1: dropped */
 	uint32_t last;                 /* number given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
+	char *workspace;
+	/* of who writes now; NULL and "" until they are set */
+	char *rights_text;
+	char rights_hash[UNDO_RIGHTS_DIGITS + 1];
+	struct rights *rights;
 };
 
 bool undo_log_number(const char *name, uint32_t *number);
@@ -26,6 +37,18 @@ size_t undo_numbers_find(const struct undo_numbers *numbers, uint32_t number);
 
 /* Bytes on disk of the log FD: it may share blocks and have holes. */
 uint64_t undo_store_bytes(int fd);
+
+/* Call TAKE with each name in the store that has ENDING. */
+void undo_store_names(const struct undo_store *store, const char *ending,
+		      void (*take)(void *context, const char *name), void *context);
+
+/* What stands beside the log NUMBER (undo_store_rights.c). */
+bool undo_store_write_step(const struct undo_store *store, uint32_t number,
+			   const struct undo_meta *meta, struct err *err);
+void undo_store_drop_step(const struct undo_store *store, uint32_t number);
+/* False: nothing. STEP is to be ended in either case. */
+bool undo_store_read_step(const struct undo_store *store, uint32_t number,
+			  struct undo_step *step);
 
 /* False: the log NUMBER is no step, or cannot be read. STEP is to be ended in either case. */
 bool undo_step_read(const struct undo_store *store, uint32_t number, struct undo_step *step);

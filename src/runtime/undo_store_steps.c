@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
-
 static int compare_numbers(const void *a, const void *b)
 {
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -65,31 +63,6 @@ uint64_t undo_store_bytes(int fd)
 	return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static bool take_meta(void *context, struct str json)
-{
-	struct undo_step *step = context;
-	auto_value struct value *object = NULL;
-
-	if (!value_parse(json, 0, &object, NULL))
-		return true;
-	const char *work = value_text(value_member(object, "work"));
-	for (size_t i = 0; work != NULL && i < sizeof(work_names) / sizeof(*work_names);
-	     i++) {
-		if (strcmp(work, work_names[i]) == 0)
-			step->work = (enum undo_work)i;
-	}
-	int64_t undoes = value_integer(value_member(object, "undoes"));
-	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
-	step->wall_ms = value_integer(value_member(object, "wall_ms"));
-	free(step->run);
-	free(step->tool);
-	free(step->title);
-	step->run = memory_copy(value_text(value_member(object, "run")));
-	step->tool = memory_copy(value_text(value_member(object, "tool")));
-	step->title = memory_copy(value_text(value_member(object, "title")));
-	return true;
-}
-
 static bool count_change(void *context, const struct undo_change *change)
 {
 	struct undo_step *step = context;
@@ -109,25 +82,17 @@ void undo_step_fini(struct undo_step *step)
 bool undo_step_read(const struct undo_store *store, uint32_t number, struct undo_step *step)
 {
 	auto_close int fd = undo_store_open_log(store, number, false);
-	struct undo_reader reader = {
-		.meta = take_meta,
-		.change = count_change,
-		.context = step,
-	};
+	struct undo_reader reader = {.change = count_change, .context = step};
 
 	*step = (struct undo_step){.number = number};
 	if (fd < 0)
 		return false;
 	step->bytes = undo_store_bytes(fd);
+	if (!undo_store_read_step(store, number, step))
+		return false;
 	/* One that does not hold together is shown with what could be read of it. */
 	(void)undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
-	if (step->run == NULL)
-		step->run = memory_copy("");
-	if (step->tool == NULL)
-		step->tool = memory_copy("");
-	if (step->title == NULL)
-		step->title = memory_copy("");
 	return step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole);
 }
 
@@ -153,13 +118,35 @@ static void mark_undone(struct undo_steps *steps)
 	}
 }
 
-static uint64_t file_bytes(const struct undo_store *store, const char *name)
+void undo_store_names(const struct undo_store *store, const char *ending,
+		      void (*take)(void *context, const char *name), void *context)
 {
+	int fd = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (str_ends(str_of(at->d_name), str_of(ending)))
+			take(context, at->d_name);
+	}
+	(void)closedir(names);
+}
+
+struct adding {
+	const struct undo_store *store;
+	uint64_t *bytes;
+};
+
+static void add_bytes(void *context, const char *name)
+{
+	const struct adding *adding = context;
 	struct stat st;
 
-	return fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-		       ? (uint64_t)st.st_size
-		       : 0;
+	if (fstatat(adding->store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		*adding->bytes += (uint64_t)st.st_size;
 }
 
 bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
@@ -171,7 +158,8 @@ bool undo_store_steps(const struct undo_store *store, struct undo_steps *steps,
 	if (!undo_numbers_read(store, &numbers, err))
 		return false;
 	steps->steps = memory_array(numbers.count + 1, sizeof(*steps->steps));
-	steps->bytes = file_bytes(store, UNDO_LIST_NAME);
+	undo_store_names(store, UNDO_LIST_ENDING, add_bytes,
+			 &(struct adding){store, &steps->bytes});
 	for (size_t i = 0; i < numbers.count; i++) {
 		struct undo_step *step = &steps->steps[steps->count];
 		bool is_step = undo_step_read(store, numbers.items[i], step);

@@ -15,6 +15,7 @@
 
 /* Which logs something that stays refers to. */
 struct marks {
+	int folder;
 	const struct undo_numbers *numbers;
 	bool *kept;
 };
@@ -44,9 +45,10 @@ static void mark_step(const struct undo_store *store, struct marks *marks, uint3
 	mark(marks, number);
 }
 
-static void mark_list(const struct undo_store *store, struct marks *marks)
+static void mark_list(void *context, const char *name)
 {
-	auto_close int fd = undo_store_open_list(store, NULL);
+	struct marks *marks = context;
+	auto_close int fd = openat(marks->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct undo_list list;
 
 	undo_list_init(&list);
@@ -135,6 +137,24 @@ static uint64_t drop_unmarked(const struct undo_store *store, const struct marks
 	return left;
 }
 
+static void drop_name(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+
+	(void)unlinkat(store->folder, name, 0);
+}
+
+/* Every log and every look gives them a new time: an old one is of nothing that stays. */
+static void drop_old_name(void *context, const char *name)
+{
+	const struct undo_store *store = context;
+	struct stat st;
+
+	if (fstatat(store->folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_mtim.tv_sec < clock_wall_ms() / 1000 - UNDO_AGE_MAX_S)
+		(void)unlinkat(store->folder, name, 0);
+}
+
 void undo_store_tidy(struct undo_store *store)
 {
 	struct undo_numbers numbers;
@@ -148,16 +168,19 @@ void undo_store_tidy(struct undo_store *store)
 		auto_close int fd = undo_store_open_log(store, numbers.items[i], false);
 		bytes += fd >= 0 ? undo_store_bytes(fd) : 0;
 	}
-	struct marks marks = {&numbers, memory_array(numbers.count + 1, sizeof(bool))};
+	undo_store_names(store, UNDO_LIST_ENDING, drop_old_name, store);
+	undo_store_names(store, UNDO_RIGHTS_ENDING, drop_old_name, store);
+	struct marks marks = {store->folder, &numbers,
+			      memory_array(numbers.count + 1, sizeof(bool))};
 	(void)mark_steps(store, &marks);
-	mark_list(store, &marks);
+	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
 	left = drop_unmarked(store, &marks);
 	/*
-	 * What the list still refers to lies in logs that were once large: without it the
+	 * What lists still refer to lies in logs that were once large: without them the
 	 * next checkpoint copies what there is now, and these go.
 	 */
 	if (bytes > UNDO_STORE_MAX && left > UNDO_STORE_MAX) {
-		(void)unlinkat(store->folder, UNDO_LIST_NAME, 0);
+		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 		memset(marks.kept, 0, numbers.count * sizeof(bool));
 		(void)mark_steps(store, &marks);
 		(void)drop_unmarked(store, &marks);
