@@ -66,6 +66,8 @@ static void server_start(struct server *server)
 	posix_spawn_file_actions_t actions;
 	int in[2], out[2], code;
 
+	if (server->argv[0] == NULL)
+		fail("usage", "--server without a program");
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
 		fail("pipe", strerror(errno));
 	(void)posix_spawn_file_actions_init(&actions);
