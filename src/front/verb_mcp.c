@@ -104,6 +104,12 @@ static bool prompts_place(struct buf *path)
 			"glovebox/prompts", path);
 }
 
+static void complain(void *context, const char *sentence)
+{
+	(void)context;
+	(void)verb_complain(CODE_FAILED, "%s; it is left out", sentence);
+}
+
 static struct mcp *make_server(struct serving *serving)
 {
 	struct buf instructions, prompts;
@@ -111,6 +117,7 @@ static struct mcp *make_server(struct serving *serving)
 		.loop = serving->loop,
 		.open = open_session,
 		.context = serving,
+		.complain = complain,
 		.version = GLOVEBOX_VERSION,
 		.patience_s = options_seconds(serving->options, "patience", PATIENCE_S),
 	};

@@ -37,6 +37,8 @@ struct mcp_way {
 	void (*drop)(struct mcp_way *way);
 };
 
+typedef void mcp_complain(void *context, const char *sentence);
+
 struct mcp_options {
 	struct loop *loop; /* whoever runs it owns it; outlives the server */
 	/*
@@ -46,6 +48,8 @@ struct mcp_options {
 	bool (*open)(void *context, struct loop *loop, struct event_sink sink,
 		     struct session **session, struct err *err);
 	void *context;
+	/* What the person should mend (a prompt that cannot be read); or NULL. */
+	mcp_complain *complain;
 	const char *version;      /* of the program */
 	const char *instructions; /* for models; at most MCP_INSTRUCTIONS_MAX bytes */
 	/*

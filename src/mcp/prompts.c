@@ -65,30 +65,34 @@ static bool is_named(const struct value *prompts, const struct value *prompt)
 	return false;
 }
 
-/* One that cannot be read is left out: its owner sees why by `glovebox mcp --check`. */
-static void add_file(const char *path, struct value *prompts)
+/* One that cannot be read is left out; COMPLAIN (or NULL) is told why. */
+static void add_file(const struct mcp *mcp, const char *path, mcp_complain *complain,
+		     struct value *prompts)
 {
 	struct value *prompt = NULL;
+	struct err err = {0};
 	struct buf text;
-	struct err err;
 
 	buf_init(&text, PROMPT_TEXT_MAX);
 	auto_free char *name = memory_copy(path_base_name(path));
 	if (str_ends(str_of(name), STR(SUFFIX)))
 		name[strlen(name) - strlen(SUFFIX)] = '\0';
 	if (fd_read_file(path, PROMPT_TEXT_MAX, &text, &err) &&
-	    prompt_read(buf_str(&text), name, &prompt, &err)) {
+	    (prompt_read(buf_str(&text), name, &prompt, &err) ||
+	     err_while(&err, "%s", path))) {
 		value_set_text(prompt, "path", path);
 		if (is_named(prompts, prompt))
 			value_free(prompt);
 		else
 			value_append(prompts, prompt);
+	} else if (complain != NULL) {
+		complain(mcp->options.context, err.text);
 	}
 	buf_fini(&text);
 }
 
 /* All of them, each with its `path`. A person's own come first and win. */
-static struct value *read_prompts(const struct mcp *mcp)
+static struct value *read_prompts(const struct mcp *mcp, mcp_complain *complain)
 {
 	struct value *prompts = value_new_array();
 	size_t count;
@@ -99,7 +103,7 @@ static struct value *read_prompts(const struct mcp *mcp)
 	for (size_t i = 0; i < count; i++) {
 		buf_clear(&path);
 		if (buf_addf(&path, "%s/%s", mcp->prompts, names[i]))
-			add_file(path.data, prompts);
+			add_file(mcp, path.data, complain, prompts);
 		free(names[i]);
 	}
 	free(names);
@@ -109,14 +113,15 @@ static struct value *read_prompts(const struct mcp *mcp)
 			value_member(value_item(mcp->options.package_prompts, i), "file"));
 
 		if (file != NULL)
-			add_file(file, prompts);
+			add_file(mcp, file, complain, prompts);
 	}
 	return prompts;
 }
 
 void mcp_prompts_list(struct mcp_request *request)
 {
-	auto_value struct value *prompts = read_prompts(request->mcp);
+	auto_value struct value *prompts =
+		read_prompts(request->mcp, request->mcp->options.complain);
 	struct value *result = value_new_object(), *rows = value_new_array();
 
 	for (size_t i = 0; i < value_count(prompts); i++)
@@ -309,7 +314,7 @@ void mcp_prompts_get(struct mcp_request *request)
 {
 	const struct str name = value_str(value_member(request->params, "name"));
 	const struct value *given = value_member(request->params, "arguments");
-	auto_value struct value *prompts = read_prompts(request->mcp);
+	auto_value struct value *prompts = read_prompts(request->mcp, NULL);
 	const struct value *prompt = find_prompt(prompts, name);
 	auto_value struct value *arguments =
 		value_kind(given) == VALUE_OBJECT ? value_copy(given) : value_new_object();
@@ -359,7 +364,7 @@ void mcp_complete(struct mcp_request *request)
 	const struct value *ref = value_member(request->params, "ref");
 	const struct value *argument = value_member(request->params, "argument");
 	const char *name = value_text(value_member(argument, "name"));
-	auto_value struct value *prompts = read_prompts(request->mcp);
+	auto_value struct value *prompts = read_prompts(request->mcp, NULL);
 	struct value *result, *completion, *values;
 
 	if (value_kind(ref) != VALUE_OBJECT || name == NULL) {
