@@ -77,17 +77,20 @@ static struct value *entry_of(const char *named)
 	struct buf entry, place;
 	struct value *made;
 
+	const bool toolbox = str_starts(text, STR("toolbox:"));
+
 	if (str_starts(text, STR("bash:")) || str_starts(text, STR("bash+git:")))
 		return value_new_text(named);
 	buf_init(&entry, 2 * PATH_MAX);
 	buf_init(&place, PATH_MAX);
-	if (str_find(text, STR("://"), 0) != (size_t)-1) {
+	if (!toolbox && str_find(text, STR("://"), 0) != (size_t)-1) {
 		(void)buf_addf(&entry, "bash+git:%s", named);
 	} else {
 		auto_free char *here = getcwd(NULL, 0);
 
-		(void)path_normal(here != NULL ? here : "/", named, &place);
-		(void)buf_addf(&entry, "bash:%s", place.data);
+		(void)path_normal(here != NULL ? here : "/",
+				  toolbox ? named + strlen("toolbox:") : named, &place);
+		(void)buf_addf(&entry, "%s:%s", toolbox ? "toolbox" : "bash", place.data);
 	}
 	made = value_new_str(buf_str(&entry));
 	buf_fini(&place);

@@ -220,7 +220,8 @@ static const char call_help[] =
 	"Call the plugin NAME of the configuration, or the one in FILE or FOLDER, in a\n"
 	"cell of its own with the arguments JSON, as an agent would, and print what it\n"
 	"says. A script that is named by its place needs no configuration and is not let\n"
-	"in by that. Exit codes as of glovebox tool call.";
+	"in by that. An executable that describes itself is named as toolbox:FILE. Exit\n"
+	"codes as of glovebox tool call.";
 
 const struct verb verb_plugin_call = {
 	.name = "plugin call",
@@ -254,7 +255,8 @@ static const char trust_help[] =
 	"Let in the file, folder or git source as it is now: its hash is recorded, and\n"
 	"a configuration that names it loads it until it changes. Needed for what lies\n"
 	"in a workspace, and for everything again after it has changed. A git source is\n"
-	"resolved anew. Look at it first: it is a program.";
+	"resolved anew. A toolbox is named as toolbox:FOLDER. Look at it first: it is a\n"
+	"program.";
 
 const struct verb verb_plugin_trust = {
 	.name = "plugin trust",

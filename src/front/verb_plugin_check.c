@@ -334,7 +334,8 @@ static const char check_help[] =
 	"source through as it would be used: its schema; a preview, that must be the\n"
 	"same twice and leave nothing behind; a run; and its own words for a failure\n"
 	"and a timeout. All in a cell whose workspace is an empty folder, without a\n"
-	"network. Arguments are made up from the schema unless --args gives some. Exit\n"
+	"network. Arguments are made up from the schema unless --args gives some.\n"
+	"toolbox:FILE and toolbox:FOLDER are executables that describe themselves. Exit\n"
 	"code 1 when a check failed.";
 
 const struct verb verb_plugin_check = {

@@ -24,6 +24,7 @@ struct plugin_package {
 	char hash[HASH_HEX + 1];
 	char commit[HASH_HEX + 1]; /* of git; "" else */
 	bool is_file;
+	bool is_toolbox; /* its executables are tools, listed as manifest.files */
 	struct plugin_manifest manifest;
 };
 

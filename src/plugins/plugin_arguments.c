@@ -2,6 +2,7 @@
 #include "plugins/plugin_arguments.h"
 
 #include "base/buf.h"
+#include "plugins/toolbox.h"
 
 #include <errno.h>
 #include <string.h>
@@ -148,6 +149,15 @@ bool plugin_arguments_build(const struct plugin_argument_rules *rules,
 		break;
 	case PLUGIN_POSITIONAL:
 		ok = add_positions(&building, rules->positional, arguments, err);
+		break;
+	case PLUGIN_TOOLBOX_JSON:
+		ok = value_print(arguments, 0, input) ||
+		     err_set(err, E2BIG, "the arguments are too large");
+		break;
+	case PLUGIN_TOOLBOX_TEXT:
+		ok = toolbox_lines(rules->order, arguments, input, err);
+		break;
+	case PLUGIN_MODES:
 		break;
 	case PLUGIN_JSON:
 		ok = add_word(&building, "", STR("--args-json"), err) &&

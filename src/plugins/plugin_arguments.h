@@ -1,6 +1,6 @@
 /*
  * plugin_arguments: the arguments of a call, which fit the plugin's JSON Schema, as its script
- * wants them: as flags, in positions, or as JSON on standard input.
+ * wants them: as flags, in positions, as JSON on standard input, or as lines there.
  */
 #pragma once
 #include "base/buf.h"
@@ -20,7 +20,7 @@ struct plugin_argument_rules {
 
 /*
  * Append to ARGV (of at most MAX words, *COUNT used) what stands behind the subcommand; the
- * words live in ARENA. Mode json: INPUT becomes the object. ERR names the argument that cannot
+ * words live in ARENA. Mode json and toolboxes: INPUT becomes what is read. ERR names the argument that cannot
  * be passed.
  */
 bool plugin_arguments_build(const struct plugin_argument_rules *rules,

@@ -12,6 +12,7 @@
 #include "plugins/plugin_arguments.h"
 #include "plugins/plugin_channel.h"
 #include "plugins/plugin_redact.h"
+#include "plugins/toolbox.h"
 #include "process/program.h"
 #include "process/program_output.h"
 #include "runtime/call.h"
@@ -127,6 +128,21 @@ static bool find_python(const char *const *environment, struct buf *path)
 	return false;
 }
 
+static enum plugin_mode mode_of(const struct script *script)
+{
+	for (int mode = PLUGIN_FLAGS; mode < PLUGIN_MODES; mode++) {
+		if (str_is(value_str(carried(script, "mode")),
+			   plugin_mode_name((enum plugin_mode)mode)))
+			return (enum plugin_mode)mode;
+	}
+	return PLUGIN_JSON;
+}
+
+static bool is_toolbox(const struct script *script)
+{
+	return mode_of(script) >= PLUGIN_TOOLBOX_JSON;
+}
+
 /* From scratch: what every command of the cell has, and what the contract adds. */
 static struct value *variables(const struct script *script, bool with_config)
 {
@@ -141,19 +157,12 @@ static struct value *variables(const struct script *script, bool with_config)
 	else if (find_python(script->call->environment, &found))
 		add_variable(more, "AGENT_TOOL_PYTHON", found.data);
 	buf_fini(&found);
+	if (is_toolbox(script))
+		value_append(more, value_new_text(with_config ? TOOLBOX_EXECUTE
+							      : TOOLBOX_DESCRIBE));
 	for (size_t i = 0; with_config && i < value_count(config); i++)
 		value_append(more, value_ref(value_item(config, i)));
 	return more;
-}
-
-static enum plugin_mode mode_of(const struct script *script)
-{
-	for (int mode = PLUGIN_FLAGS; mode <= PLUGIN_JSON; mode++) {
-		if (str_is(value_str(carried(script, "mode")),
-			   plugin_mode_name((enum plugin_mode)mode)))
-			return (enum plugin_mode)mode;
-	}
-	return PLUGIN_JSON;
 }
 
 /* The words of one start; *INPUT_FD becomes what it reads, or stays -1. */
@@ -166,19 +175,22 @@ static bool words_of(struct script *script, const char *subcommand, const char *
 							    carried(script, "positional")};
 	const char **words = arena_alloc(&script->arena, (WORDS_MAX + 1) * sizeof(*words));
 	size_t count = 0;
+	const bool asks = strcmp(subcommand, "schema") == 0;
 	struct buf input;
 	bool ok = true;
 
-	words[count++] = "bash";
+	if (!is_toolbox(script))
+		words[count++] = "bash";
 	words[count++] = carried_text(script, script->call->has_view ? "file" : "copy");
-	words[count++] = subcommand;
+	if (!is_toolbox(script))
+		words[count++] = subcommand;
 	if (code != NULL)
 		words[count++] = code;
 	buf_init(&input, INPUT_MAX);
-	if (strcmp(subcommand, "schema") != 0)
+	if (!asks)
 		ok = plugin_arguments_build(&rules, script->call->arguments, &script->arena,
 					    words, WORDS_MAX, &count, &input, err);
-	if (ok && rules.mode == PLUGIN_JSON && strcmp(subcommand, "schema") != 0)
+	if (ok && rules.mode >= PLUGIN_JSON && !asks)
 		ok = fd_memory_file("arguments", buf_str(&input), input_fd, err);
 	buf_fini(&input);
 	*argv = words;
@@ -320,7 +332,7 @@ static void fail_run(struct script *script, const struct value *more, double tim
 	script->streams_output = script->streams_error = false;
 	script->has_channel = false;
 	buf_init(&words, OUTPUT_MAX);
-	if (run->ending != PROGRAM_CANCELLED &&
+	if (run->ending != PROGRAM_CANCELLED && !is_toolbox(script) &&
 	    ask_for_words(script, more, timeout_s, &words))
 		(void)buf_addstr(&result->text, buf_str(&words));
 	else
@@ -440,6 +452,9 @@ static enum result_status plugin_execute(struct call *call, struct tool_result *
 	if (subcommand == NULL || carried_text(&script, "file") == NULL ||
 	    carried_text(&script, "copy") == NULL)
 		return tool_fail(result, "No script to run.");
+	/* What a toolbox has no word for: no preview, no error. */
+	if (is_toolbox(&script) && !str_among("run schema", str_of(subcommand)))
+		return tool_done(result);
 	arena_init(&script.arena);
 	program_run_init(&script.run);
 	if (strcmp(subcommand, "run") == 0)

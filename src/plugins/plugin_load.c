@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "plugins/plugin_make.h"
+#include "plugins/toolbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,13 +58,23 @@ static bool names_ours(const struct value *sources)
 
 static bool may(const struct plugin_loading *loading, struct err *err)
 {
-	if (loading->host->named_now ||
-	    value_is_true(value_member(loading->host->policy, "allow_bash_tools")))
-		return true;
-	return err_set(err, EPERM,
-		       "plugins are scripts, and scripts are not allowed: set "
-		       "\"plugin_policy\": {\"allow_bash_tools\": true} in the configuration "
-		       "(docs/plugins.md)");
+	const struct plugin_host *host = loading->host;
+
+	for (size_t i = 0; !host->named_now && i < value_count(host->sources); i++) {
+		const struct value *entry = value_item(host->sources, i);
+		bool toolbox = plugin_source_is_toolbox(entry);
+		const char *key = toolbox ? "allow_toolboxes" : "allow_bash_tools";
+
+		if (!plugin_is_source(entry) ||
+		    value_is_true(value_member(host->policy, key)))
+			continue;
+		return err_set(err, EPERM,
+			       "plugins/%zu is a %s, and these are not allowed: set "
+			       "\"plugin_policy\": {\"%s\": true} in the configuration "
+			       "(docs/plugins.md)",
+			       i, toolbox ? "toolbox" : "script", key);
+	}
+	return true;
 }
 
 static void shown_fill(struct plugins *plugins)
@@ -76,6 +87,12 @@ static void shown_fill(struct plugins *plugins)
 					     .why = "plugins"};
 }
 
+/* What the question is called: the two dialects answer it differently. */
+static const char *asked(const struct plugin *plugin)
+{
+	return plugin->package->is_toolbox ? "describe" : "schema";
+}
+
 /* What the script said when it was asked last: kept beside the copy it was asked in. */
 static bool schema_path(const struct plugin_loading *loading, const struct plugin *plugin,
 			char path[PATH_MAX])
@@ -83,8 +100,8 @@ static bool schema_path(const struct plugin_loading *loading, const struct plugi
 	char hex[HASH_HEX + 1];
 
 	hash_text(str_of(plugin->copy), hex);
-	return snprintf(path, PATH_MAX, "%s/%s/schema-%.16s.json", loading->cache,
-			plugin->package->hash, hex) < PATH_MAX;
+	return snprintf(path, PATH_MAX, "%s/%s/%s-%.16s.json", loading->cache,
+			plugin->package->hash, asked(plugin), hex) < PATH_MAX;
 }
 
 static void schema_keep(const struct plugin_loading *loading, const struct plugin *plugin,
@@ -107,7 +124,7 @@ static bool schema_ask(struct plugin_loading *loading, const struct plugin *plug
 		       struct buf *text, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
-	struct tool asker = plugin_make_asker(plugin->file, plugin->copy);
+	struct tool asker = plugin_make_asker(plugin);
 	auto_value struct value *nothing = value_new_object();
 	const struct plugin_look look = {.tool = &asker,
 					 .arguments = nothing,
@@ -117,12 +134,13 @@ static bool schema_ask(struct plugin_loading *loading, const struct plugin *plug
 	tool_result_init(&result);
 	bool ok = host->look(host->context, &look, &result, err);
 	if (ok && result.status == RESULT_TIMED_OUT)
-		ok = err_set(err, ETIMEDOUT, "schema: nothing came within %g s",
-			     PLUGIN_SCHEMA_SECONDS);
+		ok = err_set(err, ETIMEDOUT, "%s: nothing came within %g s",
+			     asked(plugin), PLUGIN_SCHEMA_SECONDS);
 	else if (ok && result.status != RESULT_DONE)
-		ok = err_set(err, EINVAL, "schema: %.700s", result.text.data);
-	ok = ok && (buf_addstr(text, buf_str(&result.text)) ||
-		    err_set(err, EFBIG, "schema: over %d bytes", PLUGIN_SCHEMA_MAX));
+		ok = err_set(err, EINVAL, "%s: %.700s", asked(plugin), result.text.data);
+	ok = ok &&
+	     (buf_addstr(text, buf_str(&result.text)) ||
+	      err_set(err, EFBIG, "%s: over %d bytes", asked(plugin), PLUGIN_SCHEMA_MAX));
 	tool_result_fini(&result);
 	value_free(asker.carried);
 	return ok;
@@ -141,7 +159,9 @@ static bool schema_load(struct plugin_loading *loading, struct plugin *plugin,
 	if (!kept)
 		buf_clear(&text);
 	ok = (kept || schema_ask(loading, plugin, &text, err)) &&
-	     plugin_schema_parse(buf_str(&text), &plugin->schema, err);
+	     (plugin->package->is_toolbox
+		      ? toolbox_parse(buf_str(&text), &plugin->schema, err)
+		      : plugin_schema_parse(buf_str(&text), &plugin->schema, err));
 	if (ok && !kept)
 		schema_keep(loading, plugin, buf_str(&text));
 	buf_fini(&text);

@@ -27,9 +27,13 @@ static struct value *carried_new(const char *subcommand, const char *file,
 	return carried;
 }
 
-struct tool plugin_make_asker(const char *file, const char *copy)
+struct tool plugin_make_asker(const struct plugin *plugin)
 {
-	struct value *carried = carried_new("schema", file, copy, PLUGIN_SCHEMA_SECONDS);
+	struct value *carried =
+		carried_new("schema", plugin->file, plugin->copy, PLUGIN_SCHEMA_SECONDS);
+
+	if (plugin->package->is_toolbox)
+		value_set_text(carried, "mode", plugin_mode_name(PLUGIN_TOOLBOX_JSON));
 
 	return (struct tool){
 		.name = plugin_tool.name,

@@ -6,8 +6,8 @@
 #define PLUGIN_SCHEMA_SECONDS  1.0
 #define PLUGIN_PREVIEW_SECONDS 2.0
 
-/* A tool that only asks FILE for its schema; `carried` is the caller's to free. */
-struct tool plugin_make_asker(const char *file, const char *copy);
+/* A tool that only asks PLUGIN's file what it is; `carried` is the caller's to free. */
+struct tool plugin_make_asker(const struct plugin *plugin);
 
 /* Fill in PLUGIN's tool from its schema. CONFIG: `plugin_config`, expanded; or NULL. */
 bool plugin_make_tool(const struct plugin_host *host, const struct value *config,

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "plugins/plugin_copy.h"
 #include "plugins/plugin_trust.h"
+#include "plugins/toolbox.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +25,8 @@ enum { PLUGINS_MAX = 128, NAME_MAX_BYTES = 4096 + 256 };
 bool plugin_is_source(const struct value *entry)
 {
 	return value_kind(entry) == VALUE_STRING ||
-	       value_member(entry, "bash_tool") != NULL;
+	       value_member(entry, "bash_tool") != NULL ||
+	       value_member(entry, "toolbox") != NULL;
 }
 
 void plugin_package_free(struct plugin_package *package)
@@ -94,9 +96,11 @@ bool plugin_cache_find(struct plugin_loading *loading, struct err *err)
 }
 
 /* Has the user let this in? A first one outside the workspace has been: he named it. */
-static bool trust(const struct plugin_loading *loading, const char *source,
+static bool trust(const struct plugin_loading *loading, const struct plugin_package *package,
 		  const char *place, const struct plugin_trusted *now, struct err *err)
 {
+	const char *source = package->source;
+	const char *dialect = package->is_toolbox ? "toolbox:" : "";
 	const struct plugin_host *host = loading->host;
 	struct plugin_trusted before;
 
@@ -109,14 +113,14 @@ static bool trust(const struct plugin_loading *loading, const char *source,
 			return true;
 		return err_set(err, EPERM,
 			       "it has changed since you let it in (%.12s then, %.12s now). Look at "
-			       "it, then: glovebox plugin trust %s",
-			       before.hash, now->hash, source);
+			       "it, then: glovebox plugin trust %s%s",
+			       before.hash, now->hash, dialect, source);
 	}
 	if (!host->trusts && is_exposed(host, place))
 		return err_set(err, EPERM,
 			       "it lies where an agent may write. Look at it, "
-			       "then: glovebox plugin trust %s",
-			       source);
+			       "then: glovebox plugin trust %s%s",
+			       dialect, source);
 	if (!plugin_trust_record(host->state, source, now, err))
 		return false;
 	plugin_trust_prune(host->state, loading->cache);
@@ -134,6 +138,8 @@ static bool package_fill(struct plugin_loading *loading, struct plugin_package *
 	package->copy = buf_take(&copy);
 	if (package->place == NULL)
 		package->place = memory_copy(package->copy);
+	if (ok && package->is_toolbox)
+		return toolbox_list(package->copy, &package->manifest.files, err);
 	if (ok && package->is_file)
 		return true;
 	return ok && plugin_manifest_read(package->copy, &package->manifest, err);
@@ -168,7 +174,7 @@ static bool local_package(struct plugin_loading *loading, const struct plugin_so
 	if (!plugin_copy_hash(real, package->hash, err))
 		return false;
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
-	return trust(loading, package->source, real, &now, err) &&
+	return trust(loading, package, real, &now, err) &&
 	       package_fill(loading, package, real, err);
 }
 
@@ -200,7 +206,7 @@ static bool fetch_new(struct plugin_loading *loading, const struct plugin_source
 	ok = ok && plugin_copy_hash(files, package->hash, err);
 	(void)snprintf(now.hash, sizeof(now.hash), "%s", package->hash);
 	(void)snprintf(package->commit, sizeof(package->commit), "%s", now.commit);
-	ok = ok && trust(loading, package->source, "/", &now, err) &&
+	ok = ok && trust(loading, package, "/", &now, err) &&
 	     package_fill(loading, package, files, err);
 	if (folder.size > 0)
 		folder_remove(folder.data);
@@ -237,6 +243,7 @@ static void package_add(struct plugin_loading *loading, const struct plugin_sour
 	buf_init(&name, NAME_MAX_BYTES);
 	plugin_source_name(source, &name);
 	package->source = buf_take(&name);
+	package->is_toolbox = source->is_toolbox;
 	if (source->kind == PLUGIN_GIT ? git_package(loading, source, package, &err)
 				       : local_package(loading, source, package, &err)) {
 		plugins->packages[plugins->package_count++] = package;

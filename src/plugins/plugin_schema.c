@@ -19,7 +19,12 @@ enum {
 };
 
 static const char *const modes[] = {
-	[PLUGIN_FLAGS] = "flags", [PLUGIN_POSITIONAL] = "positional", [PLUGIN_JSON] = "json"};
+	[PLUGIN_FLAGS] = "flags",
+	[PLUGIN_POSITIONAL] = "positional",
+	[PLUGIN_JSON] = "json",
+	[PLUGIN_TOOLBOX_JSON] = "toolbox-json",
+	[PLUGIN_TOOLBOX_TEXT] = "toolbox-text",
+};
 
 const char *plugin_mode_name(enum plugin_mode mode)
 {
@@ -51,7 +56,7 @@ static void warn(struct plugin_schema *schema, const char *format, const char *n
 	buf_fini(&text);
 }
 
-static bool is_name(struct str name)
+bool plugin_schema_is_name(struct str name)
 {
 	bool fine = name.size > 0 && name.size <= PLUGIN_ID_MAX;
 
@@ -91,7 +96,7 @@ static bool read_mode(const struct value *root, enum plugin_mode *mode, struct e
 {
 	const struct value *value = value_member(root, "args_mode");
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i <= PLUGIN_JSON; i++) {
 		if (str_is(value_str(value), modes[i])) {
 			*mode = (enum plugin_mode)i;
 			return true;
@@ -149,7 +154,7 @@ static bool check_property(struct plugin_schema *schema, const char *name,
 {
 	struct str type = value_str(value_member(property, "type"));
 	const struct value *longest = value_member(property, "maxLength");
-	bool words = schema->mode != PLUGIN_JSON;
+	bool words = schema->mode == PLUGIN_FLAGS || schema->mode == PLUGIN_POSITIONAL;
 
 	if (strlen(name) > KEY_MAX || strpbrk(name, " \t\r\n=") != NULL || name[0] == '-')
 		return err_set(err, EINVAL,
@@ -324,7 +329,6 @@ static bool refuse_text(struct str text, const struct err *why, struct err *err)
 bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct err *err)
 {
 	auto_value struct value *root = NULL;
-	struct plugin_schema made = {0};
 	struct err why = {0};
 
 	if (text.size > PLUGIN_SCHEMA_MAX)
@@ -335,20 +339,30 @@ bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct e
 			"schema: nothing was printed; `schema` must print one JSON object");
 	if (!value_parse(text, 0, &root, &why))
 		return refuse_text(text, &why, err);
+	return plugin_schema_read(root, NULL, schema, err);
+}
+
+bool plugin_schema_read(const struct value *root, const enum plugin_mode *mode,
+			struct plugin_schema *schema, struct err *err)
+{
+	struct plugin_schema made = {0};
+
 	if (value_kind(root) != VALUE_OBJECT)
 		return wrong(err, "(the whole)", "an object", root);
 	made.positional = value_new_array();
 	made.config_keys = value_new_array();
 	made.warnings = value_new_array();
+	if (mode != NULL)
+		made.mode = *mode;
 	bool ok = read_text(root, "id", PLUGIN_ID_MAX, &made.id, err) &&
-		  (is_name(str_of(made.id)) ||
+		  (plugin_schema_is_name(str_of(made.id)) ||
 		   err_set(err, EINVAL,
 			   "schema: \"id\" is made of 1 to %d letters, digits, '_' and '-'",
 			   PLUGIN_ID_MAX)) &&
 		  read_text(root, "version", VERSION_MAX, &made.version, err) &&
-		  read_mode(root, &made.mode, err) && read_function(root, &made, err) &&
-		  check_parameters(&made, err) && read_positional(root, &made, err) &&
-		  read_keys(root, &made, err);
+		  (mode != NULL || read_mode(root, &made.mode, err)) &&
+		  read_function(root, &made, err) && check_parameters(&made, err) &&
+		  read_positional(root, &made, err) && read_keys(root, &made, err);
 	if (!ok) {
 		plugin_schema_fini(&made);
 		return false;

@@ -17,7 +17,14 @@ enum {
 	PLUGIN_PROPERTIES_MAX = 256,
 };
 
-enum plugin_mode { PLUGIN_FLAGS, PLUGIN_POSITIONAL, PLUGIN_JSON };
+enum plugin_mode {
+	PLUGIN_FLAGS,
+	PLUGIN_POSITIONAL,
+	PLUGIN_JSON,
+	PLUGIN_TOOLBOX_JSON, /* toolbox.h; no script's args_mode says these */
+	PLUGIN_TOOLBOX_TEXT,
+	PLUGIN_MODES,
+};
 
 struct plugin_schema {
 	char *id;
@@ -36,7 +43,13 @@ struct plugin_schema {
 
 /* SCHEMA is filled in whole; plugin_schema_fini it when true. */
 bool plugin_schema_parse(struct str text, struct plugin_schema *schema, struct err *err);
+/* Likewise of what was parsed already. MODE: another one than "args_mode" says; or NULL. */
+bool plugin_schema_read(const struct value *root, const enum plugin_mode *mode,
+			struct plugin_schema *schema, struct err *err);
 void plugin_schema_fini(struct plugin_schema *schema);
+
+/* Can NAME be a tool's? */
+bool plugin_schema_is_name(struct str name);
 
 const char *plugin_mode_name(enum plugin_mode mode);
 

@@ -205,6 +205,9 @@ static bool parse_text(const struct plugin_places *places, struct str text,
 	if (str_starts(text, STR("bash:")))
 		return set_path(places, str_part(text, 5, text.size), PLUGIN_EITHER,
 				source, err);
+	if (str_starts(text, STR("toolbox:")))
+		return set_path(places, str_part(text, 8, text.size), PLUGIN_EITHER,
+				source, err);
 	if (str_starts(text, STR("bash+git:"))) {
 		text = str_part(text, 9, text.size);
 		hash = str_find(text, STR("#"), 0);
@@ -223,8 +226,8 @@ static bool parse_text(const struct plugin_places *places, struct str text,
 			      shown.data, shown.data + 5);
 	else
 		(void)err_set(err, EINVAL,
-			      "\"%s\": write \"bash:./folder\", \"bash+git:URL#ref\", or an object "
-			      "with bash_tool",
+			      "\"%s\": write \"bash:./folder\", \"bash+git:URL#ref\", "
+			      "\"toolbox:./folder\", or an object with bash_tool or toolbox",
 			      shown.data);
 	buf_fini(&shown);
 	return false;
@@ -248,19 +251,44 @@ static bool parse_object(const struct plugin_places *places, const struct value 
 			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
 }
 
+/* Its keys have been checked with the configuration: git is none of them. */
+static bool parse_toolbox(const struct plugin_places *places, const struct value *toolbox,
+			  struct plugin_source *source, struct err *err)
+{
+	const struct value *file = value_member(toolbox, "file");
+	const struct value *path = value_member(toolbox, "path");
+
+	if ((file != NULL) == (path != NULL))
+		return err_set(err, EINVAL, "toolbox has one of file and path");
+	return set_path(places, value_str(file != NULL ? file : path),
+			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
+}
+
+bool plugin_source_is_toolbox(const struct value *entry)
+{
+	return value_member(entry, "toolbox") != NULL ||
+	       str_starts(value_str(entry), STR("toolbox:"));
+}
+
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err)
 {
 	const struct value *tool = value_member(entry, "bash_tool");
+	const struct value *toolbox = value_member(entry, "toolbox");
 	bool ok;
 
-	*source = (struct plugin_source){0};
+	*source = (struct plugin_source){.is_toolbox = plugin_source_is_toolbox(entry)};
 	if (value_kind(entry) == VALUE_STRING)
 		ok = parse_text(places, value_str(entry), source, err);
+	else if (tool != NULL && toolbox != NULL)
+		ok = err_set(err, EINVAL, "an entry has one of bash_tool and toolbox");
+	else if (value_kind(toolbox) == VALUE_OBJECT)
+		ok = parse_toolbox(places, toolbox, source, err);
 	else if (value_kind(tool) == VALUE_OBJECT)
 		ok = parse_object(places, tool, source, err);
 	else
-		ok = err_set(err, EINVAL, "an entry is a text, or an object with bash_tool");
+		ok = err_set(err, EINVAL,
+			     "an entry is a text, or an object with bash_tool or toolbox");
 	if (!ok)
 		plugin_source_fini(source);
 	return ok;

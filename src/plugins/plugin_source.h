@@ -29,6 +29,7 @@ bool plugin_expand_value(const struct plugin_places *places, const struct value 
 enum plugin_source_kind { PLUGIN_FILE = 1, PLUGIN_FOLDER, PLUGIN_EITHER, PLUGIN_GIT };
 
 struct plugin_source {
+	bool is_toolbox; /* executables (toolbox.h), else scripts */
 	enum plugin_source_kind kind;
 	char *text; /* the absolute path, or the URL */
 	char *ref;  /* of git; NULL: its default branch */
@@ -37,6 +38,8 @@ struct plugin_source {
 /* One entry of `plugins`. plugin_source_fini SOURCE when true. */
 bool plugin_source_parse(const struct plugin_places *places, const struct value *entry,
 			 struct plugin_source *source, struct err *err);
+/* Does ENTRY, whatever else is wrong with it, name a toolbox? */
+bool plugin_source_is_toolbox(const struct value *entry);
 void plugin_source_fini(struct plugin_source *source);
 /* Append how people know it: the path, or URL#REF. */
 void plugin_source_name(const struct plugin_source *source, struct buf *name);

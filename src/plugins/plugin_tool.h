@@ -5,7 +5,8 @@
  *   subcommand  "run", "preview", "schema", or "error" by itself, with
  *   code        what it is told
  *   file, copy  the script in the view; where there is no view (below L3), on the host
- *   mode, order, positional   plugin_arguments.h
+ *   mode, order, positional   plugin_arguments.h; the modes of toolboxes: `file` is started by
+ *               itself, with TOOLBOX_ACTION for the subcommand, and has only "schema" and "run"
  *   env         texts, "NAME=value"; only for run, and error after it
  *   secrets     texts that are taken out of what is shown
  *   folder      where it starts; absent: the workspace

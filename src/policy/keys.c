@@ -165,6 +165,8 @@ const struct key keys_agent[] = {
 static const struct key plugin_policy_keys[] = {
 	{"allow_bash_tools", KEY_FLAG, .initial = "false",
 	 .description = "`true`: the scripts that `plugins` names may be tools."},
+	{"allow_toolboxes", KEY_FLAG, .initial = "false",
+	 .description = "`true`: the toolboxes that `plugins` names may be tools."},
 	{"bash_timeout_seconds", KEY_SECONDS, .min = SECONDS_MIN, .max = PLUGIN_SECONDS_MAX,
 	 .initial = "60", .description = "Seconds one call of a plugin may take."},
 	{"stream_stderr", KEY_FLAG, .initial = "false",
@@ -191,10 +193,21 @@ static const struct key bash_tool_keys[] = {
 	{0},
 };
 
+static const struct key toolbox_keys[] = {
+	{"file", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A single executable."},
+	{"path", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "A folder of them."},
+	{0},
+};
+
 /* One of them; each is read by src/plugins/. */
 static const struct key plugin_keys[] = {
 	{"bash_tool", KEY_ROWS, .initial = "nothing",
 	 .description = "Scripts; one of `file`, `path` and `git`.", .rows = bash_tool_keys},
+	{"toolbox", KEY_ROWS, .initial = "nothing",
+	 .description = "Executables that describe themselves; one of `file` and `path`.",
+	 .rows = toolbox_keys},
 	{0},
 };
 
@@ -209,7 +222,7 @@ const struct key keys_config[] = {
 		 "Strength the cell must reach; below it nothing runs ([levels.md](levels.md))."},
 	{"plugins", KEY_SOURCES, KEY_KEPT, .max = PATH_BYTES_MAX, .initial = "none",
 	 .description = "Scripts that are tools ([plugins.md](plugins.md)): `\"bash:./folder\"`, "
-			"`\"bash+git:URL#ref\"`, or an object.",
+			"`\"bash+git:URL#ref\"`, `\"toolbox:./folder\"`, or an object.",
 	 .rows = plugin_keys},
 	{"plugin_policy", KEY_ROWS, KEY_KEPT, .initial = "see below",
 	 .description = "What plugins may do beside what their agent may.",
@@ -364,6 +377,7 @@ bool keys_describe(struct buf *out)
 		      defaults, out);
 	describe_rows("An entry of `plugins`", plugin_keys, defaults, out);
 	describe_rows("`bash_tool`", bash_tool_keys, defaults, out);
+	describe_rows("`toolbox`", toolbox_keys, defaults, out);
 	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
 	describe_rows("`limits`", limit_keys, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);

@@ -1,0 +1,134 @@
+/* Tests of plugins/toolbox: both forms of a description, and lines that stay lines. */
+#include "../base/unit.h"
+
+#include <string.h>
+
+#include "plugins/toolbox.h"
+
+static const struct value *property(const struct plugin_schema *schema, const char *name)
+{
+	return value_member(value_member(schema->parameters, "properties"), name);
+}
+
+static void lines_describe_a_tool(void **state)
+{
+	static const char text[] =
+		"name: run-tests\r\ndescription: Run them.\n  All of them.\n\n"
+		"description: Twice.\ndir: string the folder\n"
+		"n: integer? how often\nd: array (optional) a list\n"
+		"o: string optional: words\nname: string whose\nf: any thing\n";
+	struct plugin_schema schema;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(toolbox_parse(STR(text), &schema, &err));
+	assert_string_equal(schema.id, "tb__run-tests");
+	assert_string_equal(schema.description, "Run them.\nAll of them.\nTwice.");
+	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_TEXT);
+	assert_true(str_is(value_str(value_member(property(&schema, "n"), "type")),
+			   "integer"));
+	assert_true(str_is(value_str(value_member(property(&schema, "d"), "description")),
+			   "a list"));
+	assert_true(str_is(value_str(value_member(property(&schema, "o"), "description")),
+			   "words"));
+	assert_true(str_is(value_str(value_member(property(&schema, "f"), "description")),
+			   "any thing"));
+	const struct value *required = value_member(schema.parameters, "required");
+	assert_int_equal(value_count(required), 3);
+	assert_true(str_is(value_str(value_item(required, 0)), "dir"));
+	assert_true(str_is(value_str(value_item(required, 1)), "name"));
+	assert_true(str_is(value_str(value_item(required, 2)), "f"));
+	assert_int_equal(value_count(schema.warnings), 1);
+	plugin_schema_fini(&schema);
+}
+
+static void an_object_describes_a_tool(void **state)
+{
+	struct plugin_schema schema;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(toolbox_parse(STR(" {\"name\":\"t\",\"args\":{\"a\":[\"string\",\"w\"],"
+				      "\"b\":[\"number\",\"optional n\"]}}"),
+				  &schema, &err));
+	assert_int_equal(schema.mode, PLUGIN_TOOLBOX_JSON);
+	assert_int_equal(value_count(value_member(schema.parameters, "required")), 1);
+	plugin_schema_fini(&schema);
+	assert_true(toolbox_parse(STR("{\"name\":\"t\",\"inputSchema\":{\"properties\":{"
+				      "\"a\":{\"x-own\":1}}}}"),
+				  &schema, &err));
+	assert_int_equal(value_integer(value_member(property(&schema, "a"), "x-own")), 1);
+	plugin_schema_fini(&schema);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+	static const struct {
+		const char *text, *wanted;
+	} rows[] = {
+		{"", "nothing was printed"},
+		{"description: d\n", "no line \"name"},
+		{"name: t\nnonsense\n", "line 2: a line is \"key: value\""},
+		{"name: t\na: string\na: string\n", "line 3: this argument was described"},
+		{"name: t\n: string\n", "line 2: an argument without a name"},
+		{"name: a tool\n", "letters, digits"},
+		{"name: t\n-a: string\n", "\"-a\""},
+		{"{\"name\":\"t\"", "describe: "},
+		{"{\"name\":\"a/b\",\"inputSchema\":{}}", "1 to 60 letters"},
+		{"{}", "\"name\" must be"},
+		{"{\"name\":\"t\",\"args\":[]}", "\"args\" must be"},
+		{"{\"name\":\"t\",\"args\":{\"a\":[\"text\"]}}",
+		 "[TYPE, DESCRIPTION] with one of"},
+		{"{\"name\":\"t\",\"inputSchema\":7}", "must be a JSON Schema"},
+		{"{\"name\":\"t\",\"inputSchema\":{\"type\":\"array\"}}",
+		 "must be \"object\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct plugin_schema schema;
+		struct err err = {0};
+
+		assert_false(toolbox_parse(str_of(rows[i].text), &schema, &err));
+		if (strstr(err.text, rows[i].wanted) == NULL)
+			fail_msg("%s: %s", rows[i].text, err.text);
+	}
+}
+
+static void no_value_makes_a_second_line(void **state)
+{
+	static const char *const bad[] = {"a\nb: c",   "a\r",           "a\x0c",
+					  "a\xc2\x85", "a\xe2\x80\xa8", "a\xe2\x80\xa9"};
+	auto_value struct value *order = value_new_array();
+	auto_value struct value *arguments = value_new_object();
+	struct err err = {0};
+	struct buf lines;
+
+	(void)state;
+	buf_init(&lines, 1 << 16);
+	value_append(order, value_new_text("b"));
+	value_append(order, value_new_text("a"));
+	value_append(order, value_new_text("none"));
+	value_set_text(arguments, "a", "x: \ty \xe2\x82\xac");
+	value_set_boolean(arguments, "b", false);
+	assert_true(toolbox_lines(order, arguments, &lines, &err));
+	assert_string_equal(lines.data, "b: false\na: x: \ty \xe2\x82\xac\n");
+	for (size_t i = 0; i < UNIT_COUNT(bad); i++) {
+		value_set_text(arguments, "a", bad[i]);
+		assert_false(toolbox_lines(order, arguments, &lines, &err));
+		assert_non_null(strstr(err.text, "\"a\" may not hold"));
+	}
+	buf_fini(&lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_describe_a_tool),
+		cmocka_unit_test(an_object_describes_a_tool),
+		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(no_value_makes_a_second_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
