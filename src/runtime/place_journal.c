@@ -92,9 +92,7 @@ bool journal_begin(const struct files *files, const struct journal_row *rows,
 	    add_rows(files->journal, rows, count) &&
 	    (!lasting || fdatasync(files->journal) == 0))
 		return true;
-	int code = errno;
-	(void)ftruncate(files->journal, 0);
-	errno = code;
+	journal_end(files);
 	return false;
 }
 
