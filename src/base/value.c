@@ -157,6 +157,15 @@ struct str value_str(const struct value *value)
 	return (struct str){value_text(value), json_string_length(value_json(value))};
 }
 
+bool value_has_text(const struct value *array, const char *text)
+{
+	for (size_t i = 0; i < value_count(array); i++) {
+		if (str_is(value_str(value_item(array, i)), text))
+			return true;
+	}
+	return false;
+}
+
 int64_t value_integer(const struct value *value)
 {
 	double number;

@@ -58,6 +58,8 @@ const char *value_kind_name(enum value_kind kind);     /* "string", "integer", â
 /* Readers: of the wrong kind or NULL they give the empty answer. */
 const char *value_text(const struct value *value); /* NULL unless a string */
 struct str value_str(const struct value *value); /* empty unless a string; may hold NUL */
+/* Is TEXT one of the texts in ARRAY (or NULL)? */
+bool value_has_text(const struct value *array, const char *text);
 int64_t value_integer(const struct value *value); /* a real is cut toward zero */
 double value_number(const struct value *value);
 bool value_is_true(const struct value *value);

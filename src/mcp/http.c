@@ -288,7 +288,7 @@ static void take_legacy(struct carried *carried, const struct mcp_message *messa
 static bool is_modern(const struct carried *carried, const struct mcp_message *message)
 {
 	return says_modern(carried) || mcp_modern_version(message) != NULL ||
-	       (message->method != NULL && strcmp(message->method, "server/discover") == 0);
+	       (message->method != NULL && strcmp(message->method, MCP_DISCOVER) == 0);
 }
 
 static void take_post(struct carried *carried, struct str body)

@@ -16,7 +16,7 @@ enum {
 /* Ends with {0}. */
 static const struct mcp_method methods[] = {
 	{"initialize", true, false, -1, mcp_initialize},
-	{"server/discover", false, true, LIST_TTL_MS, mcp_discover},
+	{MCP_DISCOVER, false, true, LIST_TTL_MS, mcp_discover},
 	{"ping", true, false, -1, mcp_ping},
 	{"tools/list", true, true, LIST_TTL_MS, mcp_tools_list},
 	{"tools/call", true, true, -1, mcp_tools_call},
@@ -258,7 +258,7 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 {
 	/* Discovery is the modern opening: without its `_meta` it is a modern mistake. */
 	const bool modern = manner == MCP_MODERN || mcp_modern_version(message) != NULL ||
-			    strcmp(message->method, methods[1].name) == 0;
+			    strcmp(message->method, MCP_DISCOVER) == 0;
 	const bool taken = request_find(peer, message->id) != NULL;
 	struct mcp_request *request = request_new(peer, way, message);
 

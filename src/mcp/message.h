@@ -30,6 +30,8 @@ enum mcp_version mcp_version_find(const char *name);
 #define MCP_META_LOG          "io.modelcontextprotocol/logLevel"
 #define MCP_META_SERVER       "io.modelcontextprotocol/serverInfo"
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+/* The opening of the modern era. */
+#define MCP_DISCOVER "server/discover"
 
 enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE };
 

@@ -173,15 +173,6 @@ static void patience_due(struct timer *timer)
 		give_up(remote, "does not answer", (struct str){0});
 }
 
-static bool among(const struct value *list_of_texts, const char *wanted)
-{
-	for (size_t i = 0; i < value_count(list_of_texts); i++) {
-		if (str_is(value_str(value_item(list_of_texts, i)), wanted))
-			return true;
-	}
-	return false;
-}
-
 /* One with nothing to call is as good as one without the capability. */
 static void list_if_it_can(struct remote *remote, const struct value *result)
 {
@@ -194,8 +185,8 @@ static void list_if_it_can(struct remote *remote, const struct value *result)
 /* An answer to anything but our newest version, or an error, is one of the older era. */
 static void discovered(struct remote *remote, const struct value *result)
 {
-	if (among(value_member(result, "supportedVersions"),
-		  mcp_version_name(MCP_2026_07_28)))
+	if (value_has_text(value_member(result, "supportedVersions"),
+			   mcp_version_name(MCP_2026_07_28)))
 		list_if_it_can(remote, result);
 	else
 		greet(remote);
@@ -334,7 +325,7 @@ void remote_begin(struct remote *remote)
 {
 	remote->state = REMOTE_PROBES;
 	remote->modern = true;
-	wait_for(remote, remote_request(remote, "server/discover", NULL), PROBE_MS);
+	wait_for(remote, remote_request(remote, MCP_DISCOVER, NULL), PROBE_MS);
 }
 
 void remote_reset(struct remote *remote)

@@ -189,19 +189,10 @@ static bool name_is_free(const struct plugin_loading *loading,
 	return true;
 }
 
-static bool lists(const struct value *names, const char *id)
-{
-	for (size_t i = 0; i < value_count(names); i++) {
-		if (str_is(value_str(value_item(names, i)), id))
-			return true;
-	}
-	return false;
-}
-
 static bool is_enabled(const struct plugin_host *host, const char *id)
 {
-	return (host->enabled == NULL || lists(host->enabled, id)) &&
-	       !lists(host->disabled, id);
+	return (host->enabled == NULL || value_has_text(host->enabled, id)) &&
+	       !value_has_text(host->disabled, id);
 }
 
 static void script_add(struct plugin_loading *loading, const struct plugin_package *package,
@@ -271,7 +262,7 @@ static void check_names(struct plugin_loading *loading, const struct value *name
 		const char *name = value_text(value_item(names, i));
 		struct buf text;
 
-		if (lists(loading->ids, name))
+		if (value_has_text(loading->ids, name))
 			continue;
 		buf_init(&text, ERR_TEXT_MAX);
 		(void)buf_addf(&text, "it names \"%.64s\", and no plugin is called so",

@@ -482,9 +482,22 @@ static void quoting_sees_every_byte_at_every_place(void **state)
 	buf_fini(&expected);
 }
 
+static void a_text_is_found_among_texts_only(void **state)
+{
+	auto_value struct value *list = NULL;
+
+	(void)state;
+	assert_true(value_parse(STR("[1, \"ab\", [\"c\"]]"), 0, &list, NULL));
+	assert_true(value_has_text(list, "ab"));
+	assert_false(value_has_text(list, "a"));
+	assert_false(value_has_text(list, "c"));
+	assert_false(value_has_text(NULL, "ab"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_is_found_among_texts_only),
 		cmocka_unit_test(every_kind_is_read_and_printed),
 		cmocka_unit_test(members_keep_the_order_of_the_text),
 		cmocka_unit_test(wrong_texts_are_explained),
