@@ -31,6 +31,16 @@ int64_t clock_wall_ms(void)
 	return clock_read_us(CLOCK_REALTIME) / 1000;
 }
 
+void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT])
+{
+	const time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm local;
+
+	if (!localtime_r(&seconds, &local) ||
+	    strftime(text, CLOCK_TEXT, "%Y-%m-%d %H:%M:%S", &local) == 0)
+		text[0] = '\0';
+}
+
 int clock_poll_timeout(int64_t deadline_ms)
 {
 	int64_t now;

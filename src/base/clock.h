@@ -9,6 +9,13 @@ int64_t clock_now_ms(void); /* CLOCK_MONOTONIC: the same in every process */
 int64_t clock_now_us(void);
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
+/*
+ * WALL_MS as people here read it: "2026-03-29 14:05:09" in the machine's time zone (or TZ's).
+ * Empty when the C library knows no such date.
+ */
+enum { CLOCK_TEXT = 32 /* with its NUL */ };
+void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT]);
+
 /* Milliseconds from now until DEADLINE_MS, for poll(2): -1 for never, 0 when past. */
 int clock_poll_timeout(int64_t deadline_ms);
 

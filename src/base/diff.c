@@ -5,6 +5,7 @@
 
 #include "base/diff_lines.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 /* One stretch of differing lines, as lines on both sides. */
 struct diff_change {
@@ -182,6 +183,9 @@ static bool diff_add_hunk(const struct diff_sides *sides, const struct diff_chan
 
 static bool diff_needs_quotes(const char *name)
 {
+	/* The text of a diff is UTF-8, whatever its names are. */
+	if (!text_is_utf8(str_of(name)))
+		return true;
 	for (; *name; name++) {
 		unsigned char c = (unsigned char)*name;
 
@@ -193,6 +197,8 @@ static bool diff_needs_quotes(const char *name)
 
 bool diff_add_quoted(const char *prefix, const char *name, struct buf *out)
 {
+	const bool is_utf8 = text_is_utf8(str_of(name));
+
 	/* As git writes them, and patch reads them: like strings of C. */
 	if (!diff_needs_quotes(name))
 		return buf_adds(out, prefix) && buf_adds(out, name);
@@ -202,7 +208,7 @@ bool diff_add_quoted(const char *prefix, const char *name, struct buf *out)
 
 		if (c == '"' || c == '\\')
 			(void)buf_addf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
+		else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !is_utf8))
 			(void)buf_addf(out, "\\%03o", c);
 		else
 			(void)buf_addc(out, *name);

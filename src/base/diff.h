@@ -22,7 +22,10 @@ bool diff_unified(struct str old_text, struct str new_text, const char *old_name
 		  const char *new_name, size_t context, struct buf *out,
 		  struct diff_counts *counts);
 
-/* A name as git writes it in a patch: in quotes with escapes where it needs them. */
+/*
+ * A name as git writes it in a patch: in quotes with escapes where it needs them, as one that
+ * is no UTF-8 does.
+ */
 bool diff_add_quoted(const char *prefix, const char *name, struct buf *out);
 
 void diff_count(struct str old_text, struct str new_text, struct diff_counts *counts);

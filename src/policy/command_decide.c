@@ -26,6 +26,10 @@ struct judged {
 	const char *const *argv;
 	const struct command_rule *rule; /* that fits, or the nearest */
 	struct command_match match;
+	/* One for each list that has to hold: its rule, and where that stands. */
+	const struct command_rule **rules;
+	struct command_match *matches;
+	size_t list_count;
 	struct verdict *verdict;
 };
 
@@ -144,7 +148,7 @@ static bool deny_program(const struct judged *judged)
 	add_quoted(&because, str_of(program));
 	(void)buf_addf(&because, " is not one that agent \"%s\" may run; there are ",
 		       policy->name);
-	add_forms(&because, policy->commands, NULL);
+	add_forms(&because, judged->match.list, NULL);
 	if (strcmp(program, "cd") == 0)
 		(void)buf_adds(&because, ". Name the folder in the argument workdir, ");
 	else
@@ -168,7 +172,7 @@ static bool deny_form(const struct judged *judged)
 	(void)buf_addf(&because, " is not a form that agent \"%s\" may run. ", policy->name);
 	if (match->fit == FIT_OTHER_SUBCOMMAND) {
 		(void)buf_adds(&because, "Listed are ");
-		add_forms(&because, policy->commands, judged->argv[0]);
+		add_forms(&because, match->list, judged->argv[0]);
 		(void)buf_adds(&because, ". ");
 	} else {
 		(void)buf_addf(&because, "The rule \"%s\"%s%s%s does not take it: ",
@@ -236,40 +240,95 @@ static void append_words(struct value *argv, const struct command_insert *words)
 		value_append(argv, value_new_text(words->items[i]));
 }
 
-/* ARGV with what its rule puts in. */
+static bool same_words(const struct command_insert *a, const struct command_insert *b)
+{
+	bool same = a->count == b->count;
+
+	for (size_t i = 0; same && i < a->count; i++)
+		same = strcmp(a->items[i], b->items[i]) == 0;
+	return same;
+}
+
+/* What each list puts in behind the first AT words of the command; the same words once. */
+static void insert_words(const struct judged *judged, size_t at, struct value *argv)
+{
+	for (size_t i = 0; i < judged->list_count; i++) {
+		const struct command_rule *rule = judged->rules[i];
+		bool global = at == 1, behind = at == judged->matches[i].subcommand;
+
+		for (size_t j = 0; j < i; j++) {
+			if (same_words(&rule->insert_global,
+				       &judged->rules[j]->insert_global))
+				global = false;
+			if (at == judged->matches[j].subcommand &&
+			    same_words(&rule->insert, &judged->rules[j]->insert))
+				behind = false;
+		}
+		if (global)
+			append_words(argv, &rule->insert_global);
+		if (behind)
+			append_words(argv, &rule->insert);
+	}
+}
+
+/* ARGV with what its rules put in. */
 static struct value *argv_of(const struct judged *judged)
 {
 	struct value *argv = value_new_array();
+	size_t at = 0;
 
-	for (size_t i = 0; judged->argv[i] != NULL; i++) {
-		if (i == judged->match.subcommand)
-			append_words(argv, &judged->rule->insert);
-		value_append(argv, value_new_text(judged->argv[i]));
-		if (i == 0)
-			append_words(argv, &judged->rule->insert_global);
+	while (judged->argv[at] != NULL) {
+		value_append(argv, value_new_text(judged->argv[at++]));
+		insert_words(judged, at, argv);
 	}
-	if (judged->argv[judged->match.subcommand] == NULL)
-		append_words(argv, &judged->rule->insert);
 	return argv;
+}
+
+static size_t lists_of(const struct policy *policy)
+{
+	size_t count = 0;
+
+	for (const struct commands *at = policy->commands; at; at = at->within)
+		count++;
+	return count;
+}
+
+/* Does every list take ARGV, with the paths that each finds in it? */
+static bool judge_lists(struct judged *judged)
+{
+	for (const struct commands *at = judged->policy->commands; at; at = at->within) {
+		judged->match.paths = judged->matches[0].paths;
+		judged->rule = commands_find(at, judged->argv, &judged->match);
+		if (!judged->rule)
+			return deny_program(judged);
+		if (judged->match.fit != FIT_MATCH)
+			return deny_form(judged);
+		if (!judge_paths(judged))
+			return false;
+		judged->rules[judged->list_count] = judged->rule;
+		judged->matches[judged->list_count].subcommand = judged->match.subcommand;
+		judged->list_count++;
+	}
+	return true;
 }
 
 /* Judge ARGV, joined to what is before it by JOIN, and add what runs to the plan. */
 static bool judge_argv(struct judged *judged, const char *join, struct value *plan)
 {
-	size_t count = 0;
-	bool fits;
+	size_t count = 0, lists = lists_of(judged->policy);
 
 	while (judged->argv[count] != NULL)
 		count++;
 	auto_free const char **paths = memory_array(count + 1, sizeof(*paths));
-	judged->match = (struct command_match){.paths = paths};
-	judged->rule =
-		commands_judge(judged->policy->commands, judged->argv, &judged->match);
-	if (!judged->rule)
-		return deny_program(judged);
-	fits = judged->match.fit == FIT_MATCH;
-	if (!fits || !judge_paths(judged))
-		return fits ? false : deny_form(judged);
+	auto_free const struct command_rule **rules = memory_array(lists, sizeof(*rules));
+	auto_free struct command_match *matches = memory_array(lists, sizeof(*matches));
+
+	matches[0].paths = paths;
+	judged->rules = rules;
+	judged->matches = matches;
+	judged->list_count = 0;
+	if (!judge_lists(judged))
+		return false;
 	struct value *part = value_new_object();
 	value_set_text(part, "join", join);
 	value_set(part, "argv", argv_of(judged));
@@ -296,9 +355,12 @@ static bool judge_text(struct judged *judged, struct value *plan)
 /* A tool that runs what it chooses itself (a runner of tests): code of the project. */
 static bool judge_tool(const struct judged *judged)
 {
+	const struct commands *list = judged->policy->commands;
 	struct buf because;
 
-	if (judged->policy->commands->runs_code)
+	while (list && list->runs_code)
+		list = list->within;
+	if (!list)
 		return true;
 	verdict_begin(&because);
 	(void)buf_addf(&because,
@@ -330,8 +392,14 @@ void policy_decide_command(const struct policy *policy,
 	} else {
 		fine = judge_tool(&judged);
 	}
-	if (!fine)
+	if (!fine) {
+		/* What a person can see and judge; what is blocked stays so whoever says yes. */
+		if ((request->argv || request->command.data) &&
+		    str_ends(str_of(verdict->rule), STR(".commands")) &&
+		    policy_asks(policy, "commands"))
+			verdict->answer = VERDICT_ASK;
 		return;
+	}
 	verdict->answer = VERDICT_ALLOW;
 	if (value_count(plan) > 0)
 		verdict->plan = value_ref(plan);

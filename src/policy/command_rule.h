@@ -40,6 +40,8 @@ struct command_option {
 
 enum command_repeat { COMMAND_ONCE, COMMAND_MAYBE, COMMAND_ANY, COMMAND_SOME };
 
+struct commands;
+
 struct command_operand {
 	struct command_value value;
 	enum command_repeat repeat;
@@ -97,6 +99,7 @@ struct command_match {
 	size_t subcommand;  /* the first word behind the subcommand */
 	const char **paths; /* operands and values of that kind; room for argc; or NULL */
 	size_t path_count;
+	const struct commands *list; /* that was searched (commands_find) */
 };
 
 /* Fill MATCH (`paths` given); true when ARGV (NULL-ended) is of the form. */

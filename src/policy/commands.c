@@ -219,6 +219,7 @@ struct commands *commands_new(const struct value *value)
 		return NULL;
 	commands = memory_alloc(sizeof(*commands));
 	arena_init(&commands->arena);
+	commands->source = value_copy(value);
 	commands->presets = value_new_array();
 	if (value_member(object, "rules"))
 		commands->own = value_copy(value_member(object, "rules"));
@@ -239,8 +240,35 @@ void commands_free(struct commands *commands)
 	free(commands->rules);
 	value_free(commands->presets);
 	value_free(commands->own);
+	value_free(commands->source);
+	commands_free(commands->within);
 	arena_fini(&commands->arena);
 	free(commands);
+}
+
+struct commands *commands_both(const struct commands *a, const struct commands *b)
+{
+	struct commands *both = NULL;
+	struct commands **end = &both;
+
+	for (const struct commands *list = a ? a : b; list;) {
+		bool known = false;
+
+		for (const struct commands *had = both; had && !known; had = had->within)
+			known = value_equal(had->source, list->source);
+		if (!known) {
+			struct commands *made = commands_new(list->source);
+
+			*end = made;
+			end = made ? &made->within : end;
+		}
+		list = list->within;
+		if (!list && a && b) {
+			list = b;
+			b = NULL;
+		}
+	}
+	return both;
 }
 
 /* Who came farther is nearer; of two that came as far, the first. */
@@ -257,9 +285,9 @@ static bool is_nearer(const struct command_match *now, const struct command_matc
 	return now->word > best->word;
 }
 
-const struct command_rule *commands_judge(const struct commands *commands,
-					  const char *const *argv,
-					  struct command_match *match)
+const struct command_rule *commands_find(const struct commands *commands,
+					 const char *const *argv,
+					 struct command_match *match)
 {
 	const struct command_rule *nearest = NULL;
 	const char **paths = match->paths;
@@ -273,6 +301,7 @@ const struct command_rule *commands_judge(const struct commands *commands,
 		if (command_rule_match(rule, argv, &now)) {
 			if (!rule->runs_code || commands->runs_code) {
 				*match = now;
+				match->list = commands;
 				return rule;
 			}
 			now.fit = FIT_RUNS_CODE;
@@ -286,7 +315,27 @@ const struct command_rule *commands_judge(const struct commands *commands,
 	*match = best;
 	match->paths = paths;
 	match->path_count = 0;
+	match->list = commands;
 	return nearest;
+}
+
+const struct command_rule *commands_judge(const struct commands *commands,
+					  const char *const *argv,
+					  struct command_match *match)
+{
+	const struct command_rule *rule = commands_find(commands, argv, match);
+
+	for (const struct commands *list = commands->within;
+	     list && match->fit == FIT_MATCH; list = list->within) {
+		struct command_match other = {0};
+		const struct command_rule *found = commands_find(list, argv, &other);
+
+		if (other.fit == FIT_MATCH)
+			continue;
+		*match = other;
+		return found;
+	}
+	return rule;
 }
 
 static bool needs_quotes(const char *word)

@@ -17,6 +17,8 @@ struct commands {
 	bool runs_code; /* forms that run code of the project are among what may run */
 	struct arena arena;
 	struct value *presets, *own; /* what the rules were made of */
+	struct value *source;        /* what the list was made of */
+	struct commands *within;     /* a command must fit this list, too; NULL: none */
 };
 
 /*
@@ -30,10 +32,20 @@ struct commands *commands_new(const struct value *value);
 void commands_free(struct commands *commands);
 
 /*
- * The rule for ARGV: the first that fits (match->fit is FIT_MATCH), else the nearest; NULL
- * when no rule is of that program. MATCH has room for paths or not, as for
+ * A new list of what fits A and B (and what these are within); NULL, which stands for any
+ * command, when both are.
+ */
+struct commands *commands_both(const struct commands *a, const struct commands *b);
+
+/*
+ * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH), else the
+ * nearest; NULL when no rule is of that program. MATCH has room for paths or not, as for
  * command_rule_match.
  */
+const struct command_rule *commands_find(const struct commands *commands,
+					 const char *const *argv,
+					 struct command_match *match);
+/* The same of COMMANDS and the lists it is within, all of which must have a rule that fits. */
 const struct command_rule *commands_judge(const struct commands *commands,
 					  const char *const *argv,
 					  struct command_match *match);

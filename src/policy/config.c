@@ -33,6 +33,7 @@ static void config_free(struct config *config)
 	free(config->resolver);
 	value_free(config->root);
 	value_free(config->agents);
+	value_free(config->roles);
 	value_free(config->overrides);
 	for (size_t i = 0; i < config->known_count; i++)
 		free(config->known[i]);
@@ -120,6 +121,19 @@ bool config_parse_policy(struct str text, const char *source, struct value **ent
 	return true;
 }
 
+bool config_says(const struct config *config, const char *agent)
+{
+	return config &&
+	       (value_member(config->agents, agent) || value_member(config->roles, agent));
+}
+
+void config_set_role(struct config *config, const char *agent, const struct value *entry)
+{
+	if (!config->roles)
+		config->roles = value_new_object();
+	value_set(config->roles, agent, value_copy(entry));
+}
+
 void config_set_agent(struct config *config, const char *agent, const struct value *entry)
 {
 	if (!config->agents)
@@ -133,6 +147,7 @@ const struct value *config_find(const struct config *config,
 {
 	const struct value *entries[] = {
 		[LAYER_ROLE] = shipped_role,
+		[LAYER_USER] = value_member(config ? config->roles : NULL, agent),
 		[LAYER_CONFIG] = value_member(config ? config->agents : NULL, agent),
 		[LAYER_PERSON] = value_member(config ? config->overrides : NULL, agent),
 	};
@@ -165,8 +180,12 @@ bool config_check_name(const char *name, struct err *err)
 		       CONFIG_NAME_MAX);
 }
 
-/* OVER laid over UNDER key by key (`limits` too), as a new object; either may be NULL. */
-static struct value *merge(const struct value *under, const struct value *over)
+/*
+ * OVER laid over UNDER key by key, as a new object; either may be NULL. What a key of an entry
+ * holds (`limits`) is laid over by key, too, for DEPTH levels; what is in there is one thing.
+ */
+static struct value *merge_levels(const struct value *under, const struct value *over,
+				  unsigned depth)
 {
 	struct value *merged = under ? value_copy(under) : value_new_object();
 
@@ -174,12 +193,18 @@ static struct value *merge(const struct value *under, const struct value *over)
 		const struct value *old = value_member(merged, value_key(at));
 		bool both = value_kind(old) == VALUE_OBJECT &&
 			    value_kind(value_at(at)) == VALUE_OBJECT;
-		struct value *now =
-			both ? merge(old, value_at(at)) : value_copy(value_at(at));
+		struct value *now = both && depth > 0
+					    ? merge_levels(old, value_at(at), depth - 1)
+					    : value_copy(value_at(at));
 
 		value_set(merged, value_key(at), now);
 	}
 	return merged;
+}
+
+static struct value *merge(const struct value *under, const struct value *over)
+{
+	return merge_levels(under, over, 1);
 }
 
 bool config_override(struct config *config, const char *agent, const struct value *entry,
@@ -210,24 +235,35 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool refuse_agent(const struct config *config, const char *agent, struct err *err)
+const char **config_agents(const struct config *config)
 {
 	const struct value *agents = config ? config->agents : NULL;
+	const struct value *roles = config ? config->roles : NULL;
 	size_t known = config ? config->known_count : 0;
-	auto_free const char **names =
-		memory_array(value_count(agents) + known + 2, sizeof(*names));
+	const char **names =
+		memory_array(value_count(agents) + value_count(roles) + known + 2,
+			     sizeof(*names));
 	size_t count = 0;
-	struct buf list;
-	const char *nearest;
 
 	add_name(names, &count, POLICY_NAME_DEFAULT);
 	for (size_t i = 0; i < known; i++)
 		add_name(names, &count, config->known[i]);
 	for (void *at = value_first(agents); at; at = value_next(agents, at))
 		add_name(names, &count, value_key(at));
+	for (void *at = value_first(roles); at; at = value_next(roles, at))
+		add_name(names, &count, value_key(at));
 	qsort(names, count, sizeof(*names), compare_names);
+	return names;
+}
+
+static bool refuse_agent(const struct config *config, const char *agent, struct err *err)
+{
+	auto_free const char **names = config_agents(config);
+	const char *nearest;
+	struct buf list;
+
 	buf_init(&list, ERR_TEXT_MAX / 2);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; names[i]; i++)
 		(void)buf_addf(&list, "%s%s", i ? ", " : "", names[i]);
 	nearest = text_nearest(agent, names);
 	(void)err_set(err, ENOENT, "there is no agent \"%.64s\"%s%s%s; there are: %s",
@@ -237,33 +273,35 @@ static bool refuse_agent(const struct config *config, const char *agent, struct 
 	return false;
 }
 
-/* The entry of AGENT from all layers. */
-static bool layer_entry(const struct config *config, const struct value *shipped_role,
-			const char *agent, struct value **entry, struct err *err)
+bool config_entry(const struct config *config, const struct value *shipped_role,
+		  const char *agent, struct value **entry, struct err *err)
 {
 	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
 	const struct value *of_person =
 		value_member(config ? config->overrides : NULL, agent);
+	const struct value *of_user = value_member(config ? config->roles : NULL, agent);
+	auto_value struct value *role = NULL;
 	auto_value struct value *below = NULL;
 
-	if (!shipped_role && !of_config && strcmp(agent, POLICY_NAME_DEFAULT) != 0)
+	if (!shipped_role && !of_user && !of_config &&
+	    strcmp(agent, POLICY_NAME_DEFAULT) != 0)
 		return refuse_agent(config, agent, err);
 	if (shipped_role && !config_check_entry(shipped_role, agent, err))
 		return false;
-	below = merge(shipped_role, of_config);
+	role = merge(shipped_role, of_user);
+	below = merge(role, of_config);
 	*entry = merge(below, of_person);
 	return true;
 }
 
 /* A `write` that only the shipped role names may be missing on disk. */
-static void mark_shipped(const struct config *config, const char *agent,
-			 struct policy_paths *write)
+static void mark_shipped(const struct config *config, const struct value *shipped_role,
+			 const char *agent, struct policy_paths *write)
 {
-	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
-	const struct value *of_person =
-		value_member(config ? config->overrides : NULL, agent);
+	enum config_layer layer;
 
-	if (value_member(of_config, "write") || value_member(of_person, "write"))
+	(void)config_find(config, shipped_role, agent, "write", NULL, &layer);
+	if (layer != LAYER_ROLE)
 		return;
 	for (size_t i = 0; i < write->count; i++)
 		write->items[i].shipped = true;
@@ -278,11 +316,11 @@ bool config_policy(const struct config *config, const struct value *shipped_role
 	auto_policy struct policy *made = NULL;
 
 	assert(workspace && workspace[0] == '/');
-	if (!layer_entry(config, shipped_role, name, &entry, err))
+	if (!config_entry(config, shipped_role, name, &entry, err))
 		return false;
 	made = policy_new(name, workspace);
 	keys_store(keys_agent, entry, KEY_IN_POLICY, made);
-	mark_shipped(config, name, &made->write);
+	mark_shipped(config, shipped_role, name, &made->write);
 	if (!policy_paths_normal(made, workspace, err))
 		return false;
 	*policy = made;
@@ -296,7 +334,7 @@ bool config_role(const struct config *config, const struct value *shipped_role,
 	const char *name = agent ? agent : POLICY_NAME_DEFAULT;
 	auto_value struct value *entry = NULL;
 
-	if (!layer_entry(config, shipped_role, name, &entry, err))
+	if (!config_entry(config, shipped_role, name, &entry, err))
 		return false;
 	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
 	keys_store(keys_agent, entry, KEY_IN_ROLE, role);
@@ -308,5 +346,7 @@ void config_role_fini(struct config_role *role)
 	free(role->description);
 	free(role->model);
 	free(role->prompt);
+	value_free(role->checks);
+	policy_names_fini(&role->may_delegate_to);
 	*role = (struct config_role){.temperature = CONFIG_TEMPERATURE_ABSENT};
 }

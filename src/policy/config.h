@@ -20,6 +20,9 @@ enum { CONFIG_TEXT_MAX = 1 << 20 };
 /* Names of agents: letters, digits, '-' and '_'. */
 enum { CONFIG_NAME_MAX = 64 };
 
+/* Checks of one agent: each is run before a run may finish, so a person names a few. */
+enum { CONFIG_CHECKS_MAX = 32 };
+
 struct config;
 
 /* An empty configuration; wherever a config is read, NULL stands for one as well. */
@@ -64,11 +67,23 @@ bool config_check_entry(const struct value *entry, const char *where, struct err
 bool config_parse_policy(struct str text, const char *source, struct value **entry,
 			 struct err *err);
 
+/* Is there an entry of AGENT, in the configuration or by config_set_role? */
+bool config_says(const struct config *config, const char *agent);
+
+/* ENTRY (checked) is what the user's role file of AGENT says. */
+void config_set_role(struct config *config, const char *agent, const struct value *entry);
+
 /* ENTRY (checked) is all that the configuration says of AGENT. */
 void config_set_agent(struct config *config, const char *agent, const struct value *entry);
 
 /* Who has the say about a key, the later ones over the earlier. */
-enum config_layer { LAYER_DEFAULT, LAYER_ROLE, LAYER_CONFIG, LAYER_PERSON };
+enum config_layer {
+	LAYER_DEFAULT,
+	LAYER_ROLE, /* shipped */
+	LAYER_USER, /* config_set_role */
+	LAYER_CONFIG,
+	LAYER_PERSON
+};
 
 /*
  * What KEY of AGENT is (with INNER: that member of it) and by whom; NULL and
@@ -79,8 +94,18 @@ const struct value *config_find(const struct config *config,
 				const char *key, const char *inner,
 				enum config_layer *layer);
 
+/* All agents there are, sorted, NULL-ended. The caller frees the list; the names are CONFIG's. */
+const char **config_agents(const struct config *config);
+
 /* Is NAME fit to name an agent? */
 bool config_check_name(const char *name, struct err *err);
+
+/*
+ * The entry of AGENT as all layers together have it, which the caller frees; refused as by
+ * config_policy. Handed to that as a shipped role, it gives the same policy.
+ */
+bool config_entry(const struct config *config, const struct value *shipped_role,
+		  const char *agent, struct value **entry, struct err *err);
 
 /*
  * The policy of AGENT (NULL: default) for WORKSPACE (absolute), its paths normal.
@@ -99,6 +124,10 @@ bool config_policy(const struct config *config, const struct value *shipped_role
 struct config_role {
 	char *description, *model, *prompt;
 	double temperature;
+	uint64_t thinking_budget; /* tokens; 0: the provider's own */
+	/* name -> command, or an object with `command` or `run_tests`; NULL: none */
+	struct value *checks;
+	struct policy_names may_delegate_to; /* not given: every agent */
 };
 
 /* The role of AGENT from the same layers. */

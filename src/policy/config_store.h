@@ -12,6 +12,7 @@ struct config {
 	char *resolver;          /* NULL: the machine's own */
 	struct value *root;      /* all of it, checked; NULL: nothing */
 	struct value *agents;    /* name -> entry, checked; NULL: none */
+	struct value *roles;     /* the same from the user's role files */
 	struct value *overrides; /* the same from the person's flags */
 	char **known;            /* agents that exist elsewhere */
 	size_t known_count;

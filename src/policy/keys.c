@@ -15,6 +15,8 @@
 /* Bounds that keep a slip of the pen from looking like a wish. */
 #define ITERATIONS_MAX  10000
 #define TOKENS_MAX      1e12
+#define MONEY_MIN       0.0001
+#define MONEY_MAX       1e6
 #define SECONDS_MAX     (7.0 * 24 * 3600) /* a week: longer is no limit */
 #define SECONDS_MIN     0.001             /* deadlines are kept in milliseconds */
 #define GRACE_MAX       60                /* it is taken from the time of the work */
@@ -24,6 +26,10 @@
 #define TMP_MIN         (64 * 1024.0)
 #define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
 #define TEMPERATURE_MAX 2           /* what every provider takes at most */
+#define CONTEXT_MAX     1e9         /* a thousand times the largest there is */
+#define PRICE_MAX       1e6         /* a dollar a token */
+#define THINKING_MIN    1024        /* below it no provider thinks at all */
+#define THINKING_MAX    1e6
 
 enum {
 	DESCRIPTION_MAX = 1024,
@@ -31,6 +37,7 @@ enum {
 	PROMPT_MAX = 256 << 10, /* far more than a model heeds */
 	COMMAND_WORD_MAX = 256,
 	COMMAND_EXAMPLE_MAX = 1024,
+	CHECK_COMMAND_MAX = 4096,
 	PATH_BYTES_MAX = 4095,
 	PLUGIN_SECONDS_MAX = 600,
 };
@@ -45,11 +52,17 @@ static const struct key limit_keys[] = {
 	 .description = "Answers of the model in one run."},
 	{"tokens", KEY_COUNT, LIMIT(tokens), .min = 1, .max = TOKENS_MAX,
 	 .initial = "no limit", .description = "Tokens of one run, in and out."},
+	{"money", KEY_NUMBER, LIMIT(money), .min = MONEY_MIN, .max = MONEY_MAX,
+	 .initial = "no limit",
+	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
+			"(models.md))."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description = "Seconds one command may take, unless its call asks for another "
 			"time. (Not for `glovebox exec`, which has `--timeout`.)"},
 	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description = "Seconds all commands of one run may take together."},
+	{"run_s", KEY_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .description = "Seconds one run may take, from its prompt to its last answer."},
 	{"grace_s", KEY_SECONDS, LIMIT(grace_s), .min = SECONDS_MIN, .max = GRACE_MAX,
 	 .description = "Seconds between TERM and KILL, taken from before the deadline."},
 	{"quiet_s", KEY_SECONDS, LIMIT(quiet_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
@@ -119,6 +132,18 @@ static const struct key commands_keys[] = {
 	{0},
 };
 
+/* Of a check; src/agent/checks.c runs them. */
+static const struct key check_keys[] = {
+	{"command", KEY_TEXT, .max = CHECK_COMMAND_MAX, .initial = "nothing",
+	 .description = "What runs, as for the tool bash; green is exit code 0."},
+	{"run_tests", KEY_VALUES, .initial = "nothing",
+	 .description = "Instead: arguments of the tool run_tests; `{}` is all tests. Green is no "
+			"failed test, and at least one."},
+	{"timeout_s", KEY_SECONDS, .min = SECONDS_MIN, .max = SECONDS_MAX,
+	 .initial = "the tool's", .description = "Seconds it may take."},
+	{0},
+};
+
 const struct key keys_agent[] = {
 	{"tools", KEY_NAMES, POLICY(tools),
 	 .initial = "every tool but the orchestration ones",
@@ -145,6 +170,10 @@ const struct key keys_agent[] = {
 	 .description =
 		 "Which commands run: `\"box\"` any, `\"list\"` those of every preset, or an object.",
 	 .rows = commands_keys},
+	{"ask", KEY_NAMES, POLICY(asks), .choices = POLICY_ASKABLE, .initial = "nothing",
+	 .description =
+		 "What a person is asked for where it would be refused: `commands` that no rule "
+		 "of a list lets run, hosts that `network` does not list ([approvals.md](approvals.md))."},
 	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
 	 .description =
 		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "
@@ -157,8 +186,53 @@ const struct key keys_agent[] = {
 	 .initial = "the one of the run", .description = "Model to ask."},
 	{"temperature", KEY_NUMBER, ROLE(temperature), .min = 0, .max = TEMPERATURE_MAX,
 	 .initial = "the provider's own", .description = "Sampling temperature."},
+	{"thinking_budget", KEY_COUNT, ROLE(thinking_budget), .min = THINKING_MIN,
+	 .max = THINKING_MAX, .initial = "the provider's own",
+	 .description =
+		 "Tokens the model may think in one answer, where its API has such a bound."},
+	{"checks", KEY_CHECKS, ROLE(checks), .max = CHECK_COMMAND_MAX, .initial = "none",
+	 .description = "`{NAME: command}`, or an object for a command: what must be green before a run "
+			"that changed files may finish ([agents.md](agents.md)).",
+	 .rows = check_keys},
+	{"may_delegate_to", KEY_NAMES, ROLE(may_delegate_to), .initial = "every agent",
+	 .description = "Agents that it may hand tasks to, when it has the tool for that."},
 	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
 	 .description = "System prompt; in a role's file the text below the front matter."},
+	{0},
+};
+
+/* What the person adds to the catalogue; model/catalogue.c reads them. */
+static const struct key model_keys[] = {
+	{"provider", KEY_TEXT, .max = MODEL_MAX, .initial = "not known",
+	 .description = "Whose model it is: `anthropic`, `openai`."},
+	{"context", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of a whole conversation."},
+	{"max_output", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "not known",
+	 .description = "Tokens of one answer at most."},
+	{"price_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "US dollars for a million tokens that are sent."},
+	{"price_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "The same for tokens of an answer."},
+	{"price_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`price_input`",
+	 .description = "The same for tokens that the service had in its cache."},
+	{"price_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`price_input`",
+	 .description = "The same for tokens that it put into its cache."},
+	{"long_prompt", KEY_COUNT, .min = 1, .max = CONTEXT_MAX, .initial = "none",
+	 .description = "A request that sends more tokens than this costs the next four."},
+	{"long_input", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_input` of a long request."},
+	{"long_output", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "not known",
+	 .description = "`price_output` of a long request."},
+	{"long_cached", KEY_NUMBER, .min = 0, .max = PRICE_MAX, .initial = "`long_input`",
+	 .description = "`price_cached` of a long request."},
+	{"long_cache_write", KEY_NUMBER, .min = 0, .max = PRICE_MAX,
+	 .initial = "`long_input`", .description = "`price_cache_write` of a long request."},
+	{"tools", KEY_FLAG, .initial = "not known", .description = "It can call tools."},
+	{"thinking", KEY_FLAG, .initial = "not known",
+	 .description = "It thinks before it answers."},
+	{"source", KEY_TEXT, .max = PATH_BYTES_MAX, .initial = "nothing",
+	 .description = "Where these numbers are from."},
 	{0},
 };
 
@@ -242,6 +316,11 @@ const struct key keys_config[] = {
 		 "`{NAME: {command, args, env, timeout_s, disabled}}`: programs that speak MCP "
 		 "over standard input and output, started in a cell; their tools are called "
 		 "`NAME_tool` ([servers.md](servers.md))."},
+	{"models", KEY_ENTRIES, KEY_KEPT, .max = MODEL_MAX,
+	 .initial = "the shipped catalogue",
+	 .description = "`{NAME: entry}`: context and prices of models ([models.md](models.md)); an entry "
+			"beats the shipped one key by key.",
+	 .rows = model_keys},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
 	{0},
@@ -271,7 +350,12 @@ static void describe_kind(const struct key *key, struct buf *out)
 		(void)buf_addf(out, "text of at most %g bytes", key->max);
 		break;
 	case KEY_NAMES:
-		(void)buf_adds(out, "list of names");
+		(void)buf_adds(out, "list of ");
+		while (str_next_word(&choices, &choice))
+			(void)buf_addf(out, "%s`%.*s`",
+				       choice.data == key->choices ? "" : ", ",
+				       (int)choice.size, choice.data);
+		(void)buf_adds(out, key->choices ? "" : "names");
 		break;
 	case KEY_HOSTS:
 		(void)buf_adds(out, "list of hosts");
@@ -325,6 +409,7 @@ static void describe_kind(const struct key *key, struct buf *out)
 	case KEY_COMMANDS:
 		(void)buf_adds(out, "`\"box\"`, `\"list\"` or object");
 		break;
+	case KEY_CHECKS:
 	case KEY_ROWS:
 	case KEY_VALUES:
 	case KEY_ENTRIES:
@@ -379,8 +464,10 @@ bool keys_describe(struct buf *out)
 	describe_rows("`bash_tool`", bash_tool_keys, defaults, out);
 	describe_rows("`toolbox`", toolbox_keys, defaults, out);
 	describe_rows("`plugin_policy`", plugin_policy_keys, defaults, out);
+	describe_rows("An entry of `models`", model_keys, defaults, out);
 	describe_rows("`limits`", limit_keys, defaults, out);
 	describe_rows("`commands`", commands_keys, defaults, out);
 	describe_rows("A rule of `commands`", rule_keys, defaults, out);
+	describe_rows("An entry of `checks`", check_keys, defaults, out);
 	return !out->overflowed;
 }

@@ -13,9 +13,9 @@
 #include <stddef.h>
 
 enum key_kind {
-	KEY_TEXT = 1,  /* char *; at most `max` bytes */
-	KEY_NAMES,     /* struct policy_names */
-	KEY_HOSTS,     /* struct policy_names: entries as policy/network.h has them */
+	KEY_TEXT = 1, /* char *; at most `max` bytes */
+	KEY_NAMES, /* struct policy_names; each one of `choices`, unless that is NULL */
+	KEY_HOSTS, /* struct policy_names: entries as policy/network.h has them */
 	KEY_RESOLVER,  /* char *: an address with or without a port */
 	KEY_PATH,      /* struct policy_path */
 	KEY_PATHS,     /* struct policy_paths */
@@ -27,13 +27,18 @@ enum key_kind {
 	KEY_NUMBER,    /* double */
 	KEY_CHOICE,    /* unsigned: index in `choices` */
 	KEY_ROWS,      /* an object with the keys `rows`, stored from `offset` on */
-	/* an object: name -> object with the keys `rows`; not stored by this table */
+	/*
+	 * an object: name -> object with the keys `rows`; not stored by this table. Names are
+	 * those of agents, or with `max` any text of at most so many bytes.
+	 */
 	KEY_ENTRIES,
 	KEY_TEXTS, /* list of texts of at most `max` bytes; not stored by this table */
 	KEY_LIST,  /* list of objects with the keys `rows`; likewise */
 	/* list of texts, or objects with the keys `rows`; not stored by this table */
 	KEY_SOURCES,
 	KEY_VALUES, /* object of anything, its names somebody else's; likewise */
+	/* struct value *: an object, name -> text of at most `max` bytes, or an object (`rows`) */
+	KEY_CHECKS,
 	/* struct commands *: one of `choices`, or an object with the keys `rows` */
 	KEY_COMMANDS,
 };

@@ -185,7 +185,17 @@ static bool check_choice(const struct key *key, const char *pointer,
 	if (value_kind(value) != VALUE_STRING)
 		return wrong_kind(pointer, "text", value, err);
 	return str_among(key->choices, value_str(value)) ||
-	       err_set(err, EINVAL, "%s: must be one of %s", pointer, key->choices);
+	       err_set(err, EINVAL, "%s: must be one of: %s", pointer, key->choices);
+}
+
+static bool check_entry_name(const struct key *key, const char *name, struct err *err)
+{
+	size_t size = strlen(name);
+
+	if (key->max == 0)
+		return config_check_name(name, err);
+	return (size > 0 && size <= (size_t)key->max) ||
+	       err_set(err, EINVAL, "a name has 1 to %.0f bytes, not %zu", key->max, size);
 }
 
 static bool check_entries(const struct key *key, const char *pointer,
@@ -200,11 +210,56 @@ static bool check_entries(const struct key *key, const char *pointer,
 		struct buf below;
 		bool fine;
 
-		if (!config_check_name(value_key(at), err))
+		if (!check_entry_name(key, value_key(at), err))
 			return err_while(err, "%s", pointer);
 		buf_init(&below, 2 * POINTER_MAX);
 		pointer_key(&below, pointer, value_key(at));
 		fine = keys_check(key->rows, value_at(at), below.data, err);
+		buf_fini(&below);
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+/* NAME: a command, or an object that has exactly one of `command` and `run_tests`. */
+static bool check_one(const struct key *key, const char *pointer,
+		      const struct value *value, struct err *err)
+{
+	bool command = value_member(value, "command") != NULL;
+
+	if (value_kind(value) == VALUE_STRING)
+		return check_filled(pointer, value, (size_t)key->max, err);
+	if (!keys_check(key->rows, value, pointer, err))
+		return false;
+	if (command == (value_member(value, "run_tests") != NULL))
+		return err_set(err, EINVAL,
+			       "%s: must have one of \"command\" and \"run_tests\"",
+			       pointer);
+	if (command && value_str(value_member(value, "command")).size == 0)
+		return err_set(err, EINVAL, "%s/command: may not be empty", pointer);
+	return true;
+}
+
+static bool check_checks(const struct key *key, const char *pointer,
+			 const struct value *value, struct err *err)
+{
+	if (value_kind(value) != VALUE_OBJECT)
+		return wrong_kind(pointer, "an object", value, err);
+	if (value_count(value) > CONFIG_CHECKS_MAX)
+		return err_set(err, EINVAL, "%s: has %zu entries, at most %d are taken",
+			       pointer, value_count(value), CONFIG_CHECKS_MAX);
+	for (void *at = value_first(value); at; at = value_next(value, at)) {
+		struct buf below;
+		bool fine;
+
+		buf_init(&below, 2 * POINTER_MAX);
+		pointer_key(&below, pointer, value_key(at));
+		fine = (value_key(at)[0] != '\0' &&
+			strlen(value_key(at)) <= CONFIG_NAME_MAX) ||
+		       err_set(err, EINVAL, "%s: the name of a check has 1 to %d bytes",
+			       pointer, CONFIG_NAME_MAX);
+		fine = fine && check_one(key, below.data, value_at(at), err);
 		buf_fini(&below);
 		if (!fine)
 			return false;
@@ -269,6 +324,17 @@ static bool check_commands(const struct key *key, const char *pointer,
 	return check_choice(key, pointer, value, err);
 }
 
+/* Each of a list. */
+static bool check_choices(const struct key *key, const char *pointer,
+			  const struct value *list, struct err *err)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (!check_choice(key, pointer, value_item(list, i), err))
+			return false;
+	}
+	return true;
+}
+
 static bool check_value(const struct key *key, const char *pointer,
 			const struct value *value, struct err *err)
 {
@@ -276,7 +342,8 @@ static bool check_value(const struct key *key, const char *pointer,
 	case KEY_TEXT:
 		return check_text(pointer, value, (size_t)key->max, err);
 	case KEY_NAMES:
-		return check_list(pointer, value, CONFIG_NAME_MAX, err);
+		return check_list(pointer, value, CONFIG_NAME_MAX, err) &&
+		       (!key->choices || check_choices(key, pointer, value, err));
 	case KEY_VARIABLES:
 		return check_variables(pointer, value, err);
 	case KEY_FLAG:
@@ -311,6 +378,8 @@ static bool check_value(const struct key *key, const char *pointer,
 	case KEY_VALUES:
 		return value_kind(value) == VALUE_OBJECT ||
 		       wrong_kind(pointer, "an object", value, err);
+	case KEY_CHECKS:
+		return check_checks(key, pointer, value, err);
 	case KEY_COMMANDS:
 		return check_commands(key, pointer, value, err);
 	}

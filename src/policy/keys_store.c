@@ -92,6 +92,9 @@ static void store_value(const struct key *key, const struct value *value,
 	case KEY_COMMANDS:
 		*(struct commands **)place = commands_new(value);
 		break;
+	case KEY_CHECKS:
+		*(struct value **)place = value_copy(value);
+		break;
 	case KEY_ENTRIES:
 	case KEY_TEXTS:
 	case KEY_LIST:

@@ -278,6 +278,18 @@ const struct network_entry *network_find(const struct network_entry *entries, si
 	return NULL;
 }
 
+bool network_covers(const struct network_entry *entry, const struct network_entry *part)
+{
+	bool same = network_same_host(&entry->host, &part->host);
+
+	if (entry->carried != part->carried || entry->port != part->port)
+		return false;
+	if (!entry->suffix)
+		return same && !part->suffix;
+	return part->host.kind == NETWORK_NAME &&
+	       ((same && part->suffix) || is_below(part->host.text, entry->host.text));
+}
+
 bool network_check_ports(const struct network_entry *entries, size_t count, struct err *err)
 {
 	size_t carried = 0;

@@ -65,6 +65,9 @@ bool network_same_host(const struct network_host *a, const struct network_host *
 const struct network_entry *network_find(const struct network_entry *entries, size_t count,
 					 const struct network_host *host, uint16_t port);
 
+/* Does ENTRY let everything through that PART does? */
+bool network_covers(const struct network_entry *entry, const struct network_entry *part);
+
 /*
  * Two `tcp://` entries with one port: the cell's loopback has each only once. True when
  * there are none.

@@ -15,8 +15,10 @@
 enum {
 	/* the shipped `default`; most tasks that end at all end earlier */
 	ITERATIONS = 50,
-	WALL_S = 120,        /* a whole suite of tests runs, an endless loop is noticed */
-	SHELL_S = 1800,      /* fifteen commands that use their whole time */
+	WALL_S = 120,   /* a whole suite of tests runs, an endless loop is noticed */
+	SHELL_S = 1800, /* fifteen commands that use their whole time */
+	/* a day's work is several; one that takes longer has lost its way */
+	RUN_S = 4 * 60 * 60,
 	GRACE_MS = 200,      /* enough to flush files; the overshoot stays under 500 ms */
 	PIDS = 512,          /* make -j on a large machine; a fork bomb ends at once */
 	CELL_PIDS = 4096,    /* eight commands at their limit */
@@ -36,6 +38,7 @@ struct policy *policy_new(const char *name, const char *workspace)
 		.iterations = ITERATIONS,
 		.wall_s = WALL_S,
 		.shell_s = SHELL_S,
+		.run_s = RUN_S,
 		.grace_s = GRACE_MS / 1000.0,
 		.pids = PIDS,
 		.cell_pids = CELL_PIDS,
@@ -61,7 +64,7 @@ static void policy_paths_fini(struct policy_paths *paths)
 	free(paths->items);
 }
 
-static void policy_names_fini(struct policy_names *names)
+void policy_names_fini(struct policy_names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
 		free(names->items[i]);
@@ -78,6 +81,7 @@ void policy_free(struct policy *policy)
 	policy_names_fini(&policy->tools);
 	policy_names_fini(&policy->environment);
 	policy_names_fini(&policy->network);
+	policy_names_fini(&policy->asks);
 	commands_free(policy->commands);
 	policy_path_fini(&policy->base);
 	policy_paths_fini(&policy->read);
@@ -128,6 +132,35 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 	network->items[network->count++] = memory_copy(entry);
 	network->given = true;
 	return true;
+}
+
+bool policy_add_ask(struct policy *policy, const char *what, const char *where,
+		    struct err *err)
+{
+	struct policy_names *asks = &policy->asks;
+
+	if (!str_among(POLICY_ASKABLE, str_of(what)))
+		return err_set(err, EINVAL, "%s \"%.64s\": must be one of: %s", where,
+			       what, POLICY_ASKABLE);
+	if (policy_asks(policy, what))
+		return true;
+	asks->items = memory_grow(asks->items, asks->count + 1, sizeof(*asks->items));
+	asks->items[asks->count++] = memory_copy(what);
+	return true;
+}
+
+bool policy_asks(const struct policy *policy, const char *what)
+{
+	for (size_t i = 0; i < policy->asks.count; i++) {
+		if (strcmp(policy->asks.items[i], what) == 0)
+			return true;
+	}
+	return false;
+}
+
+void policy_ask_nobody(struct policy *policy)
+{
+	policy_names_fini(&policy->asks);
 }
 
 bool policy_has_tool(const struct policy *policy, const char *name)

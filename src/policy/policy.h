@@ -18,6 +18,11 @@ struct policy_path {
 	char *path; /* absolute and normal after policy_paths_normal, else NULL */
 	char *pattern; /* below `path` only what matches (PATTERN_BASENAME); NULL: all */
 	bool shipped;  /* from a shipped role: a missing `write` folder is made */
+	/*
+	 * Bytes of `path` within which links are followed, and behind them none (policy_intersect);
+	 * 0: all of them are.
+	 */
+	size_t trunk;
 };
 
 struct policy_paths {
@@ -31,6 +36,8 @@ struct policy_names {
 	size_t count;
 	bool given;
 };
+
+void policy_names_fini(struct policy_names *names);
 
 /* What the view shows to every agent: /usr, /etc, the cell's /tmp. */
 struct policy_shown {
@@ -48,8 +55,10 @@ struct policy_shown {
 struct policy_limits {
 	uint64_t iterations; /* of the loop: answers of the model in one run */
 	uint64_t tokens;     /* in one run, in and out */
+	double money;        /* US dollars in one run */
 	double wall_s;       /* one command, unless its call asks for another time */
 	double shell_s;      /* all commands of one run together */
+	double run_s;        /* one run, from its prompt to its last answer */
 	double grace_s;      /* between TERM and KILL, taken from before the deadline */
 	double quiet_s;      /* a command that prints nothing for so long is ended */
 	uint64_t pids;       /* processes of one command */
@@ -76,6 +85,11 @@ struct policy {
 	struct policy_names environment;
 	struct commands *commands;   /* what may run (commands.h); NULL: anything */
 	struct policy_names network; /* entries as network.h has them, checked */
+	/*
+	 * "commands", "network": a person is asked for what would be refused. Without anybody who
+	 * can be asked: policy_ask_nobody.
+	 */
+	struct policy_names asks;
 	struct policy_shown *shown;
 	size_t shown_count;
 	struct policy_limits limits;
@@ -137,6 +151,27 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 
 bool policy_has_tool(const struct policy *policy, const char *name);
 
+/* What `ask` may name, blank-separated. */
+#define POLICY_ASKABLE "commands network"
+/* Add WHAT to what the person is asked for. WHERE names it in sentences. */
+bool policy_add_ask(struct policy *policy, const char *what, const char *where,
+		    struct err *err);
+bool policy_asks(const struct policy *policy, const char *what);
+/* Nobody is there to be asked: what would have been is refused. */
+void policy_ask_nobody(struct policy *policy);
+
+/*
+ * What POLICY and BOUNDS both grant, as a new policy with the name and base of POLICY: tools,
+ * variables and hosts of both; paths that both show or let be written, hidden ones of either;
+ * `scratch` when nothing is written in a layer that one of them protects; commands that fit
+ * both lists; of each limit the narrower. Both went through policy_paths_normal and
+ * policy_check_tools; POLICY_BY_MACHINE gives way to a number, so the limits of both should
+ * be settled when that matters. Two different patterns are left out: never more, perhaps
+ * less. Entries may still be links then; what they lead to below the wider one of the two
+ * is refused when the cell is shaped. `ask` is left out: a denial stays one.
+ */
+struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds);
+
 struct policy_request_path {
 	const char *path; /* absolute, lexically normal; anything else is denied */
 	bool writes;
@@ -174,6 +209,14 @@ struct verdict {
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       struct verdict *verdict);
+
+/*
+ * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL: there PATH is
+ * read-only, or with `scratch` written in a layer of its own.
+ */
+const struct policy_path *policy_only_read(const struct policy *policy,
+					   const struct policy_path *entry,
+					   const char *path);
 
 /* The verdict on what REQUEST runs alone: for the front's own tool, which no policy names. */
 void policy_decide_command(const struct policy *policy,

@@ -175,11 +175,7 @@ static bool shown_holds(const struct policy *policy, const struct policy_shown *
 	return true;
 }
 
-/*
- * Does `read` name something deeper than ENTRY that holds PATH? It is then read-only, or
- * with `scratch` written in a layer of its own.
- */
-static const struct policy_path *only_read(const struct policy *policy,
+const struct policy_path *policy_only_read(const struct policy *policy,
 					   const struct policy_path *entry, const char *path)
 {
 	for (size_t i = 0; i < policy->read.count; i++) {
@@ -196,7 +192,7 @@ static bool may_write(const struct policy *policy, const char *path)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
 		if (entry_holds(&policy->write.items[i], path) &&
-		    !only_read(policy, &policy->write.items[i], path))
+		    !policy_only_read(policy, &policy->write.items[i], path))
 			return true;
 	}
 	for (size_t i = 0; policy->scratch && i < policy->read.count; i++) {
@@ -320,7 +316,7 @@ static const struct policy_path *protecting(const struct policy *policy, const c
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
 		if (entry_holds(&policy->write.items[i], path))
-			return only_read(policy, &policy->write.items[i], path);
+			return policy_only_read(policy, &policy->write.items[i], path);
 	}
 	return NULL;
 }

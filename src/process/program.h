@@ -154,8 +154,6 @@ void program_output_fini(struct program_output *output);
 
 /* Somebody who looks on while a program runs; all in the thread of program_follow. */
 struct program_watch {
-	/* The program runs now. */
-	void (*began)(void *context);
 	/* Asked first so long after the start; 0: never. */
 	int64_t after_ms;
 	/*

@@ -305,8 +305,6 @@ bool program_follow(struct program_run *run, struct err *err)
 					 ? began / 1000 + (int64_t)(run->quiet_s * 1000)
 					 : CLOCK_NEVER;
 	ok = program_processes_begin(&follow, err);
-	if (ok && run->watch && run->watch->began)
-		run->watch->began(run->watch->context);
 	if (ok)
 		wait_for_end(&follow);
 	else if (follow.others)
