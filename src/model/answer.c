@@ -1,8 +1,7 @@
-/*
- * answer: blocks in the order of their first fragment, and the slot rule for tool calls.
- */
-#include "model/answer.h"
+/* answer: parts in the order of their first fragment, and the message made of them. */
+#include "model/answer_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,33 +12,6 @@
 
 /* ASCII's own character for one that cannot be kept. */
 enum { SUBSTITUTE = 0x1a };
-
-/*
- * Where a reader of JSON stands in a call's arguments, so that "whole?" costs no parsing.
- */
-struct scan {
-	size_t depth;
-	bool in_string, escaped, begun, whole;
-};
-
-struct block {
-	enum part_kind kind;
-	struct buf text; /* a call: its arguments */
-	char *id, *tool; /* a call; id NULL while unknown, tool "" while unknown */
-	int64_t index;   /* a call */
-	struct scan scan;
-	struct value *extra; /* thinking */
-};
-
-struct answer {
-	const struct model_sink *sink;
-	struct block *blocks;
-	size_t count, capacity, calls;
-	size_t bytes; /* of all blocks, held against MODEL_ANSWER_MAX */
-	bool overflowed, finished;
-	enum model_finish finish;
-	struct model_usage usage;
-};
 
 struct answer *answer_new(const struct model_sink *sink)
 {
@@ -54,32 +26,43 @@ void answer_free(struct answer *answer)
 	if (!answer)
 		return;
 	for (size_t i = 0; i < answer->count; i++) {
-		buf_fini(&answer->blocks[i].text);
-		free(answer->blocks[i].id);
-		free(answer->blocks[i].tool);
-		value_free(answer->blocks[i].extra);
+		buf_fini(&answer->parts[i].text);
+		buf_fini(&answer->parts[i].collected);
+		free(answer->parts[i].id);
+		free(answer->parts[i].tool);
+		free(answer->parts[i].key);
+		value_free(answer->parts[i].extra);
 	}
-	free(answer->blocks);
+	free(answer->parts);
 	free(answer);
 }
 
-static struct block *answer_add_block(struct answer *answer, enum part_kind kind)
+struct answer_part *answer_new_part(struct answer *answer, enum part_kind kind)
 {
-	struct block *block;
+	struct answer_part *part;
 
+	if (answer->count == ANSWER_PARTS_MAX ||
+	    (kind == PART_CALL && answer->calls == ANSWER_CALLS_MAX)) {
+		answer->overflowed = true;
+		return NULL;
+	}
 	if (answer->count == answer->capacity) {
 		answer->capacity = answer->capacity ? answer->capacity * 2 : 4;
-		answer->blocks = memory_grow(answer->blocks, answer->capacity,
-					     sizeof(*answer->blocks));
+		answer->parts = memory_grow(answer->parts, answer->capacity,
+					    sizeof(*answer->parts));
 	}
-	block = &answer->blocks[answer->count++];
-	*block = (struct block){.kind = kind};
-	buf_init(&block->text, MODEL_ANSWER_MAX);
-	return block;
+	part = &answer->parts[answer->count++];
+	*part = (struct answer_part){.kind = kind, .index = -1};
+	buf_init(&part->text, MODEL_ANSWER_MAX);
+	buf_init(&part->collected, MODEL_ANSWER_MAX);
+	if (kind == PART_CALL) {
+		answer->calls++;
+		part->tool = memory_copy("");
+	}
+	return part;
 }
 
-/* May SIZE bytes more come in? */
-static bool answer_takes(struct answer *answer, size_t size)
+bool answer_takes(struct answer *answer, size_t size)
 {
 	if (size > MODEL_ANSWER_MAX - answer->bytes)
 		answer->overflowed = true;
@@ -88,53 +71,9 @@ static bool answer_takes(struct answer *answer, size_t size)
 	return !answer->overflowed;
 }
 
-/* The block of KIND since the last call, or a new one. */
-static struct block *answer_open_block(struct answer *answer, enum part_kind kind)
+bool answer_is_blank(struct str text)
 {
-	for (size_t i = answer->count; i > 0; i--) {
-		struct block *block = &answer->blocks[i - 1];
-
-		if (block->kind == kind)
-			return block;
-		if (block->kind == PART_CALL)
-			break;
-	}
-	return answer_add_block(answer, kind);
-}
-
-void answer_add_text(struct answer *answer, struct str fragment)
-{
-	if (fragment.size == 0 || !answer_takes(answer, fragment.size))
-		return;
-	(void)buf_addstr(&answer_open_block(answer, PART_TEXT)->text, fragment);
-	if (answer->sink && answer->sink->text)
-		answer->sink->text(answer->sink->context, fragment);
-}
-
-void answer_add_thinking(struct answer *answer, struct str fragment)
-{
-	if (fragment.size == 0 || !answer_takes(answer, fragment.size))
-		return;
-	(void)buf_addstr(&answer_open_block(answer, PART_THINKING)->text, fragment);
-	if (answer->sink && answer->sink->thinking)
-		answer->sink->thinking(answer->sink->context, fragment);
-}
-
-struct value *answer_thinking_extra(struct answer *answer)
-{
-	struct block *block = answer_open_block(answer, PART_THINKING);
-
-	if (!block->extra)
-		block->extra = value_new_object();
-	return block->extra;
-}
-
-void answer_each_extra(struct answer *answer, void (*each)(struct value *extra))
-{
-	for (size_t i = 0; i < answer->count; i++) {
-		if (answer->blocks[i].extra)
-			each(answer->blocks[i].extra);
-	}
+	return str_trim(text).size == 0;
 }
 
 static void scan_feed(struct scan *scan, struct str text)
@@ -161,129 +100,77 @@ static void scan_feed(struct scan *scan, struct str text)
 	}
 }
 
-static bool block_has_id(const struct block *block, struct str id)
+void answer_fill(struct answer_part *part, struct str fragment)
 {
-	return block->id && str_is(id, block->id);
+	(void)buf_addstr(&part->text, fragment);
+	if (part->kind == PART_CALL)
+		scan_feed(&part->scan, fragment);
 }
 
-/*
- * The newest call whose id is ID and whose index agrees; a nameless fragment needs no
- * index.
- */
-static struct block *slot_by_id(struct answer *answer, int64_t index, struct str id,
-				bool nameless)
+void answer_put(struct answer *answer, struct answer_part *part, struct str fragment)
 {
-	for (size_t i = answer->count; id.size > 0 && i > 0; i--) {
-		struct block *block = &answer->blocks[i - 1];
+	const struct model_sink *sink = answer->sink;
 
-		if (block->kind == PART_CALL && block_has_id(block, id) &&
-		    (nameless || index < 0 || block->index < 0 || block->index == index))
-			return block;
-	}
-	return NULL;
+	answer_fill(part, fragment);
+	if (part->kind == PART_TEXT && sink && sink->text)
+		sink->text(sink->context, fragment);
+	if (part->kind == PART_THINKING && sink && sink->thinking)
+		sink->thinking(sink->context, fragment);
 }
 
-/*
- * The newest call at INDEX; the last one without an index, or when only arguments came.
- */
-static struct block *slot_by_index(struct answer *answer, int64_t index, bool anonymous)
+/* The part of KIND since the last call, or a new one; NULL over the ceiling. */
+static struct answer_part *answer_open_part(struct answer *answer, enum part_kind kind)
 {
-	struct block *last = NULL;
-
 	for (size_t i = answer->count; i > 0; i--) {
-		struct block *block = &answer->blocks[i - 1];
+		struct answer_part *part = &answer->parts[i - 1];
 
-		if (block->kind != PART_CALL)
-			continue;
-		if (index < 0 || block->index == index)
-			return block;
-		if (!last)
-			last = block;
+		if (part->kind == kind)
+			return part;
+		if (part->kind == PART_CALL)
+			break;
 	}
-	return last && (anonymous || last->index < 0) ? last : NULL;
+	return answer_new_part(answer, kind);
 }
 
-static bool str_is_blank(struct str text)
+static void answer_add_fragment(struct answer *answer, enum part_kind kind,
+				struct str fragment)
 {
-	return str_trim(text).size == 0;
-}
+	struct answer_part *part;
 
-/* Does the fragment begin a call of its own although SLOT is where it points? */
-static bool slot_is_another(const struct block *slot, int64_t index, struct str id,
-			    struct str name, struct str arguments)
-{
-	bool same_index = index >= 0 && index == slot->index;
-	bool same_name = str_is(name, slot->tool);
-
-	if (id.size > 0 && slot->id && !block_has_id(slot, id)) {
-		/* Some servers draw a new id for every piece; a call has a name. */
-		return name.size > 0 || !same_index || slot->scan.whole;
-	}
-	if (name.size == 0 || slot->tool[0] == '\0')
-		return false;
-	if (!slot->scan.begun) {
-		/* A name in pieces comes for a slot that is surely meant. */
-		return !same_name && !(same_index && slot->id && str_is_blank(arguments));
-	}
-	return !same_name || (slot->scan.whole && !str_is_blank(arguments));
-}
-
-static struct block *answer_new_call(struct answer *answer, int64_t index)
-{
-	struct block *block;
-
-	if (answer->calls == ANSWER_CALLS_MAX) {
-		answer->overflowed = true;
-		return NULL;
-	}
-	answer->calls++;
-	block = answer_add_block(answer, PART_CALL);
-	block->index = index;
-	block->tool = memory_copy("");
-	return block;
-}
-
-static void block_add_name(struct answer *answer, struct block *block, struct str name)
-{
-	bool first = block->tool[0] == '\0';
-	char *joined;
-	size_t size = strlen(block->tool);
-
-	if (name.size == 0 || str_is(name, block->tool))
+	if (fragment.size == 0 || !answer_takes(answer, fragment.size))
 		return;
-	joined = memory_alloc(size + name.size + 1);
-	memcpy(joined, block->tool, size);
-	memcpy(joined + size, name.data, name.size);
-	free(block->tool);
-	block->tool = joined;
-	if (first && answer->sink && answer->sink->call)
-		answer->sink->call(answer->sink->context, block->tool);
+	part = answer_open_part(answer, kind);
+	if (part)
+		answer_put(answer, part, fragment);
 }
 
-void answer_add_call(struct answer *answer, int64_t index, struct str id, struct str name,
-		     struct str arguments)
+void answer_add_text(struct answer *answer, struct str fragment)
 {
-	struct block *slot;
+	answer_add_fragment(answer, PART_TEXT, fragment);
+}
 
-	id = str_trim(id);
-	name = str_trim(name);
-	if (!answer_takes(answer, id.size + name.size + arguments.size))
-		return;
-	slot = slot_by_id(answer, index, id, name.size == 0);
-	if (!slot)
-		slot = slot_by_index(answer, index, id.size == 0 && name.size == 0);
-	if (!slot || slot_is_another(slot, index, id, name, arguments)) {
-		if (id.size == 0 && name.size == 0 && str_is_blank(arguments))
-			return;
-		slot = answer_new_call(answer, index);
-		if (!slot)
-			return;
+void answer_add_thinking(struct answer *answer, struct str fragment)
+{
+	answer_add_fragment(answer, PART_THINKING, fragment);
+}
+
+struct value *answer_thinking_extra(struct answer *answer)
+{
+	struct answer_part *part = answer_open_part(answer, PART_THINKING);
+
+	/* Text and thinking between two calls are two parts at most. */
+	assert(part);
+	if (!part->extra)
+		part->extra = value_new_object();
+	return part->extra;
+}
+
+void answer_each_extra(struct answer *answer, void (*each)(struct value *extra))
+{
+	for (size_t i = 0; i < answer->count; i++) {
+		if (answer->parts[i].extra)
+			each(answer->parts[i].extra);
 	}
-	if (!slot->id && id.size > 0)
-		slot->id = memory_copy_str(id);
-	block_add_name(answer, slot, name);
-	(void)buf_addstr(&slot->text, arguments);
-	scan_feed(&slot->scan, arguments);
 }
 
 void answer_set_finish(struct answer *answer, enum model_finish finish)
@@ -297,15 +184,37 @@ void answer_set_usage(struct answer *answer, const struct model_usage *usage)
 	answer->usage = *usage;
 }
 
+const struct model_usage *answer_usage(const struct answer *answer)
+{
+	return &answer->usage;
+}
+
+static bool answer_is_paused(const struct answer *answer)
+{
+	return answer->finished && answer->finish == MODEL_FINISH_PAUSED;
+}
+
 bool answer_has_content(const struct answer *answer)
 {
 	for (size_t i = 0; i < answer->count; i++) {
-		const struct block *block = &answer->blocks[i];
+		const struct answer_part *part = &answer->parts[i];
 
-		if (block->kind == PART_CALL || !str_is_blank(buf_str(&block->text)))
+		if (part->kind == PART_CALL || !answer_is_blank(buf_str(&part->text)))
+			return true;
+		/* A pause is often in the middle of what only the service understands. */
+		if (answer_is_paused(answer) && value_count(part->extra) > 0)
 			return true;
 	}
 	return false;
+}
+
+struct str answer_last_words(const struct answer *answer)
+{
+	for (size_t i = answer->count; answer->calls == 0 && i > 0; i--) {
+		if (answer->parts[i - 1].kind == PART_TEXT)
+			return buf_str(&answer->parts[i - 1].text);
+	}
+	return STR("");
 }
 
 bool answer_is_finished(const struct answer *answer)
@@ -321,12 +230,17 @@ bool answer_is_refused(const struct answer *answer)
 bool answer_calls_are_whole(const struct answer *answer)
 {
 	for (size_t i = 0; i < answer->count; i++) {
-		const struct block *block = &answer->blocks[i];
+		const struct answer_part *part = &answer->parts[i];
 
-		if (block->kind == PART_CALL && block->scan.begun && !block->scan.whole)
+		if (part->kind == PART_CALL && part->scan.begun && !part->scan.whole)
 			return false;
 	}
 	return answer->calls > 0;
+}
+
+size_t answer_size(const struct answer *answer)
+{
+	return answer->bytes + answer->count;
 }
 
 bool answer_fits(const struct answer *answer, struct err *err)
@@ -343,9 +257,9 @@ bool answer_fits(const struct answer *answer, struct err *err)
 static bool id_is_free(const struct answer *answer, const char *id, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct block *block = &answer->blocks[i];
+		const struct answer_part *part = &answer->parts[i];
 
-		if (block->id && strcmp(block->id, id) == 0)
+		if (part->id && strcmp(part->id, id) == 0)
 			return false;
 	}
 	return true;
@@ -357,48 +271,58 @@ static void answer_settle_ids(struct answer *answer, size_t message_number)
 	size_t number = 0;
 
 	for (size_t i = 0; i < answer->count; i++) {
-		struct block *block = &answer->blocks[i];
+		struct answer_part *part = &answer->parts[i];
 		char made[64];
 
-		if (block->kind != PART_CALL ||
-		    (block->id && id_is_free(answer, block->id, i)))
+		if (part->kind != PART_CALL || (part->id && id_is_free(answer, part->id, i)))
 			continue;
 		do {
 			number++;
 			(void)snprintf(made, sizeof(made), "call_%zu_%zu", message_number,
 				       number);
 		} while (!id_is_free(answer, made, answer->count));
-		free(block->id);
-		block->id = memory_copy(made);
+		free(part->id);
+		part->id = memory_copy(made);
 	}
 }
 
-static void answer_put_block(struct block *block, struct message *message)
+/* No arguments, in JSON's words or in those of the language that most servers speak. */
+static bool is_nothing(struct str arguments)
 {
-	struct str text = buf_str(&block->text);
+	arguments = str_trim(arguments);
+	return arguments.size == 0 || str_is(arguments, "null") ||
+	       str_is(arguments, "None");
+}
+
+static void answer_tell_part(struct answer_part *part, struct message *message)
+{
+	struct str text = buf_str(&part->text);
+	bool has_extra = value_count(part->extra) > 0;
+	struct part *told = NULL;
 
 	/* Parts are C strings; what follows a NUL must not vanish unseen. */
 	for (size_t i = 0; i < text.size; i++) {
-		if (block->text.data[i] == '\0')
-			block->text.data[i] = SUBSTITUTE;
+		if (part->text.data[i] == '\0')
+			part->text.data[i] = SUBSTITUTE;
 	}
-	switch (block->kind) {
+	switch (part->kind) {
 	case PART_TEXT:
-		if (!str_is_blank(text))
-			(void)message_add_text(message, block->text.data);
+		if (!answer_is_blank(text))
+			told = message_add_text(message, part->text.data);
 		break;
 	case PART_THINKING:
-		if (text.size > 0 || value_count(block->extra) > 0)
-			(void)message_add_thinking(message, block->text.data,
-						   value_ref(block->extra));
+		if (text.size > 0 || has_extra)
+			told = message_add_thinking(message, part->text.data, NULL);
 		break;
 	case PART_CALL:
-		(void)message_add_call(message, block->id, block->tool,
-				       str_is_blank(text) ? "{}" : block->text.data);
+		told = message_add_call(message, part->id, part->tool,
+					is_nothing(text) ? "{}" : part->text.data);
 		break;
 	case PART_RESULT:
 		break;
 	}
+	if (told && has_extra)
+		told->extra = value_ref(part->extra);
 }
 
 bool answer_finish(struct answer *answer, struct conversation *into,
@@ -410,7 +334,7 @@ bool answer_finish(struct answer *answer, struct conversation *into,
 	if (!answer_fits(answer, err))
 		return false;
 	for (size_t i = 0; i < answer->count; i++) {
-		if (answer->blocks[i].kind == PART_CALL && answer->blocks[i].tool[0] == '\0')
+		if (answer->parts[i].kind == PART_CALL && answer->parts[i].tool[0] == '\0')
 			return err_set(err, EPROTO,
 				       "the model asked for a tool without naming it");
 	}
@@ -423,7 +347,7 @@ bool answer_finish(struct answer *answer, struct conversation *into,
 	answer_settle_ids(answer, into->message_count);
 	message = conversation_add(into, SPEAKER_MODEL);
 	for (size_t i = 0; i < answer->count; i++)
-		answer_put_block(&answer->blocks[i], message);
+		answer_tell_part(&answer->parts[i], message);
 	if (finish)
 		*finish = reason;
 	if (usage)

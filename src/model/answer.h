@@ -15,6 +15,8 @@ struct answer;
 
 /* Most calls in one answer; models ask for a handful, and ids are compared one by one. */
 enum { ANSWER_CALLS_MAX = 1000 };
+/* Most parts in one answer: the empty ones cost memory too. */
+enum { ANSWER_PARTS_MAX = 4 * ANSWER_CALLS_MAX };
 
 /* SINK may be NULL and is borrowed. */
 struct answer *answer_new(const struct model_sink *sink);
@@ -42,10 +44,55 @@ void answer_each_extra(struct answer *answer, void (*each)(struct value *extra))
 void answer_add_call(struct answer *answer, int64_t index, struct str id, struct str name,
 		     struct str arguments);
 
+/*
+ * For APIs that name the parts they stream, by INDEX (< 0: not said), KEY (may be empty) or
+ * both: the part of KIND, or a new one at the end; with neither, the newest that is not
+ * settled. NULL over a ceiling (every function below takes it). Valid until the next.
+ */
+struct answer_part;
+struct answer_part *answer_part(struct answer *answer, enum part_kind kind, int64_t index,
+				struct str key);
+/*
+ * For those that say where a part begins: a new one, whatever there is at INDEX; and the
+ * newest of any kind that is not settled, at INDEX unless that is < 0, or NULL.
+ */
+struct answer_part *answer_part_begin(struct answer *answer, enum part_kind kind,
+				      int64_t index);
+struct answer_part *answer_part_open(struct answer *answer, int64_t index);
+enum part_kind answer_part_kind(const struct answer_part *part); /* of no NULL */
+/* More of its text, or of a call's arguments. */
+void answer_part_add(struct answer *answer, struct answer_part *part, struct str fragment);
+/*
+ * It is complete and WHOLE, whatever came before; the sink gets what it lacks of it. An
+ * empty WHOLE says nothing: what came stays.
+ */
+void answer_part_settle(struct answer *answer, struct answer_part *part, struct str whole);
+bool answer_part_is_settled(const struct answer_part *part);
+/* Is any part of KIND? */
+bool answer_has_settled(const struct answer *answer, enum part_kind kind);
+/* Whose call it is; empty ones change nothing. */
+void answer_part_call(struct answer *answer, struct answer_part *part, struct str id,
+		      struct str tool);
+/* Into its `extra`, for the next request: VALUE, which came in as SIZE bytes. */
+void answer_part_keep(struct answer *answer, struct answer_part *part, const char *key,
+		      struct value *take_value, size_t size);
+/* What was kept under KEY; NULL when nothing was. Borrowed. */
+struct value *answer_part_kept(const struct answer_part *part, const char *key);
+/* Bytes that are nothing before they are whole: not part of the answer, and not shown. */
+void answer_part_collect(struct answer *answer, struct answer_part *part,
+			 struct str fragment);
+struct str answer_part_collected(const struct answer_part *part);
+
 void answer_set_finish(struct answer *answer, enum model_finish finish);
 void answer_set_usage(struct answer *answer, const struct model_usage *usage);
 
-bool answer_has_content(const struct answer *answer); /* text, thinking or a call */
+const struct model_usage *answer_usage(const struct answer *answer); /* what was set last */
+
+/* Text, thinking or a call; of a pause, any part. */
+bool answer_has_content(const struct answer *answer);
+size_t answer_size(const struct answer *answer); /* bytes of all its parts so far, and their number */
+/* The newest text of an answer that asks for no tool; else nothing. */
+struct str answer_last_words(const struct answer *answer);
 bool answer_is_finished(const struct answer *answer); /* answer_set_finish was called … */
 bool answer_is_refused(const struct answer *answer); /* … with MODEL_FINISH_REFUSED */
 /* There are calls, and the arguments of each are a whole JSON object or nothing. */
@@ -55,7 +102,7 @@ bool answer_fits(const struct answer *answer, struct err *err);
 
 /*
  * Append it as the model's message; fails on a call without a name (EPROTO) or over the
- * ceilings (EIO), with nothing appended. Empty arguments become "{}"; an id that is
+ * ceilings (EIO), with nothing appended. Arguments that are nothing become "{}"; an id that is
  * missing or stands twice is replaced. FINISH is MODEL_FINISH_CALLS whenever there are
  * calls, except that LENGTH stays when the limit cut a call's arguments: its calls are in
  * the message all the same and want results. FINISH and USAGE may be NULL.

@@ -68,6 +68,18 @@ struct message *conversation_add(struct conversation *conversation, enum speaker
 	return message;
 }
 
+void conversation_replace(struct conversation *conversation, size_t count,
+			  struct message *take_head)
+{
+	for (size_t i = 0; i < count; i++)
+		message_fini(&conversation->messages[i]);
+	memmove(conversation->messages + 1, conversation->messages + count,
+		(conversation->message_count - count) * sizeof(*conversation->messages));
+	conversation->messages[0] = *take_head;
+	conversation->message_count -= count - 1;
+	*take_head = (struct message){0};
+}
+
 static struct part *message_add_part(struct message *message, enum part_kind kind)
 {
 	struct part *part;

@@ -48,6 +48,10 @@ void conversation_set_system(struct conversation *conversation, const char *text
 /* Append an empty message; the pointer is valid until the next append. */
 struct message *conversation_add(struct conversation *conversation, enum speaker speaker);
 
+/* TAKE_HEAD, moved, stands for the first COUNT messages (at least one, at most all). */
+void conversation_replace(struct conversation *conversation, size_t count,
+			  struct message *take_head);
+
 /*
  * Append a part to MESSAGE; TEXT and the others are copied. Valid until the next append.
  */

@@ -36,6 +36,11 @@ static const char *const overflow_words[] = {
 	"reduce the length of the",   /* Groq, OpenAI */
 };
 
+/* As the official clients: 0.5 s, doubled to 8 s, up to a quarter less by chance. */
+static const double first_wait_s = 0.5;
+static const double longest_wait_s = 8;
+static const double jitter = 0.25;
+
 static bool contains_word(struct str text, const char *word)
 {
 	struct str part = str_of(word);
@@ -91,6 +96,15 @@ bool failure_may_pass(int code)
 	}
 }
 
+double failure_wait_s(int tries, double chance)
+{
+	double wait_s = first_wait_s;
+
+	for (int i = 0; i < tries && wait_s < longest_wait_s; i++)
+		wait_s *= 2;
+	return wait_s * (1 - jitter * chance);
+}
+
 int failure_public_code(int code)
 {
 	switch (code) {
@@ -107,6 +121,60 @@ int failure_public_code(int code)
 	default:
 		return EIO;
 	}
+}
+
+/* What the person can do about an answer of STATUS that means CODE. */
+static void add_advice(const struct failure_place *place, int64_t status, int code,
+		       struct buf *out)
+{
+	if (code == EACCES && place->has_key)
+		(void)buf_addf(out, "; check the key in %s", place->key_name);
+	else if (code == EACCES)
+		(void)buf_addf(out, "; set %s to a key of this service", place->key_name);
+	else if (code == E2BIG)
+		(void)buf_adds(out,
+			       "; the conversation is larger than the model's context: "
+			       "begin a new session, or give the server a larger one");
+	else if (code == EBUSY)
+		(void)buf_adds(out, "; wait, or see the limits of your account");
+	else if (status == 404 || status == 405)
+		(void)buf_addf(out,
+			       "; check the model's name (%s) and the base URL "
+			       "(most end in /v1)",
+			       place->model);
+	else if (status >= 300 && status <= 399)
+		(void)buf_adds(out,
+			       "; redirects are not followed: give the base URL it leads to");
+	else if (status == 402)
+		(void)buf_adds(out, "; see the balance of your account");
+	else if (code == EINVAL)
+		(void)buf_adds(out, "; the request would be refused again: check the model's "
+				    "name and what it supports");
+	else if (code == EAGAIN)
+		(void)buf_adds(out, "; the fault is with the service: try again later");
+}
+
+bool failure_refuse(const struct failure_place *place, int64_t status, struct str message,
+		    struct str body, struct err *err)
+{
+	int code = failure_code(status, message);
+	struct buf text;
+
+	buf_init(&text, ERR_TEXT_MAX);
+	(void)buf_addf(&text, "%s answered %lld", place->host, (long long)status);
+	if (message.size > 0) {
+		(void)buf_adds(&text, ": ");
+		failure_quote(message, &text);
+	} else if (str_starts(str_trim(body), STR("<"))) {
+		(void)buf_adds(&text, " with a web page");
+	} else if (body.size > 0) {
+		(void)buf_adds(&text, ": ");
+		failure_quote(body, &text);
+	}
+	add_advice(place, status, code, &text);
+	(void)err_set(err, code, "%s", text.data);
+	buf_fini(&text);
+	return false;
 }
 
 void failure_quote(struct str message, struct buf *out)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "model/model_name.h"
 
 /* The name since 2006; libcurl keeps its ABI. */
 static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
@@ -26,6 +27,8 @@ enum {
 	POLL_MS = 1000,
 	/* Longest header line kept; keys are a few hundred bytes at most. */
 	HEADER_MAX = 64 << 10,
+	/* Interim answers that are waited for. */
+	ANSWERS_MAX = 16,
 };
 
 /*
@@ -68,7 +71,8 @@ struct exchange {
 	char error_text[CURL_ERROR_SIZE];
 	struct err *err;
 	enum http_more more;
-	int64_t last_ms;   /* of the last byte either way */
+	unsigned answers;  /* status lines that came */
+	int64_t last_ms;   /* of the last sign of life */
 	int64_t enough_ms; /* when HTTP_ENOUGH was said */
 };
 
@@ -169,11 +173,14 @@ static size_t on_header(char *data, size_t unit, size_t count, void *context)
 	struct str line = {data, unit * count};
 	struct str value;
 
-	exchange->last_ms = clock_now_ms();
 	/* An interim answer (100) or a proxy's comes before the real one. */
-	if (str_starts(line, STR("HTTP/")))
+	if (str_starts(line, STR("HTTP/"))) {
 		answer_clear(exchange->answer);
-	else if (header_is(line, "x-should-retry", &value))
+		/* A header line is no sign of life: of those a server has any number. */
+		if (exchange->answers++ < ANSWERS_MAX)
+			exchange->last_ms = clock_now_ms();
+	}
+	if (header_is(line, "x-should-retry", &value))
 		exchange->answer->should_retry =
 			str_is(value, "true") ? 1 : (str_is(value, "false") ? 0 : -1);
 	else if (header_is(line, "retry-after-ms", &value))
@@ -220,59 +227,34 @@ static void add_headers(struct exchange *exchange)
 	 * Else a large request waits a second for a "100 Continue" that few servers send.
 	 */
 	add_header(exchange, "Expect:");
+	for (const char *const *line = exchange->request->headers; line && *line; line++)
+		add_header(exchange, *line);
 	if (exchange->request->key && exchange->request->key[0]) {
 		struct buf line;
 
 		buf_init(&line, HEADER_MAX);
-		(void)buf_addf(&line, "Authorization: Bearer %s", exchange->request->key);
+		(void)buf_addf(&line, "%s%s", exchange->request->key_header,
+			       exchange->request->key);
 		add_header(exchange, line.data);
 		explicit_bzero(line.data, line.size);
 		buf_fini(&line);
 	}
 }
 
-/* A proxy of the environment is for the world, never for a server on this machine. */
-static bool is_loopback(const char *url)
+/* What every request has; WRITE takes CONTEXT. */
+static bool set_common(const struct http *http, CURL *easy, const char *url,
+		       size_t (*write)(char *, size_t, size_t, void *), void *context)
 {
-	struct str rest = str_of(url);
-	size_t at = str_find(rest, STR("://"), 0);
+	const struct curl_functions *curl = &http->curl;
+	bool ok = curl->easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
+		  curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, write) == CURLE_OK &&
+		  curl->easy_setopt(easy, CURLOPT_WRITEDATA, context) == CURLE_OK &&
+		  curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+		  curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
 
-	if (at != (size_t)-1)
-		rest = str_part(rest, at + 3, rest.size);
-	return str_starts(rest, STR("127.")) || str_starts(rest, STR("[::1]")) ||
-	       str_is(rest, "localhost") || str_starts(rest, STR("localhost:")) ||
-	       str_starts(rest, STR("localhost/"));
-}
-
-static bool set_options(struct exchange *exchange, struct err *err)
-{
-	const struct curl_functions *curl = &exchange->http->curl;
-	const struct http_request *request = exchange->request;
-	CURL *easy = exchange->easy;
-	bool ok = true;
-
-	ok = ok && curl->easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK;
-	ok = ok &&
-	     curl->easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK;
-	ok = ok &&
-	     curl->easy_setopt(easy, CURLOPT_POSTFIELDS, request->body.data) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-				     (curl_off_t)request->body.size) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_WRITEDATA, exchange) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERDATA, exchange) == CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error_text) ==
-			   CURLE_OK;
-	ok = ok && curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-				     (long)(request->connect_timeout_s * 1000)) == CURLE_OK;
-	if (is_loopback(request->url))
-		ok = ok && curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
-	if (!ok)
-		return err_set(err, EIO, "libcurl does not take the request's options");
+	/* A proxy of the environment is for the world, never for a server on this machine. */
+	if (ok && model_name_is_here(url))
+		ok = curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
 		/* Those that older libraries lack; without them all still works. */
 #if LIBCURL_VERSION_NUM >= 0x075500
 	(void)curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -281,8 +263,40 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	/* A cancel does not wait for a name server. */
 	(void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
-	(void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	(void)curl->easy_setopt(easy, CURLOPT_USERAGENT, "glovebox");
+	return ok;
+}
+
+/* POST BODY with HEADERS. */
+static bool set_body(const struct http *http, CURL *easy, struct str body,
+		     const struct curl_slist *headers)
+{
+	const struct curl_functions *curl = &http->curl;
+
+	return curl->easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
+	       curl->easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
+	       curl->easy_setopt(easy, CURLOPT_POSTFIELDS, body.data) == CURLE_OK &&
+	       curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+				 (curl_off_t)body.size) == CURLE_OK;
+}
+
+static bool set_options(struct exchange *exchange, struct err *err)
+{
+	const struct curl_functions *curl = &exchange->http->curl;
+	const struct http_request *request = exchange->request;
+	CURL *easy = exchange->easy;
+	bool ok = set_common(exchange->http, easy, request->url, on_bytes, exchange) &&
+		  set_body(exchange->http, easy, request->body, exchange->headers);
+
+	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_HEADERDATA, exchange) == CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error_text) ==
+			   CURLE_OK;
+	ok = ok && curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+				     (long)(request->connect_timeout_s * 1000)) == CURLE_OK;
+	if (!ok)
+		return err_set(err, EIO, "libcurl does not take the request's options");
+	(void)curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	return true;
 }
 
@@ -419,4 +433,93 @@ bool http_post(struct http *http, const struct http_request *request,
 	http->curl.easy_cleanup(exchange.easy);
 	wipe_headers(&exchange);
 	return ok;
+}
+
+/* One of http_ask_all's, while it is under way. */
+struct asking {
+	struct http *http;
+	struct http_question *question;
+	CURL *easy;
+	struct curl_slist *headers;
+};
+
+static size_t on_answer(char *data, size_t unit, size_t count, void *context)
+{
+	struct asking *asking = context;
+	size_t size = unit * count;
+
+	return buf_add(&asking->question->answer, data, size) ? size : size + 1;
+}
+
+static bool ask_begin(struct asking *asking, int64_t left_ms)
+{
+	struct http *http = asking->http;
+	const struct http_question *question = asking->question;
+	bool ok;
+
+	asking->easy = http->curl.easy_init();
+	ok = asking->easy &&
+	     set_common(http, asking->easy, question->url, on_answer, asking) &&
+	     http->curl.easy_setopt(asking->easy, CURLOPT_TIMEOUT_MS, (long)left_ms) ==
+		     CURLE_OK;
+	if (ok && question->body.size > 0) {
+		asking->headers =
+			http->curl.slist_append(NULL, "Content-Type: application/json");
+		ok = asking->headers &&
+		     set_body(http, asking->easy, question->body, asking->headers);
+	}
+	return ok && http->curl.multi_add_handle(http->multi, asking->easy) == CURLM_OK;
+}
+
+/* Which of ASKED have ended, and how. */
+static void ask_collect(struct http *http, struct asking *asked, size_t count)
+{
+	const struct curl_functions *curl = &http->curl;
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl->multi_info_read(http->multi, &left)) != NULL) {
+		for (size_t i = 0; i < count; i++)
+			if (message->msg == CURLMSG_DONE &&
+			    message->easy_handle == asked[i].easy &&
+			    message->data.result == CURLE_OK)
+				(void)curl->easy_getinfo(asked[i].easy,
+							 CURLINFO_RESPONSE_CODE,
+							 &asked[i].question->status);
+	}
+}
+
+void http_ask_all(struct http *http, struct http_question *questions, size_t count,
+		  int64_t deadline_ms)
+{
+	const struct curl_functions *curl = &http->curl;
+	struct asking *asked = memory_array(count + 1, sizeof(*asked));
+	int running = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t left = deadline_ms - clock_now_ms();
+
+		asked[i] = (struct asking){.http = http, .question = &questions[i]};
+		questions[i].status = 0;
+		/* To libcurl 0 is for ever. */
+		(void)ask_begin(&asked[i], left > 0 ? left : 1);
+	}
+	for (;;) {
+		int wait_ms = clock_poll_timeout(deadline_ms);
+
+		if (curl->multi_perform(http->multi, &running) != CURLM_OK)
+			break;
+		ask_collect(http, asked, count);
+		if (running == 0 || wait_ms <= 0 ||
+		    curl->multi_poll(http->multi, NULL, 0, wait_ms, NULL) != CURLM_OK)
+			break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!asked[i].easy)
+			continue;
+		(void)curl->multi_remove_handle(http->multi, asked[i].easy);
+		curl->easy_cleanup(asked[i].easy);
+		curl->slist_free_all(asked[i].headers);
+	}
+	free(asked);
 }

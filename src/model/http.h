@@ -1,13 +1,16 @@
 /*
- * http: streaming POSTs over libcurl, which is loaded on first use (linking it costs
- * every start 3 ms). Redirects are not followed, so that a key goes only to the named
- * host. The only file that knows libcurl.
+ * http: streaming POSTs, and several short questions at once, over libcurl, which is loaded
+ * on first use (linking it costs every start 3 ms). Redirects are not followed, so that a key
+ * goes only to the named host. The only file that knows libcurl.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* libcurl, and the connections that are kept open between requests. */
 struct http;
@@ -18,9 +21,11 @@ void http_close(struct http *http);
 
 struct http_request {
 	const char *url;
-	const char *key; /* bearer token or NULL; never in an error text */
-	struct str body; /* JSON */
-	int stop_fd;     /* readable: give up with ECANCELED within 100 ms; -1: none */
+	const char *key;            /* or NULL; never in an error text */
+	const char *key_header;     /* what stands before it: "Authorization: Bearer " */
+	const char *const *headers; /* further lines, NULL ends them; or NULL */
+	struct str body;            /* JSON */
+	int stop_fd; /* readable: give up with ECANCELED within 100 ms; -1: none */
 	double connect_timeout_s, idle_timeout_s; /* 0: none */
 };
 
@@ -48,3 +53,18 @@ bool http_post(struct http *http, const struct http_request *request,
 	       enum http_more (*bytes)(void *context, const struct http_answer *answer,
 				       struct str bytes, struct err *err),
 	       void *context, struct err *err);
+
+/* One of several short questions. */
+struct http_question {
+	const char *url;
+	struct str body;   /* JSON to be sent by POST; empty: GET */
+	struct buf answer; /* the caller's, with its ceiling; over it there is no answer */
+	long status;       /* out: 0 when no whole answer came */
+};
+
+/*
+ * Ask all at once, without a key, and wait until all have answered or DEADLINE_MS (of
+ * clock_now_ms) is there. Whatever does not answer has status 0.
+ */
+void http_ask_all(struct http *http, struct http_question *questions, size_t count,
+		  int64_t deadline_ms);

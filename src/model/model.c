@@ -14,15 +14,11 @@
 #include "base/text.h"
 #include "model/failure.h"
 #include "model/http.h"
+#include "model/model_inside.h"
 #include "model/model_name.h"
 #include "model/provider.h"
 #include "model/reader.h"
 #include "model/replay.h"
-
-/* As the official clients: 0.5 s, doubled to 8 s, up to a quarter less by chance. */
-static const double first_wait_s = 0.5;
-static const double longest_wait_s = 8;
-static const double jitter = 0.25;
 
 /*
  * A server that takes longer to accept is not there; a sleeping disk or a VPN is up by
@@ -39,17 +35,8 @@ enum { ERROR_BODY_MAX = 64 << 10 };
  */
 enum { KEY_PART_MIN = 12 };
 
-const struct provider *const providers[] = {&openai_chat_provider, NULL};
-
-struct model {
-	char *shown;
-	struct replay *replay;           /* either this … */
-	const struct provider *provider; /* … or all below */
-	struct http *http;               /* NULL until the first question */
-	char *name, *url, *host, *key;
-	double temperature, idle_timeout_s;
-	int retries;
-};
+const struct provider *const providers[] = {&anthropic_provider, &openai_chat_provider,
+					    &openai_provider, &ollama_provider, NULL};
 
 /* One try of one question. */
 struct attempt {
@@ -59,6 +46,9 @@ struct attempt {
 	struct http_answer http;
 	struct buf error_body;
 	bool refused_here; /* the answer itself was the trouble, not the connection */
+	/* Since it grew last: when that was, how large it was, bytes that brought nothing. */
+	int64_t grew_ms;
+	size_t grown, idle_bytes;
 };
 
 static bool open_replay(const struct model_options *options, struct str file,
@@ -105,12 +95,23 @@ bool model_open(const struct model_options *options, struct model **model, struc
 		return false;
 	opened = memory_alloc(sizeof(*opened));
 	opened->shown = memory_copy_str(name.shown);
+	if (name.is_plain && model_name_is_ollama(options->base_url))
+		name.provider = &ollama_provider;
 	opened->provider = name.provider;
+	opened->known = model_known_by(options, &name);
 	if (!name.provider) {
 		ok = open_replay(options, name.rest, opened, err);
 	} else {
 		opened->name = memory_copy_str(name.rest);
-		opened->temperature = options->temperature;
+		opened->settings = (struct provider_settings){
+			.model = opened->name,
+			.temperature = options->temperature,
+			.thinking_budget = opened->known.thinking == CATALOGUE_NO
+						   ? 0
+						   : options->thinking_budget,
+			.max_output = options->max_output > 0 ? options->max_output
+							      : opened->known.max_output,
+		};
 		opened->idle_timeout_s = options->idle_timeout_s > 0
 						 ? options->idle_timeout_s
 						 : MODEL_IDLE_S;
@@ -148,6 +149,23 @@ bool model_is_replay(const struct model *model)
 	return model->replay != NULL;
 }
 
+const char *model_key_variable(const char *name)
+{
+	struct model_name parsed;
+
+	if (!model_name_parse(name, &parsed, NULL) || !parsed.provider)
+		return NULL;
+	return parsed.provider->key_name;
+}
+
+bool model_needs_key(const char *name)
+{
+	struct model_name parsed;
+
+	return model_name_parse(name, &parsed, NULL) && parsed.provider &&
+	       !model_name_is_here(parsed.provider->base_url);
+}
+
 const char *model_name(const struct model *model)
 {
 	return model->shown;
@@ -178,6 +196,26 @@ static void hide_key(const struct model *model, struct err *err)
 	}
 }
 
+/* A server that sends signs of life for ever is as silent as one that sends nothing. */
+static bool still_grows(struct attempt *attempt, size_t more, struct err *err)
+{
+	const double most_s = MODEL_STALL_IDLES * attempt->model->idle_timeout_s;
+	const size_t size = answer_size(attempt->answer);
+	const int64_t now = clock_now_ms();
+
+	attempt->idle_bytes += more;
+	if (size != attempt->grown) {
+		attempt->grown = size;
+		attempt->idle_bytes = 0;
+		attempt->grew_ms = now;
+	}
+	if (attempt->idle_bytes > MODEL_STALL_MAX)
+		return err_set(err, EIO, "%d MiB came that are no part of an answer",
+			       MODEL_STALL_MAX >> 20);
+	return (double)(now - attempt->grew_ms) <= most_s * 1000 ||
+	       err_set(err, ETIMEDOUT, "nothing of an answer came for %.3g seconds", most_s);
+}
+
 static enum http_more on_bytes(void *context, const struct http_answer *http,
 			       struct str bytes, struct err *err)
 {
@@ -188,71 +226,36 @@ static enum http_more on_bytes(void *context, const struct http_answer *http,
 		(void)buf_addstr(&attempt->error_body,
 				 str_part(bytes, 0,
 					  ERROR_BODY_MAX - attempt->error_body.size));
-		return attempt->error_body.size < ERROR_BODY_MAX ? HTTP_MORE : HTTP_ENOUGH;
+		return attempt->error_body.size < ERROR_BODY_MAX &&
+				       still_grows(attempt, bytes.size, NULL)
+			       ? HTTP_MORE
+			       : HTTP_ENOUGH;
 	}
-	if (!reader_feed(attempt->reader, bytes, &enough, err)) {
+	if (!reader_feed(attempt->reader, bytes, &enough, err) ||
+	    (!enough && !still_grows(attempt, bytes.size, err))) {
 		attempt->refused_here = true;
 		return HTTP_GIVE_UP;
 	}
 	return enough ? HTTP_ENOUGH : HTTP_MORE;
 }
 
-/* What the person can do about an answer of STATUS that means CODE. */
-static void add_advice(const struct model *model, int64_t status, int code, struct buf *out)
-{
-	const char *key_name = model->provider->key_name;
-
-	if (code == EACCES && model->key)
-		(void)buf_addf(out, "; check the key in %s", key_name);
-	else if (code == EACCES)
-		(void)buf_addf(out, "; set %s to a key of this service", key_name);
-	else if (code == E2BIG)
-		(void)buf_adds(out,
-			       "; the conversation is larger than the model's context: "
-			       "begin a new session, or give the server a larger one");
-	else if (code == EBUSY)
-		(void)buf_adds(out, "; wait, or see the limits of your account");
-	else if (status == 404 || status == 405)
-		(void)buf_addf(out,
-			       "; check the model's name (%s) and the base URL "
-			       "(most end in /v1)",
-			       model->name);
-	else if (status >= 300 && status <= 399)
-		(void)buf_adds(out,
-			       "; redirects are not followed: give the base URL it leads to");
-	else if (status == 402)
-		(void)buf_adds(out, "; see the balance of your account");
-	else if (code == EINVAL)
-		(void)buf_adds(out, "; the request would be refused again: check the model's "
-				    "name and what it supports");
-	else if (code == EAGAIN)
-		(void)buf_adds(out, "; the fault is with the service: try again later");
-}
-
 /* ERR from an HTTP answer that is no success. Always false. */
 static bool refuse_status(const struct attempt *attempt, struct err *err)
 {
 	const struct model *model = attempt->model;
-	struct buf message, text;
-	int code;
+	const struct failure_place place = {
+		.host = model->host,
+		.model = model->name,
+		.key_name = model->provider->key_name,
+		.has_key = model->key != NULL,
+	};
+	struct str body = buf_str(&attempt->error_body);
+	struct buf message;
 
 	buf_init(&message, ERROR_BODY_MAX * 2);
-	buf_init(&text, ERR_TEXT_MAX);
-	(void)buf_addf(&text, "%s answered %ld", model->host, attempt->http.status);
-	if (model->provider->error(buf_str(&attempt->error_body), &message)) {
-		(void)buf_adds(&text, ": ");
-		failure_quote(buf_str(&message), &text);
-	} else if (str_starts(str_trim(buf_str(&attempt->error_body)), STR("<"))) {
-		(void)buf_adds(&text, " with a web page");
-	} else if (attempt->error_body.size > 0) {
-		(void)buf_adds(&text, ": ");
-		failure_quote(buf_str(&attempt->error_body), &text);
-	}
-	code = failure_code(attempt->http.status, buf_str(&message));
-	add_advice(model, attempt->http.status, code, &text);
-	(void)err_set(err, code, "%s", text.data);
+	(void)model->provider->error(body, &message);
+	(void)failure_refuse(&place, attempt->http.status, buf_str(&message), body, err);
 	buf_fini(&message);
-	buf_fini(&text);
 	return false;
 }
 
@@ -277,6 +280,11 @@ static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 	if (cut.code == ECONNREFUSED)
 		return err_while(err, "no model server answers at %s (is it running?)",
 				 attempt->model->host);
+	if (cut.code == EHOSTUNREACH)
+		return err_while(err,
+				 "%s is not reached (see GLOVEBOX_BASE_URL, the "
+				 "network and its proxy)",
+				 attempt->model->host);
 	return err_while(err, "%s", attempt->model->host);
 }
 
@@ -286,6 +294,8 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 	struct http_request request = {
 		.url = model->url,
 		.key = model->key,
+		.key_header = model->provider->key_header,
+		.headers = model->provider->headers,
 		.body = body,
 		.stop_fd = stop_fd,
 		.connect_timeout_s = connect_timeout_s,
@@ -295,6 +305,7 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 
 	if (!model->http && !http_open(&model->http, err))
 		return false;
+	model->contacted = true;
 	transferred =
 		http_post(model->http, &request, &attempt->http, on_bytes, attempt, err);
 	return judge(attempt, transferred, err);
@@ -314,7 +325,6 @@ static bool may_retry(const struct attempt *attempt, int tries, const struct err
 		      double *wait_s)
 {
 	const struct http_answer *http = &attempt->http;
-	double wait = first_wait_s;
 
 	if (tries >= attempt->model->retries || err->code == ECANCELED)
 		return false;
@@ -328,9 +338,7 @@ static bool may_retry(const struct attempt *attempt, int tries, const struct err
 		return false;
 	if (http->should_retry != 1 && !failure_may_pass(err->code))
 		return false;
-	for (int i = 0; i < tries && wait < longest_wait_s; i++)
-		wait *= 2;
-	*wait_s = wait * (1 - jitter * chance());
+	*wait_s = failure_wait_s(tries, chance());
 	if (http->retry_after_s >= 0)
 		*wait_s = http->retry_after_s;
 	return *wait_s <= MODEL_WAIT_MAX_S;
@@ -361,7 +369,7 @@ static bool ask_service(struct model *model, const struct model_request *request
 			struct answer **answer, struct err *err)
 {
 	for (int tries = 0;; tries++) {
-		struct attempt attempt = {.model = model};
+		struct attempt attempt = {.model = model, .grew_ms = clock_now_ms()};
 		double wait_s = 0;
 		bool ok, again;
 
@@ -415,14 +423,22 @@ bool model_ask(struct model *model, const struct model_request *request,
 	bool ok;
 
 	buf_init(&body, MODEL_BODY_MAX);
+	if (!model->replay && model->provider->takes_context) {
+		struct buf unsaid;
+
+		buf_init(&unsaid, ERR_TEXT_MAX);
+		model_ready(model, &unsaid);
+		buf_fini(&unsaid);
+	}
 	if (model->replay)
 		ok = ask_replay(model, request, sink, &answer, &own);
 	else
 		ok = wait_or_stop(request->stop_fd, 0, &own) &&
-		     model->provider->request(model->name, model->temperature, request,
-					      &body, &own) &&
+		     model->provider->request(&model->settings, request, &body, &own) &&
 		     ask_service(model, request, sink, buf_str(&body), &answer, &own);
 	ok = ok && answer_finish(answer, into, finish, usage, &own);
+	if (ok && usage)
+		model_add_money(model, usage);
 	answer_free(answer);
 	buf_fini(&body);
 	if (!ok && err)

@@ -3,10 +3,13 @@
  * streams one answer. Retries, keys and sockets are here and in http; what the bytes mean
  * is in the providers (provider.h), which are pure.
  *
- * A model is named `replay`, `replay:FILE`, `openai-chat:NAME` or plain NAME
- * (openai-chat; a name may hold colons, as qwen3:8b does).
+ * A model is named `replay`, `replay:FILE`, `PROVIDER:NAME` with a provider of
+ * provider.h's list, or plain NAME (openai-chat; a name may hold colons, as qwen3:8b
+ * does). A plain NAME at Ollama's usual port on this machine (11434) is asked by Ollama's
+ * own API.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -17,20 +20,36 @@
 #include <stdint.h>
 
 struct model;
+struct catalogue;
 
 struct model_options {
-	const char *name;      /* as above; NULL: the embedded replay */
-	const char *base_url;  /* as http://127.0.0.1:8080/v1; NULL: the provider's */
-	const char *key;       /* bearer token or NULL; copied, wiped at model_close */
-	struct str embedded;   /* the script that plain `replay` plays (JSON, replay.h) */
-	double temperature;    /* < 0: the service's default */
+	const char *name;     /* as above; NULL: the embedded replay */
+	const char *base_url; /* as http://127.0.0.1:8080/v1; NULL: the provider's */
+	const char *key;      /* of the service, or NULL; copied, wiped at model_close */
+	struct str embedded;  /* the script that plain `replay` plays (JSON, replay.h) */
+	double temperature;   /* < 0: the service's default */
+	/* Tokens to think with before an answer, where the API takes a number; 0: none. */
+	uint64_t thinking_budget;
+	/*
+	 * Most tokens of one answer that the model can give, where the API must be told; 0:
+	 * what the catalogue says, else what most models take.
+	 */
+	uint64_t max_output;
 	double idle_timeout_s; /* no byte for so long ends the request; 0: MODEL_IDLE_S */
 	int retries;           /* further tries; < 0: MODEL_RETRIES */
+	/* what is known of models, borrowed for the model's life; NULL: nothing */
+	const struct catalogue *catalogue;
 };
 
 enum {
 	/* A large prompt on a CPU-only server takes minutes to its first token. */
 	MODEL_IDLE_S = 300,
+	/*
+	 * Some servers send signs of life while they work. After so many times the idle timeout
+	 * (half an hour) or so many bytes of these alone no answer is expected any more.
+	 */
+	MODEL_STALL_IDLES = 6,
+	MODEL_STALL_MAX = 64 << 20,
 	/* As the official clients do: outlives a hiccup, not an outage. */
 	MODEL_RETRIES = 2,
 	/*
@@ -42,6 +61,11 @@ enum {
 	MODEL_BODY_MAX = 64 << 20,
 	/* A service that wants a longer pause is not waited for: the person is told. */
 	MODEL_WAIT_MAX_S = 60,
+	/*
+	 * Tokens of context asked of Ollama, whose documents want as many for agents, where
+	 * the model takes them: its own choice is 4,096 on most machines.
+	 */
+	MODEL_CONTEXT_WISH = 65536,
 };
 
 /*
@@ -52,9 +76,46 @@ bool model_open(const struct model_options *options, struct model **model, struc
 void model_close(struct model *model);
 bool model_is_replay(const struct model *model);
 const char *model_name(const struct model *model); /* as shown to people */
+/* Without its provider, as in the catalogue; NULL for a replay. */
+const char *model_bare_name(const struct model *model);
 
+/*
+ * Before the first question: where a server makes as much room as it is asked for
+ * (Ollama), settle how much that is, and append a sentence about it to NOTE; else nothing.
+ * Takes LOCAL_CONTEXT_MS at most.
+ */
+void model_ready(struct model *model, struct buf *note);
+
+/*
+ * Tokens of a whole conversation that it takes; 0: not known. What the catalogue does not
+ * know, a server on this machine is asked (within LOCAL_CONTEXT_MS of model/local.h), once
+ * and not before the first model_ask: no start waits for it.
+ */
+uint64_t model_context(struct model *model);
+/* What else the catalogue says of it (model/catalogue.h). */
+const struct catalogue_model *model_known(const struct model *model);
+/* Will the money of an answer be known? */
+bool model_is_priced(const struct model *model);
+
+/*
+ * The environment's variable with the key of the service that NAME (as in model_options)
+ * means; NULL for a replay and for what model_open will refuse.
+ */
+const char *model_key_variable(const char *name);
+/* Is that service, unless a base URL is given, one that is only asked with a key? */
+bool model_needs_key(const char *name);
+
+/*
+ * Tokens; 0 where the service does not say. Services differ in what they count where, and
+ * providers translate: `input` is all that was sent and `output` all that came; the others
+ * are parts of these.
+ */
 struct model_usage {
-	uint64_t input, output, cached; /* tokens; 0 when the service does not say */
+	uint64_t input, output;
+	uint64_t cached;       /* of input: read from the service's cache */
+	uint64_t cache_writes; /* of input: put into it, which some bill apart */
+	uint64_t reasoning;    /* of output: thought */
+	double money; /* US dollars; below 0: not known; a replay costs nothing */
 };
 
 enum model_finish {
@@ -62,6 +123,11 @@ enum model_finish {
 	MODEL_FINISH_CALLS,
 	MODEL_FINISH_LENGTH,  /* cut at the token limit */
 	MODEL_FINISH_REFUSED, /* content filter or refusal */
+	/*
+	 * The service stopped in the middle of its own work: ask again with the answer as it
+	 * is, and nothing after it. It may hold no words.
+	 */
+	MODEL_FINISH_PAUSED,
 };
 
 /* What streams while the answer grows. Every callback may be NULL. */

@@ -1,8 +1,9 @@
-/* model_name: `replay:FILE`, `openai-chat:NAME` or NAME, whose colons may be its own. */
+/* model_name: `replay:FILE`, `PROVIDER:NAME` or NAME, whose colons may be its own. */
 #include "model/model_name.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
@@ -13,11 +14,11 @@ enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
 
 /*
  * Services and programs that people write before the colon although they are reached by
- * openai-chat and a base URL. No model is called so.
+ * openai-chat and a base URL. No model is called so. One that is a provider as well is
+ * taken as that.
  */
-static const char *const services[] = {"openai",    "anthropic", "ollama",   "llama.cpp",
-				       "llamacpp",  "vllm",      "lmstudio", "openrouter",
-				       "localhost", NULL};
+static const char *const services[] = {"llama.cpp",  "llamacpp",  "vllm", "lmstudio",
+				       "openrouter", "localhost", NULL};
 
 static const struct provider *find_provider(struct str word)
 {
@@ -64,6 +65,7 @@ bool model_name_parse(const char *name, struct model_name *parsed, struct err *e
 		return true;
 	}
 	result.provider = &openai_chat_provider;
+	result.is_plain = true;
 	if (colon != (size_t)-1) {
 		const struct provider *named = find_provider(word);
 		bool is_replay = str_is(word, "replay");
@@ -72,24 +74,23 @@ bool model_name_parse(const char *name, struct model_name *parsed, struct err *e
 			return false;
 		if (named || is_replay) {
 			result.provider = named;
+			result.is_plain = false;
 			result.rest = str_trim(str_part(whole, colon + 1, whole.size));
 		}
 		if (is_replay && result.rest.size == 0)
 			return err_set(err, EINVAL, "replay: needs a file after the colon");
-		if (named)
-			result.shown = result.rest;
 	} else if (find_provider(whole)) {
 		result.rest = STR("");
 	}
 	if (result.rest.size == 0)
 		return err_set(err, EINVAL,
-			       "%.*s: needs a model's name after it, as in openai-chat:NAME",
-			       (int)word.size, word.data);
+			       "%.*s: needs a model's name after it, as in %.*s:NAME",
+			       (int)word.size, word.data, (int)word.size, word.data);
 	*parsed = result;
 	return true;
 }
 
-static bool check_url(struct str url, struct str host, struct err *err)
+static bool check_url(struct str url, struct str host, const char *path, struct err *err)
 {
 	for (size_t i = 0; i < url.size; i++) {
 		unsigned char c = (unsigned char)url.data[i];
@@ -107,9 +108,45 @@ static bool check_url(struct str url, struct str host, struct err *err)
 	    str_find(url, STR("#"), 0) != (size_t)-1)
 		return err_set(err, EINVAL,
 			       "the base URL has a query or a fragment: it ends "
-			       "where /chat/completions begins");
+			       "where %s begins",
+			       path);
 	if (host.size == 0 || str_starts(host, STR(":")))
 		return err_set(err, EINVAL, "the base URL names no host");
+	return true;
+}
+
+/* HOST of BASE, which loses the slashes at its end. */
+static bool read_base(struct str *base, const char *path, struct str *host, struct err *err)
+{
+	struct str rest;
+
+	if (str_starts(*base, STR("http://")))
+		rest = str_part(*base, 7, base->size);
+	else if (str_starts(*base, STR("https://")))
+		rest = str_part(*base, 8, base->size);
+	else
+		return err_set(err, EINVAL,
+			       "the base URL begins with http:// or https://, as in "
+			       "http://127.0.0.1:8080/v1");
+	while (str_ends(rest, STR("/"))) {
+		rest.size--;
+		base->size--;
+	}
+	*host = str_part(rest, 0, str_find(rest, STR("/"), 0));
+	return check_url(*base, *host, path, err);
+}
+
+bool model_name_origin(const char *base_url, char **origin, struct err *err)
+{
+	struct str base = str_trim(str_of(base_url));
+	struct str host = base;
+
+	if (!read_base(&base, "the path", &host, err))
+		return false;
+	if (base.size > URL_MAX)
+		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
+	*origin = memory_copy_str(
+		str_part(base, 0, (size_t)(host.data - base.data) + host.size));
 	return true;
 }
 
@@ -117,32 +154,29 @@ bool model_name_url(const struct provider *provider, const char *base_url, char 
 		    char **host, struct err *err)
 {
 	struct str base = str_trim(str_of(base_url));
-	struct str rest, name;
+	const struct str version = STR("/v1");
+	struct str path = str_of(provider->path);
+	struct str name;
 	struct buf text;
 
 	if (base.size == 0)
 		base = str_of(provider->base_url);
-	if (str_starts(base, STR("http://")))
-		rest = str_part(base, 7, base.size);
-	else if (str_starts(base, STR("https://")))
-		rest = str_part(base, 8, base.size);
-	else
-		return err_set(err, EINVAL,
-			       "the base URL begins with http:// or https://, as in "
-			       "http://127.0.0.1:8080/v1");
-	while (str_ends(rest, STR("/"))) {
-		rest.size--;
-		base.size--;
-	}
-	name = str_part(rest, 0, str_find(rest, STR("/"), 0));
-	if (!check_url(base, name, err))
+	if (!read_base(&base, provider->path, &name, err))
 		return false;
 
 	buf_init(&text, URL_MAX);
 	(void)buf_addstr(&text, base);
-	/* People copy the address of the endpoint itself. */
-	if (!str_ends(base, str_of(provider->path)))
-		(void)buf_adds(&text, provider->path);
+	/* People copy the address of another API of the same server. */
+	if (str_starts(path, STR("/api/")) && str_ends(base, version))
+		base.size -= version.size;
+	buf_clear(&text);
+	(void)buf_addstr(&text, base);
+	/* People copy the address of the endpoint itself, or of the version in it. */
+	if (!str_ends(base, path)) {
+		if (str_ends(base, version) && str_starts(path, version))
+			path = str_part(path, version.size, path.size);
+		(void)buf_addstr(&text, path);
+	}
 	if (text.overflowed) {
 		buf_fini(&text);
 		return err_set(err, EINVAL, "the base URL is longer than %d bytes", URL_MAX);
@@ -150,4 +184,33 @@ bool model_name_url(const struct provider *provider, const char *base_url, char 
 	*url = buf_take(&text);
 	*host = memory_copy_str(name);
 	return true;
+}
+
+bool model_name_is_here(const char *url)
+{
+	struct str host = str_of(url);
+	size_t at = str_find(host, STR("://"), 0);
+
+	if (at != (size_t)-1)
+		host = str_part(host, at + 3, host.size);
+	host = str_part(host, 0, str_find(host, STR("/"), 0));
+	if (str_starts(host, STR("[::1]")))
+		return host.size == 5 || host.data[5] == ':';
+	host = str_part(host, 0, str_find(host, STR(":"), 0));
+	if (str_is(host, "localhost"))
+		return true;
+	/* "127.example.org" is no address. */
+	for (at = 0; at < host.size; at++)
+		if (!strchr("0123456789.", host.data[at]))
+			return false;
+	return str_starts(host, STR("127."));
+}
+
+bool model_name_is_ollama(const char *base_url)
+{
+	auto_free char *origin = NULL;
+
+	return base_url && model_name_is_here(base_url) &&
+	       model_name_origin(base_url, &origin, NULL) &&
+	       str_ends(str_of(origin), STR(":11434"));
 }

@@ -10,7 +10,8 @@ struct provider;
 struct model_name {
 	const struct provider *provider; /* NULL: a replay */
 	struct str rest;  /* the model's name there, or the replay's file; in the name */
-	struct str shown; /* for people */
+	struct str shown; /* for people and records; parsed again it means the same */
+	bool is_plain;    /* no provider was named: openai-chat */
 };
 
 /* NAME NULL or empty is the embedded replay. */
@@ -23,3 +24,12 @@ bool model_name_parse(const char *name, struct model_name *parsed, struct err *e
  */
 bool model_name_url(const struct provider *provider, const char *base_url, char **url,
 		    char **host, struct err *err);
+
+/* Scheme, host and port of such a URL, malloc'ed: "http://127.0.0.1:8080". */
+bool model_name_origin(const char *base_url, char **origin, struct err *err);
+
+/* Is URL Ollama's usual port on this machine? */
+bool model_name_is_ollama(const char *base_url);
+
+/* Is URL's host this machine, by its name alone: localhost, 127.0.0.0/8, [::1]? */
+bool model_name_is_here(const char *url);

@@ -9,71 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "model/failure.h"
 #include "model/provider.h"
+#include "model/service.h"
 
 const char *const chat_reasoning_fields[] = {"reasoning_content", "reasoning", NULL};
-
-/* An escaped half of a surrogate pair at AT, as proxies cut them apart, or 0. */
-static unsigned surrogate_at(struct str text, size_t at)
-{
-	char digits[5] = "";
-	unsigned long code;
-
-	if (at + 6 > text.size || text.data[at] != '\\' || text.data[at + 1] != 'u')
-		return 0;
-	memcpy(digits, text.data + at + 2, 4);
-	code = strtoul(digits, NULL, 16);
-	return code >= 0xd800 && code <= 0xdfff ? (unsigned)code : 0;
-}
-
-/* TEXT with U+FFFD for invalid UTF-8 and for surrogates without their other half. */
-static void repair_characters(struct str text, struct buf *out)
-{
-	size_t at = 0;
-
-	while (at < text.size) {
-		size_t length = text_utf8_length(str_part(text, at, 4));
-		unsigned half = surrogate_at(text, at);
-
-		if (length == 0) {
-			(void)buf_adds(out, "\xef\xbf\xbd");
-			at++;
-		} else if (half && half < 0xdc00 && surrogate_at(text, at + 6) >= 0xdc00) {
-			(void)buf_add(out, text.data + at, 12);
-			at += 12;
-		} else if (half) {
-			(void)buf_adds(out, "\\ufffd");
-			at += 6;
-		} else if (text.data[at] == '\\' && at + 1 < text.size) {
-			/* Both at once: the second may be a backslash too. */
-			(void)buf_add(out, text.data + at, 1);
-			at++;
-			if ((unsigned char)text.data[at] < 0x80) {
-				(void)buf_add(out, text.data + at, 1);
-				at++;
-			}
-		} else {
-			(void)buf_add(out, text.data + at, length);
-			at += length;
-		}
-	}
-}
-
-static bool parse(struct str data, struct value **root, struct err *err)
-{
-	struct buf repaired;
-	bool ok;
-
-	if (value_parse(data, 0, root, err))
-		return true;
-	buf_init(&repaired, VALUE_TEXT_MAX);
-	repair_characters(data, &repaired);
-	ok = !repaired.overflowed && value_parse(buf_str(&repaired), 0, root, NULL);
-	buf_fini(&repaired);
-	return ok;
-}
 
 static void note_field(struct answer *answer, const char *field)
 {
@@ -99,7 +38,7 @@ static void take_details(struct answer *answer, const struct value *list, bool s
 
 		value_append(kept, value_ref(item));
 		if (!shown)
-			answer_add_thinking(answer, openai_chat_first_text(item, text_keys));
+			answer_add_thinking(answer, service_first_text(item, text_keys));
 	}
 }
 
@@ -132,13 +71,13 @@ static void take_content(struct answer *answer, const struct value *content)
 		const struct value *piece = value_item(content, i);
 		const struct value *thinking = value_member(piece, "thinking");
 
-		answer_add_text(answer, openai_chat_first_text(piece, text_keys));
+		answer_add_text(answer, service_first_text(piece, text_keys));
 		answer_add_thinking(answer, value_str(thinking));
 		for (size_t n = 0;
 		     value_kind(thinking) == VALUE_ARRAY && n < value_count(thinking); n++)
 			answer_add_thinking(answer,
-					    openai_chat_first_text(value_item(thinking, n),
-								   text_keys));
+					    service_first_text(value_item(thinking, n),
+							       text_keys));
 	}
 }
 
@@ -217,8 +156,8 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 	if (reason.size == 0)
 		return true;
 	if (str_is(reason, "error"))
-		return openai_chat_is_error(choice)
-			       ? openai_chat_refuse(choice, err)
+		return service_is_error(choice)
+			       ? service_refuse(choice, err)
 			       : err_set(err, EAGAIN,
 					 "the service ended the answer with an error "
 					 "it does not name");
@@ -235,32 +174,29 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 	return true;
 }
 
-static uint64_t count_of(const struct value *object, const char *key)
-{
-	int64_t number = value_integer(value_member(object, key));
-
-	return number > 0 ? (uint64_t)number : 0;
-}
-
 static void take_usage(struct answer *answer, const struct value *root)
 {
 	const struct value *usage = value_member(root, "usage");
+	const struct value *sent = value_member(usage, "prompt_tokens_details");
 	const struct value *timings = value_member(root, "timings");
 	struct model_usage counts = {0};
 
 	if (value_kind(usage) == VALUE_OBJECT) {
-		counts.input = count_of(usage, "prompt_tokens");
-		counts.output = count_of(usage, "completion_tokens");
-		counts.cached = count_of(value_member(usage, "prompt_tokens_details"),
-					 "cached_tokens");
+		counts.input = service_count(usage, "prompt_tokens");
+		counts.output = service_count(usage, "completion_tokens");
+		counts.cached = service_count(sent, "cached_tokens");
 		if (counts.cached == 0)
-			counts.cached = count_of(usage, "prompt_cache_hit_tokens");
+			counts.cached = service_count(usage, "prompt_cache_hit_tokens");
+		counts.cache_writes = service_count(sent, "cache_write_tokens");
+		counts.reasoning =
+			service_count(value_member(usage, "completion_tokens_details"),
+				      "reasoning_tokens");
 		answer_set_usage(answer, &counts);
 	} else if (value_kind(timings) == VALUE_OBJECT) {
 		/* llama.cpp counts apart what it took from its cache. */
-		counts.cached = count_of(timings, "cache_n");
-		counts.input = count_of(timings, "prompt_n") + counts.cached;
-		counts.output = count_of(timings, "predicted_n");
+		counts.cached = service_count(timings, "cache_n");
+		counts.input = service_count(timings, "prompt_n") + counts.cached;
+		counts.output = service_count(timings, "predicted_n");
 		answer_set_usage(answer, &counts);
 	}
 }
@@ -293,47 +229,22 @@ static bool chat_event(struct answer *answer, struct str name, struct str data, 
 		       struct err *err)
 {
 	auto_value struct value *root = NULL;
-	struct err why = {0};
 
-	data = str_trim(data);
-	if (data.size == 0)
-		return true;
-	if (str_is(data, "[DONE]")) {
-		*end = true;
-		return true;
-	}
-	if (!parse(data, &root, &why)) {
-		struct buf shown;
-
-		buf_init(&shown, ERR_TEXT_MAX);
-		failure_quote(str_of(why.text), &shown);
-		(void)err_set(err, EPROTO, "an event of the stream is no JSON (%s)",
-			      shown.data);
-		buf_fini(&shown);
+	if (!service_parse_event(data, &root, end, err))
 		return false;
-	}
-	if (str_is(name, "error") || openai_chat_is_error(root))
-		return openai_chat_refuse(root, err);
+	if (!root)
+		return true;
+	if (str_is(name, "error") || service_is_error(root))
+		return service_refuse(root, err);
 	return take_root(answer, root, err);
 }
 
 static bool chat_whole(struct answer *answer, struct str body, struct err *err)
 {
 	auto_value struct value *root = NULL;
-	struct err why = {0};
 
-	if (!parse(body, &root, &why)) {
-		struct buf shown;
-
-		buf_init(&shown, ERR_TEXT_MAX);
-		failure_quote(str_of(why.text), &shown);
-		(void)err_set(err, EPROTO, "the answer is neither a stream nor JSON (%s)",
-			      shown.data);
-		buf_fini(&shown);
+	if (!service_parse_whole(body, &root, err))
 		return false;
-	}
-	if (openai_chat_is_error(root))
-		return openai_chat_refuse(root, err);
 	if (value_kind(value_member(root, "choices")) != VALUE_ARRAY)
 		return err_set(err, EBADMSG,
 			       "the answer is JSON, but not of a chat model (no \"choices\"): "
@@ -351,9 +262,10 @@ const struct provider openai_chat_provider = {
 	.base_url = "https://api.openai.com/v1",
 	.path = "/chat/completions",
 	.key_name = "OPENAI_API_KEY",
+	.key_header = "Authorization: Bearer ",
 	.request = openai_chat_write,
 	.event = chat_event,
 	.whole = chat_whole,
 	.done = chat_done,
-	.error = openai_chat_error,
+	.error = service_error,
 };

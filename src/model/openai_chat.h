@@ -1,10 +1,10 @@
-/* openai_chat: what its files share: reading answers and errors, writing requests. */
+/* openai_chat: what its files share: reading answers, writing requests. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "model/model.h"
+#include "model/provider.h"
 
 #include <stdbool.h>
 
@@ -18,22 +18,12 @@
 /* The fields in which servers send reasoning as text, in the order of preference. */
 extern const char *const chat_reasoning_fields[]; /* NULL ends it */
 
-bool openai_chat_write(const char *model, double temperature,
+bool openai_chat_write(const struct provider_settings *settings,
 		       const struct model_request *request, struct buf *body,
 		       struct err *err);
 
-/*
- * The first of OBJECT's members named by KEYS (NULL ends them) that is a text with
- * something in it.
- */
-struct str openai_chat_first_text(const struct value *object, const char *const *keys);
-
-/* Is ROOT, which came as an answer or an event of one, an error? */
-bool openai_chat_is_error(const struct value *root);
-/* ERR from it. Always false. */
-bool openai_chat_refuse(const struct value *root, struct err *err);
-/* Provider's `error`. */
-bool openai_chat_error(struct str body, struct buf *out);
+/* Append `,"tools":[…]`, or nothing when there are none. */
+void openai_chat_write_tools(const struct model_request *request, struct buf *body);
 
 /* Join the pieces of the reasoning details in a thinking's EXTRA. */
 void openai_chat_settle_details(struct value *extra);

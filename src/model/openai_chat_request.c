@@ -5,18 +5,10 @@
  */
 #include "model/openai_chat.h"
 
-#include <errno.h>
 #include <stddef.h>
 
-/*
- * A tool message with nothing in it is refused by some servers and puzzles most models.
- */
-#define EMPTY_RESULT "(The tool gave no text.)"
-
-static bool is_blank(const char *text)
-{
-	return str_trim(str_of(text)).size == 0;
-}
+#include "model/openai_family.h"
+#include "model/request.h"
 
 static bool message_has(const struct message *message, enum part_kind kind)
 {
@@ -44,32 +36,16 @@ static void write_joined(const struct message *message, enum part_kind kind,
 	buf_fini(&joined);
 }
 
-/*
- * The arguments as a string that is a JSON object itself: servers parse them again for
- * their prompt template and fail on anything else. What the model wrote wrong stays
- * readable.
- */
+/* The arguments: a string that is a JSON object itself. */
 static void write_arguments(const char *arguments, struct buf *body)
 {
-	struct str text = str_trim(str_of(arguments));
-	auto_value struct value *parsed = NULL;
-	struct buf wrapped;
+	struct buf object;
 
-	if (text.size == 0 || str_is(text, "null")) {
-		(void)buf_adds(body, "\"{}\"");
-		return;
-	}
-	if (value_parse(text, 0, &parsed, NULL) && value_kind(parsed) == VALUE_OBJECT) {
-		(void)value_quote(text, body);
-		return;
-	}
-	buf_init(&wrapped, body->max);
-	(void)buf_adds(&wrapped, "{\"invalid_arguments\":");
-	(void)value_quote(text, &wrapped);
-	(void)buf_addc(&wrapped, '}');
-	(void)value_quote(buf_str(&wrapped), body);
-	body->overflowed = body->overflowed || wrapped.overflowed;
-	buf_fini(&wrapped);
+	buf_init(&object, body->max);
+	request_add_arguments(arguments, &object);
+	(void)value_quote(buf_str(&object), body);
+	body->overflowed = body->overflowed || object.overflowed;
+	buf_fini(&object);
 }
 
 static void write_calls(const struct message *message, struct buf *body)
@@ -159,7 +135,7 @@ static void write_result(const struct part *part, struct buf *body)
 	(void)buf_adds(body, ",{\"role\":\"tool\",\"tool_call_id\":");
 	(void)value_quote(str_of(part->call_id), body);
 	(void)buf_adds(body, ",\"content\":");
-	(void)value_quote(str_of(is_blank(part->text) ? EMPTY_RESULT : part->text), body);
+	(void)value_quote(str_of(request_result_text(part)), body);
 	(void)buf_addc(body, '}');
 }
 
@@ -181,7 +157,7 @@ static void write_user_run(const struct conversation *conversation, size_t first
 
 			if (part->kind == PART_RESULT)
 				write_result(part, body);
-			if (part->kind != PART_TEXT || is_blank(part->text))
+			if (part->kind != PART_TEXT || request_is_blank(part->text))
 				continue;
 			if (text.size > 0)
 				(void)buf_adds(&text, "\n\n");
@@ -207,7 +183,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 	size_t first = 0;
 	size_t list = body->size;
 
-	if (!is_blank(conversation->system_prompt)) {
+	if (!request_is_blank(conversation->system_prompt)) {
 		(void)buf_adds(body, ",{\"role\":\"system\",\"content\":");
 		(void)value_quote(str_of(conversation->system_prompt), body);
 		(void)buf_addc(body, '}');
@@ -230,7 +206,7 @@ static void write_messages(const struct conversation *conversation, struct buf *
 	(void)buf_addc(body, ']');
 }
 
-static void write_tools(const struct model_request *request, struct buf *body)
+void openai_chat_write_tools(const struct model_request *request, struct buf *body)
 {
 	const char *separator = ",\"tools\":[";
 
@@ -254,26 +230,23 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		(void)buf_addc(body, ']');
 }
 
-bool openai_chat_write(const char *model, double temperature,
+bool openai_chat_write(const struct provider_settings *settings,
 		       const struct model_request *request, struct buf *body,
 		       struct err *err)
 {
 	(void)buf_adds(body, "{\"model\":");
-	(void)value_quote(str_of(model), body);
+	(void)value_quote(str_of(settings->model), body);
 	(void)buf_adds(body, ",\"messages\":");
 	write_messages(request->conversation, body);
-	write_tools(request, body);
-	if (temperature >= 0) {
-		auto_value struct value *number = value_new_real(temperature);
+	openai_chat_write_tools(request, body);
+	if (settings->temperature >= 0 &&
+	    openai_family_of(settings->model) != OPENAI_REASONS) {
+		auto_value struct value *number = value_new_real(settings->temperature);
 
 		(void)buf_adds(body, ",\"temperature\":");
 		(void)value_print(number, 0, body);
 	}
 	(void)buf_adds(body,
 		       ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
-	if (body->overflowed)
-		return err_set(err, E2BIG,
-			       "the conversation is larger than a request may be (%zu MiB)",
-			       body->max >> 20);
-	return true;
+	return request_fits(body, err);
 }

@@ -9,18 +9,34 @@
 #include "model/answer.h"
 #include "model/model.h"
 
+/* What a model was opened with, as far as a request's body says it (model_options). */
+struct provider_settings {
+	const char *model;
+	double temperature;                   /* < 0: not said */
+	uint64_t thinking_budget, max_output; /* 0: not said */
+	uint64_t context; /* tokens that the server is to make room for; 0: not said */
+};
+
 struct provider {
 	const char *name;     /* "openai-chat" */
 	const char *base_url; /* unless told */
-	const char *path;     /* appended to the base URL: "/chat/completions" */
-	const char *key_name; /* the environment's variable with its key */
+	/*
+	 * Appended to the base URL: "/chat/completions". A "/v1" at its beginning is left
+	 * out where the base URL ends in one: people write both.
+	 */
+	const char *path;
+	const char *key_name;   /* the environment's variable with its key */
+	const char *key_header; /* what stands before the key: "Authorization: Bearer " */
+	const char *const *headers; /* further lines of each request, NULL ends them; or NULL */
+	bool streams_lines; /* one JSON object a line instead of server-sent events */
+	bool takes_context; /* its server makes as much room as a request asks for */
 	/* Write the request body. False (E2BIG) at BODY's ceiling. */
-	bool (*request)(const char *model, double temperature,
+	bool (*request)(const struct provider_settings *settings,
 			const struct model_request *request, struct buf *body,
 			struct err *err);
 	/*
-	 * One server-sent event, DATA complete. *END: the stream says it is over. Codes:
-	 * failure.h.
+	 * One server-sent event, or one line (without a name), DATA complete. *END: the stream
+	 * says it is over. Codes: failure.h.
 	 */
 	bool (*event)(struct answer *answer, struct str name, struct str data, bool *end,
 		      struct err *err);
@@ -34,6 +50,9 @@ struct provider {
 	bool (*error)(struct str body, struct buf *out);
 };
 
+extern const struct provider anthropic_provider;
+extern const struct provider ollama_provider;
 extern const struct provider openai_chat_provider;
+extern const struct provider openai_provider;
 /* All providers that speak HTTP; NULL ends it. */
 extern const struct provider *const providers[];

@@ -8,11 +8,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/sse.h"
+#include "model/stray_call.h"
 
 /* A page's title is in its head; what follows is read past. */
 enum { PAGE_MAX = 64 << 10, TITLE_MAX = 100 };
 
-enum shape { SHAPE_UNKNOWN, SHAPE_STREAM, SHAPE_WHOLE, SHAPE_PAGE };
+enum shape { SHAPE_UNKNOWN, SHAPE_STREAM, SHAPE_LINES, SHAPE_WHOLE, SHAPE_PAGE };
 
 struct reader {
 	const struct provider *provider;
@@ -71,11 +72,35 @@ static struct str skip_blank(struct str bytes)
 	return str_part(bytes, at, bytes.size);
 }
 
-static enum shape shape_of(char first)
+static enum shape shape_of(const struct provider *provider, char first)
 {
+	if (first == '{' && provider->streams_lines)
+		return SHAPE_LINES;
 	if (first == '{' || first == '[')
 		return SHAPE_WHOLE;
 	return first == '<' ? SHAPE_PAGE : SHAPE_STREAM;
+}
+
+static bool keep(struct reader *reader, struct str bytes, struct err *err)
+{
+	return buf_addstr(&reader->body, bytes) ||
+	       err_set(err, EIO, "the answer is longer than %d MiB and was refused",
+		       MODEL_ANSWER_MAX >> 20);
+}
+
+/* A line that is not complete yet waits in the body. */
+static bool feed_lines(struct reader *reader, struct str bytes, struct err *err)
+{
+	size_t end;
+
+	while ((end = str_find(bytes, STR("\n"), 0)) != (size_t)-1) {
+		if (!keep(reader, str_part(bytes, 0, end), err) ||
+		    !reader_take_event(reader, STR(""), buf_str(&reader->body), err))
+			return false;
+		buf_clear(&reader->body);
+		bytes = str_part(bytes, end + 1, bytes.size);
+	}
+	return keep(reader, bytes, err);
 }
 
 bool reader_feed(struct reader *reader, struct str bytes, bool *enough, struct err *err)
@@ -85,7 +110,7 @@ bool reader_feed(struct reader *reader, struct str bytes, bool *enough, struct e
 	if (reader->shape == SHAPE_UNKNOWN) {
 		bytes = skip_blank(bytes);
 		if (bytes.size > 0)
-			reader->shape = shape_of(bytes.data[0]);
+			reader->shape = shape_of(reader->provider, bytes.data[0]);
 	}
 	switch (reader->shape) {
 	case SHAPE_UNKNOWN:
@@ -93,10 +118,11 @@ bool reader_feed(struct reader *reader, struct str bytes, bool *enough, struct e
 	case SHAPE_STREAM:
 		ok = sse_feed(reader->sse, bytes, err);
 		break;
+	case SHAPE_LINES:
+		ok = feed_lines(reader, bytes, err);
+		break;
 	case SHAPE_WHOLE:
-		ok = buf_addstr(&reader->body, bytes) ||
-		     err_set(err, EIO, "the answer is longer than %d MiB and was refused",
-			     MODEL_ANSWER_MAX >> 20);
+		ok = keep(reader, bytes, err);
 		break;
 	case SHAPE_PAGE:
 		if (reader->body.size < PAGE_MAX)
@@ -157,6 +183,20 @@ static bool reader_check_stream(struct reader *reader, bool cut, struct err *err
 			       : "the stream ended before the answer began");
 }
 
+/* An answer that ends in a call which nobody read would pass for done. */
+static bool reader_check_words(const struct reader *reader, struct err *err)
+{
+	const char *mark = stray_call_in(answer_last_words(reader->answer));
+
+	if (!mark)
+		return true;
+	return err_set(err, EPROTO,
+		       "the server passed the model's call of a tool on as text (%s…): start "
+		       "llama-server with --jinja, vLLM with --enable-auto-tool-choice and the "
+		       "model's --tool-call-parser, or use another server",
+		       mark);
+}
+
 bool reader_end(struct reader *reader, bool cut, struct err *err)
 {
 	switch (reader->shape) {
@@ -169,6 +209,14 @@ bool reader_end(struct reader *reader, bool cut, struct err *err)
 		    !answer_fits(reader->answer, err))
 			return false;
 		break;
+	case SHAPE_LINES:
+		/* Half a line says only that the stream is torn, which is told below. */
+		if (!cut && !reader->ended &&
+		    !reader_take_event(reader, STR(""), buf_str(&reader->body), err))
+			return false;
+		if (!reader_check_stream(reader, cut, err))
+			return false;
+		break;
 	case SHAPE_STREAM:
 		if (!reader_check_stream(reader, cut, err))
 			return false;
@@ -177,6 +225,6 @@ bool reader_end(struct reader *reader, bool cut, struct err *err)
 	if (reader->provider->done)
 		reader->provider->done(reader->answer);
 	if (answer_has_content(reader->answer) || answer_is_refused(reader->answer))
-		return true;
+		return reader_check_words(reader, err);
 	return err_set(err, ENODATA, "the model said nothing and asked for nothing");
 }

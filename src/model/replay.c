@@ -281,11 +281,26 @@ static bool play(const struct replay *replay, const struct value *turn,
 	return true;
 }
 
+/* The turn behind those that CONVERSATION has; the one that repeats stands for all after. */
+static size_t turn_of(const struct replay *replay, const struct conversation *conversation)
+{
+	size_t count = value_count(replay->turns), answers = 0;
+	const struct value *last = value_item(replay->turns, count - 1);
+
+	for (size_t i = 0; i < conversation->message_count; i++)
+		answers += conversation->messages[i].speaker == SPEAKER_MODEL;
+	return answers >= count && value_is_true(value_member(last, "repeat")) ? count - 1
+									       : answers;
+}
+
 bool replay_ask(struct replay *replay, const struct model_request *request,
 		struct answer *answer, struct err *err)
 {
-	const struct value *turn = value_item(replay->turns, replay->at);
+	const struct value *turn;
 
+	if (replay->asked == 0)
+		replay->at = turn_of(replay, request->conversation);
+	turn = value_item(replay->turns, replay->at);
 	if (!turn)
 		return err_set(err, EPROTO,
 			       "the replay %s has only %zu turns, and one more was asked for",

@@ -18,7 +18,8 @@
  * `output`, `cached`). `delay_ms` streams the text word by word at that pace (at most
  * REPLAY_DELAY_MAX_MS). The newest prompt may be quoted in a text as ${prompt}. `repeat:
  * true` in the last turn plays it again for ever; else asking beyond the last turn is an
- * error that says so.
+ * error that says so. A conversation that has answers already when it first asks (a session
+ * that is resumed) goes on with the turn behind as many.
  */
 #pragma once
 #include "base/err.h"

@@ -1,8 +1,8 @@
 /*
- * openai_chat_error: what the error objects of all the servers say, in the shapes they
+ * service_error: what the error objects of all the servers say, in the shapes they
  * have: {"error": {…}}, {"error": "…"}, {"detail": […]}, {"message": …}, lists of these.
  */
-#include "model/openai_chat.h"
+#include "model/service.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,10 @@
 /* Longest error message looked at; what is shown of it is far less. */
 enum { MESSAGE_MAX = 64 << 10 };
 
-struct str openai_chat_first_text(const struct value *object, const char *const *keys)
+/* No model counts as far; sums of nonsense stay numbers. */
+static const int64_t count_max = (int64_t)1 << 40;
+
+struct str service_first_text(const struct value *object, const char *const *keys)
 {
 	for (; *keys; keys++) {
 		struct str text = value_str(value_member(object, *keys));
@@ -20,6 +23,15 @@ struct str openai_chat_first_text(const struct value *object, const char *const 
 			return text;
 	}
 	return STR("");
+}
+
+uint64_t service_count(const struct value *object, const char *key)
+{
+	int64_t number = value_integer(value_member(object, key));
+
+	if (number > count_max)
+		number = count_max;
+	return number > 0 ? (uint64_t)number : 0;
 }
 
 /* FastAPI's list of what did not validate. */
@@ -53,7 +65,7 @@ static const struct value *error_object(const struct value *root)
 	return root;
 }
 
-/* Append "MESSAGE (code, type)" of the error in ROOT. */
+/* Append "MESSAGE (code or type), request ID" of the error in ROOT. */
 static bool add_error_message(const struct value *root, struct buf *out)
 {
 	static const char *const message_keys[] = {"message",   "error",
@@ -64,11 +76,12 @@ static bool add_error_message(const struct value *root, struct buf *out)
 	const struct value *error = error_object(root);
 	struct str raw = value_str(value_member(value_member(error, "metadata"), "raw"));
 	size_t before = out->size;
-	struct str word = openai_chat_first_text(error, word_keys);
+	struct str word = service_first_text(error, word_keys);
+	struct str request = value_str(value_member(root, "request_id"));
 
 	if (value_kind(error) == VALUE_STRING)
 		return buf_addstr(out, value_str(error)) && out->size > before;
-	(void)buf_addstr(out, openai_chat_first_text(error, message_keys));
+	(void)buf_addstr(out, service_first_text(error, message_keys));
 	if (out->size == before && !add_detail_list(value_member(error, "detail"), out) &&
 	    !add_detail_list(value_member(root, "detail"), out))
 		return false;
@@ -78,10 +91,12 @@ static bool add_error_message(const struct value *root, struct buf *out)
 	}
 	if (word.size > 0)
 		(void)buf_addf(out, " (%.*s)", (int)word.size, word.data);
+	if (request.size > 0)
+		(void)buf_addf(out, ", request %.*s", (int)request.size, request.data);
 	return true;
 }
 
-bool openai_chat_error(struct str body, struct buf *out)
+bool service_error(struct str body, struct buf *out)
 {
 	auto_value struct value *root = NULL;
 
@@ -101,7 +116,7 @@ static int64_t error_status(const struct value *root)
 		{"internal", 500},   {"timeout", 408},     {"quota", 429},
 		{"auth", 401},       {"api_key", 401},     {"permission", 403},
 		{"billing", 402},    {"not_found", 404},   {"invalid", 400},
-		{"exceed", 400},     {"unsupported", 400},
+		{"exceed", 400},     {"unsupported", 400}, {"too_large", 413},
 	};
 	static const char *const number_keys[] = {"code", "status", "status_code"};
 	static const char *const word_keys[] = {"code", "type"};
@@ -128,7 +143,7 @@ static int64_t error_status(const struct value *root)
 	return 0;
 }
 
-bool openai_chat_is_error(const struct value *root)
+bool service_is_error(const struct value *root)
 {
 	const struct value *error = value_member(root, "error");
 	enum value_kind kind = value_kind(error);
@@ -139,13 +154,13 @@ bool openai_chat_is_error(const struct value *root)
 	    str_is(value_str(value_member(root, "type")), "error"))
 		return true;
 	return value_kind(root) == VALUE_ARRAY
-		       ? openai_chat_is_error(value_item(root, 0))
+		       ? service_is_error(value_item(root, 0))
 		       : !value_member(root, "choices") &&
 				 (value_text(value_member(root, "message")) ||
 				  value_member(root, "detail"));
 }
 
-bool openai_chat_refuse(const struct value *root, struct err *err)
+bool service_refuse(const struct value *root, struct err *err)
 {
 	struct buf message, shown;
 

@@ -1,0 +1,70 @@
+/*
+ * catalogue: what is known of models by their names: how much they take in, what they
+ * cost, what they can. The shipped part is models/catalogue.json, which names the page
+ * each entry was read from; the person's part is the configuration's key `models`. Pure.
+ *
+ * An entry's name is a model's name, which stands for its dated forms as well ("gpt-5"
+ * for "gpt-5-2025-08-07", "claude-opus-4-5" for "claude-opus-4-5@20251101"), or a pattern
+ * (base/pattern.h: '*' does not go beyond a '/', "**" does). What stands before the last
+ * '/' of a model's name is the vendor, as routers write it; an entry may leave it out.
+ * Of several entries that fit, the most exact counts: the name itself, then a dated form,
+ * then the longest pattern.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct catalogue;
+struct model_usage;
+
+/* US dollars per million tokens; below 0: not known. */
+struct catalogue_prices {
+	double input, output;
+	double cached, cache_write; /* tokens of the input; not known: as `input` */
+};
+
+enum catalogue_answer { CATALOGUE_NOT_SAID, CATALOGUE_NO, CATALOGUE_YES };
+
+/* Texts are the catalogue's. */
+struct catalogue_model {
+	const char *provider;         /* whose it is, "anthropic"; NULL: not known */
+	uint64_t context, max_output; /* tokens; 0: not known */
+	struct catalogue_prices prices;
+	/* The request whose input has more tokens costs LONG_PRICES; 0: there is no such rule. */
+	uint64_t long_prompt;
+	struct catalogue_prices long_prices;
+	enum catalogue_answer tools, thinking;
+	const char *source; /* the page the shipped numbers are from, or NULL */
+};
+
+/*
+ * SHIPPED is the text of models/catalogue.json (JSON with comments). ADDITIONS, an object
+ * of the same form or NULL, are the person's, and beat the shipped entries key by key;
+ * kept by reference. ERR names the entry and the key that does not fit.
+ */
+bool catalogue_open(struct str shipped, const struct value *additions,
+		    struct catalogue **catalogue, struct err *err);
+void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
+
+/*
+ * What is known of the model NAME; nothing is all zeros and prices below 0. AT_HOME: it
+ * is asked at its vendor's own address, where the shipped prices hold; elsewhere (a
+ * router, a server on this machine) only the person's do. CATALOGUE may be NULL.
+ */
+struct catalogue_model catalogue_find(const struct catalogue *catalogue, const char *name,
+				      bool at_home);
+
+/* Calls EACH for every entry, the shipped first, each name once. */
+void catalogue_each(const struct catalogue *catalogue,
+		    void (*each)(void *context, const char *name), void *context);
+
+/*
+ * What one request with this USAGE costs, in US dollars. False when the price of its
+ * input or output is not known.
+ */
+bool catalogue_cost(const struct catalogue_model *model, const struct model_usage *usage,
+		    double *dollars);

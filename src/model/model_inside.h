@@ -1,0 +1,41 @@
+/*
+ * model_inside: what the files of a model share: model.c asks, model_known.c knows what it
+ * takes in and costs. Not for others.
+ */
+#pragma once
+#include "model/catalogue.h"
+#include "model/model.h"
+#include "model/model_name.h"
+#include "model/provider.h"
+
+#include <stdbool.h>
+
+struct http;
+struct replay;
+
+struct model {
+	char *shown;
+	struct replay *replay;           /* either this … */
+	const struct provider *provider; /* … or all below */
+	struct http *http;               /* NULL until the first question */
+	char *name, *url, *host, *key;
+	struct provider_settings settings;
+	double idle_timeout_s;
+	int retries;
+	struct catalogue_model known;
+	bool contacted; /* a question went out */
+	bool asked;     /* the server was asked for its context */
+};
+
+/*
+ * What the catalogue of OPTIONS says of NAME. Prices are those of the vendor: a server
+ * that somebody named has its own.
+ */
+struct catalogue_model model_known_by(const struct model_options *options,
+				      const struct model_name *name);
+
+/*
+ * Set the money of USAGE, which one answer of MODEL took. A service that counts nothing
+ * has not said that it costs nothing.
+ */
+void model_add_money(const struct model *model, struct model_usage *usage);

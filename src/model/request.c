@@ -1,0 +1,52 @@
+/* request: arguments, results and the ceiling, for every provider the same. */
+#include "model/request.h"
+
+#include <errno.h>
+
+enum { EFFORT_LOW_MAX = 2048, EFFORT_MEDIUM_MAX = 8192 };
+
+#define EMPTY_RESULT "(The tool gave no text.)"
+
+bool request_is_blank(const char *text)
+{
+	return str_trim(str_of(text)).size == 0;
+}
+
+void request_add_arguments(const char *arguments, struct buf *out)
+{
+	struct str text = str_trim(str_of(arguments));
+	auto_value struct value *parsed = NULL;
+
+	if (text.size == 0 || str_is(text, "null")) {
+		(void)buf_adds(out, "{}");
+		return;
+	}
+	if (value_parse(text, 0, &parsed, NULL) && value_kind(parsed) == VALUE_OBJECT) {
+		(void)buf_addstr(out, text);
+		return;
+	}
+	(void)buf_adds(out, "{\"invalid_arguments\":");
+	(void)value_quote(text, out);
+	(void)buf_addc(out, '}');
+}
+
+const char *request_result_text(const struct part *part)
+{
+	return request_is_blank(part->text) ? EMPTY_RESULT : part->text;
+}
+
+const char *request_effort(uint64_t budget)
+{
+	if (budget <= EFFORT_LOW_MAX)
+		return "low";
+	return budget <= EFFORT_MEDIUM_MAX ? "medium" : "high";
+}
+
+bool request_fits(const struct buf *body, struct err *err)
+{
+	if (body->overflowed)
+		return err_set(err, E2BIG,
+			       "the conversation is larger than a request may be (%zu MiB)",
+			       body->max >> 20);
+	return true;
+}

@@ -1,0 +1,29 @@
+/* request: what the requests of all APIs have in common. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/conversation.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool request_is_blank(const char *text);
+
+/*
+ * Append a call's ARGUMENTS, which may be no JSON at all, as a JSON object: services read
+ * them again and fail on anything else. What the model wrote wrong stays readable.
+ */
+void request_add_arguments(const char *arguments, struct buf *out);
+
+/* The text of a result: never blank, which some refuse and which puzzles most models. */
+const char *request_result_text(const struct part *part);
+
+/*
+ * The effort ("low", "medium", "high") that a BUDGET of tokens to think with means, for APIs
+ * that take a word: up to 2,048 it is little, above 8,192 much. All models that take one
+ * know these three.
+ */
+const char *request_effort(uint64_t budget);
+
+/* False (E2BIG) when BODY went over its ceiling. */
+bool request_fits(const struct buf *body, struct err *err);
