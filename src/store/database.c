@@ -153,6 +153,14 @@ bool database_run(struct database *database, const char *sql, struct err *err)
 	       database_fail(database, code, err);
 }
 
+bool database_end(struct database *database, bool ok, struct err *err)
+{
+	if (ok && database_run(database, "COMMIT", err))
+		return true;
+	(void)database_run(database, "ROLLBACK", NULL);
+	return false;
+}
+
 /* The one number that SQL asks for. */
 static bool database_number(struct database *database, const char *sql, int64_t *number,
 			    struct err *err)
@@ -214,45 +222,49 @@ static const char settings[] = "PRAGMA synchronous = NORMAL;"
 			       "PRAGMA foreign_keys = ON;"
 			       "PRAGMA trusted_schema = OFF;";
 
-static bool database_create_schema(struct database *database, const char *schema,
-				   int version, struct err *err)
+/* Inside a transaction: the steps of SCHEMA from version FOUND on. */
+static bool database_add_steps(struct database *database, const char *const *schema,
+			       int64_t found, struct err *err)
 {
 	char numbers[128];
+	int64_t version = found;
 
+	for (; schema[version] != NULL; version++) {
+		if (!database_run(database, schema[version], err))
+			return err_while(err, "bringing the schema up to date");
+	}
 	(void)snprintf(numbers, sizeof(numbers),
-		       "PRAGMA application_id = %d; PRAGMA user_version = %d;",
-		       APPLICATION_ID, version);
-	return database_run(database, schema, err) && database_run(database, numbers, err);
+		       "PRAGMA application_id = %d; PRAGMA user_version = %lld;",
+		       APPLICATION_ID, (long long)version);
+	return version == found || database_run(database, numbers, err);
 }
 
 /* Inside a transaction: whose file is it, and which version? */
-static bool database_check_schema(struct database *database, const char *schema,
-				  int version, struct err *err)
+static bool database_check_schema(struct database *database, const char *const *schema,
+				  struct err *err)
 {
-	int64_t owner = 0, found = 0, tables = 0;
+	int64_t owner = 0, found = 0, tables = 0, known = 0;
 
+	while (schema[known] != NULL)
+		known++;
 	if (!database_number(database, "PRAGMA application_id", &owner, err) ||
 	    !database_number(database, "PRAGMA user_version", &found, err) ||
 	    !database_number(database, "SELECT count(*) FROM sqlite_schema", &tables, err))
 		return false;
 	if (owner == 0 && found == 0 && tables == 0)
-		return database_create_schema(database, schema, version, err);
-	if (owner != APPLICATION_ID)
+		return database_add_steps(database, schema, 0, err);
+	if (owner != APPLICATION_ID || found < 1)
 		return err_set(err, EEXIST, "%s: a database of another program",
 			       database->path);
-	if (found > version)
+	if (found > known)
 		return err_set(err, ENOTSUP,
-			       "%s: written by a newer Glovebox (schema %lld, this one knows %d); "
-			       "use that one, or another file",
-			       database->path, (long long)found, version);
-	if (found < version)
-		return err_set(err, ENOTSUP,
-			       "%s: schema %lld is too old for this Glovebox (it knows %d)",
-			       database->path, (long long)found, version);
-	return true;
+			       "%s: written by a newer Glovebox (schema %lld, this one knows "
+			       "%lld); use that one, or another file",
+			       database->path, (long long)found, (long long)known);
+	return database_add_steps(database, schema, found, err);
 }
 
-static bool database_set_up(struct database *database, const char *schema, int version,
+static bool database_set_up(struct database *database, const char *const *schema,
 			    struct err *err)
 {
 	bool ok;
@@ -262,11 +274,8 @@ static bool database_set_up(struct database *database, const char *schema, int v
 	if (!database_use_wal(database, err) || !database_run(database, settings, err) ||
 	    !database_run(database, "BEGIN IMMEDIATE", err))
 		return false;
-	ok = database_check_schema(database, schema, version, err);
-	if (ok)
-		return database_run(database, "COMMIT", err);
-	(void)database_run(database, "ROLLBACK", NULL);
-	return false;
+	ok = database_check_schema(database, schema, err);
+	return database_end(database, ok, err);
 }
 
 /*
@@ -283,7 +292,7 @@ static bool make_file(const char *path, struct err *err)
 	return true;
 }
 
-bool database_open(const char *path, const char *schema, int version,
+bool database_open(const char *path, const char *const *schema,
 		   struct database **database, struct err *err)
 {
 	struct sqlite sqlite;
@@ -300,7 +309,7 @@ bool database_open(const char *path, const char *schema, int version,
 				      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code == SQLITE_NOMEM)
 		memory_exhausted(0);
-	ok = code == SQLITE_OK ? database_set_up(opened, schema, version, err)
+	ok = code == SQLITE_OK ? database_set_up(opened, schema, err)
 			       : database_fail(opened, code, err);
 	if (!ok) {
 		database_close(opened);
@@ -429,7 +438,14 @@ void statement_end(struct statement *statement)
 	statement->in_use = false;
 }
 
-int64_t database_changes(struct database *database)
+bool statement_run(struct statement *statement, int64_t *changed, struct err *err)
 {
-	return database->sqlite.changes64(database->handle);
+	const struct database *database = statement->database;
+	bool row;
+	bool ok = statement_step(statement, &row, err);
+
+	if (ok && changed)
+		*changed = database->sqlite.changes64(database->handle);
+	statement_end(statement);
+	return ok;
 }

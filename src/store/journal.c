@@ -1,7 +1,11 @@
-/* journal: two tables, and one statement per event that refuses what does not follow. */
+/*
+ * journal: the tables of the database, and one statement per event that refuses what does not
+ * follow.
+ */
 #include "store/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,11 +17,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/path.h"
-#include "store/database.h"
+#include "store/journal_parts.h"
+#include "store/state.h"
 
 enum {
-	SCHEMA_VERSION = 1,
 	/*
 	 * 48 random bits meet once in a million sessions 1 time in 500: then once more.
 	 */
@@ -25,41 +28,62 @@ enum {
 };
 
 /* What can be counted from the events is not stored beside them. */
-static const char schema[] = "CREATE TABLE session ("
-			     " key INTEGER PRIMARY KEY,"
-			     " id TEXT NOT NULL UNIQUE,"
-			     " workspace TEXT NOT NULL,"
-			     " agent TEXT NOT NULL,"
-			     " model TEXT NOT NULL,"
-			     " began_ms INTEGER NOT NULL"
-			     ") STRICT;"
-			     "CREATE TABLE event ("
-			     " session INTEGER NOT NULL REFERENCES session(key),"
-			     " number INTEGER NOT NULL CHECK (number > 0),"
-			     " kind TEXT NOT NULL,"
-			     " wall_ms INTEGER NOT NULL,"
-			     " json TEXT NOT NULL,"
-			     " PRIMARY KEY (session, number)"
-			     ") STRICT;"
-			     "CREATE TRIGGER event_stays BEFORE UPDATE ON event"
-			     " BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;";
-
-struct journal {
-	struct database *database;
+static const char *const schema[] = {
+	/* 1 */
+	"CREATE TABLE session ("
+	" key INTEGER PRIMARY KEY,"
+	" id TEXT NOT NULL UNIQUE,"
+	" workspace TEXT NOT NULL,"
+	" agent TEXT NOT NULL,"
+	" model TEXT NOT NULL,"
+	" began_ms INTEGER NOT NULL"
+	") STRICT;"
+	"CREATE TABLE event ("
+	" session INTEGER NOT NULL REFERENCES session(key),"
+	" number INTEGER NOT NULL CHECK (number > 0),"
+	" kind TEXT NOT NULL,"
+	" wall_ms INTEGER NOT NULL,"
+	" json TEXT NOT NULL,"
+	" PRIMARY KEY (session, number)"
+	") STRICT;"
+	"CREATE TRIGGER event_stays BEFORE UPDATE ON event"
+	" BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;",
+	/* 2: patches (patches.c): where they are, and what was decided of them */
+	"CREATE INDEX event_patch ON event (wall_ms, session, number)"
+	" WHERE " JOURNAL_IS_PATCH ";"
+	"CREATE TABLE decision ("
+	" session INTEGER NOT NULL,"
+	" number INTEGER NOT NULL,"
+	" state TEXT NOT NULL CHECK (state IN ('applied', 'rejected')),"
+	" wall_ms INTEGER NOT NULL,"
+	" place TEXT NOT NULL,"
+	" branch TEXT NOT NULL,"
+	" reason TEXT NOT NULL,"
+	" PRIMARY KEY (session, number),"
+	" FOREIGN KEY (session, number) REFERENCES event(session, number)"
+	") STRICT;",
+	NULL,
 };
+
+static char *lock_path_of(const char *path)
+{
+	struct buf lock;
+
+	buf_init(&lock, PATH_MAX);
+	(void)buf_addf(&lock, "%s.lock", path);
+	return buf_take(&lock);
+}
 
 bool journal_open(const char *path, struct journal **journal, struct err *err)
 {
 	struct database *database;
 
-	if (!path[0])
-		return err_set(err, EINVAL, "the journal needs a path");
-	if (!fd_make_folders(path, err) ||
-	    !database_open(path, schema, SCHEMA_VERSION, &database, err))
-		return err_while(err,
-				 "opening the journal (XDG_STATE_HOME says where it may be)");
+	if (!state_open(path, "the journal", schema, &database, err))
+		return false;
 	*journal = memory_alloc(sizeof(**journal));
 	(*journal)->database = database;
+	(*journal)->lock_fd = -1;
+	(*journal)->lock_path = lock_path_of(path);
 	return true;
 }
 
@@ -68,17 +92,14 @@ void journal_close(struct journal *journal)
 	if (!journal)
 		return;
 	database_close(journal->database);
+	fd_close(&journal->lock_fd);
+	free(journal->lock_path);
 	free(journal);
 }
 
 bool journal_default_path(struct buf *path, struct err *err)
 {
-	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
-		     "glovebox/sessions.db", path))
-		return true;
-	if (path->overflowed)
-		return err_set(err, ENAMETOOLONG, "the journal's path is too long");
-	return err_set(err, ENOENT, "no place for the journal: set HOME or XDG_STATE_HOME");
+	return state_path("sessions.db", path, err);
 }
 
 bool journal_open_default(struct journal **journal, struct err *err)
@@ -108,7 +129,8 @@ static bool insert_session(struct journal *journal, const char *workspace,
 			   bool *inserted, struct err *err)
 {
 	struct statement *statement;
-	bool row, ok;
+	int64_t changed = 0;
+	bool ok;
 
 	if (!statement_begin(journal->database,
 			     "INSERT INTO session (id, workspace, agent, model, began_ms)"
@@ -120,27 +142,9 @@ static bool insert_session(struct journal *journal, const char *workspace,
 	statement_bind_text(statement, 3, str_of(agent));
 	statement_bind_text(statement, 4, str_of(model));
 	statement_bind_integer(statement, 5, clock_wall_ms());
-	ok = statement_step(statement, &row, err);
-	*inserted = ok && database_changes(journal->database) == 1;
-	statement_end(statement);
+	ok = statement_run(statement, &changed, err);
+	*inserted = ok && changed == 1;
 	return ok;
-}
-
-bool journal_new_session(struct journal *journal, const char *workspace, const char *agent,
-			 const char *model, char id[JOURNAL_ID + 1], struct err *err)
-{
-	char drawn[JOURNAL_ID + 1];
-	bool inserted = false;
-
-	for (int i = 0; i < ID_TRIES && !inserted; i++) {
-		if (!draw_id(drawn, err) || !insert_session(journal, workspace, agent,
-							    model, drawn, &inserted, err))
-			return err_while(err, "beginning a session");
-	}
-	if (!inserted)
-		return err_set(err, EEXIST, "no free id for a session was found");
-	memcpy(id, drawn, sizeof(drawn));
-	return true;
 }
 
 /*
@@ -169,6 +173,61 @@ static bool find_session(struct journal *journal, const char *session, int64_t *
 	return ok;
 }
 
+/*
+ * One byte for each session: nothing is left lying about, and another database's closing
+ * does not drop it, as it would a lock of the older kind.
+ */
+static bool lock_key(struct journal *journal, int64_t key, const char *session,
+		     struct err *err)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)key,
+		.l_len = 1,
+	};
+
+	if (journal->lock_fd < 0)
+		journal->lock_fd = open(journal->lock_path,
+					O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (journal->lock_fd < 0 || fcntl(journal->lock_fd, F_OFD_SETLK, &lock) < 0) {
+		if (errno == EAGAIN || errno == EACCES)
+			return err_set(err, EBUSY,
+				       "session %s is going on in another process: end that one "
+				       "first",
+				       session);
+		return err_set(err, errno, "%s: %s", journal->lock_path, strerror(errno));
+	}
+	return true;
+}
+
+bool journal_claim(struct journal *journal, const char *session, struct err *err)
+{
+	int64_t key = 0, events = 0;
+
+	return find_session(journal, session, &key, &events, err) &&
+	       lock_key(journal, key, session, err);
+}
+
+bool journal_new_session(struct journal *journal, const char *workspace, const char *agent,
+			 const char *model, char id[JOURNAL_ID + 1], struct err *err)
+{
+	char drawn[JOURNAL_ID + 1];
+	bool inserted = false;
+
+	for (int i = 0; i < ID_TRIES && !inserted; i++) {
+		if (!draw_id(drawn, err) || !insert_session(journal, workspace, agent,
+							    model, drawn, &inserted, err))
+			return err_while(err, "beginning a session");
+	}
+	if (!inserted)
+		return err_set(err, EEXIST, "no free id for a session was found");
+	/* Where nothing can be locked, the numbers of the events still tell two writers apart. */
+	(void)journal_claim(journal, drawn, NULL);
+	memcpy(id, drawn, sizeof(drawn));
+	return true;
+}
+
 /* ERR: why nothing was inserted. Always false. */
 static bool refuse_number(struct journal *journal, const char *session, int64_t number,
 			  struct err *err)
@@ -188,7 +247,7 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 {
 	struct statement *statement;
 	int64_t inserted = 0;
-	bool row, ok;
+	bool ok;
 
 	/* One statement, so that two writers cannot both find the same number free. */
 	if (!statement_begin(
@@ -203,10 +262,7 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 	statement_bind_text(statement, 3, str_of(kind));
 	statement_bind_integer(statement, 4, wall_ms);
 	statement_bind_text(statement, 5, json);
-	ok = statement_step(statement, &row, err);
-	if (ok)
-		inserted = database_changes(journal->database);
-	statement_end(statement);
+	ok = statement_run(statement, &inserted, err);
 	if (ok && inserted != 1)
 		ok = refuse_number(journal, session, number, err);
 	return ok || err_while(err, "writing the journal");
@@ -249,6 +305,7 @@ static void fill_session(struct statement *statement, struct journal_session *se
 		.began_wall_ms = statement_integer(statement, 4),
 		.last_wall_ms = statement_integer(statement, 5),
 		.events = statement_integer(statement, 6),
+		.parent = statement_text(statement, 7),
 	};
 	memcpy(session->id, id.data, id.size < JOURNAL_ID ? id.size : JOURNAL_ID);
 }
@@ -265,7 +322,9 @@ bool journal_list(struct journal *journal, size_t limit,
 			     "SELECT id, workspace, agent, model, began_ms,"
 			     " coalesce((SELECT wall_ms FROM event WHERE session = key"
 			     " ORDER BY number DESC LIMIT 1), began_ms) AS last_ms,"
-			     " coalesce((SELECT max(number) FROM event WHERE session = key), 0)"
+			     " coalesce((SELECT max(number) FROM event WHERE session = key), 0),"
+			     " coalesce((SELECT json_extract(json, '$.parent') FROM event"
+			     " WHERE session = key AND number = 1 AND json_valid(json)), '')"
 			     " FROM session ORDER BY last_ms DESC, key DESC LIMIT ?",
 			     &statement, err))
 		return err_while(err, "listing the sessions");
@@ -277,4 +336,70 @@ bool journal_list(struct journal *journal, size_t limit,
 	} while (ok && row && session(context, &found));
 	statement_end(statement);
 	return ok || err_while(err, "listing the sessions");
+}
+
+void journal_found_fini(struct journal_found *found)
+{
+	free(found->workspace);
+	free(found->agent);
+	free(found->model);
+	*found = (struct journal_found){0};
+}
+
+struct finding {
+	const char *name, *workspace;
+	bool newest;
+	struct journal_found *found;
+	size_t count;
+};
+
+static bool find_one(void *context, const struct journal_session *session)
+{
+	struct finding *finding = context;
+	/* What a person goes on with is what they began: no delegate's. */
+	bool fits = finding->newest ? str_is(session->workspace, finding->workspace) &&
+					      session->parent.size == 0
+				    : strncmp(session->id, finding->name,
+					      strlen(finding->name)) == 0;
+
+	if (!fits)
+		return true;
+	if (finding->count++ == 0) {
+		memcpy(finding->found->id, session->id, sizeof(session->id));
+		finding->found->workspace = memory_copy_str(session->workspace);
+		finding->found->agent = memory_copy_str(session->agent);
+		finding->found->model = memory_copy_str(session->model);
+		finding->found->events = session->events;
+	}
+	return !finding->newest && finding->count < 2;
+}
+
+bool journal_find(struct journal *journal, const char *name, const char *workspace,
+		  struct journal_found *found, struct err *err)
+{
+	struct finding finding = {
+		.name = name,
+		.workspace = workspace,
+		.newest = strcmp(name, "last") == 0,
+		.found = found,
+	};
+
+	*found = (struct journal_found){0};
+	if (strlen(name) >= JOURNAL_ID_LEAST &&
+	    !journal_list(journal, SIZE_MAX, find_one, &finding, err))
+		return false;
+	if (finding.count == 1)
+		return true;
+	if (finding.count > 1)
+		return err_set(err, ENOTUNIQ,
+			       "more than one session begins with \"%.40s\"; see: glovebox "
+			       "sessions list",
+			       name);
+	if (finding.newest)
+		return err_set(err, ENOENT,
+			       "there is no session of the folder %s; see: glovebox sessions "
+			       "list",
+			       workspace);
+	return err_set(err, ENOENT,
+		       "there is no session \"%.40s\"; see: glovebox sessions list", name);
 }

@@ -36,6 +36,13 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 			 const char *model, char id[JOURNAL_ID + 1], struct err *err);
 
 /*
+ * From now on, until the journal is closed, SESSION is this process's: EBUSY while another
+ * has it, ENOENT when there is none. A lock of the kernel's on a byte of PATH.lock, which ends
+ * with its process however that ends. journal_new_session does it by itself.
+ */
+bool journal_claim(struct journal *journal, const char *session, struct err *err);
+
+/*
  * Append event NUMBER (1, 2, … without gaps: a gap or a repeat is refused with EINVAL, an
  * unknown session with ENOENT).
  */
@@ -51,9 +58,28 @@ bool journal_read(struct journal *journal, const char *session,
 				int64_t wall_ms, struct str json),
 		  void *context, struct err *err);
 
+/* One session; the texts are FOUND's own. */
+struct journal_found {
+	char id[JOURNAL_ID + 1];
+	char *workspace, *agent, *model;
+	int64_t events;
+};
+/*
+ * The session that NAME means: an id, the beginning of one (of JOURNAL_ID_LEAST digits or
+ * more) or "last", the one with the newest event in WORKSPACE (real, absolute) that was no
+ * delegate's. ENOENT: none,
+ * ENOTUNIQ: several; the sentence says how to see which there are. journal_found_fini in
+ * either case.
+ */
+enum { JOURNAL_ID_LEAST = 4 };
+bool journal_find(struct journal *journal, const char *name, const char *workspace,
+		  struct journal_found *found, struct err *err);
+void journal_found_fini(struct journal_found *found);
+
 struct journal_session {
 	char id[JOURNAL_ID + 1];
 	struct str workspace, agent, model; /* valid during the callback */
+	struct str parent; /* the session that delegated to it, as its first event says; or empty */
 	int64_t began_wall_ms, last_wall_ms, events;
 };
 /* Newest (by its last event) first, at most LIMIT; the callback returns false to stop. */

@@ -1,0 +1,85 @@
+/*
+ * schedules: which agent is to do what, where and when, without anybody there. One SQLite file
+ * of its own in the user's state folder. What an agent asks for is `pending` until a person
+ * approves it, and the approval holds for the hash of its exact content; nothing of that
+ * content can be changed afterwards. Times are the caller's business (agent/when.h): here
+ * they are seconds since 1970.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct schedules;
+
+enum {
+	SCHEDULES_TASK_MAX = 16 << 10,
+	SCHEDULES_NAME_MAX = 64, /* of an agent, of a zone */
+	SCHEDULES_MAX = 200,     /* of one user: a person still reads that list */
+	/* What an agent may leave waiting for approval in one workspace. */
+	SCHEDULES_PENDING_MAX = 10,
+};
+
+enum schedule_state { SCHEDULE_PENDING, SCHEDULE_ACTIVE, SCHEDULE_DISABLED };
+const char *schedule_state_name(enum schedule_state state); /* "pending" */
+
+struct schedule {
+	int64_t id; /* never used again */
+	/* the content; valid until the callback returns */
+	struct str workspace, agent, task, times, zone; /* zone "": the machine's */
+	struct str by;      /* the agent that asked for it; "": a person */
+	struct str session; /* of that agent */
+	enum schedule_state state;
+	int64_t made_s, next_s; /* next_s 0: never */
+	int64_t last_s;         /* its last run began; 0: it had none */
+	int64_t busy_until_s;   /* a run is under way, and over by then; 0: none */
+	struct str last_session, last_outcome;
+	char hash[HASH_HEX + 1]; /* of the content */
+	bool approved;           /* this very content was */
+};
+
+/* The file beside the journal (store/state.h). */
+bool schedules_open(const char *path, struct schedules **schedules, struct err *err);
+void schedules_close(struct schedules *schedules); /* NULL is fine */
+
+/*
+ * Keep the content of SCHEDULE; its `by`, `session`, `next_s` too. One of a person (`by` is
+ * empty) is approved by that and active; one of an agent is pending. *ID and HASH are those
+ * it got. ERR: E2BIG, EINVAL (a NUL byte, an empty text), ENOSPC, EEXIST (the same content is
+ * there already).
+ */
+bool schedules_add(struct schedules *schedules, const struct schedule *schedule,
+		   int64_t *id, char hash[HASH_HEX + 1], struct err *err);
+
+/*
+ * All of WORKSPACE (NULL: of every one), or with ID > 0 that one, by id; the callback returns
+ * false to stop.
+ */
+bool schedules_find(struct schedules *schedules, const char *workspace, int64_t id,
+		    bool (*schedule)(void *context, const struct schedule *schedule),
+		    void *context, struct err *err);
+
+/* The person has seen the content HASH of ID. ERR: ENOENT, ESTALE (it is another content). */
+bool schedules_approve(struct schedules *schedules, int64_t id,
+		       const char hash[HASH_HEX + 1], int64_t next_s, struct err *err);
+
+/* ERR: ENOENT; EPERM for SCHEDULE_ACTIVE while it is not approved. */
+bool schedules_set_state(struct schedules *schedules, int64_t id,
+			 enum schedule_state state, int64_t next_s, struct err *err);
+bool schedules_remove(struct schedules *schedules, int64_t id, struct err *err);
+
+/*
+ * Whoever gets it runs it: *CLAIMED when SCHEDULE, as it was found, is active, approved, still
+ * due at its next_s, and nobody runs it. From then on it is busy until UNTIL_S and due next at
+ * NEXT_S (0: never).
+ */
+bool schedules_claim(struct schedules *schedules, const struct schedule *schedule,
+		     int64_t now_s, int64_t until_s, int64_t next_s, bool *claimed,
+		     struct err *err);
+/* The run that was claimed until UNTIL_S has ended. */
+bool schedules_end(struct schedules *schedules, int64_t id, int64_t until_s,
+		   const char *outcome, const char *session, struct err *err);
