@@ -72,7 +72,7 @@ static bool event(void *context, const struct event *event, struct err *err)
 		mcp_progress_event(call, event);
 	else if (event->kind == EVENT_LOG)
 		send_log(call, event);
-	else if (event->kind == EVENT_QUESTION)
+	else if (event->kind == EVENT_QUESTION || event->kind == EVENT_APPROVAL_WANTED)
 		mcp_question(call, event->data);
 	return true;
 }

@@ -24,7 +24,8 @@ struct mcp_call {
 	double told;          /* the last number that was told */
 	struct buf last_line; /* of its output */
 
-	int64_t question;       /* the runtime's number; 0: none is open */
+	int64_t question; /* the runtime's number; 0: none is open */
+	char *hash; /* of what a person is shown, for the answer (approval.h); NULL: none is wanted */
 	uint64_t asked;         /* our own number of it */
 	bool one;               /* the question is a single one, not several at once */
 	struct value *requests; /* of it: key -> {method, params}; or NULL */
@@ -36,7 +37,7 @@ struct mcp_call {
 /* By its number; NULL: it has ended. */
 struct mcp_call *mcp_call_find(const struct mcp *mcp, uint64_t number);
 
-/* question.c: an EVENT_QUESTION of CALL. */
+/* question.c: an EVENT_QUESTION of CALL, or an EVENT_APPROVAL_WANTED. */
 void mcp_question(struct mcp_call *call, const struct value *data);
 /* The call is over: forget its questions. */
 void mcp_question_end(struct mcp_call *call);

@@ -248,7 +248,7 @@ static struct mcp_peer *own_peer(struct carried *carried)
 	return carried->own;
 }
 
-static void take_modern(struct carried *carried, const struct mcp_message *message)
+static bool take_modern(struct carried *carried, const struct mcp_message *message)
 {
 	const struct http_repeated headers = {
 		.version = header(carried, "MCP-Protocol-Version"),
@@ -260,12 +260,12 @@ static void take_modern(struct carried *carried, const struct mcp_message *messa
 	if (!http_repeats(&headers, message, &err)) {
 		mcp_refuse(carried->server->options->mcp, &carried->way, message,
 			   STATUS_BAD, &err);
-		return;
+		return true;
 	}
-	mcp_take(own_peer(carried), &carried->way, message, MCP_MODERN);
+	return mcp_take(own_peer(carried), &carried->way, message, MCP_MODERN);
 }
 
-static void take_legacy(struct carried *carried, const struct mcp_message *message)
+static bool take_legacy(struct carried *carried, const struct mcp_message *message)
 {
 	struct http_sessions *sessions = carried->server->sessions;
 	struct mcp_peer *peer;
@@ -275,14 +275,13 @@ static void take_legacy(struct carried *carried, const struct mcp_message *messa
 
 		peer = http_session_begin(sessions, id);
 		http_add_header(carried->exchange, "Mcp-Session-Id", id);
-		mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
-		return;
+		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
 	}
 	peer = session_of(carried);
 	if (peer != NULL)
-		mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
-	else if (!http_is_answered(carried->exchange))
-		mcp_take(own_peer(carried), &carried->way, message, MCP_LENIENT);
+		return mcp_take(peer, &carried->way, message, MCP_AS_AGREED);
+	return http_is_answered(carried->exchange) ||
+	       mcp_take(own_peer(carried), &carried->way, message, MCP_LENIENT);
 }
 
 static bool is_modern(const struct carried *carried, const struct mcp_message *message)
@@ -295,6 +294,7 @@ static void take_post(struct carried *carried, struct str body)
 {
 	struct mcp_message message;
 	struct err err;
+	bool answered;
 
 	if (!mcp_message_read(body, &message, &err)) {
 		mcp_refuse(carried->server->options->mcp, &carried->way, &message,
@@ -304,10 +304,10 @@ static void take_post(struct carried *carried, struct str body)
 	}
 	http_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
 	if (message.kind != MCP_RESPONSE && is_modern(carried, &message))
-		take_modern(carried, &message);
+		answered = take_modern(carried, &message);
 	else
-		take_legacy(carried, &message);
-	if (message.kind != MCP_REQUEST)
+		answered = take_legacy(carried, &message);
+	if (!answered)
 		http_answer(carried->exchange, STATUS_ACCEPTED, NULL, STR(""));
 	mcp_message_fini(&message);
 }

@@ -242,7 +242,7 @@ bool http_repeats(const struct http_repeated *headers, const struct mcp_message 
 		  struct err *err)
 {
 	const char *version = mcp_modern_version(message);
-	const struct str name = name_of(message);
+	struct str name;
 
 	if (headers->version == NULL)
 		return fail_header("MCP-Protocol-Version", NULL, err);
@@ -251,6 +251,7 @@ bool http_repeats(const struct http_repeated *headers, const struct mcp_message 
 		return fail_header("MCP-Protocol-Version", headers->version, err);
 	if (version == NULL || message->kind != MCP_REQUEST)
 		return true;
+	name = name_of(message);
 	if (headers->method == NULL ||
 	    !header_says(headers->method, str_of(message->method)))
 		return fail_header("Mcp-Method", headers->method, err);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "mcp/batch.h"
 #include "mcp/mcp_parts.h"
 
 #include <stdlib.h>
@@ -294,21 +295,27 @@ static void take_cancel(const struct mcp_peer *peer, const struct mcp_message *m
 		mcp_drop(request);
 }
 
-void mcp_take(struct mcp_peer *peer, struct mcp_way *way,
+bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner)
 {
-	if (message->kind == MCP_REQUEST)
+	if (message->kind == MCP_BATCH)
+		return mcp_batch_take(peer, way, message, manner);
+	if (message->kind == MCP_REQUEST) {
 		take_request(peer, way, message, manner);
-	else if (message->kind == MCP_RESPONSE)
+		return true;
+	}
+	if (message->kind == MCP_RESPONSE)
 		mcp_calls_answered(peer, message);
 	else if (strcmp(message->method, "notifications/cancelled") == 0)
 		take_cancel(peer, message);
+	return false;
 }
 
 void mcp_way_gone(struct mcp *mcp, struct mcp_way *way)
 {
 	struct mcp_request *next;
 
+	mcp_batches_gone(mcp, way);
 	for (struct mcp_request *at = mcp->first; at != NULL; at = next) {
 		next = at->next;
 		if (at->way == way) {

@@ -97,8 +97,11 @@ enum mcp_manner {
 	MCP_LENIENT,   /* and without one: HTTP without a session */
 	MCP_MODERN,    /* it is modern, whatever its `_meta` lacks */
 };
-/* Take one message of PEER; what it brings about comes by WAY, perhaps at once. */
-void mcp_take(struct mcp_peer *peer, struct mcp_way *way,
+/*
+ * Take one message of PEER, or a batch; what it brings about comes by WAY, perhaps at once. False:
+ * nothing is to be answered.
+ */
+bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 	      const struct mcp_message *message, enum mcp_manner manner);
 /* Answer MESSAGE, which could not be read, or may not be taken. */
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,

@@ -65,6 +65,7 @@ struct mcp {
 	struct mcp_call *first_call, *last_call;
 	struct mcp_call *by_number[MCP_SLOTS];
 	struct mcp_call *first_done; /* their answers are due */
+	struct mcp_batch *first_batch;
 	uint64_t next_call, next_question;
 	struct timer settling; /* what has ended is answered when the loop's turn ends */
 	struct buf out;        /* one message */

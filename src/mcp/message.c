@@ -1,6 +1,7 @@
 /* message: what makes a JSON value a message of MCP; see message.h. */
 #include "mcp/message.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const char *const version_names[MCP_VERSIONS] = {
@@ -74,22 +75,11 @@ static bool read_response(struct mcp_message *message, struct err *err)
 	return true;
 }
 
-bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err)
+/* MESSAGE->whole is one message, whatever else it may be. */
+static bool read_one(struct mcp_message *message, struct err *err)
 {
 	const char *version;
 
-	memset(message, 0, sizeof(*message));
-	if (text.size > MCP_MESSAGE_MAX)
-		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
-			       MCP_MESSAGE_MAX, text.size);
-	if (!value_parse(text, 0, &message->whole, err)) {
-		if (err != NULL)
-			err->code = MCP_CODE_PARSE;
-		return false;
-	}
-	if (value_kind(message->whole) == VALUE_ARRAY)
-		return err_set(err, MCP_CODE_INVALID,
-			       "Batches are not taken: send each message by itself.");
 	if (value_kind(message->whole) != VALUE_OBJECT)
 		return err_set(err, MCP_CODE_INVALID, "A message is an object, not %s.",
 			       value_kind_name(value_kind(message->whole)));
@@ -101,6 +91,32 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 	if (value_member(message->whole, "method") != NULL)
 		return read_call(message, err);
 	return read_response(message, err);
+}
+
+bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err)
+{
+	memset(message, 0, sizeof(*message));
+	if (text.size > MCP_MESSAGE_MAX)
+		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
+			       MCP_MESSAGE_MAX, text.size);
+	if (!value_parse(text, 0, &message->whole, err)) {
+		if (err != NULL)
+			err->code = MCP_CODE_PARSE;
+		return false;
+	}
+	if (value_kind(message->whole) != VALUE_ARRAY)
+		return read_one(message, err);
+	if (value_count(message->whole) == 0)
+		return err_set(err, MCP_CODE_INVALID, "A batch needs a message.");
+	message->kind = MCP_BATCH;
+	return true;
+}
+
+bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err)
+{
+	memset(message, 0, sizeof(*message));
+	message->whole = value_ref((struct value *)(uintptr_t)value);
+	return read_one(message, err);
 }
 
 void mcp_message_fini(struct mcp_message *message)

@@ -1,7 +1,7 @@
 /*
  * message: one JSON-RPC 2.0 message as MCP has it, read from text that nobody vouches for.
- * Ids are texts or integers, params are objects. Batches, which only MCP 2025-03-26 had, are
- * refused by name. Also: the versions there are, and the reserved names that MCP puts into one.
+ * Ids are texts or integers, params are objects. A batch, which only MCP 2025-03-26 had, is a list
+ * of these (batch.h). Also: the versions there are, and the reserved names that MCP puts into one.
  */
 #pragma once
 #include "base/err.h"
@@ -33,7 +33,7 @@ enum mcp_version mcp_version_find(const char *name);
 /* The opening of the modern era. */
 #define MCP_DISCOVER "server/discover"
 
-enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE };
+enum mcp_kind { MCP_REQUEST = 1, MCP_NOTIFICATION, MCP_RESPONSE, MCP_BATCH };
 
 enum {
 	MCP_MESSAGE_MAX = 16 << 20, /* bytes of one message from a client */
@@ -55,9 +55,9 @@ enum mcp_code {
 
 struct mcp_message {
 	enum mcp_kind kind;
-	struct value *whole;        /* owns the others */
-	const struct value *id;     /* NULL: it has none that could be answered */
-	const char *method;         /* NULL for a response */
+	struct value *whole;    /* owns the others; of a batch the list of its messages */
+	const struct value *id; /* NULL: it has none that could be answered */
+	const char *method;     /* NULL for a response */
 	const struct value *params; /* an object, or NULL */
 	const struct value *result; /* of a response; NULL: it is an error */
 	const struct value *error;  /* of a response, or NULL */
@@ -68,4 +68,6 @@ struct mcp_message {
  * it under, if there is one. mcp_message_fini in either case.
  */
 bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err);
+/* The same of a member of a batch, which is not kept. Batches hold no batches. */
+bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err);
 void mcp_message_fini(struct mcp_message *message);

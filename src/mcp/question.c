@@ -42,6 +42,8 @@ static void forget(struct mcp_call *call)
 	call->answers = NULL;
 	call->mcp->asking -= call->question != 0;
 	call->question = 0;
+	free(call->hash);
+	call->hash = NULL;
 	call->parked.due_ms = CLOCK_NEVER;
 	loop_remove_timer(&call->parked);
 }
@@ -61,6 +63,10 @@ static void hand_back(struct mcp_call *call)
 		value_set_text(reply, "action", "accept");
 		value_set(reply, "content", answers);
 	}
+	/* The client has shown what this is the hash of: it was in the question. */
+	struct value *content = value_member(reply, "content");
+	if (call->hash != NULL && value_kind(content) == VALUE_OBJECT)
+		value_set_text(content, "hash", call->hash);
 	forget(call);
 	/* When it cannot be told its worker is gone, and the call's end follows. */
 	if (call->running != NULL)
@@ -212,6 +218,7 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 	if (call->question != 0)
 		return;
 	call->question = value_integer(value_member(data, "id"));
+	call->hash = memory_copy(value_text(value_member(data, "hash")));
 	call->mcp->asking++;
 	call->asked = ++call->mcp->next_question;
 	call->answers = value_new_object();

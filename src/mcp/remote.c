@@ -303,6 +303,30 @@ static void asked(struct remote *remote, const struct mcp_message *message)
 		value_free(answer);
 }
 
+static void take(struct remote *remote, const struct mcp_message *message)
+{
+	if (message->kind == MCP_RESPONSE)
+		answered(remote, message);
+	else if (message->kind == MCP_REQUEST)
+		asked(remote, message);
+	else
+		remote_call_noted(remote, message);
+}
+
+/* What answers a batch goes back by itself, message by message: every server reads that. */
+static void take_batch(struct remote *remote, const struct value *items)
+{
+	struct mcp_message message;
+
+	for (size_t i = 0; i < value_count(items) && remote->state != REMOTE_LOST; i++) {
+		if (mcp_message_of(value_item(items, i), &message, NULL))
+			take(remote, &message);
+		else
+			remote_fault(remote);
+		mcp_message_fini(&message);
+	}
+}
+
 void remote_line(struct remote *remote, struct str line)
 {
 	struct mcp_message message;
@@ -312,12 +336,10 @@ void remote_line(struct remote *remote, struct str line)
 		return;
 	if (!mcp_message_read(line, &message, &err))
 		remote_fault(remote);
-	else if (message.kind == MCP_RESPONSE)
-		answered(remote, &message);
-	else if (message.kind == MCP_REQUEST)
-		asked(remote, &message);
+	else if (message.kind == MCP_BATCH)
+		take_batch(remote, message.whole);
 	else
-		remote_call_noted(remote, &message);
+		take(remote, &message);
 	mcp_message_fini(&message);
 }
 

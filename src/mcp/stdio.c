@@ -136,7 +136,7 @@ static void take_line(struct stdio *stdio, struct str line)
 	if (str_trim(line).size == 0)
 		return;
 	if (mcp_message_read(line, &message, &err))
-		mcp_take(stdio->peer, &stdio->way, &message, MCP_AS_AGREED);
+		(void)mcp_take(stdio->peer, &stdio->way, &message, MCP_AS_AGREED);
 	else
 		mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
 	mcp_message_fini(&message);

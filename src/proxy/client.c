@@ -22,6 +22,27 @@ static void entry_for(const struct connection *connection, char text[NETWORK_TEX
 		*strrchr(text, ':') = '\0';
 }
 
+/*
+ * Ask the front for what no entry lists; WHY is what it would be refused with. False: it cannot be
+ * asked.
+ */
+static bool ask(struct connection *connection, const char *why)
+{
+	struct proxy *proxy = connection->proxy;
+	struct proxy_message message = {.kind = PROXY_ASKED,
+					.call = connection->call,
+					.connection = ++proxy->last_asked};
+
+	(void)network_print(&connection->host, connection->port, message.text);
+	(void)snprintf(message.remedy, sizeof(message.remedy), "%s", why);
+	(void)snprintf(connection->why, sizeof(connection->why), "%s", why);
+	connection->asked = message.connection;
+	connection->state = ASKING;
+	connection_set_deadline(connection, ASKING_MS);
+	connection_watch(connection);
+	return proxy_send(proxy->control.fd, &message, -1);
+}
+
 static void request_judge(struct connection *connection, const struct request *request)
 {
 	struct proxy *proxy = connection->proxy;
@@ -35,14 +56,39 @@ static void request_judge(struct connection *connection, const struct request *r
 		dial_start(connection);
 		return;
 	}
-	entry_for(connection, entry);
-	if (connection->entry == NULL)
-		(void)snprintf(remedy, sizeof(remedy),
-			       "add \"%s\" to network, or --allow-host %s", entry, entry);
-	else
-		(void)snprintf(remedy, sizeof(remedy),
+	if (connection->entry != NULL || !(request->connect || request->port == 80)) {
+		answer_refusal(connection, 403, request->shown,
 			       "plain HTTP passes on port 80 only: use CONNECT or https");
+		return;
+	}
+	entry_for(connection, entry);
+	(void)snprintf(remedy, sizeof(remedy),
+		       "add \"%s\" to network, or --allow-host %s", entry, entry);
+	if (proxy->asks && ask(connection, remedy))
+		return;
 	answer_refusal(connection, 403, request->shown, remedy);
+}
+
+void client_decided(struct proxy *proxy, uint64_t number, bool yes)
+{
+	struct connection *connection = proxy->connections;
+	char target[NETWORK_TEXT_MAX];
+
+	while (connection != NULL &&
+	       (connection->state != ASKING || connection->asked != number))
+		connection = connection->next;
+	if (connection == NULL)
+		return;
+	if (yes) {
+		connection->allowed = (struct network_entry){.host = connection->host,
+							     .port = connection->port};
+		connection->entry = &connection->allowed;
+		dial_start(connection);
+		return;
+	}
+	answer_refusal(connection, 403,
+		       network_print(&connection->host, connection->port, target),
+		       connection->why);
 }
 
 /* Whose request it is. The grant may still wait in the control socket. */

@@ -96,6 +96,7 @@ static uint32_t client_events(const struct connection *connection)
 		return connection->out.ended || connection->out.pending.size > 0
 			       ? events
 			       : events | EPOLLIN;
+	case ASKING:
 	case FINDING:
 	case DIALING:
 		break;
@@ -238,6 +239,7 @@ static void client_ready(struct source *source, uint32_t events)
 	case LEAVING:
 		leave(connection);
 		break;
+	case ASKING:
 	case FINDING:
 	case DIALING:
 		break;

@@ -41,6 +41,9 @@ static bool is_allowed(const struct connection *connection,
 
 	if (is_listed(connection, address))
 		return true;
+	/* The address itself was asked for and shown. */
+	if (connection->asked != 0 && network_same_host(&connection->host, address))
+		return true;
 	switch (kind) {
 	case ADDRESS_PUBLIC:
 		return carried || !socket_is_own(address);

@@ -36,6 +36,7 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out)
 
 	value_set(object, "network", value_new_texts(spec->network));
 	value_set_text(object, "rule", spec->rule);
+	value_set_boolean(object, "asks", spec->asks);
 	if (spec->resolver != NULL)
 		value_set_text(object, "resolver", spec->resolver);
 	return value_print(object, 0, out);

@@ -72,6 +72,8 @@ void proxy_hear(struct proxy *proxy)
 		} else if (message.kind == PROXY_REVOKE) {
 			grants_remove(proxy, message.call);
 			connection_end_all(proxy, message.call);
+		} else if (message.kind == PROXY_DECIDED) {
+			client_decided(proxy, message.connection, message.port == 1);
 		}
 	}
 	if (err.code != EAGAIN)
@@ -97,6 +99,7 @@ static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct
 		return false;
 	const struct value *network = value_member(*object, "network");
 	const char *rule = value_text(value_member(*object, "rule"));
+	proxy->asks = value_is_true(value_member(*object, "asks"));
 	proxy->rule = memory_copy(rule != NULL ? rule : "network");
 	proxy->entries = memory_array(value_count(network) + 1, sizeof(proxy->entries[0]));
 	for (size_t i = 0; i < value_count(network); i++) {

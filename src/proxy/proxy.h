@@ -6,7 +6,8 @@
  * cell's network namespace, reads a strict head, and connects to listed hosts only.
  *
  *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
- *   proxy → front   READY or FAILED, then REFUSED for each thing refused
+ *   front → proxy   DECIDED for each thing asked
+ *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair; its end is the proxy's end.
  */
@@ -39,12 +40,16 @@ enum proxy_kind {
 	PROXY_FAILED,       /* `remedy` says why; it ends */
 	/* `text` is host:port and `remedy` how to allow it; `call` 0: no one's in particular */
 	PROXY_REFUSED,
+	/* the same before it is refused: `connection` is held until it is decided */
+	PROXY_ASKED,
+	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
 };
 
 struct proxy_message {
 	int kind;
 	uint16_t port;
 	uint64_t call;
+	uint64_t connection; /* a number of the proxy's; never 0 */
 	char text[NETWORK_TEXT_MAX];
 	char remedy[PROXY_REMEDY_MAX];
 };
@@ -62,6 +67,7 @@ struct proxy_spec {
 	const char *const *network; /* entries of the policy, NULL-ended */
 	const char *rule;     /* the key they stand under: "agents.default.network" */
 	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
+	bool asks;            /* what no entry lists is asked for before it is refused */
 };
 struct buf;
 bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);

@@ -17,6 +17,8 @@ enum {
 	GRANTS_MAX = 4096,     /* commands of one cell at once are far fewer */
 	LEAVE_MS = 2000,       /* an answer is small and its reader in the same machine */
 	REPORTS_MAX = 32,      /* refusals told of one command: a result shows fewer */
+	/* The front gives up sooner; this is for one that forgets. */
+	ASKING_MS = 10 * 60 * 1000,
 };
 
 /* The right of one command to ask. */
@@ -39,6 +41,8 @@ struct proxy {
 	struct network_entry *entries;
 	size_t entry_count;
 	char *rule;
+	bool asks;
+	uint64_t last_asked; /* the number of the connection that asked last */
 	struct grant *grants;
 	size_t grant_count;
 	unsigned carried_reports;
@@ -52,6 +56,7 @@ struct proxy {
 
 enum connection_state {
 	READING_HEAD = 1, /* of a request */
+	ASKING,           /* whether it may go on */
 	FINDING,          /* its addresses */
 	DIALING,          /* one after the other */
 	READING_HELLO,    /* the client's first bytes, before they go on */
@@ -71,6 +76,8 @@ struct connection {
 	struct connection *next, *previous;
 	enum connection_state state;
 	const struct network_entry *entry; /* that lets it through */
+	struct network_entry allowed;      /* that entry, when a person was asked */
+	uint64_t asked;                    /* its number then; 0: nobody was */
 	struct network_host host;
 	uint16_t port;
 	uint64_t call;    /* whose grant; 0: of a tcp:// listener */
@@ -101,6 +108,8 @@ void connection_relay(struct connection *connection);
 
 /* client.c: look at `head`: a request, then the first bytes of a tunnel. */
 void client_head(struct connection *connection);
+/* The connection that asked under NUMBER may go on, or not. */
+void client_decided(struct proxy *proxy, uint64_t number, bool yes);
 void client_hello(struct connection *connection);
 
 /* dial.c: from a host to a connected server; connection_connected or an answer follows. */

@@ -221,6 +221,7 @@ static bool outlet_make(struct cell *cell, struct err *err)
 					       .changed = outlet_changed,
 					       .owner = cell,
 					       .refused = cell->options.refused,
+					       .asked = cell->options.asked,
 					       .context = cell->options.context};
 
 	if (outlet_open(&options, &cell->outlet, err))
@@ -256,7 +257,8 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 				      .due = cell_refill_due,
 				      .context = made};
 	loop_add(options->loop, &made->control_watch);
-	if (made->spec.network_count > 0 && !outlet_make(made, err)) {
+	if ((made->spec.network_count > 0 || made->spec.asks_network) &&
+	    !outlet_make(made, err)) {
 		cell_close(made);
 		return false;
 	}

@@ -56,7 +56,9 @@ struct cell_options {
 	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
-	/* as network.h */
+	/* both as outlet.h */
+	void (*asked)(void *context, uint64_t call, uint64_t connection,
+		      const char *target, const char *because);
 	void (*refused)(void *context, uint64_t call, const char *target,
 			const char *remedy);
 	void *context;

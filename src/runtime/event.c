@@ -1,6 +1,7 @@
 /* event: names of the kinds, and the one JSON form of an event. */
 #include "runtime/event.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ struct kind_row {
 
 static const struct kind_row kinds[] = {
 	{EVENT_SESSION_BEGAN, "session_began", true},
+	{EVENT_SESSION_RESUMED, "session_resumed", true},
+	{EVENT_INSTRUCTIONS, "instructions", true},
 	{EVENT_TURN_BEGAN, "turn_began", true},
 	{EVENT_TEXT, "text", false},
 	{EVENT_THINKING, "thinking", false},
@@ -21,9 +24,13 @@ static const struct kind_row kinds[] = {
 	{EVENT_PROGRESS, "progress", false},
 	{EVENT_LOG, "log", false},
 	{EVENT_QUESTION, "question", false},
+	{EVENT_CHILD, "child", false},
 	{EVENT_TOOL_ENDED, "tool_ended", true},
 	{EVENT_APPROVAL_WANTED, "approval_wanted", true},
+	{EVENT_APPROVAL_GIVEN, "approval_given", true},
 	{EVENT_NOTICE, "notice", true},
+	{EVENT_CHECK_ENDED, "check_ended", true},
+	{EVENT_COMPACTED, "compacted", true},
 	{EVENT_TURN_ENDED, "turn_ended", true},
 };
 
@@ -88,4 +95,26 @@ bool event_print(const struct event *event, struct buf *out)
 	if (!ok)
 		buf_truncate(out, start);
 	return ok;
+}
+
+bool event_parse(struct str json, struct value **line, struct event *event, struct err *err)
+{
+	auto_value struct value *read = NULL;
+	const char *name;
+
+	*event = (struct event){0};
+	if (!value_parse(json, 0, &read, err))
+		return err_while(err, "reading an event");
+	name = value_text(value_member(read, "event"));
+	if (name == NULL || !event_kind_parse(name, &event->kind))
+		return err_set(err, EPROTO, "an event of a kind that is not known: %.100s",
+			       name != NULL ? name : "none");
+	event->number = value_integer(value_member(read, "n"));
+	event->wall_ms = value_integer(value_member(read, "time_ms"));
+	event->call = value_text(value_member(read, "call"));
+	event->tool = value_text(value_member(read, "tool"));
+	event->text = value_str(value_member(read, "text"));
+	event->data = read;
+	*line = value_ref(read);
+	return true;
 }

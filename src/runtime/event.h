@@ -13,10 +13,17 @@
 #include <stdint.h>
 
 enum event_kind {
-	EVENT_SESSION_BEGAN = 1, /* data: workspace, agent, model, level */
-	EVENT_TURN_BEGAN,        /* text: what the user said */
-	EVENT_TEXT,              /* text: a fragment of the model's words (screen only) */
-	EVENT_THINKING,          /* text: a fragment of its reasoning (screen only) */
+	EVENT_SESSION_BEGAN = 1, /* data: session, run, workspace, agent, model, replay, level */
+	/*
+	 * a later process goes on; text: what the model must know of that; data as
+	 * EVENT_SESSION_BEGAN
+	 */
+	EVENT_SESSION_RESUMED,
+	/* text: what the project's files tell agents, or nothing; data: files, skipped */
+	EVENT_INSTRUCTIONS,
+	EVENT_TURN_BEGAN, /* text: what the user said */
+	EVENT_TEXT,       /* text: a fragment of the model's words (screen only) */
+	EVENT_THINKING,   /* text: a fragment of its reasoning (screen only) */
 	/*
 	 * data: the model's whole message, as it joins the conversation; on disk before
 	 * its calls run
@@ -33,10 +40,33 @@ enum event_kind {
 	 * once for each (screen only)
 	 */
 	EVENT_QUESTION,
-	EVENT_TOOL_ENDED,      /* call, tool; data: the result (tool_result_value) */
-	EVENT_APPROVAL_WANTED, /* call, tool; data: effect, because, rule */
+	/*
+	 * call, tool; data: session, agent, event_of: an event of the delegate that works on
+	 * the call, or of one below it; its own session has it, too (screen only)
+	 */
+	EVENT_CHILD,
+	/*
+	 * call, tool; data: the result (tool_result_value), and `seen`: what the session knows
+	 * of files since (session_recall)
+	 */
+	EVENT_TOOL_ENDED,
+	/* call, tool; data: approval.h has it; waits for running_answer or session_answer */
+	EVENT_APPROVAL_WANTED,
+	EVENT_APPROVAL_GIVEN, /* call, tool; data: id, answer, by (approval.h) */
 	EVENT_NOTICE, /* text: a sentence for the person (retries, limits, warnings) */
-	/* data: reason, iterations, usage, seconds, level, changed files, patch */
+	/*
+	 * call; text: what the model is told of it, or nothing; data: check ("syntax", or the
+	 * name of a role's), state (green, red, timed_out), file (of syntax), round, exit_code,
+	 * seconds
+	 */
+	EVENT_CHECK_ENDED,
+	/*
+	 * text: the older part of the conversation in the model's words, which stand for it
+	 * from here on; data: from (number of the first event that is kept), pinned_max,
+	 * tokens (before), usage
+	 */
+	EVENT_COMPACTED,
+	/* data: reason, iterations, usage (tokens, money), seconds, level, changed files, patch */
 	EVENT_TURN_ENDED,
 };
 const char *event_kind_name(enum event_kind kind); /* "tool_began" */
@@ -75,3 +105,9 @@ struct event_sink {
  * "call":…,"tool":…,"text":…, then the members of data}.
  */
 bool event_print(const struct event *event, struct buf *out);
+
+/*
+ * One such object read back: *LINE, the caller's, holds what EVENT borrows, and is its data.
+ * ERR (EPROTO): it is none.
+ */
+bool event_parse(struct str json, struct value **line, struct event *event, struct err *err);

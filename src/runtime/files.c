@@ -36,6 +36,7 @@ static bool root_open(const struct files_root *root, struct files_held *held, st
 	held->path = memory_copy(root->path);
 	held->pattern = memory_copy(root->pattern);
 	held->writable = root->writable;
+	held->passing = root->passing;
 	held->fd = open(root->path, O_PATH | O_CLOEXEC);
 	if (held->fd < 0)
 		return err_set(err, errno, "%s: %s", root->path, strerror(errno));
@@ -179,6 +180,21 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 }
 
 /* Of the deepest roots: what is read-only in a writable folder is read-only. */
+bool files_is_passing(const struct files *files, const char *path)
+{
+	const struct files_held *deepest = files_root_of(files, path);
+
+	/* At one place a root that stays wins, as it does in the view. */
+	for (size_t i = 0; deepest && i < files->root_count; i++) {
+		const struct files_held *root = &files->roots[i];
+
+		if (strcmp(root->path, deepest->path) == 0 && root->writable &&
+		    !root->passing)
+			return false;
+	}
+	return deepest && deepest->passing;
+}
+
 bool files_is_writable(const struct files *files, const char *real)
 {
 	const struct files_held *deepest = files_root_of(files, real);

@@ -24,6 +24,7 @@ struct files_root {
 	bool writable;
 	/* only names below that match may be written (PATTERN_BASENAME), or NULL: all */
 	const char *pattern;
+	bool passing; /* what is written there goes with the cell: nothing of it is kept */
 };
 
 /*
@@ -41,6 +42,9 @@ struct undo_log;
  * happens (undo_log.h; borrowed, NULL: nowhere). What cannot be kept is not replaced.
  */
 void files_keep(struct files *files, struct undo_log *log);
+
+/* Does what is written at PATH (absolute, real) go with the cell? */
+bool files_is_passing(const struct files *files, const char *path);
 
 enum files_want {
 	FILES_READ,   /* an existing regular file, opened for reading */
@@ -128,8 +132,8 @@ struct place_change {
  * Make all COUNT changes or none. Everything is prepared first (temp files written and on
  * disk, all old files locked and compared); then the names are exchanged one by one. What
  * fails among these is taken back. A process killed in between leaves in its journal what
- * files_finish_writes needs: it finishes the set if all was prepared and removes the temp
- * files otherwise. So whoever reads at that very moment may see a part of the set new, and
+ * files_finish_writes needs: it finishes the set if all was prepared and nobody has changed a
+ * file of it since, and puts everything back otherwise. So whoever reads at that very moment may see a part of the set new, and
  * nobody afterwards. ERR as above, with the file's name.
  */
 bool place_write_set(struct place_change *changes, size_t count, struct err *err);
@@ -139,9 +143,14 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
  * to be done should this process be killed.
  */
 void files_journal(struct files *files, int fd);
-/* What the journal FD of a killed writer says, a list; NULL: its writes were over. */
+/* What the journal FD of a killed writer says, a list; NULL: its write was over. */
 struct value *files_unfinished(int fd);
-/* Finish or undo that, as far as it lies where FILES may be written. */
+/*
+ * Rows of several writes in one list have in this member which of them they belong to, a
+ * number; those of one write stand together.
+ */
+#define JOURNAL_SET "set"
+/* Finish or undo that, each write as a whole, as far as it lies where FILES may be written. */
 void files_finish_writes(struct files *files, const struct value *rows);
 
 /*

@@ -10,6 +10,7 @@ struct files_held {
 	char *path;
 	char *pattern;
 	bool writable;
+	bool passing;
 };
 
 struct files {

@@ -21,7 +21,7 @@ bool files_keep_change(const struct files *files, const char *path, int old_fd,
 	struct undo_log *log = files->log;
 	struct undo_state before = undo_absent;
 
-	if (log == NULL)
+	if (log == NULL || files_is_passing(files, path))
 		return true;
 	if (old_fd >= 0) {
 		undo_state_of(old, &before);

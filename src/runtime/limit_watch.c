@@ -71,9 +71,8 @@ static void calls_refused(void *context)
 }
 
 /* Who begins below the limit may run, to make room say, but not use up the rest. */
-static void set_floor(void *context)
+static void set_floor(struct limit_watch *watch)
 {
-	struct limit_watch *watch = context;
 	uint64_t limit = watch->call->limits.free_space;
 
 	if (limit && watch->call->space) {
@@ -88,8 +87,9 @@ void limit_watch_start(struct limit_watch *watch, struct call *call, struct prog
 	const struct call_limits *limits = &call->limits;
 
 	*watch = (struct limit_watch){.call = call};
+	/* Before it runs: on a busy machine it may be done before anybody looks. */
+	set_floor(watch);
 	watch->watch = (struct program_watch){
-		.began = set_floor,
 		.after_ms = EVERY_MS,
 		.reached = limit_reached,
 		.fd = call->listener > 0 ? call->listener : -1,

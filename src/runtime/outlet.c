@@ -60,6 +60,10 @@ void outlet_hear(struct outlet *outlet)
 		} else if (message.kind == PROXY_REFUSED) {
 			outlet->options.refused(outlet->options.context, message.call,
 						message.text, message.remedy);
+		} else if (message.kind == PROXY_ASKED) {
+			outlet->options.asked(outlet->options.context, message.call,
+					      message.connection, message.text,
+					      message.remedy);
 		}
 	}
 	if (err.code != EAGAIN)
@@ -77,6 +81,7 @@ static bool proxy_start(struct outlet *outlet, int control, struct err *err)
 	const struct cell_spec *spec = outlet->options.spec;
 	const struct proxy_spec told = {.network = spec->network,
 					.rule = spec->network_rule,
+					.asks = spec->asks_network,
 					.resolver = spec->resolver};
 	char numbers[3][ROLE_ARGUMENT];
 	auto_close int spec_fd = -1, self = -1;
@@ -249,6 +254,15 @@ void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 void outlet_revoke(struct outlet *outlet, uint64_t call)
 {
 	const struct proxy_message message = {.kind = PROXY_REVOKE, .call = call};
+
+	tell(outlet, &message, -1);
+}
+
+void outlet_decide(struct outlet *outlet, uint64_t connection, bool yes)
+{
+	const struct proxy_message message = {.kind = PROXY_DECIDED,
+					      .port = yes,
+					      .connection = connection};
 
 	tell(outlet, &message, -1);
 }

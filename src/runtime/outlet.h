@@ -24,6 +24,12 @@ struct outlet_options {
 	/* TARGET was refused to the command CALL (0: to no one's in particular) */
 	void (*refused)(void *context, uint64_t call, const char *target,
 			const char *remedy);
+	/*
+	 * The command CALL wants CONNECTION to TARGET, which no entry lists and BECAUSE tells of:
+	 * outlet_decide, now or later. Only where the specification says that it is asked for.
+	 */
+	void (*asked)(void *context, uint64_t call, uint64_t connection,
+		      const char *target, const char *because);
 	void *context;
 };
 
@@ -46,5 +52,7 @@ void outlet_add_listener(struct outlet *outlet, uint16_t port, int *take_fd);
 void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list);
 /* CALL has ended, and its connections end with it. */
 void outlet_revoke(struct outlet *outlet, uint64_t call);
+/* What was asked of a CONNECTION. One that has ended meanwhile is none. */
+void outlet_decide(struct outlet *outlet, uint64_t connection, bool yes);
 /* Take what the proxy has said up to now. */
 void outlet_hear(struct outlet *outlet);

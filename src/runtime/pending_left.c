@@ -113,8 +113,11 @@ static void take_journal(struct pending *pending, const char *name,
 			continue;
 		if (pending->writes == NULL)
 			pending->writes = value_new_array();
-		value_append(pending->writes, value_ref(value_item(rows, i)));
+		struct value *row = value_ref(value_item(rows, i));
+		value_set_integer(row, JOURNAL_SET, pending->sets);
+		value_append(pending->writes, row);
 	}
+	pending->sets++;
 }
 
 /* GUARD becomes what the dead front's began with. False when there is nothing to take. */

@@ -29,6 +29,7 @@ struct pending {
 	struct pending_left *left;   /* of dead fronts */
 	size_t left_count;
 	struct value *writes; /* what their journals say that may be done; NULL: nothing */
+	int64_t sets;         /* so many journals are in it */
 };
 
 /*

@@ -150,16 +150,14 @@ bool place_item_write(struct place_item *item, bool named)
 {
 	const struct place_change *change = item->change;
 	mode_t mode = item->row.existed ? 0600 : 0666;
-	struct stat st;
 
 	if (change->removes)
 		return true;
 	if (!temp_open(&item->temp, change->place->folder_fd,
 		       named ? item->row.temp : NULL, mode) ||
 	    !temp_write(&item->temp, change->content) || !copy_attributes(item) ||
-	    fsync(item->temp.fd) < 0 || fstat(item->temp.fd, &st) < 0)
+	    fsync(item->temp.fd) < 0 || fstat(item->temp.fd, &item->row.made) < 0)
 		return false;
-	item->row.new_inode = st.st_ino;
 	return true;
 }
 
@@ -198,21 +196,6 @@ bool place_item_link(struct place_item *item)
 	return true;
 }
 
-static bool put_new(struct place_item *item)
-{
-	const struct place *place = item->change->place;
-	int folder_fd = place->folder_fd;
-
-	if (renameat2(folder_fd, item->temp.name, folder_fd, place->name,
-		      RENAME_NOREPLACE) == 0)
-		item->temp.name[0] = '\0';
-	else if (errno != EINVAL) /* else no such flag here: a link does not replace either */
-		return false;
-	else if (linkat(folder_fd, item->temp.name, folder_fd, place->name, 0) < 0)
-		return false;
-	return true;
-}
-
 /*
  * The old content lies under the name of the temp file afterwards, or as KEEP where names
  * cannot be exchanged: it can be put back as long as the set is not whole.
@@ -248,7 +231,7 @@ bool place_item_put(struct place_item *item, bool alone, struct err *err)
 	if (item->row.existed && !still_the_same(place, &item->row.old))
 		return say_changed(place, err);
 	if (!item->row.existed) {
-		ok = put_new(item);
+		ok = temp_take_name(place->folder_fd, item->temp.name, place->name);
 	} else if (item->change->removes) {
 		ok = renameat(place->folder_fd, place->name, place->folder_fd,
 			      item->row.keep) == 0;
@@ -270,22 +253,23 @@ bool place_item_put(struct place_item *item, bool alone, struct err *err)
 void place_item_take_back(struct place_item *item)
 {
 	const struct place *place = item->change->place;
+	const char *temp = item->temp.name;
+	bool keeps = false; /* the only copy of the old content has no other name */
 	struct stat now;
-	bool ours;
 
 	if (!item->in_place)
 		return;
 	item->in_place = false;
-	ours = fstatat(place->folder_fd, place->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       now.st_ino == item->row.new_inode;
 	if (item->change->removes)
-		ours = renameat2(place->folder_fd, item->temp.name, place->folder_fd,
-				 place->name, RENAME_NOREPLACE) == 0;
-	else if (ours && !item->row.existed)
+		keeps = !temp_take_name(place->folder_fd, temp, place->name) &&
+			errno != EEXIST;
+	else if (fstatat(place->folder_fd, place->name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+		 now.st_ino != item->row.made.st_ino)
+		return;
+	else if (!item->row.existed)
 		(void)unlinkat(place->folder_fd, place->name, 0);
-	else if (ours)
-		ours = renameat(place->folder_fd, item->temp.name, place->folder_fd,
-				place->name) == 0;
-	if (ours)
+	else
+		keeps = renameat(place->folder_fd, temp, place->folder_fd, place->name) < 0;
+	if (keeps)
 		item->temp.name[0] = '\0';
 }

@@ -2,8 +2,8 @@
  * place_journal: what a write leaves behind for whoever comes after it was killed. A file that
  * the front keeps and hands to the worker with its call (pending.h) names, before they exist,
  * the temp files of a write and where they belong. It is empty again when the write is over.
- * Found with something in it, the write is finished when it says that everything was prepared,
- * and rolled back otherwise (files_finish_writes).
+ * Found with something in it, the write is finished when it says that everything was prepared
+ * and nobody has changed one of its files since; else all of it is taken back (place_finish.c).
  *
  * A worker that was taken over writes there what it likes. It therefore moves nothing but a
  * temp file (by our pattern of names) over its neighbour in the same folder, beneath the
@@ -26,7 +26,7 @@ struct journal_row {
 	char keep[TEMP_NAME]; /* the old content where names cannot be exchanged */
 	bool removes;
 	/* known by the time of journal_commit */
-	uint64_t new_inode;
+	struct stat made; /* the new content, under its temp name */
 	bool existed;
 	struct stat old;
 };

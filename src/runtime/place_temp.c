@@ -129,6 +129,15 @@ static void copy_xattrs(int from, int to)
 	}
 }
 
+bool temp_take_name(int folder_fd, const char *from, const char *to)
+{
+	if (renameat2(folder_fd, from, folder_fd, to, RENAME_NOREPLACE) == 0)
+		return true;
+	/* No such flag here: a link replaces nothing either. */
+	return (errno == EINVAL || errno == ENOSYS) &&
+	       linkat(folder_fd, from, folder_fd, to, 0) == 0;
+}
+
 bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *st)
 {
 	const int to = temp->fd;

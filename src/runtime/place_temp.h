@@ -34,6 +34,11 @@ bool temp_open_readable(struct temp *temp, int folder_fd, const char *name);
 bool temp_write(struct temp *temp, struct str content);
 /* Give the nameless temp the name NAME, which must be free. */
 bool temp_link(const struct temp *temp, const char *name);
+/*
+ * FROM gets the name TO in its folder, which must be free. It may keep its own besides, where
+ * the file system cannot rename so.
+ */
+bool temp_take_name(int folder_fd, const char *from, const char *to);
 /* Owner, mode, xattrs and ACL of the old file, held as FROM. */
 bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *st);
 /*

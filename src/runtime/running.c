@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
+#include "runtime/approval.h"
 #include "runtime/audit.h"
 #include "runtime/audit_tell.h"
 #include "runtime/call.h"
@@ -63,6 +64,7 @@ void running_finish(struct running *running)
 	loop_remove_timer(&running->patience);
 	running->awaits = NULL;
 	running->question = 0;
+	approval_drop_all(running);
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
@@ -73,6 +75,8 @@ void running_finish(struct running *running)
 	keeper_finish(session->keeper, running);
 	auto_value struct value *data =
 		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
+	if (value_count(running->result.seen) > 0 && data != NULL)
+		value_set(data, "seen", value_copy(running->result.seen));
 	/* A job's call has ended when it became one. */
 	if (running->job == NULL && !session_emit(session, EVENT_TOOL_ENDED, running,
 						  (struct str){0}, data, &err)) {
@@ -415,7 +419,7 @@ void running_cancel(struct running *running)
 		jobs_cancel(running);
 		return;
 	}
-	if (running->tool != NULL && running->tool->where == ELSEWHERE) {
+	if (running->tool != NULL && running->tool->begin != NULL) {
 		elsewhere_cancel(running);
 		return;
 	}
@@ -471,6 +475,7 @@ void running_free(struct running *running)
 	value_free(running->arguments);
 	value_free(running->plan);
 	value_free(running->refused);
+	free(running->wanted);
 	tool_result_fini(&running->result);
 	free(running->id);
 	free(running);

@@ -59,6 +59,11 @@ const struct value *running_arguments(const struct running *running)
 	return running->arguments;
 }
 
+const char *running_id(const struct running *running)
+{
+	return running->id;
+}
+
 void running_end(struct running *running, struct tool_result *take_result)
 {
 	if (running->state == RUNNING_DONE) {

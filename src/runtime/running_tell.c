@@ -3,10 +3,12 @@
  * Both are made anew from what came: a worker may have been taken over.
  */
 #include "base/clock.h"
+#include "runtime/approval.h"
 #include "runtime/session_parts.h"
 #include "runtime/tell.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A worker takes the largest answer in far less. */
 enum { ANSWER_MS = 10000, NAME_MAX_BYTES = 128 };
@@ -117,8 +119,8 @@ void running_asked(struct running *running, struct str payload)
 	if (running->question != 0 ||
 	    !tell_parse_question(payload, &question, &object, NULL))
 		return;
-	if (!session->answers_questions || session->sink.event == NULL ||
-	    running->quiet || running->job != NULL || running->cancelled) {
+	if (!session->answers_questions || session->sink.event == NULL || running->quiet ||
+	    approval_is_open(running) || running->job != NULL || running->cancelled) {
 		decline(running, question.id);
 		return;
 	}
@@ -138,6 +140,8 @@ void running_asked(struct running *running, struct str payload)
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
 		    struct err *err)
 {
+	if (question < 0)
+		return approval_answer(running, question, answer, err);
 	if (running->question == 0 || running->question != question ||
 	    running->worker == NULL)
 		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
@@ -146,5 +150,16 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 			err, EINVAL,
 			"an answer is an object with an action: accept, decline or cancel");
 	running->question = 0;
+	approval_show(running);
 	return reply_send(running, question, answer, err);
+}
+
+bool session_answer(struct session *session, const char *call, int64_t question,
+		    const struct value *answer, struct err *err)
+{
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (at->state != RUNNING_DONE && strcmp(at->id, call) == 0)
+			return running_answer(at, question, answer, err);
+	}
+	return err_set(err, ESRCH, "no call \"%.64s\" is under way", call);
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/anchor.h"
+#include "runtime/approval.h"
 #include "runtime/groups.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
@@ -44,7 +45,8 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			.name = tools[i]->name,
 			.aliases = tools[i]->aliases,
 			.effects = tools[i]->effects,
-			.only_when_named = tools[i]->internal || tools[i]->where == IN_FRONT,
+			.only_when_named = tools[i]->internal || tools[i]->when_named ||
+					   tools[i]->where == IN_FRONT,
 		};
 	}
 	return policy_check_tools(policy, known, count, err);
@@ -60,7 +62,7 @@ static bool tools_settle(struct session *session, struct err *err)
 	session->schemas = memory_array(all, sizeof(session->schemas[0]));
 	for (size_t i = 0; session->all_tools[i] != NULL; i++) {
 		const struct tool *tool = session->all_tools[i];
-		if (!tool->internal && policy_has_tool(session->policy, tool->name))
+		if (tool_is_served(tool) && policy_has_tool(session->policy, tool->name))
 			session->offered[offered++] = tool;
 	}
 	return true;
@@ -170,6 +172,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.prepared = prepares(session, options),
 		.changed = cell_changed,
 		.refused = running_refused,
+		.asked = approval_ask_host,
 		.context = session,
 		.explain = level_explain,
 		.minimum_level = minimum,
@@ -189,6 +192,9 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
 	made->answers_questions = options->answers_questions;
+	made->granted = value_new_object();
+	if (!options->answers_approvals)
+		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
 	made->cores = cores_usable();
 	made->seen = value_new_object();
@@ -226,6 +232,7 @@ void session_close(struct session *session)
 	policy_free(session->policy);
 	value_free(session->seen);
 	value_free(session->aliases);
+	value_free(session->granted);
 	free(session->folder);
 	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
 		value_free(session->schemas[i]);

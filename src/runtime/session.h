@@ -69,6 +69,11 @@ struct session_options {
 	 * declined, and no event tells of it.
 	 */
 	bool answers_questions;
+	/*
+	 * Somebody behind the sink answers EVENT_APPROVAL_WANTED. False: what the policy would ask
+	 * for is refused at once.
+	 */
+	bool answers_approvals;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 
@@ -117,6 +122,21 @@ const struct policy *session_policy(const struct session *session);
  */
 const struct tool *const *session_tools(const struct session *session);
 
+/*
+ * An earlier process of this conversation has read these: path -> mark, as EVENT_TOOL_ENDED has
+ * them in `seen`. What changed since is noticed by whoever wants to write it.
+ */
+void session_recall(struct session *session, const struct value *seen);
+
+/*
+ * The name under which this session's steps are kept (`undo --list` shows it), and: go on
+ * under RUN, which an earlier process of this conversation had, here. Its steps are then this
+ * session's and part of its patch; HANDED: they were in one already. What a command did in
+ * whose midst that process was killed is nobody's step.
+ */
+const char *session_run(const struct session *session);
+void session_adopt(struct session *session, const char *run, bool handed);
+
 struct request {
 	const char *tool;
 	const struct value *arguments; /* an object; NULL: see arguments_text */
@@ -124,7 +144,7 @@ struct request {
 	const char *id;                /* for events; NULL: "c1", "c2", … */
 	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
-	bool by_front; /* may call internal tools */
+	bool by_front; /* may call internal tools, and those that only read without being named */
 	/*
 	 * By the front: this tool, which is in no table, in the place of the one named `tool`.
 	 * It is internal, has a `schema` and outlives the call.
@@ -155,8 +175,12 @@ const struct tool_result *running_result(const struct running *running);
  */
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
 		    struct err *err);
-/* For who carries out a tool that is ELSEWHERE: what is asked for, until the end. */
+/* The same for who knows the CALL by its id alone. */
+bool session_answer(struct session *session, const char *call, int64_t question,
+		    const struct value *answer, struct err *err);
+/* For who carries out a tool that is ELSEWHERE: what is asked for, and its id, until the end. */
 const struct value *running_arguments(const struct running *running);
+const char *running_id(const struct running *running);
 /* Its result, moved; one that has ended meanwhile keeps what it has. */
 void running_end(struct running *running, struct tool_result *take_result);
 /* How far it is, and words for the log; as call_progress and call_log (call.h). */
@@ -197,6 +221,15 @@ void session_checkpoint(struct session *session);
  * the policy's rights (docs/undo.md). RESULT, initialised, says what became of it.
  */
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
+
+/*
+ * Undo all steps up to LAST of the session whose patch says RUN (`run` and `last_step` in the
+ * details of generate_patch), when each of their files is what they have left in it and nobody
+ * else's step came in between: else nothing. Each is a step of its own; killed in between it
+ * goes on when it is asked for again.
+ */
+void session_undo_run(struct session *session, const char *run, uint32_t last,
+		      struct tool_result *result);
 
 /*
  * Paths (relative to the workspace where below it) that this session has changed, as far as

@@ -3,6 +3,7 @@
  * There is no other.
  */
 #include "base/clock.h"
+#include "runtime/approval.h"
 #include "runtime/call.h"
 #include "runtime/session_parts.h"
 
@@ -96,6 +97,22 @@ static void run_in_front(struct running *running)
 	running_finish(running);
 }
 
+void running_proceed(struct running *running)
+{
+	if (running->tool->where == IN_JOBS) {
+		jobs_call(running);
+		return;
+	}
+	if (running->tool->begin != NULL) {
+		elsewhere_call(running);
+		return;
+	}
+	running_set_state(running, RUNNING_QUEUED);
+	if (!job_is_wanted(running))
+		job_begin_patience(running);
+	running_dispatch(running->session);
+}
+
 struct running *session_start(struct session *session, const struct request *request,
 			      void (*done)(void *context, struct running *running),
 			      void *context)
@@ -109,7 +126,7 @@ struct running *session_start(struct session *session, const struct request *req
 		running_finish(running);
 		return running;
 	}
-	if (running->tool->where == IN_FRONT) {
+	if (running->tool->where == IN_FRONT && running->tool->begin == NULL) {
 		run_in_front(running);
 		return running;
 	}
@@ -118,18 +135,11 @@ struct running *session_start(struct session *session, const struct request *req
 	/* Who was told of it may have cancelled it. */
 	if (running->state != RUNNING_NEW)
 		return running;
-	if (running->tool->where == IN_JOBS) {
-		jobs_call(running);
-		return running;
-	}
-	if (running->tool->where == ELSEWHERE) {
-		elsewhere_call(running);
-		return running;
-	}
-	running_set_state(running, RUNNING_QUEUED);
-	if (!job_is_wanted(running))
-		job_begin_patience(running);
-	running_dispatch(session);
+	if (running->wanted != NULL)
+		approval_ask_command(running, running->wanted->because,
+				     running->wanted->rule);
+	else
+		running_proceed(running);
 	return running;
 }
 

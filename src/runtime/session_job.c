@@ -255,6 +255,9 @@ static struct running *work_take(struct running *running, struct job *job)
 		loop_add_timer(session->loop, &work->kill_timer);
 	}
 	running->arguments = value_ref(work->arguments);
+	running->plan = NULL;
+	running->wanted = NULL;
+	running->granted = NULL;
 	running->worker = NULL;
 	running->awaits = NULL;
 	running->asks = false;
@@ -276,8 +279,8 @@ bool running_become_job(struct running *running)
 
 	if (running->state == RUNNING_DONE || running->job != NULL ||
 	    running->awaits != NULL || running->tool->where != IN_CELL ||
-	    running->auditing || running->cancelled || !has_jobs(session) ||
-	    count_running(session) >= SESSION_JOBS_MAX)
+	    running->auditing || running->cancelled || running->first_approval != NULL ||
+	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
 		return false;
 	struct job *job = job_new(session);
 	job->work = work_take(running, job);
@@ -296,7 +299,7 @@ static void patience_due(struct timer *timer)
 	struct running *running = timer->context;
 
 	/* It waits for somebody to answer, and as a job nobody could. */
-	if (running->question != 0)
+	if (running->question != 0 || running->first_approval != NULL)
 		timer->due_ms = clock_deadline(running->patience_s);
 	else
 		(void)running_become_job(running);

@@ -4,6 +4,7 @@
  */
 #include "base/memory.h"
 #include "base/path.h"
+#include "runtime/approval.h"
 #include "runtime/denial.h"
 #include "runtime/schema.h"
 #include "runtime/session_parts.h"
@@ -11,7 +12,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { PATHS_MAX = 256, SENTENCE_MAX = 8 << 10 };
+/* Two names for each file of the largest patch, and some more. */
+enum { PATHS_MAX = 2500, SENTENCE_MAX = 8 << 10 };
 
 static bool tool_choose(struct running *running, const struct request *request)
 {
@@ -21,8 +23,9 @@ static bool tool_choose(struct running *running, const struct request *request)
 					  : tool_find(session->all_tools, request->tool);
 	struct buf list;
 
-	if (tool != NULL && (!tool->internal || request->by_front)) {
+	if (tool != NULL && (tool_is_served(tool) || (tool->internal && request->by_front))) {
 		running->tool = tool;
+		running->by_front = request->by_front;
 		return true;
 	}
 	buf_init(&list, SENTENCE_MAX);
@@ -104,10 +107,21 @@ static bool arguments_fit(struct running *running, const struct request *request
 }
 
 struct path_list {
-	struct policy_request_path items[PATHS_MAX];
-	struct buf texts[PATHS_MAX];
-	size_t count;
+	struct policy_request_path *items;
+	struct buf *texts;
+	size_t count, room;
 };
+
+static void path_list_free(struct path_list *list)
+{
+	if (list == NULL)
+		return;
+	for (size_t i = 0; i < list->count; i++)
+		buf_fini(&list->texts[i]);
+	free(list->texts);
+	free(list->items);
+	free(list);
+}
 
 static bool path_collect(struct running *running, const char *text, bool writes,
 			 struct path_list **made)
@@ -122,6 +136,11 @@ static bool path_collect(struct running *running, const char *text, bool writes,
 				"One call may name %d paths; make several calls.",
 				PATHS_MAX);
 		return false;
+	}
+	if (list->count == list->room) {
+		list->room = list->room > 0 ? 2 * list->room : 8;
+		list->items = memory_grow(list->items, list->room, sizeof(*list->items));
+		list->texts = memory_grow(list->texts, list->room, sizeof(*list->texts));
 	}
 	struct policy_request_path *item = &list->items[list->count];
 	struct buf *path = &list->texts[list->count++];
@@ -215,28 +234,29 @@ static const char **command_find(const struct running *running, const struct pat
 	return argv;
 }
 
-static void deny(struct running *running, const struct verdict *verdict)
+void session_deny(struct running *running, const char *because, const char *rule)
 {
-	(void)tool_fail(&running->result, "%s", verdict->because);
+	(void)tool_fail(&running->result, "%s", because);
 	running->result.status = RESULT_DENIED;
-	value_set_text(tool_details(&running->result), "rule", verdict->rule);
+	value_set_text(tool_details(&running->result), "rule", rule);
 	denial_note(&running->result, &(struct denial){.kind = DENIAL_POLICY,
 						       .target = running->tool->name,
-						       .rule = verdict->rule,
-						       .remedy = verdict->because});
+						       .rule = rule,
+						       .remedy = because});
 }
 
 static bool policy_allows(struct running *running)
 {
 	struct session *session = running->session;
-	struct path_list *list = NULL; /* a large one; most calls name no path */
+	struct path_list *list = NULL;
 	struct verdict verdict;
 	bool ok = paths_collect(running, running->tool->params, running->arguments, &list) &&
 		  more_paths_collect(running, &list);
 
 	if (ok) {
 		struct policy_request request = {
-			.tool = running->tool->name,
+			.tool = running->tool->judged_as != NULL ? running->tool->judged_as
+								 : running->tool->name,
 			.effects = running->tool->effects,
 			.paths = list != NULL ? list->items : NULL,
 			.path_count = list != NULL ? list->count : 0,
@@ -246,20 +266,23 @@ static bool policy_allows(struct running *running)
 		if (session->policy->commands != NULL)
 			argv = command_find(running, list, &request);
 		/* What the front has for itself is in nobody's list of tools. */
-		if (running->tool->internal)
+		if ((running->tool->internal && running->tool->judged_as == NULL) ||
+		    (running->by_front && running->tool->effects == EFFECT_READS))
 			policy_decide_command(session->policy, &request, &verdict);
 		else
 			policy_decide(session->policy, &request, &verdict);
 		free(argv);
 		running->plan = verdict.plan;
-		/* Nobody can be asked yet: an ASK without a front that can is a DENY. */
 		ok = verdict.answer == VERDICT_ALLOW;
+		if (verdict.answer == VERDICT_ASK && approval_can_ask_command(running)) {
+			running->wanted = memory_alloc(sizeof(verdict));
+			*running->wanted = verdict;
+			ok = true;
+		}
 		if (!ok)
-			deny(running, &verdict);
+			session_deny(running, verdict.because, verdict.rule);
 	}
-	for (size_t i = 0; list != NULL && i < list->count; i++)
-		buf_fini(&list->texts[i]);
-	free(list);
+	path_list_free(list);
 	return ok;
 }
 

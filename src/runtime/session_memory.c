@@ -102,10 +102,8 @@ static void folder_take(struct session *session, const char *folder)
 	session->folder = memory_copy(folder);
 }
 
-static void seen_take(struct session *session, const struct running *running)
+static void seen_take(struct session *session, const struct value *seen, bool moves)
 {
-	const struct value *seen = running->result.seen;
-
 	for (void *at = value_first(seen); at != NULL; at = value_next(seen, at)) {
 		const char *mark = value_text(value_at(at));
 		/* A worker that was taken over may name anything. */
@@ -114,7 +112,7 @@ static void seen_take(struct session *session, const struct running *running)
 			continue;
 		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
 			/* Where a job ends is nothing to the commands that ran beside it. */
-			if (running->job == NULL)
+			if (moves)
 				folder_take(session, mark);
 			continue;
 		}
@@ -131,6 +129,11 @@ void session_memory_take(struct session *session, struct running *running)
 {
 	if (running->result.seen != NULL) {
 		alias_learn(session, running, running->result.seen);
-		seen_take(session, running);
+		seen_take(session, running->result.seen, running->job == NULL);
 	}
+}
+
+void session_recall(struct session *session, const struct value *seen)
+{
+	seen_take(session, seen, true);
 }

@@ -35,6 +35,8 @@ struct session {
 	struct job *first_job; /* by number */
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
+	struct value *granted; /* by a person, until the end (approval.c): grant -> true */
+	int64_t last_approval; /* below 0: the number of the last question to a person */
 };
 
 /* RUNNING_NEW also while it awaits a job: it has no worker and is not counted. */
@@ -75,10 +77,11 @@ struct running {
 	bool audits; /* its worker first looks at what an earlier call may have left */
 	size_t audits_of; /* `audits_wanted` when it was sent */
 	bool quiet;       /* the session's own: no event tells of it */
-	bool keeping;     /* the result stands; a checkpoint is made before it is told */
-	uint32_t log;     /* the number of its undo log */
-	int log_fd;       /* -1: it has none */
-	int plan_fd;      /* what the session has changed, for the patch; -1: none */
+	bool by_front; /* the front's own: its policy need not name a tool that only reads */
+	bool keeping; /* the result stands; a checkpoint is made before it is told */
+	uint32_t log; /* the number of its undo log */
+	int log_fd;   /* -1: it has none */
+	int plan_fd;  /* what the session has changed, for the patch; -1: none */
 	/* of what it writes, and what its dead worker's said: a fresh one finishes that */
 	struct pending_journal journal;
 	struct value *unfinished;
@@ -98,8 +101,11 @@ struct running {
 	double patience_s;     /* 0: none */
 	struct job *awaits;    /* the job whose end or answer it waits for */
 	enum job_wish wish;
-	uint64_t ask;     /* the job's number of its question */
-	int64_t question; /* its worker's, that waits for an answer; 0: none */
+	uint64_t ask;           /* the job's number of its question */
+	int64_t question;       /* its worker's, that waits for an answer; 0: none */
+	struct verdict *wanted; /* a person is to be asked first; NULL: it may run */
+	struct approval *first_approval; /* in the order of asking */
+	struct value *granted;           /* hosts, for as long as it runs; or NULL */
 	struct tool_result result;
 	void (*done)(void *context, struct running *running);
 	void *context;
@@ -185,5 +191,9 @@ void jobs_answered(struct job *job, const struct frame *frame);
 void jobs_waits(struct job *job);
 void jobs_ended(struct job *job);
 
-/* May it run? False: its result says why not (session_judge.c). */
+/* May it run, or be asked for (`wanted`)? False: its result says why not (session_judge.c). */
 bool session_judge(struct running *running, const struct request *request);
+/* Its result is that it was denied. */
+void session_deny(struct running *running, const char *because, const char *rule);
+/* What was judged and announced begins (session_call.c). */
+void running_proceed(struct running *running);

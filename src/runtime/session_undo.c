@@ -59,6 +59,38 @@ const char *keeper_run(const struct keeper *keeper)
 	return keeper->run;
 }
 
+void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+{
+	struct undo_store *store = keeper_store(keeper);
+	struct undo_steps steps;
+
+	if (strlen(run) != RUN_DIGITS || strspn(run, "0123456789abcdef") != RUN_DIGITS)
+		return;
+	memcpy(keeper->run, run, sizeof(keeper->run));
+	if (keeper->in_memory || !undo_store_steps(store, &steps, NULL))
+		return;
+	for (size_t i = 0; i < steps.count; i++) {
+		const struct undo_step *step = &steps.steps[i];
+
+		if (strcmp(step->run, run) == 0 && step->whole && !step->undone &&
+		    undo_store_is_ours(store, step->number))
+			keeper_add_step(keeper, step->number);
+	}
+	undo_steps_fini(&steps);
+	if (handed)
+		keeper->handed = keeper->step_count;
+}
+
+const char *session_run(const struct session *session)
+{
+	return keeper_run(session->keeper);
+}
+
+void session_adopt(struct session *session, const char *run, bool handed)
+{
+	keeper_adopt(session->keeper, run, handed);
+}
+
 bool keeper_has_news(const struct keeper *keeper)
 {
 	return keeper->owed || keeper->step_count > keeper->handed;
@@ -126,15 +158,20 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 	buf_clear(&keeper->trouble);
 }
 
+/* Does what it does belong to nobody's steps? */
+static bool is_ours(const struct tool *tool)
+{
+	return tool == NULL || (tool->internal && !tool->is_step);
+}
+
 static bool is_command(const struct running *running)
 {
-	return running->tool != NULL && !running->tool->internal &&
-	       (running->tool->effects & EFFECT_RUNS) != 0;
+	return !is_ours(running->tool) && (running->tool->effects & EFFECT_RUNS) != 0;
 }
 
 static bool is_writer(const struct running *running)
 {
-	return running->tool != NULL && !running->tool->internal &&
+	return !is_ours(running->tool) &&
 	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
 }
 
@@ -228,7 +265,7 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 
 bool keeper_give(struct keeper *keeper, struct running *running, struct err *err)
 {
-	if (keeper == NULL || running->auditing || running->tool->internal)
+	if (keeper == NULL || running->auditing || is_ours(running->tool))
 		return true;
 	if (running->tool->wants_changes && running->fd_count == 0) {
 		running->fds[0] = running->plan_fd = patch_take(keeper, err);
@@ -276,6 +313,20 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	return true;
 }
 
+/* Whose steps the patch is made of stands with it: they can be undone by that. */
+static void hand_over(struct keeper *keeper, struct running *running)
+{
+	struct value *details = tool_details(&running->result);
+
+	keeper->handed = keeper->step_count;
+	value_remove(details, "run");
+	value_remove(details, "last_step");
+	if (!keeper_keeps(keeper) || keeper->step_count == 0)
+		return;
+	value_set_text(details, "run", keeper->run);
+	value_set_integer(details, "last_step", keeper->steps[keeper->step_count - 1]);
+}
+
 void keeper_finish(struct keeper *keeper, struct running *running)
 {
 	if (keeper == NULL || running->quiet)
@@ -283,7 +334,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 	fd_close(&running->plan_fd);
 	if (running->tool != NULL && running->tool->wants_changes &&
 	    running->result.status == RESULT_DONE)
-		keeper->handed = keeper->step_count;
+		hand_over(keeper, running);
 	if (running->log_fd >= 0) {
 		struct stat st;
 		const bool used = undo_store_is_used(running->log_fd);
@@ -334,7 +385,8 @@ void keeper_close(struct keeper *keeper)
 		loop_turn(keeper->session->loop, deadline);
 	if (keeper->session->cell != NULL)
 		keeper_begin(keeper);
-	while (keeper->sync != NULL && clock_now_ms() < deadline)
+	/* One that no command is owed is for nobody any more. */
+	while (keeper->sync != NULL && keeper->is_step && clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 	keeper->broken = true;
 	running_free(keeper->sync);

@@ -52,3 +52,5 @@ void keeper_finish(struct keeper *keeper, struct running *running);
 void keeper_cancel(struct keeper *keeper);
 
 const char *keeper_run(const struct keeper *keeper);
+/* session_adopt. */
+void keeper_adopt(struct keeper *keeper, const char *run, bool handed);

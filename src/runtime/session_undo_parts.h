@@ -1,5 +1,5 @@
 /*
- * session_undo_parts: the inside of a keeper, for session_undo.c, session_checkpoint.c and
+ * session_undo_parts: the inside of a keeper, for session_undo*.c, session_checkpoint.c and
  * session_patch.c only.
  */
 #pragma once
@@ -71,3 +71,13 @@ int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 		   struct err *err);
 /* The log NUMBER of this session says something. */
 void keeper_add_step(struct keeper *keeper, uint32_t number);
+
+/*
+ * *PATH: the first path of PLAN that the step NUMBER has changed, the caller's to free; NULL:
+ * none (folders and git's index are everybody's).
+ */
+bool undo_step_touches(const struct undo_store *store, uint32_t number,
+		       const struct undo_plan *plan, char **path, struct err *err);
+
+/* "3 files restored, 1 removed": what an undo did, for people; "0 files restored" for nothing. */
+void undo_add_counts(struct buf *text, int64_t restored, int64_t removed);

@@ -2,9 +2,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "runtime/session_parts.h"
-#include "runtime/undo_plan.h"
-#include "runtime/undo_store.h"
+#include "runtime/session_undo_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +19,7 @@ struct undoing {
 	const struct undo_step *step;
 	struct undo_plan plan;
 	struct tool_result *result;
-	int64_t restored, already;
+	int64_t restored, removed, already;
 	struct value *left; /* what was left alone, with the reason */
 	int log;            /* of the undo, which is a step too */
 	uint32_t number;
@@ -88,29 +86,40 @@ static bool look_for_path(void *context, const struct undo_change *change)
 	return false;
 }
 
+bool undo_step_touches(const struct undo_store *store, uint32_t number,
+		       const struct undo_plan *plan, char **path, struct err *err)
+{
+	struct touching touching = {.plan = plan};
+	struct undo_reader reader = {.change = look_for_path, .context = &touching};
+
+	if (!undo_store_read_log(store, number, false, &reader, NULL, err)) {
+		free(touching.path);
+		return false;
+	}
+	*path = touching.path;
+	return true;
+}
+
 /* Nothing that still holds may have come on top of it. */
 static bool is_on_top(struct undoing *undoing, struct err *err)
 {
 	for (size_t i = 0; i < undoing->steps.count; i++) {
 		const struct undo_step *later = &undoing->steps.steps[i];
-		struct touching touching = {.plan = &undoing->plan};
-		struct undo_reader reader = {.change = look_for_path, .context = &touching};
+		auto_free char *path = NULL;
 
 		if (later->number <= undoing->step->number || later->undone ||
 		    (later->work == UNDO_BY_UNDO &&
 		     (later->undoes >= undoing->step->number || !later->whole)))
 			continue;
-		if (!undo_store_read_log(undoing->store, later->number, false, &reader,
-					 NULL, err))
+		if (!undo_step_touches(undoing->store, later->number, &undoing->plan,
+				       &path, err))
 			return false;
-		if (touching.path == NULL)
+		if (path == NULL)
 			continue;
 		(void)tool_fail(undoing->result,
 				"Step %" PRIu32 " touched %.300s after step %" PRIu32
 				". Undo that one first: glovebox undo %" PRIu32,
-				later->number, touching.path, undoing->step->number,
-				later->number);
-		free(touching.path);
+				later->number, path, undoing->step->number, later->number);
 		return false;
 	}
 	return true;
@@ -181,6 +190,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 	const struct value *details = undoing->result->details;
 	const struct value *left = value_member(details, "left");
 	undoing->restored += value_integer(value_member(details, "restored"));
+	undoing->removed += value_integer(value_member(details, "removed"));
 	undoing->already += value_integer(value_member(details, "already"));
 	for (size_t i = 0; i < value_count(left); i++)
 		value_append(undoing->left, value_ref(value_item(left, i)));
@@ -247,6 +257,20 @@ static bool log_open(struct undoing *undoing, struct err *err)
 	return undoing->log >= 0;
 }
 
+void undo_add_counts(struct buf *text, int64_t restored, int64_t removed)
+{
+	if (restored > 0 || removed == 0) {
+		(void)text_add_count(text, (size_t)restored, "file");
+		(void)buf_adds(text, " restored");
+	}
+	if (restored > 0 && removed > 0)
+		(void)buf_addf(text, ", %" PRId64 " removed", removed);
+	else if (removed > 0) {
+		(void)text_add_count(text, (size_t)removed, "file");
+		(void)buf_adds(text, " removed");
+	}
+}
+
 static void say(struct undoing *undoing)
 {
 	const struct undo_step *step = undoing->step;
@@ -260,8 +284,7 @@ static void say(struct undoing *undoing)
 		       step->tool[0] != '\0' ? " " : "");
 	text_add_name(text, str_of(step->title));
 	(void)buf_adds(text, "\n");
-	(void)text_add_count(text, (size_t)undoing->restored, "file");
-	(void)buf_adds(text, " restored");
+	undo_add_counts(text, undoing->restored, undoing->removed);
 	if (undoing->already > 0)
 		(void)buf_addf(text, ", %" PRId64 " already as before", undoing->already);
 	(void)buf_addf(text, ". To take that back: glovebox undo %" PRIu32 "\n",
@@ -273,6 +296,7 @@ static void say(struct undoing *undoing)
 	value_set_integer(details, "step", step->number);
 	value_set_integer(details, "undo", undoing->number);
 	value_set_integer(details, "restored", undoing->restored);
+	value_set_integer(details, "removed", undoing->removed);
 	value_set_integer(details, "already", undoing->already);
 	value_set(details, "left", value_ref(undoing->left));
 }

@@ -1,6 +1,7 @@
 /* shape_entries: the policy's own entries, each opened once. */
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
@@ -16,8 +17,36 @@
 struct opening {
 	struct policy *policy;
 	struct cell_spec *spec;
-	int base_fd;
+	int workspace_fd, base_fd;
 };
+
+/*
+ * An entry that two policies have in common: links are followed as far as both name it, and
+ * out of the workspace by none of them.
+ */
+static int entry_narrowed_fd(const struct opening *opening, const struct policy_path *entry)
+{
+	const struct open_how within = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	const struct open_how below = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	const char *workspace = opening->spec->workspace;
+	auto_free char *trunk = memory_copy_str((struct str){entry->path, entry->trunk});
+	const char *rest = path_relative(entry->path, trunk);
+	auto_close int fd = path_within(trunk, workspace)
+				    ? (int)syscall(SYS_openat2, opening->workspace_fd,
+						   path_relative(trunk, workspace),
+						   &within, sizeof(within))
+				    : open(trunk, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 || strcmp(rest, ".") == 0)
+		return fd_take(&fd);
+	return (int)syscall(SYS_openat2, fd, rest, &below, sizeof(below));
+}
 
 static int entry_fd(const struct opening *opening, const struct policy_path *entry)
 {
@@ -27,6 +56,8 @@ static int entry_fd(const struct opening *opening, const struct policy_path *ent
 	};
 	const char *base = opening->policy->base.path;
 
+	if (entry->trunk > 0)
+		return entry_narrowed_fd(opening, entry);
 	/*
 	 * An absolute entry was named by the user, links and all; a relative one stays
 	 * below the base.
@@ -72,8 +103,10 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 		return err_set(err, errno, "agents.%s.%s: \"%s\": %s%s",
 			       opening->policy->name, key,
 			       entry->text != NULL ? entry->text : entry->path,
-			       errno == EXDEV ? "a link leads out of the base"
-					      : strerror(errno),
+			       errno == EXDEV   ? "a link leads out of the base"
+			       : errno == ELOOP ? "a link, which is not followed where two "
+						  "agents' rights are put together"
+						: strerror(errno),
 			       errno == ENOENT ? "; create it or take the entry out" : "");
 	buf_init(&real, PATH_MAX);
 	bool ok = shape_real_path(found, &real, err);
@@ -230,6 +263,20 @@ static void read_pin(const struct opening *opening)
 	}
 }
 
+/* Who reads nothing of the workspace still starts there: in an empty folder. */
+static void workspace_stand(const struct opening *opening)
+{
+	const struct view *view = &opening->spec->view;
+	const char *workspace = opening->spec->workspace;
+
+	for (size_t i = 0; i < view->count; i++) {
+		if (path_within(workspace, view->entries[i].path) ||
+		    path_within(view->entries[i].path, workspace))
+			return;
+	}
+	spec_add_entry(opening->spec, VIEW_FOLDER, workspace, NULL)->why = "workspace";
+}
+
 /* The base itself starts at the workspace. */
 static bool base_open(struct opening *opening, int workspace_fd, struct err *err)
 {
@@ -260,7 +307,12 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
 bool shape_add_entries(struct policy *policy, struct cell_spec *spec, int workspace_fd,
 		       struct err *err)
 {
-	struct opening opening = {.policy = policy, .spec = spec, .base_fd = -1};
+	struct opening opening = {
+		.policy = policy,
+		.spec = spec,
+		.workspace_fd = workspace_fd,
+		.base_fd = -1,
+	};
 	size_t count = policy->write.count + policy->read.count + policy->blocked.count;
 
 	if (count > SPEC_ENTRIES_MAX)
@@ -273,6 +325,7 @@ bool shape_add_entries(struct policy *policy, struct cell_spec *spec, int worksp
 		  paths_show(&opening, &policy->read, "read", false, err);
 
 	if (ok) {
+		workspace_stand(&opening);
 		read_pin(&opening);
 		blocked_hide(&opening);
 	}

@@ -63,10 +63,11 @@ bool shape_add_network(const struct shape_options *options, const struct policy 
 	const struct policy_names *network = &policy->network;
 	char rule[256];
 
-	if (network->count == 0)
+	spec->asks_network = policy_asks(policy, "network");
+	if (network->count == 0 && !spec->asks_network)
 		return true;
 	auto_free struct network_entry *entries =
-		memory_array(network->count, sizeof(entries[0]));
+		memory_array(network->count + 1, sizeof(entries[0]));
 	if (!entries_read(policy, entries, err))
 		return false;
 	for (size_t i = 0; i < network->count; i++)

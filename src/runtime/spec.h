@@ -50,6 +50,7 @@ struct cell_spec {
 	const char **network;
 	size_t network_count;
 	const char *network_rule;
+	bool asks_network;    /* what is not listed is asked for (approval.h) */
 	const char *resolver; /* NULL: the machine's own */
 	/* ports of the cell's loopback that the proxy serves; 0: any one, for requests */
 	uint16_t listen[1 + NETWORK_CARRIED_MAX];

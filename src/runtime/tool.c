@@ -152,6 +152,11 @@ struct value *tool_result_value(const struct tool_result *result)
 	return object;
 }
 
+bool tool_is_served(const struct tool *tool)
+{
+	return !tool->internal && (tool->where != IN_FRONT || tool->keeper != NULL);
+}
+
 const struct tool *tool_find(const struct tool *const *tools, const char *name)
 {
 	for (const struct tool *const *at = tools; *at; at++) {

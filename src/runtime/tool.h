@@ -67,8 +67,10 @@ enum tool_effects {
 };
 
 /*
- * IN_JOBS: of the session's jobs, answered by session_jobs.c. ELSEWHERE: somebody whom this
- * process talks to carries it out and answers later (`begin`): a server in a cell of its own.
+ * IN_FRONT: by execute() in this process, or later (`begin`); only for agents that name it, and
+ * served where a front has put somebody behind it (`keeper`). IN_JOBS: of the session's jobs,
+ * answered by session_jobs.c. ELSEWHERE: somebody whom this process talks to carries it out and
+ * answers later (`begin`): a server in a cell of its own.
  */
 enum tool_where { IN_CELL, IN_FRONT, IN_JOBS, ELSEWHERE };
 
@@ -125,13 +127,18 @@ struct tool {
 	bool answers; /* asks (ask.h) while it runs */
 	enum tool_where where;
 	/*
-	 * ELSEWHERE: take RUNNING on; running_end, from within or later, is its result. `stop`:
+	 * ELSEWHERE, IN_FRONT: take RUNNING on; running_end, from within or later, is its result. `stop`:
 	 * it was cancelled or is too late, has its result already and is not to be touched any
 	 * more. Both with `keeper`.
 	 */
 	void (*begin)(void *keeper, struct running *running);
 	void (*stop)(void *keeper, struct running *running);
 	void *keeper;
+	/*
+	 * May a call with ARGUMENTS go beside the others of its answer? NULL: when the tool only
+	 * reads.
+	 */
+	bool (*goes_beside)(void *keeper, const struct value *arguments);
 	/*
 	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and remembered as
 	 * those of PARAM_PATH are. NULL: there are none.
@@ -140,7 +147,14 @@ struct tool {
 			    void (*visit)(void *context, const char *path), void *context);
 	/* its first descriptor is a log of what the session has changed (undo_plan.h) */
 	bool wants_changes;
+	bool when_named; /* of no agent's but those that name it: "every tool" is without it */
 	bool internal; /* not offered to models or clients: the front's own (exec) */
+	/*
+	 * Of an internal tool: whose rights its calls need, paths and all, as if they were calls
+	 * of this one; NULL: what the front has for itself is in nobody's list of tools.
+	 */
+	const char *judged_as;
+	bool is_step; /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
 	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will
@@ -211,6 +225,8 @@ void tool_add_content_text(const struct value *content, struct buf *text);
  */
 struct value *tool_result_value(const struct tool_result *result);
 
+/* Is it one that models and clients may call, and somebody is there to carry it out? */
+bool tool_is_served(const struct tool *tool);
 const struct tool *tool_find(const struct tool *const *tools,
 			     const char *name); /* aliases too */
 /* The tool for which workers are prepared, or NULL. */

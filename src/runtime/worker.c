@@ -83,6 +83,20 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 	return NULL;
 }
 
+static bool roots_open(struct worker *worker, struct err *err)
+{
+	const struct cell_spec *spec = worker->spec;
+	auto_free struct files_root *roots =
+		memory_array(spec->root_count + 1, sizeof(*roots));
+
+	for (size_t i = 0; i < spec->root_count; i++) {
+		roots[i] = spec->roots[i];
+		roots[i].passing = is_layer(spec, roots[i].path);
+	}
+	return files_open(roots, spec->root_count, spec->workspace, spec->blocked,
+			  &worker->files, err);
+}
+
 static bool lock_in(struct worker *worker, struct err *err)
 {
 	const struct walls walls = {
@@ -101,8 +115,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	(void)prctl(PR_SET_NAME, "glovebox-worker");
 	if (!sandbox_enter(&walls, &worker->reach, err))
 		return false;
-	if (!files_open(worker->spec->roots, worker->spec->root_count,
-			worker->spec->workspace, worker->spec->blocked, &worker->files, err))
+	if (!roots_open(worker, err))
 		return false;
 	worker->audit = audit_open(worker->spec->guard);
 	if (chdir(worker->spec->workspace) < 0)

@@ -1,0 +1,494 @@
+/* approval: questions to a person, their answers, and what was granted; see approval.h. */
+#include "runtime/approval.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "runtime/approval_scope.h"
+#include "runtime/outlet.h"
+#include "runtime/session_parts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COMMAND_SHOWN_MAX = 16 << 10, /* what is to be judged is read whole */
+	/* Every byte of it may be shown as four. */
+	SHOWN_MAX = 8 * COMMAND_SHOWN_MAX,
+	/* Connections that wait for one answer; a program opens a handful at once. */
+	HELD_MAX = 64,
+};
+
+struct approval {
+	struct approval *next;
+	struct running *running;
+	int64_t id;
+	bool shown; /* it is the one that is asked now */
+	struct value *data;
+	char *grant;  /* what a session's grant is known by */
+	char *target; /* host:port; NULL: the call itself waits */
+	uint64_t held[HELD_MAX];
+	size_t held_count;
+	struct timer timer; /* until it is shown, then until nobody has answered */
+};
+
+/* What the call runs, as it was asked for: its command, or all that its tool was given. */
+static void command_of(const struct running *running, struct buf *text)
+{
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(running->arguments, rows->name);
+
+		if (rows->kind == PARAM_COMMAND && value != NULL) {
+			(void)buf_addstr(text, value_str(value));
+			return;
+		}
+	}
+	(void)buf_addf(text, "%s ", running->tool->name);
+	(void)value_print(running->arguments, VALUE_SORTED, text);
+}
+
+/* Where it would be run: the folder that the call names, or the session's. */
+static void folder_of(const struct running *running, struct buf *folder)
+{
+	const struct session *session = running->session;
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const char *given =
+			value_text(value_member(running->arguments, rows->name));
+
+		if (rows->kind == PARAM_FOLDER && given != NULL &&
+		    path_normal(session_workspace(session), given, folder))
+			return;
+	}
+	buf_clear(folder);
+	(void)buf_adds(folder, session->folder);
+}
+
+/* TEXT line by line, with what would not be seen, or would move the cursor, made visible. */
+static void add_shown(struct buf *out, struct str text)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		(void)buf_adds(out, "    ");
+		text_add_name(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
+
+static struct value *schema_of_answer(void)
+{
+	static const char *const choices[] = {"once", "session", "no", NULL};
+	static const char *const required[] = {"answer", NULL};
+	struct value *schema = value_new_object(), *properties = value_new_object();
+	struct value *answer = value_new_object();
+
+	value_set_text(answer, "type", "string");
+	value_set_text(answer, "title", "Allow it?");
+	value_set(answer, "enum", value_new_texts(choices));
+	value_set(properties, "answer", answer);
+	value_set_text(schema, "type", "object");
+	value_set(schema, "properties", properties);
+	value_set(schema, "required", value_new_texts(required));
+	return schema;
+}
+
+/* The question as a form, made of the members of DATA. */
+static struct value *form_of(const struct value *data, bool network)
+{
+	struct value *request = value_new_object();
+	struct buf text;
+
+	buf_init(&text, SHOWN_MAX);
+	(void)buf_addf(&text, "Agent %s wants to %s:\n",
+		       value_text(value_member(data, "agent")),
+		       network ? "reach a host that is not listed"
+			       : "run a command that is not listed");
+	add_shown(&text, value_str(value_member(data, "subject")));
+	if (network) {
+		(void)buf_adds(&text, "for:\n");
+		add_shown(&text, value_str(value_member(data, "command")));
+	}
+	(void)buf_adds(&text, "in ");
+	text_add_name(&text, value_str(value_member(data, "folder")));
+	(void)buf_addf(&text, ". \"session\" allows until the session ends: %s",
+		       value_text(value_member(data, "scope")));
+	value_set_str(request, "message", buf_str(&text));
+	value_set(request, "schema", schema_of_answer());
+	buf_fini(&text);
+	return request;
+}
+
+/* SUBJECT of EFFECT for RUNNING, with the hash over all that says what would be done. */
+static struct value *data_of(const struct running *running, const char *effect,
+			     struct str subject, const char *because, const char *rule,
+			     const char *scope)
+{
+	const struct session *session = running->session;
+	struct value *data = value_new_object();
+	char hash[HASH_HEX + 1];
+	struct buf command, folder, text;
+
+	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
+	buf_init(&folder, PATH_MAX);
+	buf_init(&text, SHOWN_MAX);
+	command_of(running, &command);
+	folder_of(running, &folder);
+	value_set_text(data, "effect", effect);
+	value_set_str(data, "subject", subject);
+	value_set_str(data, "command", buf_str(&command));
+	value_set_text(data, "because", because);
+	value_set_text(data, "rule", rule);
+	value_set_text(data, "scope", scope);
+	value_set_text(data, "agent", session->policy->name);
+	value_set_str(data, "folder", buf_str(&folder));
+	value_set_text(data, "workspace", session_workspace(session));
+	(void)value_print(data, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hash);
+	value_set_text(data, "hash", hash);
+	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
+	value_set_text(data, "kind", "form");
+	value_set(data, "request", form_of(data, strcmp(effect, "network") == 0));
+	buf_fini(&text);
+	buf_fini(&folder);
+	buf_fini(&command);
+	return data;
+}
+
+static void approval_free(struct approval *approval)
+{
+	struct approval **at = &approval->running->first_approval;
+
+	while (*at != approval)
+		at = &(*at)->next;
+	*at = approval->next;
+	loop_remove_timer(&approval->timer);
+	value_free(approval->data);
+	free(approval->grant);
+	free(approval->target);
+	free(approval);
+}
+
+static void tell_given(const struct running *running, int64_t id, const char *answer,
+		       const char *by)
+{
+	auto_value struct value *data = value_new_object();
+	struct err err;
+
+	value_set_integer(data, "id", id);
+	value_set_text(data, "answer", answer);
+	value_set_text(data, "by", by);
+	(void)session_emit(running->session, EVENT_APPROVAL_GIVEN, running,
+			   (struct str){0}, data, &err);
+}
+
+/* What the connections of APPROVAL wait for. */
+static void let_go(const struct approval *approval, bool yes)
+{
+	struct outlet *outlet = cell_outlet(approval->running->session->cell);
+
+	for (size_t i = 0; outlet != NULL && i < approval->held_count; i++)
+		outlet_decide(outlet, approval->held[i], yes);
+}
+
+static void refuse_call(struct running *running, const struct value *data, const char *by)
+{
+	struct buf because;
+
+	buf_init(&because, SHOWN_MAX);
+	(void)buf_addf(&because, "%s %s", value_text(value_member(data, "because")),
+		       strcmp(by, "time") == 0
+			       ? "(The person was asked and did not answer in time.)"
+			       : "(The person was asked and said no.)");
+	session_deny(running, because.data, value_text(value_member(data, "rule")));
+	buf_fini(&because);
+}
+
+/* ANSWER is "once", "session" or "no". */
+static void decide(struct approval *approval, const char *answer, const char *by)
+{
+	struct running *running = approval->running;
+	struct session *session = running->session;
+	const bool yes = strcmp(answer, "no") != 0;
+
+	if (approval->shown)
+		tell_given(running, approval->id, answer, by);
+	if (strcmp(answer, "session") == 0 &&
+	    value_count(session->granted) < APPROVAL_GRANTS_MAX)
+		value_set_boolean(session->granted, approval->grant, true);
+	if (approval->target != NULL) {
+		/* A no as well: else a program that tries again asks again. */
+		value_set_boolean(running->granted, approval->target, yes);
+		let_go(approval, yes);
+		approval_free(approval);
+		approval_show(running);
+	} else if (yes) {
+		approval_free(approval);
+		running_proceed(running);
+	} else {
+		refuse_call(running, approval->data, by);
+		approval_free(approval);
+		running_finish(running);
+	}
+}
+
+static void time_is_over(struct timer *timer)
+{
+	decide(timer->context, "no", "time");
+}
+
+static struct approval *approval_find(const struct running *running, int64_t id)
+{
+	struct approval *at = running->first_approval;
+
+	while (at != NULL && at->id != id)
+		at = at->next;
+	return at;
+}
+
+/* In a turn of the loop, so that whoever began the call holds it by now. */
+static void show_due(struct timer *timer)
+{
+	struct approval *approval = timer->context;
+	struct running *running = approval->running;
+	const int64_t id = approval->id;
+	struct err err;
+
+	approval->shown = true;
+	timer->due = time_is_over;
+	timer->due_ms = clock_now_ms() + APPROVAL_WAIT_S * INT64_C(1000);
+	/* It may be answered before this returns. */
+	if (!session_emit(running->session, EVENT_APPROVAL_WANTED, running,
+			  (struct str){0}, approval->data, &err) &&
+	    approval_find(running, id) != NULL)
+		decide(approval, "no", "cancel");
+}
+
+bool approval_is_open(const struct running *running)
+{
+	for (const struct approval *at = running->first_approval; at != NULL;
+	     at = at->next) {
+		if (at->shown)
+			return true;
+	}
+	return false;
+}
+
+void approval_show(struct running *running)
+{
+	struct approval *first = running->first_approval;
+
+	/* One question of a call at a time. */
+	if (first != NULL && running->question == 0 && !approval_is_open(running))
+		first->timer.due_ms = 0;
+}
+
+/* A question more, behind the others of RUNNING. */
+static struct approval *approval_new(struct running *running, struct value *take_data,
+				     const char *grant)
+{
+	struct approval *made = memory_alloc(sizeof(*made));
+	struct approval **at = &running->first_approval;
+
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = made;
+	made->running = running;
+	made->data = take_data;
+	made->id = --running->session->last_approval;
+	value_set_integer(made->data, "id", made->id);
+	made->grant = memory_copy(grant);
+	made->timer =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = show_due, .context = made};
+	loop_add_timer(running->session->loop, &made->timer);
+	return made;
+}
+
+/* Was GRANT given to the session? Then that is told, as the answer that it is. */
+static bool is_granted(struct running *running, const char *grant)
+{
+	if (value_member(running->session->granted, grant) == NULL)
+		return false;
+	tell_given(running, --running->session->last_approval, "session", "session");
+	return true;
+}
+
+bool approval_can_ask_command(const struct running *running)
+{
+	struct buf command;
+	bool fits;
+
+	buf_init(&command, COMMAND_SHOWN_MAX);
+	command_of(running, &command);
+	/* Bytes as hexadecimal digits are nothing that a person reads. */
+	fits = !command.overflowed && !running->quiet &&
+	       !value_is_true(value_member(running->arguments, "hex"));
+	buf_fini(&command);
+	return fits;
+}
+
+void approval_ask_command(struct running *running, const char *because, const char *rule)
+{
+	struct buf command, scope, grant;
+
+	buf_init(&command, COMMAND_SHOWN_MAX);
+	buf_init(&scope, SHOWN_MAX);
+	buf_init(&grant, SHOWN_MAX);
+	command_of(running, &command);
+	approval_scope(buf_str(&command), false, &scope);
+	(void)buf_addf(&grant, "command %s", scope.data);
+	if (str_is(buf_str(&scope), "exactly this text"))
+		(void)buf_addf(&grant, ": %s", command.data);
+	if (is_granted(running, grant.data)) {
+		running_proceed(running);
+	} else {
+		(void)approval_new(running,
+				   data_of(running, "command", buf_str(&command), because,
+					   rule, scope.data),
+				   grant.data);
+		approval_show(running);
+	}
+	buf_fini(&grant);
+	buf_fini(&scope);
+	buf_fini(&command);
+}
+
+static struct running *running_of(const struct session *session, uint64_t number)
+{
+	struct running *at = session->first;
+
+	while (at != NULL && (at->number != number || at->state != RUNNING_BUSY))
+		at = at->next;
+	return at;
+}
+
+/* TARGET's question of RUNNING that is still open; *COUNT: how many there are. */
+static struct approval *asked_already(const struct running *running, const char *target,
+				      size_t *count)
+{
+	struct approval *found = NULL;
+
+	*count = 0;
+	for (struct approval *at = running->first_approval; at != NULL; at = at->next) {
+		++*count;
+		if (at->target != NULL && strcmp(at->target, target) == 0)
+			found = at;
+	}
+	return found;
+}
+
+static void ask_host(struct running *running, uint64_t connection, const char *target,
+		     const char *because)
+{
+	struct session *session = running->session;
+	struct outlet *outlet = cell_outlet(session->cell);
+	struct buf command, scope, grant;
+	struct approval *approval;
+	const struct value *decided;
+	size_t count;
+
+	if (running->granted == NULL)
+		running->granted = value_new_object();
+	approval = asked_already(running, target, &count);
+	decided = value_member(running->granted, target);
+	if (decided != NULL) {
+		outlet_decide(outlet, connection, value_is_true(decided));
+		return;
+	}
+	if (approval != NULL ? approval->held_count == HELD_MAX
+			     : count == APPROVALS_MAX || value_count(running->granted) >=
+								 APPROVAL_HOSTS_MAX) {
+		outlet_decide(outlet, connection, false);
+		return;
+	}
+	if (approval != NULL) {
+		approval->held[approval->held_count++] = connection;
+		return;
+	}
+	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
+	buf_init(&scope, SHOWN_MAX);
+	buf_init(&grant, SHOWN_MAX);
+	command_of(running, &command);
+	(void)buf_addf(&scope, "%s for ", target);
+	approval_scope(buf_str(&command), true, &scope);
+	(void)buf_addf(&grant, "network %s", scope.data);
+	if (str_ends(buf_str(&scope), STR("exactly this text")))
+		(void)buf_addf(&grant, ": %s", command.data);
+	if (command.overflowed || grant.overflowed) {
+		outlet_decide(outlet, connection, false);
+	} else if (is_granted(running, grant.data)) {
+		value_set_boolean(running->granted, target, true);
+		outlet_decide(outlet, connection, true);
+	} else {
+		approval = approval_new(running,
+					data_of(running, "network", str_of(target), because,
+						cell_spec(session->cell)->network_rule,
+						scope.data),
+					grant.data);
+		approval->target = memory_copy(target);
+		approval->held[approval->held_count++] = connection;
+		approval_show(running);
+	}
+	buf_fini(&grant);
+	buf_fini(&scope);
+	buf_fini(&command);
+}
+
+void approval_ask_host(void *context, uint64_t number, uint64_t connection,
+		       const char *target, const char *because)
+{
+	struct session *session = context;
+	struct running *running = running_of(session, number);
+
+	/* A job's caller listens no more. */
+	if (running == NULL || running->quiet || running->job != NULL || running->cancelled)
+		outlet_decide(cell_outlet(session->cell), connection, false);
+	else
+		ask_host(running, connection, target, because);
+}
+
+void approval_drop_all(struct running *running)
+{
+	while (running->first_approval != NULL) {
+		struct approval *approval = running->first_approval;
+
+		if (approval->shown)
+			tell_given(running, approval->id, "no", "cancel");
+		let_go(approval, false);
+		approval_free(approval);
+	}
+	value_free(running->granted);
+	running->granted = NULL;
+}
+
+bool approval_answer(struct running *running, int64_t id, const struct value *answer,
+		     struct err *err)
+{
+	struct approval *approval = approval_find(running, id);
+	const struct value *content = value_member(answer, "content");
+	struct str said = value_str(value_member(content, "answer"));
+	const char *hash;
+
+	if (approval == NULL || !approval->shown)
+		return err_set(err, ESRCH, "question %lld is not open", (long long)id);
+	hash = value_text(value_member(approval->data, "hash"));
+	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
+	    str_is(said, "no")) {
+		decide(approval, "no", "person");
+		return true;
+	}
+	if (!str_is(said, "once") && !str_is(said, "session"))
+		return err_set(err, EINVAL,
+			       "content.answer is \"once\", \"session\" or \"no\"");
+	if (!str_is(value_str(value_member(content, "hash")), hash))
+		return err_set(err, EINVAL,
+			       "content.hash is not that of what was asked (%s)", hash);
+	decide(approval, str_is(said, "once") ? "once" : "session", "person");
+	return true;
+}

@@ -1,0 +1,67 @@
+/*
+ * approval: what a policy neither grants nor forbids, where its `ask` names the kind: a person
+ * decides. What is asked is the event EVENT_APPROVAL_WANTED, with
+ *
+ *   id        below 0: the number for running_answer and session_answer
+ *   effect    "command": a text that no rule of a list lets run; "network": a host
+ *   subject   the command's text, or host:port
+ *   command   the whole command that asks for the host, or its tool and arguments
+ *   because, rule   why it was not simply done
+ *   scope     what an answer for the session would grant, in words (approval_scope.h)
+ *   agent, workspace, folder (where it would run)
+ *   hash      SHA-256 over all of the above but the number, as sorted JSON
+ *   wait_s    then nobody has answered, which is a no
+ *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
+ *
+ * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}; with any
+ * other action, answer or hash it is a no. "once" is for this call: a host for as long as it runs. The
+ * answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person", "session", "time",
+ * "cancel"). What was granted for the session ends with it.
+ *
+ * For session*.c and running*.c, and for the proxy's questions (outlet.h).
+ */
+#pragma once
+#include "base/err.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct running;
+
+enum {
+	/* A person may be at lunch; a command that waits for a host meanwhile uses its own time. */
+	APPROVAL_WAIT_S = 300,
+	/* What one call may have open: each is a question to a person. */
+	APPROVALS_MAX = 16,
+	/* Hosts that one call may have a person decide on; those after them are refused. */
+	APPROVAL_HOSTS_MAX = 64,
+	/* Hosts and commands granted for one session. */
+	APPROVAL_GRANTS_MAX = 256,
+};
+
+/*
+ * RUNNING, which has been announced, is not to run before a person has said so: running_proceed, or its
+ * end, follows. At once when the session has granted it before.
+ */
+void approval_ask_command(struct running *running, const char *because, const char *rule);
+/* Can it be asked for: would a person see all of it? */
+bool approval_can_ask_command(const struct running *running);
+
+/*
+ * The proxy holds CONNECTION of the call NUMBER to TARGET (host:port): outlet_decide is the answer,
+ * now or later. For outlet_options.
+ */
+void approval_ask_host(void *context, uint64_t number, uint64_t connection,
+		       const char *target, const char *because);
+
+/* RUNNING is over: nobody waits for its answers any more. */
+void approval_drop_all(struct running *running);
+/* A question of RUNNING's worker has been answered: one of these may come now. */
+void approval_show(struct running *running);
+/* Is one of these being asked? */
+bool approval_is_open(const struct running *running);
+
+/* The answer to the question ID (below 0) of RUNNING. */
+bool approval_answer(struct running *running, int64_t id, const struct value *answer,
+		     struct err *err);

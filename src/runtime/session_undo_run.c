@@ -1,0 +1,190 @@
+/*
+ * session_undo_run: all steps of one run undone, the newest first, once it is sure that each of
+ * its files is what the run has left; see session.h.
+ */
+#include "base/fd.h"
+#include "base/text.h"
+#include "runtime/session_undo_parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct run_undo {
+	struct session *session;
+	struct undo_store *store;
+	struct undo_steps steps;
+	const char *run;
+	uint32_t first, last;
+	struct undo_plan plan;
+	struct tool_result *result;
+	size_t known, due; /* its steps, and those that are not undone */
+};
+
+static bool is_of_run(const struct run_undo *undo, const struct undo_step *step)
+{
+	return step->work != UNDO_BY_UNDO && step->number <= undo->last &&
+	       strcmp(step->run, undo->run) == 0;
+}
+
+static bool plan_fill(struct run_undo *undo, struct err *err)
+{
+	for (size_t i = 0; i < undo->steps.count; i++) {
+		const struct undo_step *step = &undo->steps.steps[i];
+
+		if (!is_of_run(undo, step))
+			continue;
+		undo->known++;
+		if (step->undone)
+			continue;
+		if (undo->due++ == 0)
+			undo->first = step->number;
+		if (!undo_plan_add(&undo->plan, undo->store, step->number, err))
+			return false;
+	}
+	undo_plan_settle(&undo->plan);
+	return true;
+}
+
+/* Has a step of somebody else's, which still holds, come in between or on top? */
+static bool is_alone(struct run_undo *undo, struct err *err)
+{
+	for (size_t i = 0; i < undo->steps.count; i++) {
+		const struct undo_step *other = &undo->steps.steps[i];
+		auto_free char *path = NULL;
+
+		if (other->number <= undo->first || other->undone || is_of_run(undo, other) ||
+		    (other->work == UNDO_BY_UNDO &&
+		     (other->undoes >= undo->first || !other->whole)))
+			continue;
+		if (!undo_step_touches(undo->store, other->number, &undo->plan, &path, err))
+			return false;
+		if (path == NULL)
+			continue;
+		(void)tool_fail(undo->result,
+				"Nothing was undone: step %" PRIu32
+				", which is not of this run, touched %.300s. Undo that one "
+				"first: glovebox undo %" PRIu32,
+				other->number, path, other->number);
+		return false;
+	}
+	return true;
+}
+
+/* Compare everything first: half a run undone helps nobody. */
+static bool is_untouched(struct run_undo *undo, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	auto_close int plan = undo_store_scratch(undo->store, err);
+	auto_close int log = undo_store_scratch(undo->store, err);
+	const struct request request = {
+		.tool = "restore",
+		.arguments = arguments,
+		.fds = {plan, log},
+		.fd_count = 2,
+		.by_front = true,
+		.quiet = true,
+	};
+
+	if (plan < 0 || log < 0 ||
+	    !undo_plan_print(&undo->plan, undo->store, UNDO_PART_ALL, false, -1, plan,
+			     false, err))
+		return false;
+	value_set_integer(arguments, "log", 0);
+	value_set_boolean(arguments, "look", true);
+	tool_result_fini(undo->result);
+	session_call(undo->session, &request, undo->result);
+	return undo->result->status == RESULT_DONE;
+}
+
+static void say(struct run_undo *undo, size_t undone, int64_t restored, int64_t removed,
+		struct value *left)
+{
+	struct buf *text = &undo->result->text;
+	struct value *details = tool_details(undo->result);
+
+	buf_clear(text);
+	(void)buf_adds(text, "Undone: ");
+	(void)text_add_count(text, undone, "step");
+	(void)buf_adds(text, " of the run, ");
+	undo_add_counts(text, restored, removed);
+	(void)buf_adds(text, ".\n");
+	for (size_t i = 0; i < value_count(left); i++)
+		(void)buf_addf(text, "Left alone: %s\n", value_text(value_item(left, i)));
+	value_set_integer(details, "steps", (int64_t)undone);
+	value_set_integer(details, "restored", restored);
+	value_set_integer(details, "removed", removed);
+	value_set(details, "left", value_ref(left));
+	(void)tool_done(undo->result);
+}
+
+static void undo_each(struct run_undo *undo)
+{
+	auto_value struct value *all_left = value_new_array();
+	int64_t restored = 0, removed = 0;
+	size_t undone = 0;
+
+	for (size_t i = undo->steps.count; i-- > 0;) {
+		const struct undo_step *step = &undo->steps.steps[i];
+		struct tool_result one;
+
+		if (!is_of_run(undo, step) || step->undone || step->files == 0)
+			continue;
+		tool_result_init(&one);
+		session_undo(undo->session, step->number, &one);
+		if (one.status != RESULT_DONE) {
+			tool_result_fini(undo->result);
+			*undo->result = one;
+			(void)buf_end_line(&undo->result->text);
+			(void)buf_addf(&undo->result->text,
+				       "%zu of the run's steps are undone, that one is not.",
+				       undone);
+			return;
+		}
+		const struct value *left = value_member(one.details, "left");
+		removed += value_integer(value_member(one.details, "removed"));
+		restored += value_integer(value_member(one.details, "restored"));
+		for (size_t j = 0; j < value_count(left); j++)
+			value_append(all_left, value_ref(value_item(left, j)));
+		tool_result_fini(&one);
+		undone++;
+	}
+	say(undo, undone, restored, removed, all_left);
+}
+
+static void run_undo(struct run_undo *undo)
+{
+	struct err err = {0};
+
+	if (!plan_fill(undo, &err))
+		(void)tool_fail(undo->result, "The run cannot be undone: %s", err.text);
+	else if (undo->known == 0)
+		(void)tool_fail(undo->result,
+				"The steps of this run are not in the store of %.300s, or no "
+				"longer.",
+				session_workspace(undo->session));
+	else if (undo->due == 0)
+		say(undo, 0, 0, 0, NULL);
+	else if (is_alone(undo, &err) && is_untouched(undo, &err))
+		undo_each(undo);
+	else if (err.text[0] != '\0')
+		(void)tool_fail(undo->result, "The run cannot be undone: %s", err.text);
+}
+
+void session_undo_run(struct session *session, const char *run, uint32_t last,
+		      struct tool_result *result)
+{
+	struct run_undo undo = {.session = session, .run = run, .last = last, .result = result};
+	struct err err = {0};
+
+	undo.store = keeper_store(session->keeper);
+	if (!keeper_keeps(session->keeper) ||
+	    !undo_store_steps(undo.store, &undo.steps, &err)) {
+		(void)tool_fail(result, "There is nothing to undo here%s%s.",
+				err.text[0] != '\0' ? ": " : "", err.text);
+		return;
+	}
+	undo_plan_init(&undo.plan);
+	run_undo(&undo);
+	undo_plan_fini(&undo.plan);
+	undo_steps_fini(&undo.steps);
+}
