@@ -2,6 +2,7 @@
 #include "git/git_index.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,6 +34,7 @@ struct place {
 	size_t hash; /* bytes of an object name */
 	unsigned version;
 	struct buf name; /* of the last entry, for version 4 */
+	bool nameless; /* an entry stands for one of the other part, and has its name there */
 };
 
 static uint32_t number32(const char *bytes)
@@ -151,6 +153,10 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 	} else if (!name_plain(place, start, flags & NAME_MASK, &name)) {
 		return broken(err, "a name");
 	}
+	if (name.size == 0) {
+		place->nameless = true;
+		return true;
+	}
 	if ((mode & MODE_TYPE) != MODE_GITLINK && (mode & MODE_TYPE) != MODE_FOLDER)
 		return reader->entry == NULL || name.size >= PATH_MAX ||
 		       tell_entry(reader, place->text.data + start, name, unsure) ||
@@ -158,8 +164,7 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 	/* One that git will not expand has no slash; what it is then, nobody says. */
 	if (((mode & MODE_TYPE) == MODE_FOLDER) != str_ends(name, STR("/")))
 		return broken(err, "a folder's name");
-	if (name.size == 0 || name.size >= PATH_MAX ||
-	    memchr(name.data, '\0', name.size) != NULL)
+	if (name.size >= PATH_MAX || memchr(name.data, '\0', name.size) != NULL)
 		return broken(err, "a gitlink's name");
 	return reader->link == NULL || reader->link(reader->context, name) ||
 	       err_set(err, E2BIG, "a git index with too many gitlinks");
@@ -180,6 +185,19 @@ static void take_shared(struct git_index_reader *reader, struct str data, size_t
 		reader->shared[0] = '\0';
 }
 
+static bool unknown(struct err *err, struct str name)
+{
+	struct buf shown;
+
+	buf_init(&shown, 32);
+	text_add_name(&shown, name);
+	(void)err_set(err, ENOTSUP,
+		      "a git index with an extension that is not known here (%s)",
+		      shown.data);
+	buf_fini(&shown);
+	return false;
+}
+
 static bool take_extensions(struct place *place, struct git_index_reader *reader,
 			    struct err *err)
 {
@@ -190,6 +208,10 @@ static bool take_extensions(struct place *place, struct git_index_reader *reader
 		place->at += EXTENSION_HEADER;
 		if (size > place->text.size - place->at)
 			return broken(err, "an extension is cut");
+		/* Git does without one that begins with a capital letter, and no other. */
+		if ((name.data[0] < 'A' || name.data[0] > 'Z') && !str_is(name, "link") &&
+		    !str_is(name, "sdir"))
+			return unknown(err, name);
 		if (str_is(name, "link"))
 			take_shared(reader, str_part(place->text, place->at, size),
 				    place->hash);
@@ -214,6 +236,8 @@ bool git_index_read(struct git_index_reader *reader, struct str text, struct err
 	for (uint32_t left = number32(text.data + 8); fine && left > 0; left--)
 		fine = take_entry(&place, reader, err);
 	fine = fine && take_extensions(&place, reader, err);
+	if (fine && place.nameless && reader->shared[0] == '\0')
+		fine = broken(err, "an entry without a name");
 	buf_fini(&place.name);
 	return fine;
 }

@@ -37,6 +37,8 @@ struct git_index_reader {
 
 /*
  * Call READER->entry for every file and READER->link for every gitlink of the index TEXT, and for every folder that a sparse
- * index has in place of what is in it: its path ends in a slash.
+ * index has in place of what is in it: its path ends in a slash. What a split index changes of its
+ * other part has no name here, and is not told. An extension that git would not do without, and
+ * that is neither a split nor a sparse one, is an error (ENOTSUP).
  */
 bool git_index_read(struct git_index_reader *reader, struct str text, struct err *err);

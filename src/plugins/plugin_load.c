@@ -56,6 +56,21 @@ static bool names_ours(const struct value *sources)
 	return false;
 }
 
+/* How people know the entry: its place when they have just named it, else where it stands. */
+static void name_entry(const struct plugin_host *host, size_t at, struct buf *name)
+{
+	struct plugin_source source = {0};
+	struct err err = {0};
+
+	if (host->trusts && plugin_source_parse(&host->places, value_item(host->sources, at),
+						&source, &err)) {
+		plugin_source_name(&source, name);
+		plugin_source_fini(&source);
+	} else {
+		(void)buf_addf(name, "plugins/%zu", at);
+	}
+}
+
 static bool may(const struct plugin_loading *loading, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
@@ -68,11 +83,16 @@ static bool may(const struct plugin_loading *loading, struct err *err)
 		if (!plugin_is_source(entry) ||
 		    value_is_true(value_member(host->policy, key)))
 			continue;
-		return err_set(err, EPERM,
-			       "plugins/%zu is a %s, and these are not allowed: set "
-			       "\"plugin_policy\": {\"%s\": true} in the configuration "
-			       "(docs/plugins.md)",
-			       i, toolbox ? "toolbox" : "script", key);
+		struct buf name;
+		buf_init(&name, PATH_MAX);
+		name_entry(host, i, &name);
+		(void)err_set(err, EPERM,
+			      "%s is a %s, and these are not allowed: set "
+			      "\"plugin_policy\": {\"%s\": true} in the configuration "
+			      "(docs/plugins.md)",
+			      name.data, toolbox ? "toolbox" : "script", key);
+		buf_fini(&name);
+		return false;
 	}
 	return true;
 }

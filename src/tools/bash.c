@@ -235,13 +235,6 @@ static bool shell_looked_at(void *context, int64_t *again_ms)
 	       bash_terminal_look(&shell->terminal, shell->call, shell->job.number != 0);
 }
 
-static void shell_began(void *context)
-{
-	struct limit_watch *limits = &((struct shell *)context)->limits;
-
-	limits->watch.began(limits);
-}
-
 static void shell_refused(void *context)
 {
 	struct limit_watch *limits = &((struct shell *)context)->limits;
@@ -260,7 +253,6 @@ static void shell_watch_start(struct shell *shell)
 	if (!shell->terminal.given)
 		return;
 	shell->watch = (struct program_watch){
-		.began = shell_began,
 		.after_ms = shell->limits.watch.after_ms,
 		.reached = shell_looked_at,
 		.fd = shell->limits.watch.fd,

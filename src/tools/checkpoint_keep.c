@@ -2,6 +2,8 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
+#include "runtime/files.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>
@@ -70,13 +72,28 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	note_place(checkpoint, path);
 }
 
+/* Is PATH in a layer that goes with the cell? What happens there is no change. */
+static bool passes(const struct checkpoint *checkpoint, struct str path)
+{
+	struct buf whole;
+	bool passing;
+
+	if (checkpoint->call->layer == NULL)
+		return false;
+	buf_init(&whole, PATH_MAX);
+	passing = path_normal(files_workspace(checkpoint->call->files), path.data, &whole) &&
+		  files_is_passing(checkpoint->call->files, whole.data);
+	buf_fini(&whole);
+	return passing;
+}
+
 static bool tell_change(struct checkpoint *checkpoint, struct str path,
 			const struct undo_state *before, const struct undo_state *after,
 			struct err *err)
 {
 	const char *name;
 
-	if (!checkpoint->is_step)
+	if (!checkpoint->is_step || passes(checkpoint, path))
 		return true;
 	/*
 	 * New objects stay: git lets go of them itself. One that is still there never changes,
@@ -273,6 +290,11 @@ bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 			was = &old->rows[at++].state;
 		if (was != NULL && same_times(was, &row->state)) {
 			keep_old(checkpoint, was, &row->state);
+			continue;
+		}
+		if (passes(checkpoint, row->path)) {
+			/* Of the disk nothing is known anew: the next session looks. */
+			row->state.inode = 0;
 			continue;
 		}
 		checkpoint->differs = true;

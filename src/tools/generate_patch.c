@@ -4,6 +4,7 @@
  * front hands in, open, what each of these files held (undo_plan.h). What is handed out has been
  * applied to that, with our own reader, and gave what lies there now.
  */
+#include "tools/patch.h"
 #include "tools/patch_file.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
@@ -17,11 +18,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PATCH_KB 256
+#define PATCH_KB          256
+#define PATCH_FILES_SHOWN 1000
+
+_Static_assert(PATCH_FILES_MAX == PATCH_FILES_SHOWN, "what is handed out can be applied");
 
 enum {
 	FD_PLAN,
@@ -46,7 +51,7 @@ struct item {
 	bool is_said;
 };
 
-struct patch {
+struct handing {
 	struct call *call;
 	struct tool_result *result;
 	struct item *items;
@@ -55,17 +60,17 @@ struct patch {
 	struct buf diff;      /* all files */
 	struct buf list;      /* lines for the text */
 	struct value *files;
-	size_t changed, left_out;
+	size_t changed, left_out, sections;
 };
 
-static const char *why_left_out(const struct patch *patch,
+static const char *why_left_out(const struct handing *handing,
 				const struct undo_change *change, struct item *item)
 {
 	struct err err = {0};
 
 	if (item->path[0] == '/')
 		return "outside the workspace";
-	if (!undo_place_look(patch->call->files, item->path, &item->now, &err))
+	if (!undo_place_look(handing->call->files, item->path, &item->now, &err))
 		return err.code == ENXIO ? "neither a file nor a folder now"
 					 : "not readable now";
 	if (item->base.kind == UNDO_LINK || item->now.kind == UNDO_LINK)
@@ -79,33 +84,33 @@ static const char *why_left_out(const struct patch *patch,
 
 static bool take_change(void *context, const struct undo_change *change)
 {
-	struct patch *patch = context;
+	struct handing *handing = context;
 
 	/* Git has no folders, only what is in them. */
 	if (change->after.kind == UNDO_FOLDER ||
 	    (change->after.kind == UNDO_ABSENT && change->before.kind == UNDO_FOLDER))
-		return !call_stopped(patch->call);
-	if (patch->count == patch->room) {
-		patch->room = patch->room > 0 ? 2 * patch->room : 64;
-		patch->items =
-			memory_grow(patch->items, patch->room, sizeof(*patch->items));
+		return !call_stopped(handing->call);
+	if (handing->count == handing->room) {
+		handing->room = handing->room > 0 ? 2 * handing->room : 64;
+		handing->items = memory_grow(handing->items, handing->room,
+					     sizeof(*handing->items));
 	}
-	struct item *item = &patch->items[patch->count];
+	struct item *item = &handing->items[handing->count];
 	*item = (struct item){.path = memory_copy_str(change->path), .base = change->after};
-	item->left_out = why_left_out(patch, change, item);
+	item->left_out = why_left_out(handing, change, item);
 	if (undo_state_same(&item->base, &item->now))
 		free(item->path); /* changed and changed back */
 	else
-		patch->count++;
-	return !call_stopped(patch->call);
+		handing->count++;
+	return !call_stopped(handing->call);
 }
 
 static bool take_limits(void *context, struct str json)
 {
-	struct patch *patch = context;
+	struct handing *handing = context;
 
-	if (patch->limits == NULL)
-		(void)value_parse(json, 0, &patch->limits, NULL);
+	if (handing->limits == NULL)
+		(void)value_parse(json, 0, &handing->limits, NULL);
 	return true;
 }
 
@@ -120,14 +125,14 @@ static bool is_gone(const struct item *item)
 }
 
 /* What went and stands elsewhere with the same content was renamed. */
-static void find_renames(struct patch *patch)
+static void find_renames(struct handing *handing)
 {
-	for (size_t i = 0; i < patch->count && patch->count <= RENAMES_MAX; i++) {
-		struct item *made = &patch->items[i];
+	for (size_t i = 0; i < handing->count && handing->count <= RENAMES_MAX; i++) {
+		struct item *made = &handing->items[i];
 
 		for (size_t j = 0;
-		     is_made(made) && made->now.size > 0 && j < patch->count; j++) {
-			struct item *gone = &patch->items[j];
+		     is_made(made) && made->now.size > 0 && j < handing->count; j++) {
+			struct item *gone = &handing->items[j];
 			if (!is_gone(gone) || gone->is_said || !gone->base.hashed ||
 			    gone->base.size != made->now.size ||
 			    memcmp(gone->base.digest, made->now.digest, UNDO_DIGEST) != 0)
@@ -139,43 +144,67 @@ static void find_renames(struct patch *patch)
 	}
 }
 
-static void note(struct patch *patch, const struct item *item, const char *state,
+/* JSON holds UTF-8 alone: another name is there as the patch has it. */
+static void set_path(struct value *file, const char *key, const char *path)
+{
+	struct buf text;
+
+	buf_init(&text, 5 * PATH_MAX);
+	if (patch_add_path(path, &text))
+		value_set_boolean(file, strcmp(key, "from") == 0 ? "from_quoted" : "quoted",
+				  true);
+	value_set_str(file, key, buf_str(&text));
+	buf_fini(&text);
+}
+
+static void set_hash(struct value *file, const char *key, const struct undo_state *state)
+{
+	char hex[2 * UNDO_DIGEST + 1];
+
+	for (size_t i = 0; state->hashed && i < UNDO_DIGEST; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", state->digest[i]);
+	if (state->kind == UNDO_FILE && state->hashed)
+		value_set_text(file, key, hex);
+}
+
+static void note(struct handing *handing, const struct item *item, const char *state,
 		 const struct diff_counts *counts)
 {
 	struct value *file = value_new_object();
 	const struct undo_state *base =
 		item->from != NULL ? &item->from->base : &item->base;
-	char hex[2 * UNDO_DIGEST + 1];
 
-	value_set_text(file, "path", item->path);
+	set_path(file, "path", item->path);
 	value_set_text(file, "state", state);
 	value_set_integer(file, "added", (int64_t)counts->added);
 	value_set_integer(file, "removed", (int64_t)counts->removed);
 	if (item->from != NULL)
-		value_set_text(file, "from", item->from->path);
-	for (size_t i = 0; base->hashed && i < UNDO_DIGEST; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", base->digest[i]);
-	if (base->kind == UNDO_FILE && base->hashed)
-		value_set_text(file, "base_hash", hex);
-	value_append(patch->files, file);
-	(void)buf_adds(&patch->list, "  ");
-	text_add_name(&patch->list, str_of(item->path));
+		set_path(file, "from", item->from->path);
+	set_hash(file, "base_hash", base);
+	if (item->left_out == NULL)
+		set_hash(file, "hash", &item->now);
+	else
+		value_set_text(file, "why", item->left_out);
+	value_append(handing->files, file);
+	(void)buf_adds(&handing->list, "  ");
+	text_add_name(&handing->list, str_of(item->path));
 	if (item->left_out != NULL) {
-		patch->left_out++;
-		(void)buf_addf(&patch->list, ": left out of the patch (%s)\n",
+		handing->left_out++;
+		(void)buf_addf(&handing->list, ": left out of the patch (%s)\n",
 			       item->left_out);
 		return;
 	}
-	patch->changed++;
-	(void)buf_addf(&patch->list, ": %s", state);
+	handing->changed++;
+	(void)buf_addf(&handing->list, ": %s", state);
 	if (item->from != NULL) {
-		(void)buf_adds(&patch->list, " from ");
-		text_add_name(&patch->list, str_of(item->from->path));
+		(void)buf_adds(&handing->list, " from ");
+		text_add_name(&handing->list, str_of(item->from->path));
 	}
-	(void)buf_addf(&patch->list, ", +%zu -%zu\n", counts->added, counts->removed);
+	(void)buf_addf(&handing->list, ", +%zu -%zu\n", counts->added, counts->removed);
 }
 
-static const char *read_now(struct patch *patch, const struct item *item, struct buf *content)
+static const char *read_now(struct handing *handing, const struct item *item,
+			    struct buf *content)
 {
 	struct err err = {0};
 	struct file file;
@@ -184,7 +213,7 @@ static const char *read_now(struct patch *patch, const struct item *item, struct
 	if (item->now.kind == UNDO_ABSENT)
 		return NULL;
 	file_init(&file);
-	fine = files_reach(patch->call->files, item->path, FILES_READ, &file, &err) &&
+	fine = files_reach(handing->call->files, item->path, FILES_READ, &file, &err) &&
 	       fd_read_all(file.fd, content, item->path, &err);
 	file_fini(&file);
 	return fine                ? NULL
@@ -192,14 +221,14 @@ static const char *read_now(struct patch *patch, const struct item *item, struct
 				   : "not readable now";
 }
 
-static const char *read_base(const struct patch *patch, const struct item *item,
+static const char *read_base(const struct handing *handing, const struct item *item,
 			     struct buf *content)
 {
 	if (item->base.kind == UNDO_ABSENT)
 		return NULL;
 	if (item->base.size > WRITTEN_FILE_MAX)
 		return "it was larger than 64 MiB";
-	return undo_log_content(patch->call->fds[FD_PLAN], item->base.offset,
+	return undo_log_content(handing->call->fds[FD_PLAN], item->base.offset,
 				item->base.size, content, NULL)
 		       ? NULL
 		       : "what it was could not be read";
@@ -213,24 +242,27 @@ static const char *why_not_text(struct str base, struct str now)
 	return !text_is_utf8(base) || !text_is_utf8(now) ? "not UTF-8" : NULL;
 }
 
-static const char *add_section(struct patch *patch, const struct patch_file_change *change,
+static const char *add_section(struct handing *handing,
+			       const struct patch_file_change *change,
 			       struct diff_counts *counts)
 {
 	struct buf section;
 	const char *why = NULL;
 
-	buf_init(&section, PATCH_MAX - patch->diff.size);
+	if (handing->sections == PATCH_FILES_MAX)
+		return "no room in a patch of " SHOWN_NUMBER(PATCH_FILES_SHOWN) " files";
+	buf_init(&section, PATCH_MAX - handing->diff.size);
 	if (!patch_file_print(change, &section, counts))
 		why = "no room in a patch of " SHOWN_NUMBER(PATCH_KB) " KiB";
 	else if (!patch_file_applies(change, buf_str(&section)))
 		why = "a patch of it would not apply cleanly";
-	else
-		(void)buf_addstr(&patch->diff, buf_str(&section));
+	else if (buf_addstr(&handing->diff, buf_str(&section)))
+		handing->sections++;
 	buf_fini(&section);
 	return why;
 }
 
-static void add_item(struct patch *patch, struct item *item)
+static void add_item(struct handing *handing, struct item *item)
 {
 	struct diff_counts counts = {0};
 	struct buf base, now;
@@ -254,9 +286,9 @@ static void add_item(struct patch *patch, struct item *item)
 		 memcmp(item->base.digest, item->now.digest, UNDO_DIGEST) == 0 &&
 		 change.existed && change.exists);
 	if (item->left_out == NULL && !is_same) {
-		item->left_out = read_now(patch, item, &now);
+		item->left_out = read_now(handing, item, &now);
 		if (item->left_out == NULL)
-			item->left_out = read_base(patch, item, &base);
+			item->left_out = read_base(handing, item, &base);
 		if (item->left_out == NULL)
 			item->left_out = why_not_text(buf_str(&base), buf_str(&now));
 	}
@@ -265,10 +297,10 @@ static void add_item(struct patch *patch, struct item *item)
 	if (item->left_out != NULL || !is_same || item->from != NULL ||
 	    change.was_executable != change.is_executable) {
 		if (item->left_out == NULL)
-			item->left_out = add_section(patch, &change, &counts);
+			item->left_out = add_section(handing, &change, &counts);
 		if (item->left_out != NULL)
 			counts = (struct diff_counts){0};
-		note(patch, item,
+		note(handing, item,
 		     item->left_out != NULL ? "left_out"
 		     : item->from != NULL   ? "renamed"
 		     : !change.existed      ? "created"
@@ -280,20 +312,23 @@ static void add_item(struct patch *patch, struct item *item)
 	buf_fini(&now);
 }
 
-static void answer(struct patch *patch, const char *title, const char *summary)
+static void answer(struct handing *handing, const char *title, const char *summary)
 {
-	struct buf *text = &patch->result->text;
-	struct value *details = tool_details(patch->result);
-	const char *without = value_text(value_member(patch->limits, "without_commands"));
-	const int64_t lost = value_integer(value_member(patch->limits, "lost"));
+	struct buf *text = &handing->result->text;
+	struct value *details = tool_details(handing->result);
+	const char *without = value_text(value_member(handing->limits, "without_commands"));
+	const int64_t lost = value_integer(value_member(handing->limits, "lost"));
 
-	(void)buf_addf(text, "%s\n\n%s\n\n", title, summary);
-	if (patch->changed == 0 && patch->left_out == 0)
+	patch_add_words(str_of(title), text);
+	(void)buf_addc(text, '\n');
+	patch_add_words(str_of(summary), text);
+	(void)buf_addc(text, '\n');
+	if (handing->changed == 0 && handing->left_out == 0)
 		(void)buf_adds(text, "No file differs from what it was.\n");
 	else
-		text_add_count(text, patch->changed, "file");
-	if (patch->changed > 0 || patch->left_out > 0)
-		(void)buf_addf(text, " in the patch:\n%s", patch->list.data);
+		text_add_count(text, handing->changed, "file");
+	if (handing->changed > 0 || handing->left_out > 0)
+		(void)buf_addf(text, " in the patch:\n%s", handing->list.data);
 	if (without != NULL)
 		(void)buf_addf(text,
 			       "It covers what file tools changed in this session; files changed by "
@@ -304,29 +339,29 @@ static void answer(struct patch *patch, const char *title, const char *summary)
 			       "%" PRId64 " calls of file tools changed more than could be "
 			       "remembered; what they changed is not in it.\n",
 			       lost);
-	if (patch->diff.size > 0)
-		(void)buf_addf(text, "\n%s", patch->diff.data);
+	if (handing->diff.size > 0)
+		(void)buf_addf(text, "\n%s", handing->diff.data);
 	value_set_text(details, "title", title);
 	value_set_text(details, "summary", summary);
-	value_set_str(details, "patch", buf_str(&patch->diff));
-	value_set(details, "files", value_ref(patch->files));
+	value_set_str(details, "patch", buf_str(&handing->diff));
+	value_set(details, "files", value_ref(handing->files));
 }
 
-static bool patch_make(struct patch *patch, struct err *err)
+static bool handing_make(struct handing *handing, struct err *err)
 {
 	struct undo_reader reader = {.meta = take_limits,
 				     .change = take_change,
-				     .context = patch};
+				     .context = handing};
 
-	if (patch->call->fds[FD_PLAN] >= 0 &&
-	    !undo_log_read(&reader, patch->call->fds[FD_PLAN], err))
+	if (handing->call->fds[FD_PLAN] >= 0 &&
+	    !undo_log_read(&reader, handing->call->fds[FD_PLAN], err))
 		return false;
-	if (patch->call->fds[FD_PLAN] >= 0 && !reader.ended)
+	if (handing->call->fds[FD_PLAN] >= 0 && !reader.ended)
 		return err_set(err, EINVAL, "it is cut short");
-	find_renames(patch);
-	for (size_t i = 0; i < patch->count && !call_stopped(patch->call); i++) {
-		if (!patch->items[i].is_said)
-			add_item(patch, &patch->items[i]);
+	find_renames(handing);
+	for (size_t i = 0; i < handing->count && !call_stopped(handing->call); i++) {
+		if (!handing->items[i].is_said)
+			add_item(handing, &handing->items[i]);
 	}
 	return true;
 }
@@ -334,31 +369,31 @@ static bool patch_make(struct patch *patch, struct err *err)
 static enum result_status generate_patch_execute(struct call *call,
 						 struct tool_result *result)
 {
-	struct patch patch = {.call = call, .result = result, .files = value_new_array()};
+	struct handing handing = {.call = call, .result = result, .files = value_new_array()};
 	struct err err = {0};
 
-	buf_init(&patch.diff, PATCH_MAX);
-	buf_init(&patch.list, RESULT_TEXT_MAX / 2);
+	buf_init(&handing.diff, PATCH_MAX);
+	buf_init(&handing.list, RESULT_TEXT_MAX / 2);
 	/* More lines could look like a patch of their own. */
 	if (strpbrk(call_text(call, "title"), "\r\n") != NULL) {
 		(void)tool_fail(
 			result,
 			"title must be one line; what else is to be said is for summary.");
-	} else if (!patch_make(&patch, &err)) {
+	} else if (!handing_make(&handing, &err)) {
 		(void)tool_fail(result, "What was changed could not be read: %s", err.text);
 	} else if (call_stopped(call)) {
 		(void)call_stop_result(call, result);
 	} else {
-		answer(&patch, call_text(call, "title"), call_text(call, "summary"));
+		answer(&handing, call_text(call, "title"), call_text(call, "summary"));
 		(void)tool_done(result);
 	}
-	for (size_t i = 0; i < patch.count; i++)
-		free(patch.items[i].path);
-	free(patch.items);
-	value_free(patch.limits);
-	value_free(patch.files);
-	buf_fini(&patch.diff);
-	buf_fini(&patch.list);
+	for (size_t i = 0; i < handing.count; i++)
+		free(handing.items[i].path);
+	free(handing.items);
+	value_free(handing.limits);
+	value_free(handing.files);
+	buf_fini(&handing.diff);
+	buf_fini(&handing.list);
 	return result->status;
 }
 

@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* More files or hunks than this are no patch of one step. */
-enum { PATCH_FILES_MAX = 100, PATCH_HUNKS_MAX = 5000, PATCH_BYTES_MAX = 8 << 20 };
+/*
+ * More files or hunks than this are no patch of one step. What generate_patch hands out is
+ * below: it counts the files, and its bytes do not hold so many hunks.
+ */
+enum { PATCH_FILES_MAX = 1000, PATCH_HUNKS_MAX = 10000, PATCH_BYTES_MAX = 8 << 20 };
 
 enum patch_kind { PATCH_UPDATE, PATCH_ADD, PATCH_DELETE };
 

@@ -2,6 +2,7 @@
 #include "tools/patch_file.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "tools/patch.h"
 #include "tools/patch_apply.h"
 
@@ -10,6 +11,32 @@
 #include <string.h>
 
 enum { SENTENCE_MAX = 64 << 10 };
+
+bool patch_add_path(const char *path, struct buf *out)
+{
+	const bool quoted = !text_is_utf8(str_of(path));
+
+	(void)(quoted ? diff_add_quoted("", path, out) : buf_adds(out, path));
+	return quoted;
+}
+
+void patch_add_words(struct str words, struct buf *out)
+{
+	static const char *const heads[] = {"diff ", "--- ", "+++ ",   "@@",
+					    "***",   "```",  "Index: "};
+	struct str line;
+
+	while (str_next_line(&words, &line)) {
+		for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+			if (str_starts(line, str_of(heads[i]))) {
+				(void)buf_addc(out, ' ');
+				break;
+			}
+		}
+		(void)buf_addstr(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
 
 static const char *mode_of(bool executable)
 {

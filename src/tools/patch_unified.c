@@ -86,7 +86,7 @@ static const char *take_name(struct patch_reader *reader, size_t index, const ch
 			made = arena_copy(&reader->patch->arena, text);
 	}
 	buf_fini(&name);
-	if (!made || !*made) {
+	if (!made || !*made || str_ends(str_of(made), STR("/"))) {
 		(void)patch_refuse(reader, index,
 				   "a file name is missing or not readable here.");
 		return NULL;
@@ -296,21 +296,57 @@ static bool take_mode(struct patch_reader *reader, struct patch_file *file,
 	return true;
 }
 
+/* "a/x" of a line of git's, quoted or up to the first blank, without its "a/". */
+static bool take_half(struct str text, struct buf *name, struct str *rest)
+{
+	size_t end;
+
+	buf_clear(name);
+	if (str_starts(text, STR("\""))) {
+		if (!unquote(text, name, rest))
+			return false;
+	} else {
+		end = str_find(text, STR(" "), 0);
+		end = end == (size_t)-1 ? text.size : end;
+		(void)buf_addstr(name, str_part(text, 0, end));
+		*rest = str_part(text, end, text.size);
+	}
+	return !name->overflowed && name->size > 2 && name->data[1] == '/';
+}
+
+/* Both names of "a/x b/x" where one is in quotes, when they are the same. */
+static void take_quoted_name(struct patch_reader *reader, struct str names,
+			     struct patch_file *file)
+{
+	struct buf old, new;
+	struct str rest;
+
+	buf_init(&old, PATH_MAX);
+	buf_init(&new, PATH_MAX);
+	if (take_half(names, &old, &rest) && str_starts(rest, STR(" ")) &&
+	    take_half(str_part(rest, 1, rest.size), &new, &rest) && rest.size == 0 &&
+	    strcmp(old.data + 2, new.data + 2) == 0)
+		file->path = arena_copy(&reader->patch->arena, str_of(new.data + 2));
+	buf_fini(&old);
+	buf_fini(&new);
+}
+
 /* "diff --git a/x b/x" names the file of a change of mode or of an empty file. */
-static bool take_git_name(struct patch_reader *reader, struct patch_file *file)
+static void take_git_name(struct patch_reader *reader, struct patch_file *file)
 {
 	struct str line = patch_line(reader, reader->at);
 	struct str names = str_part(line, strlen("diff --git "), line.size);
 	size_t half = names.size / 2;
 
+	reader->at++;
+	if (names.size > 0 && (names.data[0] == '"' || names.data[names.size - 1] == '"'))
+		take_quoted_name(reader, names, file);
 	/* Both names are the same but for their first letter, whatever blanks they hold. */
-	if (names.size % 2 == 1 && names.data[half] == ' ' && names.data[0] != '"' &&
-	    half > 2 &&
-	    str_equal(str_part(names, 2, half - 2), str_part(names, half + 3, names.size)))
+	else if (names.size % 2 == 1 && names.data[half] == ' ' && half > 2 &&
+		 str_equal(str_part(names, 2, half - 2),
+			   str_part(names, half + 3, names.size)))
 		file->path =
 			arena_copy(&reader->patch->arena, str_part(names, 2, half - 2));
-	reader->at++;
-	return true;
 }
 
 /* One of git's lines between its head and the hunks. */
@@ -359,7 +395,7 @@ static bool read_file(struct patch_reader *reader)
 	if (!file)
 		return false;
 	if (starts(reader, reader->at, "diff --git ")) {
-		(void)take_git_name(reader, file);
+		take_git_name(reader, file);
 		while (reader->at < reader->count && !is_head(reader, reader->at)) {
 			if (!take_git_line(reader, file))
 				return false;

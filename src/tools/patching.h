@@ -1,6 +1,6 @@
 /*
- * patching: one patch while apply_patch works on it, for the files of apply_patch: the set
- * (apply_patch.c), the checks before it (patching_verify.c), the answer (patching_report.c).
+ * patching: one patch while it is applied, for apply_patch.c and take_patch.c: the set
+ * (patching.c), the checks before it (patching_verify.c), the answer (patching_report.c).
  */
 #pragma once
 #include "tools/patch.h"
@@ -26,7 +26,20 @@ struct patching {
 	struct patch patch;
 	struct patch_target *targets;
 	size_t count;
+	/*
+	 * More that must hold of a verified target, or NULL. False with the sentence in the
+	 * result.
+	 */
+	bool (*fits)(struct patching *patching, struct patch_target *target);
+	void *context; /* of `fits` */
 };
+
+/* Verify all files of `patch`, which was read, and write them; the answer. */
+enum result_status patching_files(struct patching *patching);
+
+/* A tool's visit_paths for the patch in its argument `patch`. */
+void patching_paths(const struct value *arguments,
+		    void (*visit)(void *context, const char *path), void *context);
 
 /* The sentence of ERR about WRITTEN, and that nothing was changed. False. */
 bool patching_refuse(struct patching *patching, struct written *written,

@@ -43,7 +43,7 @@ struct restoring {
 	size_t room;
 	struct undo_log log;
 	struct value *conflicts, *left;
-	size_t restored, already;
+	size_t restored, removed, already;
 };
 
 static bool take_change(void *context, const struct undo_change *change)
@@ -139,6 +139,8 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 		return false;
 	if (left)
 		note(restoring->left, path, "holds something else");
+	else if (plan->target.kind == UNDO_ABSENT)
+		restoring->removed += plan->now.kind != UNDO_FOLDER;
 	else
 		restoring->restored +=
 			plan->target.kind != UNDO_FOLDER && plan->now.kind != UNDO_FOLDER;
@@ -183,6 +185,7 @@ static enum result_status answer(struct restoring *restoring)
 	struct value *details = tool_details(restoring->result);
 
 	value_set_integer(details, "restored", (int64_t)restoring->restored);
+	value_set_integer(details, "removed", (int64_t)restoring->removed);
 	value_set_integer(details, "already", (int64_t)restoring->already);
 	value_set(details, "left", value_ref(restoring->left));
 	return tool_done(restoring->result);

@@ -17,13 +17,18 @@ const struct tool *const builtin_tools[] = {
 	&glob_tool,
 	&grep_tool,
 	&run_tests_tool,
+	&database_schema_tool,
 	&generate_patch_tool,
 	/* internal: the front's own */
 	&exec_tool,
 	&checkpoint_tool,
 	&restore_tool,
+	&take_patch_tool,
+	&commit_patch_tool,
 	&git_contents_tool,
+	&read_instructions_tool,
 	&plugin_tool,
 	&read_output_tool,
+	&read_roles_tool,
 	NULL,
 };

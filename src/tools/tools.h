@@ -15,11 +15,16 @@ extern const struct tool list_files_tool;
 extern const struct tool glob_tool;
 extern const struct tool grep_tool;
 extern const struct tool run_tests_tool;
+extern const struct tool database_schema_tool;
 extern const struct tool generate_patch_tool;
 extern const struct tool exec_tool;
 extern const struct tool checkpoint_tool;
 extern const struct tool restore_tool;
+extern const struct tool take_patch_tool;
+extern const struct tool commit_patch_tool;
 extern const struct tool git_contents_tool;
+extern const struct tool read_instructions_tool;
 extern const struct tool read_output_tool;
+extern const struct tool read_roles_tool;
 
 extern const struct tool *const builtin_tools[]; /* NULL-ended */

@@ -1,0 +1,92 @@
+/*
+ * dbms: databases as database_schema sees them: where one is, a connection that only reads, and
+ * four questions about its schema that every kind answers in the same columns. The clients
+ * (dbms_sqlite.c, dbms_postgres.c, dbms_mariadb.c) load their library on first use, inside the worker.
+ *
+ * An address is a path, `sqlite:PATH`, or a URL: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`,
+ * `mariadb://…` (also `postgres://`, `mysql://`); USER to DATABASE are percent-encoded and, but for
+ * HOST, may be left out. Of what follows a "?" only `sslmode` is used.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call;
+struct dbms_client;
+
+enum {
+	DBMS_ADDRESS_MAX = 4096,
+	/* Rows of one answer; the next is only counted as "more". */
+	DBMS_ROWS_MAX = 1000,
+	/* Bytes of one cell that are kept: a default or a view can be any expression. */
+	DBMS_CELL_MAX = 4096,
+	DBMS_CONNECT_S = 5,
+	DBMS_ASK_S = 10, /* one question: schemas of 100,000 columns take less */
+	DBMS_VERSION = 64,
+};
+
+/* Where a database is. Owned texts; NULL when the address does not say it. */
+struct dbms_place {
+	const struct dbms_client *client;
+	char *path; /* of a file (SQLite) */
+	char *host, *user, *password, *name, *sslmode;
+	uint16_t port;
+	char *unused; /* names of what followed a "?" and is not used; or NULL */
+};
+
+/* ERR quotes nothing of ADDRESS but its scheme: it may hold a password. */
+bool dbms_place_parse(struct str address, struct dbms_place *place, struct err *err);
+void dbms_place_fini(struct dbms_place *place);
+
+/* The questions, and the columns of their answers. */
+enum dbms_question {
+	DBMS_TABLES,  /* name, kind, rows (estimate), comment */
+	DBMS_COLUMNS, /* name, type, null, default, key and more, comment */
+	DBMS_RULES,   /* name, definition: keys, checks, of a view its text */
+	DBMS_INDEXES, /* name, kind, columns or definition */
+	DBMS_QUESTIONS,
+};
+enum { DBMS_COLUMNS_MAX = 6 };
+/* NULL-ended. */
+extern const char *const dbms_headings[DBMS_QUESTIONS][DBMS_COLUMNS_MAX + 1];
+
+struct dbms;
+
+/*
+ * Connect. CALL ends what takes too long (call_stopped) where the client can be interrupted, else
+ * its deadlines do. ERR says what to do; a password is in no sentence.
+ */
+bool dbms_open(const struct dbms_place *place, struct call *call, struct dbms **dbms,
+	       struct err *err);
+void dbms_close(struct dbms *dbms); /* NULL is fine */
+/* "PostgreSQL 15.4" */
+const char *dbms_version(const struct dbms *dbms);
+
+/*
+ * The answer: an array of rows, each an array of texts and nulls, at most DBMS_ROWS_MAX. TABLE is
+ * a name as DBMS_TABLES gives it; NULL for that question itself.
+ */
+bool dbms_ask(struct dbms *dbms, enum dbms_question question, const char *table,
+	      struct value **rows, bool *more, struct err *err);
+
+/* For the clients. */
+struct dbms_client {
+	const char *name;    /* "PostgreSQL" */
+	const char *schemes; /* blank-separated */
+	uint16_t port;       /* 0: a file */
+	/* One statement each, with one parameter (the table) but for the first. */
+	const char *questions[DBMS_QUESTIONS];
+	/* HANDLE is the client's own. */
+	bool (*open)(const struct dbms_place *place, struct call *call, void **handle,
+		     char version[DBMS_VERSION], struct err *err);
+	/* Calls ROW with the cells of each until it returns false. PARAMETER may be NULL. */
+	bool (*ask)(void *handle, const char *sql, const char *parameter,
+		    bool (*row)(void *context, const struct str *cells, size_t count),
+		    void *context, struct err *err);
+	void (*close)(void *handle);
+};
+extern const struct dbms_client dbms_sqlite, dbms_postgres, dbms_mariadb;

@@ -1,0 +1,184 @@
+/*
+ * read_instructions: the front's own tool that reads what a project tells agents: AGENTS.md,
+ * else CLAUDE.md, of each folder from the workspace down to the agent's base. Texts only, in
+ * bounds; whatever else lies there under that name is passed over and said to be.
+ */
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "runtime/call.h"
+#include "runtime/files.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	/*
+	 * Of all files together: what others take too (32 KiB), some 8,000 tokens, is more
+	 * than anybody heeds.
+	 */
+	INSTRUCTIONS_MAX = 32 << 10,
+	/* Folders on the way; the deepest count when there are more. */
+	FOLDERS_MAX = 32,
+};
+
+static const char *const names[] = {"AGENTS.md", "CLAUDE.md"};
+
+static const struct tool_param read_instructions_params[] = {
+	{"leaf", PARAM_TEXT, true, "The deepest folder, relative to the workspace",
+	 .max = PATH_MAX - 1},
+	{0},
+};
+
+struct instructions {
+	struct call *call;
+	struct tool_result *result;
+	struct buf texts[FOLDERS_MAX]; /* of each folder, the deepest first */
+	size_t room;                   /* bytes that are left of INSTRUCTIONS_MAX */
+	struct value *files, *skipped;
+};
+
+static void skip(struct instructions *instructions, const char *path, const char *why)
+{
+	struct value *row = value_new_object();
+
+	value_set_text(row, "path", path);
+	value_set_text(row, "why", why);
+	value_append(instructions->skipped, row);
+}
+
+/* At most MAX bytes of FD. */
+static bool read_some(int fd, size_t max, struct buf *content, struct err *err)
+{
+	while (content->size < max) {
+		char *at = buf_reserve(content, max - content->size);
+		ssize_t got = read(fd, at, max - content->size);
+
+		if (got < 0 && errno != EINTR)
+			return err_set(err, errno, "%s", strerror(errno));
+		if (got == 0)
+			return true;
+		if (got > 0)
+			buf_commit(content, (size_t)got);
+	}
+	return true;
+}
+
+static void take_text(struct instructions *instructions, const char *path,
+		      const struct file *file, struct buf *content, struct buf *out)
+{
+	size_t size = file->st.st_size > 0 ? (size_t)file->st.st_size : content->size;
+	struct value *row = value_new_object();
+
+	buf_truncate(content, text_character_border(buf_str(content), instructions->room));
+	(void)buf_addf(out, "## %s\n\n", path);
+	(void)buf_addstr(out, buf_str(content));
+	(void)buf_end_line(out);
+	if (size > content->size)
+		(void)buf_addf(out, "[… %zu bytes left out: read %s for the rest]\n",
+			       size - content->size, path);
+	instructions->room -= content->size;
+	value_set_text(row, "path", path);
+	value_set_integer(row, "bytes", (int64_t)size);
+	value_set_integer(row, "left_out", (int64_t)(size - content->size));
+	value_append(instructions->files, row);
+}
+
+/* False: there is none of that name, and another may be tried. */
+static bool take_file(struct instructions *instructions, const char *path, struct buf *out)
+{
+	struct file file;
+	struct buf content;
+	struct err err = {0};
+	bool reached;
+
+	file_init(&file);
+	reached = files_reach(instructions->call->files, path, FILES_READ, &file, &err);
+	if (!reached) {
+		file_fini(&file);
+		if (err.code != ENOENT)
+			skip(instructions, path, err.text);
+		return err.code != ENOENT;
+	}
+	buf_init(&content, INSTRUCTIONS_MAX + 4);
+	/* Some bytes more, so that a character that is cut is seen to be one. */
+	if (!read_some(file.fd, instructions->room + 4, &content, &err))
+		skip(instructions, path, err.text);
+	else if (memchr(content.data, '\0', content.size) ||
+		 !text_is_utf8(str_part(buf_str(&content), 0,
+					text_character_border(buf_str(&content),
+							      instructions->room))))
+		skip(instructions, path, "no text in UTF-8");
+	else if (str_trim(buf_str(&content)).size > 0)
+		take_text(instructions, path, &file, &content, out);
+	buf_fini(&content);
+	file_fini(&file);
+	return true;
+}
+
+static void take_folder(struct instructions *instructions, const char *folder,
+			struct buf *out)
+{
+	struct buf path;
+	bool taken = false;
+
+	buf_init(&path, PATH_MAX);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !taken; i++) {
+		buf_clear(&path);
+		if (!buf_addf(&path, "%s%s%s", folder, folder[0] ? "/" : "", names[i]))
+			break;
+		taken = take_file(instructions, path.data, out);
+	}
+	buf_fini(&path);
+}
+
+static enum result_status read_instructions_execute(struct call *call,
+						    struct tool_result *result)
+{
+	struct instructions instructions = {
+		.call = call,
+		.result = result,
+		.room = INSTRUCTIONS_MAX,
+		.files = value_new_array(),
+		.skipped = value_new_array(),
+	};
+	struct buf folder;
+	size_t count = 0;
+
+	buf_init(&folder, PATH_MAX);
+	(void)buf_adds(&folder, call_text(call, "leaf"));
+	if (strcmp(folder.data, ".") == 0)
+		buf_clear(&folder);
+	/* The deepest first: it goes before the others, and so does its share of the room. */
+	for (bool more = true; more && count < FOLDERS_MAX && !call_stopped(call);) {
+		const char *slash = strrchr(folder.data, '/');
+
+		buf_init(&instructions.texts[count], 2 * INSTRUCTIONS_MAX);
+		take_folder(&instructions, folder.data, &instructions.texts[count++]);
+		more = folder.size > 0;
+		buf_truncate(&folder, slash ? (size_t)(slash - folder.data) : 0);
+	}
+	for (size_t i = count; i > 0; i--) {
+		(void)buf_addstr(&result->text, buf_str(&instructions.texts[i - 1]));
+		if (i > 1 && instructions.texts[i - 1].size > 0)
+			(void)buf_addc(&result->text, '\n');
+		buf_fini(&instructions.texts[i - 1]);
+	}
+	buf_fini(&folder);
+	value_set(tool_details(result), "files", instructions.files);
+	value_set(tool_details(result), "skipped", instructions.skipped);
+	return call_stopped(call) ? call_stop_result(call, result) : tool_done(result);
+}
+
+const struct tool read_instructions_tool = {
+	.name = "read_instructions",
+	.description = "Read what the project's files tell agents.",
+	.params = read_instructions_params,
+	.effects = EFFECT_READS,
+	.timeout_s = 10,
+	.internal = true,
+	.execute = read_instructions_execute,
+};
