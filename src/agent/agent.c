@@ -1,13 +1,14 @@
 /* agent: turns from beginning to end. */
 #include "agent/agent.h"
 
-#include "agent/turn.h"
+#include "agent/checks.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "policy/policy.h"
 #include "runtime/schema.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,10 +30,12 @@ static const char *const reasons[] = {
 	[AGENT_PATCH] = "patch",
 	[AGENT_ITERATIONS] = "iterations",
 	[AGENT_TOKENS] = "tokens",
+	[AGENT_MONEY] = "money",
 	[AGENT_WALL] = "wall",
 	[AGENT_SHELL] = "shell",
 	[AGENT_REPEATS] = "repeats",
 	[AGENT_TIMEOUTS] = "timeouts",
+	[AGENT_CHECKS] = "checks",
 	[AGENT_CANCELLED] = "cancelled",
 };
 
@@ -68,26 +71,34 @@ static bool agent_open_stop(struct agent *agent, struct err *err)
 static void agent_offer_tools(struct agent *agent)
 {
 	const struct tool *const *tools = session_tools(agent->options.session);
+	struct buf printed;
 
 	while (tools[agent->tool_count])
 		agent->tool_count++;
 	agent->tools = memory_array(agent->tool_count + 1, sizeof(*agent->tools));
 	agent->schemas = memory_array(agent->tool_count + 1, sizeof(struct value *));
+	buf_init(&printed, EVENT_JSON_MAX);
 	for (size_t i = 0; i < agent->tool_count; i++) {
 		agent->schemas[i] = schema_of_tool(tools[i]);
+		buf_clear(&printed);
+		(void)value_print(agent->schemas[i], 0, &printed);
+		agent->fixed_bytes += printed.size + strlen(tools[i]->name) +
+				      strlen(tools[i]->description);
 		agent->tools[i] = (struct model_tool){
 			.name = tools[i]->name,
 			.description = tools[i]->description,
 			.schema = agent->schemas[i],
 		};
 	}
+	buf_fini(&printed);
 }
 
 /* What a role's prompt cannot know. */
 static void agent_set_system(struct agent *agent)
 {
-	const struct policy_names *network =
-		&session_policy(agent->options.session)->network;
+	const struct policy *policy = session_policy(agent->options.session);
+	const struct policy_names *network = &policy->network;
+	const bool asks = policy_asks(policy, "network");
 	struct buf text;
 
 	buf_init(&text, AGENT_SYSTEM_MAX);
@@ -97,14 +108,19 @@ static void agent_set_system(struct agent *agent)
 		 "The workspace is %s; paths are relative to it. Every tool runs in a sealed "
 		 "cell: other folders of the user are not visible there, /tmp is private, and ",
 		 session_workspace(agent->options.session));
-	if (network->count == 0)
+	if (network->count == 0 && !asks)
 		buf_adds(&text, "there is no network.");
 	else
-		buf_adds(&text, "the network is a proxy (HTTP_PROXY) to these hosts only:");
+		buf_addf(&text, "the network is a proxy (HTTP_PROXY) to %s",
+			 network->count == 0 ? "hosts that the person allows when asked."
+			 : asks ? "these hosts, and others that the person allows when asked:"
+				: "these hosts only:");
 	for (size_t i = 0; i < network->count; i++)
 		buf_addf(&text, " %s%s", network->items[i],
 			 i + 1 < network->count ? "," : ".");
+	instructions_add(agent, &text);
 	conversation_set_system(&agent->history.conversation, text.data);
+	agent->fixed_bytes += text.size;
 	buf_fini(&text);
 }
 
@@ -113,18 +129,60 @@ static bool agent_begin(struct agent *agent, struct err *err)
 	const struct agent_options *options = &agent->options;
 	const char *workspace = session_workspace(options->session);
 	const char *model = model_name(options->model);
-	auto_value struct value *data = value_new_object();
-	struct event event = {.kind = EVENT_SESSION_BEGAN, .data = data};
 
-	if (!recorder_begin(options->recorder, workspace, options->name, model, err))
-		return false;
+	return recorder_begin(options->recorder, workspace, options->name, model, err) &&
+	       agent_record_begin(agent, EVENT_SESSION_BEGAN, NULL, err);
+}
+
+bool agent_record_begin(struct agent *agent, enum event_kind kind, const char *text,
+			struct err *err)
+{
+	const struct agent_options *options = &agent->options;
+	const char *workspace = session_workspace(options->session);
+	const char *model = model_name(options->model);
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = kind, .text = str_of(text), .data = data};
+
+	if (!text)
+		event.text.data = NULL;
 	value_set_text(data, "session", recorder_session_id(options->recorder));
+	value_set_text(data, "run", session_run(options->session));
 	value_set_text(data, "workspace", workspace);
 	value_set_text(data, "agent", options->name);
 	value_set_text(data, "model", model);
 	value_set_boolean(data, "replay", model_is_replay(options->model));
 	value_set_integer(data, "level", session_level(options->session));
+	if (options->parent)
+		value_set_text(data, "parent", options->parent);
 	return recorder_event(options->recorder, &event, err);
+}
+
+/* Money that cannot be counted cannot be kept to. */
+static bool agent_check_money(const struct agent_options *options, struct err *err)
+{
+	const char *name = model_bare_name(options->model);
+
+	if (session_policy(options->session)->limits.money <= 0 ||
+	    model_is_priced(options->model))
+		return true;
+	return err_set(err, EINVAL,
+		       "there is a limit of money, but the price of %.200s is not known here: "
+		       "give it in your configuration, {\"models\": {\"%.200s\": "
+		       "{\"price_input\": …, \"price_output\": …}}} in US dollars for a million "
+		       "tokens (0 for your own machine), or take the limit away",
+		       name, name);
+}
+
+static bool agent_say_context(struct agent *agent, struct err *err)
+{
+	struct buf note;
+	bool recorded;
+
+	buf_init(&note, ERR_TEXT_MAX);
+	model_ready(agent->options.model, &note);
+	recorded = note.size == 0 || agent_notice(agent, note.data, false, err);
+	buf_fini(&note);
+	return recorded;
 }
 
 bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err)
@@ -138,12 +196,44 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 	history_init(&made->history);
 	recorder_set_listener(options->recorder, listener);
 	agent_offer_tools(made);
-	agent_set_system(made);
-	if (!agent_open_stop(made, err) || !agent_begin(made, err)) {
+	if (!agent_check_money(options, err) || !checks_judge(made, err) ||
+	    !agent_open_stop(made, err) ||
+	    !(options->resume ? resume_session(made, err) : agent_begin(made, err)) ||
+	    !instructions_read(made, err) || !agent_say_context(made, err)) {
 		agent_close(made);
 		return false;
 	}
+	agent_set_system(made);
 	*agent = made;
+	return true;
+}
+
+static void agent_forget_tools(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->tool_count; i++)
+		value_free(agent->schemas[i]);
+	free(agent->schemas);
+	free(agent->tools);
+	agent->schemas = NULL;
+	agent->tools = NULL;
+	agent->tool_count = 0;
+	agent->fixed_bytes = 0;
+}
+
+bool agent_change(struct agent *agent, const struct agent_options *options, struct err *err)
+{
+	const struct agent_options before = agent->options;
+
+	if (!agent_check_money(options, err))
+		return false;
+	agent->options = *options;
+	if (!checks_judge(agent, err)) {
+		agent->options = before;
+		return false;
+	}
+	agent_forget_tools(agent);
+	agent_offer_tools(agent);
+	agent_set_system(agent);
 	return true;
 }
 
@@ -152,10 +242,7 @@ void agent_close(struct agent *agent)
 	if (!agent)
 		return;
 	recorder_set_listener(agent->options.recorder, (struct event_sink){0});
-	for (size_t i = 0; i < agent->tool_count; i++)
-		value_free(agent->schemas[i]);
-	free(agent->schemas);
-	free(agent->tools);
+	agent_forget_tools(agent);
 	history_fini(&agent->history);
 	fd_close(&agent->stop_fd);
 	fd_close(&agent->timer_fd);
@@ -183,7 +270,18 @@ void agent_new_id(struct agent *agent, char id[AGENT_ID])
 {
 	do {
 		(void)snprintf(id, AGENT_ID, "c%llu", (unsigned long long)++agent->last_id);
-	} while (history_has_call(&agent->history.conversation, id));
+	} while (history_has_call(&agent->history, id));
+}
+
+uint64_t agent_id_number(const char *id)
+{
+	unsigned long long number;
+	char *end;
+
+	if (id[0] != 'c' || !isdigit((unsigned char)id[1]))
+		return UINT64_MAX;
+	number = strtoull(id + 1, &end, 10);
+	return *end == '\0' ? number : UINT64_MAX;
 }
 
 bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
@@ -197,6 +295,11 @@ bool agent_notice(struct agent *agent, const char *sentence, bool to_model, stru
 
 	value_set_boolean(data, "to_model", to_model);
 	return recorder_event(agent->options.recorder, &event, err);
+}
+
+uint64_t agent_tokens(const struct agent *agent)
+{
+	return history_tokens(&agent->history, agent->fixed_bytes);
 }
 
 void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
@@ -226,7 +329,8 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 			{
 				.iterations_max = limits->iterations,
 				.tokens_max = limits->tokens,
-				.wall_s = AGENT_WALL_S,
+				.money_max = limits->money,
+				.wall_s = limits->run_s,
 				.shell_s = limits->shell_s,
 			},
 	};
@@ -270,6 +374,10 @@ static bool turn_step(struct agent *agent, struct turn *turn, struct err *err)
 	if (turn->over)
 		return true;
 	history_settle(&agent->history);
+	if (!compact_when_due(agent, turn, err))
+		return false;
+	if (turn->over)
+		return true;
 	if (!ask_model(agent, turn, err))
 		return false;
 	if (turn->over)
@@ -281,19 +389,16 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 {
 	struct agent_outcome *outcome = turn->outcome;
 	auto_value struct value *data = value_new_object();
-	struct value *usage = value_new_object();
 	struct event event = {.kind = EVENT_TURN_ENDED, .data = data};
 
-	value_set_integer(usage, "input", (int64_t)outcome->usage.input);
-	value_set_integer(usage, "output", (int64_t)outcome->usage.output);
-	value_set_integer(usage, "cached", (int64_t)outcome->usage.cached);
 	value_set_text(data, "reason", agent_reason_name(outcome->reason));
 	value_set_integer(data, "iterations", (int64_t)outcome->iterations);
-	value_set(data, "usage", usage);
+	value_set(data, "usage", ask_usage_value(&outcome->usage));
 	value_set_real(data, "seconds", outcome->seconds);
 	value_set_real(data, "shell_seconds", outcome->shell_seconds);
 	value_set_integer(data, "level", session_level(agent->options.session));
 	handover_describe(agent, turn, data);
+	checks_describe(agent, turn, data);
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
@@ -321,13 +426,17 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	bool recorded;
 
 	turn_begin(agent, &turn, text, outcome);
+	agent->turn = &turn;
 	/* Beside the model's first thoughts. */
 	session_checkpoint(agent->options.session);
 	recorded = recorder_event(agent->options.recorder, &began, err);
 	while (recorded && !turn.over)
-		recorded = turn_step(agent, &turn, err);
+		recorded = turn_step(agent, &turn, err) && checks_finish(agent, &turn, err);
 	if (recorded)
 		recorded = turn_finish(agent, &turn, err);
+	agent->turn = NULL;
 	value_free(turn.patch);
+	value_free(turn.edited);
+	value_free(turn.checks);
 	return recorded;
 }

@@ -37,6 +37,14 @@ struct agent_options {
 	struct recorder *recorder; /* the one whose sink the session was opened with */
 	const char *name;          /* of the role: "default" */
 	const char *prompt;        /* of the role; NULL: none. The workspace is added. */
+	const char *parent; /* id of the session that delegated to this one; NULL: none */
+	/* of the role: name -> command, or an object (config_role.checks); NULL: none */
+	const struct value *checks;
+	/*
+	 * Id of the session in the recorder's journal that goes on; NULL: a new one. The
+	 * session is then this process's (journal_claim), and has the workspace it had.
+	 */
+	const char *resume;
 	/*
 	 * The person interrupts by making it readable (the same descriptor as
 	 * session_options.cancel_fd). It is read empty after an interrupt, so that the
@@ -46,17 +54,28 @@ struct agent_options {
 };
 
 /*
- * Most time of one turn: a day's work is several; one that takes longer has lost its
- * way.
- */
-enum { AGENT_WALL_S = 4 * 60 * 60 };
-
-/*
- * Begins the record (EVENT_SESSION_BEGAN). ERR: the journal, or cancel_fd cannot be
- * polled.
+ * Begins the record (EVENT_SESSION_BEGAN), or goes on with it: the conversation and what was
+ * read of files are as they were, calls that were under way are answered with what is known of
+ * them (EVENT_SESSION_RESUMED, EVENT_TOOL_ENDED). Reads what the project tells agents
+ * (EVENT_INSTRUCTIONS). ERR: the journal (EBUSY: another process has the session), cancel_fd
+ * cannot be polled, money is limited and the model's price not known, or a check of the role
+ * is nothing that its policy lets run.
  */
 bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err);
 void agent_close(struct agent *agent); /* NULL is fine */
+
+/*
+ * Between turns: go on with another session, model, name or prompt; recorder and cancel_fd
+ * are the same, nothing is resumed. The conversation stays. What OPTIONS no longer names may
+ * be closed afterwards. On failure all is as it was.
+ */
+bool agent_change(struct agent *agent, const struct agent_options *options, struct err *err);
+
+/*
+ * A sentence for the record and whoever shows it, as EVENT_NOTICE; TO_MODEL: it joins the
+ * conversation too. False when it could not be recorded.
+ */
+bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err);
 
 /* Why a turn ended. */
 enum agent_reason {
@@ -66,10 +85,12 @@ enum agent_reason {
 	AGENT_PATCH,      /* the model handed over with generate_patch */
 	AGENT_ITERATIONS, /* the limits: */
 	AGENT_TOKENS,
+	AGENT_MONEY,
 	AGENT_WALL,
 	AGENT_SHELL,
 	AGENT_REPEATS,   /* the same call again and again */
 	AGENT_TIMEOUTS,  /* one timeout after the other */
+	AGENT_CHECKS,    /* the role's checks did not become green */
 	AGENT_CANCELLED, /* by the person */
 };
 const char *agent_reason_name(enum agent_reason reason); /* "stopped", "model_failed" */
@@ -92,3 +113,16 @@ struct agent_outcome {
  */
 bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *outcome,
 		  struct err *err);
+
+/*
+ * What is left of the turn under way, for whoever works on its behalf; 0: no such limit. Between
+ * turns nothing is limited.
+ */
+struct agent_budget {
+	bool used_up;
+	uint64_t tokens, answers;
+	double money, seconds;
+};
+void agent_left(const struct agent *agent, struct agent_budget *left);
+/* Somebody has used this on its behalf: it counts as the turn's own. */
+void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers);

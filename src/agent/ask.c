@@ -37,7 +37,7 @@ static void ask_thinking(void *context, struct str fragment)
 }
 
 /* A notice that cannot be recorded is found by the next event that must be. */
-static void ask_retry(void *context, const char *why, double wait_s)
+void ask_retry(void *context, const char *why, double wait_s)
 {
 	struct buf sentence;
 
@@ -81,7 +81,8 @@ static size_t ask_settle_ids(struct agent *agent, struct message *message)
 		calls++;
 		if (part->call_id && *part->call_id &&
 		    !ask_id_is_taken(message, i, false, part->call_id) &&
-		    !history_has_call(&agent->history.conversation, part->call_id))
+		    agent_id_number(part->call_id) > agent->last_id &&
+		    !history_has_call(&agent->history, part->call_id))
 			continue;
 		do
 			agent_new_id(agent, id);
@@ -118,7 +119,7 @@ static bool ask_fill_empty(struct message *message)
 	return true;
 }
 
-static void ask_failed(struct agent *agent, struct turn *turn, const struct err *why)
+void ask_failed(struct agent *agent, struct turn *turn, const struct err *why)
 {
 	if (why->code != ECANCELED)
 		turn_end(turn, AGENT_MODEL_FAILED, why->text);
@@ -128,25 +129,58 @@ static void ask_failed(struct agent *agent, struct turn *turn, const struct err 
 		turn_end(turn, AGENT_WALL, "The time of this run is over.");
 }
 
+/* Sums of doubles grow tails of digits: a nano-dollar is no price's digit any more. */
+static double ask_round(double money)
+{
+	return (double)(int64_t)(money * 1e9 + 0.5) / 1e9;
+}
+
+struct value *ask_usage_value(const struct model_usage *usage)
+{
+	struct value *value = value_new_object();
+
+	value_set_integer(value, "input", (int64_t)usage->input);
+	value_set_integer(value, "output", (int64_t)usage->output);
+	value_set_integer(value, "cached", (int64_t)usage->cached);
+	value_set_integer(value, "cache_writes", (int64_t)usage->cache_writes);
+	value_set_integer(value, "reasoning", (int64_t)usage->reasoning);
+	if (usage->money >= 0)
+		value_set_real(value, "money", ask_round(usage->money));
+	value_set_boolean(value, "money_known", usage->money >= 0);
+	return value;
+}
+
+void ask_count_usage(struct turn *turn, const struct model_usage *usage)
+{
+	struct model_usage *sum = &turn->outcome->usage;
+
+	sum->input += usage->input;
+	sum->output += usage->output;
+	sum->cached += usage->cached;
+	sum->cache_writes += usage->cache_writes;
+	sum->reasoning += usage->reasoning;
+	sum->money = sum->money < 0 || usage->money < 0 ? -1 : sum->money + usage->money;
+	turn->limits.tokens += usage->input + usage->output;
+	if (usage->money >= 0)
+		turn->limits.money += usage->money;
+	else
+		turn->limits.money_is_lost = true;
+}
+
 static bool ask_record(struct agent *agent, const struct message *message,
 		       enum model_finish finish, const struct model_usage *used,
 		       struct err *err)
 {
 	static const char *const finishes[] = {
-		[MODEL_FINISH_STOP] = "stop",
-		[MODEL_FINISH_CALLS] = "calls",
-		[MODEL_FINISH_LENGTH] = "length",
-		[MODEL_FINISH_REFUSED] = "refused",
+		[MODEL_FINISH_STOP] = "stop",     [MODEL_FINISH_CALLS] = "calls",
+		[MODEL_FINISH_LENGTH] = "length", [MODEL_FINISH_REFUSED] = "refused",
+		[MODEL_FINISH_PAUSED] = "paused",
 	};
 	auto_value struct value *data = history_message_value(message);
-	struct value *usage = value_new_object();
 	struct event event = {.kind = EVENT_MESSAGE, .data = data};
 
-	value_set_integer(usage, "input", (int64_t)used->input);
-	value_set_integer(usage, "output", (int64_t)used->output);
-	value_set_integer(usage, "cached", (int64_t)used->cached);
 	value_set_text(data, "finish", finishes[finish]);
-	value_set(data, "usage", usage);
+	value_set(data, "usage", ask_usage_value(used));
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
@@ -179,21 +213,20 @@ static bool ask_take(struct agent *agent, struct turn *turn, struct message *mes
 		     struct err *err)
 {
 	size_t calls = ask_settle_ids(agent, message);
-	bool empty = calls == 0 && ask_fill_empty(message);
+	bool paused = finish == MODEL_FINISH_PAUSED;
+	bool empty = calls == 0 && !paused && ask_fill_empty(message);
 
-	turn->outcome->usage.input += usage->input;
-	turn->outcome->usage.output += usage->output;
-	turn->outcome->usage.cached += usage->cached;
-	turn->limits.tokens += usage->input + usage->output;
+	ask_count_usage(turn, usage);
 	if (!ask_record(agent, message, finish, usage, err))
 		return false;
-	if (calls == 0)
+	if (calls == 0 && !paused)
 		return ask_end(agent, turn, finish, empty, err);
 	turn->fruitless = 0;
 	return true;
 }
 
-bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
+static bool ask_once(struct agent *agent, struct conversation *answer,
+		     enum model_finish *finish, struct model_usage *usage, struct err *why)
 {
 	const struct model_sink sink = {
 		.context = agent,
@@ -207,23 +240,33 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 		.tool_count = agent->tool_count,
 		.stop_fd = agent->stop_fd,
 	};
+
+	if (model_ask(agent->options.model, &request, &sink, answer, finish, usage, why))
+		return true;
+	if (why->code != ENODATA)
+		return false;
+	/* Blanks only: an answer all the same, and the model is told so. */
+	(void)conversation_add(answer, SPEAKER_MODEL);
+	return true;
+}
+
+bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
+{
 	struct conversation answer;
 	struct model_usage usage = {0};
 	enum model_finish finish = MODEL_FINISH_STOP;
 	struct err why = {0};
-	bool answered, recorded = true;
+	bool answered, recorded = true, shorter = false;
 
 	conversation_init(&answer);
-	answered = model_ask(agent->options.model, &request, &sink, &answer, &finish,
-			     &usage, &why);
-	if (!answered && why.code == ENODATA) {
-		/* Blanks only: an answer all the same, and the model is told so. */
-		(void)conversation_add(&answer, SPEAKER_MODEL);
-		answered = true;
-	}
+	answered = ask_once(agent, &answer, &finish, &usage, &why);
+	if (!answered && why.code == E2BIG)
+		recorded = compact_overflow(agent, turn, &shorter, err);
+	if (shorter && recorded && !turn->over)
+		answered = ask_once(agent, &answer, &finish, &usage, &why);
 	if (answered)
 		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
-	else
+	else if (recorded)
 		ask_failed(agent, turn, &why);
 	conversation_fini(&answer);
 	return recorded;

@@ -1,10 +1,11 @@
 /* calls: run what the model asked for; every call is answered, whatever comes between. */
-#include "agent/turn.h"
+#include "agent/checks.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/value.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,27 +40,33 @@ static double calls_most_s(const struct turn *turn, const struct asked *asked)
 	return left > calls_shortest_s ? left : calls_shortest_s;
 }
 
+bool calls_answer(struct agent *agent, const char *call, const char *tool,
+		  enum result_status status, const char *text, struct err *err)
+{
+	struct event event = {.kind = EVENT_TOOL_ENDED, .call = call, .tool = tool};
+	auto_value struct value *data = NULL;
+	struct tool_result result;
+
+	tool_result_init(&result);
+	result.status = status;
+	result.level = session_level(agent->options.session);
+	buf_adds(&result.text, text);
+	data = tool_result_value(&result);
+	tool_result_fini(&result);
+	event.data = data;
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
 /* The answer to a call that was never started. */
 static bool calls_refuse(struct agent *agent, const struct turn *turn,
 			 const struct part *part, struct err *err)
 {
 	bool cancelled = turn->outcome->reason == AGENT_CANCELLED;
-	struct event event = {
-		.kind = EVENT_TOOL_ENDED,
-		.call = part->call_id,
-		.tool = part->tool,
-	};
-	auto_value struct value *data = NULL;
-	struct tool_result result;
+	char text[sizeof("Not run: ") + ERR_TEXT_MAX];
 
-	tool_result_init(&result);
-	result.status = cancelled ? RESULT_CANCELLED : RESULT_FAILED;
-	result.level = session_level(agent->options.session);
-	buf_addf(&result.text, "Not run: %s", turn->outcome->sentence);
-	data = tool_result_value(&result);
-	tool_result_fini(&result);
-	event.data = data;
-	return recorder_event(agent->options.recorder, &event, err);
+	(void)snprintf(text, sizeof(text), "Not run: %s", turn->outcome->sentence);
+	return calls_answer(agent, part->call_id, part->tool,
+			    cancelled ? RESULT_CANCELLED : RESULT_FAILED, text, err);
 }
 
 /* What of RESULT the turn must know. */
@@ -74,6 +81,7 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	}
 	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
 		handover_take(turn, result);
+	checks_note(turn, tool, result);
 }
 
 /* Start COUNT calls, wait for all. */
@@ -125,9 +133,15 @@ static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked
 	return !recorder_failed(agent->options.recorder, err);
 }
 
-static bool calls_only_reads(const struct asked *asked)
+static bool calls_go_beside(const struct asked *asked)
 {
-	return asked->tool && asked->tool->effects == EFFECT_READS;
+	const struct tool *tool = asked->tool;
+	auto_value struct value *arguments = NULL;
+
+	if (!tool || !tool->goes_beside)
+		return tool && tool->effects == EFFECT_READS;
+	return value_parse(str_of(asked->part->arguments), VALUE_REPAIR, &arguments, NULL) &&
+	       tool->goes_beside(tool->keeper, arguments);
 }
 
 /*
@@ -148,7 +162,7 @@ static size_t calls_batch(struct turn *turn, const struct asked *asked, size_t c
 		}
 		size++;
 	} while (size < count && size < CALLS_SIDE_BY_SIDE &&
-		 calls_only_reads(&asked[0]) && calls_only_reads(&asked[size]));
+		 calls_go_beside(&asked[0]) && calls_go_beside(&asked[size]));
 	return size;
 }
 
@@ -196,5 +210,5 @@ bool calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	}
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
-	return true;
+	return checks_syntax(agent, turn, err);
 }

@@ -1,5 +1,5 @@
 /* handover: what a turn changed, as a patch, however the turn ended. */
-#include "agent/turn.h"
+#include "agent/checks.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -26,6 +26,7 @@ static void handover_summary(const struct agent *agent, const struct turn *turn,
 				 (int)text_character_border(text, HANDOVER_TEXT_MAX / 2),
 				 text.data);
 	}
+	checks_tell(turn, summary);
 	buf_adds(summary, turn->outcome->sentence);
 	if (summary->size == 0)
 		buf_adds(summary, "The change made in this run.");
@@ -71,7 +72,9 @@ bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 	char id[AGENT_ID];
 	bool recorded = true;
 
-	if (!session_has_news(session))
+	/* A patch that the model made says nothing of checks that stayed red. */
+	if (!session_has_news(session) &&
+	    !(turn->patch && turn->outcome->reason == AGENT_CHECKS))
 		return true;
 	arguments = handover_arguments(agent, turn);
 	agent_new_id(agent, id);

@@ -10,6 +10,9 @@
 
 /* Services refuse or misread an empty result; the model should know that it was one. */
 static const char empty_result[] = "(The tool gave no output.)";
+static const char summary_begins[] =
+	"The conversation up to here was too long to be kept. Above stand the user's own words "
+	"from it; what else happened is summarised below. Go on from there.";
 static const char lost_result[] =
 	"No result: the session ended before this call was answered. It may have run in part.";
 
@@ -21,6 +24,7 @@ void history_init(struct history *history)
 {
 	*history = (struct history){0};
 	conversation_init(&history->conversation);
+	history->calls = value_new_object();
 }
 
 static void history_drop_results(struct history *history)
@@ -38,6 +42,12 @@ void history_fini(struct history *history)
 {
 	history_drop_results(history);
 	conversation_fini(&history->conversation);
+	value_free(history->calls);
+	free(history->numbers);
+	free(history->prompts);
+	free(history->instructions);
+	free(history->remark);
+	*history = (struct history){0};
 }
 
 static struct message *history_last(struct history *history)
@@ -49,13 +59,27 @@ static struct message *history_last(struct history *history)
 	return &conversation->messages[conversation->message_count - 1];
 }
 
-static struct message *history_user_message(struct history *history)
+/* NUMBER: of the event that begins it. */
+static struct message *history_add(struct history *history, enum speaker speaker,
+				   int64_t number)
+{
+	size_t count = history->conversation.message_count;
+
+	/* As the messages themselves: room for the next power of two. */
+	if ((count & (count - 1)) == 0)
+		history->numbers = memory_grow(history->numbers, count > 0 ? 2 * count : 1,
+					       sizeof(*history->numbers));
+	history->numbers[count] = number;
+	return conversation_add(&history->conversation, speaker);
+}
+
+static struct message *history_user_message(struct history *history, int64_t number)
 {
 	struct message *last = history_last(history);
 
 	if (last && last->speaker == SPEAKER_USER)
 		return last;
-	return conversation_add(&history->conversation, SPEAKER_USER);
+	return history_add(history, SPEAKER_USER, number);
 }
 
 static const struct part *message_call(const struct message *message, const char *call)
@@ -69,13 +93,9 @@ static const struct part *message_call(const struct message *message, const char
 	return NULL;
 }
 
-bool history_has_call(const struct conversation *conversation, const char *call)
+bool history_has_call(const struct history *history, const char *call)
 {
-	for (size_t i = 0; i < conversation->message_count; i++) {
-		if (message_call(&conversation->messages[i], call))
-			return true;
-	}
-	return false;
+	return value_member(history->calls, call) != NULL;
 }
 
 static const struct history_result *history_result_of(const struct history *history,
@@ -86,6 +106,63 @@ static const struct history_result *history_result_of(const struct history *hist
 			return &history->results[i];
 	}
 	return NULL;
+}
+
+const struct part *history_call(const struct history *history, size_t at)
+{
+	const struct conversation *conversation = &history->conversation;
+	const struct message *last;
+
+	if (conversation->message_count == 0)
+		return NULL;
+	last = &conversation->messages[conversation->message_count - 1];
+	if (last->speaker != SPEAKER_MODEL)
+		return NULL;
+	for (size_t i = 0; i < last->part_count; i++) {
+		if (last->parts[i].kind == PART_CALL && at-- == 0)
+			return &last->parts[i];
+	}
+	return NULL;
+}
+
+bool history_is_answered(const struct history *history, const char *call)
+{
+	return history_result_of(history, call) != NULL;
+}
+
+/* Bytes of PART that a service is sent. */
+static size_t part_bytes(const struct part *part)
+{
+	size_t bytes = part->text ? strlen(part->text) : 0;
+	struct buf extra;
+
+	if (part->arguments)
+		bytes += strlen(part->tool) + strlen(part->arguments);
+	if (part->extra) {
+		buf_init(&extra, EVENT_JSON_MAX);
+		(void)value_print(part->extra, 0, &extra);
+		bytes += extra.size;
+		buf_fini(&extra);
+	}
+	return bytes;
+}
+
+size_t history_message_bytes(const struct message *message)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < message->part_count; i++)
+		bytes += part_bytes(&message->parts[i]);
+	return bytes;
+}
+
+uint64_t history_tokens(const struct history *history, size_t fixed_bytes)
+{
+	size_t bytes = history->bytes + fixed_bytes;
+
+	if (history->counted_tokens > 0)
+		bytes = history->bytes - history->counted_bytes;
+	return history->counted_tokens + bytes / HISTORY_BYTES_PER_TOKEN;
 }
 
 static void history_add_result(struct history *history, const struct event *event)
@@ -132,12 +209,15 @@ void history_settle(struct history *history)
 			continue;
 		/* Moves the messages (LAST is gone then), but not their parts. */
 		if (!answers)
-			answers = conversation_add(conversation, SPEAKER_USER);
+			answers = history_add(history, SPEAKER_USER,
+					      history->numbers[asked]);
 		result = history_result_of(history, part->call_id);
 		message_add_result(answers, part->call_id, part->tool,
 				   result ? result->text : lost_result,
 				   result ? result->is_error : true);
 	}
+	if (answers)
+		history->bytes += history_message_bytes(answers);
 	history_drop_results(history);
 }
 
@@ -197,41 +277,174 @@ static bool history_add_part(struct message *message, const struct value *item,
 	return true;
 }
 
+/* What the service says of its answer, if it says anything. */
+static void history_count(struct history *history, const struct value *usage)
+{
+	int64_t tokens = value_integer(value_member(usage, "input"));
+
+	if (tokens <= 0)
+		return;
+	tokens += value_integer(value_member(usage, "output"));
+	history->counted_tokens = (uint64_t)tokens;
+	history->counted_bytes = history->bytes;
+}
+
 static bool history_add_message(struct history *history, const struct event *event,
 				struct err *err)
 {
 	const struct value *parts = value_member(event->data, "parts");
 	struct message *message;
+	bool sound = true;
 
 	if (value_kind(parts) != VALUE_ARRAY)
 		return err_set(err, EPROTO, "a message without its list of parts");
 	history_settle(history);
-	message = conversation_add(&history->conversation, SPEAKER_MODEL);
-	for (size_t i = 0; i < value_count(parts); i++) {
-		if (!history_add_part(message, value_item(parts, i), err))
-			return false;
+	message = history_add(history, SPEAKER_MODEL, event->number);
+	for (size_t i = 0; i < value_count(parts) && sound; i++) {
+		sound = history_add_part(message, value_item(parts, i), err);
+		if (sound && message->parts[i].kind == PART_CALL)
+			value_set_boolean(history->calls, message->parts[i].call_id, true);
 	}
+	history->bytes += history_message_bytes(message);
+	if (!sound)
+		return false;
+	history_count(history, value_member(event->data, "usage"));
 	return true;
 }
 
-static void history_add_text(struct history *history, struct str text)
+static struct message *history_add_text(struct history *history, struct str text,
+					int64_t number)
 {
 	auto_free char *copy = memory_copy_str(text);
+	struct message *message;
 
 	history_settle(history);
-	message_add_text(history_user_message(history), copy);
+	message = history_user_message(history, number);
+	message_add_text(message, copy);
+	history->bytes += text.size;
+	return message;
+}
+
+static void history_pin(struct history *history, size_t message, size_t part)
+{
+	history->prompts = memory_grow(history->prompts, history->prompt_count + 1,
+				       sizeof(*history->prompts));
+	history->prompts[history->prompt_count++] = (struct history_prompt){message, part};
+}
+
+static void history_add_prompt(struct history *history, const struct event *event)
+{
+	struct message *message = history_add_text(history, event->text, event->number);
+
+	history_pin(history, history->conversation.message_count - 1,
+		    message->part_count - 1);
+	if (history->remark)
+		(void)history_add_text(history, str_of(history->remark), event->number);
+	free(history->remark);
+	history->remark = NULL;
+}
+
+/* Which of the prompts before message FROM stay: false for those that are let go. */
+static bool *history_choose(const struct history *history, size_t count, size_t max)
+{
+	bool *stays = memory_array(count + 1, sizeof(*stays));
+	size_t used = 0;
+
+	for (size_t i = count; i > 0; i--) {
+		const struct history_prompt *prompt = &history->prompts[i - 1];
+		const struct message *message =
+			&history->conversation.messages[prompt->message];
+
+		used += strlen(message->parts[prompt->part].text);
+		stays[i - 1] = used <= max || i == 1;
+	}
+	return stays;
+}
+
+void history_compact(struct history *history, size_t from, struct str summary,
+		     size_t pinned_max)
+{
+	struct conversation *conversation = &history->conversation;
+	auto_free char *copy = memory_copy_str(summary);
+	struct message head = {.speaker = SPEAKER_USER};
+	size_t before = 0, kept = 0;
+
+	while (before < history->prompt_count && history->prompts[before].message < from)
+		before++;
+	auto_free bool *stays = history_choose(history, before, pinned_max);
+	for (size_t i = 0; i < history->prompt_count; i++) {
+		struct history_prompt prompt = history->prompts[i];
+
+		if (i >= before)
+			prompt.message -= from - 1;
+		else if (stays[i]) {
+			const char *text =
+				conversation->messages[prompt.message].parts[prompt.part].text;
+			message_add_text(&head, text);
+			prompt = (struct history_prompt){0, head.part_count - 1};
+		}
+		if (i >= before || stays[i])
+			history->prompts[kept++] = prompt;
+	}
+	history->prompt_count = kept;
+	message_add_text(&head, summary_begins);
+	message_add_text(&head, copy);
+	conversation_replace(conversation, from, &head);
+	memmove(history->numbers + 1, history->numbers + from,
+		(conversation->message_count - 1) * sizeof(*history->numbers));
+	history->numbers[0] = 0;
+	history->bytes = history->counted_bytes = history->counted_tokens = 0;
+	for (size_t i = 0; i < conversation->message_count; i++)
+		history->bytes += history_message_bytes(&conversation->messages[i]);
+}
+
+/* A record that says what cannot be is not followed: the conversation stays whole. */
+static bool history_take_summary(struct history *history, const struct event *event,
+				 struct err *err)
+{
+	const struct conversation *conversation = &history->conversation;
+	int64_t number = value_integer(value_member(event->data, "from"));
+	int64_t pinned_max = value_integer(value_member(event->data, "pinned_max"));
+
+	history_settle(history);
+	for (size_t i = 1; i < conversation->message_count; i++) {
+		if (conversation->messages[i].speaker != SPEAKER_MODEL ||
+		    history->numbers[i] != number)
+			continue;
+		history_compact(history, i, event->text,
+				pinned_max > 0 ? (size_t)pinned_max : 0);
+		return true;
+	}
+	return err_set(err, EPROTO,
+		       "a summary up to event %lld, which is no message of the model's",
+		       (long long)number);
+}
+
+static void history_take_text(char **place, struct str text)
+{
+	free(*place);
+	*place = text.size > 0 ? memory_copy_str(text) : NULL;
 }
 
 bool history_event(struct history *history, const struct event *event, struct err *err)
 {
 	switch (event->kind) {
+	case EVENT_SESSION_RESUMED:
+		history_take_text(&history->remark, event->text);
+		return true;
+	case EVENT_INSTRUCTIONS:
+		history_take_text(&history->instructions, event->text);
+		return true;
 	case EVENT_TURN_BEGAN:
-		history_add_text(history, event->text);
+		history_add_prompt(history, event);
 		return true;
 	case EVENT_NOTICE:
+	case EVENT_CHECK_ENDED:
 		if (value_is_true(value_member(event->data, "to_model")))
-			history_add_text(history, event->text);
+			(void)history_add_text(history, event->text, event->number);
 		return true;
+	case EVENT_COMPACTED:
+		return history_take_summary(history, event, err);
 	case EVENT_MESSAGE:
 		return history_add_message(history, event, err);
 	case EVENT_TOOL_ENDED:
@@ -245,20 +458,10 @@ bool history_event(struct history *history, const struct event *event, struct er
 bool history_line(struct history *history, struct str json, struct err *err)
 {
 	auto_value struct value *line = NULL;
-	struct event event = {0};
-	const char *name;
+	struct event event;
 
-	if (!value_parse(json, 0, &line, err))
-		return err_while(err, "reading an event");
-	name = value_text(value_member(line, "event"));
-	if (!name || !event_kind_parse(name, &event.kind))
-		return err_set(err, EPROTO, "an event of a kind that is not known: %s",
-			       name ? name : "none");
-	event.number = value_integer(value_member(line, "n"));
-	event.call = value_text(value_member(line, "call"));
-	event.tool = value_text(value_member(line, "tool"));
-	event.text = value_str(value_member(line, "text"));
-	event.data = line;
+	if (!event_parse(json, &line, &event, err))
+		return false;
 	if (!history_event(history, &event, err))
 		return err_while(err, "event %lld", (long long)event.number);
 	return true;

@@ -18,11 +18,33 @@ struct history_result {
 	bool is_error;
 };
 
+/* What the person said: it stays, whatever is summarised. */
+struct history_prompt {
+	size_t message, part; /* where it stands */
+};
+
+/*
+ * Tokens are known exactly once an answer has come: its usage counts all that was sent and
+ * the answer itself. What came since is estimated at HISTORY_BYTES_PER_TOKEN: English and
+ * source text have between 3 and 5 bytes a token with the vocabularies in use, and an answer
+ * corrects the estimate at every step, so that a tokenizer of our own would gain nothing.
+ */
+enum { HISTORY_BYTES_PER_TOKEN = 4 };
+
 struct history {
 	struct conversation conversation;
+	int64_t *numbers; /* of each message: the event that began it */
 	/* of the last message's calls, in order of coming */
 	struct history_result *results;
 	size_t result_count;
+	struct history_prompt *prompts; /* in their order */
+	size_t prompt_count;
+	struct value *calls; /* the ids of all calls there ever were, as members */
+	char *instructions;  /* of the project's files (EVENT_INSTRUCTIONS), or NULL */
+	char *remark; /* of EVENT_SESSION_RESUMED, until it has been said; or NULL */
+	size_t bytes; /* of all messages, as sent */
+	size_t counted_bytes;    /* of these, what counted_tokens is about */
+	uint64_t counted_tokens; /* by the service at its last answer; 0: not known */
 };
 
 void history_init(struct history *history);
@@ -30,8 +52,10 @@ void history_fini(struct history *history);
 
 /*
  * What EVENT adds: a turn's text, a message, a result, or a notice whose data says
- * `to_model`; other kinds add nothing. A result for a call that the last message did
- * not make (the hand-over's) adds nothing either. ERR (EPROTO): a message that is none.
+ * `to_model`; EVENT_COMPACTED takes away what it stands for; EVENT_SESSION_RESUMED adds its
+ * text behind the next turn's; other kinds add nothing. A result for a call that the last
+ * message did not make (the hand-over's) adds nothing either. ERR (EPROTO): a message that
+ * is none.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 
@@ -51,5 +75,22 @@ void history_settle(struct history *history);
  */
 struct value *history_message_value(const struct message *message);
 
-/* Is CALL the id of any call in it? */
-bool history_has_call(const struct conversation *conversation, const char *call);
+/* Is CALL the id of any call there ever was? */
+bool history_has_call(const struct history *history, const char *call);
+/* Of the last message's calls the one AT (from 0); NULL behind the last. */
+const struct part *history_call(const struct history *history, size_t at);
+/* Has CALL, of the last message, its result? */
+bool history_is_answered(const struct history *history, const char *call);
+
+/* Bytes of it that a service is sent. */
+size_t history_message_bytes(const struct message *message);
+/* Tokens of the next request, FIXED_BYTES (prompt of the role, tools) among them. */
+uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
+
+/*
+ * Message FROM, one of the model's, is the first that stays: for what stands before it, the
+ * person's prompts and SUMMARY do from now on. Of prompts together at most PINNED_MAX bytes
+ * stay, the newest and the very first.
+ */
+void history_compact(struct history *history, size_t from, struct str summary,
+		     size_t pinned_max);

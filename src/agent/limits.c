@@ -32,6 +32,13 @@ static void limits_describe(const struct limits *limits, enum agent_reason reaso
 		buf_addf(sentence, "%" PRIu64 " tokens, %" PRIu64 " used",
 			 limits->tokens_max, limits->tokens);
 		break;
+	case AGENT_MONEY:
+		buf_addf(sentence, "%.6g US dollars, %.4f spent%s", limits->money_max,
+			 limits->money,
+			 limits->money_is_lost ? ", and an answer whose tokens the service "
+						 "did not count"
+					       : "");
+		break;
 	case AGENT_WALL:
 		buf_addf(sentence, "%.0f seconds", limits->wall_s);
 		break;
@@ -53,6 +60,7 @@ static enum agent_reason limits_reached(const struct limits *limits, int64_t now
 {
 	uint64_t more = after_another ? 1 : 0;
 	uint64_t tokens = after_another ? limits->step_tokens : 0;
+	double money = after_another ? limits->step_money : 0;
 	double seconds = after_another ? limits->step_seconds : 0;
 	double shell = after_another ? limits->step_shell_seconds : 0;
 
@@ -60,6 +68,9 @@ static enum agent_reason limits_reached(const struct limits *limits, int64_t now
 		return AGENT_ITERATIONS;
 	if (limits->tokens_max > 0 && limits->tokens + tokens >= limits->tokens_max)
 		return AGENT_TOKENS;
+	if (limits_over(limits->money, money, limits->money_max) ||
+	    (limits->money_max > 0 && limits->money_is_lost))
+		return AGENT_MONEY;
 	if (limits_over(limits_elapsed_s(limits, now_ms), seconds, limits->wall_s))
 		return AGENT_WALL;
 	if (limits_over(limits->shell_seconds, shell, limits->shell_s))
@@ -70,9 +81,11 @@ static enum agent_reason limits_reached(const struct limits *limits, int64_t now
 static void limits_close_step(struct limits *limits, int64_t now_ms)
 {
 	limits->step_tokens = limits->tokens - limits->at_tokens;
+	limits->step_money = limits->money - limits->at_money;
 	limits->step_seconds = (double)(now_ms - limits->at_ms) / ms_per_s;
 	limits->step_shell_seconds = limits->shell_seconds - limits->at_shell_seconds;
 	limits->at_tokens = limits->tokens;
+	limits->at_money = limits->money;
 	limits->at_ms = now_ms;
 	limits->at_shell_seconds = limits->shell_seconds;
 }

@@ -1,5 +1,5 @@
 /*
- * limits: how much of a turn is left: answers, tokens, wall time, time in commands. A
+ * limits: how much of a turn is left: answers, tokens, money, wall time, time in commands. A
  * step is one answer of the model and the calls in it. The step after which a limit
  * will be reached is known beforehand (by count, or because what is left is less than
  * the step before took), so that the model can be told in time. Pure: the clock is the
@@ -15,18 +15,20 @@
 struct limits {
 	/* in; 0: no such limit */
 	uint64_t iterations_max, tokens_max;
+	double money_max; /* US dollars */
 	double wall_s, shell_s;
 	int64_t began_ms;
 	/* so far */
 	uint64_t iterations, tokens;
-	double shell_seconds;
+	double money, shell_seconds;
+	bool money_is_lost; /* of an answer nobody knows what it cost */
 	/* of the step before */
 	uint64_t step_tokens;
-	double step_seconds, step_shell_seconds;
+	double step_money, step_seconds, step_shell_seconds;
 	/* at the beginning of the step under way */
 	uint64_t at_tokens;
 	int64_t at_ms;
-	double at_shell_seconds;
+	double at_money, at_shell_seconds;
 	/* the limit the model was told of; AGENT_STOPPED: none */
 	enum agent_reason announced;
 };

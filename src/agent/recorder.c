@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct recorder {
@@ -59,6 +61,43 @@ bool recorder_begin(struct recorder *recorder, const char *workspace, const char
 		return true;
 	return journal_new_session(recorder->journal, workspace, agent, model,
 				   recorder->session, err);
+}
+
+struct reading {
+	bool (*line)(void *context, const char *kind, struct str json, struct err *err);
+	void *context;
+	int64_t last_number;
+	bool refused;
+	struct err *err;
+};
+
+static bool recorder_read(void *context, int64_t number, const char *kind,
+			  int64_t wall_ms, struct str json)
+{
+	struct reading *reading = context;
+
+	(void)wall_ms;
+	reading->last_number = number;
+	reading->refused = !reading->line(reading->context, kind, json, reading->err);
+	return !reading->refused;
+}
+
+bool recorder_resume(struct recorder *recorder, const char *session,
+		     bool (*line)(void *context, const char *kind, struct str json,
+				  struct err *err),
+		     void *context, struct err *err)
+{
+	struct reading reading = {.line = line, .context = context, .err = err};
+
+	if (!recorder->journal)
+		return err_set(err, ENOENT, "there is no journal to go on from");
+	if (!journal_claim(recorder->journal, session, err) ||
+	    !journal_read(recorder->journal, session, recorder_read, &reading, err) ||
+	    reading.refused)
+		return err_while(err, "resuming session %.40s", session);
+	(void)snprintf(recorder->session, sizeof(recorder->session), "%s", session);
+	recorder->last_number = reading.last_number;
+	return true;
 }
 
 const char *recorder_session_id(const struct recorder *recorder)

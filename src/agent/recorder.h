@@ -32,6 +32,15 @@ void recorder_set_listener(struct recorder *recorder, struct event_sink listener
  */
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
 		    const char *model, struct err *err);
+/*
+ * Go on with SESSION of the journal, which is this process's from now on: each of its events is
+ * handed to LINE first, then the numbers go on. ERR: none of that name, another process has it
+ * (EBUSY), or what LINE says.
+ */
+bool recorder_resume(struct recorder *recorder, const char *session,
+		     bool (*line)(void *context, const char *kind, struct str json,
+				  struct err *err),
+		     void *context, struct err *err);
 /* The session's id in the journal; "" without one. */
 const char *recorder_session_id(const struct recorder *recorder);
 

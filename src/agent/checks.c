@@ -1,0 +1,319 @@
+/* checks: what a role names must be green before a turn is over; see checks.h. */
+#include "agent/checks.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char bash_tool_name[] = "bash";
+static const char tests_tool_name[] = "run_tests";
+
+/* Of one check's output the model reads the end, where failures are. */
+enum { OUTPUT_MAX = 8 << 10, TEXT_MAX = 64 << 10 };
+
+static const double shortest_s = 0.001;
+
+bool checks_may_run(const struct agent *agent, const char *name, struct str command,
+		    struct verdict *verdict)
+{
+	struct session *session = agent->options.session;
+	const struct tool *tool = tool_find(session_tools(session), name);
+	const struct policy_request request = {
+		.tool = name,
+		.effects = tool ? tool->effects : POLICY_RUNS,
+		.command = command,
+	};
+
+	policy_decide(session_policy(session), &request, verdict);
+	value_free(verdict->plan);
+	verdict->plan = NULL;
+	return verdict->answer == VERDICT_ALLOW;
+}
+
+static const char *command_of(const struct value *check)
+{
+	return value_kind(check) == VALUE_STRING
+		       ? value_text(check)
+		       : value_text(value_member(check, "command"));
+}
+
+bool checks_judge(const struct agent *agent, struct err *err)
+{
+	const struct value *checks = agent->options.checks;
+
+	for (void *at = value_first(checks); at; at = value_next(checks, at)) {
+		const char *command = command_of(value_at(at));
+		struct verdict verdict;
+
+		(void)checks_may_run(agent, command ? bash_tool_name : tests_tool_name,
+				     command ? str_of(command) : (struct str){0}, &verdict);
+		/* One that a person has to be asked for is asked for when it runs. */
+		if (verdict.answer == VERDICT_DENY)
+			return err_set(err, EPERM, "agents.%s.checks.%.64s: %s",
+				       agent->options.name, value_key(at), verdict.because);
+	}
+	return true;
+}
+
+bool checks_run(struct agent *agent, struct turn *turn, const char *tool,
+		const struct value *arguments, double timeout_s,
+		struct tool_result *result, char id[AGENT_ID], struct err *err)
+{
+	double left = limits_left_s(&turn->limits, clock_now_ms(), true);
+	struct request request = {
+		.tool = tool,
+		.arguments = arguments,
+		.id = id,
+		.timeout_s = timeout_s,
+		.most_s = isinf(left)         ? 0
+			  : left > shortest_s ? left
+					      : shortest_s,
+	};
+
+	agent_new_id(agent, id);
+	session_call(agent->options.session, &request, result);
+	if (result->status != RESULT_FAILED && result->status != RESULT_DENIED)
+		turn->limits.shell_seconds += result->seconds;
+	return !recorder_failed(agent->options.recorder, err);
+}
+
+bool checks_record(struct agent *agent, const char *id, struct value *data,
+		   struct str text, struct err *err)
+{
+	struct event event = {
+		.kind = EVENT_CHECK_ENDED,
+		.call = id,
+		.text = text,
+		.data = data,
+	};
+
+	value_set_boolean(data, "to_model", text.size > 0);
+	return recorder_event(agent->options.recorder, &event, err);
+}
+
+void checks_add_output(struct str output, struct buf *text)
+{
+	struct str shown = str_trim(output);
+	struct buf clean;
+
+	if (shown.size > OUTPUT_MAX) {
+		size_t from = shown.size - OUTPUT_MAX;
+
+		/* From a whole line, as far as there is one. */
+		while (from < shown.size && shown.data[from - 1] != '\n')
+			from++;
+		shown = str_part(shown, from < shown.size ? from : shown.size - OUTPUT_MAX,
+				 shown.size);
+		(void)buf_adds(text, "…\n");
+	}
+	buf_init(&clean, 4 * OUTPUT_MAX + 1);
+	(void)text_clean(shown, &clean);
+	(void)buf_addstr(text, buf_str(&clean));
+	(void)buf_end_line(text);
+	buf_fini(&clean);
+}
+
+/* Green is what ran to its end and found nothing wrong. */
+static const char *state_of(const struct tool_result *result, bool tests)
+{
+	const struct value *details = result->details;
+
+	if (result->status == RESULT_TIMED_OUT)
+		return "timed_out";
+	if (result->status != RESULT_DONE || result->signal != 0)
+		return "red";
+	if (!tests)
+		return result->exit_code == 0 ? "green" : "red";
+	return value_integer(value_member(details, "passed")) > 0 &&
+			       value_integer(value_member(details, "failed")) == 0 &&
+			       !value_is_true(value_member(details, "timed_out"))
+		       ? "green"
+		       : "red";
+}
+
+static bool is_green(const struct value *row)
+{
+	const char *state = value_text(value_member(row, "state"));
+
+	return state && strcmp(state, "green") == 0;
+}
+
+/* "tests (exit code 2)", "build (timed out)" */
+static void add_row(const char *name, const struct value *row, struct buf *text)
+{
+	const char *state = value_text(value_member(row, "state"));
+	const struct value *code = value_member(row, "exit_code");
+
+	(void)buf_addf(text, "%s%.64s", text->size > 0 ? ", " : "", name);
+	if (strcmp(state, "timed_out") == 0)
+		(void)buf_adds(text, " (timed out)");
+	else if (value_kind(code) == VALUE_INTEGER)
+		(void)buf_addf(text, " (exit code %lld)", (long long)value_integer(code));
+}
+
+/* Run the check NAME; its state joins the turn's. */
+static bool check_one(struct agent *agent, struct turn *turn, const char *name,
+		      const struct value *check, struct err *err)
+{
+	const char *command = command_of(check);
+	bool tests = command == NULL;
+	auto_value struct value *arguments = NULL;
+	auto_value struct value *data = value_new_object();
+	struct tool_result result;
+	char id[AGENT_ID];
+	struct buf text;
+	bool fine;
+
+	if (tests) {
+		arguments = value_copy(value_member(check, "run_tests"));
+	} else {
+		arguments = value_new_object();
+		value_set_text(arguments, "command", command);
+	}
+	tool_result_init(&result);
+	fine = checks_run(agent, turn, tests ? tests_tool_name : bash_tool_name, arguments,
+			  value_number(value_member(check, "timeout_s")), &result, id, err);
+	buf_init(&text, TEXT_MAX);
+	value_set_text(data, "state", state_of(&result, tests));
+	if (result.status == RESULT_DONE && result.exit_code >= 0)
+		value_set_integer(data, "exit_code", result.exit_code);
+	value_set_real(data, "seconds", result.seconds);
+	value_set(turn->checks, name, value_copy(data));
+	value_set_text(data, "check", name);
+	value_set_integer(data, "round", turn->check_rounds);
+	if (!is_green(data)) {
+		(void)buf_addf(&text, "The check \"%.64s\" is not green:\n", name);
+		checks_add_output(buf_str(&result.text), &text);
+	}
+	if (result.status == RESULT_CANCELLED)
+		turn->check_cancelled = true;
+	fine = fine && checks_record(agent, id, data, buf_str(&text), err);
+	buf_fini(&text);
+	tool_result_fini(&result);
+	return fine;
+}
+
+/* The names of those that are not green, with how they ended. */
+static size_t list_red(const struct turn *turn, struct buf *names)
+{
+	size_t count = 0;
+
+	for (void *at = value_first(turn->checks); at; at = value_next(turn->checks, at)) {
+		if (is_green(value_at(at)))
+			continue;
+		add_row(value_key(at), value_at(at), names);
+		count++;
+	}
+	return count;
+}
+
+/* Not all are green: another round, or the end. */
+static bool go_on(struct agent *agent, struct turn *turn, size_t red, const char *names,
+		  struct err *err)
+{
+	struct agent_outcome *outcome = turn->outcome;
+	struct buf text;
+	bool fine;
+
+	buf_init(&text, ERR_TEXT_MAX);
+	if (turn->check_rounds >= CHECKS_ROUNDS_MAX) {
+		outcome->reason = AGENT_CHECKS;
+		(void)snprintf(outcome->sentence, sizeof(outcome->sentence),
+			       "Not green after %d rounds of repair: %s.",
+			       CHECKS_ROUNDS_MAX, names);
+		buf_fini(&text);
+		return true;
+	}
+	turn->check_rounds++;
+	turn->over = false;
+	value_free(turn->patch);
+	turn->patch = NULL;
+	(void)buf_addf(&text,
+		       "This run may not end yet: %zu of %zu checks %s not green: %s. Mend the "
+		       "cause, not the check. The checks run again when you are done (round of "
+		       "repair %u of %d).",
+		       red, value_count(turn->checks), red == 1 ? "is" : "are", names,
+		       turn->check_rounds, CHECKS_ROUNDS_MAX);
+	fine = agent_notice(agent, text.data, true, err);
+	buf_fini(&text);
+	return fine;
+}
+
+/* Does the turn end as the model wished, with something that may be checked? */
+static bool is_due(const struct agent *agent, const struct turn *turn)
+{
+	enum agent_reason reason = turn->outcome->reason;
+
+	if (!turn->over || value_count(agent->options.checks) == 0 ||
+	    (reason != AGENT_STOPPED && reason != AGENT_PATCH))
+		return false;
+	return turn->check_rounds > 0 || turn->patch ||
+	       session_has_news(agent->options.session);
+}
+
+bool checks_finish(struct agent *agent, struct turn *turn, struct err *err)
+{
+	const struct value *checks = agent->options.checks;
+	struct buf names;
+	size_t red;
+	bool fine = true;
+
+	if (!is_due(agent, turn))
+		return true;
+	value_free(turn->checks);
+	turn->checks = value_new_object();
+	for (void *at = value_first(checks); at && !turn->check_cancelled;
+	     at = value_next(checks, at)) {
+		if (!check_one(agent, turn, value_key(at), value_at(at), err))
+			return false;
+	}
+	if (turn->check_cancelled) {
+		turn->over = false;
+		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
+		return true;
+	}
+	buf_init(&names, ERR_TEXT_MAX / 2);
+	red = list_red(turn, &names);
+	if (red > 0)
+		fine = go_on(agent, turn, red, names.data, err);
+	buf_fini(&names);
+	return fine;
+}
+
+void checks_tell(const struct turn *turn, struct buf *text)
+{
+	bool first = true;
+
+	for (void *at = value_first(turn->checks); at; at = value_next(turn->checks, at)) {
+		const char *state = value_text(value_member(value_at(at), "state"));
+
+		(void)buf_addf(text, "%s%.64s %s", first ? "Checks: " : ", ", value_key(at),
+			       strcmp(state, "timed_out") == 0 ? "timed out" : state);
+		first = false;
+	}
+	if (!first)
+		(void)buf_adds(text, ".\n");
+}
+
+void checks_describe(const struct agent *agent, const struct turn *turn, struct value *data)
+{
+	const struct value *checks = agent->options.checks;
+	struct value *list;
+
+	if (value_count(checks) == 0)
+		return;
+	list = value_new_array();
+	for (void *at = value_first(checks); at; at = value_next(checks, at)) {
+		const struct value *known = value_member(turn->checks, value_key(at));
+		struct value *row = known ? value_copy(known) : value_new_object();
+
+		if (!known)
+			value_set_text(row, "state", "not_run");
+		value_set_text(row, "check", value_key(at));
+		value_append(list, row);
+	}
+	value_set(data, "checks", list);
+}

@@ -1,0 +1,54 @@
+/*
+ * checks: a turn checks its own work. After each answer whose calls changed files, what the
+ * language of a file can say of its syntax in a moment is run, and the model reads it with the
+ * results (checks_syntax.c). Before the turn may finish, every check that the role names is run
+ * until all are green or CHECKS_ROUNDS_MAX rounds of repair were used (checks.c). All of it goes
+ * the way of a call, with the policy's verdict, its limits and its events; what came of it is
+ * an EVENT_CHECK_ENDED.
+ */
+#pragma once
+#include "agent/turn.h"
+
+/* Who has not mended it in so many rounds goes round in circles. */
+enum { CHECKS_ROUNDS_MAX = 3 };
+
+/*
+ * May the role's checks run at all? ERR names the check and why not: told before any model is
+ * asked, since none can mend it.
+ */
+bool checks_judge(const struct agent *agent, struct err *err);
+
+/* A call of TOOL ended well: the files it changed are to be looked at. */
+void checks_note(struct turn *turn, const struct tool *tool,
+		 const struct tool_result *result);
+
+/* Look at the syntax of what the calls of this answer changed. */
+bool checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
+
+/*
+ * The turn is over: if the model itself ended it and something was changed, all named checks
+ * run. Red ones let it go on, with what the model must know; after the last round it is over
+ * with AGENT_CHECKS.
+ */
+bool checks_finish(struct agent *agent, struct turn *turn, struct err *err);
+
+/* Append "Checks: build green, tests red." or nothing. */
+void checks_tell(const struct turn *turn, struct buf *text);
+/* Put each check's last state into DATA of EVENT_TURN_ENDED; nothing without checks. */
+void checks_describe(const struct agent *agent, const struct turn *turn, struct value *data);
+
+/*
+ * For both: run TOOL with ARGUMENTS as the front's own wish, for at most TIMEOUT_S (0: the
+ * tool's). RESULT, initialised. False: an event could not be recorded.
+ */
+bool checks_run(struct agent *agent, struct turn *turn, const char *tool,
+		const struct value *arguments, double timeout_s,
+		struct tool_result *result, char id[AGENT_ID], struct err *err);
+/* Would the policy let TOOL run, with COMMAND (data NULL: none)? */
+bool checks_may_run(const struct agent *agent, const char *tool, struct str command,
+		    struct verdict *verdict);
+/* Tell of it: DATA has its members, TEXT is for the model unless empty. */
+bool checks_record(struct agent *agent, const char *id, struct value *data,
+		   struct str text, struct err *err);
+/* Append what the model reads of OUTPUT: its end. */
+void checks_add_output(struct str output, struct buf *text);

@@ -1,0 +1,49 @@
+/*
+ * delegate: another agent at work on a task, as a process of its own: our program again, by
+ * exec with an empty environment (front/delegate_role.c). What it needs, keys among it, goes
+ * over a descriptor; its events come back as lines. It dies with its caller, and whatever
+ * becomes of it (a crash, a hang, garbage) is a report that says so.
+ */
+#pragma once
+#include "agent/delegate_report.h"
+#include "base/err.h"
+#include "base/value.h"
+#include "runtime/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How it is started: argv[0], then the descriptors of request, events, complaints, caller. */
+#define DELEGATE_ROLE "glovebox-delegate"
+enum { DELEGATE_ARGUMENTS = 5 };
+
+struct delegate;
+
+struct delegate_options {
+	struct loop *loop;           /* that calls back; outlives it */
+	const struct value *request; /* for the role */
+	void (*show)(void *context, struct value *child);
+	void (*used)(void *context, const struct model_usage *usage);
+	/* It has ended; delegate_free may be called from here. */
+	void (*ended)(void *context, struct delegate *delegate);
+	void *context;
+};
+
+bool delegate_start(const struct delegate_options *options, struct delegate **delegate,
+		    struct err *err);
+
+/* Ask it to end; its end comes later. */
+void delegate_ask_to_end(struct delegate *delegate);
+/*
+ * End it now: it gets until UNTIL_MS (monotonic) to end by itself, then it is killed, and its
+ * cell with it. `ended` is not called any more.
+ */
+void delegate_end(struct delegate *delegate, int64_t until_ms);
+
+/* What it told; whole after its end. */
+const struct delegate_report *delegate_report_of(const struct delegate *delegate);
+/* After its end: why its report is not to be believed, in a sentence; NULL: it is. */
+const char *delegate_fault(const struct delegate *delegate);
+
+/* Kills it when it still runs. NULL is fine. */
+void delegate_free(struct delegate *delegate);

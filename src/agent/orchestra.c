@@ -1,0 +1,148 @@
+/* orchestra: the tools with a run behind them, and what several of them need. */
+#include "agent/orchestra_parts.h"
+
+#include "agent/delegations.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const struct tool *const orchestra_rows[ORCHESTRA_TOOLS + 1] = {
+	&list_agents_tool,   &delegate_agent_tool,  &shared_context_tool,
+	&query_reports_tool, &manage_schedule_tool, NULL,
+};
+
+struct orchestra *orchestra_open(const struct orchestra_options *options)
+{
+	struct orchestra *orchestra = memory_alloc(sizeof(*orchestra));
+
+	orchestra->options = *options;
+	for (size_t i = 0; i < ORCHESTRA_TOOLS; i++) {
+		orchestra->tools[i] = *orchestra_rows[i];
+		orchestra->tools[i].keeper = orchestra;
+	}
+	return orchestra;
+}
+
+void orchestra_close(struct orchestra *orchestra)
+{
+	if (!orchestra)
+		return;
+	delegations_end(orchestra);
+	free(orchestra->table);
+	free(orchestra);
+}
+
+const struct tool *const *orchestra_tools(struct orchestra *orchestra,
+					  const struct tool *const *tools)
+{
+	size_t count = 0;
+
+	while (tools[count])
+		count++;
+	free(orchestra->table);
+	orchestra->table = memory_array(count + 1, sizeof(const struct tool *));
+	for (size_t i = 0; i < count; i++) {
+		orchestra->table[i] = tools[i];
+		for (size_t j = 0; j < ORCHESTRA_TOOLS; j++) {
+			if (tools[i] == orchestra_rows[j])
+				orchestra->table[i] = &orchestra->tools[j];
+		}
+	}
+	return orchestra->table;
+}
+
+void orchestra_set_agent(struct orchestra *orchestra, struct agent *agent,
+			 struct session *session, struct recorder *recorder)
+{
+	orchestra->agent = agent;
+	orchestra->session = session;
+	orchestra->recorder = recorder;
+}
+
+const struct orchestra *orchestra_of(const struct call *call)
+{
+	return call->tool->keeper;
+}
+
+const char *orchestra_session(const struct orchestra *orchestra)
+{
+	return orchestra->recorder ? recorder_session_id(orchestra->recorder) : "";
+}
+
+const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent)
+{
+	const struct value *registry = orchestra->options.registry;
+
+	for (size_t i = 0; i < value_count(registry); i++) {
+		const struct value *row = value_item(registry, i);
+
+		if (str_is(value_str(value_member(row, "name")), agent))
+			return row;
+	}
+	return NULL;
+}
+
+void orchestra_add_names(const struct orchestra *orchestra, struct buf *out)
+{
+	const struct value *registry = orchestra->options.registry;
+
+	for (size_t i = 0; i < value_count(registry); i++)
+		(void)buf_addf(out, "%s%s", i > 0 ? ", " : "",
+			       value_text(value_member(value_item(registry, i), "name")));
+	if (value_count(registry) == 0)
+		(void)buf_adds(out, "none");
+}
+
+static void add_list(const char *heading, const struct value *list, const char *none,
+		     struct buf *out)
+{
+	(void)buf_addf(out, "  %s: ", heading);
+	for (size_t i = 0; i < value_count(list); i++) {
+		(void)buf_adds(out, i > 0 ? ", " : "");
+		text_add_name(out, value_str(value_item(list, i)));
+	}
+	(void)buf_addf(out, "%s\n", value_count(list) == 0 ? none : "");
+}
+
+void orchestra_describe(const struct value *registry, struct buf *out)
+{
+	for (size_t i = 0; i < value_count(registry); i++) {
+		const struct value *row = value_item(registry, i);
+
+		(void)buf_addf(out, "- %s: ", value_text(value_member(row, "name")));
+		text_add_name(out, value_str(value_member(row, "description")));
+		(void)buf_addc(out, '\n');
+		add_list("tools", value_member(row, "tools"), "none", out);
+		add_list("writes", value_member(row, "write"), "nothing", out);
+	}
+}
+
+void orchestra_add_time(int64_t wall_ms, struct buf *out)
+{
+	const time_t seconds = (time_t)(wall_ms / 1000);
+	char text[32] = "";
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc))
+		(void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	(void)buf_adds(out, text);
+}
+
+void orchestra_quote(struct str text, struct buf *out)
+{
+	struct buf clean;
+	struct str rest, line;
+
+	buf_init(&clean, 4 * text.size + 1); /* \xHH for every byte */
+	(void)text_clean(text, &clean);
+	rest = buf_str(&clean);
+	while (str_next_line(&rest, &line)) {
+		(void)buf_adds(out, "| ");
+		(void)buf_addstr(out, line);
+		(void)buf_addc(out, '\n');
+	}
+	buf_fini(&clean);
+}

@@ -1,0 +1,273 @@
+/*
+ * manage_schedule: what is to be done later and without anybody there. That leaves the box, so
+ * nothing runs before a person has approved its exact content.
+ */
+#include "agent/orchestra_parts.h"
+
+#include "agent/schedule_words.h"
+#include "agent/when.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct tool_param manage_schedule_params[] = {
+	{"action", PARAM_CHOICE, true,
+	 "list them; add one; remove, disable or enable the one of `id`; next: say when `when` "
+	 "would run, and add nothing",
+	 .choices = "list add remove enable disable next"},
+	{"agent", PARAM_TEXT, false, "For add: who is to do it", .max = SCHEDULES_NAME_MAX},
+	{"task", PARAM_TEXT, false, "For add: what is to be done, as one would ask for it",
+	 .aliases = "prompt", .max = SCHEDULES_TASK_MAX},
+	{"when", PARAM_TEXT, false,
+	 "For add and next: \"every weekday at 9\", \"every 90 minutes\", or five fields as cron "
+	 "has them: \"0 9 * * 1-5\"",
+	 .max = WHEN_TEXT_MAX},
+	{"zone", PARAM_TEXT, false,
+	 "Time zone of `when`, as Europe/Berlin; the machine's unless told",
+	 .max = WHEN_ZONE_MAX},
+	{"id", PARAM_COUNT, false, "For remove, enable, disable: its number", .min = 1,
+	 .max = INT32_MAX},
+	{0},
+};
+
+struct listing {
+	struct buf *text;
+	struct value *schedules;
+	int64_t now_s;
+};
+
+static bool add_one(void *context, const struct schedule *schedule)
+{
+	struct listing *listing = context;
+	struct value *row = value_new_object();
+
+	value_set_integer(row, "id", schedule->id);
+	value_set_text(row, "state", schedule_state_name(schedule->state));
+	value_set_str(row, "agent", schedule->agent);
+	value_set_str(row, "when", schedule->times);
+	value_set_integer(row, "next_s", schedule->next_s);
+	value_set_text(row, "hash", schedule->hash);
+	value_append(listing->schedules, row);
+	schedule_add(schedule, listing->now_s, listing->text);
+	return true;
+}
+
+static enum result_status list(struct call *call, struct schedules *schedules,
+			       struct tool_result *result)
+{
+	struct listing listing = {.text = &result->text,
+				  .schedules = value_new_array(),
+				  .now_s = clock_wall_ms() / 1000};
+	struct err err;
+
+	value_set(tool_details(result), "schedules", listing.schedules);
+	if (!schedules_find(schedules, orchestra_of(call)->options.workspace, 0, add_one,
+			    &listing, &err)) {
+		buf_clear(&result->text);
+		return tool_fail(result, "%s", err.text);
+	}
+	if (value_count(listing.schedules) == 0)
+		(void)buf_adds(&result->text,
+			       "There are no schedules for this workspace.\n");
+	return tool_done(result);
+}
+
+/* `when` in its one form and the next three times. */
+static bool settle(struct call *call, struct buf *times, int64_t now_s, int64_t *next_s,
+		   struct tool_result *result)
+{
+	const char *when = call_text(call, "when");
+	struct err err;
+
+	if (!when) {
+		(void)tool_fail(result, "%s needs `when`, as \"every weekday at 9\".",
+				call_text(call, "action"));
+		return false;
+	}
+	if (schedule_settle(when, call_text(call, "zone"), now_s, times, next_s, &err))
+		return true;
+	(void)tool_fail(result, "%s.", err.text);
+	return false;
+}
+
+static void say_times(struct call *call, const struct buf *times, int64_t now_s,
+		      struct tool_result *result)
+{
+	const struct str zone = call_str(call, "zone");
+
+	(void)buf_addf(&result->text, "when: %s%s%.*s\n", times->data,
+		       zone.size > 0 ? " in " : "", (int)zone.size, zone.data);
+	schedule_add_runs(buf_str(times), zone, now_s, now_s, &result->text);
+	value_set_text(tool_details(result), "when", times->data);
+}
+
+static bool knows_agent(const struct orchestra *orchestra, const char *agent,
+			struct tool_result *result)
+{
+	struct buf names;
+
+	if (agent && (strcmp(agent, orchestra->options.agent) == 0 ||
+		      orchestra_find(orchestra, agent)))
+		return true;
+	buf_init(&names, 4096);
+	orchestra_add_names(orchestra, &names);
+	(void)tool_fail(result,
+			"add needs an `agent` that you may have work: %s, or %s itself.",
+			names.data, orchestra->options.agent);
+	buf_fini(&names);
+	return false;
+}
+
+static enum result_status add(struct call *call, struct schedules *schedules,
+			      struct tool_result *result)
+{
+	const struct orchestra *orchestra = orchestra_of(call);
+	const int64_t now_s = clock_wall_ms() / 1000;
+	struct schedule wanted = {
+		.workspace = str_of(orchestra->options.workspace),
+		.agent = call_str(call, "agent"),
+		.task = call_str(call, "task"),
+		.zone = call_str(call, "zone"),
+		.by = str_of(orchestra->options.agent),
+		.session = str_of(orchestra_session(orchestra)),
+	};
+	char hash[HASH_HEX + 1];
+	struct buf times;
+	struct err err;
+	int64_t id;
+
+	if (!knows_agent(orchestra, call_text(call, "agent"), result))
+		return result->status;
+	buf_init(&times, WHEN_TEXT_MAX * 4);
+	if (!settle(call, &times, now_s, &wanted.next_s, result)) {
+		buf_fini(&times);
+		return result->status;
+	}
+	wanted.times = buf_str(&times);
+	if (!schedules_add(schedules, &wanted, &id, hash, &err)) {
+		buf_fini(&times);
+		return tool_fail(result, "Not added: %s.", err.text);
+	}
+	(void)buf_addf(&result->text,
+		       "Schedule %" PRId64
+		       " is written down, and waits: nothing runs before the "
+		       "person has approved it by `glovebox schedule approve %" PRId64
+		       "` (content "
+		       "%.*s). Tell them so.\n",
+		       id, id, HASH_SHOWN, hash);
+	say_times(call, &times, now_s, result);
+	buf_fini(&times);
+	value_set_integer(tool_details(result), "id", id);
+	value_set_text(tool_details(result), "hash", hash);
+	value_set_text(tool_details(result), "state", "pending");
+	return tool_done(result);
+}
+
+/* Is `id` one of this workspace that an agent asked for? */
+struct ownership {
+	const char *workspace;
+	bool is_there, is_agents;
+};
+
+static bool look(void *context, const struct schedule *schedule)
+{
+	struct ownership *ownership = context;
+
+	ownership->is_there = str_is(schedule->workspace, ownership->workspace);
+	ownership->is_agents = schedule->by.size > 0;
+	return false;
+}
+
+static enum result_status change(struct call *call, struct schedules *schedules,
+				 struct tool_result *result)
+{
+	struct ownership owned = {.workspace = orchestra_of(call)->options.workspace};
+	const char *action = call_text(call, "action");
+	const int64_t id = call_count(call, "id", 0);
+	struct err err = {0};
+	bool ok;
+
+	if (id == 0)
+		return tool_fail(result, "%s needs the `id`, as list shows it.", action);
+	if (!schedules_find(schedules, NULL, id, look, &owned, &err))
+		return tool_fail(result, "%s", err.text);
+	if (!owned.is_there)
+		return tool_fail(result,
+				 "There is no schedule %" PRId64 " for this workspace.",
+				 id);
+	if (!owned.is_agents)
+		return tool_fail(result,
+				 "Schedule %" PRId64 " is the person's own: they change it by "
+				 "`glovebox schedule`.",
+				 id);
+	if (strcmp(action, "remove") == 0)
+		ok = schedules_remove(schedules, id, &err);
+	else
+		ok = schedules_set_state(schedules, id,
+					 strcmp(action, "enable") == 0 ? SCHEDULE_PENDING
+								       : SCHEDULE_DISABLED,
+					 0, &err);
+	if (!ok)
+		return tool_fail(result, "%s", err.text);
+	if (strcmp(action, "enable") == 0)
+		(void)buf_addf(&result->text,
+			       "Schedule %" PRId64 " waits for the person: `glovebox schedule "
+			       "approve %" PRId64 "`.\n",
+			       id, id);
+	else
+		(void)buf_addf(&result->text, "Schedule %" PRId64 " is %sd.\n", id, action);
+	return tool_done(result);
+}
+
+static enum result_status next(struct call *call, struct tool_result *result)
+{
+	const int64_t now_s = clock_wall_ms() / 1000;
+	struct buf times;
+	int64_t next_s;
+
+	buf_init(&times, WHEN_TEXT_MAX * 4);
+	if (settle(call, &times, now_s, &next_s, result)) {
+		say_times(call, &times, now_s, result);
+		(void)tool_done(result);
+	}
+	buf_fini(&times);
+	return result->status;
+}
+
+static enum result_status manage_schedule_execute(struct call *call,
+						  struct tool_result *result)
+{
+	const char *action = call_text(call, "action");
+	struct schedules *schedules = NULL;
+	enum result_status status;
+	struct err err;
+
+	if (strcmp(action, "next") == 0)
+		return next(call, result);
+	if (!schedules_open_default(&schedules, &err))
+		return tool_fail(result, "%s", err.text);
+	if (strcmp(action, "list") == 0)
+		status = list(call, schedules, result);
+	else if (strcmp(action, "add") == 0)
+		status = add(call, schedules, result);
+	else
+		status = change(call, schedules, result);
+	schedules_close(schedules);
+	return status;
+}
+
+const struct tool manage_schedule_tool = {
+	.name = "manage_schedule",
+	.description =
+		"Schedules: which agent is to do what, and when, in this workspace. What is "
+		"added waits until the person approves it.",
+	.example = "{\"action\": \"add\", \"agent\": \"reviewer\", \"task\": \"Review what was "
+		   "changed since yesterday.\", \"when\": \"every weekday at 9\"}",
+	.params = manage_schedule_params,
+	.where = IN_FRONT,
+	.timeout_s = 10,
+	.execute = manage_schedule_execute,
+};

@@ -1,0 +1,52 @@
+/*
+ * when: the times of a schedule. Five fields as crontab(5) has them (minute, hour, day of
+ * the month, month, day of the week; where both day fields leave days out, a day fits when
+ * either does), `L` for the last day of a month, or plain words that mean one thing:
+ *
+ *	every weekday at 9            daily at 7:30 and 19:30      on the last day at noon
+ *	every monday and friday at 8  every 90 minutes             yearly on 29 february
+ *
+ * Nothing is guessed: a word that is not known is refused by name. Pure, but for the
+ * machine's table of time zones.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Longest text, longest name of a zone. */
+enum { WHEN_TEXT_MAX = 200, WHEN_ZONE_MAX = 64 };
+
+/* Zero fits no time. */
+struct when {
+	int64_t every_s;  /* > 0: an interval from its beginning on, and nothing below */
+	uint64_t minutes; /* a bit each, from 0 */
+	uint32_t hours, days, months; /* days and months from 1 */
+	uint8_t weekdays;             /* from 0, Sunday */
+	bool last_day;                /* the last day of a month fits, too */
+};
+
+/* ERR names the word or the field that is wrong, and an example. */
+bool when_parse(struct str text, struct when *when, struct err *err);
+
+/* Append the one form of it: five fields, or "every N minutes". Parsing it gives the same. */
+void when_print(const struct when *when, struct buf *out);
+
+/* Is ZONE a name of the machine's table ("Europe/Berlin", "UTC")? */
+bool when_check_zone(const char *zone, struct err *err);
+
+/*
+ * The first moment after AFTER_S (seconds since 1970) in ZONE (NULL: the machine's);
+ * intervals count from BEGAN_S. A time that the clock skips in spring comes as much later,
+ * one that it shows twice in autumn counts once (twice when every hour fits). False when
+ * there is none in WHEN_YEARS (30 February).
+ */
+enum { WHEN_YEARS = 9 }; /* 1896 to 1904 had no 29 February */
+bool when_next(const struct when *when, const char *zone, int64_t began_s,
+	       int64_t after_s, int64_t *next_s);
+
+/* Append the moment as a person in ZONE has it: "Mon 2026-11-23 09:00 CET". */
+void when_add_moment(int64_t moment_s, const char *zone, struct buf *out);
