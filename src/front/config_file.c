@@ -7,15 +7,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool config_file_beside(const char *name, struct buf *path)
+{
+	char inside[NAME_MAX + 1];
+	int size = snprintf(inside, sizeof(inside), "glovebox/%s", name);
+
+	return size > 0 && (size_t)size < sizeof(inside) &&
+	       path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", inside, path);
+}
+
 bool config_file_place(struct buf *path)
 {
-	return path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config",
-			"glovebox/config.json", path);
+	return config_file_beside("config.json", path);
 }
 
 static bool check_owner(const char *path, const struct stat *st, struct err *err)
@@ -33,8 +42,7 @@ static bool check_owner(const char *path, const struct stat *st, struct err *err
 	return true;
 }
 
-/* The whole of PATH into BUF after the checks of owner and mode. */
-static bool config_file_read(const char *path, struct buf *buf, struct err *err)
+bool config_file_read(const char *path, struct buf *buf, struct err *err)
 {
 	/* Not blocking: a FIFO of that name must not hold the program. */
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

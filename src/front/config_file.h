@@ -22,5 +22,10 @@ bool config_file_load(const char *path, struct config **config, struct err *err)
  */
 bool config_file_load_policy(const char *path, struct value **entry, struct err *err);
 
+/* The whole of PATH into TEXT, held to the same rules. */
+bool config_file_read(const char *path, struct buf *text, struct err *err);
+
 /* Append where our own configuration lies; false: there is no home. */
 bool config_file_place(struct buf *path);
+/* The same of NAME, what else of the person's lies beside it. */
+bool config_file_beside(const char *name, struct buf *path);

@@ -135,3 +135,14 @@ int interrupt_signal(const struct interrupt *interrupt)
 {
 	return atomic_load(&interrupt->signal);
 }
+
+void interrupt_settle(struct interrupt *interrupt)
+{
+	int number = SIGINT;
+	char bytes[16];
+
+	if (atomic_load(&interrupt->signal) == SIGINT)
+		while (read(interrupt->ends[0], bytes, sizeof(bytes)) > 0)
+			;
+	(void)atomic_compare_exchange_strong(&interrupt->signal, &number, 0);
+}

@@ -27,3 +27,9 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err);
 
 /* The first signal that came, 0: none. */
 int interrupt_signal(const struct interrupt *interrupt);
+
+/*
+ * What a SIGINT asked for has been done: the descriptor is read empty, and the next one asks
+ * again instead of ending the front. Other signals stay: they mean the whole program.
+ */
+void interrupt_settle(struct interrupt *interrupt);

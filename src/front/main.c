@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
+#include "front/delegate_role.h"
 #include "front/exit_code.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
 
 	if (patch_program_is(argc > 0 ? argv[0] : NULL))
 		code = patch_program_run(argc, argv);
+	else if (delegate_role_is(argc > 0 ? argv[0] : NULL))
+		code = delegate_role_run(argc, argv);
 	else
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
 	if (fflush(stdout) != 0 && errno != EPIPE && code == CODE_DONE) {

@@ -93,6 +93,17 @@ static bool parse_level(const char *text, uint64_t *level)
 	return true;
 }
 
+/* Plain digits: what strtod takes beyond them ("inf", "0x1p3") is no amount. */
+static bool parse_amount(const char *text, double *amount)
+{
+	char *end;
+
+	if (text[0] == '\0' || text[strspn(text, "0123456789.")] != '\0')
+		return false;
+	*amount = strtod(text, &end);
+	return *end == '\0' && *amount > 0;
+}
+
 static bool parse_value(const struct option_row *row, struct option_value *value,
 			const char *text, struct err *err)
 {
@@ -119,6 +130,10 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 		if (!text_parse_seconds(text, &value->seconds, err))
 			return err_while(err, "--%s", row->name);
 		return true;
+	case OPTION_AMOUNT:
+		return parse_amount(text, &value->amount) ||
+		       err_set(err, EINVAL, "--%s: \"%.20s\" is no number above 0, as 0.5",
+			       row->name, text);
 	case OPTION_LEVEL:
 		return parse_level(text, &value->count) ||
 		       err_set(err, EINVAL, "--%s: no level \"%.20s\": L3, L2, L1 or L0",
@@ -206,6 +221,17 @@ bool options_given(const struct options *options, const char *name)
 	return value_of(options, name)->given;
 }
 
+void options_fill(struct options *options, const char *name, const char *text)
+{
+	struct option_value *value =
+		&options->values[value_of(options, name) - options->values];
+
+	if (value->given)
+		return;
+	value->given = true;
+	value->text = text;
+}
+
 const char *options_text(const struct options *options, const char *name)
 {
 	return value_of(options, name)->text;
@@ -231,4 +257,11 @@ double options_seconds(const struct options *options, const char *name, double a
 	const struct option_value *value = value_of(options, name);
 
 	return value->given ? value->seconds : absent;
+}
+
+double options_amount(const struct options *options, const char *name, double absent)
+{
+	const struct option_value *value = value_of(options, name);
+
+	return value->given ? value->amount : absent;
 }

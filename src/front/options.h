@@ -16,6 +16,7 @@ enum option_kind {
 	OPTION_TEXTS,   /* may be given several times */
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
+	OPTION_AMOUNT,  /* a decimal number > 0 */
 	OPTION_LEVEL,   /* L0 to L3, counted by its digit */
 };
 
@@ -55,6 +56,12 @@ struct option_row {
 			"let commands reach HOST, HOST:PORT, *.SUFFIX or " \
 			"tcp://HOST:PORT (may be repeated)"                \
 	}
+#define OPTION_ROW_ASK                                                         \
+	{                                                                      \
+		"ask", 0, OPTION_TEXTS, "WHAT",                                \
+			"ask me where it would refuse: commands that no rule " \
+			"lists, or network (hosts; may be repeated)"           \
+	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \
 		"help", 'h', OPTION_FLAG, NULL, "print this help" \
@@ -69,7 +76,7 @@ struct option_value {
 	const char **texts; /* all of them, NULL-ended; the texts stay the caller's */
 	size_t text_count;
 	uint64_t count;
-	double seconds;
+	double seconds, amount;
 };
 
 struct options {
@@ -93,8 +100,11 @@ bool options_given(const struct options *options, const char *name);
 /* All values of a repeatable option, NULL-ended. */
 const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
+/* As if --NAME TEXT (which is borrowed) had been given, unless it was. */
+void options_fill(struct options *options, const char *name, const char *text);
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent);
 double options_seconds(const struct options *options, const char *name, double absent);
+double options_amount(const struct options *options, const char *name, double absent);
 
 /*
  * The row that WORD ("--name", "--name=x", "-C", "-Cx") would be, or NULL; *APART: its

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
+#include "store/state.h"
 #include "tools/tools.h"
 
 static bool session_make(struct front_plugins *plugins, const struct shape_shown *shown,
@@ -163,15 +163,14 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 			   .environment = (const char *const *)(uintptr_t)environ},
 		.workspace = plugins->workspace,
 		.writable = (const char *const *)writable,
-		.tools = builtin_tools,
+		.tools = plugins->tools,
 		.named_now = wish->named != NULL && !wish->trusts,
 		.trusts = wish->trusts,
 		.look = front_plugins_look,
 		.fetch = fetch,
 		.context = plugins,
 	};
-	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
-		     "glovebox/plugins", &state))
+	if (state_path("plugins", &state, NULL))
 		host.state = state.data;
 	if (wish->named != NULL) {
 		named = value_new_array();

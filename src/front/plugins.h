@@ -15,6 +15,7 @@ struct front_plugins {
 	struct session *session; /* that looks: made when it is wanted; or NULL */
 	/* borrowed while loading and looking */
 	const char *workspace;
+	const struct tool *const *tools;     /* that there are already */
 	const char *config_path;             /* of the configuration; or NULL */
 	const struct policy_paths *writable; /* of the agent; or NULL */
 	struct policy *take_policy; /* of the agent, but reading only; moved when it is used */

@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "front/screen_calls.h"
+#include "front/screen_child.h"
 #include "front/screen_flow.h"
 #include "front/screen_paint.h"
 #include "front/screen_spinner.h"
@@ -24,14 +26,6 @@ enum {
 	SCREEN_LABEL_COLUMNS = 60,
 };
 
-/* A call that has begun and not ended. */
-struct screen_call {
-	char *id, *tool;
-	struct value *arguments;
-	int64_t began_ms;
-	struct screen_call *next;
-};
-
 struct screen {
 	int fd;
 	struct screen_options options;
@@ -46,6 +40,7 @@ struct screen {
 	bool gone;       /* nobody looks any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
+	struct screen_child child; /* the open block of a delegate */
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
 	int64_t waiting_since_ms; /* for the model; 0: nobody waits */
@@ -79,6 +74,7 @@ static void screen_flush(struct screen *screen)
 
 static void screen_stand_off(struct screen *screen)
 {
+	screen_child_close(&screen->child, &screen->paint);
 	if (screen->anything)
 		buf_addc(&screen->paint.out, '\n');
 	screen->anything = true;
@@ -241,6 +237,12 @@ static void screen_message(struct screen *screen, const struct value *data)
 	screen->waiting_since_ms = 0;
 }
 
+static void screen_check_ended(struct screen *screen, const struct value *data)
+{
+	screen_begin_item(screen);
+	paint_check(&screen->paint, data);
+}
+
 static void screen_notice(struct screen *screen, const struct event *event)
 {
 	struct paint *paint = &screen->paint;
@@ -256,50 +258,29 @@ static void screen_notice(struct screen *screen, const struct event *event)
 	buf_fini(&clean);
 }
 
-static void screen_call_free(struct screen_call *call)
+/* What a person is asked, as it was made for people; then somebody else writes. */
+static void screen_approval(struct screen *screen, const struct event *event)
 {
-	free(call->id);
-	free(call->tool);
-	value_free(call->arguments);
-	free(call);
+	const struct value *request = value_member(event->data, "request");
+	struct event notice = {
+		.kind = EVENT_NOTICE,
+		.text = value_str(value_member(request, "message")),
+	};
+
+	screen_notice(screen, &notice);
 }
 
 static void screen_tool_began(struct screen *screen, const struct event *event)
 {
-	struct screen_call *call = memory_alloc(sizeof(*call));
-	struct screen_call **last = &screen->calls;
-	const struct value *arguments =
-		value_member(screen->asked, event->call ? event->call : "");
-	const char *asked = value_text(value_member(event->data, "tool_asked"));
-
-	if (!arguments)
-		arguments = value_member(event->data, "arguments");
-	call->id = memory_copy(event->call ? event->call : "");
-	call->tool = memory_copy(event->tool ? event->tool : asked ? asked : "");
-	call->arguments = arguments ? value_copy(arguments) : NULL;
-	call->began_ms = clock_now_ms();
-	while (*last)
-		last = &(*last)->next;
-	*last = call;
+	screen_calls_add(&screen->calls, event,
+			 value_member(screen->asked, event->call ? event->call : ""));
 	screen_end_flow(screen);
-}
-
-static struct screen_call *screen_take_call(struct screen *screen, const char *id)
-{
-	for (struct screen_call **at = &screen->calls; *at; at = &(*at)->next) {
-		struct screen_call *call = *at;
-
-		if (strcmp(call->id, id) != 0)
-			continue;
-		*at = call->next;
-		return call;
-	}
-	return NULL;
 }
 
 static void screen_tool_ended(struct screen *screen, const struct event *event)
 {
-	struct screen_call *call = screen_take_call(screen, event->call ? event->call : "");
+	struct screen_call *call =
+		screen_calls_take(&screen->calls, event->call ? event->call : "");
 
 	screen_begin_item(screen);
 	paint_call(&screen->paint,
@@ -309,6 +290,18 @@ static void screen_tool_ended(struct screen *screen, const struct event *event)
 		   call ? call->arguments : NULL, event->data);
 	if (call)
 		screen_call_free(call);
+}
+
+static void screen_begin_child(void *context)
+{
+	screen_begin_item(context);
+}
+
+static void screen_child(struct screen *screen, const struct value *data)
+{
+	if (screen_child_shows(data))
+		screen_child_paint(&screen->child, &screen->paint, data,
+				   screen_begin_child, screen);
 }
 
 static void screen_turn_ended(struct screen *screen, const struct event *event)
@@ -322,6 +315,7 @@ static void screen_show(struct screen *screen, const struct event *event)
 {
 	switch (event->kind) {
 	case EVENT_SESSION_BEGAN:
+	case EVENT_SESSION_RESUMED:
 		screen_session_began(screen, event->data);
 		break;
 	case EVENT_TURN_BEGAN:
@@ -343,14 +337,25 @@ static void screen_show(struct screen *screen, const struct event *event)
 	case EVENT_NOTICE:
 		screen_notice(screen, event);
 		break;
+	case EVENT_CHILD:
+		screen_child(screen, event->data);
+		break;
+	case EVENT_CHECK_ENDED:
+		screen_check_ended(screen, event->data);
+		break;
 	case EVENT_TURN_ENDED:
 		screen_turn_ended(screen, event);
 		break;
+	case EVENT_APPROVAL_WANTED:
+		screen_approval(screen, event);
+		break;
+	case EVENT_INSTRUCTIONS:
+	case EVENT_COMPACTED:
 	case EVENT_TOOL_OUTPUT:
 	case EVENT_PROGRESS:
 	case EVENT_LOG:
 	case EVENT_QUESTION:
-	case EVENT_APPROVAL_WANTED:
+	case EVENT_APPROVAL_GIVEN:
 		break;
 	}
 }
@@ -423,7 +428,31 @@ static bool screen_take(void *context, const struct event *event, struct err *er
 	screen_flush(screen);
 	screen_note_waiting(screen, event->kind);
 	(void)pthread_mutex_unlock(&screen->lock);
+	if (event->kind == EVENT_TURN_ENDED)
+		screen_rest(screen);
 	return true;
+}
+
+void screen_break(struct screen *screen)
+{
+	screen_end_flow(screen);
+	(void)buf_addc(&screen->paint.out, '\n');
+	screen_flush(screen);
+	screen->anything = false;
+}
+
+void screen_rest(struct screen *screen)
+{
+	/* Not under the lock: the last tick wants it. */
+	screen_spinner_stop(screen->spinner);
+	screen->spinner = NULL;
+	screen->waiting_since_ms = 0;
+	screen_end_flow(screen);
+	screen_child_close(&screen->child, &screen->paint);
+	if (screen->spinner_drawn)
+		buf_adds(&screen->paint.out, "\r\x1b[K");
+	screen->spinner_drawn = false;
+	screen_flush(screen);
 }
 
 struct event_sink screen_sink(struct screen *screen)
@@ -450,11 +479,7 @@ void screen_free(struct screen *screen)
 {
 	if (!screen)
 		return;
-	screen_spinner_stop(screen->spinner);
-	screen_end_flow(screen);
-	if (screen->spinner_drawn)
-		buf_adds(&screen->paint.out, "\r\x1b[K");
-	screen_flush(screen);
+	screen_rest(screen);
 	while (screen->calls) {
 		struct screen_call *call = screen->calls;
 
@@ -464,6 +489,7 @@ void screen_free(struct screen *screen)
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
 	paint_fini(&screen->paint);
+	screen_child_fini(&screen->child);
 	value_free(screen->asked);
 	free(screen);
 }

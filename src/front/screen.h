@@ -22,11 +22,12 @@ struct screen_options {
 	/* 0: ask the descriptor before each use, SCREEN_COLUMNS when it has none */
 	size_t columns;
 };
-enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20 };
+enum { SCREEN_COLUMNS = 80, SCREEN_COLUMNS_MIN = 20, SCREEN_COLUMNS_MAX = 10000 };
 
 /*
- * From the descriptor and the environment: NO_COLOR, TERM=dumb, no terminal: plain;
- * LC_ALL, LC_CTYPE, LANG: ASCII unless UTF-8.
+ * From the descriptor and the environment: NO_COLOR, TERM=dumb, no terminal: plain, but
+ * CLICOLOR_FORCE and FORCE_COLOR ask for colours even there (NO_COLOR beats them);
+ * LC_ALL, LC_CTYPE, LANG: ASCII unless UTF-8; COLUMNS where there is no terminal.
  */
 struct screen_options screen_options_of(int fd);
 
@@ -37,3 +38,12 @@ size_t screen_columns_of(int fd);
 struct screen *screen_new(int fd, const struct screen_options *options);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */
 struct event_sink screen_sink(struct screen *screen);
+
+/*
+ * Nothing is under way any more: the spinner stops, and what follows begins on a line of its
+ * own. The end of a turn does so by itself.
+ */
+void screen_rest(struct screen *screen);
+
+/* Between turns somebody else writes: a blank line, and the next item does without one. */
+void screen_break(struct screen *screen);

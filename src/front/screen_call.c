@@ -231,6 +231,66 @@ static int64_t tokens_of(const struct value *data, const char *which)
 	return value_integer(value_member(value_member(data, "usage"), which));
 }
 
+/* Cents, or as many digits as a smaller amount needs to be seen. */
+static void add_money(struct buf *line, const struct value *usage, const char *dot)
+{
+	const struct value *money = value_member(usage, "money");
+
+	if (value_number(money) >= 0.995)
+		buf_addf(line, "%s$%.2f", dot, value_number(money));
+	else if (value_number(money) > 0)
+		buf_addf(line, "%s$%.4f", dot, value_number(money));
+}
+
+/* "green", "red", "timed out", "not run" behind its sign. */
+static void add_state(struct paint *paint, const struct value *row)
+{
+	const char *state = value_text(value_member(row, "state"));
+	bool green = state && strcmp(state, "green") == 0;
+	bool unrun = state && strcmp(state, "not_run") == 0;
+
+	paint_format(paint,
+		     green   ? PAINT_GREEN
+		     : unrun ? PAINT_DIM
+			     : PAINT_RED,
+		     "%s",
+		     !state                            ? "?"
+		     : unrun                           ? "not run"
+		     : strcmp(state, "timed_out") == 0 ? "timed out"
+						       : state);
+}
+
+void paint_check(struct paint *paint, const struct value *data)
+{
+	paint_text(paint, PAINT_DIM, STR("check "));
+	paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "check")),
+		       CALL_SUBJECT_COLUMNS);
+	if (value_member(data, "file")) {
+		buf_adds(&paint->out, " of ");
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(data, "file")),
+			       CALL_SUBJECT_COLUMNS);
+	}
+	buf_adds(&paint->out, ": ");
+	add_state(paint, data);
+	buf_addc(&paint->out, '\n');
+}
+
+/* "checks: build green, tests red" */
+static void turn_checks(struct paint *paint, const struct value *checks)
+{
+	for (size_t i = 0; i < value_count(checks); i++) {
+		const struct value *row = value_item(checks, i);
+
+		paint_text(paint, PAINT_DIM, i == 0 ? STR("   checks: ") : STR(", "));
+		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(row, "check")),
+			       CALL_SUBJECT_COLUMNS);
+		buf_addc(&paint->out, ' ');
+		add_state(paint, row);
+	}
+	if (value_count(checks) > 0)
+		buf_addc(&paint->out, '\n');
+}
+
 void paint_turn_end(struct paint *paint, const struct value *data)
 {
 	const char *reason = value_text(value_member(data, "reason"));
@@ -262,6 +322,7 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 			 tokens_of(data, "input"), tokens_of(data, "output"));
 	if (tokens_of(data, "cached") > 0)
 		buf_addf(&line, ", %" PRId64 " cached", tokens_of(data, "cached"));
+	add_money(&line, value_member(data, "usage"), dot);
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);
@@ -269,5 +330,6 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 	paint_text(paint, PAINT_DIM, buf_str(&line));
 	buf_addc(&paint->out, '\n');
 	buf_fini(&line);
+	turn_checks(paint, value_member(data, "checks"));
 	turn_files(paint, files);
 }

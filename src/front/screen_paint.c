@@ -68,6 +68,30 @@ const char *paint_more(const struct paint *paint)
 	return paint->unicode ? "…" : "...";
 }
 
+/*
+ * Append TEXT as it may stand on a terminal: besides what text_clean sees to, marks that turn
+ * the direction of what follows are shown and not obeyed.
+ */
+static void paint_clean(struct str text, struct buf *out)
+{
+	struct buf clean;
+	struct str rest;
+
+	buf_init(&clean, PAINT_MAX);
+	text_clean(text, &clean);
+	for (rest = buf_str(&clean); rest.size > 0;) {
+		size_t size = 0;
+
+		while (size < rest.size && rest.data[size] != '\n' && rest.data[size] != '\t')
+			size++;
+		text_add_name(out, str_part(rest, 0, size));
+		if (size < rest.size)
+			buf_addc(out, rest.data[size++]);
+		rest = str_part(rest, size, rest.size);
+	}
+	buf_fini(&clean);
+}
+
 /* TEXT is clean and on one line. */
 static void paint_cut(struct paint *paint, enum paint_style style, struct str text,
 		      size_t columns)
@@ -95,7 +119,7 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 	 */
 	text = str_part(text, 0, text_character_border(text, (columns + 1) * 16));
 	buf_init(&clean, PAINT_MAX);
-	text_clean(text, &clean);
+	paint_clean(text, &clean);
 	for (size_t i = 0; i < clean.size; i++) {
 		if (clean.data[i] == '\n' || clean.data[i] == '\t')
 			clean.data[i] = ' ';
@@ -107,8 +131,8 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 void paint_rule(struct paint *paint, const char *title)
 {
 	const char *line = paint->unicode ? "─" : "-";
-	size_t columns =
-		paint->columns < PAINT_RULE_COLUMNS ? paint->columns : PAINT_RULE_COLUMNS;
+	size_t most = PAINT_RULE_COLUMNS - paint->indent;
+	size_t columns = paint->columns < most ? paint->columns : most;
 	size_t used = 1;
 	struct paint rule;
 
@@ -175,7 +199,7 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 	size_t count, left_out, number = 0;
 
 	buf_init(&clean, PAINT_MAX);
-	text_clean(text, &clean);
+	paint_clean(text, &clean);
 	rest = buf_str(&clean);
 	count = text_count_lines(rest);
 	left_out = count > excerpt->head + excerpt->tail

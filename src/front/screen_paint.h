@@ -20,6 +20,7 @@ struct paint {
 	struct buf out;
 	bool colour, unicode;
 	size_t columns;
+	size_t indent; /* columns before all of it, which are not among those */
 };
 
 enum paint_style {
@@ -79,6 +80,9 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
  * EVENT_TURN_ENDED's.
  */
 void paint_turn_end(struct paint *paint, const struct value *data);
+
+/* A check's end in a line: "check tests: green". DATA: EVENT_CHECK_ENDED's. */
+void paint_check(struct paint *paint, const struct value *data);
 
 /* What a call is about, on one line: "make test", "src/a.c start_line=3". */
 void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);

@@ -1,75 +1,47 @@
 /*
- * setup: configuration, role, workspace and policy, and the session made of them; see
- * setup.h.
+ * setup: configuration, role, workspace and policy; see setup.h. The session that is made
+ * of them is in setup_session.c.
  */
 #include "front/setup.h"
-#include "front/policy_words.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
-#include "agent/roles.h"
+#include "base/fd.h"
 #include "base/memory.h"
-#include "base/path.h"
+#include "front/agent_files.h"
+#include "front/agent_workspace.h"
 #include "front/config_file.h"
-#include "front/embedded.h"
-#include "front/environment.h"
-#include "front/exit_code.h"
-#include "front/interrupt.h"
-#include "front/verb.h"
+#include "front/front_tools.h"
+#include "front/policy_words.h"
 #include "policy/keys.h"
-#include "sandbox/probe.h"
-#include "tools/tools.h"
+#include "runtime/shape_limits.h"
+#include "store/state.h"
 
-static const char roles_folder[] = "agents/";
-
-/* The name in "agents/NAME.md", or an empty text. */
-static struct str role_name(const struct embedded_file *file)
+int setup_least_level(const struct setup *setup)
 {
-	struct str name = str_of(file->name);
-
-	if (!str_starts(name, str_of(roles_folder)) || !str_ends(name, STR(".md")))
-		return STR("");
-	return str_part(name, strlen(roles_folder),
-			name.size - strlen(roles_folder) - strlen(".md"));
+	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 }
 
-/*
- * Tell CONFIG of all shipped roles, but read the wanted one only: the others cost every
- * start.
- */
-static bool read_role(const char *agent, struct config *config, struct roles *roles,
-		      struct err *err)
+/* Lay FLAGS over what CONFIG and SHIPPED say of AGENT. */
+static bool add_flags(const char *agent, struct config *config, const struct value *shipped,
+		      const struct setup_flags *flags, struct err *err)
 {
-	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
-		struct role_text text = {file->name, {file->data, file->size}};
-		auto_free char *name = memory_copy_str(role_name(file));
-
-		if (name[0] == '\0')
-			continue;
-		config_know_agent(config, name);
-		if (strcmp(name, agent) == 0 && !roles_init(roles, &text, 1, err))
-			return false;
-	}
-	return true;
-}
-
-/* Lay FLAGS over what CONFIG and SHIPPED say. */
-static bool add_flags(const struct setup *setup, struct config *config,
-		      const struct value *shipped, const struct setup_flags *flags,
-		      struct err *err)
-{
-	auto_value struct value *entry = value_copy(flags->entry);
-	struct value *more = value_member(entry, "read");
+	auto_value struct value *entry = NULL;
+	struct value *more;
 	enum config_layer layer;
 
+	if (flags->entry == NULL)
+		return true;
+	entry = value_copy(flags->entry);
+	more = value_member(entry, "read");
 	if (more != NULL) {
 		const struct value *had =
-			config_find(config, shipped, setup->agent, "read", NULL, &layer);
+			config_find(config, shipped, agent, "read", NULL, &layer);
 		struct value *all = had != NULL ? value_copy(had) : value_new_array();
 
 		if (had == NULL)
@@ -78,7 +50,7 @@ static bool add_flags(const struct setup *setup, struct config *config,
 			value_append(all, value_copy(value_item(more, i)));
 		value_set(entry, "read", all);
 	}
-	return config_override(config, setup->agent, entry, "the options", err);
+	return config_override(config, agent, entry, "the options", err);
 }
 
 static void add_origin(struct setup *setup, const struct config *config,
@@ -94,6 +66,8 @@ static void add_origin(struct setup *setup, const struct config *config,
 		who = "option";
 	else if (layer == LAYER_CONFIG)
 		who = flags->policy_file != NULL ? "--policy" : "configuration";
+	else if (layer == LAYER_USER)
+		who = setup->bounds != NULL ? "the workspace's role" : "role of yours";
 	else if (layer == LAYER_ROLE)
 		who = "shipped role";
 	if (who == NULL)
@@ -108,12 +82,10 @@ static void find_origins(struct setup *setup, const struct config *config,
 {
 	setup->origins = value_new_object();
 	for (const struct key *key = keys_agent; key->name != NULL; key++) {
-		if (key->home != KEY_IN_POLICY)
-			continue;
 		if (key->kind != KEY_ROWS)
 			add_origin(setup, config, shipped, flags, key->name, NULL);
-		for (const struct key *row = key->rows; row != NULL && row->name != NULL;
-		     row++)
+		for (const struct key *row = key->kind == KEY_ROWS ? key->rows : NULL;
+		     row != NULL && row->name != NULL; row++)
 			add_origin(setup, config, shipped, flags, key->name, row->name);
 	}
 }
@@ -146,10 +118,10 @@ static bool load_plugins(struct setup *setup, struct config *config,
 	if (wish->named == NULL && value_count(config_value(config, "plugins")) == 0)
 		return true;
 	plugins->workspace = setup->workspace;
+	plugins->tools = setup->tools;
 	plugins->config_path = setup->config;
 	plugins->writable = &setup->policy->write;
-	plugins->minimum_level =
-		setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
+	plugins->minimum_level = setup_least_level(setup);
 	if (!look_policy(setup, config, shipped, &plugins->take_policy, err) ||
 	    !front_plugins_load(plugins, config, wish, flags->quiet_plugins, err))
 		return false;
@@ -174,37 +146,129 @@ static bool read_servers(struct setup *setup, struct config *config,
 			     &servers->take_policy, err);
 }
 
+/* AGENT's rights, as CONFIG and SHIPPED have them, are among what this one is held to. */
+static bool note_entry(struct setup *setup, const struct config *config,
+		       const struct value *shipped, const char *agent, struct err *err)
+{
+	struct value *entry = NULL, *row;
+
+	if (!config_entry(config, shipped, agent, &entry, err))
+		return false;
+	if (setup->entries == NULL)
+		setup->entries = value_new_array();
+	row = value_new_object();
+	value_set_text(row, "agent", agent);
+	value_set(row, "entry", value_copy(entry));
+	value_free(entry);
+	value_append(setup->entries, row);
+	return true;
+}
+
+/* What no role of a workspace may go beyond: what the user's default may. */
+static bool find_bounds(struct setup *setup, struct config *config,
+			const struct setup_flags *flags, struct err *err)
+{
+	auto_value struct value *shipped = NULL;
+
+	return agent_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) &&
+	       add_flags(POLICY_NAME_DEFAULT, config, shipped, flags, err) &&
+	       note_entry(setup, config, shipped, POLICY_NAME_DEFAULT, err) &&
+	       config_policy(config, shipped, NULL, setup->workspace, &setup->bounds, err) &&
+	       session_check_tools(setup->bounds, setup->tools, err);
+}
+
+/* Nobody else has an agent of this name: does the workspace, and was it let in? */
+static bool take_workspace_role(struct setup *setup, struct config *config,
+				const struct setup_flags *flags, struct err *err)
+{
+	auto_value struct value *entry = NULL;
+
+	if (!find_bounds(setup, config, flags, err) ||
+	    !agent_workspace_load(setup->bounds, setup->agent, setup_least_level(setup),
+				  &entry, err))
+		return false;
+	if (entry != NULL)
+		config_set_role(config, setup->agent, entry);
+	return true;
+}
+
+/* Limits that depend on the machine are numbers then, and can be compared. */
+static bool narrow_policy(struct setup *setup, struct err *err)
+{
+	auto_close int folder = open(setup->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct policy *both;
+
+	if (!session_check_tools(setup->policy, setup->tools, err))
+		return false;
+	shape_limits(&setup->policy->limits, folder);
+	shape_limits(&setup->bounds->limits, folder);
+	both = policy_intersect(setup->policy, setup->bounds);
+	policy_free(setup->policy);
+	setup->policy = both;
+	return true;
+}
+
+static bool make_policy(struct setup *setup, struct config *config,
+			const struct value *shipped, const struct setup_flags *flags,
+			struct err *err)
+{
+	return add_flags(setup->agent, config, shipped, flags, err) &&
+	       note_entry(setup, config, shipped, setup->agent, err) &&
+	       config_policy(config, shipped, setup->agent, setup->workspace,
+			     &setup->policy, err) &&
+	       config_role(config, shipped, setup->agent, &setup->role, err) &&
+	       (setup->bounds == NULL || narrow_policy(setup, err));
+}
+
+static void note_agents(struct setup *setup, const struct config *config)
+{
+	auto_free const char **names = config_agents(config);
+	enum config_layer layer;
+
+	setup->agents = value_new_object();
+	for (size_t i = 0; names[i] != NULL; i++) {
+		const struct value *model =
+			config_find(config, NULL, names[i], "model", NULL, &layer);
+
+		value_set(setup->agents, names[i],
+			  model != NULL ? value_copy(model) : value_new_null());
+	}
+}
+
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
 {
-	struct roles roles = {0};
-	const struct role *role;
-	const struct value *shipped;
-	bool sound;
+	auto_value struct value *shipped = NULL;
 
-	if (flags->policy_file == NULL && !read_role(setup->agent, config, &roles, err)) {
-		roles_fini(&roles);
-		return false;
-	}
-	role = roles_find(&roles, setup->agent);
-	shipped = role != NULL ? role->entry : NULL;
-	sound = (flags->entry == NULL || add_flags(setup, config, shipped, flags, err)) &&
-		config_policy(config, shipped, setup->agent, setup->workspace,
-			      &setup->policy, err) &&
-		config_role(config, shipped, setup->agent, &setup->role, err);
 	if (!setup->level_is_asked)
 		setup->minimum_level = config_minimum_level(config);
 	setup->resolver = memory_copy(config_resolver(config));
-	if (sound && flags->explain)
+	if (config_value(config, "models") != NULL)
+		setup->models = value_copy(config_value(config, "models"));
+	if (flags->policy_file == NULL &&
+	    (!agent_files_read(setup->agent, flags->shipped_only, config, &shipped, err) ||
+	     (!agent_files_know(config, shipped, setup->agent) &&
+	      !take_workspace_role(setup, config, flags, err))))
+		return false;
+	if (!make_policy(setup, config, shipped, flags, err))
+		return false;
+	note_agents(setup, config);
+	if (flags->explain)
 		find_origins(setup, config, shipped, flags);
-	sound = sound && read_servers(setup, config, shipped, err) &&
-		load_plugins(setup, config, shipped, flags, err);
+	/* A role of the workspace has the built-in tools alone. */
+	if (setup->bounds == NULL && (!read_servers(setup, config, shipped, err) ||
+				      !load_plugins(setup, config, shipped, flags, err)))
+		return false;
 	/* What the servers have is known when they run: session_open looks again. */
-	if (sound && setup->servers.settings == NULL)
-		sound = session_check_tools(setup->policy, setup->tools, err);
-	roles_fini(&roles);
-	return sound;
+	return setup->servers.settings != NULL ||
+	       session_check_tools(setup->policy, setup->tools, err);
+}
+
+static void take_tools(struct setup *setup)
+{
+	setup->own_tools = front_tools_new();
+	setup->tools = setup->own_tools;
 }
 
 static bool set_workspace(struct setup *setup, const char *folder, struct err *err)
@@ -239,18 +303,6 @@ static void take_level(struct setup *setup, const struct options *options)
 	setup->level_is_asked = true;
 }
 
-/* Never a silent step down, not even one that was allowed. */
-static void say_level(int level)
-{
-	const struct level_row *row = probe_level_row((enum sandbox_level)level);
-
-	if (level < SANDBOX_SEALED)
-		(void)fprintf(stderr,
-			      "glovebox: this cell is of level %s (%s), not L3; what is "
-			      "missing: glovebox doctor\n",
-			      row->name, row->walls);
-}
-
 /* The policy of FLAGS' file stands in the place of an agent's. */
 static bool take_policy_file(struct setup *setup, struct config *config,
 			     const struct setup_flags *flags, struct err *err)
@@ -272,8 +324,7 @@ static char *undo_place(void)
 	char *place = NULL;
 
 	buf_init(&path, PATH_MAX);
-	if (path_xdg(getenv("XDG_STATE_HOME"), getenv("HOME"), ".local/state",
-		     "glovebox/undo", &path))
+	if (state_path("undo", &path, NULL))
 		place = memory_copy(path.data);
 	buf_fini(&path);
 	return place;
@@ -283,15 +334,18 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 		     const struct setup_flags *flags, struct err *err)
 {
 	auto_config struct config *config = NULL;
-	const char *agent = options_text(options, "agent");
-	const char *folder = options_text(options, "workspace");
+	const char *agent =
+		flags->agent != NULL ? flags->agent : options_text(options, "agent");
+	const char *folder = flags->workspace != NULL ? flags->workspace
+						      : options_text(options, "workspace");
 
 	memset(setup, 0, sizeof(*setup));
-	setup->tools = builtin_tools;
+	take_tools(setup);
 	if (flags->policy_file != NULL)
 		agent = POLICY_FILE_AGENT;
 	setup->agent = memory_copy(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	setup->config = config_place(options_text(options, "config"));
+	setup->config_given = options_text(options, "config") != NULL;
 	setup->policy_file = memory_copy(flags->policy_file);
 	setup->undo_folder = undo_place();
 	take_level(setup, options);
@@ -308,12 +362,36 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
+/* Delegates may be let out there, too. */
+static void note_host(struct setup *setup, const char *host)
+{
+	for (size_t i = 0; i < value_count(setup->entries); i++) {
+		struct value *entry = value_member(value_item(setup->entries, i), "entry");
+
+		if (value_member(entry, "network") == NULL)
+			value_set(entry, "network", value_new_array());
+		value_append(value_member(entry, "network"), value_new_text(host));
+	}
+}
+
 bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err)
 {
 	const char *const *hosts = options_texts(options, "allow-host");
 
 	for (; *hosts != NULL; hosts++) {
 		if (!policy_add_network(setup->policy, *hosts, "--allow-host", err))
+			return false;
+		note_host(setup, *hosts);
+	}
+	return true;
+}
+
+bool setup_ask(struct setup *setup, const struct options *options, struct err *err)
+{
+	const char *const *asks = options_texts(options, "ask");
+
+	for (; *asks != NULL; asks++) {
+		if (!policy_add_ask(setup->policy, *asks, "--ask", err))
 			return false;
 	}
 	return true;
@@ -324,10 +402,10 @@ bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err
 	auto_config struct config *config = config_new();
 
 	memset(setup, 0, sizeof(*setup));
-	setup->tools = builtin_tools;
+	take_tools(setup);
 	setup->agent = memory_copy(POLICY_NAME_DEFAULT);
 	return set_workspace(setup, folder, err) &&
-	       choose_agent(setup, config, &(struct setup_flags){0}, err);
+	       choose_agent(setup, config, &(struct setup_flags){.shipped_only = true}, err);
 }
 
 void setup_fini(struct setup *setup)
@@ -335,7 +413,12 @@ void setup_fini(struct setup *setup)
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
 	policy_free(setup->policy);
+	policy_free(setup->bounds);
 	value_free(setup->origins);
+	value_free(setup->entries);
+	free(setup->own_tools);
+	value_free(setup->models);
+	value_free(setup->agents);
 	config_role_fini(&setup->role);
 	free(setup->workspace);
 	free(setup->config);
@@ -349,138 +432,6 @@ void setup_fini(struct setup *setup)
 bool setup_has_tool(const struct setup *setup, const struct tool *tool)
 {
 	return policy_has_tool(setup->policy, tool->name);
-}
-
-void setup_hide_memory(void)
-{
-	/* The leak checker of sanitizer builds reads memory the same way: kept out too. */
-#if defined(__SANITIZE_ADDRESS__)
-	return;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	return;
-#endif
-#endif
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
-/* The first NULL ends the list: the one that is always there comes first. */
-enum { PROTECTED_FILES = 3 };
-
-static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
-			 struct session_options *options)
-{
-	files[0] = setup->config != NULL ? setup->config : setup->policy_file;
-	files[1] = setup->policy_file;
-	files[2] = NULL;
-	options->workspace = setup->workspace;
-	options->protected_files = files;
-	options->resolver = setup->resolver;
-	options->tools = setup->tools;
-	options->shown =
-		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
-	options->undo_folder = setup->undo_folder;
-}
-
-static int least_level(const struct setup *setup)
-{
-	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
-}
-
-bool setup_serve(struct setup *setup, struct err *err)
-{
-	struct session_options options = {.minimum_level = least_level(setup)};
-	const char *files[PROTECTED_FILES];
-
-	if (setup->servers.settings == NULL)
-		return true;
-	front_plugins_rest(&setup->plugins);
-	fill_options(setup, files, &options);
-	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
-		return false;
-	setup->tools = remotes_tools(setup->servers.remotes);
-	return session_check_tools(setup->policy, setup->tools, err);
-}
-
-bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
-{
-	const char *files[PROTECTED_FILES];
-	struct session_options options = {.direct = true,
-					  .minimum_level = least_level(setup)};
-
-	fill_options(setup, files, &options);
-	return session_shape(&options, setup->policy, spec, err);
-}
-
-static bool open_session(struct setup *setup, struct session_options *options,
-			 struct session **session, struct err *err)
-{
-	const char *files[PROTECTED_FILES];
-	bool opened;
-
-	front_plugins_rest(&setup->plugins);
-	fill_options(setup, files, options);
-	if (setup->servers.loop != NULL) {
-		options->loop = setup->servers.loop;
-		/* Their cell's ends are among our descriptors: no copy of this process then. */
-		options->direct = false;
-	}
-	options->take_policy = setup->policy;
-	setup->policy = NULL;
-	opened = session_open(options, session, err);
-	options->protected_files = NULL;
-	if (!opened)
-		return false;
-	/* Not earlier: a cell that is cloned out of this process needs its /proc files. */
-	setup_hide_memory();
-	return true;
-}
-
-bool setup_session_err(struct setup *setup, struct session_options *options,
-		       struct session **session, struct err *err)
-{
-	options->minimum_level = least_level(setup);
-	if (!open_session(setup, options, session, err))
-		return false;
-	say_level(session_level(*session));
-	return true;
-}
-
-int setup_session(struct setup *setup, struct session_options *options,
-		  struct session **session)
-{
-	struct err err = {0};
-
-	if (setup_session_err(setup, options, session, &err))
-		return CODE_DONE;
-	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
-				     setup->policy_file, err.text);
-}
-
-int setup_session_once(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session)
-{
-	struct session_options options = {
-		.direct = true,
-		.ready_workers = 1,
-		.caller_environment = environment_wipe(&setup->policy->environment),
-		.cancel_fd = interrupt_fd(interrupt),
-	};
-	struct err err = {0};
-	int code = setup_session(setup, &options, session);
-
-	if (code != CODE_DONE || interrupt_start(interrupt, &err))
-		return code;
-	session_close(*session);
-	*session = NULL;
-	return verb_complain(CODE_FAILED, "%s", err.text);
-}
-
-bool setup_open_session(struct setup *setup, struct session_options *options,
-			struct session **session, struct err *err)
-{
-	options->minimum_level = SESSION_ANY_LEVEL;
-	return open_session(setup, options, session, err);
 }
 
 bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)

@@ -17,26 +17,40 @@ struct interrupt;
 
 /* What a person said on the command line beside -C, --config and --agent. */
 struct setup_flags {
+	const char *workspace;   /* this folder instead of -C's; or NULL */
 	const char *policy_file; /* one policy instead of an agent's; or NULL */
+	const char *agent;       /* this one, whatever --agent says; or NULL */
 	const struct value *entry; /* keys of a policy; `read` is added to, others replaced */
 	/* load these plugins instead of the configuration's; NULL: those */
 	const struct front_plugins_wish *plugins;
 	bool quiet_plugins; /* say nothing of those that are left out */
 	bool explain;       /* find out who said what (setup.origins) */
+	bool shipped_only;  /* whatever the user's role files say */
 };
 
 struct setup {
 	char *workspace;       /* real, absolute */
 	char *agent;           /* its name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
+	/* What a role of the workspace was held to: the user's default. NULL: it is none */
+	struct policy *bounds;
 	struct config_role role;
 	unsigned minimum_level;
 	bool level_is_asked; /* by --minimum-level, which goes before the configuration's */
 	char *resolver;      /* of the configuration; NULL: the machine's own */
+	struct value *agents; /* all there are: name -> the model of its own, or null */
+	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
 	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
 	struct value *origins;
 	char *config;      /* where the configuration is or would be read from, or NULL */
-	char *policy_file; /* of --policy, or NULL */
+	bool config_given; /* by --config */
+	/*
+	 * What its rights were made of: a list of {agent, entry} (config_entry), each of which it
+	 * was held to.
+	 */
+	struct value *entries;
+	const struct tool **own_tools; /* `tools` begins with them */
+	char *policy_file;             /* of --policy, or NULL */
 	struct front_plugins plugins;
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
@@ -60,10 +74,19 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 bool setup_serve(struct setup *setup, struct err *err);
 
 /*
+ * setup_serve for one that has no right beyond any of BOUNDS, a list as setup.entries: neither
+ * its tools nor its servers.
+ */
+bool setup_serve_within(struct setup *setup, const struct value *bounds, struct err *err);
+
+/*
  * The hosts of --allow-host, beside those that the policy lists. For verbs with
  * OPTION_ROW_ALLOW_HOST, after setup_init.
  */
 bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err);
+
+/* What --ask names, beside the policy's own `ask`. For verbs with OPTION_ROW_ASK. */
+bool setup_ask(struct setup *setup, const struct options *options, struct err *err);
 
 /*
  * The same for the default agent in FOLDER as it is shipped, whatever the person's
@@ -71,6 +94,9 @@ bool setup_allow_hosts(struct setup *setup, const struct options *options, struc
  */
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err);
 void setup_fini(struct setup *setup);
+
+/* The level that a cell must reach: of --minimum-level, else the configuration's. */
+int setup_least_level(const struct setup *setup);
 
 /* Does the agent have this tool? */
 bool setup_has_tool(const struct setup *setup, const struct tool *tool);

@@ -1,15 +1,22 @@
-/* talk: putting together what one prompt needs, and taking it apart again; see talk.h. */
+/* talk: putting together what a conversation needs, and taking it apart again; see talk.h. */
 #include "front/talk.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/str.h"
+#include "front/answers.h"
+#include "front/asking.h"
+#include "front/catalogue_file.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
+#include "front/found.h"
 #include "front/interrupt.h"
 #include "front/json_events.h"
+#include "front/orchestrate.h"
 #include "front/verb.h"
 #include "store/journal.h"
 
@@ -18,24 +25,25 @@ enum { READY_WORKERS = 2 };
 
 static const char default_replay[] = "examples/replays/default.json";
 
-struct parts {
+struct talk {
 	struct interrupt *interrupt;
+	struct catalogue *catalogue;
 	struct model *model;
 	struct journal *journal;
 	struct screen *screen;
 	struct json_events *json;
+	struct answers *answers;
+	struct asking *asking;
 	struct recorder *recorder;
 	struct session *session;
 	struct agent *agent;
+	struct orchestrate *orchestrate; /* NULL: the agent has none of its tools */
+	struct setup *setup;
+	char *asked; /* the model, as it was asked for; NULL: the embedded replay */
+	const char *parent; /* of the request by which this process was started */
+	bool counts_answers, answering; /* as the options said */
+	bool broken;                    /* an event could not be recorded */
 };
-
-struct str talk_embedded(const char *name)
-{
-	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
-		if (strcmp(file->name, name) == 0)
-			return (struct str){file->data, file->size};
-	return STR("");
-}
 
 /* A variable that is set to nothing is as good as none. */
 static const char *variable(const char *name)
@@ -45,15 +53,36 @@ static const char *variable(const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+/* MODEL would be asked at a service that lets nobody in without a key. */
+static bool refuse_keyless(const char *model, const char *key_variable, struct err *err)
+{
+	struct found found;
+	struct buf advice;
+
+	buf_init(&advice, ERR_TEXT_MAX);
+	if (found_look(&found, NULL, LOCAL_PROBE_MS, NULL))
+		found_advise(&found, &advice);
+	(void)err_set(err, EINVAL,
+		      "the model %.200s is asked with a key in %s, or at the server that "
+		      "GLOVEBOX_BASE_URL names, and neither is set. %s All that can be asked: "
+		      "glovebox models",
+		      model, key_variable, advice.data);
+	found_fini(&found);
+	buf_fini(&advice);
+	return false;
+}
+
 bool talk_model(const char *name, const struct config_role *role,
 		struct model_options *model, struct err *err)
 {
+	const char *key_variable;
+
 	*model = (struct model_options){
 		.name = name,
 		.base_url = variable("GLOVEBOX_BASE_URL"),
-		.key = variable("OPENAI_API_KEY"),
-		.embedded = talk_embedded(default_replay),
+		.embedded = embedded_text(default_replay),
 		.temperature = role->temperature,
+		.thinking_budget = role->thinking_budget,
 		.retries = MODEL_RETRIES,
 	};
 	if (model->name == NULL)
@@ -64,62 +93,140 @@ bool talk_model(const char *name, const struct config_role *role,
 		return err_set(err, EINVAL,
 			       "GLOVEBOX_BASE_URL names a server, but no model of it: "
 			       "set GLOVEBOX_MODEL, or give --model NAME");
+	key_variable = model_key_variable(model->name);
+	if (key_variable != NULL)
+		model->key = variable(key_variable);
+	if (model->key == NULL && model->base_url == NULL && model_needs_key(model->name))
+		return refuse_keyless(model->name, key_variable, err);
 	return true;
 }
 
-static struct event_sink open_view(struct parts *parts, const struct talk *talk)
+static struct event_sink open_view(struct talk *talk, const struct talk_options *options)
 {
-	if (talk->json) {
-		parts->json = json_events_new(STDOUT_FILENO);
-		return json_events_sink(parts->json);
+	if (options->json) {
+		talk->json = json_events_new(STDOUT_FILENO);
+		return json_events_sink(talk->json);
 	}
-	parts->screen = screen_new(STDOUT_FILENO, talk->screen);
-	return screen_sink(parts->screen);
+	talk->screen = screen_new(STDOUT_FILENO, options->screen);
+	if (options->console == NULL)
+		return screen_sink(talk->screen);
+	talk->asking = asking_open(options->console, talk->screen,
+				   interrupt_fd(talk->interrupt), NULL);
+	/* Without it nobody is asked. */
+	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
 }
 
-/* Everything up to the agent. An exit code; complaints have been printed. */
-static int open_parts(struct parts *parts, const struct talk *talk, struct setup *setup)
+static struct agent_options agent_options_of(const struct talk *talk)
 {
-	struct session_options session_options = {.ready_workers = READY_WORKERS};
-	struct err err = {0};
-	int code;
-
-	if (!interrupt_open(&parts->interrupt, &err) ||
-	    !model_open(&talk->model, &parts->model, &err) ||
-	    (talk->kept && !journal_open_default(&parts->journal, &err)))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	parts->recorder = recorder_new(parts->journal, open_view(parts, talk));
-	session_options.sink = recorder_sink(parts->recorder);
-	session_options.cancel_fd = interrupt_fd(parts->interrupt);
-	code = setup_session(setup, &session_options, &parts->session);
-	if (code != CODE_DONE)
-		return code;
-
-	struct agent_options agent_options = {
-		.session = parts->session,
-		.model = parts->model,
-		.recorder = parts->recorder,
-		.name = setup->agent,
-		.prompt = setup->role.prompt,
-		.cancel_fd = interrupt_fd(parts->interrupt),
+	return (struct agent_options){
+		.session = talk->session,
+		.model = talk->model,
+		.recorder = talk->recorder,
+		.name = talk->setup->agent,
+		.prompt = orchestrate_prompt(talk->orchestrate, talk->setup->role.prompt),
+		.parent = talk->parent,
+		.checks = talk->setup->role.checks,
+		.cancel_fd = interrupt_fd(talk->interrupt),
 	};
+}
 
-	if (!interrupt_start(parts->interrupt, &err) ||
-	    !agent_open(&agent_options, &parts->agent, &err))
+static int open_agent(struct talk *talk, const char *resume)
+{
+	struct agent_options options = agent_options_of(talk);
+	struct err err = {0};
+
+	options.resume = resume;
+
+	if (!interrupt_start(talk->interrupt, &err) ||
+	    !agent_open(&options, &talk->agent, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	return CODE_DONE;
 }
 
-static void close_parts(struct parts *parts)
+static int open_session(struct talk *talk, struct setup *setup, struct session **session)
 {
-	agent_close(parts->agent);
-	session_close(parts->session);
-	recorder_free(parts->recorder);
-	screen_free(parts->screen);
-	json_events_free(parts->json);
-	journal_close(parts->journal);
-	model_close(parts->model);
-	interrupt_close(parts->interrupt);
+	struct session_options options = {
+		.ready_workers = READY_WORKERS,
+		.sink = recorder_sink(talk->recorder),
+		.answers_approvals = talk->answering || talk->asking != NULL,
+		.cancel_fd = interrupt_fd(talk->interrupt),
+	};
+
+	return setup_session(setup, &options, session);
+}
+
+/* For the setup and the model that TALK names; its tools are the setup's afterwards. */
+static bool open_orchestrate(struct talk *talk, const struct value *request, struct err *err)
+{
+	const struct orchestrate_options options = {
+		.setup = talk->setup,
+		.request = request,
+		.model = talk->asked,
+		.journal = talk->journal,
+		.counts_answers = talk->counts_answers,
+	};
+
+	return orchestrate_open(&options, &talk->orchestrate, err);
+}
+
+static bool open_model(struct talk *talk, const struct model_options *options,
+		       struct model **model, struct err *err)
+{
+	struct model_options with = *options;
+
+	if (talk->catalogue == NULL &&
+	    !catalogue_file_open(talk->setup->models, &talk->catalogue, err))
+		return false;
+	with.catalogue = talk->catalogue;
+	return model_open(&with, model, err);
+}
+
+int talk_open(const struct talk_options *options, struct setup *setup, struct talk **opened)
+{
+	struct talk *talk = memory_alloc(sizeof(*talk));
+	struct err err = {0};
+	int code;
+
+	*opened = talk;
+	talk->setup = setup;
+	talk->asked = memory_copy(options->model.name);
+	talk->parent = value_text(value_member(options->request, "parent"));
+	talk->counts_answers = options->counts_answers;
+	talk->answering = options->answers;
+	setup_hide_memory();
+	if (!interrupt_open(&talk->interrupt, &err) ||
+	    !open_model(talk, &options->model, &talk->model, &err) ||
+	    (options->kept && !journal_open_default(&talk->journal, &err)))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (!open_orchestrate(talk, options->request, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	talk->recorder = recorder_new(talk->journal, open_view(talk, options));
+	code = open_session(talk, setup, &talk->session);
+	if (code == CODE_DONE && options->answers)
+		talk->answers = answers_open(STDIN_FILENO, talk->session);
+	asking_set_session(talk->asking, talk->session);
+	return code == CODE_DONE ? open_agent(talk, options->resume) : code;
+}
+
+void talk_close(struct talk *talk)
+{
+	if (talk == NULL)
+		return;
+	agent_close(talk->agent);
+	answers_close(talk->answers);
+	session_close(talk->session);
+	orchestrate_close(talk->orchestrate);
+	recorder_free(talk->recorder);
+	asking_close(talk->asking);
+	screen_free(talk->screen);
+	json_events_free(talk->json);
+	journal_close(talk->journal);
+	free(talk->asked);
+	model_close(talk->model);
+	catalogue_close(talk->catalogue);
+	interrupt_close(talk->interrupt);
+	free(talk);
 }
 
 static int code_of(enum agent_reason reason)
@@ -130,6 +237,7 @@ static int code_of(enum agent_reason reason)
 		return CODE_DONE;
 	case AGENT_ITERATIONS:
 	case AGENT_TOKENS:
+	case AGENT_MONEY:
 	case AGENT_WALL:
 	case AGENT_SHELL:
 	case AGENT_REPEATS:
@@ -138,28 +246,115 @@ static int code_of(enum agent_reason reason)
 	case AGENT_CANCELLED:
 		return CODE_CANCELLED;
 	case AGENT_MODEL_FAILED:
+	case AGENT_CHECKS:
 		break;
 	}
 	return CODE_FAILED;
 }
 
-int talk_run(const struct talk *talk, struct setup *setup, struct agent_outcome *outcome)
+int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome)
 {
-	struct parts parts = {0};
 	struct err err = {0};
 	int code;
 
 	*outcome = (struct agent_outcome){0};
-	setup_hide_memory();
-	code = open_parts(&parts, talk, setup);
-	if (code == CODE_DONE) {
-		if (!agent_submit(parts.agent, talk->prompt, outcome, &err))
-			code = verb_complain(CODE_FAILED, "%s", err.text);
-		else
-			code = code_of(outcome->reason);
-		if (code == CODE_CANCELLED && interrupt_signal(parts.interrupt) != 0)
-			code = CODE_SIGNAL + interrupt_signal(parts.interrupt);
+	if (!agent_submit(talk->agent, prompt, outcome, &err)) {
+		talk->broken = true;
+		if (talk->screen != NULL)
+			screen_rest(talk->screen);
+		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
-	close_parts(&parts);
+	code = code_of(outcome->reason);
+	if (code == CODE_CANCELLED && interrupt_signal(talk->interrupt) != 0)
+		code = CODE_SIGNAL + interrupt_signal(talk->interrupt);
+	interrupt_settle(talk->interrupt);
 	return code;
+}
+
+bool talk_is_over(const struct talk *talk)
+{
+	return talk->broken || interrupt_signal(talk->interrupt) != 0;
+}
+
+/* WITH, a copy of the conversation, gets the hands of SETUP. */
+static int change_hands(struct talk *with, struct setup *setup)
+{
+	struct err err = {0};
+
+	with->setup = setup;
+	with->session = NULL;
+	with->orchestrate = NULL;
+	if (!open_orchestrate(with, NULL, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return open_session(with, setup, &with->session);
+}
+
+int talk_change(struct talk *talk, struct setup *setup, const struct model_options *model)
+{
+	struct talk with = *talk, unused;
+	struct agent_options options;
+	struct err err = {0};
+	int code = CODE_DONE;
+
+	if (model != NULL) {
+		if (!open_model(talk, model, &with.model, &err))
+			return verb_complain(CODE_FAILED, "%s", err.text);
+		with.asked = memory_copy(model->name);
+	}
+	if (setup != NULL)
+		code = change_hands(&with, setup);
+	options = agent_options_of(&with);
+	if (code == CODE_DONE && !agent_change(talk->agent, &options, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	unused = code == CODE_DONE ? *talk : with;
+	if (setup != NULL) {
+		session_close(unused.session);
+		orchestrate_close(unused.orchestrate);
+	}
+	if (model != NULL) {
+		model_close(unused.model);
+		free(unused.asked);
+	}
+	if (code != CODE_DONE)
+		return code;
+	*talk = with;
+	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
+	asking_set_session(talk->asking, talk->session);
+	return CODE_DONE;
+}
+
+struct agent *talk_agent(const struct talk *talk)
+{
+	return talk->agent;
+}
+
+struct session *talk_session(const struct talk *talk)
+{
+	return talk->session;
+}
+
+const char *talk_model_name(const struct talk *talk)
+{
+	return model_name(talk->model);
+}
+
+void talk_break(struct talk *talk)
+{
+	if (talk->screen != NULL)
+		screen_break(talk->screen);
+}
+
+int talk_interrupt_fd(const struct talk *talk)
+{
+	return interrupt_fd(talk->interrupt);
+}
+
+void talk_calm(struct talk *talk)
+{
+	interrupt_settle(talk->interrupt);
+}
+
+int talk_signal(const struct talk *talk)
+{
+	return interrupt_signal(talk->interrupt);
 }

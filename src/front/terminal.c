@@ -1,7 +1,4 @@
-/*
- * terminal: settings, signals, and a process of its own that waits for our end: it puts the
- * terminal back even when we are killed.
- */
+/* terminal: settings and signals. */
 #include "front/terminal.h"
 
 #include <errno.h>
@@ -9,16 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "front/terminal_guard.h"
 
 enum { OLD_ROWS = 24, OLD_COLUMNS = 80 };
 
@@ -27,8 +22,7 @@ struct terminal {
 	int socket;
 	bool raw; /* there is a terminal, and it is raw */
 	struct termios before;
-	int guard; /* the pipe to the guarding process; its end or a byte is the news */
-	pid_t guard_pid;
+	struct terminal_guard guard;
 };
 
 static void signals_of_terminal(sigset_t *set)
@@ -73,52 +67,6 @@ static void raw_off(struct terminal *terminal)
 	terminal->raw = false;
 }
 
-/* In the guarding process: only calls that are safe after a fork of threads. */
-static _Noreturn void guard_run(int news, const struct termios *before)
-{
-	char done;
-	ssize_t n;
-	sigset_t all;
-
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)prctl(PR_SET_NAME, "glovebox-tty");
-	if (dup2(news, 1) >= 0)
-		(void)syscall(SYS_close_range, 2U, ~0U, 0U);
-	do {
-		n = read(1, &done, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n == 0)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, before);
-	_exit(0);
-}
-
-static bool guard_start(struct terminal *terminal, struct err *err)
-{
-	int ends[2];
-
-	if (!fd_pipe(ends, err))
-		return false;
-	terminal->guard_pid = fork();
-	if (terminal->guard_pid == 0)
-		guard_run(ends[0], &terminal->before);
-	fd_close(&ends[0]);
-	terminal->guard = ends[1];
-	return terminal->guard_pid > 0 ||
-	       err_set(err, errno, "guarding the terminal: %s", strerror(errno));
-}
-
-static void guard_end(struct terminal *terminal)
-{
-	if (terminal->guard_pid <= 0)
-		return;
-	(void)!write(terminal->guard, "", 1);
-	fd_close(&terminal->guard);
-	while (waitpid(terminal->guard_pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	terminal->guard_pid = 0;
-}
-
 static void size_send(const struct terminal *terminal)
 {
 	const struct pty_size size = terminal_size();
@@ -154,7 +102,6 @@ bool terminal_open(struct loop *loop, int socket, struct terminal **opened, stru
 
 	signals_of_terminal(&set);
 	terminal->socket = socket;
-	terminal->guard = -1;
 	terminal->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	terminal->signals.events = POLLIN;
 	terminal->signals.ready = signal_came;
@@ -166,7 +113,7 @@ bool terminal_open(struct loop *loop, int socket, struct terminal **opened, stru
 	}
 	loop_add(loop, &terminal->signals);
 	if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &terminal->before) == 0) {
-		if (!guard_start(terminal, err)) {
+		if (!terminal_guard_start(&terminal->guard, &terminal->before, "", err)) {
 			terminal_close(terminal);
 			return false;
 		}
@@ -181,9 +128,8 @@ void terminal_close(struct terminal *terminal)
 	if (terminal == NULL)
 		return;
 	raw_off(terminal);
-	guard_end(terminal);
+	terminal_guard_end(&terminal->guard);
 	loop_remove(&terminal->signals);
 	fd_close(&terminal->signals.fd);
-	fd_close(&terminal->guard);
 	free(terminal);
 }

@@ -28,11 +28,15 @@ struct verb {
 /* In the order of the help; NULL ends it. */
 extern const struct verb *const verbs[];
 
-extern const struct verb verb_run, verb_exec, verb_tool_list, verb_tool_schema,
+extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_tool_schema,
 	verb_tool_call, verb_policy_explain, verb_sessions_list, verb_sessions_show,
-	verb_doctor, verb_demo, verb_undo, verb_mcp, verb_json_get, verb_plugin_new,
-	verb_plugin_check, verb_plugin_call, verb_plugin_list, verb_plugin_trust,
-	verb_help;
+	verb_sessions_resume, verb_sessions_export, verb_doctor, verb_demo, verb_undo,
+	verb_patch_list, verb_patch_show, verb_patch_apply, verb_patch_reject, verb_mcp,
+	verb_json_get, verb_plugin_new, verb_plugin_check, verb_plugin_call,
+	verb_plugin_list, verb_plugin_trust, verb_agents_list, verb_agents_show,
+	verb_agents_new, verb_agents_trust, verb_help, verb_models, verb_schedule_list,
+	verb_schedule_add, verb_schedule_approve, verb_schedule_enable,
+	verb_schedule_disable, verb_schedule_remove, verb_schedule_run;
 
 /* The verb of this name ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
@@ -47,5 +51,5 @@ bool verb_is_in_group(const struct verb *verb, const char *group);
  */
 int verb_dispatch(const char *const *words);
 
-/* "glovebox: sentence" and a line end on standard error; returns CODE. */
+/* "glovebox: sentence" and a line end on standard error, cleaned (text_clean); returns CODE. */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -55,22 +55,24 @@ static bool write_demo(const char *folder, struct err *err)
 	return true;
 }
 
+static const char demo_prompt[] =
+	"A test of this project fails. Find out why, mend it, and show me the change.";
+
 static int play(const char *folder, const struct options *options)
 {
 	struct screen_options plain = screen_options_of(STDOUT_FILENO);
-	struct talk talk = {
-		.prompt = "A test of this project fails. Find out why, mend it, and show me "
-			  "the change.",
+	const struct talk_options talk_options = {
 		.json = options_given(options, "json"),
 		.screen = options_given(options, "plain") ? &plain : NULL,
 		.model =
 			{
 				.name = "replay",
-				.embedded = talk_embedded(demo_replay),
+				.embedded = embedded_text(demo_replay),
 				.temperature = CONFIG_TEMPERATURE_ABSENT,
 			},
 	};
 	struct agent_outcome outcome = {0};
+	struct talk *talk = NULL;
 	struct setup setup;
 	struct err err = {0};
 	int code;
@@ -79,7 +81,10 @@ static int play(const char *folder, const struct options *options)
 	if (!setup_init_shipped(&setup, folder, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = talk_run(&talk, &setup, &outcome);
+		code = talk_open(&talk_options, &setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_turn(talk, demo_prompt, &outcome);
+	talk_close(talk);
 	if (code == CODE_DONE && outcome.last_exit_code != 0)
 		code = verb_complain(CODE_FAILED, "the last run of the tests was not green");
 	setup_fini(&setup);

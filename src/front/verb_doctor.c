@@ -56,6 +56,7 @@ static const char *const model_variables[] = {
 	"GLOVEBOX_MODEL",
 	"GLOVEBOX_BASE_URL",
 	"OPENAI_API_KEY",
+	"ANTHROPIC_API_KEY",
 };
 
 static struct value *row_new(const char *name, bool good, const char *text,

@@ -388,11 +388,12 @@ const struct verb verb_exec = {
 	.summary = "run a program in the cell",
 	.arguments = "[--] CMD [ARGS…]",
 	.help = exec_help,
-	.example = "  glovebox exec --timeout 60 -- make -j4\n"
-		   "  glovebox exec --write out --memory 2G -- ./build.sh\n"
-		   "  glovebox exec --tty -- bash\n"
-		   "  glovebox exec --policy ci.json --explain\n"
-		   "  echo 'print(6 * 7)' | glovebox exec -C /tmp/try -- python3 -",
+	.example =
+		"  glovebox exec --timeout 60 -- make -j4\n"
+		"  mkdir out; glovebox exec --write out --memory 2G -- sh -c 'date > out/now'\n"
+		"  glovebox exec --tty -- bash\n"
+		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
+		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",
 	.options = exec_options,
 	.words_most = VERB_WORDS_ANY,
 	.words_end_options = true,

@@ -7,8 +7,8 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "build_config.h"
+#include "front/config_file.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/mcp_install.h"
@@ -41,6 +41,7 @@ static const struct option_row mcp_options[] = {
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
 	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_ASK,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -65,7 +66,11 @@ static void add_instructions(const struct setup *setup, struct buf *text)
 		       "machine.\n");
 	(void)buf_addf(text, "Workspace: %.500s; paths are relative to it.\n",
 		       setup->workspace);
-	if (policy->network.count == 0)
+	if (policy_asks(policy, "network"))
+		(void)buf_adds(text,
+			       "Commands reach listed hosts by HTTP_PROXY, and others when "
+			       "the person allows it.\n");
+	else if (policy->network.count == 0)
 		(void)buf_adds(text, "Commands have no network but loopback.\n");
 	else
 		(void)buf_adds(text, "Commands reach listed hosts only, by HTTP_PROXY.\n");
@@ -88,6 +93,7 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 		.sink = sink,
 		.ready_workers = READY_WORKERS,
 		.answers_questions = true,
+		.answers_approvals = true,
 		.cancel_fd = -1,
 	};
 
@@ -96,12 +102,6 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 	/* For the person; the client is told with its first call. */
 	(void)verb_complain(CODE_NO_CELL, "%s", err->text);
 	return false;
-}
-
-static bool prompts_place(struct buf *path)
-{
-	return path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config",
-			"glovebox/prompts", path);
 }
 
 static void complain(void *context, const char *sentence)
@@ -127,7 +127,7 @@ static struct mcp *make_server(struct serving *serving)
 	buf_init(&prompts, PATH_MAX);
 	add_instructions(&serving->setup, &instructions);
 	options.instructions = instructions.data;
-	options.prompts = prompts_place(&prompts) ? prompts.data : NULL;
+	options.prompts = config_file_beside("prompts", &prompts) ? prompts.data : NULL;
 	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
 	mcp = mcp_new(&options);
 	buf_fini(&prompts);
@@ -273,7 +273,8 @@ static int mcp_run(const struct options *options)
 	if (!setup_init(&serving.setup, options, &err) ||
 	    !setup_serve(&serving.setup, &err) || !interrupt_open(&serving.interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (!setup_allow_hosts(&serving.setup, options, &err))
+	else if (!setup_allow_hosts(&serving.setup, options, &err) ||
+		 !setup_ask(&serving.setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
 		code = serve(&serving);

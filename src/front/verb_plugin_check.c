@@ -20,6 +20,7 @@
 #include "front/verb.h"
 #include "policy/policy.h"
 #include "runtime/schema.h"
+#include "tools/tools.h"
 
 #define LOOK_SECONDS 2.0
 
@@ -282,6 +283,7 @@ static int check_all(struct check *check, const struct options *options,
 	struct err err = {0};
 
 	check->plugins.workspace = check->folder;
+	check->plugins.tools = builtin_tools;
 	check->plugins.minimum_level =
 		(int)options_count(options, "minimum-level", config_minimum_level(config));
 	if (check->plugins.minimum_level == 0)

@@ -10,12 +10,13 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
+#include "front/front_tools.h"
 #include "front/verb.h"
 #include "plugins/plugin_schema.h"
-#include "tools/tools.h"
 
 #define TEMPLATE_FOLDER "examples/plugins/template-bash-tool/"
 #define TEMPLATE_NAME   "template_bash_echo"
@@ -91,7 +92,9 @@ static int new_run(const struct options *options)
 				     "plugin new: a name begins with a letter and is made of at "
 				     "most %d letters, digits and _",
 				     PLUGIN_ID_MAX);
-	if (tool_find(builtin_tools, name) != NULL)
+	auto_free const struct tool **tools = front_tools_new();
+
+	if (tool_find(tools, name) != NULL)
 		return verb_complain(CODE_USAGE,
 				     "plugin new: %s is the name of a built-in tool: give it "
 				     "another",

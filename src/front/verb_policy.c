@@ -120,6 +120,7 @@ static struct value *report_of(const struct policy *policy, const struct options
 
 	value_set_text(report, "agent", policy->name);
 	value_set_text(report, "profile", policy->commands ? "list" : "box");
+	value_set_boolean(report, "has_bash", policy_has_tool(policy, "bash"));
 	if (is_text) {
 		request.command = str_of(options->words[0]);
 		value_set_str(report, "command", request.command);
@@ -221,6 +222,9 @@ static void print_report(const struct value *report)
 	for (size_t i = 0; i < value_count(parts); i++)
 		print_part(value_item(parts, i));
 	print_line("verdict", because ? because : "allowed");
+	if (because == NULL && !value_is_true(value_member(report, "has_bash")))
+		print_line("note", "the agent has no tool bash to call it with; glovebox exec "
+				   "runs it as this agent");
 }
 
 static int print_json(const struct value *report)

@@ -5,8 +5,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "front/console.h"
 #include "front/exit_code.h"
-#include "front/setup.h"
+#include "front/run_setup.h"
 #include "front/talk.h"
 #include "front/verb.h"
 
@@ -14,29 +15,25 @@
 enum { PROMPT_MAX = 4 << 20 };
 
 static const struct option_row run_options[] = {
-	{"model", 'm', OPTION_TEXT, "MODEL", "ask this model (default: $GLOVEBOX_MODEL)"},
-	{"max-iterations", 0, OPTION_COUNT, "N", "stop after N answers of the model"},
 	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"},
-	OPTION_ROW_WORKSPACE,
-	OPTION_ROW_CONFIG,
-	OPTION_ROW_AGENT,
-	OPTION_ROW_ALLOW_HOST,
-	OPTION_ROW_LEVEL,
-	OPTION_ROW_HELP,
+	{"answers", 0, OPTION_FLAG, NULL,
+	 "with --json: read the answers to what is asked as lines on standard input"},
+	RUN_OPTION_ROWS,
 	{0},
 };
 
 /* The words with a blank between them; standard input for a lone "-". */
-static bool read_prompt(const struct options *options, struct buf *prompt, struct err *err)
+static bool read_prompt(const char *const *words, size_t count, struct buf *prompt,
+			struct err *err)
 {
-	if (options->word_count == 1 && strcmp(options->words[0], "-") == 0) {
+	if (count == 1 && strcmp(words[0], "-") == 0) {
 		if (!fd_read_all(STDIN_FILENO, prompt, "standard input", err))
 			return false;
 	} else {
-		for (size_t i = 0; i < options->word_count; i++) {
+		for (size_t i = 0; i < count; i++) {
 			if (i > 0)
 				(void)buf_addc(prompt, ' ');
-			(void)buf_adds(prompt, options->words[i]);
+			(void)buf_adds(prompt, words[i]);
 		}
 	}
 	if (prompt->overflowed)
@@ -47,44 +44,107 @@ static bool read_prompt(const struct options *options, struct buf *prompt, struc
 	return true;
 }
 
-static int run_with(const struct options *options, struct setup *setup, const char *prompt)
+/* Is there something to ask a person, and a person? */
+static bool asks_at_terminal(const struct options *options, const struct setup *setup)
 {
-	struct talk talk = {
-		.prompt = prompt,
-		.json = options_given(options, "json"),
-		.kept = true,
-	};
-	struct agent_outcome outcome;
-	struct err err = {0};
-
-	setup->policy->limits.iterations =
-		options_count(options, "max-iterations", setup->policy->limits.iterations);
-	if (!talk_model(options_text(options, "model"), &setup->role, &talk.model, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	return talk_run(&talk, setup, &outcome);
+	return setup->policy->asks.count > 0 && !options_given(options, "json") &&
+	       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-static int run_run(const struct options *options)
+static int run_with(const struct options *options, struct setup *setup,
+		    const char *resume, const char *prompt)
+{
+	struct talk_options talk_options = {
+		.json = options_given(options, "json"),
+		.answers = options_given(options, "answers"),
+		.kept = true,
+		.resume = resume,
+		.counts_answers = options_given(options, "max-iterations"),
+	};
+	struct agent_outcome outcome;
+	struct talk *talk = NULL;
+	struct err err = {0};
+	int code;
+
+	if (talk_options.answers && !talk_options.json)
+		return verb_complain(CODE_USAGE,
+				     "--answers reads the answers to what --json asks: "
+				     "give both");
+	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
+			&err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (asks_at_terminal(options, setup) && !console_open(&talk_options.console, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	code = talk_open(&talk_options, setup, &talk);
+	if (code == CODE_DONE)
+		code = talk_turn(talk, prompt, &outcome);
+	talk_close(talk);
+	console_close(talk_options.console);
+	return code;
+}
+
+static int run_set_up(const struct options *options, const char *resume, const char *prompt)
 {
 	struct setup setup = {0};
+	int code = run_setup(options, NULL, &setup);
+
+	if (code == CODE_DONE)
+		code = run_with(options, &setup, resume, prompt);
+	setup_fini(&setup);
+	return code;
+}
+
+static int run_resumed(const struct options *options, const char *name, const char *prompt)
+{
+	struct journal_found found = {0};
+	struct options filled;
+	struct err err = {0};
+	int code;
+
+	if (run_resume(options, name, &filled, &found, &err))
+		code = run_set_up(&filled, found.id, prompt);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_found_fini(&found);
+	return code;
+}
+
+/* RESUME NULL: a new session. WORDS are the prompt. */
+static int run_words(const struct options *options, const char *resume,
+		     const char *const *words, size_t count)
+{
 	struct buf prompt;
 	struct err err = {0};
 	int code;
 
 	buf_init(&prompt, PROMPT_MAX);
-	if (!read_prompt(options, &prompt, &err))
+	if (!read_prompt(words, count, &prompt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (str_trim(buf_str(&prompt)).size == 0)
 		code = verb_complain(CODE_USAGE, "the prompt is empty");
-	else if (!setup_init(&setup, options, &err) || !setup_serve(&setup, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (!setup_allow_hosts(&setup, options, &err))
-		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else if (resume != NULL)
+		code = run_resumed(options, resume, prompt.data);
 	else
-		code = run_with(options, &setup, prompt.data);
-	setup_fini(&setup);
+		code = run_set_up(options, NULL, prompt.data);
 	buf_fini(&prompt);
 	return code;
+}
+
+static int run_run(const struct options *options)
+{
+	return run_words(options, options_text(options, "resume"),
+			 (const char *const *)options->words, options->word_count);
+}
+
+/* The same with the session as first word. */
+static int resume_run(const struct options *options)
+{
+	if (options_given(options, "resume"))
+		return verb_complain(CODE_USAGE,
+				     "sessions resume: --resume is said twice; "
+				     "usage: glovebox sessions resume ID PROMPT…");
+	return run_words(options, options->words[0],
+			 (const char *const *)options->words + 1, options->word_count - 1);
 }
 
 static const char run_help[] =
@@ -92,10 +152,15 @@ static const char run_help[] =
 	"done; then show what was changed. - reads the prompt from standard input. A\n"
 	"first word with a blank in it needs no verb: glovebox \"fix the failing test\".\n\n"
 	"The model is the one that --model, GLOVEBOX_MODEL or the configuration names,\n"
-	"at the server GLOVEBOX_BASE_URL (any that speaks the chat completions API:\n"
-	"llama.cpp, Ollama, vLLM, OpenRouter, …; https://api.openai.com/v1 unless it is\n"
-	"set), with the key in OPENAI_API_KEY. When nothing names a model a recorded\n"
-	"answer is played; --model replay:FILE plays yours.\n\n"
+	"at the server GLOVEBOX_BASE_URL or, unless it is set, at the service's own:\n"
+	"  NAME            any that speaks Chat Completions: llama.cpp, Ollama, vLLM, …\n"
+	"  openai:NAME     OpenAI's Responses; the key of both is in OPENAI_API_KEY\n"
+	"  anthropic:NAME  Anthropic's Messages; the key is in ANTHROPIC_API_KEY\n"
+	"When nothing names a model a recorded answer is played; --model replay:FILE\n"
+	"plays yours.\n\n"
+	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
+	"agent, with its model, with all that was said and read. ID is what `glovebox\n"
+	"sessions list` shows, the beginning of it, or `last`.\n\n"
 	"Exit codes: 0 done, 1 failed, 3 a limit was reached, 5 the cell could not be\n"
 	"built, 130 cancelled.";
 
@@ -110,4 +175,19 @@ const struct verb verb_run = {
 	.words_least = 1,
 	.words_most = VERB_WORDS_ANY,
 	.run = run_run,
+};
+
+static const char sessions_resume_help[] =
+	"Go on with the session ID: glovebox run --resume ID PROMPT, with all its options.";
+
+const struct verb verb_sessions_resume = {
+	.name = "sessions resume",
+	.summary = "go on with one of them",
+	.arguments = "ID|last PROMPT…|-",
+	.help = sessions_resume_help,
+	.example = "  glovebox sessions resume last \"now add a test\"",
+	.options = run_options,
+	.words_least = 2,
+	.words_most = VERB_WORDS_ANY,
+	.run = resume_run,
 };

@@ -2,12 +2,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
+#include "front/resume.h"
 #include "front/screen_paint.h"
 #include "front/verb.h"
 #include "runtime/event.h"
@@ -27,16 +28,6 @@ static const struct option_row show_options[] = {
 	OPTION_ROW_HELP,
 	{0},
 };
-
-static void print_time(int64_t wall_ms, char text[32])
-{
-	time_t seconds = (time_t)(wall_ms / 1000);
-	struct tm local;
-
-	text[0] = '\0';
-	if (localtime_r(&seconds, &local) != NULL)
-		(void)strftime(text, 32, "%Y-%m-%d %H:%M:%S", &local);
-}
 
 static void print_json(const struct value *value)
 {
@@ -62,7 +53,7 @@ static void print_clean(struct str text)
 static bool list_one(void *context, const struct journal_session *session)
 {
 	const struct options *options = context;
-	char began[32];
+	char began[CLOCK_TEXT];
 
 	if (options_given(options, "json")) {
 		auto_value struct value *row = value_new_object();
@@ -74,14 +65,20 @@ static bool list_one(void *context, const struct journal_session *session)
 		value_set_str(row, "agent", session->agent);
 		value_set_str(row, "model", session->model);
 		value_set_str(row, "workspace", session->workspace);
+		if (session->parent.size > 0)
+			value_set_str(row, "parent", session->parent);
 		print_json(row);
 		return true;
 	}
-	print_time(session->began_wall_ms, began);
+	clock_text_local(session->began_wall_ms, began);
 	(void)printf("%s  %s  %5lld events", session->id, began, (long long)session->events);
 	print_clean(session->agent);
 	print_clean(session->model);
 	print_clean(session->workspace);
+	if (session->parent.size > 0) {
+		(void)printf("  for");
+		print_clean(session->parent);
+	}
 	(void)putchar('\n');
 	return true;
 }
@@ -103,7 +100,6 @@ static int list_run(const struct options *options)
 
 struct shown {
 	bool json;
-	size_t count;
 };
 
 /* What the model said in a message; its calls are events of their own. */
@@ -149,12 +145,16 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 {
 	static const char *const members[] = {"tool", "status", "text", "reason"};
 	/* Of a text, what still leaves the line readable. */
-	enum { TEXT_SHOWN = 100 };
+	enum { TEXT_SHOWN = 100, KIND_MAX = 256 };
 	const struct value *arguments = value_member(event, "arguments");
-	char when[32];
+	char when[CLOCK_TEXT];
+	struct buf name;
 
-	print_time(wall_ms, when);
-	(void)printf("%5lld  %s  %-13s", (long long)number, when, kind);
+	clock_text_local(wall_ms, when);
+	buf_init(&name, KIND_MAX);
+	text_add_name(&name, str_of(kind));
+	(void)printf("%5lld  %s  %-13s", (long long)number, when, name.data);
+	buf_fini(&name);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		print_beginning(value_str(value_member(event, members[i])), TEXT_SHOWN);
 	if (value_count(arguments) > 0)
@@ -169,7 +169,6 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 	struct shown *shown = context;
 	auto_value struct value *event = NULL;
 
-	shown->count++;
 	if (shown->json) {
 		(void)printf("%.*s\n", (int)json.size, json.data);
 		return true;
@@ -183,19 +182,8 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 static int show_run(const struct options *options)
 {
 	struct shown shown = {.json = options_given(options, "json")};
-	struct journal *journal = NULL;
-	struct err err = {0};
-	int code = CODE_DONE;
 
-	if (!journal_open_default(&journal, &err) ||
-	    !journal_read(journal, options->words[0], show_one, &shown, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	else if (shown.count == 0)
-		code = verb_complain(CODE_FAILED,
-				     "there is no session \"%.100s\"; see: glovebox sessions list",
-				     options->words[0]);
-	journal_close(journal);
-	return code;
+	return resume_read(options->words[0], show_one, &shown);
 }
 
 static const char sessions_list_help[] =
@@ -214,7 +202,8 @@ const struct verb verb_sessions_list = {
 
 static const char sessions_show_help[] =
 	"Show the events of the session ID in their order, one line each; with --json\n"
-	"as they were recorded.";
+	"as they were recorded. The beginning of an ID does, and `last` for the newest\n"
+	"session of the folder where you are.";
 
 const struct verb verb_sessions_show = {
 	.name = "sessions show",

@@ -142,6 +142,7 @@ static int list_run(const struct options *options)
 		value_set(row, "schema", schema_of_tool(tool));
 		value_set_text(row, "example", tool->example);
 		value_set_text(row, "aliases", tool->aliases != NULL ? tool->aliases : "");
+		value_set_boolean(row, "only_in_runs", tool->where == IN_FRONT);
 		value_append(list, row);
 	}
 	setup_fini(&setup);

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
@@ -70,13 +70,10 @@ static void add_title(struct buf *line, const char *title)
 
 static void step_as_line(const struct undo_step *step)
 {
-	time_t seconds = (time_t)(step->wall_ms / 1000);
-	char when[32] = "";
-	struct tm local;
+	char when[CLOCK_TEXT];
 	struct buf line;
 
-	if (localtime_r(&seconds, &local) != NULL)
-		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
+	clock_text_local(step->wall_ms, when);
 	buf_init(&line, 8 << 10);
 	(void)buf_addf(&line, "%5" PRIu32 "  %s  ", step->number, when);
 	if (step->tool[0] != '\0')

@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "build_config.h"
@@ -12,11 +14,45 @@
 #include "front/help.h"
 
 const struct verb *const verbs[] = {
-	&verb_run,         &verb_exec,          &verb_tool_list,      &verb_tool_schema,
-	&verb_tool_call,   &verb_plugin_new,    &verb_plugin_check,   &verb_plugin_call,
-	&verb_plugin_list, &verb_plugin_trust,  &verb_policy_explain, &verb_undo,
-	&verb_mcp,         &verb_sessions_list, &verb_sessions_show,  &verb_doctor,
-	&verb_demo,        &verb_json_get,      &verb_help,           NULL,
+	&verb_run,
+	&verb_chat,
+	&verb_exec,
+	&verb_tool_list,
+	&verb_tool_schema,
+	&verb_tool_call,
+	&verb_agents_list,
+	&verb_agents_show,
+	&verb_agents_new,
+	&verb_agents_trust,
+	&verb_plugin_new,
+	&verb_plugin_check,
+	&verb_plugin_call,
+	&verb_plugin_list,
+	&verb_plugin_trust,
+	&verb_policy_explain,
+	&verb_undo,
+	&verb_patch_list,
+	&verb_patch_show,
+	&verb_patch_apply,
+	&verb_patch_reject,
+	&verb_mcp,
+	&verb_sessions_list,
+	&verb_sessions_show,
+	&verb_sessions_resume,
+	&verb_sessions_export,
+	&verb_doctor,
+	&verb_models,
+	&verb_schedule_list,
+	&verb_schedule_add,
+	&verb_schedule_approve,
+	&verb_schedule_enable,
+	&verb_schedule_disable,
+	&verb_schedule_remove,
+	&verb_schedule_run,
+	&verb_demo,
+	&verb_json_get,
+	&verb_help,
+	NULL,
 };
 
 /* What may stand alone, without a verb. */
@@ -29,18 +65,27 @@ static const struct option_row main_options[] = {
 /* Longest name of a verb with its group. */
 enum { VERB_NAME_MAX = 64 };
 
+/* Bytes of a complaint; the longest tell what a tool said. */
+enum { COMPLAINT_MAX = 4 << 20 };
+
 enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 int verb_complain(int code, const char *format, ...)
 {
+	struct buf said, clean;
 	va_list arguments;
 
-	(void)fflush(stdout);
-	(void)fputs("glovebox: ", stderr);
+	buf_init(&said, COMPLAINT_MAX);
+	buf_init(&clean, 4 * COMPLAINT_MAX); /* \xHH for every byte */
 	va_start(arguments, format);
-	(void)vfprintf(stderr, format, arguments);
+	(void)buf_addv(&said, format, arguments);
 	va_end(arguments);
-	(void)fputc('\n', stderr);
+	/* It quotes what servers, files and other programs say. */
+	(void)text_clean(buf_str(&said), &clean);
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "glovebox: %s\n", clean.data);
+	buf_fini(&said);
+	buf_fini(&clean);
 	return code;
 }
 
@@ -119,7 +164,7 @@ static int refuse_verb(const char *name)
 				     "glovebox run %.100s",
 				     name, name);
 	return verb_complain(CODE_USAGE,
-			     "no verb \"%.100s\"; did you mean \"%s\"; to send it as a "
+			     "no verb \"%.100s\"; did you mean \"%s\"? To send it as a "
 			     "prompt: glovebox run %.100s",
 			     name, nearest, name);
 }
@@ -140,7 +185,7 @@ static int refuse_in_group(const char *name, const char *group)
 				     "no verb \"%.100s\"; see: glovebox %s --help", name,
 				     group);
 	return verb_complain(CODE_USAGE,
-			     "no verb \"%.100s\"; did you mean: glovebox %s; see: "
+			     "no verb \"%.100s\"; did you mean: glovebox %s? See: "
 			     "glovebox %s --help",
 			     name, nearest, group);
 }
@@ -171,6 +216,18 @@ static int run_verb(const struct verb *verb, const char *const *words)
 	return code;
 }
 
+/* On a terminal no verb, or options of it alone, is a conversation. */
+static bool means_chat(const char *const *words)
+{
+	bool apart;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return false;
+	return words[0] == NULL ||
+	       (options_find(main_options, words[0], &apart) == NULL &&
+		options_find(verb_chat.options, words[0], &apart) != NULL);
+}
+
 /* Only options: --version, --help, or somebody forgot the verb. */
 static int run_without_verb(const char *const *words)
 {
@@ -178,6 +235,8 @@ static int run_without_verb(const char *const *words)
 	struct err err = {0};
 	int code;
 
+	if (means_chat(words))
+		return run_verb(&verb_chat, words);
 	if (words[0] == NULL)
 		return help_print_overview(stdout);
 	if (!options_parse(&options, main_options, words, false, &err)) {

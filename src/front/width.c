@@ -71,3 +71,11 @@ size_t width_fit(struct str text, size_t columns)
 	}
 	return at;
 }
+
+size_t width_character(struct str text, size_t *columns)
+{
+	struct cluster cluster = width_cluster(text, 0);
+
+	*columns = cluster.columns;
+	return cluster.size;
+}

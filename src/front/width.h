@@ -13,3 +13,6 @@ size_t width_of(struct str text);
  * cut.
  */
 size_t width_fit(struct str text, size_t columns);
+
+/* Size of the first character of TEXT as a person sees it, with all that combines with it. */
+size_t width_character(struct str text, size_t *columns);

@@ -139,6 +139,17 @@ def a_foreign_header_in_another_layer_is_refused():
 
 
 @tap.case
+def a_foreign_header_of_two_layers_is_fine_in_both():
+    rows = [line for line in TABLE.splitlines() if line.startswith("| `src/wall/`")]
+    assert len(rows) == 1, TABLE
+    both = TABLE.replace(rows[0], rows[0].rsplit("|", 2)[0] + "| `jansson.h` in `brick.c` |")
+    files = {"src/base/value.c": "#include <jansson.h>\n", "src/wall/brick.c": "#include <jansson.h>\n"}
+    assert check(files, both) == (0, []), check(files, both)
+    refused({"src/wall/wall.c": "#include <jansson.h>\n"}, "value.c and src/wall/brick.c alone",
+            table=both)
+
+
+@tap.case
 def a_foreign_folder_in_another_file_is_refused():
     refused({"src/wall/wall.c": "#include <nettle/sha2.h>\n"}, "hash.c alone")
 

@@ -11,10 +11,27 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_read(const struct mcp_message *message);
+
+static void check_batch(const struct mcp_message *batch)
+{
+	struct mcp_message message;
+
+	for (size_t i = 0; i < value_count(batch->whole); i++) {
+		if (mcp_message_of(value_item(batch->whole, i), &message, NULL))
+			check_read(&message);
+		mcp_message_fini(&message);
+	}
+}
+
 static void check_read(const struct mcp_message *message)
 {
 	const bool asks = message->kind == MCP_REQUEST || message->kind == MCP_RESPONSE;
 
+	if (message->kind == MCP_BATCH) {
+		check_batch(message);
+		return;
+	}
 	if (asks != (message->id != NULL) ||
 	    (message->kind == MCP_RESPONSE) != (message->method == NULL) ||
 	    (message->kind == MCP_RESPONSE) !=

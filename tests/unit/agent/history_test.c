@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,14 @@ static void only_notices_to_the_model_join(void **state)
 	    (struct event){.kind = EVENT_NOTICE, .text = STR("last step"), .data = data});
 	assert_int_equal(history.conversation.message_count, 2);
 	assert_string_equal(message_at(&history, 1)->parts[2].text, "last step");
+	/* what a check said, likewise */
+	add(&history, (struct event){.kind = EVENT_CHECK_ENDED,
+				     .text = STR("tests: red"),
+				     .data = data});
+	assert_string_equal(message_at(&history, 1)->parts[3].text, "tests: red");
+	value_set_boolean(data, "to_model", false);
+	add(&history, (struct event){.kind = EVENT_CHECK_ENDED, .data = data});
+	assert_int_equal(message_at(&history, 1)->part_count, 4);
 	history_fini(&history);
 }
 
@@ -151,8 +160,8 @@ static void finds_the_calls_it_has(void **state)
 	(void)state;
 	history_init(&history);
 	add_calls(&history, "x", "y");
-	assert_true(history_has_call(&history.conversation, "y"));
-	assert_false(history_has_call(&history.conversation, "z"));
+	assert_true(history_has_call(&history, "y"));
+	assert_false(history_has_call(&history, "z"));
 	history_fini(&history);
 }
 
@@ -259,6 +268,150 @@ static void a_damaged_line_is_named(void **state)
 	}
 }
 
+static struct event numbered(enum event_kind kind, int64_t number, const char *text)
+{
+	return (struct event){.kind = kind, .number = number, .text = str_of(text)};
+}
+
+static void add_answer(struct history *history, int64_t number, const char *text,
+		       int64_t input)
+{
+	auto_value struct value *data = NULL;
+	struct value *usage = value_new_object();
+	struct conversation made;
+	struct message *message;
+
+	conversation_init(&made);
+	message = conversation_add(&made, SPEAKER_MODEL);
+	message_add_text(message, text);
+	data = history_message_value(message);
+	value_set_integer(usage, "input", input);
+	value_set_integer(usage, "output", 10);
+	value_set(data, "usage", usage);
+	add(history, (struct event){.kind = EVENT_MESSAGE, .number = number, .data = data});
+	conversation_fini(&made);
+}
+
+static void add_summary(struct history *history, int64_t from, int64_t pinned_max)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {
+		.kind = EVENT_COMPACTED,
+		.text = STR("What was done."),
+		.data = data,
+	};
+
+	value_set_integer(data, "from", from);
+	value_set_integer(data, "pinned_max", pinned_max);
+	add(history, event);
+}
+
+static void a_summary_stands_for_what_was_before(void **state)
+{
+	struct history history;
+	const struct message *head;
+
+	(void)state;
+	history_init(&history);
+	add(&history, numbered(EVENT_TURN_BEGAN, 1, "first prompt"));
+	add_answer(&history, 2, "one", 100);
+	add(&history, numbered(EVENT_TURN_BEGAN, 3, "second prompt"));
+	add_answer(&history, 4, "two", 100);
+	add(&history, numbered(EVENT_TURN_BEGAN, 5, "third prompt"));
+	add_summary(&history, 4, 1000);
+	assert_int_equal(history.conversation.message_count, 3);
+	head = message_at(&history, 0);
+	assert_int_equal(head->speaker, SPEAKER_USER);
+	assert_int_equal(head->part_count, 4);
+	assert_string_equal(head->parts[0].text, "first prompt");
+	assert_string_equal(head->parts[1].text, "second prompt");
+	assert_string_equal(head->parts[3].text, "What was done.");
+	assert_string_equal(message_at(&history, 1)->parts[0].text, "two");
+	assert_string_equal(message_at(&history, 2)->parts[0].text, "third prompt");
+
+	/* Once more: the old summary goes, the prompts stay. */
+	add_answer(&history, 7, "three", 100);
+	add_summary(&history, 7, 1000);
+	assert_int_equal(history.conversation.message_count, 2);
+	head = message_at(&history, 0);
+	assert_int_equal(head->part_count, 5);
+	assert_string_equal(head->parts[2].text, "third prompt");
+	history_fini(&history);
+}
+
+static void the_first_and_the_newest_prompts_stay(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	for (int64_t i = 1; i < 9; i += 2) {
+		char text[16];
+
+		(void)snprintf(text, sizeof(text), "prompt %d", (int)i);
+		add(&history, numbered(EVENT_TURN_BEGAN, i, text));
+		add_answer(&history, i + 1, "yes", 0);
+	}
+	add_summary(&history, 8, 2 * (int64_t)sizeof("prompt 1"));
+	assert_int_equal(message_at(&history, 0)->part_count, 5);
+	assert_string_equal(message_at(&history, 0)->parts[0].text, "prompt 1");
+	assert_string_equal(message_at(&history, 0)->parts[1].text, "prompt 5");
+	assert_string_equal(message_at(&history, 0)->parts[2].text, "prompt 7");
+	history_fini(&history);
+}
+
+static void a_summary_of_nothing_known_changes_nothing(void **state)
+{
+	auto_value struct value *data = value_new_object();
+	struct event event = {.kind = EVENT_COMPACTED, .text = STR("x"), .data = data};
+	struct history history;
+	struct err err;
+
+	(void)state;
+	history_init(&history);
+	add(&history, numbered(EVENT_TURN_BEGAN, 1, "prompt"));
+	add_answer(&history, 2, "yes", 0);
+	for (int64_t from = -1; from < 2; from++) {
+		value_set_integer(data, "from", from);
+		assert_false(history_event(&history, &event, &err));
+	}
+	assert_int_equal(history.conversation.message_count, 2);
+	history_fini(&history);
+}
+
+static void tokens_are_counted_by_the_service_and_estimated_since(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add(&history, numbered(EVENT_TURN_BEGAN, 1, "eight by"));
+	assert_int_equal(history_tokens(&history, 40), (8 + 40) / HISTORY_BYTES_PER_TOKEN);
+	add_answer(&history, 2, "yes", 100);
+	assert_int_equal(history_tokens(&history, 40), 110);
+	add(&history, numbered(EVENT_TURN_BEGAN, 3, "eight by"));
+	assert_int_equal(history_tokens(&history, 40), 110 + 8 / HISTORY_BYTES_PER_TOKEN);
+	history_fini(&history);
+}
+
+static void what_resuming_says_follows_the_prompt(void **state)
+{
+	struct history history;
+
+	(void)state;
+	history_init(&history);
+	add(&history, numbered(EVENT_SESSION_RESUMED, 1, "(anew)"));
+	add(&history, numbered(EVENT_SESSION_RESUMED, 2, "(anew)"));
+	assert_int_equal(history.conversation.message_count, 0);
+	add(&history, numbered(EVENT_TURN_BEGAN, 3, "go on"));
+	assert_int_equal(message_at(&history, 0)->part_count, 2);
+	assert_string_equal(message_at(&history, 0)->parts[0].text, "go on");
+	assert_string_equal(message_at(&history, 0)->parts[1].text, "(anew)");
+	add(&history, numbered(EVENT_TURN_BEGAN, 4, "more"));
+	assert_int_equal(message_at(&history, 0)->part_count, 3);
+	history_fini(&history);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +423,11 @@ int main(void)
 		cmocka_unit_test(finds_the_calls_it_has),
 		cmocka_unit_test(lines_give_the_same_conversation_as_events),
 		cmocka_unit_test(a_damaged_line_is_named),
+		cmocka_unit_test(a_summary_stands_for_what_was_before),
+		cmocka_unit_test(the_first_and_the_newest_prompts_stay),
+		cmocka_unit_test(a_summary_of_nothing_known_changes_nothing),
+		cmocka_unit_test(tokens_are_counted_by_the_service_and_estimated_since),
+		cmocka_unit_test(what_resuming_says_follows_the_prompt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

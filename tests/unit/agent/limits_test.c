@@ -71,6 +71,37 @@ static void no_limits_never_stop(void **state)
 	assert_true(limits_deadline_ms(&limits) == CLOCK_NEVER);
 }
 
+static void money_is_foreseen_by_the_step_before(void **state)
+{
+	struct limits limits = {.money_max = 0.5};
+	enum agent_reason reason;
+
+	(void)state;
+	limits_init(&limits, start_ms);
+	assert_int_equal(step(&limits, start_ms, &reason, NULL), LIMITS_GO);
+	limits.money += 0.3;
+	assert_int_equal(step(&limits, start_ms, &reason, "0.5 US dollars, 0.3000 spent"),
+			 LIMITS_LAST);
+	limits.money += 0.3;
+	assert_int_equal(step(&limits, start_ms, &reason, "0.6000 spent"), LIMITS_STOP);
+	assert_int_equal(reason, AGENT_MONEY);
+}
+
+static void money_that_nobody_counted_is_the_end_where_it_is_limited(void **state)
+{
+	struct limits limits = {.money_max = 0.5}, free = {0};
+	enum agent_reason reason;
+
+	(void)state;
+	limits_init(&limits, start_ms);
+	limits_init(&free, start_ms);
+	limits.money_is_lost = true;
+	free.money_is_lost = true;
+	assert_int_equal(step(&limits, start_ms, &reason, "did not count"), LIMITS_STOP);
+	assert_int_equal(reason, AGENT_MONEY);
+	assert_int_equal(step(&free, start_ms, &reason, NULL), LIMITS_GO);
+}
+
 static void tokens_are_foreseen_by_the_step_before(void **state)
 {
 	struct limits limits = {.tokens_max = 100};
@@ -165,6 +196,8 @@ int main(void)
 		cmocka_unit_test(the_last_answer_is_announced_and_the_next_refused),
 		cmocka_unit_test(a_single_answer_is_the_last_one),
 		cmocka_unit_test(no_limits_never_stop),
+		cmocka_unit_test(money_is_foreseen_by_the_step_before),
+		cmocka_unit_test(money_that_nobody_counted_is_the_end_where_it_is_limited),
 		cmocka_unit_test(tokens_are_foreseen_by_the_step_before),
 		cmocka_unit_test(tokens_over_the_limit_stop_unannounced),
 		cmocka_unit_test(wall_time_is_foreseen_and_ends),

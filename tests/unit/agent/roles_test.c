@@ -4,6 +4,7 @@
 #include "front/embedded.h"
 #include "policy/config.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { SHIPPED_MAX = 32 };
+enum { SHIPPED_MAX = 32, DEFAULT_TOOLS = 12 };
 
 static void a_file_becomes_a_role(void **state)
 {
@@ -86,48 +87,153 @@ static void a_name_twice_is_refused(void **state)
 	assert_string_equal(err.text, "b/one.md: there is a role \"one\" already");
 }
 
-static void the_shipped_roles_have_the_rights_they_need(void **state)
+static const char *names_of(const struct policy_names *names, char *text, size_t size)
 {
-	static const struct {
-		const char *name;
-		uint64_t iterations;
-		bool writes, runs;
-	} rows[] = {
-		{"default", 50, true, true},
-		{"coder", 30, true, true},
-		{"reviewer", 15, false, false},
-	};
+	text[0] = '\0';
+	for (size_t i = 0; i < names->count; i++)
+		(void)snprintf(text + strlen(text), size - strlen(text), "%s%s",
+			       i ? " " : "", names->items[i]);
+	return text;
+}
+
+static const char *paths_of(const struct policy_paths *paths, char *text, size_t size)
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < paths->count; i++)
+		(void)snprintf(text + strlen(text), size - strlen(text), "%s%s",
+			       i ? " " : "", paths->items[i].text);
+	return text;
+}
+
+static void roles_shipped(struct roles *roles)
+{
 	struct role_text texts[SHIPPED_MAX];
-	struct roles roles;
 	struct err err = {0};
 	size_t count = 0;
 
-	(void)state;
 	for (const struct embedded_file *file = embedded_files; file->name; file++) {
 		if (strncmp(file->name, "agents/", 7) == 0 && count < SHIPPED_MAX)
 			texts[count++] =
 				(struct role_text){file->name, {file->data, file->size}};
 	}
-	if (!roles_init(&roles, texts, count, &err))
+	if (!roles_init(roles, texts, count, &err))
 		fail_msg("%s", err.text);
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+		char before = at == text ? ' ' : at[-1];
+		char after = at[strlen(word)];
+
+		if (!isalnum((unsigned char)before) && before != '_' &&
+		    !isalnum((unsigned char)after) && after != '_')
+			return true;
+	}
+	return false;
+}
+
+static void a_prompt_names_no_tool_that_its_role_lacks(void **state)
+{
+	static const char *const tools[] = {"read_file",
+					    "batch_read",
+					    "list_files",
+					    "glob",
+					    "grep",
+					    "write_file",
+					    "edit_file",
+					    "apply_patch",
+					    "generate_patch",
+					    "bash",
+					    "job",
+					    "run_tests",
+					    "database_schema",
+					    "shared_context",
+					    "delegate_agent",
+					    "list_agents",
+					    "query_reports",
+					    "manage_schedule"};
+	struct roles roles;
+
+	(void)state;
+	roles_shipped(&roles);
+	for (size_t i = 0; i < roles.count; i++) {
+		const struct role *role = &roles.items[i];
+		const char *prompt = value_text(value_member(role->entry, "prompt"));
+		const struct value *has = value_member(role->entry, "tools");
+
+		for (size_t t = 0; t < sizeof(tools) / sizeof(tools[0]); t++) {
+			/* The default role lacks the last ones alone. */
+			bool there = !has && t < DEFAULT_TOOLS;
+
+			for (size_t at = 0; at < value_count(has); at++)
+				there |= strcmp(value_text(value_item(has, at)),
+						tools[t]) == 0;
+			if (!there && has_word(prompt, tools[t]))
+				fail_msg("%s names %s", role->name, tools[t]);
+		}
+	}
+	roles_fini(&roles);
+}
+
+static void the_shipped_roles_have_the_rights_they_need(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t iterations;
+		const char *tools; /* NULL: every one */
+		const char *write;
+		bool scratch;
+		double temperature;
+		uint64_t thinking;
+	} rows[] = {
+		{"default", 50, NULL, ".", false, CONFIG_TEMPERATURE_ABSENT, 0},
+		{"coder", 30,
+		 "read_file batch_read list_files glob grep write_file edit_file apply_patch "
+		 "generate_patch bash job run_tests database_schema shared_context delegate_agent",
+		 ".", false, 0.3, 16000},
+		{"tester", 20,
+		 "read_file list_files glob grep write_file edit_file bash run_tests",
+		 "tests", true, CONFIG_TEMPERATURE_ABSENT, 0},
+		{"reviewer", 15, "read_file batch_read list_files glob grep", "", false,
+		 CONFIG_TEMPERATURE_ABSENT, 0},
+		{"documenter", 15, "read_file list_files glob grep write_file edit_file",
+		 "docs *.md", false, CONFIG_TEMPERATURE_ABSENT, 0},
+		{"orchestrator", 8,
+		 "list_agents delegate_agent query_reports shared_context manage_schedule",
+		 "", false, 0.3, 0},
+	};
+	struct roles roles;
+	struct err err = {0};
+
+	(void)state;
+	roles_shipped(&roles);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct role *role = roles_find(&roles, rows[i].name);
 		auto_policy struct policy *policy = NULL;
 		struct config_role words = {0};
-		bool runs;
+		char text[512];
 
 		assert_non_null(role);
 		if (!config_policy(NULL, role->entry, rows[i].name, "/ws", &policy, &err) ||
 		    !config_role(NULL, role->entry, rows[i].name, &words, &err))
 			fail_msg("%s", err.text);
-		runs = !policy->tools.given || policy_has_tool(policy, "bash");
 		assert_int_equal(policy->limits.iterations, rows[i].iterations);
-		assert_int_equal(policy->write.count > 0, rows[i].writes);
-		assert_int_equal(runs, rows[i].runs);
+		assert_int_equal(policy->tools.given, rows[i].tools != NULL);
+		if (rows[i].tools)
+			assert_string_equal(names_of(&policy->tools, text, sizeof(text)),
+					    rows[i].tools);
+		assert_string_equal(paths_of(&policy->write, text, sizeof(text)),
+				    rows[i].write);
+		assert_int_equal(policy->scratch, rows[i].scratch);
+		assert_true(words.temperature == rows[i].temperature);
+		assert_int_equal(words.thinking_budget, rows[i].thinking);
+		assert_null(words.checks);
 		assert_non_null(words.description);
 		assert_true(words.prompt && strlen(words.prompt) > 500);
 		config_role_fini(&words);
 	}
+	assert_int_equal(roles.count, sizeof(rows) / sizeof(rows[0]));
 	roles_fini(&roles);
 }
 
@@ -138,6 +244,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_file_is_named),
 		cmocka_unit_test(a_name_twice_is_refused),
 		cmocka_unit_test(the_shipped_roles_have_the_rights_they_need),
+		cmocka_unit_test(a_prompt_names_no_tool_that_its_role_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 
@@ -45,12 +47,28 @@ static void deadlines_from_seconds(void **state)
 	assert_true(clock_deadline(0.00001) >= now + 1);
 }
 
+static void times_are_shown_in_the_zone_of_the_machine(void **state)
+{
+	char text[CLOCK_TEXT];
+
+	(void)state;
+	assert_int_equal(setenv("TZ", "XYZ-2", 1), 0);
+	tzset();
+	clock_text_local(1000000000999, text);
+	assert_string_equal(text, "2001-09-09 03:46:40");
+	clock_text_local(-1000, text);
+	assert_string_equal(text, "1970-01-01 01:59:59");
+	assert_int_equal(unsetenv("TZ"), 0);
+	tzset();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_does_not_go_back),
 		cmocka_unit_test(poll_timeouts_fit_an_int),
 		cmocka_unit_test(deadlines_from_seconds),
+		cmocka_unit_test(times_are_shown_in_the_zone_of_the_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ enum { WORDS_MAX = 12 };
 
 static const struct option_row rows[] = {
 	{"timeout", 't', OPTION_SECONDS, "S", "seconds"},
+	{"money", 0, OPTION_AMOUNT, "N", "an amount"},
 	{"limit", 'n', OPTION_COUNT, "N", "how many"},
 	{"json", 0, OPTION_FLAG, NULL, "as JSON"},
 	{"quiet", 'q', OPTION_FLAG, NULL, "say less"},
@@ -114,6 +115,27 @@ static void values_are_read_by_name(void **state)
 	options_fini(&options);
 }
 
+static void amounts_are_decimal_numbers_above_nothing(void **state)
+{
+	static const char *const wrong[] = {"0", "-1", "1e3",   "inf",
+					    "",  ".",  "1.2.3", "$1"};
+	static const char *const right[] = {"--money", "0.25", NULL};
+	struct options options;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(options_parse(&options, rows, right, false, &err));
+	assert_true(options_amount(&options, "money", 9) == 0.25);
+	options_fini(&options);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const char *const words[] = {"--money", wrong[i], NULL};
+
+		assert_false(options_parse(&options, rows, words, false, &err));
+		assert_non_null(strstr(err.text, "above 0"));
+		options_fini(&options);
+	}
+}
+
 static void what_is_absent_is_what_the_caller_says(void **state)
 {
 	static const char *const words[] = {"word", NULL};
@@ -123,6 +145,7 @@ static void what_is_absent_is_what_the_caller_says(void **state)
 	(void)state;
 	assert_true(options_parse(&options, rows, words, false, &err));
 	assert_true(options_seconds(&options, "timeout", 9) == 9.0);
+	assert_true(options_amount(&options, "money", 9) == 9.0);
 	assert_int_equal(options_count(&options, "limit", 9), 9);
 	assert_null(options_text(&options, "workspace"));
 	options_fini(&options);
@@ -167,6 +190,7 @@ int main(void)
 		cmocka_unit_test(words_are_what_is_no_option),
 		cmocka_unit_test(refusals_name_what_is_wrong),
 		cmocka_unit_test(values_are_read_by_name),
+		cmocka_unit_test(amounts_are_decimal_numbers_above_nothing),
 		cmocka_unit_test(what_is_absent_is_what_the_caller_says),
 		cmocka_unit_test(the_last_of_two_wins),
 		cmocka_unit_test(a_repeatable_option_keeps_all),

@@ -104,7 +104,7 @@ static void a_whole_session(void **state)
 		 "{\"parts\":[{\"kind\":\"text\",\"text\":\"Green.\"}]}"},
 		{"turn_ended", NULL, NULL, NULL,
 		 "{\"reason\":\"stopped\",\"iterations\":2,\"usage\":{\"input\":10,\"output\":4,"
-		 "\"cached\":3},\"seconds\":1.25,\"level\":3,\"changed\":[]}"},
+		 "\"cached\":3,\"money\":0.0123},\"seconds\":1.25,\"level\":3,\"changed\":[]}"},
 		{0},
 	};
 
@@ -128,7 +128,7 @@ static void a_whole_session(void **state)
 	      "\n"
 	      "Green.\n"
 	      "\n"
-	      "── done · 2 answers · tokens 10 in, 4 out, 3 cached · 1.2 s · cell L3 · "
+	      "── done · 2 answers · tokens 10 in, 4 out, 3 cached · $0.0123 · 1.2 s · cell L3 · "
 	      "0 changed files\n");
 }
 
@@ -477,6 +477,49 @@ static void options_follow_the_environment(void **state)
 	assert_false(options.unicode || options.colour || options.terminal);
 }
 
+static void colours_and_columns_can_be_asked_for(void **state)
+{
+	auto_close int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct screen_options options;
+
+	(void)state;
+	assert_int_equal(unsetenv("NO_COLOR"), 0);
+	assert_int_equal(setenv("CLICOLOR_FORCE", "0", 1), 0);
+	assert_int_equal(setenv("COLUMNS", "33", 1), 0);
+	options = screen_options_of(fd);
+	assert_false(options.colour);
+	assert_int_equal(options.columns, 33);
+	assert_int_equal(setenv("CLICOLOR_FORCE", "1", 1), 0);
+	assert_int_equal(setenv("COLUMNS", "many", 1), 0);
+	options = screen_options_of(fd);
+	assert_true(options.colour && !options.terminal);
+	assert_int_equal(options.columns, 0);
+	assert_int_equal(setenv("NO_COLOR", "1", 1), 0);
+	assert_false(screen_options_of(fd).colour);
+	assert_int_equal(unsetenv("CLICOLOR_FORCE"), 0);
+	assert_int_equal(unsetenv("NO_COLOR"), 0);
+	assert_int_equal(setenv("FORCE_COLOR", "1", 1), 0);
+	assert_true(screen_options_of(fd).colour);
+	assert_int_equal(unsetenv("FORCE_COLOR"), 0);
+	assert_int_equal(unsetenv("COLUMNS"), 0);
+}
+
+static void marks_of_direction_are_shown_and_not_obeyed(void **state)
+{
+	const struct paint_excerpt all = {.head = 5};
+	struct paint paint;
+
+	(void)state;
+	paint_init(&paint);
+	paint.columns = 40;
+	paint_lines(&paint,
+		    STR("a\tb\xe2\x80\xae"
+			"c\n\xd7\x90"),
+		    &all);
+	assert_string_equal(paint.out.data, "a\tb\\xE2\\x80\\xAEc\n\xd7\x90\n");
+	paint_fini(&paint);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +539,8 @@ int main(void)
 		cmocka_unit_test(the_spinner_is_cleared_before_other_words),
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
 		cmocka_unit_test(options_follow_the_environment),
+		cmocka_unit_test(colours_and_columns_can_be_asked_for),
+		cmocka_unit_test(marks_of_direction_are_shown_and_not_obeyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,30 @@ static void refused(const char *text, int code, bool has_id)
 	mcp_message_fini(&message);
 }
 
+static void a_batch_is_a_list_of_messages(void **state)
+{
+	struct mcp_message batch, message;
+	struct err err;
+
+	(void)state;
+	assert_true(mcp_message_read(STR("[{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"},[],"
+					 "{\"jsonrpc\":\"2.0\",\"method\":\"b\"}]"),
+				     &batch, &err));
+	assert_int_equal(batch.kind, MCP_BATCH);
+	assert_int_equal(value_count(batch.whole), 3);
+	assert_null(batch.id);
+	assert_true(mcp_message_of(value_item(batch.whole, 0), &message, &err));
+	assert_int_equal(message.kind, MCP_REQUEST);
+	mcp_message_fini(&message);
+	assert_false(mcp_message_of(value_item(batch.whole, 1), &message, &err));
+	assert_int_equal(err.code, MCP_CODE_INVALID);
+	mcp_message_fini(&message);
+	assert_true(mcp_message_of(value_item(batch.whole, 2), &message, &err));
+	assert_int_equal(message.kind, MCP_NOTIFICATION);
+	mcp_message_fini(&message);
+	mcp_message_fini(&batch);
+}
+
 static void what_is_wrong_has_its_code_and_keeps_the_id(void **state)
 {
 	(void)state;
@@ -122,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_request_has_id_method_and_params),
 		cmocka_unit_test(without_an_id_it_is_a_notice),
 		cmocka_unit_test(without_a_method_it_is_a_response),
+		cmocka_unit_test(a_batch_is_a_list_of_messages),
 		cmocka_unit_test(what_is_wrong_has_its_code_and_keeps_the_id),
 		cmocka_unit_test(an_id_has_a_longest_length),
 		cmocka_unit_test(a_message_has_a_largest_size),

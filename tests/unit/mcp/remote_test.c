@@ -351,6 +351,22 @@ static void progress_and_words_are_passed_on(void **state)
 	running_free(running);
 }
 
+static void answers_may_come_as_a_batch(void **state)
+{
+	struct server *server = *state;
+
+	play(server, "{" LEGACY ONE_TOOL "}");
+	struct running *running = start_silent(server);
+	remote_line(server->remote,
+		    STR("[{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"},"
+			"{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"content\":"
+			"[{\"type\":\"text\",\"text\":\"there\"}]}}]"));
+	assert_non_null(strstr(server->sent.data, "\"id\":9,\"result\":{}"));
+	assert_true(running_is_done(running));
+	assert_string_equal(running_result(running)->text.data, "there");
+	running_free(running);
+}
+
 static void who_gives_up_tells_the_server_and_a_late_answer_is_nothing(void **state)
 {
 	struct server *server = *state;
@@ -376,7 +392,7 @@ static void rubbish_is_dropped_until_it_is_too_much(void **state)
 		"{\"jsonrpc\":\"2.0\",\"id\":\"4\",\"result\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":-4,\"result\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":4}",
-		"[{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}]",
+		"[[{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}],4]",
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"sampling/createMessage\"}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/whatever\",\"params\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}",
@@ -431,6 +447,7 @@ int main(int argc, char **argv)
 		CASE(answers_become_results),
 		CASE(what_is_more_than_text_is_content),
 		CASE(progress_and_words_are_passed_on),
+		CASE(answers_may_come_as_a_batch),
 		CASE(who_gives_up_tells_the_server_and_a_late_answer_is_nothing),
 		CASE(rubbish_is_dropped_until_it_is_too_much),
 		CASE(a_call_of_one_that_is_started_anew_waits_for_it),

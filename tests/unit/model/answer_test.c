@@ -212,6 +212,238 @@ static void extra_stays_with_its_thinking(void **state)
 	conversation_fini(&conversation);
 }
 
+static struct answer_part *open_part(struct answer *answer, enum part_kind kind,
+				     int64_t index, const char *key)
+{
+	return answer_part(answer, kind, index, str_of(key));
+}
+
+static void named_parts_stand_apart(void **state)
+{
+	struct conversation conversation;
+	struct answer *answer = answer_new(NULL);
+	const struct message *message;
+
+	(void)state;
+	conversation_init(&conversation);
+	/* By index, by key, by both, and the newest one when nothing is said. */
+	answer_part_add(answer, open_part(answer, PART_THINKING, 0, ""), STR("one"));
+	answer_part_add(answer, open_part(answer, PART_THINKING, 1, "b"), STR("two"));
+	answer_part_add(answer, open_part(answer, PART_TEXT, -1, "c"), STR("three"));
+	answer_part_add(answer, open_part(answer, PART_TEXT, -1, "d"), STR("four"));
+	answer_part_add(answer, open_part(answer, PART_THINKING, 0, ""), STR(" more"));
+	answer_part_add(answer, open_part(answer, PART_THINKING, -1, "b"), STR(" more"));
+	answer_part_add(answer, open_part(answer, PART_TEXT, -1, "c"), STR(" more"));
+	answer_part_add(answer, open_part(answer, PART_TEXT, -1, ""), STR(" more"));
+	assert_true(answer_finish(answer, &conversation, NULL, NULL, NULL));
+	message = &conversation.messages[0];
+	assert_int_equal(message->part_count, 4);
+	assert_string_equal(message->parts[0].text, "one more");
+	assert_string_equal(message->parts[1].text, "two more");
+	assert_string_equal(message->parts[2].text, "three more");
+	assert_string_equal(message->parts[3].text, "four more");
+	answer_free(answer);
+	conversation_fini(&conversation);
+}
+
+static void names_that_contradict_are_read_as_they_are_meant(void **state)
+{
+	struct conversation conversation;
+	struct answer *answer = answer_new(NULL);
+	const struct message *message;
+
+	(void)state;
+	conversation_init(&conversation);
+	/* An id drawn anew for each event: the index holds. */
+	answer_part_add(answer, open_part(answer, PART_TEXT, 3, "a"), STR("on"));
+	answer_part_add(answer, open_part(answer, PART_TEXT, 3, "b"), STR("e"));
+	answer_part_settle(answer, open_part(answer, PART_TEXT, 3, "c"), STR("one"));
+	/* An index that is always the same: after the end of one, the id holds. */
+	answer_part_settle(answer, open_part(answer, PART_TEXT, 3, "d"), STR("two"));
+	/* What comes late for a part that is complete changes nothing. */
+	answer_part_add(answer, open_part(answer, PART_TEXT, 3, "d"), STR("late"));
+	answer_part_settle(answer, open_part(answer, PART_TEXT, 3, "d"), STR("late"));
+	/* The same index of another kind is another part. */
+	answer_part_add(answer, open_part(answer, PART_THINKING, 3, "d"), STR("hm"));
+	assert_true(answer_finish(answer, &conversation, NULL, NULL, NULL));
+	message = &conversation.messages[0];
+	assert_int_equal(message->part_count, 3);
+	assert_string_equal(message->parts[0].text, "one");
+	assert_string_equal(message->parts[1].text, "two");
+	assert_string_equal(message->parts[2].text, "hm");
+	answer_free(answer);
+	conversation_fini(&conversation);
+}
+
+static void the_end_of_a_part_is_its_truth(void **state)
+{
+	struct conversation conversation;
+	struct buf log;
+	struct model_sink sink = {.context = &log,
+				  .text = note_text,
+				  .thinking = note_thinking,
+				  .call = note_call};
+	struct answer *answer = answer_new(&sink);
+	const struct message *message;
+	struct answer_part *part;
+
+	(void)state;
+	buf_init(&log, 1000);
+	conversation_init(&conversation);
+	part = open_part(answer, PART_TEXT, 0, "");
+	answer_part_add(answer, part, STR("Hel"));
+	answer_part_settle(answer, part, STR("Hello"));
+	part = open_part(answer, PART_TEXT, 1, "");
+	answer_part_add(answer, part, STR("wrong"));
+	answer_part_settle(answer, part, STR("right"));
+	part = open_part(answer, PART_CALL, 2, "");
+	answer_part_call(answer, part, STR(""), STR("bash"));
+	answer_part_add(answer, part, STR("{\"a\": 1}"));
+	assert_true(answer_calls_are_whole(answer));
+	answer_part_call(answer, part, STR("id"), STR("bash"));
+	answer_part_settle(answer, part, STR("{\"a\": "));
+	assert_false(answer_calls_are_whole(answer));
+	assert_string_equal(log.data, "t(Hel)t(lo)t(wrong)c(bash)");
+	assert_true(answer_finish(answer, &conversation, NULL, NULL, NULL));
+	message = &conversation.messages[0];
+	assert_string_equal(message->parts[0].text, "Hello");
+	assert_string_equal(message->parts[1].text, "right");
+	assert_string_equal(message->parts[2].call_id, "id");
+	assert_string_equal(message->parts[2].arguments, "{\"a\": ");
+	buf_fini(&log);
+	answer_free(answer);
+	conversation_fini(&conversation);
+}
+
+static void what_is_kept_goes_with_its_part(void **state)
+{
+	struct conversation conversation;
+	struct answer *answer = answer_new(NULL);
+	const struct message *message;
+	struct answer_part *part;
+
+	(void)state;
+	conversation_init(&conversation);
+	part = open_part(answer, PART_THINKING, 0, "");
+	answer_part_keep(answer, part, "k", value_new_text("1"), 1);
+	part = open_part(answer, PART_TEXT, 1, "");
+	answer_part_keep(answer, part, "k", value_new_text("blank"), 5);
+	part = open_part(answer, PART_TEXT, 2, "");
+	answer_part_settle(answer, part, STR("x"));
+	answer_part_keep(answer, part, "k", value_new_text("2"), 1);
+	part = open_part(answer, PART_CALL, 3, "");
+	answer_part_call(answer, part, STR("a"), STR("f"));
+	answer_part_keep(answer, part, "k", value_new_text("3"), 1);
+	assert_true(answer_finish(answer, &conversation, NULL, NULL, NULL));
+	message = &conversation.messages[0];
+	assert_int_equal(message->part_count, 3);
+	for (int i = 0; i < 3; i++) {
+		const char *kept = value_text(value_member(message->parts[i].extra, "k"));
+
+		assert_int_equal(kept[0], '1' + i);
+	}
+	answer_free(answer);
+	conversation_fini(&conversation);
+}
+
+static void parts_that_begin_are_new_and_may_overlap(void **state)
+{
+	struct conversation conversation;
+	struct answer *answer = answer_new(NULL);
+	const struct message *message;
+	struct answer_part *part;
+
+	(void)state;
+	conversation_init(&conversation);
+	assert_null(answer_part_open(answer, 0));
+	assert_null(answer_part_open(answer, -1));
+	(void)answer_part_begin(answer, PART_TEXT, 0);
+	(void)answer_part_begin(answer, PART_THINKING, 1);
+	answer_part_add(answer, answer_part_open(answer, 0), STR("one"));
+	answer_part_add(answer, answer_part_open(answer, 1), STR("hm"));
+	answer_part_add(answer, answer_part_open(answer, -1), STR(", hm"));
+	assert_int_equal(answer_part_kind(answer_part_open(answer, 1)), PART_THINKING);
+	answer_part_settle(answer, answer_part_open(answer, 1), STR(""));
+	assert_null(answer_part_open(answer, 1));
+	(void)answer_part_begin(answer, PART_TEXT, 0);
+	part = answer_part_open(answer, 0);
+	answer_part_add(answer, part, STR("two"));
+	assert_true(answer_finish(answer, &conversation, NULL, NULL, NULL));
+	message = &conversation.messages[0];
+	assert_int_equal(message->part_count, 3);
+	assert_string_equal(message->parts[0].text, "one");
+	assert_string_equal(message->parts[1].text, "hm, hm");
+	assert_string_equal(message->parts[2].text, "two");
+	answer_free(answer);
+	conversation_fini(&conversation);
+}
+
+static void what_is_collected_is_not_shown_and_has_a_ceiling(void **state)
+{
+	enum { PIECE = 1 << 20 };
+	char *piece = calloc(1, PIECE);
+	struct answer *answer = answer_new(NULL);
+	struct answer_part *part = answer_part_begin(answer, PART_THINKING, 0);
+	int pieces = 0;
+
+	(void)state;
+	assert_non_null(piece);
+	answer_part_collect(answer, part, STR("{\"a\":"));
+	answer_part_collect(answer, part, STR("1}"));
+	assert_true(str_is(answer_part_collected(part), "{\"a\":1}"));
+	assert_false(answer_has_content(answer));
+	while (answer_fits(answer, NULL)) {
+		answer_part_collect(answer, part, (struct str){piece, PIECE});
+		pieces++;
+	}
+	assert_int_equal(pieces, MODEL_ANSWER_MAX / PIECE);
+	answer_part_collect(answer, NULL, STR("x"));
+	assert_int_equal(answer_part_collected(NULL).size, 0);
+	assert_null(answer_part_kept(NULL, "k"));
+	answer_free(answer);
+	free(piece);
+}
+
+static void a_pause_needs_no_words(void **state)
+{
+	struct answer *answer = answer_new(NULL);
+	struct answer_part *part = answer_part_begin(answer, PART_THINKING, 0);
+
+	(void)state;
+	answer_part_keep(answer, part, "k", value_new_text("v"), 1);
+	assert_string_equal(value_text(answer_part_kept(part, "k")), "v");
+	assert_null(answer_part_kept(part, "l"));
+	answer_set_finish(answer, MODEL_FINISH_STOP);
+	assert_false(answer_has_content(answer));
+	answer_set_finish(answer, MODEL_FINISH_PAUSED);
+	assert_true(answer_has_content(answer));
+	answer_free(answer);
+}
+
+static void named_parts_have_ceilings_too(void **state)
+{
+	struct answer *answer = answer_new(NULL);
+	int count = 0;
+
+	(void)state;
+	while (open_part(answer, PART_TEXT, count, ""))
+		count++;
+	assert_int_equal(count, ANSWER_PARTS_MAX);
+	assert_false(answer_fits(answer, NULL));
+	answer_free(answer);
+
+	answer = answer_new(NULL);
+	answer_part_keep(answer, open_part(answer, PART_TEXT, 0, ""), "k",
+			 value_new_text("v"), MODEL_ANSWER_MAX + 1);
+	assert_false(answer_fits(answer, NULL));
+	assert_null(open_part(answer, PART_TEXT, 1, "key"));
+	answer_part_add(answer, NULL, STR("x"));
+	answer_part_settle(answer, NULL, STR("x"));
+	answer_part_call(answer, NULL, STR("x"), STR("y"));
+	answer_part_keep(answer, NULL, "k", value_new_text("v"), 1);
+	answer_free(answer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +456,14 @@ int main(void)
 		cmocka_unit_test(refuses_more_calls_than_anybody_makes),
 		cmocka_unit_test(made_ids_never_meet_given_ones),
 		cmocka_unit_test(extra_stays_with_its_thinking),
+		cmocka_unit_test(named_parts_stand_apart),
+		cmocka_unit_test(names_that_contradict_are_read_as_they_are_meant),
+		cmocka_unit_test(the_end_of_a_part_is_its_truth),
+		cmocka_unit_test(what_is_kept_goes_with_its_part),
+		cmocka_unit_test(parts_that_begin_are_new_and_may_overlap),
+		cmocka_unit_test(what_is_collected_is_not_shown_and_has_a_ceiling),
+		cmocka_unit_test(a_pause_needs_no_words),
+		cmocka_unit_test(named_parts_have_ceilings_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,9 +93,27 @@ static void quotes_are_one_short_clean_line(void **state)
 	buf_fini(&out);
 }
 
+static long milliseconds(double seconds)
+{
+	return (long)(seconds * 1000 + 0.5);
+}
+
+static void waits_double_up_to_eight_seconds(void **state)
+{
+	static const long waits[] = {500, 1000, 2000, 4000, 8000, 8000, 8000};
+
+	(void)state;
+	for (int i = 0; i < (int)UNIT_COUNT(waits); i++) {
+		assert_int_equal(milliseconds(failure_wait_s(i, 0)), waits[i]);
+		assert_int_equal(milliseconds(failure_wait_s(i, 1)), waits[i] * 3 / 4);
+	}
+	assert_int_equal(milliseconds(failure_wait_s(1000000, 0)), 8000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_double_up_to_eight_seconds),
 		cmocka_unit_test(statuses_have_their_kind),
 		cmocka_unit_test(a_full_context_is_known_by_its_words),
 		cmocka_unit_test(only_promised_codes_leave),

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "model/catalogue.h"
 #include "model/model.h"
 #include "server.h"
 
@@ -27,6 +28,7 @@ struct ask {
 	int retries, stop_fd,
 		stop_by_sink; /* the last: written to at the first text or retry */
 	char why[ERR_TEXT_MAX];
+	double wait_s; /* as the last retry told it */
 	enum model_finish finish;
 	struct model_usage usage;
 	struct err err;
@@ -52,6 +54,7 @@ static void on_retry(void *context, const char *why, double wait_s)
 
 	assert_true(wait_s >= 0 && wait_s <= MODEL_WAIT_MAX_S);
 	ask->retries++;
+	ask->wait_s = wait_s;
 	(void)snprintf(ask->why, sizeof(ask->why), "%s", why);
 	(void)buf_adds(&ask->text, "|");
 	stop_now(ask);
@@ -115,13 +118,14 @@ static const struct part *last_part(const struct ask *ask)
 	return &message->parts[message->part_count - 1];
 }
 
-/* Ask behaviour NAME: the answer comes, after RETRIES further tries. */
-static void comes(void **state, const char *name, int retries)
+/* Ask MODEL with behaviour NAME: the answer comes, after RETRIES further tries. */
+static void comes_from(void **state, const char *model, const char *name, int retries)
 {
 	struct ask ask;
 	size_t before;
 
 	ask_begin(&ask, state);
+	ask.options.name = model;
 	before = server_count(ask.server, name);
 	ask_open(&ask, name);
 	if (!ask_once(&ask))
@@ -130,18 +134,26 @@ static void comes(void **state, const char *name, int retries)
 	assert_int_equal(ask.finish, MODEL_FINISH_STOP);
 	assert_int_equal(ask.usage.input, 12);
 	assert_int_equal(ask.usage.output, 6);
+	assert_int_equal(ask.usage.cached, 4);
 	assert_int_equal(ask.retries, retries);
 	assert_int_equal(server_count(ask.server, name) - before, retries + 1);
 	ask_end(&ask);
 }
 
-/* Ask behaviour NAME: CODE, a text with SAYS in it, after TRIES in all. */
-static void refuses(void **state, const char *name, int code, const char *says, int tries)
+static void comes(void **state, const char *name, int retries)
+{
+	comes_from(state, "openai-chat:fake", name, retries);
+}
+
+/* Ask MODEL with behaviour NAME: CODE, a text with SAYS in it, after TRIES in all. */
+static void refused_by(void **state, const char *model, const char *name, int code,
+		       const char *says, int tries)
 {
 	struct ask ask;
 	size_t before;
 
 	ask_begin(&ask, state);
+	ask.options.name = model;
 	before = server_count(ask.server, name);
 	ask_open(&ask, name);
 	assert_false(ask_once(&ask));
@@ -150,6 +162,11 @@ static void refuses(void **state, const char *name, int code, const char *says, 
 	assert_null(strstr(ask.err.text, KEY));
 	assert_int_equal(server_count(ask.server, name) - before, tries);
 	ask_end(&ask);
+}
+
+static void refuses(void **state, const char *name, int code, const char *says, int tries)
+{
+	refused_by(state, "openai-chat:fake", name, code, says, tries);
 }
 
 static void answers_of_all_kinds_come_in(void **state)
@@ -175,6 +192,10 @@ static void passing_faults_are_tried_again(void **state)
 	comes(state, "500-twice", 2);
 	comes(state, "400-again", 1);
 	comes(state, "date", 1);
+	comes(state, "408-once", 1);
+	comes(state, "409-once", 1);
+	comes(state, "529-twice", 2);
+	comes(state, "429-both", 1);
 }
 
 static void a_cut_stream_is_tried_again_and_the_front_is_told(void **state)
@@ -223,7 +244,44 @@ static void lasting_faults_end_after_two_more_tries(void **state)
 	refuses(state, "500", EIO, "answered 500: the part played is 500", 3);
 	refuses(state, "503", EIO, "asked 3 times", 3);
 	refuses(state, "429", EBUSY, "answered 429", 3);
+	refuses(state, "529", EIO, "answered 529", 3);
 	refuses(state, "html-502", EIO, "answered 502 with a web page", 3);
+}
+
+/* Ask NAME, and stop at the first retry: how long would have been waited? */
+static double wait_of(void **state, const char *name)
+{
+	struct ask ask;
+	int ends[2];
+	double wait_s;
+
+	assert_true(fd_pipe(ends, NULL));
+	ask_begin(&ask, state);
+	ask.stop_fd = ends[0];
+	ask.stop_by_sink = ends[1];
+	ask_open(&ask, name);
+	assert_false(ask_once(&ask));
+	assert_int_equal(ask.err.code, ECANCELED);
+	assert_int_equal(ask.retries, 1);
+	wait_s = ask.wait_s;
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	ask_end(&ask);
+	return wait_s;
+}
+
+static void the_service_says_how_long_to_wait(void **state)
+{
+	double wait_s;
+
+	wait_s = wait_of(state, "429");
+	assert_true(wait_s > 0.0009 && wait_s < 0.0011);
+	wait_s = wait_of(state, "429-wait");
+	assert_true(wait_s > 29.9 && wait_s < 30.1);
+	wait_s = wait_of(state, "429-date");
+	assert_true(wait_s > 20 && wait_s <= 31);
+	wait_s = wait_of(state, "429-silent");
+	assert_true(wait_s >= 0.375 && wait_s <= 0.5);
 }
 
 static void what_would_be_refused_again_is_asked_once(void **state)
@@ -274,13 +332,95 @@ static void the_key_goes_as_a_bearer_token(void **state)
 	assert_true(ask_once(&ask));
 	assert_string_equal(last_part(&ask)->text, "You said: hi");
 	requests = server_requests(ask.server, "echo");
-	request = value_item(requests, 0);
+	request = value_item(requests, value_count(requests) - 1);
 	assert_string_equal(value_text(value_member(value_member(request, "headers"),
 						    "Authorization")),
 			    "Bearer " KEY);
 	assert_string_equal(value_text(value_member(value_member(request, "body"), "model")),
 			    "fake");
 	ask_end(&ask);
+}
+
+static void messages_have_a_key_and_a_version_of_their_own(void **state)
+{
+	struct ask ask;
+	auto_value struct value *requests = NULL;
+	const struct value *headers, *body, *request;
+
+	ask_begin(&ask, state);
+	ask.options.name = "anthropic:fake";
+	ask.options.thinking_budget = 2000;
+	ask.options.max_output = 9000;
+	ask_open(&ask, "echo");
+	assert_true(ask_once(&ask));
+	assert_string_equal(last_part(&ask)->text, "You said: hi");
+	requests = server_requests(ask.server, "echo");
+	request = value_item(requests, value_count(requests) - 1);
+	headers = value_member(request, "headers");
+	body = value_member(request, "body");
+	assert_string_equal(value_text(value_member(headers, "x-api-key")), KEY);
+	assert_string_equal(value_text(value_member(headers, "anthropic-version")),
+			    "2023-06-01");
+	assert_null(value_member(headers, "Authorization"));
+	assert_int_equal(value_integer(value_member(body, "max_tokens")), 9000);
+	assert_int_equal(value_integer(value_member(value_member(body, "thinking"),
+						    "budget_tokens")),
+			 2000);
+	ask_end(&ask);
+}
+
+static void messages_fail_and_recover_like_the_others(void **state)
+{
+	static const char model[] = "anthropic:fake";
+
+	comes_from(state, model, "normal", 0);
+	comes_from(state, model, "plain", 0);
+	comes_from(state, model, "drip", 0);
+	comes_from(state, model, "open-end", 0);
+	comes_from(state, model, "429-once", 1);
+	comes_from(state, model, "529-twice", 2);
+	comes_from(state, model, "cut-once", 1);
+	refused_by(state, model, "529", EIO, "answered 529: the part played is 529", 3);
+	refused_by(state, model, "500-no", EIO, "request req_0", 1);
+	refused_by(state, model, "400", EIO, "answered 400", 1);
+	refused_by(state, model, "401", EACCES, "check the key in ANTHROPIC_API_KEY", 1);
+	refused_by(state, model, "401-echo", EACCES, "wrong key: ****", 1);
+	refused_by(state, model, "overflow", E2BIG, "available context size", 1);
+	refused_by(state, model, "late-error", EIO, "the provider behind gave up", 1);
+	refused_by(state, model, "html", EPROTO, "a web page came", 1);
+	refused_by(state, model, "torn", EPROTO, "in the middle of the answer", 3);
+}
+
+static void responses_fail_and_recover_like_the_others(void **state)
+{
+	static const char model[] = "openai:fake";
+
+	comes_from(state, model, "normal", 0);
+	comes_from(state, model, "plain", 0);
+	comes_from(state, model, "drip", 0);
+	comes_from(state, model, "open-end", 0);
+	comes_from(state, model, "429-once", 1);
+	comes_from(state, model, "529-twice", 2);
+	comes_from(state, model, "cut-once", 1);
+	refused_by(state, model, "529", EIO, "answered 529", 3);
+	refused_by(state, model, "500-no", EIO, "answered 500", 1);
+	refused_by(state, model, "400", EIO, "answered 400", 1);
+	refused_by(state, model, "401-echo", EACCES, "wrong key: Bearer ****", 1);
+	refused_by(state, model, "overflow", E2BIG, "available context size", 1);
+	refused_by(state, model, "late-error", EIO, "the provider behind gave up", 1);
+	refused_by(state, model, "html", EPROTO, "a web page came", 1);
+	refused_by(state, model, "torn", EPROTO, "in the middle of the answer", 3);
+}
+
+static void the_name_says_which_key_is_meant(void **state)
+{
+	(void)state;
+	assert_string_equal(model_key_variable("anthropic:x"), "ANTHROPIC_API_KEY");
+	assert_string_equal(model_key_variable("openai:x"), "OPENAI_API_KEY");
+	assert_string_equal(model_key_variable("qwen3:8b"), "OPENAI_API_KEY");
+	assert_null(model_key_variable("replay"));
+	assert_null(model_key_variable(NULL));
+	assert_null(model_key_variable("antropic:x"));
 }
 
 static void calls_and_their_results_make_a_conversation(void **state)
@@ -404,6 +544,33 @@ static void silence_ends_at_the_deadline(void **state)
 	ask_end(&ask);
 }
 
+/* NAME sends something without end, of which nothing is an answer. */
+static void never_answers(void **state, const char *name, const char *model,
+			  double idle_s, const char *said)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.name = model;
+	ask.options.idle_timeout_s = idle_s;
+	ask.options.retries = 0;
+	ask_open(&ask, name);
+	assert_false(ask_once(&ask));
+	if (strstr(ask.err.text, said) == NULL)
+		fail_msg("%s: %s", name, ask.err.text);
+	ask_end(&ask);
+}
+
+static void signs_of_life_are_no_answer(void **state)
+{
+	never_answers(state, "pings", "anthropic:m", 1,
+		      "nothing of an answer came for 6 seconds");
+	never_answers(state, "comments", "openai:m", 60,
+		      "64 MiB came that are no part of an answer");
+	never_answers(state, "header-drip", "openai-chat:m", 0.5,
+		      "nothing came for 0.5 seconds");
+}
+
 static void nobody_at_the_other_end_is_told_as_such(void **state)
 {
 	struct ask ask;
@@ -487,6 +654,98 @@ static int end_group(void **state)
 	return 0;
 }
 
+static const char small_catalogue[] =
+	"{\"known\": {\"context\": 4000, \"price_input\": 2, \"price_output\": 3}}";
+
+static void open_named(struct ask *ask, void **state, const struct catalogue *catalogue,
+		       const char *name)
+{
+	ask_begin(ask, state);
+	ask->options.name = name;
+	ask->options.catalogue = catalogue;
+	ask_open(ask, "normal");
+}
+
+static void the_context_is_the_catalogue_s_else_the_server_s(void **state)
+{
+	struct catalogue *catalogue = NULL;
+	struct ask ask;
+	uint64_t context = 0;
+
+	assert_true(catalogue_open(str_of(small_catalogue), NULL, &catalogue, NULL));
+	open_named(&ask, state, catalogue, "known");
+	assert_int_equal(model_context(ask.model), 4000);
+	ask_end(&ask);
+	/* The server has so little time that a busy machine may need it again. */
+	for (int tries = 0; context == 0 && tries < 100; tries++) {
+		open_named(&ask, state, catalogue, "sized");
+		assert_int_equal(model_context(ask.model), 0);
+		assert_true(ask_once(&ask));
+		context = model_context(ask.model);
+		assert_int_equal(model_context(ask.model), context);
+		ask_end(&ask);
+	}
+	assert_int_equal(context, 12345);
+	open_named(&ask, state, catalogue, "unheard-of");
+	assert_true(ask_once(&ask));
+	assert_int_equal(model_context(ask.model), 0);
+	ask_end(&ask);
+	catalogue_close(catalogue);
+}
+
+static void money_is_known_where_the_price_is(void **state)
+{
+	auto_value struct value *own = NULL;
+	struct catalogue *catalogue = NULL;
+	struct ask ask;
+
+	assert_true(value_parse(str_of(small_catalogue), 0, &own, NULL));
+	assert_true(catalogue_open(STR("{}"), own, &catalogue, NULL));
+	open_named(&ask, state, catalogue, "known");
+	assert_true(model_is_priced(ask.model));
+	assert_true(ask_once(&ask));
+	/* 12 in, of which 4 were cached, and 6 out */
+	assert_true(ask.usage.money > 41.9e-6 && ask.usage.money < 42.1e-6);
+	ask_end(&ask);
+	open_named(&ask, state, catalogue, "sized");
+	assert_false(model_is_priced(ask.model));
+	assert_true(ask_once(&ask));
+	assert_true(ask.usage.money < 0);
+	ask_end(&ask);
+	catalogue_close(catalogue);
+}
+
+/* Does the request to the model NAME say how much to think, as its role wants it? */
+static bool is_told_to_think(void **state, const struct catalogue *catalogue,
+			     const char *name)
+{
+	auto_value struct value *requests = NULL;
+	const struct value *body;
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.name = name;
+	ask.options.catalogue = catalogue;
+	ask.options.thinking_budget = 2000;
+	ask_open(&ask, "normal");
+	assert_true(ask_once(&ask));
+	requests = server_requests(ask.server, "normal");
+	body = value_member(value_item(requests, value_count(requests) - 1), "body");
+	ask_end(&ask);
+	return value_member(body, "thinking") != NULL;
+}
+
+static void who_cannot_think_is_not_asked_to(void **state)
+{
+	struct catalogue *catalogue = NULL;
+
+	assert_true(catalogue_open(STR("{\"plain\": {\"thinking\": false}}"), NULL,
+				   &catalogue, NULL));
+	assert_false(is_told_to_think(state, catalogue, "anthropic:plain"));
+	assert_true(is_told_to_think(state, catalogue, "anthropic:unheard-of"));
+	catalogue_close(catalogue);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +755,11 @@ int main(void)
 		cmocka_unit_test(a_cut_stream_is_tried_again_and_the_front_is_told),
 		cmocka_unit_test(the_last_try_s_failure_is_told),
 		cmocka_unit_test(lasting_faults_end_after_two_more_tries),
+		cmocka_unit_test(the_service_says_how_long_to_wait),
+		cmocka_unit_test(messages_have_a_key_and_a_version_of_their_own),
+		cmocka_unit_test(messages_fail_and_recover_like_the_others),
+		cmocka_unit_test(responses_fail_and_recover_like_the_others),
+		cmocka_unit_test(the_name_says_which_key_is_meant),
 		cmocka_unit_test(what_would_be_refused_again_is_asked_once),
 		cmocka_unit_test(a_key_in_the_service_s_words_is_hidden),
 		cmocka_unit_test(without_a_key_the_advice_names_the_variable),
@@ -506,9 +770,13 @@ int main(void)
 		cmocka_unit_test(a_stop_ends_it_wherever_it_is),
 		cmocka_unit_test(a_stop_beforehand_asks_nobody),
 		cmocka_unit_test(silence_ends_at_the_deadline),
+		cmocka_unit_test(signs_of_life_are_no_answer),
 		cmocka_unit_test(nobody_at_the_other_end_is_told_as_such),
 		cmocka_unit_test(bad_options_are_refused_before_anything_is_asked),
 		cmocka_unit_test(a_replay_is_asked_like_any_other),
+		cmocka_unit_test(the_context_is_the_catalogue_s_else_the_server_s),
+		cmocka_unit_test(money_is_known_where_the_price_is),
+		cmocka_unit_test(who_cannot_think_is_not_asked_to),
 	};
 
 	return cmocka_run_group_tests(tests, begin_group, end_group);

@@ -13,6 +13,7 @@ static struct value *write_with(const struct conversation *conversation,
 				const struct model_tool *tools, size_t tool_count,
 				double temperature)
 {
+	struct provider_settings settings = {.model = "m", .temperature = temperature};
 	struct model_request request = {
 		.conversation = conversation,
 		.tools = tools,
@@ -24,7 +25,7 @@ static struct value *write_with(const struct conversation *conversation,
 	struct buf body;
 
 	buf_init(&body, BODY_MAX);
-	assert_true(openai_chat_provider.request("m", temperature, &request, &body, &err));
+	assert_true(openai_chat_provider.request(&settings, &request, &body, &err));
 	if (!value_parse(buf_str(&body), 0, &parsed, &err))
 		fail_msg("%s: %s", err.text, body.data);
 	buf_fini(&body);
@@ -67,6 +68,36 @@ static void asks_for_a_stream_with_usage(void **state)
 	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "hi");
 	body = write_with(&conversation, NULL, 0, 0.3);
 	assert_true(value_equal(body, wanted));
+	conversation_fini(&conversation);
+}
+
+static void a_temperature_goes_to_those_that_take_one(void **state)
+{
+	static const struct {
+		const char *model;
+		bool sent;
+	} cases[] = {
+		{"gpt-4o", true},      {"gpt-5", false},   {"openai/gpt-5-mini", false},
+		{"o3", false},         {"qwen3:8b", true}, {"openai/gpt-oss-20b", true},
+		{"codex-mini", false},
+	};
+	struct conversation conversation;
+	struct model_request request = {.conversation = &conversation, .stop_fd = -1};
+
+	(void)state;
+	conversation_init(&conversation);
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		struct provider_settings settings = {.model = cases[i].model,
+						     .temperature = 0.3};
+		struct buf body;
+
+		buf_init(&body, BODY_MAX);
+		assert_true(openai_chat_provider.request(&settings, &request, &body, NULL));
+		assert_int_equal(str_find(buf_str(&body), STR("\"temperature\":0.3"), 0) !=
+					 (size_t)-1,
+				 cases[i].sent);
+		buf_fini(&body);
+	}
 	conversation_fini(&conversation);
 }
 
@@ -226,6 +257,7 @@ static void a_body_over_its_ceiling_is_refused(void **state)
 {
 	struct conversation conversation;
 	struct model_request request = {.conversation = &conversation, .stop_fd = -1};
+	struct provider_settings settings = {.model = "m", .temperature = -1};
 	struct err err = {0};
 
 	(void)state;
@@ -236,7 +268,7 @@ static void a_body_over_its_ceiling_is_refused(void **state)
 		struct buf body;
 
 		buf_init(&body, max);
-		assert_false(openai_chat_provider.request("m", -1, &request, &body, &err));
+		assert_false(openai_chat_provider.request(&settings, &request, &body, &err));
 		assert_int_equal(err.code, E2BIG);
 		buf_fini(&body);
 	}
@@ -251,6 +283,8 @@ static void error_bodies_of_all_shapes_are_read(void **state)
 		{"{\"error\":{\"message\":\"m\",\"type\":\"t\",\"code\":\"c\"}}", "m (c)"},
 		{"{\"error\":{\"message\":\"m\",\"type\":\"t\",\"code\":400}}", "m (t)"},
 		{"{\"error\":{\"message\":\"m\",\"code\":null}}", "m"},
+		{"{\"error\":{\"message\":\"m\",\"type\":\"t\"},\"request_id\":\"r\"}",
+		 "m (t), request r"},
 		{"{\"error\":\"m\"}", "m"},
 		{"{\"error\":{\"error\":{\"message\":\"m\"}}}", "m"},
 		{"{\"message\":\"m\"}", "m"},
@@ -287,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(asks_for_a_stream_with_usage),
+		cmocka_unit_test(a_temperature_goes_to_those_that_take_one),
 		cmocka_unit_test(an_empty_conversation_is_still_json),
 		cmocka_unit_test(tools_go_with_their_schema),
 		cmocka_unit_test(calls_and_results_go_back_in_pairs),

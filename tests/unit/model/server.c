@@ -94,11 +94,11 @@ struct value *server_requests(const struct server *server, const char *name)
 	struct value *some = value_new_array();
 	char path[256];
 
-	(void)snprintf(path, sizeof(path), "/%s/v1/chat/completions", name);
+	(void)snprintf(path, sizeof(path), "/%s/v1/", name);
 	for (size_t i = 0; i < value_count(all); i++) {
 		struct value *request = value_item(all, i);
 
-		if (strcmp(value_text(value_member(request, "path")), path) == 0)
+		if (str_starts(value_str(value_member(request, "path")), str_of(path)))
 			value_append(some, value_ref(request));
 	}
 	return some;

@@ -25,7 +25,7 @@ enum {
 	/*
 	 * … and for shorter ones two pieces, cut anywhere: that takes the square of it.
 	 */
-	CUT_EVERYWHERE_MAX = 500,
+	CUT_EVERYWHERE_MAX = 2500,
 };
 
 static const struct {
@@ -38,10 +38,9 @@ static const struct {
 };
 
 static const char *const finishes[] = {
-	[MODEL_FINISH_STOP] = "stop",
-	[MODEL_FINISH_CALLS] = "calls",
-	[MODEL_FINISH_LENGTH] = "length",
-	[MODEL_FINISH_REFUSED] = "refused",
+	[MODEL_FINISH_STOP] = "stop",     [MODEL_FINISH_CALLS] = "calls",
+	[MODEL_FINISH_LENGTH] = "length", [MODEL_FINISH_REFUSED] = "refused",
+	[MODEL_FINISH_PAUSED] = "paused",
 };
 
 static struct value *value_of_part(const struct part *part)
@@ -52,6 +51,28 @@ static struct value *value_of_part(const struct part *part)
 	value_set_text(call, "tool", part->tool);
 	value_set_text(call, "arguments", part->arguments);
 	return call;
+}
+
+/* The parts as they stand, each with what it keeps. */
+static struct value *value_of_parts(const struct message *message)
+{
+	static const char *const kinds[] = {"text", "thinking", "call"};
+	struct value *parts = value_new_array();
+
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct part *part = &message->parts[i];
+		struct value *shown = part->kind == PART_CALL ? value_of_part(part)
+							      : value_new_object();
+
+		assert_true((size_t)part->kind < UNIT_COUNT(kinds));
+		value_set_text(shown, "kind", kinds[part->kind]);
+		if (part->kind != PART_CALL)
+			value_set_text(shown, "text", part->text);
+		if (part->extra)
+			value_set(shown, "extra", value_ref(part->extra));
+		value_append(parts, shown);
+	}
+	return parts;
 }
 
 static struct value *value_of_message(const struct message *message)
@@ -88,6 +109,10 @@ static void add_usage(struct value *result, const struct model_usage *usage)
 	value_set_integer(counts, "input", (int64_t)usage->input);
 	value_set_integer(counts, "output", (int64_t)usage->output);
 	value_set_integer(counts, "cached", (int64_t)usage->cached);
+	if (usage->cache_writes > 0)
+		value_set_integer(counts, "cache_writes", (int64_t)usage->cache_writes);
+	if (usage->reasoning > 0)
+		value_set_integer(counts, "reasoning", (int64_t)usage->reasoning);
 	value_set(result, "usage", counts);
 }
 
@@ -104,12 +129,70 @@ static struct value *value_of_error(const struct err *err)
 	return result;
 }
 
-/* What comes out of BYTES when they arrive as FIRST bytes, then in pieces of STEP. */
-static struct value *play(struct str bytes, size_t first, size_t step)
+static const struct provider *provider_of(const struct value *expected)
+{
+	struct str name = value_str(value_member(expected, "provider"));
+
+	if (name.size == 0)
+		return &openai_chat_provider;
+	for (size_t i = 0; providers[i]; i++) {
+		if (str_is(name, providers[i]->name))
+			return providers[i];
+	}
+	fail_msg("no provider is called %.*s", (int)name.size, name.data);
+	return NULL;
+}
+
+/* How CONVERSATION, the answer alone, goes back: the member KEY of the next request. */
+static struct value *send_back(const struct provider *provider, const char *key,
+			       const struct conversation *conversation)
+{
+	struct provider_settings settings = {.model = "m", .temperature = -1};
+	struct model_request request = {.conversation = conversation, .stop_fd = -1};
+	auto_value struct value *parsed = NULL;
+	struct buf body;
+
+	buf_init(&body, STREAM_MAX);
+	assert_true(provider->request(&settings, &request, &body, NULL));
+	assert_true(value_parse(buf_str(&body), 0, &parsed, NULL));
+	buf_fini(&body);
+	return value_ref(value_member(parsed, key));
+}
+
+/* The message as EXPECTED wants it shown: part by part, and what goes back of it, or not. */
+static struct value *value_of_answer(const struct conversation *conversation,
+				     const struct value *expected)
+{
+	const struct message *message = &conversation->messages[0];
+	static const char *const back[] = {"input", "messages"};
+	struct value *result;
+
+	if (value_member(expected, "parts")) {
+		result = value_new_object();
+		value_set(result, "parts", value_of_parts(message));
+	} else {
+		result = value_of_message(message);
+	}
+	for (size_t i = 0; i < UNIT_COUNT(back); i++) {
+		if (value_member(expected, back[i]))
+			value_set(result, back[i],
+				  send_back(provider_of(expected), back[i], conversation));
+	}
+	if (value_member(expected, "provider"))
+		value_set(result, "provider", value_ref(value_member(expected, "provider")));
+	return result;
+}
+
+/*
+ * What comes out of BYTES when they arrive as FIRST bytes, then in pieces of STEP, shown as
+ * in EXPECTED.
+ */
+static struct value *play(struct str bytes, size_t first, size_t step,
+			  const struct value *expected)
 {
 	struct conversation conversation;
 	struct answer *answer = answer_new(NULL);
-	struct reader *reader = reader_new(&openai_chat_provider, answer);
+	struct reader *reader = reader_new(provider_of(expected), answer);
 	enum model_finish finish = MODEL_FINISH_STOP;
 	struct model_usage usage = {0};
 	struct err err = {0};
@@ -123,7 +206,7 @@ static struct value *play(struct str bytes, size_t first, size_t step)
 	     answer_finish(answer, &conversation, &finish, &usage, &err);
 	if (ok) {
 		assert_int_equal(conversation.message_count, 1);
-		result = value_of_message(&conversation.messages[0]);
+		result = value_of_answer(&conversation, expected);
 		value_set_text(result, "finish", finishes[finish]);
 		add_usage(result, &usage);
 	} else {
@@ -151,7 +234,7 @@ static bool is_as_expected(const struct value *result, const struct value *expec
 static bool check(const char *name, struct str bytes, size_t first, size_t step,
 		  const struct value *expected)
 {
-	auto_value struct value *result = play(bytes, first, step);
+	auto_value struct value *result = play(bytes, first, step, expected);
 	struct buf shown;
 
 	if (is_as_expected(result, expected))
@@ -288,6 +371,36 @@ static void an_endless_answer_is_refused(void **state)
 	free(piece);
 }
 
+static void what_is_kept_of_an_endless_answer_is_counted(void **state)
+{
+	enum { PIECE = 1 << 20 };
+	static const char begin[] = "data: {\"type\":\"content_block_start\",\"index\":0,"
+				    "\"content_block\":{\"type\":\"thinking\"}}\n\n";
+	char *piece = malloc(PIECE + 200);
+	struct answer *answer = answer_new(NULL);
+	struct reader *reader = reader_new(&anthropic_provider, answer);
+	struct err err = {0};
+	bool enough, ok = true;
+	int fed = 0;
+
+	(void)state;
+	assert_non_null(piece);
+	(void)snprintf(piece, 200,
+		       "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+		       "{\"type\":\"signature_delta\",\"signature\":\"");
+	memset(piece + strlen(piece), 'x', PIECE);
+	memcpy(piece + PIECE, "\"}}\n\n", 6);
+	for (; ok && fed < 100; fed++)
+		ok = reader_feed(reader, str_of(begin), &enough, &err) &&
+		     reader_feed(reader, str_of(piece), &enough, &err);
+	assert_false(ok);
+	assert_int_equal(err.code, EIO);
+	assert_true(fed <= 18);
+	reader_free(reader);
+	answer_free(answer);
+	free(piece);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +409,7 @@ int main(void)
 		cmocka_unit_test(a_broken_connection_is_no_end),
 		cmocka_unit_test(the_closing_word_is_enough),
 		cmocka_unit_test(an_endless_answer_is_refused),
+		cmocka_unit_test(what_is_kept_of_an_endless_answer_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

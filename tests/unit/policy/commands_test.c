@@ -232,6 +232,41 @@ static void forms_that_run_code_can_be_left_out(void **state)
 	value_free(verdict.plan);
 }
 
+static void what_no_rule_lists_can_be_asked_for(void **state)
+{
+	auto_policy struct policy *policy = policy_of("{\"presets\": [\"git\", \"text\"]}");
+	const struct policy_request tests = {.tool = "run_tests", .effects = POLICY_RUNS};
+	const char *const argv[] = {"rm", "-rf", "x", NULL};
+	const struct policy_request vector = {.effects = POLICY_RUNS, .argv = argv};
+	struct verdict verdict;
+	struct err err = {0};
+
+	(void)state;
+	assert_false(policy_add_ask(policy, "everything", "--ask", &err));
+	assert_non_null(strstr(err.text, POLICY_ASKABLE));
+	assert_true(policy_add_ask(policy, "network", "--ask", &err));
+	assert_int_equal(verdict_of(policy, "rm -rf x").answer, VERDICT_DENY);
+	assert_true(policy_add_ask(policy, "commands", "--ask", &err));
+	assert_true(policy_add_ask(policy, "commands", "--ask", &err));
+	assert_int_equal(policy->asks.count, 2);
+	verdict = verdict_of(policy, "rm -rf x");
+	assert_int_equal(verdict.answer, VERDICT_ASK);
+	assert_null(verdict.plan);
+	assert_string_equal(verdict.rule, "agents.a.commands");
+	assert_non_null(strstr(verdict.because, "rm"));
+	assert_int_equal(verdict_of(policy, "echo $(id)").answer, VERDICT_ASK);
+	policy_decide_command(policy, &vector, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_ASK);
+	/* What is blocked is not, nor are programs that nobody has seen. */
+	verdict = verdict_of(policy, "cat secret");
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_string_equal(verdict.rule, "agents.a.blocked");
+	policy_decide_command(policy, &tests, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_ALLOW);
+	policy_ask_nobody(policy);
+	assert_int_equal(verdict_of(policy, "rm -rf x").answer, VERDICT_DENY);
+}
+
 static void argv_is_judged_without_a_text(void **state)
 {
 	auto_policy struct policy *policy = policy_of("{\"presets\": [\"git\"]}");
@@ -336,7 +371,7 @@ static void rules_take_exactly_what_they_list(void **state)
 static void a_rule_that_is_wrong_keeps_the_configuration_from_loading(void **state)
 {
 	static const char *const rows[][2] = {
-		{"\"lists\"", "/agents/a/commands: must be one of box list"},
+		{"\"lists\"", "/agents/a/commands: must be one of: box list"},
 		{"1", "/agents/a/commands: must be text or an object"},
 		{"{\"profile\": \"x\"}", "/agents/a/commands/profile: must be one of"},
 		{"{\"presets\": [\"pyton\"]}", "did you mean \"python\""},
@@ -385,6 +420,7 @@ int main(void)
 		cmocka_unit_test(the_seeds_eight_run_and_nothing_else),
 		cmocka_unit_test(box_runs_anything_as_it_is),
 		cmocka_unit_test(forms_that_run_code_can_be_left_out),
+		cmocka_unit_test(what_no_rule_lists_can_be_asked_for),
 		cmocka_unit_test(argv_is_judged_without_a_text),
 		cmocka_unit_test(rules_take_exactly_what_they_list),
 		cmocka_unit_test(a_rule_that_is_wrong_keeps_the_configuration_from_loading),

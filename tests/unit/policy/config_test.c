@@ -116,7 +116,7 @@ static void what_is_wrong_is_named_with_its_place(void **state)
 		{"{\"agents\": {\"\": {}}}", "c: /agents: the name of an agent is made of"},
 		{"{\"agents\": {\"a\": []}}", "c: /agents/a: must be an object, not array"},
 		{"{\"minimum_level\": \"L4\"}",
-		 "c: /minimum_level: must be one of L0 L1 L2 L3"},
+		 "c: /minimum_level: must be one of: L0 L1 L2 L3"},
 		{"{\"minimum_level\": 3}", "c: /minimum_level: must be text, not integer"},
 		{"{\"agents\": {\"a\": {}, \"a\": {}}}", "c: "},
 		{"{\"agents\": ", "c: line 1"},
@@ -299,6 +299,110 @@ static void the_highest_layer_is_found(void **state)
 	assert_int_equal(layer, LAYER_DEFAULT);
 }
 
+static void a_role_of_the_user_lies_between(void **state)
+{
+	auto_value struct value *shipped = value_of(
+		"{\"tools\": [\"s\"], \"write\": [\"s\"], \"model\": \"s\", \"temperature\": 1,"
+		" \"prompt\": \"s\", \"limits\": {\"pids\": 8, \"iterations\": 1}}");
+	auto_value struct value *user =
+		value_of("{\"tools\": [\"u\"], \"write\": [\"u\"], \"model\": \"u\","
+			 " \"limits\": {\"iterations\": 2, \"wall_s\": 2}}");
+	auto_config struct config *config = NULL;
+	auto_policy struct policy *policy = NULL;
+	auto_policy struct policy *own = NULL;
+	struct config_role role = {0};
+	enum config_layer layer;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(STR("{\"agents\": {\"a\": {\"tools\": [\"c\"],"
+				     " \"limits\": {\"wall_s\": 3}}}}"),
+				 "c", &config, &err));
+	config_set_role(config, "a", user);
+	config_set_role(config, "mine", user);
+	assert_true(config_says(config, "mine") && !config_says(config, "other"));
+	assert_true(config_policy(config, shipped, "a", WORKSPACE, &policy, &err));
+	assert_true(config_role(config, shipped, "a", &role, &err));
+	assert_string_equal(policy->tools.items[0], "c");
+	assert_string_equal(policy->write.items[0].text, "u");
+	/* only what a shipped role names may be missing on disk */
+	assert_false(policy->write.items[0].shipped);
+	assert_int_equal(policy->limits.iterations, 2);
+	assert_int_equal(policy->limits.pids, 8);
+	assert_true(policy->limits.wall_s == 3);
+	assert_string_equal(role.model, "u");
+	assert_string_equal(role.prompt, "s");
+	assert_true(role.temperature == 1);
+	config_role_fini(&role);
+	assert_non_null(config_find(config, shipped, "a", "write", NULL, &layer));
+	assert_int_equal(layer, LAYER_USER);
+	assert_true(config_policy(config, NULL, "mine", WORKSPACE, &own, &err));
+	assert_string_equal(own->tools.items[0], "u");
+}
+
+static void checks_are_laid_over_by_name(void **state)
+{
+	auto_value struct value *shipped = value_of(
+		"{\"checks\": {\"build\": {\"command\": \"make\", \"timeout_s\": 9},"
+		" \"tests\": \"make test\"}, \"thinking_budget\": 2048,"
+		" \"may_delegate_to\": [\"b\"]}");
+	auto_config struct config *config = NULL;
+	struct config_role role = {0};
+	const struct value *build;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_parse(STR("{\"agents\": {\"a\": {\"checks\": {\"build\":"
+				     " {\"run_tests\": {}}}}}}"),
+				 "c", &config, &err));
+	assert_true(config_role(config, shipped, "a", &role, &err));
+	build = value_member(role.checks, "build");
+	assert_int_equal(value_count(role.checks), 2);
+	assert_int_equal(value_count(build), 1);
+	assert_non_null(value_member(build, "run_tests"));
+	assert_int_equal(role.thinking_budget, 2048);
+	assert_true(role.may_delegate_to.given && role.may_delegate_to.count == 1);
+	config_role_fini(&role);
+	assert_true(config_role(config, NULL, "default", &role, &err));
+	assert_null(role.checks);
+	assert_false(role.may_delegate_to.given);
+	config_role_fini(&role);
+}
+
+static void wrong_checks_are_named(void **state)
+{
+	static const struct {
+		const char *checks, *error;
+	} rows[] = {
+		{"[]", "e: /checks: must be an object, not array"},
+		{"{\"a\": \"\"}", "e: /checks/a: may not be empty"},
+		{"{\"a\": 1}", "e: /checks/a: must be an object"},
+		{"{\"a\": {}}",
+		 "e: /checks/a: must have one of \"command\" and \"run_tests\""},
+		{"{\"a\": {\"command\": \"x\", \"run_tests\": {}}}",
+		 "e: /checks/a: must have one"},
+		{"{\"a\": {\"comand\": \"x\"}}",
+		 "e: /checks/a: there is no key \"comand\" (did you mean \"command\"?)"},
+		{"{\"a\": {\"command\": \"x\", \"timeout_s\": 0}}",
+		 "e: /checks/a/timeout_s: must be 0.001"},
+		{"{\"\": \"x\"}", "e: /checks: the name of a check has 1 to 64 bytes"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256];
+		struct err err = {0};
+
+		(void)snprintf(text, sizeof(text), "{\"checks\": %s}", rows[i].checks);
+		auto_value struct value *entry = value_of(text);
+
+		if (config_check_entry(entry, "e", &err))
+			fail_msg("%s was taken", rows[i].checks);
+		if (strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
+			fail_msg("%s: %s", rows[i].checks, err.text);
+	}
+}
+
 static void a_policy_file_is_one_entry(void **state)
 {
 	auto_value struct value *entry = NULL;
@@ -327,6 +431,9 @@ int main(void)
 		cmocka_unit_test(an_unknown_agent_is_answered_with_those_there_are),
 		cmocka_unit_test(what_the_person_asks_is_checked_too),
 		cmocka_unit_test(the_highest_layer_is_found),
+		cmocka_unit_test(a_role_of_the_user_lies_between),
+		cmocka_unit_test(checks_are_laid_over_by_name),
+		cmocka_unit_test(wrong_checks_are_named),
 		cmocka_unit_test(a_policy_file_is_one_entry),
 	};
 

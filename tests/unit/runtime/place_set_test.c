@@ -342,6 +342,108 @@ static void killed_at_a_random_moment_it_is_old_or_new(void **state)
 	}
 }
 
+/* Has the writer noted that all of its files are prepared? */
+static bool is_prepared(const struct here *here)
+{
+	char text[4096];
+	ssize_t size = pread(here->journal, text, sizeof(text), 0);
+	unsigned lines = 0;
+
+	for (ssize_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	return lines == 2;
+}
+
+/*
+ * A writer whose set meets another's file when it is in place but for that one, and which takes
+ * it back: it is killed so many stops after the other came. True when it came to its end.
+ */
+static bool write_meet_and_kill(const struct here *here, unsigned stops, bool poor)
+{
+	struct err err = {0};
+	bool met = false;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (poor)
+			refuse_gifts();
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)raise(SIGSTOP);
+		(void)write_set(here, &err);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (unsigned i = 0; (!met || i < stops) && WIFSTOPPED(status); i += met) {
+		if (!met && is_prepared(here)) {
+			put(here, "made/fresh", "theirs\n");
+			met = true;
+		}
+		assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	assert_true(met);
+	if (!WIFSTOPPED(status))
+		return true;
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return false;
+}
+
+static void killed_while_it_takes_back_all_is_old_again(void **state)
+{
+	struct here *here = *state;
+	char path[256];
+
+	for (int poor = 0; poor < 2; poor++) {
+		bool ended = false;
+
+		for (unsigned stops = 0; !ended && stops < STOPS_MAX; stops++) {
+			prepare(here);
+			ended = write_meet_and_kill(here, stops, poor == 1);
+			files_close(here->files);
+			open_files(here);
+			finish(here);
+			if (!holds(here, "change", "old\n") ||
+			    !holds(here, "gone", "bye\n") ||
+			    !holds(here, "made/fresh", "theirs\n"))
+				fail_msg("killed %u stops after the other came: not old",
+					 stops);
+			assert_int_equal(temps_below(here), 0);
+			assert_int_equal(unlink(path_of(here, "made/fresh", path)), 0);
+		}
+		assert_true(ended);
+	}
+}
+
+/* What somebody has made of a new file since the kill is not taken back. */
+static void what_was_edited_since_the_kill_stays(void **state)
+{
+	struct here *here = *state;
+	unsigned kept = 0;
+
+	for (unsigned stops = 1; stops < STOPS_MAX; stops++) {
+		prepare(here);
+		if (write_and_kill(here, stops, false))
+			break;
+		if (!is_prepared(here) || !holds(here, "change", "new\n") ||
+		    !holds(here, "gone", "bye\n")) {
+			finish(here);
+			continue;
+		}
+		/* One of them is new and edited, another is in the way. */
+		put(here, "change", "mine and longer\n");
+		put(here, "gone", "also mine\n");
+		finish(here);
+		assert_true(holds(here, "change", "mine and longer\n"));
+		assert_true(holds(here, "gone", "also mine\n"));
+		assert_true(holds(here, "made/fresh", NULL));
+		assert_int_equal(temps_below(here), 0);
+		kept++;
+	}
+	assert_true(kept > 0);
+}
+
 /* A journal that a worker has written who was taken over. */
 static void forge(const struct here *here, const char *rows, const char *known)
 {
@@ -485,6 +587,8 @@ int main(void)
 		TEST(works_without_nameless_files_and_exchanges),
 		TEST(killed_before_any_system_call_it_is_old_or_new),
 		TEST(killed_at_a_random_moment_it_is_old_or_new),
+		TEST(killed_while_it_takes_back_all_is_old_again),
+		TEST(what_was_edited_since_the_kill_stays),
 		TEST(a_forged_journal_moves_nothing_it_may_not),
 		TEST(a_forged_journal_follows_no_link),
 		TEST(names_that_are_no_utf_8_are_finished_too),

@@ -9,22 +9,30 @@
 #include "folder.h"
 #include "store/database.h"
 
-static const char schema[] =
+static const char *const schema[] = {
 	"CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL) "
-	"STRICT;";
+	"STRICT;",
+	NULL,
+};
+/* What a later program makes of it. */
+static const char *const more_schema[] = {
+	"CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL) "
+	"STRICT;",
+	"CREATE TABLE meaning (word INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
+	"INSERT INTO meaning SELECT id, 'of ' || text FROM word;",
+	NULL,
+};
 
 static void put(struct database *database, struct str text)
 {
 	struct statement *statement;
-	bool row;
+	int64_t changed = 0;
 
 	assert_true(statement_begin(database, "INSERT INTO word (text) VALUES (?)",
 				    &statement, NULL));
 	statement_bind_text(statement, 1, text);
-	assert_true(statement_step(statement, &row, NULL));
-	assert_false(row);
-	statement_end(statement);
-	assert_int_equal(database_changes(database), 1);
+	assert_true(statement_run(statement, &changed, NULL));
+	assert_int_equal(changed, 1);
 }
 
 static void what_is_put_comes_back(void **state)
@@ -36,14 +44,14 @@ static void what_is_put_comes_back(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	put(database, STR("one"));
 	put(database, STR("a\0b"));
 	put(database, STR(""));
 	put(database, (struct str){NULL, 0});
 	database_close(database);
 
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	assert_true(statement_begin(database,
 				    "SELECT id, text FROM word WHERE id > ? ORDER BY id",
 				    &statement, NULL));
@@ -75,7 +83,7 @@ static void one_statement_can_be_begun_twice_at_once(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	put(database, STR("one"));
 	put(database, STR("two"));
 	assert_true(statement_begin(database, sql, &outer, NULL));
@@ -101,7 +109,7 @@ static void more_statements_than_are_kept_work_too(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 40; i++) {
 			(void)snprintf(sql[i], sizeof(sql[i]), "SELECT %d", i);
@@ -125,7 +133,7 @@ static void mistakes_in_sql_and_bindings_are_told(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	assert_false(statement_begin(database, "SELEC 1", &statement, &err));
 	assert_non_null(strstr(err.text, "x.db"));
 	assert_true(statement_begin(database, "SELECT ?", &statement, NULL));
@@ -149,7 +157,7 @@ static void the_file_is_the_owner_s_alone(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	put(database, STR("secret"));
 	assert_int_equal(stat(folder.file, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -179,7 +187,7 @@ static void a_damaged_file_is_refused_and_stays(void **state)
 	folder_begin(&folder, "x.db");
 	write_file(folder.file,
 		   "this is no database, it is a sentence that goes on and on ...");
-	assert_false(database_open(folder.file, schema, 1, &database, &err));
+	assert_false(database_open(folder.file, schema, &database, &err));
 	assert_int_equal(err.code, EUCLEAN);
 	assert_non_null(strstr(err.text, "damaged, or no database"));
 	assert_null(database);
@@ -198,13 +206,80 @@ static void an_empty_file_is_a_new_database(void **state)
 	(void)state;
 	folder_begin(&folder, "x.db");
 	write_file(folder.file, "");
-	assert_true(database_open(folder.file, schema, 1, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	put(database, STR("one"));
 	database_close(database);
 	folder_end(&folder);
 }
 
-static void other_versions_and_other_programs_are_refused_by_name(void **state)
+static int64_t count(struct database *database, const char *sql)
+{
+	struct statement *statement;
+	int64_t number;
+	bool row;
+
+	assert_true(statement_begin(database, sql, &statement, NULL));
+	assert_true(statement_step(statement, &row, NULL) && row);
+	number = statement_integer(statement, 0);
+	statement_end(statement);
+	return number;
+}
+
+static void an_older_file_is_brought_up_to_date(void **state)
+{
+	struct folder folder;
+	struct database *old, *database = NULL;
+	struct err err = {0};
+
+	(void)state;
+	folder_begin(&folder, "x.db");
+	assert_true(database_open(folder.file, schema, &old, NULL));
+	put(old, STR("one"));
+	assert_true(database_open(folder.file, more_schema, &database, NULL));
+	assert_int_equal(count(database, "SELECT count(*) FROM meaning"), 1);
+	/* The older program, which has it open, goes on. */
+	put(old, STR("two"));
+	database_close(old);
+	assert_int_equal(count(database, "SELECT count(*) FROM word"), 2);
+	database_close(database);
+	/* Once only. */
+	assert_true(database_open(folder.file, more_schema, &database, NULL));
+	assert_int_equal(count(database, "SELECT count(*) FROM meaning"), 1);
+	assert_int_equal(count(database, "PRAGMA user_version"), 2);
+	database_close(database);
+	/* But it cannot open it again, and says why. */
+	assert_false(database_open(folder.file, schema, &database, &err));
+	assert_int_equal(err.code, ENOTSUP);
+	assert_non_null(strstr(err.text, "newer Glovebox (schema 2, this one knows 1)"));
+	folder_end(&folder);
+}
+
+static void a_step_that_fails_leaves_the_older_file(void **state)
+{
+	static const char *const broken[] = {
+		"CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;",
+		"CREATE TABLE meaning (word INTEGER) STRICT; DROP TABLE word;",
+		"nonsense",
+		NULL,
+	};
+	struct folder folder;
+	struct database *database = NULL;
+	struct err err = {0};
+
+	(void)state;
+	folder_begin(&folder, "x.db");
+	assert_true(database_open(folder.file, schema, &database, NULL));
+	put(database, STR("one"));
+	database_close(database);
+	assert_false(database_open(folder.file, broken, &database, &err));
+	assert_non_null(strstr(err.text, "bringing the schema up to date"));
+	assert_true(database_open(folder.file, schema, &database, NULL));
+	assert_int_equal(count(database, "SELECT count(*) FROM word"), 1);
+	database_close(database);
+	folder_end(&folder);
+}
+
+static void other_programs_are_refused_by_name(void **state)
 {
 	struct folder folder;
 	struct database *database = NULL;
@@ -212,16 +287,16 @@ static void other_versions_and_other_programs_are_refused_by_name(void **state)
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_true(database_open(folder.file, schema, 2, &database, NULL));
+	assert_true(database_open(folder.file, schema, &database, NULL));
+	assert_true(database_run(database, "PRAGMA user_version = 0", NULL));
 	database_close(database);
-	assert_false(database_open(folder.file, schema, 1, &database, &err));
-	assert_non_null(strstr(err.text, "newer Glovebox (schema 2, this one knows 1)"));
-	assert_false(database_open(folder.file, schema, 3, &database, &err));
-	assert_non_null(strstr(err.text, "schema 2 is too old"));
-	assert_true(database_open(folder.file, schema, 2, &database, NULL));
+	assert_false(database_open(folder.file, schema, &database, &err));
+	assert_int_equal(err.code, EEXIST);
+	tree_remove(folder.file);
+	assert_true(database_open(folder.file, schema, &database, NULL));
 	assert_true(database_run(database, "PRAGMA application_id = 5", NULL));
 	database_close(database);
-	assert_false(database_open(folder.file, schema, 2, &database, &err));
+	assert_false(database_open(folder.file, schema, &database, &err));
 	assert_int_equal(err.code, EEXIST);
 	assert_non_null(strstr(err.text, "another program"));
 	folder_end(&folder);
@@ -229,15 +304,16 @@ static void other_versions_and_other_programs_are_refused_by_name(void **state)
 
 static void a_schema_that_fails_leaves_nothing(void **state)
 {
+	static const char *const broken[] = {"CREATE TABLE a (x INTEGER) STRICT; nonsense",
+					     NULL};
 	struct folder folder;
 	struct database *database = NULL;
 	struct err err = {0};
 
 	(void)state;
 	folder_begin(&folder, "x.db");
-	assert_false(database_open(folder.file, "CREATE TABLE a (x INTEGER) STRICT; nonsense",
-				   1, &database, &err));
-	assert_true(database_open(folder.file, schema, 1, &database, &err));
+	assert_false(database_open(folder.file, broken, &database, &err));
+	assert_true(database_open(folder.file, schema, &database, &err));
 	database_close(database);
 	folder_end(&folder);
 }
@@ -250,10 +326,10 @@ static void a_place_that_cannot_be_is_told(void **state)
 
 	(void)state;
 	folder_begin(&folder, "missing/x.db");
-	assert_false(database_open(folder.file, schema, 1, &database, &err));
+	assert_false(database_open(folder.file, schema, &database, &err));
 	assert_int_equal(err.code, ENOENT);
 	assert_non_null(strstr(err.text, "missing/x.db"));
-	assert_false(database_open(folder.path, schema, 1, &database, &err));
+	assert_false(database_open(folder.path, schema, &database, &err));
 	assert_non_null(strstr(err.text, folder.path));
 	folder_end(&folder);
 }
@@ -268,7 +344,9 @@ int main(void)
 		cmocka_unit_test(the_file_is_the_owner_s_alone),
 		cmocka_unit_test(a_damaged_file_is_refused_and_stays),
 		cmocka_unit_test(an_empty_file_is_a_new_database),
-		cmocka_unit_test(other_versions_and_other_programs_are_refused_by_name),
+		cmocka_unit_test(an_older_file_is_brought_up_to_date),
+		cmocka_unit_test(a_step_that_fails_leaves_the_older_file),
+		cmocka_unit_test(other_programs_are_refused_by_name),
 		cmocka_unit_test(a_schema_that_fails_leaves_nothing),
 		cmocka_unit_test(a_place_that_cannot_be_is_told),
 	};

@@ -364,6 +364,66 @@ static void the_first_opening_by_many_at_once_makes_one_journal(void **state)
 	folder_end(&folder);
 }
 
+static void a_session_is_one_process_s(void **state)
+{
+	struct folder folder;
+	struct journal *first, *second;
+	char id[JOURNAL_ID + 1], other[JOURNAL_ID + 1];
+	struct err err;
+
+	(void)state;
+	folder_begin(&folder, "sessions.db");
+	assert_true(journal_open(folder.file, &first, NULL));
+	assert_true(journal_open(folder.file, &second, NULL));
+	begin_session(first, id);
+	begin_session(first, other);
+	assert_false(journal_claim(second, id, &err));
+	assert_int_equal(err.code, EBUSY);
+	assert_true(journal_claim(first, id, &err));
+	assert_false(journal_claim(second, "000000000000", &err));
+	assert_int_equal(err.code, ENOENT);
+	journal_close(first);
+	assert_true(journal_claim(second, id, &err));
+	assert_true(journal_claim(second, other, &err));
+	journal_close(second);
+	folder_end(&folder);
+}
+
+static void sessions_are_found_by_what_people_write(void **state)
+{
+	struct folder folder;
+	struct journal *journal;
+	struct journal_found found;
+	char id[JOURNAL_ID + 1], beginning[JOURNAL_ID_LEAST + 1] = "";
+	struct err err;
+
+	(void)state;
+	folder_begin(&folder, "sessions.db");
+	assert_true(journal_open(folder.file, &journal, NULL));
+	assert_false(journal_find(journal, "last", "/work", &found, &err));
+	assert_int_equal(err.code, ENOENT);
+	begin_session(journal, id);
+	assert_true(journal_append(journal, id, 1, "turn", 1000, STR("{}"), NULL));
+	memcpy(beginning, id, JOURNAL_ID_LEAST);
+	for (size_t i = 0; i < 3; i++) {
+		const char *const names[] = {id, beginning, "last"};
+
+		assert_true(journal_find(journal, names[i], "/work", &found, &err));
+		assert_string_equal(found.id, id);
+		assert_string_equal(found.workspace, "/work");
+		assert_string_equal(found.agent, "coder");
+		assert_int_equal(found.events, 1);
+		journal_found_fini(&found);
+	}
+	assert_false(journal_find(journal, "last", "/other", &found, &err));
+	beginning[JOURNAL_ID_LEAST - 1] = '\0';
+	assert_false(journal_find(journal, beginning, "/work", &found, &err));
+	assert_int_equal(err.code, ENOENT);
+	assert_false(journal_find(journal, "", "/work", &found, &err));
+	journal_close(journal);
+	folder_end(&folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +437,8 @@ int main(void)
 		cmocka_unit_test(a_killed_writer_leaves_every_event_it_was_told_of),
 		cmocka_unit_test(two_processes_write_side_by_side),
 		cmocka_unit_test(the_first_opening_by_many_at_once_makes_one_journal),
+		cmocka_unit_test(a_session_is_one_process_s),
+		cmocka_unit_test(sessions_are_found_by_what_people_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,176 @@
+/* agent_files: the shipped roles, and the user's; see agent_files.h. */
+#include "front/agent_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "front/config_file.h"
+#include "front/embedded.h"
+
+#define SUFFIX ".md"
+
+enum { NAMES_MAX = 256 /* roles of one folder: people write them by hand */ };
+
+static const char shipped_folder[] = "agents/";
+
+/* The name in "agents/NAME.md", or an empty text. */
+static struct str role_name(const struct embedded_file *file)
+{
+	struct str name = str_of(file->name);
+
+	if (!str_starts(name, str_of(shipped_folder)) || !str_ends(name, STR(SUFFIX)))
+		return STR("");
+	return str_part(name, strlen(shipped_folder),
+			name.size - strlen(shipped_folder) - strlen(SUFFIX));
+}
+
+static bool read_text(const char *file, struct str text, struct value **entry,
+		      struct err *err)
+{
+	const struct role_text role = {file, text};
+	struct roles roles;
+
+	if (!roles_init(&roles, &role, 1, err))
+		return false;
+	*entry = value_ref(roles.items[0].entry);
+	roles_fini(&roles);
+	return true;
+}
+
+/* The others are not read: they would cost every start. */
+static bool read_shipped(const char *agent, struct config *config, struct value **entry,
+			 struct err *err)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		auto_free char *name = memory_copy_str(role_name(file));
+
+		if (name[0] == '\0')
+			continue;
+		config_know_agent(config, name);
+		if (strcmp(name, agent) == 0 &&
+		    !read_text(file->name, (struct str){file->data, file->size}, entry, err))
+			return false;
+	}
+	return true;
+}
+
+bool agent_files_folder(struct buf *path)
+{
+	return config_file_beside("agents", path);
+}
+
+bool agent_files_place(const char *name, struct buf *path)
+{
+	return agent_files_folder(path) && buf_addf(path, "/%s" SUFFIX, name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **agent_files_shipped(void)
+{
+	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
+	size_t count = 0;
+
+	for (const struct embedded_file *file = embedded_files;
+	     file->name != NULL && count < NAMES_MAX; file++) {
+		struct str name = role_name(file);
+
+		if (name.size > 0)
+			names[count++] = memory_copy_str(name);
+	}
+	qsort(names, count, sizeof(names[0]), compare_names);
+	return names;
+}
+
+char **agent_files_users(void)
+{
+	char **names = memory_array(NAMES_MAX + 1, sizeof(names[0]));
+	struct dirent *entry;
+	DIR *folder = NULL;
+	size_t count = 0;
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (agent_files_folder(&path))
+		folder = opendir(path.data);
+	buf_fini(&path);
+	while (folder != NULL && count < NAMES_MAX && (entry = readdir(folder)) != NULL) {
+		struct str name = str_of(entry->d_name);
+
+		if (entry->d_name[0] != '.' && str_ends(name, STR(SUFFIX)))
+			names[count++] = memory_copy_str(
+				str_part(name, 0, name.size - strlen(SUFFIX)));
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	qsort(names, count, sizeof(names[0]), compare_names);
+	return names;
+}
+
+void agent_files_names_free(char **names)
+{
+	for (size_t i = 0; names[i] != NULL; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* A missing one is none. */
+static bool read_users(const char *agent, struct config *config, struct err *err)
+{
+	auto_value struct value *entry = NULL;
+	struct buf path, text;
+	struct err why = {0};
+	bool fine = true;
+
+	buf_init(&path, PATH_MAX);
+	buf_init(&text, CONFIG_TEXT_MAX);
+	if (agent_files_place(agent, &path)) {
+		fine = config_file_read(path.data, &text, &why) &&
+		       read_text(path.data, buf_str(&text), &entry, &why);
+		if (fine)
+			config_set_role(config, agent, entry);
+		else if (why.code == ENOENT || why.code == ENOTDIR)
+			fine = true;
+		else
+			(void)err_set(err, why.code, "%s", why.text);
+	}
+	buf_fini(&text);
+	buf_fini(&path);
+	return fine;
+}
+
+bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
+		      struct value **shipped, struct err *err)
+{
+	auto_value struct value *found = NULL;
+
+	if (!read_shipped(agent, config, &found, err))
+		return false;
+	/* What is no name names no file. */
+	if (!shipped_only && config_check_name(agent, NULL) &&
+	    !read_users(agent, config, err))
+		return false;
+	if (!shipped_only && !agent_files_know(config, found, agent)) {
+		char **names = agent_files_users();
+
+		for (size_t i = 0; names[i] != NULL; i++)
+			config_know_agent(config, names[i]);
+		agent_files_names_free(names);
+	}
+	*shipped = value_ref(found);
+	return true;
+}
+
+bool agent_files_know(const struct config *config, const struct value *shipped,
+		      const char *agent)
+{
+	return shipped != NULL || strcmp(agent, POLICY_NAME_DEFAULT) == 0 ||
+	       config_says(config, agent);
+}

@@ -1,0 +1,39 @@
+/*
+ * agent_files: where roles lie. Shipped ones are part of the program; the user's are files of
+ * the configuration's folder, held to its rules (config_file.h), and lie over the shipped one
+ * of their name key by key; those of a workspace are read by a worker, for names that nobody
+ * else has, and count only while they are what the user let in.
+ */
+#pragma once
+#include "agent/roles.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "policy/config.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+
+/*
+ * Tell CONFIG of all roles that are shipped or the user's, and read the two of AGENT: *SHIPPED
+ * (NULL: there is none; the caller frees it), and the user's into CONFIG. SHIPPED_ONLY: the
+ * user's are left alone.
+ */
+bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
+		      struct value **shipped, struct err *err);
+
+/* Has anybody but the workspace an agent of this name? After agent_files_read. */
+bool agent_files_know(const struct config *config, const struct value *shipped,
+		      const char *agent);
+
+/* Append the folder of the user's roles; false: there is no home. */
+bool agent_files_folder(struct buf *path);
+/* Append the file of the user's role NAME; false: there is no home. */
+bool agent_files_place(const char *name, struct buf *path);
+
+/*
+ * The names of all roles there are, sorted, NULL-ended: shipped, or the user's files. The
+ * caller frees each and the list.
+ */
+char **agent_files_shipped(void);
+char **agent_files_users(void);
+void agent_files_names_free(char **names);

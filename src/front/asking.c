@@ -1,0 +1,112 @@
+/* asking: from an event to a choice, and back as an answer; see asking.h. */
+#include "front/asking.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+/* The answer is there before the runtime gives up waiting for it. */
+enum { SOONER_S = 1 };
+
+struct asking {
+	struct console *console;
+	struct screen *screen;
+	struct event_sink view; /* the screen's */
+	struct session *session;
+	int timer, woken; /* woken: the timer, or a signal */
+};
+
+/* The last is the one that everything else means. */
+static const char *const choices[] = {"once", "session", "no", NULL};
+
+static bool watch(int set, int fd, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ||
+	       err_set(err, errno, "waiting for an answer: %s", strerror(errno));
+}
+
+struct asking *asking_open(struct console *console, struct screen *screen,
+			   int interrupt_fd, struct err *err)
+{
+	struct asking *asking = memory_alloc(sizeof(*asking));
+
+	asking->console = console;
+	asking->screen = screen;
+	asking->view = screen_sink(screen);
+	asking->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	asking->woken = epoll_create1(EPOLL_CLOEXEC);
+	if (asking->timer < 0 || asking->woken < 0) {
+		(void)err_set(err, errno, "waiting for an answer: %s", strerror(errno));
+	} else if (watch(asking->woken, asking->timer, err) &&
+		   watch(asking->woken, interrupt_fd, err)) {
+		return asking;
+	}
+	asking_close(asking);
+	return NULL;
+}
+
+void asking_close(struct asking *asking)
+{
+	if (asking == NULL)
+		return;
+	fd_close(&asking->timer);
+	fd_close(&asking->woken);
+	free(asking);
+}
+
+void asking_set_session(struct asking *asking, struct session *session)
+{
+	if (asking != NULL)
+		asking->session = session;
+}
+
+static void set_timer(const struct asking *asking, int64_t seconds)
+{
+	const struct itimerspec at = {.it_value = {.tv_sec = seconds}};
+
+	(void)timerfd_settime(asking->timer, 0, &at, NULL);
+}
+
+static void ask(const struct asking *asking, const struct event *event)
+{
+	const int64_t wait_s = value_integer(value_member(event->data, "wait_s"));
+	auto_value struct value *answer = value_new_object();
+	struct value *content = value_new_object();
+	size_t choice;
+
+	screen_rest(asking->screen);
+	set_timer(asking, wait_s > SOONER_S ? wait_s - SOONER_S : SOONER_S);
+	choice = console_choose(asking->console, "Allow it?", choices, asking->woken);
+	set_timer(asking, 0);
+	value_set_text(content, "answer", choices[choice]);
+	value_set(content, "hash", value_copy(value_member(event->data, "hash")));
+	value_set_text(answer, "action", "accept");
+	value_set(answer, "content", content);
+	/* One whose call has ended meanwhile wants no answer. */
+	(void)session_answer(asking->session, event->call,
+			     value_integer(value_member(event->data, "id")), answer, NULL);
+}
+
+static bool take(void *context, const struct event *event, struct err *err)
+{
+	const struct asking *asking = context;
+
+	if (!asking->view.event(asking->view.context, event, err))
+		return false;
+	if (event->kind == EVENT_APPROVAL_WANTED && event->call != NULL &&
+	    asking->session != NULL)
+		ask(asking, event);
+	return true;
+}
+
+struct event_sink asking_sink(struct asking *asking)
+{
+	return (struct event_sink){.event = take, .context = asking};
+}

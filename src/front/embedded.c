@@ -1,0 +1,12 @@
+/* embedded: one file of the table that dev/embed makes. */
+#include "front/embedded.h"
+
+#include <string.h>
+
+struct str embedded_text(const char *name)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++)
+		if (strcmp(file->name, name) == 0)
+			return (struct str){file->data, file->size};
+	return STR("");
+}

@@ -1,0 +1,266 @@
+/* patch_record: see patch_record.h. */
+#include "front/patch_record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static const char *text_of(const struct value *object, const char *key)
+{
+	const char *text = value_text(value_member(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static bool is_left_out(const struct value *file)
+{
+	return strcmp(text_of(file, "state"), "left_out") == 0;
+}
+
+static size_t lines_of(const struct value *file, const char *key)
+{
+	const int64_t lines = value_integer(value_member(file, key));
+
+	return lines > 0 && lines < INT32_MAX ? (size_t)lines : 0;
+}
+
+static void read_details(struct patch_record *record, const struct value *details)
+{
+	const char *run = text_of(details, "run");
+	const int64_t step = value_integer(value_member(details, "last_step"));
+
+	record->title = text_of(details, "title");
+	record->summary = text_of(details, "summary");
+	record->run = run[0] != '\0' ? run : NULL;
+	record->last_step = step > 0 && step <= UINT32_MAX ? (uint32_t)step : 0;
+	record->files = value_member(details, "files");
+	record->text = value_str(value_member(details, "patch"));
+	hash_text(record->text, record->hash);
+	for (size_t i = 0; i < value_count(record->files); i++) {
+		const struct value *file = value_item(record->files, i);
+
+		if (is_left_out(file))
+			record->left_out++;
+		else
+			record->count++;
+		record->added += lines_of(file, "added");
+		record->removed += lines_of(file, "removed");
+	}
+}
+
+bool patch_record_read(const struct patch_row *row, struct patch_record *record)
+{
+	*record = (struct patch_record){
+		.number = row->number,
+		.wall_ms = row->wall_ms,
+		.workspace = memory_copy_str(row->workspace),
+		.agent = memory_copy_str(row->agent),
+		.model = memory_copy_str(row->model),
+		.title = "",
+		.summary = "",
+		.state = row->decision.state,
+		.decided_ms = row->decision.wall_ms,
+		.place = memory_copy_str(row->decision.place),
+		.branch = memory_copy_str(row->decision.branch),
+		.reason = memory_copy_str(row->decision.reason),
+	};
+	memcpy(record->id, row->id, sizeof(record->id));
+	memcpy(record->session, row->session, sizeof(record->session));
+	if (!value_parse(row->json, 0, &record->event, NULL) ||
+	    strcmp(text_of(record->event, "tool"), "generate_patch") != 0 ||
+	    strcmp(text_of(record->event, "status"), "done") != 0)
+		return false;
+	read_details(record, value_member(record->event, "details"));
+	return record->count + record->left_out > 0;
+}
+
+void patch_record_fini(struct patch_record *record)
+{
+	value_free(record->event);
+	free(record->workspace);
+	free(record->agent);
+	free(record->model);
+	free(record->place);
+	free(record->branch);
+	free(record->reason);
+	*record = (struct patch_record){0};
+}
+
+struct finding {
+	struct patch_record *record;
+	bool fine;
+};
+
+static void take_row(void *context, const struct patch_row *row)
+{
+	struct finding *finding = context;
+
+	finding->fine = patch_record_read(row, finding->record);
+}
+
+bool patch_record_find(const char *id, struct patch_record *record, struct buf *path,
+		       struct err *err)
+{
+	struct finding finding = {.record = record};
+	struct journal *journal = NULL;
+	bool found = journal_default_path(path, err) &&
+		     journal_open(path->data, &journal, err) &&
+		     patches_find(journal, id, take_row, &finding, err);
+
+	journal_close(journal);
+	return found && (finding.fine ||
+			 err_set(err, ENOENT,
+				 "%s is no patch: its run changed nothing, or its record "
+				 "is damaged",
+				 id));
+}
+
+bool patch_record_decide(const struct patch_record *record, const char *path,
+			 const struct patch_decision *decision, struct err *err)
+{
+	struct journal *journal = NULL;
+	bool done = journal_open(path, &journal, err) &&
+		    patches_decide(journal, record->session, record->number, decision, err);
+
+	journal_close(journal);
+	return done;
+}
+
+static void set_unless_empty(struct value *object, const char *key, const char *text)
+{
+	if (text[0] != '\0')
+		value_set_text(object, key, text);
+}
+
+struct value *patch_record_value(const struct patch_record *record, bool whole)
+{
+	struct value *object = value_new_object();
+
+	value_set_text(object, "patch_id", record->id);
+	value_set_text(object, "state", patch_state_name(record->state));
+	value_set_text(object, "title", record->title);
+	if (whole)
+		value_set_text(object, "summary", record->summary);
+	value_set_text(object, "hash", record->hash);
+	value_set_text(object, "agent", record->agent);
+	value_set_text(object, "model", record->model);
+	value_set_text(object, "workspace", record->workspace);
+	value_set_text(object, "session", record->session);
+	value_set_integer(object, "event", record->number);
+	value_set_integer(object, "time_ms", record->wall_ms);
+	value_set(object, "files", value_copy(record->files));
+	if (record->state != PATCH_OPEN)
+		value_set_integer(object, "decided_ms", record->decided_ms);
+	set_unless_empty(object, "place", record->place);
+	set_unless_empty(object, "branch", record->branch);
+	set_unless_empty(object, "reason", record->reason);
+	if (whole)
+		value_set_str(object, "patch", record->text);
+	return object;
+}
+
+struct value *patch_record_files(const struct patch_record *record)
+{
+	static const char *const keys[] = {"path", "from", "state", "base_hash", "hash"};
+	struct value *files = value_new_array();
+
+	for (size_t i = 0; i < value_count(record->files); i++) {
+		const struct value *file = value_item(record->files, i);
+		struct value *row;
+
+		if (is_left_out(file))
+			continue;
+		row = value_new_object();
+		for (size_t j = 0; j < sizeof(keys) / sizeof(keys[0]); j++)
+			set_unless_empty(row, keys[j], text_of(file, keys[j]));
+		value_append(files, row);
+	}
+	return files;
+}
+
+static void add_decision(const struct patch_record *record, struct buf *out)
+{
+	char when[CLOCK_TEXT];
+
+	(void)buf_adds(out, patch_state_name(record->state));
+	if (record->state == PATCH_OPEN)
+		return;
+	clock_text_local(record->decided_ms, when);
+	(void)buf_addf(out, " %s", when);
+	if (record->branch[0] != '\0') {
+		(void)buf_adds(out, " on branch ");
+		text_add_name(out, str_of(record->branch));
+	}
+	if (record->place[0] != '\0') {
+		(void)buf_adds(out, " in ");
+		text_add_name(out, str_of(record->place));
+	}
+	if (record->reason[0] != '\0') {
+		(void)buf_adds(out, ": ");
+		text_add_name(out, str_of(record->reason));
+	}
+}
+
+static void add_file(const struct value *file, struct buf *out)
+{
+	const char *state = text_of(file, "state");
+
+	(void)buf_adds(out, "  ");
+	text_add_name(out, str_of(text_of(file, "path")));
+	(void)buf_adds(out, ": ");
+	if (is_left_out(file)) {
+		(void)buf_adds(out, "not in the patch");
+		if (text_of(file, "why")[0] != '\0') {
+			(void)buf_adds(out, " (");
+			text_add_name(out, str_of(text_of(file, "why")));
+			(void)buf_addc(out, ')');
+		}
+	} else {
+		text_add_name(out, str_of(state));
+		if (text_of(file, "from")[0] != '\0') {
+			(void)buf_adds(out, " from ");
+			text_add_name(out, str_of(text_of(file, "from")));
+		}
+		(void)buf_addf(out, ", +%zu -%zu", lines_of(file, "added"),
+			       lines_of(file, "removed"));
+	}
+	(void)buf_addc(out, '\n');
+}
+
+/*
+ * Every line but the first begins with a blank, and that one with a word of ours: no reader of
+ * patches takes it for more than words before one.
+ */
+void patch_record_head(const struct patch_record *record, struct buf *out)
+{
+	struct str summary = str_trim(str_of(record->summary)), line;
+	char when[CLOCK_TEXT];
+
+	clock_text_local(record->wall_ms, when);
+	(void)buf_addf(out, "Patch %.*s\n  title ", PATCH_ID_SHOWN, record->id);
+	text_add_name(out, str_of(record->title));
+	(void)buf_adds(out, "\n  by ");
+	text_add_name(out, str_of(record->agent));
+	(void)buf_addf(out, ", %s, in ", when);
+	text_add_name(out, str_of(record->workspace));
+	(void)buf_adds(out, "\n  state ");
+	add_decision(record, out);
+	(void)buf_addf(out, "\n  hash %s\n\n", record->hash);
+	while (str_next_line(&summary, &line)) {
+		if (line.size > 0)
+			(void)buf_adds(out, "    ");
+		text_add_name(out, line);
+		(void)buf_addc(out, '\n');
+	}
+	(void)buf_addc(out, '\n');
+	for (size_t i = 0; i < value_count(record->files); i++)
+		add_file(value_item(record->files, i), out);
+	(void)buf_addc(out, '\n');
+}

@@ -1,0 +1,155 @@
+/*
+ * setup_session: from what setup_init found to an open session, the servers' cell or the
+ * shape of a cell; see setup.h.
+ */
+#include "front/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+#include "front/environment.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/policy_words.h"
+#include "front/verb.h"
+#include "sandbox/probe.h"
+
+void setup_hide_memory(void)
+{
+	/* The leak checker of sanitizer builds reads memory the same way: kept out too. */
+#if defined(__SANITIZE_ADDRESS__)
+	return;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	return;
+#endif
+#endif
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* The first NULL ends the list: the one that is always there comes first. */
+enum { PROTECTED_FILES = 3 };
+
+static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
+			 struct session_options *options)
+{
+	files[0] = setup->config != NULL ? setup->config : setup->policy_file;
+	files[1] = setup->policy_file;
+	files[2] = NULL;
+	options->workspace = setup->workspace;
+	options->protected_files = files;
+	options->resolver = setup->resolver;
+	options->tools = setup->tools;
+	options->shown =
+		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
+	options->undo_folder = setup->undo_folder;
+}
+
+bool setup_serve(struct setup *setup, struct err *err)
+{
+	struct session_options options = {.minimum_level = setup_least_level(setup)};
+	const char *files[PROTECTED_FILES];
+
+	if (setup->servers.settings == NULL)
+		return true;
+	front_plugins_rest(&setup->plugins);
+	fill_options(setup, files, &options);
+	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
+		return false;
+	setup->tools = remotes_tools(setup->servers.remotes);
+	return session_check_tools(setup->policy, setup->tools, err);
+}
+
+bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err)
+{
+	const char *files[PROTECTED_FILES];
+	struct session_options options = {.direct = true,
+					  .minimum_level = setup_least_level(setup)};
+
+	fill_options(setup, files, &options);
+	return session_shape(&options, setup->policy, spec, err);
+}
+
+/* Never a silent step down, not even one that was allowed. */
+static void say_level(int level)
+{
+	const struct level_row *row = probe_level_row((enum sandbox_level)level);
+
+	if (level < SANDBOX_SEALED)
+		(void)fprintf(stderr,
+			      "glovebox: this cell is of level %s (%s), not L3; what is "
+			      "missing: glovebox doctor\n",
+			      row->name, row->walls);
+}
+
+static bool open_session(struct setup *setup, struct session_options *options,
+			 struct session **session, struct err *err)
+{
+	const char *files[PROTECTED_FILES];
+	bool opened;
+
+	front_plugins_rest(&setup->plugins);
+	fill_options(setup, files, options);
+	if (setup->servers.loop != NULL) {
+		options->loop = setup->servers.loop;
+		/* Their cell's ends are among our descriptors: no copy of this process then. */
+		options->direct = false;
+	}
+	options->take_policy = setup->policy;
+	setup->policy = NULL;
+	opened = session_open(options, session, err);
+	options->protected_files = NULL;
+	if (!opened)
+		return false;
+	/* Not earlier: a cell that is cloned out of this process needs its /proc files. */
+	setup_hide_memory();
+	return true;
+}
+
+bool setup_session_err(struct setup *setup, struct session_options *options,
+		       struct session **session, struct err *err)
+{
+	options->minimum_level = setup_least_level(setup);
+	if (!open_session(setup, options, session, err))
+		return false;
+	say_level(session_level(*session));
+	return true;
+}
+
+int setup_session(struct setup *setup, struct session_options *options,
+		  struct session **session)
+{
+	struct err err = {0};
+
+	if (setup_session_err(setup, options, session, &err))
+		return CODE_DONE;
+	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
+				     setup->policy_file, err.text);
+}
+
+int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {
+		.direct = true,
+		.ready_workers = 1,
+		.caller_environment = environment_wipe(&setup->policy->environment),
+		.cancel_fd = interrupt_fd(interrupt),
+	};
+	struct err err = {0};
+	int code = setup_session(setup, &options, session);
+
+	if (code != CODE_DONE || interrupt_start(interrupt, &err))
+		return code;
+	session_close(*session);
+	*session = NULL;
+	return verb_complain(CODE_FAILED, "%s", err.text);
+}
+
+bool setup_open_session(struct setup *setup, struct session_options *options,
+			struct session **session, struct err *err)
+{
+	options->minimum_level = SESSION_ANY_LEVEL;
+	return open_session(setup, options, session, err);
+}

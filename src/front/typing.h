@@ -1,0 +1,83 @@
+/*
+ * typing: what a person types on a terminal, as bytes in pieces of any size, out of which
+ * come keys and texts. Knows UTF-8, the sequences that xterm and its kind send for keys, and
+ * bracketed paste. What is pasted is text, whatever bytes it holds. Pure: no descriptor, no
+ * clock.
+ *
+ * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ; 5 C"
+ * is Ctrl+Right), "CSI 200 ~" and "CSI 201 ~" around a paste, "CSI 13 ; 2 u" for Shift+Enter.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum key {
+	KEY_NONE, /* nothing that means anything here */
+	KEY_TEXT, /* typed: characters, valid UTF-8 without control bytes */
+	KEY_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
+	KEY_ENTER,
+	KEY_NEW_LINE, /* Alt+Enter, Shift+Enter where the terminal tells it apart */
+	KEY_TAB,
+	KEY_BACKSPACE,
+	KEY_DELETE,
+	KEY_LEFT,
+	KEY_RIGHT,
+	KEY_UP,
+	KEY_DOWN,
+	KEY_HOME,
+	KEY_END,
+	KEY_WORD_LEFT,
+	KEY_WORD_RIGHT,
+	KEY_KILL_TO_START,
+	KEY_KILL_TO_END,
+	KEY_KILL_WORD_LEFT, /* back to a blank: Ctrl+W */
+	KEY_KILL_NAME_LEFT, /* back to the start of a name: Alt+Backspace */
+	KEY_KILL_WORD_RIGHT,
+	KEY_YANK,
+	KEY_SWAP,      /* the two characters at the cursor: Ctrl+T */
+	KEY_CLEAR,     /* the screen: Ctrl+L */
+	KEY_SEARCH,    /* back in the history: Ctrl+R */
+	KEY_SEARCH_ON, /* forward again: Ctrl+S */
+	KEY_CANCEL,    /* Ctrl+G */
+	KEY_INTERRUPT, /* Ctrl+C */
+	KEY_EOF,       /* Ctrl+D */
+	KEY_SUSPEND,   /* Ctrl+Z */
+	KEY_ESCAPE,
+};
+
+/* Most bytes that wait to be read; a terminal gives 4 KiB at once. */
+enum { TYPING_MAX = 64 << 10 };
+
+struct typing {
+	struct buf held; /* came, and not read yet */
+	size_t at;       /* read of it */
+	bool settled;    /* no more is coming for it */
+	bool pasting;
+	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
+};
+
+void typing_init(struct typing *typing);
+void typing_fini(struct typing *typing);
+
+/* BYTES came. False, and nothing of them is taken, when too many wait to be read. */
+bool typing_add(struct typing *typing, struct str bytes);
+
+/*
+ * The next key; for KEY_TEXT and KEY_PASTE its text is appended to TEXT. False when nothing
+ * whole is left.
+ */
+bool typing_next(struct typing *typing, enum key *key, struct buf *text);
+
+/*
+ * Is something held that more bytes would tell apart (an Escape, the front of a character, a
+ * paste that has not ended)? When none come for a moment, typing_settle makes what is there
+ * keys: the key Escape, a bad character, the paste's end.
+ */
+bool typing_waits(const struct typing *typing);
+void typing_settle(struct typing *typing);
+
+/* Forget all that came. */
+void typing_clear(struct typing *typing);

@@ -1,0 +1,106 @@
+/* glovebox agents new: the shipped template of a role, under a name of one's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/agent_files.h"
+#include "front/embedded.h"
+#include "front/exit_code.h"
+#include "front/verb.h"
+
+#define TEMPLATE      "examples/agents/template.md"
+#define TEMPLATE_NAME "template"
+
+enum { FILE_MAX = 64 << 10 };
+
+static const struct option_row new_options[] = {
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static struct str template_text(void)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		if (strcmp(file->name, TEMPLATE) == 0)
+			return (struct str){file->data, file->size};
+	}
+	return STR("");
+}
+
+/* The template, called NAME: its `name:` line is the one that changes. */
+static void add_template(const char *name, struct buf *out)
+{
+	const struct str line = STR("\nname: " TEMPLATE_NAME "\n");
+	struct str text = template_text();
+	size_t at = str_find(text, line, 0);
+
+	(void)buf_addstr(out, str_part(text, 0, at));
+	(void)buf_addf(out, "\nname: %s\n", name);
+	(void)buf_addstr(out, str_part(text, at + line.size, text.size));
+}
+
+static bool file_make(const char *path, const char *name, struct err *err)
+{
+	struct buf text;
+	bool ok;
+
+	if (!fd_make_folders(path, err))
+		return false;
+	/* Who is there first stays: nothing of the user's is overwritten. */
+	auto_close int fd =
+		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path,
+			       errno == EEXIST ? "is there already, and stays as it is"
+					       : strerror(errno));
+	buf_init(&text, FILE_MAX);
+	add_template(name, &text);
+	ok = fd_write_all(fd, text.data, text.size, err);
+	buf_fini(&text);
+	return ok;
+}
+
+static int new_run(const struct options *options)
+{
+	const char *name = options->words[0];
+	struct err err = {0};
+	struct buf path;
+	int code = CODE_DONE;
+
+	if (!config_check_name(name, &err))
+		return verb_complain(CODE_USAGE, "agents new: %s", err.text);
+	buf_init(&path, PATH_MAX);
+	if (!agent_files_place(name, &path))
+		code = verb_complain(CODE_FAILED,
+				     "there is no folder for it: HOME is not set");
+	else if (!file_make(path.data, name, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		(void)printf("%s\n\nNext:\n  glovebox agents show %s\n"
+			     "  glovebox run --agent %s \"…\"\n",
+			     path.data, name, name);
+	buf_fini(&path);
+	return code;
+}
+
+static const char new_help[] =
+	"Write a role of your own, with every key explained, to glovebox/agents/NAME.md in\n"
+	"your configuration's folder. A file that is there is left alone. Called after a\n"
+	"shipped role it lies over that one, key by key: take out what shall stay.";
+
+const struct verb verb_agents_new = {
+	.name = "agents new",
+	.summary = "begin a role of your own",
+	.arguments = "NAME",
+	.help = new_help,
+	.example = "  glovebox agents new migrations",
+	.options = new_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = new_run,
+};

@@ -1,0 +1,479 @@
+/* glovebox patch apply and reject: what becomes of a patch; docs/patches.md. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/patch_record.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "runtime/session.h"
+
+enum { REASON_MAX = 1000, MESSAGE_MAX = 64 << 10 };
+
+static const struct option_row apply_options[] = {
+	{"dry-run", 'n', OPTION_FLAG, NULL, "only say what would be done"},
+	{"branch", 'b', OPTION_TEXT, "NAME", "make it a commit on a new branch NAME instead"},
+	{"existing", 0, OPTION_FLAG, NULL, "with --branch: on top of NAME, which may exist"},
+	{"from", 0, OPTION_TEXT, "COMMIT", "with --branch: the commit to start from"},
+	{"into", 0, OPTION_TEXT, "DIR",
+	 "apply it to this checkout of the project; as -C DIR"},
+	{"hash", 0, OPTION_TEXT, "HASH", "only when its bytes have this hash (patch show)"},
+	{"json", 0, OPTION_FLAG, NULL, "print the result as one JSON object"},
+	{"workspace", 'C', OPTION_TEXT, "DIR",
+	 "the checkout to work in (default: where the patch was made)"},
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row reject_options[] = {
+	{"reason", 0, OPTION_TEXT, "TEXT", "why; shown by patch list and show"},
+	{"undo", 0, OPTION_FLAG, NULL, "and undo the run, where nothing has changed since"},
+	{"json", 0, OPTION_FLAG, NULL, "print the result as one JSON object"},
+	{"workspace", 'C', OPTION_TEXT, "DIR",
+	 "with --undo: the folder (default: where the patch was made)"},
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* One decision while it is carried out. */
+struct deciding {
+	const struct options *options;
+	struct patch_record record;
+	struct buf journal; /* its path: the environment is wiped before it is written */
+	struct setup setup;
+	struct interrupt *interrupt;
+	struct session *session;
+	struct tool_result result;
+};
+
+static void deciding_init(struct deciding *deciding, const struct options *options)
+{
+	*deciding = (struct deciding){.options = options};
+	buf_init(&deciding->journal, PATH_MAX);
+	tool_result_init(&deciding->result);
+}
+
+static void deciding_fini(struct deciding *deciding)
+{
+	session_close(deciding->session);
+	setup_fini(&deciding->setup);
+	interrupt_close(deciding->interrupt);
+	patch_record_fini(&deciding->record);
+	buf_fini(&deciding->journal);
+	tool_result_fini(&deciding->result);
+}
+
+/* The folder to work in. NULL with the complaint. */
+static const char *choose_folder(const struct deciding *deciding, const char *into)
+{
+	const char *given = options_text(deciding->options, "workspace");
+	const char *place = deciding->record.workspace;
+	auto_free char *real = NULL;
+
+	if (given != NULL && into != NULL) {
+		(void)verb_complain(CODE_USAGE, "--into and -C say the same; give one");
+		return NULL;
+	}
+	if (given != NULL || into != NULL)
+		return given != NULL ? given : into;
+	real = realpath(place, NULL);
+	if (real == NULL)
+		(void)verb_complain(CODE_FAILED,
+				    "%.400s, where the patch was made: %s; say "
+				    "with -C where the project is",
+				    place, strerror(errno));
+	else if (strcmp(real, place) != 0)
+		(void)verb_complain(CODE_FAILED,
+				    "%.400s, where the patch was made, leads to %.400s now; say "
+				    "with -C where the project is",
+				    place, real);
+	return real != NULL && strcmp(real, place) == 0 ? place : NULL;
+}
+
+/* The cell in FOLDER. An exit code; complaints have been printed. */
+static int open_cell(struct deciding *deciding, const char *folder)
+{
+	const struct setup_flags flags = {.workspace = folder};
+	struct err err = {0};
+
+	if (!interrupt_open(&deciding->interrupt, &err) ||
+	    !setup_init_with(&deciding->setup, deciding->options, &flags, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (folder == deciding->record.workspace &&
+	    strcmp(deciding->setup.workspace, folder) != 0)
+		return verb_complain(CODE_FAILED, "%.400s is being replaced", folder);
+	/* What is applied or put back is to last: nothing goes to a throw-away layer. */
+	deciding->setup.policy->scratch = false;
+	return setup_session_once(&deciding->setup, deciding->interrupt, &deciding->session);
+}
+
+static int code_of(const struct deciding *deciding)
+{
+	const struct tool_result *result = &deciding->result;
+
+	if (result->status == RESULT_DONE)
+		return CODE_DONE;
+	if (session_broken(deciding->session) != NULL)
+		return verb_complain(CODE_NO_CELL, "%s", session_broken(deciding->session));
+	if (result->status == RESULT_CANCELLED)
+		return CODE_CANCELLED;
+	if (result->status == RESULT_TIMED_OUT)
+		return CODE_TIMED_OUT;
+	return result->status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
+}
+
+static void call_tool(struct deciding *deciding, const char *tool, struct value *arguments)
+{
+	const struct request request = {.tool = tool,
+					.arguments = arguments,
+					.by_front = true};
+
+	tool_result_fini(&deciding->result);
+	session_call(deciding->session, &request, &deciding->result);
+}
+
+static struct value *arguments_of(const struct deciding *deciding)
+{
+	const struct patch_record *record = &deciding->record;
+	struct value *arguments = value_new_object();
+
+	value_set_str(arguments, "patch", record->text);
+	value_set_text(arguments, "title", record->title);
+	value_set(arguments, "files", patch_record_files(record));
+	if (options_given(deciding->options, "dry-run"))
+		value_set_boolean(arguments, "look", true);
+	return arguments;
+}
+
+static int note(struct deciding *deciding, const struct patch_decision *decision)
+{
+	struct err err = {0};
+
+	return patch_record_decide(&deciding->record, deciding->journal.data, decision, &err)
+		       ? CODE_DONE
+		       : verb_complain(CODE_FAILED,
+				       "it is done, but could not be noted: %s", err.text);
+}
+
+static int64_t number_in(const struct deciding *deciding, const char *key)
+{
+	return value_integer(value_member(deciding->result.details, key));
+}
+
+static const char *text_in(const struct deciding *deciding, const char *key)
+{
+	const char *text = value_text(value_member(deciding->result.details, key));
+
+	return text != NULL ? text : "";
+}
+
+static void add_left_out(const struct patch_record *record, struct buf *text)
+{
+	if (record->left_out == 0)
+		return;
+	(void)buf_adds(text, "Not in the patch, and not applied: ");
+	(void)text_add_count(text, record->left_out, "file");
+	(void)buf_addf(text, "; see: glovebox patch show %.*s\n", PATCH_ID_SHOWN,
+		       record->id);
+}
+
+/* What became of the files of a checkout, in place of what a model is told. */
+static void tell_files(struct deciding *deciding)
+{
+	struct buf *text = &deciding->result.text;
+	const size_t already = (size_t)number_in(deciding, "already");
+	const size_t done = (size_t)number_in(deciding, "to_do");
+
+	buf_clear(text);
+	if (done == 0) {
+		(void)buf_addf(text, "Nothing to do: patch %.*s is in %.400s already.\n",
+			       PATCH_ID_SHOWN, deciding->record.id,
+			       deciding->setup.workspace);
+	} else {
+		(void)buf_addf(text, "%s patch %.*s to ",
+			       options_given(deciding->options, "dry-run") ? "Would apply"
+									   : "Applied",
+			       PATCH_ID_SHOWN, deciding->record.id);
+		(void)text_add_count(text, done, "file");
+		(void)buf_addf(text, " in %.400s", deciding->setup.workspace);
+		if (already > 0)
+			(void)buf_addf(text, "; %zu already as it leaves them", already);
+		(void)buf_adds(text, options_given(deciding->options, "dry-run")
+					     ? ".\n"
+					     : ". glovebox undo takes it back.\n");
+	}
+	add_left_out(&deciding->record, text);
+}
+
+static void tell_commit(struct deciding *deciding)
+{
+	struct buf *text = &deciding->result.text;
+	const bool known =
+		value_is_true(value_member(deciding->result.details, "author_known"));
+
+	buf_clear(text);
+	if (options_given(deciding->options, "dry-run")) {
+		(void)buf_addf(text,
+			       "Would commit patch %.*s on branch %s, on top of %.12s.\n",
+			       PATCH_ID_SHOWN, deciding->record.id,
+			       text_in(deciding, "branch"), text_in(deciding, "base"));
+	} else {
+		(void)buf_addf(text,
+			       "Committed patch %.*s as %.12s on branch %s, on top of %.12s.\n",
+			       PATCH_ID_SHOWN, deciding->record.id,
+			       text_in(deciding, "commit"), text_in(deciding, "branch"),
+			       text_in(deciding, "base"));
+		if (!known)
+			(void)buf_addf(text,
+				       "Its author is Glovebox: the repository does not say who "
+				       "you are. To change that: git config user.name and "
+				       "user.email, then, on branch %s, git commit --amend "
+				       "--reset-author.\n",
+				       text_in(deciding, "branch"));
+	}
+	add_left_out(&deciding->record, text);
+}
+
+static void print_result(struct deciding *deciding, int code)
+{
+	if (options_given(deciding->options, "json")) {
+		auto_value struct value *value = tool_result_value(&deciding->result);
+		struct buf text;
+
+		value_set_text(value, "patch_id", deciding->record.id);
+		buf_init(&text, VALUE_TEXT_MAX);
+		(void)value_print(value, 0, &text);
+		(void)printf("%s\n", text.data);
+		buf_fini(&text);
+	} else {
+		(void)buf_end_line(&deciding->result.text);
+		(void)fputs(deciding->result.text.data, code == CODE_DONE ? stdout : stderr);
+	}
+}
+
+static int apply_to_files(struct deciding *deciding)
+{
+	auto_value struct value *arguments = arguments_of(deciding);
+	const struct patch_decision decision = {.state = PATCH_APPLIED,
+						.place = str_of(deciding->setup.workspace)};
+	int code;
+
+	call_tool(deciding, "take_patch", arguments);
+	code = code_of(deciding);
+	if (code == CODE_DONE && !options_given(deciding->options, "dry-run"))
+		code = note(deciding, &decision);
+	if (deciding->result.status == RESULT_DONE)
+		tell_files(deciding);
+	return code;
+}
+
+static int apply_to_branch(struct deciding *deciding, const char *branch)
+{
+	auto_value struct value *arguments = arguments_of(deciding);
+	const char *from = options_text(deciding->options, "from");
+	const struct patch_decision decision = {.state = PATCH_APPLIED,
+						.place = str_of(deciding->setup.workspace),
+						.branch = str_of(branch)};
+	int code;
+
+	value_set_text(arguments, "summary", deciding->record.summary);
+	value_set_text(arguments, "branch", branch);
+	if (from != NULL)
+		value_set_text(arguments, "from", from);
+	value_set_boolean(arguments, "existing",
+			  options_given(deciding->options, "existing"));
+	call_tool(deciding, "commit_patch", arguments);
+	code = code_of(deciding);
+	if (code == CODE_DONE && !options_given(deciding->options, "dry-run"))
+		code = note(deciding, &decision);
+	if (deciding->result.status == RESULT_DONE)
+		tell_commit(deciding);
+	return code;
+}
+
+/* What can be said before anything is opened. An exit code. */
+static int check_apply(const struct deciding *deciding)
+{
+	const struct options *options = deciding->options;
+	const char *hash = options_text(options, "hash");
+	const char *branch = options_text(options, "branch");
+	const char *from = options_text(options, "from");
+
+	if (branch == NULL && (from != NULL || options_given(options, "existing")))
+		return verb_complain(CODE_USAGE, "--from and --existing go with --branch");
+	if ((branch != NULL && (branch[0] == '-' || branch[0] == '\0')) ||
+	    (from != NULL && (from[0] == '-' || from[0] == '\0')))
+		return verb_complain(CODE_USAGE, "\"%.100s\" is no name of git's",
+				     branch[0] == '-' || branch[0] == '\0' ? branch : from);
+	if (hash != NULL && !hash_is_valid(hash))
+		return verb_complain(CODE_USAGE,
+				     "--hash takes 12 to 64 hexadecimal digits in lower case");
+	if (hash != NULL && !hash_matches(hash, deciding->record.hash))
+		return verb_complain(CODE_FAILED,
+				     "patch %.*s has the hash %s, not %s; nothing was applied",
+				     PATCH_ID_SHOWN, deciding->record.id,
+				     deciding->record.hash, hash);
+	if (deciding->record.text.size == 0)
+		return verb_complain(CODE_FAILED,
+				     "patch %.*s holds nothing that could be applied: its "
+				     "%zu files are not in it; see: glovebox patch show %.*s",
+				     PATCH_ID_SHOWN, deciding->record.id,
+				     deciding->record.left_out, PATCH_ID_SHOWN,
+				     deciding->record.id);
+	return CODE_DONE;
+}
+
+static int apply_it(struct deciding *deciding)
+{
+	const char *branch = options_text(deciding->options, "branch");
+	const char *folder;
+	int code = check_apply(deciding);
+
+	if (code != CODE_DONE)
+		return code;
+	folder = choose_folder(deciding, options_text(deciding->options, "into"));
+	if (folder == NULL)
+		return options_text(deciding->options, "into") != NULL ? CODE_USAGE
+								       : CODE_FAILED;
+	code = open_cell(deciding, folder);
+	if (code != CODE_DONE)
+		return code;
+	code = branch != NULL ? apply_to_branch(deciding, branch)
+			      : apply_to_files(deciding);
+	print_result(deciding, code);
+	return code;
+}
+
+static int apply_run(const struct options *options)
+{
+	struct deciding deciding;
+	struct err err = {0};
+	int code;
+
+	deciding_init(&deciding, options);
+	if (patch_record_find(options->words[0], &deciding.record, &deciding.journal, &err))
+		code = apply_it(&deciding);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	deciding_fini(&deciding);
+	return code;
+}
+
+static const char patch_apply_help[] =
+	"Apply a patch in a cell, with the agent's rights, where it was made or in another\n"
+	"checkout of the project. Each file must hold what it held before the run, or what\n"
+	"the run left in it: what differs is named, and nothing is written. All files are\n"
+	"changed or none; it is a step that `glovebox undo` takes back. After a run that\n"
+	"worked in the folder itself the patch is there already, and apply says so.\n\n"
+	"With --branch it becomes a commit on a new branch, on top of the newest commit in\n"
+	"which its files are as before the run; your files, index and branch stay as they\n"
+	"are, and no hook runs.\n\n"
+	"Exit codes: 0 done, 1 refused or failed, 4 denied, 5 the cell could not be built.";
+
+const struct verb verb_patch_apply = {
+	.name = "patch apply",
+	.summary = "apply one of them to its files, another checkout or a branch",
+	.arguments = "ID",
+	.help = patch_apply_help,
+	.example = "  glovebox patch apply 3f9a61c2 --dry-run\n"
+		   "  glovebox patch apply 3f9a61c2 --branch fix-sum\n"
+		   "  glovebox patch apply 3f9a61c2 --into ~/other-clone",
+	.options = apply_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = apply_run,
+};
+
+/* Put the folder back as before the run. */
+static int undo_run_of(struct deciding *deciding)
+{
+	const char *folder;
+	int code;
+
+	if (deciding->record.run == NULL || deciding->record.last_step == 0)
+		return verb_complain(CODE_FAILED,
+				     "patch %.*s does not say which steps it is made of: it was "
+				     "not kept what its run replaced; nothing was rejected",
+				     PATCH_ID_SHOWN, deciding->record.id);
+	folder = choose_folder(deciding, NULL);
+	if (folder == NULL)
+		return CODE_FAILED;
+	code = open_cell(deciding, folder);
+	if (code != CODE_DONE)
+		return code;
+	session_undo_run(deciding->session, deciding->record.run,
+			 deciding->record.last_step, &deciding->result);
+	return code_of(deciding);
+}
+
+static int reject_it(struct deciding *deciding)
+{
+	const char *reason = options_text(deciding->options, "reason");
+	const struct patch_decision decision = {.state = PATCH_REJECTED,
+						.reason = str_of(reason != NULL ? reason
+										: "")};
+	int code = CODE_DONE;
+
+	if (decision.reason.size > REASON_MAX || !text_is_utf8(decision.reason))
+		return verb_complain(CODE_USAGE, "--reason takes %d bytes of UTF-8 at most",
+				     REASON_MAX);
+	if (options_given(deciding->options, "undo"))
+		code = undo_run_of(deciding);
+	else
+		deciding->result.status = RESULT_DONE;
+	if (code == CODE_DONE)
+		code = note(deciding, &decision);
+	if (code == CODE_DONE)
+		(void)buf_addf(&deciding->result.text, "Rejected patch %.*s.\n",
+			       PATCH_ID_SHOWN, deciding->record.id);
+	if (deciding->result.text.size > 0)
+		print_result(deciding, code);
+	return code;
+}
+
+static int reject_run(const struct options *options)
+{
+	struct deciding deciding;
+	struct err err = {0};
+	int code;
+
+	deciding_init(&deciding, options);
+	if (patch_record_find(options->words[0], &deciding.record, &deciding.journal, &err))
+		code = reject_it(&deciding);
+	else
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	deciding_fini(&deciding);
+	return code;
+}
+
+static const char patch_reject_help[] =
+	"Mark a patch as rejected. With --undo all steps of its run are undone as well,\n"
+	"when each of their files still holds what the run left in it; else nothing is\n"
+	"undone or marked, and the files are named.\n\n"
+	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
+
+const struct verb verb_patch_reject = {
+	.name = "patch reject",
+	.summary = "decide against one of them, and undo its run if asked to",
+	.arguments = "ID",
+	.help = patch_reject_help,
+	.example = "  glovebox patch reject 3f9a61c2 --reason \"wrong layer\"\n"
+		   "  glovebox patch reject 3f9a61c2 --undo",
+	.options = reject_options,
+	.words_least = 1,
+	.words_most = 1,
+	.run = reject_run,
+};

@@ -1,0 +1,125 @@
+"""terminal: a program behind a real terminal, with a home and a folder of its own."""
+import codecs
+import fcntl
+import os
+import pty
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dev"))
+import vt  # noqa: E402
+
+PATIENCE_S = 60
+
+
+class Terminal:
+    """A terminal of ROWS x COLUMNS whose foreground is ARGV. LOOKED_AT: `screen` has what a
+    person would see; only for what vt knows."""
+
+    def __init__(self, *argv, stdin=None, environment=None, files=None, rows=30, columns=100,
+                 looked_at=True):
+        self.folder = tempfile.mkdtemp(prefix="glovebox-terminal-")
+        os.chmod(self.folder, 0o755)
+        self.work, self.home = (os.path.join(self.folder, name) for name in ("work", "home"))
+        for name in (self.work, self.home):
+            os.mkdir(name)
+        for name, text in (files or {}).items():
+            with open(os.path.join(self.work, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.master, self.slave = pty.openpty()
+        self.looked_at = looked_at
+        self.screen = vt.Screen(columns, rows)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.printed = b""
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8",
+                     "HOME": self.home}
+        variables.update({name: value for name, value in os.environ.items()
+                          if name.endswith("SAN_OPTIONS")})
+        variables.update(environment or {})
+        self.argv, self.variables, self.stdin = argv, variables, stdin
+        self.run_again()
+
+    def run_again(self):
+        """The same program once more, after its end."""
+        self.process = subprocess.Popen(
+            self.argv, stdin=self.slave if self.stdin is None else self.stdin,
+            stdout=self.slave, stderr=self.slave, cwd=self.work, env=self.variables,
+            preexec_fn=self._take)
+
+    def _take(self):
+        os.setsid()
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+        shutil.rmtree(self.folder)
+
+    def resize(self, rows, columns):
+        """The window has another size; the lines on it are broken anew."""
+        self.screen.resize(columns, rows)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys):
+        """All KEYS, however many: what is printed meanwhile is read."""
+        while keys:
+            _, ready, _ = select.select([], [self.master], [], 0.01)
+            if ready:
+                keys = keys[os.write(self.master, keys[:512]):]
+            self._read(time.monotonic())
+
+    def _read(self, until):
+        ready, _, _ = select.select([self.master], [], [], max(0, until - time.monotonic()))
+        if ready:
+            data = os.read(self.master, 65536)
+            self.printed += data
+            if self.looked_at:
+                self.screen.feed(self.decoder.decode(data))
+        return bool(ready)
+
+    def wait_for(self, text):
+        """Read until TEXT has come; what came up to it is forgotten."""
+        until = time.monotonic() + PATIENCE_S
+        while text not in self.printed:
+            assert self._read(until), f"no {text!r} in {self.printed!r}"
+        self.printed = self.printed[self.printed.index(text) + len(text):]
+
+    def wait_until(self, holds, what):
+        """Read until HOLDS() is true."""
+        until = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < until, f"not {what}:\n{self.screen.text()}"
+            self._read(time.monotonic() + 0.05)
+
+    def end(self):
+        """The exit code; everything printed has been read."""
+        until = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None:
+            assert time.monotonic() < until, f"still there: {self.printed!r}"
+            self._read(time.monotonic() + 0.02)
+        while self._read(time.monotonic()):
+            pass
+        return self.process.returncode
+
+    def is_as_before(self):
+        """Have the terminal's settings come back? The guard of a killed front needs a moment."""
+        until = time.monotonic() + PATIENCE_S
+        while termios.tcgetattr(self.slave) != self.before:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        return True

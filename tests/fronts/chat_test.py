@@ -1,0 +1,632 @@
+#!/usr/bin/env python3
+"""glovebox alone, behind a real terminal: keys, commands, and every way out."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402
+import terminal  # noqa: E402
+
+GLOVEBOX = os.path.abspath(sys.argv[2])
+MODEL_SERVER = os.path.abspath(sys.argv[3])
+
+ECHO = {"name": "echo", "turns": [{"text": "You said: ${prompt}.", "repeat": True}]}
+LONG = {"name": "long", "turns": [
+    {"calls": [{"tool": "bash", "arguments": {"command": "echo begun; sleep 600"}}]},
+    {"text": "Still here.", "repeat": True}]}
+EDITS = {"name": "edits", "turns": [
+    {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\ntwo\n"}}]},
+    {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
+CONFIG = {"agents": {"narrow": {"tools": ["read_file"], "model": "tiny-model"}},
+          "models": {"house-model": {"context": 1000}}}
+
+
+class Chat(terminal.Terminal):
+    """A conversation with a recorded model, at its first prompt."""
+
+    def __init__(self, script=None, *, options=(), config=None, environment=None, ready=True,
+                 **others):
+        files = {"r.json": json.dumps(script or ECHO)}
+        if config is not None:
+            files["config.json"] = json.dumps(config)
+            options = (*options, "--config", "config.json")
+        argv = (GLOVEBOX, *options)
+        if script is not False:
+            argv = (GLOVEBOX, "chat", "--model", "replay:r.json", *options)
+        super().__init__(*argv, files=files, environment=environment, **others)
+        if ready:
+            self.prompt()
+
+    def prompt(self):
+        """Wait for the prompt: an empty row with a mark, and the cursor behind it."""
+        self.wait_until(lambda: self.row() == ">" and self.screen.column == 2, "at the prompt")
+
+    def latest(self, text):
+        """What stands below the last TEXT."""
+        return self.screen.text().rpartition(text)[2]
+
+    def row(self):
+        """The text of the cursor's row."""
+        return "".join(cell[0] for cell in self.screen.lines[self.screen.row]).rstrip()
+
+    def shows(self, text):
+        self.wait_until(lambda: text in self.screen.text(), f"shown: {text!r}")
+
+    def typed(self, keys, row, column):
+        """After KEYS the cursor's row is ROW, the cursor in COLUMN."""
+        self.type(keys)
+        self.wait_until(lambda: self.row() == row and self.screen.column == column,
+                        f"{row!r} with the cursor in {column}")
+
+    def says(self, prompt):
+        """What the model was told, as it quotes it."""
+        self.shows(f"You said: {prompt}.")
+        self.prompt()
+
+    def children(self, name):
+        """Processes called NAME below this conversation."""
+        found, parents = [], {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            words = text[text.rindex(")") + 2:].split()
+            parents[int(pid)] = int(words[1])
+            if text[text.index("(") + 1:text.rindex(")")] == name and words[0] != "Z":
+                found.append(int(pid))
+        return [pid for pid in found if self._is_ours(pid, parents)]
+
+    def _is_ours(self, pid, parents):
+        while pid in parents:
+            if pid == self.process.pid:
+                return True
+            pid = parents[pid]
+        return False
+
+    def wait_for_stop(self):
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def leave(self):
+        self.type(b"\x04")
+        assert self.end() == 0, self.screen.text()
+        assert self.is_as_before()
+        assert not self.screen.pastes_marked
+
+
+def echoes(tty):
+    return bool(termios.tcgetattr(tty.slave)[3] & termios.ECHO)
+
+
+@tap.case
+def a_line_is_edited_sent_and_answered():
+    with Chat() as tty:
+        tty.typed(b"hello", "> hello", 7)
+        tty.typed(b"\x1b[D\x1b[D\x1b[D", "> hello", 4)
+        tty.typed(b"XY", "> heXYllo", 6)
+        tty.typed(b"\x7f\x01", "> heXllo", 2)
+        tty.typed(b"\x1b[3~\x05!", "> eXllo!", 8)
+        tty.type(b"\r")
+        tty.says("eXllo!")
+        assert "\n> eXllo!\n" in tty.screen.text(), tty.screen.text()
+        tty.leave()
+
+
+@tap.case
+def words_are_killed_and_come_back():
+    with Chat() as tty:
+        tty.typed(b"one two three", "> one two three", 15)
+        tty.typed(b"\x17\x17", "> one", 6)
+        tty.typed(b"\x01\x19", "> two threeone", 11)
+        tty.typed(b"\x1b[1;5D", "> two threeone", 6)
+        tty.typed(b"\x0b", "> two", 6)
+        tty.typed(b"\x15", ">", 2)
+        tty.leave()
+
+
+@tap.case
+def several_lines_are_one_prompt():
+    with Chat() as tty:
+        tty.type(b"one\\\rtwo\x1b\rthree")
+        tty.shows("> one\n  two\n  three")
+        tty.typed(b"\x1b[A\x1b[A", "> one", 5)
+        tty.type(b"\r")
+        tty.shows("You said: one\ntwo\nthree.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def what_is_pasted_is_not_sent_before_enter():
+    with Chat() as tty:
+        assert tty.screen.pastes_marked
+        tty.type(b"\x1b[200~first\rsecond\x03\x1b[31m\r\x1b[201~")
+        tty.shows("> first\n  second\ufffd\ufffd[31m\n")
+        tty.typed(b"end", "  end", 5)
+        tty.type(b"\r")
+        tty.shows("You said: first\nsecond\ufffd\ufffd[31m\nend.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def a_paste_of_a_mebibyte_arrives_whole():
+    lines = [b"line %07d of what was pasted" % i for i in range(1 << 15)]
+    with Chat() as tty:
+        tty.type(b"\x1b[200~" + b"\r".join(lines) + b"\x1b[201~")
+        tty.shows("line 0032767 of what was pasted")
+        tty.type(b"\r")
+        tty.shows(f"You said: {lines[0].decode()}")
+        tty.shows(f"{lines[-1].decode()}.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def wide_and_combining_characters_take_their_columns():
+    with Chat() as tty:
+        tty.typed("日本é".encode(), "> 日本é", 7)
+        tty.typed("e\u0301".encode(), "> 日本ée\u0301", 8)
+        tty.typed(b"\x7f\x7f", "> 日本", 6)
+        tty.typed(b"\x1b[D\x1b[D", "> 日本", 2)
+        tty.type(b"\x05\r")
+        tty.says("日本")
+        tty.leave()
+
+
+@tap.case
+def bytes_that_mean_nothing_do_nothing():
+    with Chat() as tty:
+        tty.typed(b"a\xff\xc3b\x1b[99;99;99X\x1b[?1;2c\x1bP\x1b]0;x\x07c", "> a\ufffd\ufffdb0;xc", 10)
+        tty.typed(bytes(range(0x80, 0x90)), "> a\ufffd\ufffdb0;xc" + 16 * "\ufffd", 26)
+        tty.typed(b"\x15ok", "> ok", 4)
+        tty.typed(b"\x15", ">", 2)
+        tty.leave()
+
+
+@tap.case
+def a_narrow_terminal_breaks_lines_itself():
+    with Chat(columns=20) as tty:
+        tty.typed(b"0123456789abcdefg", "> 0123456789abcdefg", 19)
+        tty.typed(b"h", "  h", 3)
+        tty.typed(b"\x7f\x7f", "> 0123456789abcdef", 18)
+        tty.typed(b"ghijk\x01", "> 0123456789abcdefg", 2)
+        tty.type(b"\r")
+        tty.wait_until(lambda: "Yousaid:0123456789abcdefghijk." in
+                       tty.screen.text().replace("\n", "").replace(" ", ""), "answered")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def a_new_size_while_typing_loses_nothing():
+    with Chat(columns=60) as tty:
+        said = "a line that is longer than the narrow window will be"
+        tty.typed(said.encode(), "> " + said, 2 + len(said))
+        tty.resize(30, 30)
+        tty.type(b"!")
+        tty.wait_until(lambda: tty.row().endswith("will be!"), "drawn anew")
+        tty.resize(30, 100)
+        tty.typed(b"!", "> " + said + "!!", 4 + len(said))
+        assert tty.screen.text().count("a line that") == 1, tty.screen.text()
+        tty.type(b"\r")
+        tty.says(said + "!!")
+        tty.leave()
+
+
+@tap.case
+def the_history_comes_back_in_the_next_conversation():
+    with Chat() as tty:
+        tty.type(b"first prompt\r")
+        tty.says("first prompt")
+        tty.type(b" not to be kept\r")
+        tty.says("not to be kept")
+        tty.type(b"second\\\rline\r")
+        tty.shows("You said: second\nline.")
+        tty.prompt()
+        tty.leave()
+        place = os.path.join(tty.home, ".local", "state", "glovebox", "history")
+        assert os.stat(place).st_mode & 0o777 == 0o600
+        with open(place, encoding="utf-8") as file:
+            assert file.read() == "first prompt\nsecond\\nline\n"
+        tty.run_again()
+        tty.prompt()
+        tty.typed(b"\x1b[A", "  line", 6)
+        tty.typed(b"\x1b[A\x1b[A", "> first prompt", 14)
+        tty.typed(b"\x1b[B\x1b[B\x1b[B", ">", 2)
+        tty.typed(b"\x12firs", "> first prompt", 2)
+        tty.shows("search: firs")
+        tty.typed(b"\x05!", "> first prompt!", 15)
+        tty.type(b"\r")
+        tty.says("first prompt!")
+        tty.leave()
+
+
+@tap.case
+def ctrl_c_clears_the_line_and_twice_leaves():
+    with Chat() as tty:
+        tty.typed(b"something", "> something", 11)
+        tty.typed(b"\x03", ">", 2)
+        tty.type(b"\x03")
+        tty.shows("Ctrl+C again")
+        tty.typed(b"x\x7f", ">", 2)
+        tty.type(b"\x03")
+        tty.shows("Ctrl+C again")
+        tty.type(b"\x03")
+        assert tty.end() == 0
+        assert tty.is_as_before()
+
+
+@tap.case
+def ctrl_l_clears_the_screen_and_keeps_the_line():
+    with Chat() as tty:
+        tty.typed(b"kept", "> kept", 6)
+        tty.type(b"\x0c")
+        tty.wait_until(lambda: tty.screen.text().strip("\n") == "> kept", "cleared")
+        tty.typed(b"\x15", ">", 2)
+        tty.leave()
+
+
+@tap.case
+def ctrl_c_and_escape_stop_what_runs_and_the_conversation_goes_on():
+    for key in (b"\x03", b"\x1b"):
+        with Chat(LONG) as tty:
+            tty.type(b"go\r")
+            tty.wait_until(lambda: tty.children("sleep"), "running")
+            assert not echoes(tty)
+            began = time.monotonic()
+            tty.type(key)
+            tty.shows("Interrupted by the user.")
+            tty.prompt()
+            assert time.monotonic() - began < 10
+            assert not tty.children("sleep")
+            tty.type(b"and now\r")
+            tty.shows("Still here.")
+            tty.prompt()
+            tty.leave()
+
+
+@tap.case
+def ctrl_c_twice_leaves_at_once():
+    with Chat(LONG) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        # The first one would be served at once: a stopped cell is not.
+        os.kill(tty.children("sleep")[0], signal.SIGSTOP)
+        tty.process.send_signal(signal.SIGINT)
+        tty.process.send_signal(signal.SIGTERM)
+        assert tty.end() in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+        assert tty.is_as_before()
+        tty.wait_until(lambda: not tty.children("sleep"), "gone")
+
+
+@tap.case
+def keys_typed_while_it_works_are_for_the_next_line():
+    with Chat(LONG) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        tty.type(b"later")
+        tty.type(b"\x03")
+        tty.shows("Interrupted by the user.")
+        tty.wait_until(lambda: tty.row() in ("> later", ">"), "at the prompt")
+        tty.type(b"\x15now\r")
+        tty.shows("Still here.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def every_end_puts_the_terminal_back():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with Chat() as tty:
+            tty.typed(b"half a li", "> half a li", 11)
+            assert not echoes(tty)
+            tty.process.send_signal(number)
+            assert tty.end() == 128 + number
+            assert tty.is_as_before()
+            assert not tty.screen.pastes_marked
+    for number in (signal.SIGKILL, signal.SIGABRT, signal.SIGQUIT):
+        with Chat() as tty:
+            assert not echoes(tty)
+            tty.process.send_signal(number)
+            assert tty.end() in (-number, 1)
+            assert tty.is_as_before()
+            tty.wait_until(lambda: not tty.screen.pastes_marked, "as before")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with Chat(LONG) as tty:
+            tty.type(b"go\r")
+            tty.wait_until(lambda: tty.children("sleep"), "running")
+            tty.process.send_signal(number)
+            assert tty.end() in (-number, 128 + number)
+            assert tty.is_as_before()
+            tty.wait_until(lambda: not tty.children("sleep"), "gone")
+
+
+@tap.case
+def a_terminal_that_goes_away_ends_it():
+    with Chat() as tty:
+        os.close(tty.master)
+        tty.master = os.open("/dev/null", os.O_RDWR)
+        assert tty.process.wait(terminal.PATIENCE_S) == 128 + signal.SIGHUP
+
+
+@tap.case
+def a_stop_gives_the_terminal_back_meanwhile():
+    with Chat() as tty:
+        tty.typed(b"before", "> before", 8)
+        # As an interactive shell would: the job is not the session's orphan.
+        tty.type(b"\x1a")
+        tty.wait_for_stop()
+        assert tty.is_as_before()
+        tty.process.send_signal(signal.SIGCONT)
+        tty.wait_until(lambda: not echoes(tty), "raw again")
+        tty.typed(b" after", "> before after", 14)
+        tty.type(b"\r")
+        tty.says("before after")
+        tty.leave()
+    with Chat(LONG) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        tty.process.send_signal(signal.SIGTSTP)
+        tty.wait_for_stop()
+        assert tty.is_as_before()
+        tty.process.send_signal(signal.SIGCONT)
+        tty.wait_until(lambda: not echoes(tty), "raw again")
+        tty.type(b"\x03")
+        tty.shows("Interrupted by the user.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def commands_are_completed_and_slips_are_named():
+    with Chat(config=CONFIG) as tty:
+        tty.typed(b"/he\t", "> /help", 8)
+        tty.type(b"\r")
+        tty.shows("/sessions")
+        tty.prompt()
+        tty.type(b"/hlep\r")
+        tty.shows("There is no /hlep; did you mean /help?")
+        tty.prompt()
+        tty.type(b"/xyzzyplugh\r")
+        tty.shows("There is no /xyzzyplugh; /help lists what there is.")
+        tty.prompt()
+        tty.type(b"/quit now\r")
+        tty.shows("/quit takes nothing more.")
+        tty.prompt()
+        tty.type(b"/agent \t")
+        tty.shows("coder  default  ")
+        tty.shows("  narrow  ")
+        tty.typed(b"na\t", "> /agent narrow", 16)
+        tty.typed(b"\x15/model \t", "> /model", 9)
+        tty.shows("house-model  tiny-model")
+        tty.typed(b"\x15/etc/passwd is a file", "> /etc/passwd is a file", 23)
+        tty.type(b"\r")
+        tty.says("/etc/passwd is a file")
+        tty.type(b"/quit\r")
+        assert tty.end() == 0
+        assert tty.is_as_before()
+
+
+@tap.case
+def another_agent_has_other_tools_in_the_same_conversation():
+    with Chat(config=CONFIG, options=("--model", "replay:r.json")) as tty:
+        tty.type(b"/tools\r")
+        tty.shows("write_file")
+        tty.prompt()
+        tty.type(b"/agent narrow\r")
+        tty.shows("The person goes on with the agent narrow")
+        tty.prompt()
+        tty.type(b"/tools\r")
+        tty.wait_until(lambda: "narrow" not in tty.latest("> /tools\n"), "at the tools")
+        tty.prompt()
+        assert "read_file" in tty.latest("> /tools\n")
+        assert "write_file" not in tty.latest("> /tools\n"), tty.screen.text()
+        tty.type(b"hello\r")
+        tty.shows("You said:")
+        tty.prompt()
+        tty.type(b"/agent nobody\r")
+        tty.shows('there is no agent "nobody"')
+        tty.prompt()
+        tty.type(b"/agent\r")
+        tty.shows("The agent is narrow.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def another_model_goes_on_with_the_conversation():
+    with Chat() as tty:
+        with open(os.path.join(tty.work, "s.json"), "w", encoding="utf-8") as file:
+            json.dump({"name": "other", "turns": [{"text": "The other heard ${prompt}.",
+                                                   "repeat": True}]}, file)
+        tty.type(b"one\r")
+        tty.says("one")
+        tty.type(b"/model replay:s.json\r")
+        tty.shows("The model is now")
+        tty.prompt()
+        tty.type(b"two\r")
+        tty.shows("The other heard two.")
+        tty.prompt()
+        tty.type(b"/model replay:missing.json\r")
+        tty.shows("missing.json")
+        tty.prompt()
+        tty.type(b"three\r")
+        tty.shows("The other heard three.")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def a_change_is_shown_and_undone():
+    with Chat(EDITS) as tty:
+        tty.type(b"/diff\r")
+        tty.shows("Nothing has been changed.")
+        tty.prompt()
+        tty.type(b"/undo\r")
+        tty.shows("There is nothing to undo here.")
+        tty.prompt()
+        tty.type(b"write it\r")
+        tty.shows("1 changed file")
+        tty.prompt()
+        tty.type(b"\x0c/diff\r")
+        tty.shows("+two")
+        tty.prompt()
+        green = [cell for line in tty.screen.lines for cell in line if cell[1] == "#98c379"]
+        assert len(green) >= len("+one+two")
+        tty.type(b"/undo\r")
+        tty.shows("! to the model: The person has undone a step of yours:")
+        tty.prompt()
+        assert not os.path.exists(os.path.join(tty.work, "new.txt"))
+        tty.type(b"/undo first\r")
+        tty.shows('"first" is no step')
+        tty.prompt()
+        tty.type(b"/sessions\r")
+        tty.shows("replay")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def without_a_verb_it_is_a_conversation_only_on_a_terminal():
+    with Chat(False) as tty:
+        tty.shows("model replay")
+        tty.type(b"hello\r")
+        tty.shows("No model is configured")
+        tty.prompt()
+        tty.type(b"and now?\r")
+        tty.shows("still")
+        tty.prompt()
+        tty.leave()
+    done = subprocess.run([GLOVEBOX], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith(b"glovebox "), done
+    done = subprocess.run([GLOVEBOX, "chat"], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False)
+    assert done.returncode == 2 and b"glovebox run" in done.stderr, done
+
+
+@tap.case
+def a_terminal_without_cursor_movement_is_read_by_lines():
+    with Chat(environment={"TERM": "dumb"}, ready=False) as tty:
+        tty.wait_for(b"> ")
+        tty.type(b"one\\\n")
+        tty.type(b"two\n")
+        tty.wait_for(b"You said: one\r\ntwo.")
+        tty.wait_for(b"> ")
+        assert b"\x1b" not in tty.printed
+        tty.type(b"\x04")
+        assert tty.end() == 0
+        assert tty.is_as_before()
+
+
+def asking(*commands):
+    """A replay that runs COMMANDS, and the configuration that asks for each."""
+    script = {"name": "asking", "turns": [
+        *({"calls": [{"tool": "bash", "arguments": {"command": one}}]} for one in commands),
+        {"text": "Done.", "repeat": True}]}
+    return script, {"agents": {"default": {"commands": {"rules": [{"program": "true"}]},
+                                           "ask": ["commands"]}}}
+
+
+def made(tty, name):
+    return os.path.exists(os.path.join(tty.work, name))
+
+
+@tap.case
+def what_no_rule_lists_is_asked_for():
+    script, config = asking("echo a >a.txt", "echo b >b.txt", "echo c >c.txt")
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("echo a >a.txt")
+        tty.shows("Allow it?")
+        assert not made(tty, "a.txt")
+        tty.type(b"o")
+        tty.shows("echo b >b.txt")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        assert made(tty, "a.txt") and not made(tty, "b.txt")
+        tty.type(b"\r")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 3, "asked once more")
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        assert not made(tty, "b.txt") and not made(tty, "c.txt")
+        tty.leave()
+
+
+@tap.case
+def what_was_typed_before_is_no_answer():
+    script, config = asking("true; echo a >a.txt")
+    script["turns"].insert(0, {"text": "Slowly, word by word, one after the other.", "delay_ms": 100,
+                               "calls": [{"tool": "bash", "arguments": {"command": "true"}}]})
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("Slowly")
+        tty.type(b"oooo\rsss")
+        tty.shows("Allow it?")
+        tty.type(b"n")
+        tty.shows("Done.")
+        tty.prompt()
+        assert not made(tty, "a.txt")
+        tty.type(b"\x15")
+        tty.leave()
+
+
+@tap.case
+def an_interrupt_is_a_no():
+    script, config = asking("echo a >a.txt")
+    with Chat(script, config=config) as tty:
+        tty.type(b"go\r")
+        tty.shows("Allow it?")
+        tty.type(b"\x03")
+        tty.prompt()
+        assert not made(tty, "a.txt")
+        tty.leave()
+
+
+@tap.case
+def run_asks_at_a_terminal_too():
+    script, config = asking("echo a >a.txt")
+    files = {"r.json": json.dumps(script), "config.json": json.dumps(config)}
+    with terminal.Terminal(GLOVEBOX, "run", "--model", "replay:r.json", "--config", "config.json",
+                           "go", files=files) as tty:
+        tty.wait_until(lambda: "Allow it?" in tty.screen.text(), "asked")
+        tty.type(b"s")
+        assert tty.end() == 0, tty.screen.text()
+        assert made(tty, "a.txt")
+        assert tty.is_as_before()
+
+
+@tap.case
+def a_model_server_that_is_killed_ends_the_turn_alone():
+    server = subprocess.Popen([sys.executable, MODEL_SERVER], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    port = int(server.stdout.readline())
+    try:
+        with Chat(False, options=("--model", "some"), environment={
+                "GLOVEBOX_BASE_URL": f"http://127.0.0.1:{port}/stall/v1"}) as tty:
+            tty.type(b"hello\r")
+            tty.shows("Hello from")
+            server.kill()
+            tty.shows("model failed")
+            tty.prompt()
+            tty.type(b"/model replay:r.json\r")
+            tty.shows("The model is now")
+            tty.prompt()
+            tty.type(b"again\r")
+            tty.shows("You said:")
+            tty.prompt()
+            tty.leave()
+    finally:
+        server.kill()
+        server.wait()
+        server.stdin.close()
+        server.stdout.close()
+
+
+tap.play()
