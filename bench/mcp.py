@@ -222,7 +222,8 @@ def mcp_group(group, command, build, workspace):
         return server.read("small")
 
     compare("start to first answer", small, 0, 0, 3.0)
-    compare("read 4 KiB", small, 1, 1, 0.10)
+    compare("100 × read 4 KiB, one after the other", small, 100, 1, 10.0)
+    compare("read 4 KiB after a rest", small, 1, 1, None)
     compare("100 × read 4 KiB, 10 in flight", small, 100, 10, None)
     compare("500 × read 4 KiB, 50 in flight", small, 500, 50, 5.0, (OURS, FILESYSTEM))
     compare("read 1 MiB", lambda server: server.read("large"), 1, 1, 0.8)
