@@ -76,11 +76,15 @@ bool files_reach(struct files *files, const char *path, enum files_want want,
  */
 int files_open_below(int folder_fd, const char *name, enum files_want want);
 
+/* ERR.code of what only git writes; no system call of ours says so. */
+#define FILES_PROTECTED EKEYREJECTED
+
 /*
  * The place where PATH would be written: its folder (made with its parents when MAKE) as
  * O_PATH descriptor and the final name. A symlink as last name is followed inside the
- * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there, ENOENT,
- * EISDIR, ENXIO as above.
+ * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there,
+ * FILES_PROTECTED: it is a `.git` or below one (unless it is written to a layer of the
+ * cell, or the policy names a path in there as writable), ENOENT, EISDIR, ENXIO as above.
  */
 struct place {
 	int folder_fd;

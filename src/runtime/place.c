@@ -51,6 +51,34 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
 		       st->st_ctim.tv_nsec);
 }
 
+/* Is one of the names of PATH (relative) `.git`, in whatever case a file system takes it? */
+static bool names_git(const char *path)
+{
+	while (*path) {
+		size_t size = strcspn(path, "/");
+
+		if (size == 4 && strncasecmp(path, ".git", 4) == 0)
+			return true;
+		path += size;
+		path += *path == '/';
+	}
+	return false;
+}
+
+/*
+ * Is REAL git's own record? What a file tool puts there (a HEAD, a ref, an index) git takes as
+ * its own, and no audit can tell it from git's work. A root in a `.git` was named as such.
+ */
+static bool is_gits(const struct files *files, const char *real)
+{
+	const struct files_held *root = files_root_of(files, real);
+
+	if (!root || files_is_passing(files, real))
+		return false;
+	return names_git(path_relative(real, root->path)) ||
+	       names_git(path_base_name(root->path));
+}
+
 /* May REAL (folder and name put together) be written at all? */
 static bool check_writable(const struct files *files, const char *real, const char *shown,
 			   struct err *err)
@@ -59,6 +87,10 @@ static bool check_writable(const struct files *files, const char *real, const ch
 		return files_say_missing(shown, err);
 	if (!files_is_writable(files, real))
 		return err_set(err, EROFS, "%s may not be written by this agent.", shown);
+	if (is_gits(files, real))
+		return err_set(err, FILES_PROTECTED,
+			       "%s is protected: what is in .git is written by git alone.",
+			       shown);
 	return true;
 }
 

@@ -26,21 +26,33 @@ bool place_say_write(int code, const struct place *place, struct err *err)
 {
 	const char *kept =
 		place->exists ? "the old file is unchanged" : "nothing was written";
+	char path[2 * PATH_MAX];
+	const char *shown;
 
+	(void)snprintf(path, sizeof(path), "%s/%s",
+		       strcmp(place->folder.data, "/") == 0 ? "" : place->folder.data,
+		       place->name);
+	shown = place->files ? files_shown(place->files, path) : path;
 	switch (code) {
 	case ENOSPC:
 		return err_set(err, code, "%s: no space is left on this file system; %s.",
-			       place->name, kept);
+			       shown, kept);
 	case EDQUOT:
-		return err_set(err, code, "%s: the disk quota is used up; %s.",
-			       place->name, kept);
+		return err_set(err, code, "%s: the disk quota is used up; %s.", shown, kept);
 	case EFBIG:
 		return err_set(err, code, "%s: larger than the limit for files here; %s.",
-			       place->name, kept);
+			       shown, kept);
 	case EEXIST:
-		return err_set(err, code, "%s exists already.", place->name);
+		return err_set(err, code, "%s exists already.", shown);
+	/* The policy let it through, so it is the view that holds it: a bind, or its mount. */
+	case EROFS:
+	case EBUSY:
+		return err_set(err, code,
+			       "%s is held read-only in the cell (%s): a file that git or a "
+			       "program outside runs or follows is protected; %s.",
+			       shown, strerror(code), kept);
 	default:
-		return err_set(err, code, "%s: %s; %s.", place->name, strerror(code), kept);
+		return err_set(err, code, "%s: %s; %s.", shown, strerror(code), kept);
 	}
 }
 

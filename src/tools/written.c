@@ -3,6 +3,8 @@
 
 #include "tools/shown.h"
 
+#include "runtime/denial.h"
+
 #include "base/diff.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -165,6 +167,18 @@ enum result_status written_fail(struct written *written, const struct err *err)
 			shown_claim_unwritable(written->call, written->result,
 					       written->path);
 		return RESULT_FAILED;
+	case FILES_PROTECTED:
+		denial_note(written->result,
+			    &(struct denial){.kind = DENIAL_FS,
+					     .target = written->path,
+					     .rule = "protected",
+					     .remedy = "run git by a command instead"});
+		(void)tool_fail(written->result,
+				"%s Use git in bash (git commit, git switch, git reset …); hooks "
+				"and configuration are the user's to change.",
+				err->text);
+		written->result->status = RESULT_DENIED;
+		return RESULT_DENIED;
 	case EFBIG:
 		return tool_fail(written->result,
 				 "%s Use a command (sed, a script) through bash "

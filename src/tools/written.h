@@ -60,5 +60,5 @@ void written_report_into(struct written *written, struct str content,
 void written_new_mark(const struct written *written, struct str content,
 		      char mark[FILES_MARK]);
 
-/* FAILED with ERR's sentence and what to do about it. */
+/* FAILED (of what is protected: DENIED) with ERR's sentence and what to do about it. */
 enum result_status written_fail(struct written *written, const struct err *err);
