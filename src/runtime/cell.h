@@ -127,6 +127,8 @@ void cell_refill(struct cell *cell);
 void cell_catch_up_worker(struct worker_end *worker);
 /* A worker has its call: what a call just before it left to do is done beside it. */
 void cell_call_sent(struct cell *cell);
+/* The same for a call that another's answer waits for: that comes first. */
+void cell_hold(struct cell *cell);
 /*
  * End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it
  * could not be ended in time.

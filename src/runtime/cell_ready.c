@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TIDY_AFTER_MS = 1 }; /* the caller has its answer first */
+enum { TIDY_AFTER_MS = 2 }; /* one at least: the caller has its answer first */
 
 static void request_worker(struct cell *cell, enum worker_kind kind)
 {
@@ -75,6 +75,12 @@ void cell_refill_due(struct timer *timer)
 		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
 	else
 		cell_keep_ready(cell, 0);
+}
+
+void cell_hold(struct cell *cell)
+{
+	if (cell->refill.due_ms != CLOCK_NEVER)
+		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
 }
 
 void cell_call_sent(struct cell *cell)

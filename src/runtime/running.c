@@ -165,14 +165,16 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled;
 	if (!ends)
 		cell_give_back(worker);
-	if (keeper_waits(session->keeper, running))
+	const bool waits = keeper_waits(session->keeper, running);
+	if (waits)
 		loop_remove_timer(&running->kill_timer);
 	else
 		running_finish(running);
 	if (ends)
 		cell_let_go(worker);
 	running_dispatch(session);
-	cell_refill(session->cell);
+	if (!waits)
+		cell_refill(session->cell);
 }
 
 static void fail_without_cell(struct running *running)
@@ -224,6 +226,8 @@ static void frame_arrived(void *context, const struct frame *frame)
 		running->heralds =
 			false; /* whoever says it again and again is not believed */
 		loop_stay(running->session->loop, clock_now_us() + ENDING_US);
+		if (keeper_will_look(running->session->keeper, running))
+			cell_expect(running->session->cell, WANT_KEPT);
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
 		jobs_answered(running->job, frame);
 	} else if (frame->kind == FRAME_TELL) {
@@ -348,7 +352,10 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		job_begin_patience(running);
 	journal_give(running);
 	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
-		cell_call_sent(session->cell);
+		if (running->quiet)
+			cell_hold(session->cell);
+		else
+			cell_call_sent(session->cell);
 		return;
 	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;

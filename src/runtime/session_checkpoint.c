@@ -10,10 +10,25 @@
 #include <limits.h>
 #include <stdio.h>
 
+enum {
+	STAY_MOST_US = 500,
+	STAY_MORE_US = 150, /* a frame to the worker and back */
+};
+
 void keeper_sync_close(struct keeper *keeper)
 {
 	for (size_t i = 0; i < 3; i++)
 		fd_close(&keeper->fds[i]);
+}
+
+/* What nobody has written to serves the next one. */
+static void files_put_back(struct keeper *keeper)
+{
+	fd_close(&keeper->fds[0]);
+	if (keeper->fds[1] >= 0 && undo_store_is_used(keeper->fds[1]))
+		fd_close(&keeper->fds[1]);
+	if (keeper->fds[2] >= 0 && (!keeper->blank || undo_store_is_used(keeper->fds[2])))
+		fd_close(&keeper->fds[2]);
 }
 
 /* Objects are linked by us: a worker has another mount, which the kernel links nothing across. */
@@ -34,24 +49,42 @@ static void objects_open(struct keeper *keeper)
 			   undo_store_links_from(keeper->store, keeper->objects);
 }
 
-static bool files_open_all(struct keeper *keeper, struct err *err)
+static struct undo_meta meta_of(const struct keeper *keeper)
 {
-	const struct undo_meta meta = {
+	return (struct undo_meta){
 		.work = keeper->is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
 		.run = keeper->run,
 		.tool = keeper->is_step ? "bash" : NULL,
 		.title = str_of(keeper->is_step ? keeper->title : NULL),
 		.wall_ms = clock_wall_ms(),
 	};
+}
+
+bool keeper_sync_files(struct keeper *keeper, struct err *err)
+{
+	if (keeper->fds[1] < 0)
+		keeper->fds[1] = undo_store_new_list(keeper->store, err);
+	if (keeper->fds[2] < 0)
+		keeper->fds[2] = undo_store_blank_log(keeper->store);
+	keeper->blank = keeper->fds[2] >= 0;
+	return keeper->fds[1] >= 0;
+}
+
+static bool files_open_all(struct keeper *keeper, struct err *err)
+{
+	const struct undo_meta meta = meta_of(keeper);
 
 	(void)keeper_store(keeper);
 	if (keeper->in_memory)
 		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
 	keeper->fds[0] = undo_store_open_list(keeper->store, err);
-	keeper->fds[1] = keeper->fds[0] >= 0 ? undo_store_new_list(keeper->store, err) : -1;
-	keeper->fds[2] =
-		keeper->fds[1] >= 0 ? keeper_new_log(keeper, &meta, &keeper->log, err) : -1;
+	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
+		return false;
+	if (keeper->blank)
+		keeper->log = undo_store_next_number(keeper->store);
+	else
+		keeper->fds[2] = keeper_new_log(keeper, &meta, &keeper->log, err);
 	return keeper->fds[2] >= 0;
 }
 
@@ -140,6 +173,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		keeper_give_up(keeper, err.text);
 		return;
 	}
+	keeper->young = value_is_true(value_member(details, "list"));
 	keeper->listed = true;
 	keeper->look_us = value_integer(value_member(details, "us"));
 	left_note(keeper, details);
@@ -147,22 +181,49 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		changes_tell(details, &keeper->owner->result);
 }
 
+/*
+ * What the log holds gets its name, or none when it holds nothing. False: that name is taken,
+ * and with it the number that the log and the list say everywhere.
+ */
+static bool log_settle(struct keeper *keeper)
+{
+	const bool used = keeper->fds[2] >= 0 && undo_store_is_used(keeper->fds[2]);
+	const struct undo_meta meta = meta_of(keeper);
+	struct err err = {0};
+
+	if (used && keeper->blank &&
+	    !undo_store_name_log(keeper->store, keeper->fds[2], keeper->log, &meta, &err)) {
+		if (err.code == EEXIST)
+			return false;
+		keeper_give_up(keeper, err.text);
+		return true;
+	}
+	if (!used && !keeper->blank && keeper->fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->log);
+	else if (used && keeper->is_step)
+		keeper_add_step(keeper, keeper->log);
+	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
+	return true;
+}
+
 static void sync_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
 	struct running *owner = keeper->owner;
 
+	keeper->sync = NULL;
+	keeper->over = running;
+	if (!log_settle(keeper)) {
+		/* It is owed still, and begins anew with the next look at the queue. */
+		keeper_sync_close(keeper);
+		return;
+	}
 	keeper->fresh = true;
 	keeper->owed = false;
-	sync_take(keeper, &running->result);
-	if (keeper->fds[2] >= 0 && !undo_store_is_used(keeper->fds[2]))
-		undo_store_drop_log(keeper->store, keeper->log);
-	else if (keeper->fds[2] >= 0 && keeper->is_step)
-		keeper_add_step(keeper, keeper->log);
-	keeper_sync_close(keeper);
-	keeper->sync = NULL;
+	if (!keeper->broken)
+		sync_take(keeper, &running->result);
+	files_put_back(keeper);
 	keeper->owner = NULL;
-	keeper->over = running;
 	if (owner != NULL) {
 		owner->keeping = false;
 		running_finish(owner);
@@ -200,6 +261,11 @@ void keeper_sync_start(struct keeper *keeper)
 		.by_front = true,
 		.quiet = true,
 	};
+	/* The last one took so long: who sleeps meanwhile is woken later than it ends. */
+	if (keeper->owner != NULL && keeper->session->cores > 1 &&
+	    keeper->look_us < STAY_MOST_US)
+		loop_stay(keeper->session->loop,
+			  clock_now_us() + keeper->look_us + STAY_MORE_US);
 	keeper->starting = true;
 	struct running *running =
 		session_start(keeper->session, &request, sync_done, keeper);

@@ -19,7 +19,6 @@
 enum {
 	KEEPER_CLOSE_MS = 10000, /* a checkpoint of a large tree on a busy machine */
 	TITLE_MAX = 400,
-	TIDY_EVERY = 32,       /* logs; looking at all of them takes milliseconds */
 	MEMORY_MAX = 64 << 20, /* of replaced files, where they cannot be on disk */
 	MEMORY_LOGS_MAX = 256, /* each is an open file */
 };
@@ -144,8 +143,7 @@ int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 {
 	int fd = undo_store_new_log(keeper->store, meta, number, err);
 
-	if (fd >= 0 && *number % TIDY_EVERY == 0)
-		undo_store_tidy(keeper->store);
+	keeper->untidy |= fd >= 0 && *number % UNDO_TIDY_EVERY == 0;
 	return fd;
 }
 
@@ -293,6 +291,12 @@ static char *title_with_jobs(const struct running *running)
 	return buf_take(&title);
 }
 
+bool keeper_will_look(const struct keeper *keeper, const struct running *running)
+{
+	return keeper != NULL && is_command(running) && !keeper->broken &&
+	       running->job == NULL && keeper->look_us <= KEEPER_WAIT_US;
+}
+
 bool keeper_waits(struct keeper *keeper, struct running *running)
 {
 	if (keeper == NULL || !is_command(running) || keeper->broken)
@@ -350,6 +354,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 	}
 	if (is_command(running))
 		trouble_tell(keeper, &running->result);
+	keeper_look_ahead(keeper);
 }
 
 void keeper_cancel(struct keeper *keeper)
@@ -381,6 +386,7 @@ void keeper_close(struct keeper *keeper)
 
 	if (keeper == NULL)
 		return;
+	loop_remove_timer(&keeper->ahead);
 	while (somebody_writes(keeper) && clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 	if (keeper->session->cell != NULL)
@@ -393,6 +399,8 @@ void keeper_close(struct keeper *keeper)
 	running_free(keeper->over);
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
+	if (keeper->untidy)
+		undo_store_tidy(keeper->store);
 	undo_store_close(keeper->store);
 	free(keeper->steps);
 	if (keeper->objects >= 0)

@@ -44,6 +44,8 @@ void keeper_begin(struct keeper *keeper);
 bool keeper_holds(const struct keeper *keeper, const struct running *running);
 /* RUNNING goes to a worker: give it its log. False with the sentence in ERR. */
 bool keeper_give(struct keeper *keeper, struct running *running, struct err *err);
+/* Is a checkpoint made between the result of RUNNING and its end? */
+bool keeper_will_look(const struct keeper *keeper, const struct running *running);
 /* The result of RUNNING stands. True: it is to be finished by us, a little later. */
 bool keeper_waits(struct keeper *keeper, struct running *running);
 /* RUNNING is finished. */

@@ -7,7 +7,10 @@
 #include "runtime/undo_plan.h"
 #include "runtime/undo_store.h"
 
-enum { RUN_DIGITS = 12 };
+enum {
+	RUN_DIGITS = 12,
+	UNDO_TIDY_EVERY = 32, /* logs; looking at all of them takes milliseconds */
+};
 
 struct keeper {
 	struct session *session;
@@ -26,8 +29,13 @@ struct keeper {
 	struct running *owner; /* waits for it, or NULL */
 	struct running *over;  /* done, to be freed */
 	bool starting, is_step;
-	int fds[3];
+	int fds[3]; /* the list, the next one, the log; the last two stay when nothing is in them */
 	uint32_t log;
+	bool blank; /* the log has no name yet */
+	/* When the session rests: files for the next checkpoint, and that itself (session_ahead.c) */
+	struct timer ahead;
+	bool settles, untidy;
+	bool young; /* the last look found what it did not know */
 	int objects; /* of the workspace's repository, O_PATH; -1: none, -2: not looked yet */
 	bool may_link;
 	int64_t look_us;
@@ -63,6 +71,11 @@ void patch_forget(struct keeper *keeper);
 void keeper_sync_start(struct keeper *keeper);
 /* Close the files of one. */
 void keeper_sync_close(struct keeper *keeper);
+/* Make those files of the next one that can wait for it. False with ERR. */
+bool keeper_sync_files(struct keeper *keeper, struct err *err);
+
+/* A call has come to its end: do ahead what the next one would wait for, once it is quiet. */
+void keeper_look_ahead(struct keeper *keeper);
 
 /* Commands run without checkpoints from here on. */
 void keeper_give_up(struct keeper *keeper, const char *why);

@@ -172,6 +172,39 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 	return fd_take(&fd);
 }
 
+int undo_store_blank_log(const struct undo_store *store)
+{
+	int fd = openat(store->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	return fd;
+}
+
+uint32_t undo_store_next_number(struct undo_store *store)
+{
+	return ++store->last;
+}
+
+bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
+			 const struct undo_meta *meta, struct err *err)
+{
+	char name[UNDO_NAME_MAX], own[FD_NAME_ROOM];
+
+	log_name(number, name);
+	/* First the name: what stands beside it is then ours to write. */
+	if (linkat(AT_FDCWD, fd_name(fd, own), store->folder, name, AT_SYMLINK_FOLLOW) < 0) {
+		const int code = errno;
+		if (code == EEXIST)
+			store->last = last_number(store->folder);
+		return err_set(err, code, "the undo store: %s", strerror(code));
+	}
+	if (undo_store_write_step(store, number, meta, err))
+		return true;
+	undo_store_drop_log(store, number);
+	return false;
+}
+
 int undo_store_open_log(const struct undo_store *store, uint32_t number, bool writes)
 {
 	char name[UNDO_NAME_MAX];

@@ -68,6 +68,16 @@ struct undo_meta {
 int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 		       uint32_t *number, struct err *err);
 /*
+ * The same in two steps, for who does not know yet whether anything will be written: a log
+ * without a name, which can be made long before (-1 with errno where the file system has no
+ * such files), and the number it will have. Once it is written undo_store_name_log gives it that
+ * name; false with ERR.code EEXIST when somebody else's log has got it meanwhile.
+ */
+int undo_store_blank_log(const struct undo_store *store);
+uint32_t undo_store_next_number(struct undo_store *store);
+bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
+			 const struct undo_meta *meta, struct err *err);
+/*
  * Read the log NUMBER as undo_log_read does, but only those changes that its session could have
  * made, and that outlast it; the others are REFUSED (or NULL). Of a log that is the reader's
  * OWN all changes are read whose contents it could have had.
