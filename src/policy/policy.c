@@ -222,8 +222,12 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 {
 	const struct policy_path *pattern = NULL;
 
-	if (!policy->tools.given)
+	/* Every one that there is: now more than when it was asked last. */
+	if (!policy->tools.given || policy->every_tool) {
+		policy_names_fini(&policy->tools);
 		take_every_tool(&policy->tools, tools, count);
+		policy->every_tool = true;
+	}
 	for (size_t i = 0; i < policy->write.count && !pattern; i++) {
 		if (policy->write.items[i].pattern)
 			pattern = &policy->write.items[i];

@@ -77,6 +77,7 @@ struct policy {
 	char *workspace; /* absolute */
 	/* not given: every tool (policy_check_tools fills them in) */
 	struct policy_names tools;
+	bool every_tool; /* they were filled in: asked again it has those there are then */
 	struct policy_path base;
 	struct policy_paths read, write, blocked;
 	/* true: what is only to be read is written in a layer that goes with the cell */

@@ -14,10 +14,17 @@ static void stop(struct running *running)
 		running->tool->stop(running->tool->keeper, running);
 }
 
+/* A person may be at lunch; the call is not to be open for ever. */
+enum { ASKED_MS = 600000 };
+
 static void too_late(struct timer *timer)
 {
 	struct running *running = timer->context;
 
+	if (running->question != 0 && clock_now_ms() < running->deadline_ms + ASKED_MS) {
+		timer->due_ms = clock_deadline(running->timeout_s);
+		return;
+	}
 	(void)tool_fail(&running->result,
 			"%s has not answered in %g s, and was told to stop.",
 			running->tool->name, running->timeout_s);
@@ -26,22 +33,32 @@ static void too_late(struct timer *timer)
 	running_finish(running);
 }
 
+/* Whoever looks next sees what it has left in the workspace. */
+static void look_later(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
+	    session->cell != NULL && cell_spec(session->cell)->guard != NULL)
+		cell_set_audit_due(session->cell, true);
+}
+
 void elsewhere_call(struct running *running)
 {
 	const struct session *session = running->session;
 
 	if (running->timeout_s > 0) {
+		running->deadline_ms = clock_deadline(running->timeout_s);
 		running->kill_timer = (struct timer){
-			.due_ms = clock_deadline(running->timeout_s),
+			.due_ms = running->deadline_ms,
 			.due = too_late,
 			.context = running,
 		};
 		loop_add_timer(session->loop, &running->kill_timer);
 	}
-	/* Whoever looks next sees what it has left in the workspace. */
-	if ((running->tool->effects & (EFFECT_RUNS | EFFECT_WRITES)) != 0 &&
-	    session->cell != NULL && cell_spec(session->cell)->guard != NULL)
-		cell_set_audit_due(session->cell, true);
+	look_later(running);
+	if (running->tool->where == ELSEWHERE && running->tool->moved != NULL)
+		job_begin_patience(running);
 	running->tool->begin(running->tool->keeper, running);
 }
 
@@ -72,5 +89,8 @@ void running_end(struct running *running, struct tool_result *take_result)
 	}
 	tool_result_fini(&running->result);
 	running->result = *take_result;
+	/* What it wrote since a call between has looked. */
+	if (running->job != NULL)
+		look_later(running);
 	running_finish(running);
 }

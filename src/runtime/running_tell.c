@@ -31,6 +31,9 @@ static bool emit(const struct running *running, enum event_kind kind, struct str
 {
 	struct err err;
 
+	/* A job's call has ended when it became one: its caller listens no more. */
+	if (running->job != NULL)
+		return true;
 	return session_emit(running->session, kind, running, text, data, &err);
 }
 
@@ -108,33 +111,52 @@ static void decline(const struct running *running, int64_t id)
 	(void)reply_send(running, id, answer, NULL);
 }
 
+static bool may_ask(const struct running *running)
+{
+	const struct session *session = running->session;
+
+	return session->answers_questions && session->sink.event != NULL &&
+	       !running->quiet && !approval_is_open(running) && running->job == NULL &&
+	       !running->cancelled;
+}
+
+/* False: nobody has heard of it. */
+static bool open_question(struct running *running, int64_t id, const char *kind,
+			  struct value *request)
+{
+	auto_value struct value *data = value_new_object();
+
+	value_set_integer(data, "id", id);
+	value_set_text(data, "kind", kind);
+	value_set(data, "request", value_ref(request));
+	running->question = id;
+	/* It may be answered before this returns. */
+	if (emit(running, EVENT_QUESTION, (struct str){0}, data) || running->question != id)
+		return true;
+	running->question = 0;
+	return false;
+}
+
 void running_asked(struct running *running, struct str payload)
 {
 	auto_value struct value *object = NULL;
-	auto_value struct value *data = NULL;
-	const struct session *session = running->session;
 	struct tell_question question;
 
 	/* Its own end of a call asks one thing at a time; one that does more is not heard. */
 	if (running->question != 0 ||
 	    !tell_parse_question(payload, &question, &object, NULL))
 		return;
-	if (!session->answers_questions || session->sink.event == NULL || running->quiet ||
-	    approval_is_open(running) || running->job != NULL || running->cancelled) {
+	if (!may_ask(running) ||
+	    !open_question(running, question.id, question.kind, question.request))
 		decline(running, question.id);
-		return;
-	}
-	data = value_new_object();
-	value_set_integer(data, "id", question.id);
-	value_set_text(data, "kind", question.kind);
-	value_set(data, "request", value_ref(question.request));
-	running->question = question.id;
-	/* It may be answered before this returns. */
-	if (!emit(running, EVENT_QUESTION, (struct str){0}, data) &&
-	    running->question == question.id) {
-		running->question = 0;
-		decline(running, question.id);
-	}
+}
+
+bool running_ask(struct running *running, const char *kind, const struct value *request)
+{
+	if (running->question != 0 || running->tool->answered == NULL || !may_ask(running))
+		return false;
+	return open_question(running, (int64_t)++running->ask, kind,
+			     (struct value *)(uintptr_t)request);
 }
 
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
@@ -143,7 +165,7 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 	if (question < 0)
 		return approval_answer(running, question, answer, err);
 	if (running->question == 0 || running->question != question ||
-	    running->worker == NULL)
+	    (running->worker == NULL && running->tool->answered == NULL))
 		return err_set(err, ESRCH, "question %lld is not open", (long long)question);
 	if (!tell_is_answer(answer))
 		return err_set(
@@ -151,7 +173,10 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 			"an answer is an object with an action: accept, decline or cancel");
 	running->question = 0;
 	approval_show(running);
-	return reply_send(running, question, answer, err);
+	if (running->worker != NULL)
+		return reply_send(running, question, answer, err);
+	running->tool->answered(running->tool->keeper, running, answer);
+	return true;
 }
 
 bool session_answer(struct session *session, const char *call, int64_t question,

@@ -52,19 +52,49 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 	return policy_check_tools(policy, known, count, err);
 }
 
-static bool tools_settle(struct session *session, struct err *err)
+static void forget_tools(struct session *session)
 {
-	size_t offered = 0, all = tools_count(session->all_tools);
+	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
+		value_free(session->schemas[i]);
+	free(session->schemas);
+	free(session->offered);
+}
 
-	if (!session_check_tools(session->policy, session->all_tools, err))
-		return false;
-	session->offered = memory_array(all + 1, sizeof(session->offered[0]));
-	session->schemas = memory_array(all, sizeof(session->schemas[0]));
-	for (size_t i = 0; session->all_tools[i] != NULL; i++) {
-		const struct tool *tool = session->all_tools[i];
-		if (tool_is_served(tool) && policy_has_tool(session->policy, tool->name))
-			session->offered[offered++] = tool;
+/* The schema that was made of TOOL; the session has it no more. */
+static struct value *take_schema(struct session *session, const struct tool *tool)
+{
+	struct value *schema = NULL;
+
+	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++) {
+		if (session->all_tools[i] == tool && schema == NULL) {
+			schema = session->schemas[i];
+			session->schemas[i] = NULL;
+		}
 	}
+	return schema;
+}
+
+bool session_set_tools(struct session *session, const struct tool *const *tools,
+		       struct err *err)
+{
+	size_t count = 0, all = tools_count(tools);
+	const struct tool **offered;
+	struct value **schemas;
+
+	if (!session_check_tools(session->policy, tools, err))
+		return false;
+	offered = memory_array(all + 1, sizeof(*offered));
+	schemas = memory_array(all + 1, sizeof(struct value *));
+	for (size_t i = 0; i < all; i++) {
+		schemas[i] = take_schema(session, tools[i]);
+		if (tool_is_served(tools[i]) &&
+		    policy_has_tool(session->policy, tools[i]->name))
+			offered[count++] = tools[i];
+	}
+	forget_tools(session);
+	session->all_tools = tools;
+	session->offered = offered;
+	session->schemas = schemas;
 	return true;
 }
 
@@ -186,7 +216,6 @@ bool session_open(const struct session_options *options, struct session **sessio
 	struct session *made = memory_alloc(sizeof(*made));
 
 	made->policy = options->take_policy;
-	made->all_tools = options->tools;
 	made->sink = options->sink;
 	made->own_loop = options->loop == NULL;
 	made->loop = made->own_loop ? loop_new() : options->loop;
@@ -204,7 +233,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 					    .events = POLLIN,
 					    .ready = cancel_ready,
 					    .context = made};
-	if (!tools_settle(made, err) || !cell_make(made, options, err)) {
+	if (!session_set_tools(made, options->tools, err) || !cell_make(made, options, err)) {
 		session_close(made);
 		return false;
 	}
@@ -234,10 +263,7 @@ void session_close(struct session *session)
 	value_free(session->aliases);
 	value_free(session->granted);
 	free(session->folder);
-	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
-		value_free(session->schemas[i]);
-	free(session->schemas);
-	free(session->offered);
+	forget_tools(session);
 	for (char **at = session->changed; at != NULL && *at != NULL; at++)
 		free(*at);
 	free(session->changed);

@@ -118,9 +118,16 @@ const char *session_workspace(const struct session *session); /* real, absolute 
 const struct policy *session_policy(const struct session *session);
 /*
  * The tools this session's policy has, NULL-ended, without internal ones; valid as long
- * as the session.
+ * as the session, or until session_set_tools.
  */
 const struct tool *const *session_tools(const struct session *session);
+/*
+ * From now on there are TOOLS (NULL-ended; they outlive the session, and so do those there were,
+ * whose calls may be under way). What its cell carries out itself stays what it was. False, and
+ * nothing has changed: the policy does not fit them.
+ */
+bool session_set_tools(struct session *session, const struct tool *const *tools,
+		       struct err *err);
 
 /*
  * An earlier process of this conversation has read these: path -> mark, as EVENT_TOOL_ENDED has
@@ -181,6 +188,12 @@ bool session_answer(struct session *session, const char *call, int64_t question,
 /* For who carries out a tool that is ELSEWHERE: what is asked for, and its id, until the end. */
 const struct value *running_arguments(const struct running *running);
 const char *running_id(const struct running *running);
+/*
+ * Ask whoever called RUNNING: KIND and REQUEST as those of a plugin's question ("form", "url",
+ * "several"). The tool's `answered` follows, perhaps from within; never when the call ends
+ * first. While a question is open its deadline waits. False: nobody can be asked, or one is open.
+ */
+bool running_ask(struct running *running, const char *kind, const struct value *request);
 /* Its result, moved; one that has ended meanwhile keeps what it has. */
 void running_end(struct running *running, struct tool_result *take_result);
 /* How far it is, and words for the log; as call_progress and call_log (call.h). */

@@ -249,8 +249,11 @@ static struct running *work_take(struct running *running, struct job *job)
 		session->first = work;
 	work->next = running;
 	running->previous = work;
-	if (work->worker != NULL) {
+	if (work->worker != NULL)
 		work->worker->context = work;
+	else if (work->tool->moved != NULL)
+		work->tool->moved(work->tool->keeper, running, work);
+	if (work->worker != NULL || work->tool->where == ELSEWHERE) {
 		work->kill_timer.context = work;
 		loop_add_timer(session->loop, &work->kill_timer);
 	}
@@ -273,12 +276,19 @@ static struct running *work_take(struct running *running, struct job *job)
 	return work;
 }
 
+/* It runs where it can go on for nobody. */
+static bool can_go_on(const struct running *running)
+{
+	return running->tool->where == IN_CELL ||
+	       (running->tool->where == ELSEWHERE && running->tool->moved != NULL);
+}
+
 bool running_become_job(struct running *running)
 {
 	struct session *session = running->session;
 
 	if (running->state == RUNNING_DONE || running->job != NULL ||
-	    running->awaits != NULL || running->tool->where != IN_CELL ||
+	    running->awaits != NULL || !can_go_on(running) || running->question != 0 ||
 	    running->auditing || running->cancelled || running->first_approval != NULL ||
 	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
 		return false;

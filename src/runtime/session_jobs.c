@@ -204,7 +204,8 @@ void jobs_read(struct running *running, struct job *job)
 
 	if (is_over(job)) {
 		tell_end(running, job);
-	} else if (job->work->worker == NULL || job->work->auditing) {
+	} else if (job->work->tool->where == IN_CELL &&
+		   (job->work->worker == NULL || job->work->auditing)) {
 		tell_without_worker(running, job, "it waits for its turn");
 	} else if (!job->work->tool->answers) {
 		tell_without_worker(running, job, "it shows its result when it has ended");

@@ -133,6 +133,10 @@ struct tool {
 	 */
 	void (*begin)(void *keeper, struct running *running);
 	void (*stop)(void *keeper, struct running *running);
+	/* ELSEWHERE: RUNNING goes on as WORK, a job; it is WORK that is ended or stopped. */
+	void (*moved)(void *keeper, struct running *running, struct running *work);
+	/* The answer to running_ask of RUNNING, which goes on; NULL: it asks nothing. */
+	void (*answered)(void *keeper, struct running *running, const struct value *answer);
 	void *keeper;
 	/*
 	 * May a call with ARGUMENTS go beside the others of its answer? NULL: when the tool only
