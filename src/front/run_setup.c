@@ -24,11 +24,13 @@ int run_setup(const struct options *options, const char *agent, struct setup *se
 	const struct setup_flags flags = {.agent = agent};
 	struct err err = {0};
 
-	if (!setup_init_with(setup, options, &flags, &err) || !setup_serve(setup, &err))
+	if (!setup_init_with(setup, options, &flags, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!setup_allow_hosts(setup, options, &err) || !setup_ask(setup, options, &err) ||
 	    !set_limits(options, &setup->policy->limits, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
+	if (!setup_serve(setup, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
 	return CODE_DONE;
 }
 

@@ -37,10 +37,13 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 	return remotes_check(servers->settings, err);
 }
 
-static void tell_problems(const struct value *problems)
+/* Those that nobody was told of. */
+static void tell_problems(struct front_servers *servers)
 {
-	for (size_t i = 0; i < value_count(problems); i++) {
-		const struct value *problem = value_item(problems, i);
+	const struct value *problems = remotes_problems(servers->remotes);
+
+	for (; servers->told < value_count(problems); servers->told++) {
+		const struct value *problem = value_item(problems, servers->told);
 		struct buf text;
 
 		buf_init(&text, LINE_MAX);
@@ -49,6 +52,19 @@ static void tell_problems(const struct value *problems)
 			      value_text(value_member(problem, "server")), text.data);
 		buf_fini(&text);
 	}
+}
+
+static bool changed(void *context)
+{
+	struct front_servers *servers = context;
+
+	tell_problems(servers);
+	return servers->changed != NULL && servers->changed(servers->context);
+}
+
+const struct tool *const *front_servers_tools(const struct front_servers *servers)
+{
+	return servers->remotes != NULL ? remotes_tools(servers->remotes) : NULL;
 }
 
 bool front_servers_start(struct front_servers *servers,
@@ -72,8 +88,12 @@ bool front_servers_start(struct front_servers *servers,
 		.servers = servers->settings,
 		.version = GLOVEBOX_VERSION,
 		.tools = tools,
+		.wait_ms = servers->wait_ms,
+		.asks = servers->asks,
+		.changed = changed,
+		.context = servers,
 	});
-	tell_problems(remotes_problems(servers->remotes));
+	tell_problems(servers);
 	return true;
 }
 

@@ -379,7 +379,10 @@ bool setup_allow_hosts(struct setup *setup, const struct options *options, struc
 	const char *const *hosts = options_texts(options, "allow-host");
 
 	for (; *hosts != NULL; hosts++) {
-		if (!policy_add_network(setup->policy, *hosts, "--allow-host", err))
+		if (!policy_add_network(setup->policy, *hosts, "--allow-host", err) ||
+		    (setup->servers.take_policy != NULL &&
+		     !policy_add_network(setup->servers.take_policy, *hosts,
+					 "--allow-host", err)))
 			return false;
 		note_host(setup, *hosts);
 	}

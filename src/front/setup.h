@@ -81,7 +81,7 @@ bool setup_serve_within(struct setup *setup, const struct value *bounds, struct 
 
 /*
  * The hosts of --allow-host, beside those that the policy lists. For verbs with
- * OPTION_ROW_ALLOW_HOST, after setup_init.
+ * OPTION_ROW_ALLOW_HOST, after setup_init and before setup_serve: servers reach them too.
  */
 bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err);
 

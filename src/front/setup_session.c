@@ -55,6 +55,9 @@ bool setup_serve(struct setup *setup, struct err *err)
 		return true;
 	front_plugins_rest(&setup->plugins);
 	fill_options(setup, files, &options);
+	/* What it names must be there; what it does not name may come later. */
+	if (setup->policy->tools.given && !setup->policy->every_tool)
+		setup->servers.wait_ms = 0;
 	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
 		return false;
 	setup->tools = remotes_tools(setup->servers.remotes);
@@ -93,6 +96,8 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
+		/* Some may have come, or gone, since they were started. */
+		options->tools = front_servers_tools(&setup->servers);
 		/* Their cell's ends are among our descriptors: no copy of this process then. */
 		options->direct = false;
 	}

@@ -22,6 +22,8 @@
 enum {
 	READY_WORKERS = 2, /* that wait for calls beside the busy ones */
 	PATIENCE_S = 25,   /* clients give up after 60 s, some after 30 */
+	/* Clients that hear of no change should see all tools, and some wait 10 s for a list. */
+	SERVERS_MS = 4000,
 };
 
 static const struct option_row mcp_options[] = {
@@ -52,7 +54,9 @@ struct serving {
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct loop *loop;
-	struct value *packages; /* what plugin packages bring */
+	struct mcp *mcp;         /* NULL: not made yet, or about to end */
+	struct session *session; /* its own; NULL: not opened yet */
+	struct value *packages;  /* what plugin packages bring */
 };
 
 /* What a model should know before its first call; the most important first. */
@@ -97,8 +101,10 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 		.cancel_fd = -1,
 	};
 
-	if (setup_session_err(&serving->setup, &options, session, err))
+	if (setup_session_err(&serving->setup, &options, session, err)) {
+		serving->session = *session;
 		return true;
+	}
 	/* For the person; the client is told with its first call. */
 	(void)verb_complain(CODE_NO_CELL, "%s", err->text);
 	return false;
@@ -119,6 +125,7 @@ static struct mcp *make_server(struct serving *serving)
 		.context = serving,
 		.complain = complain,
 		.version = GLOVEBOX_VERSION,
+		.tools_change = serving->setup.servers.remotes != NULL,
 		.patience_s = options_seconds(serving->options, "patience", PATIENCE_S),
 	};
 	struct mcp *mcp;
@@ -207,13 +214,43 @@ static int serve(struct serving *serving)
 	/* The tools of MCP servers answer in their loop. */
 	serving->loop = shared ? serving->setup.servers.loop : loop_new();
 	mcp = make_server(serving);
+	serving->mcp = mcp;
 	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
 						       : serve_stdio(serving, mcp);
+	serving->mcp = NULL;
 	mcp_free(mcp);
 	value_free(serving->packages);
 	if (!shared)
 		loop_free(serving->loop);
 	return code;
+}
+
+/* Servers have other tools than they had. */
+static bool tools_changed(void *context)
+{
+	struct serving *serving = context;
+	struct err err;
+
+	if (serving->session == NULL || serving->mcp == NULL)
+		return serving->session == NULL;
+	if (!session_set_tools(serving->session,
+			       front_servers_tools(&serving->setup.servers), &err)) {
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+		return false;
+	}
+	mcp_tools_changed(serving->mcp);
+	return true;
+}
+
+static bool start_servers(struct serving *serving, struct err *err)
+{
+	struct front_servers *servers = &serving->setup.servers;
+
+	servers->wait_ms = SERVERS_MS;
+	servers->asks = true;
+	servers->changed = tools_changed;
+	servers->context = serving;
+	return setup_serve(&serving->setup, err);
 }
 
 /* What stands beside --install is what the server is to be started with. */
@@ -270,12 +307,13 @@ static int mcp_run(const struct options *options)
 				     "themselves; --http serves those that find one");
 	if (options_given(options, "install"))
 		return install(options);
-	if (!setup_init(&serving.setup, options, &err) ||
-	    !setup_serve(&serving.setup, &err) || !interrupt_open(&serving.interrupt, &err))
+	if (!setup_init(&serving.setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&serving.setup, options, &err) ||
 		 !setup_ask(&serving.setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else if (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = serve(&serving);
 	interrupt_close(serving.interrupt);

@@ -340,6 +340,12 @@ int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 	return code;
 }
 
+/* It is none of theirs, and the agent names none of theirs. */
+static bool needs_no_server(const struct setup *setup, const char *name)
+{
+	return tool_find(setup->tools, name) != NULL && !setup->policy->tools.given;
+}
+
 static int call_run(const struct options *options)
 {
 	struct interrupt *interrupt = NULL;
@@ -351,11 +357,13 @@ static int call_run(const struct options *options)
 
 	buf_init(&input, VALUE_TEXT_MAX);
 	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
-	    !setup_init(&setup, options, &err) || !setup_serve(&setup, &err) ||
-	    !interrupt_open(&interrupt, &err))
+	    !setup_init(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else if ((!needs_no_server(&setup, options->words[0]) && !setup_serve(&setup, &err)) ||
+		 !interrupt_open(&interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = verb_tool_call_with(
 			&setup,

@@ -68,13 +68,14 @@ static struct value *object_with(const char *key)
 	return object;
 }
 
-static struct value *our_capabilities(bool modern)
+static struct value *our_capabilities(const struct mcp *mcp, bool modern)
 {
 	struct value *all = value_new_object();
 	struct value *resources = object_with("listChanged");
 
 	value_set_boolean(resources, "subscribe", true);
-	value_set(all, "tools", object_with(NULL));
+	value_set(all, "tools",
+		  object_with(mcp->options.tools_change ? "listChanged" : NULL));
 	value_set(all, "resources", resources);
 	value_set(all, "prompts", object_with("listChanged"));
 	value_set(all, "completions", object_with(NULL));
@@ -120,7 +121,7 @@ void mcp_initialize(struct mcp_request *request)
 		value_set(info, "icons", our_icons());
 	result = value_new_object();
 	value_set_text(result, "protocolVersion", mcp_version_name(version));
-	value_set(result, "capabilities", our_capabilities(false));
+	value_set(result, "capabilities", our_capabilities(request->mcp, false));
 	value_set(result, "serverInfo", info);
 	value_set_text(result, "instructions", request->mcp->instructions);
 	mcp_answer(request, result);
@@ -133,7 +134,7 @@ void mcp_discover(struct mcp_request *request)
 	/* The others are settled by initialize, not by saying them in a request. */
 	value_append(versions, value_new_text(mcp_version_name(MCP_2026_07_28)));
 	value_set(result, "supportedVersions", versions);
-	value_set(result, "capabilities", our_capabilities(true));
+	value_set(result, "capabilities", our_capabilities(request->mcp, true));
 	value_set_text(result, "instructions", request->mcp->instructions);
 	mcp_answer(request, result);
 }

@@ -59,16 +59,22 @@ static size_t count_listeners(const struct mcp *mcp)
 	return count;
 }
 
-/* Of what is WISHED for, what there is: the tools do not change while the server runs. */
-static struct value *agree(const struct value *wished)
+void mcp_tools_changed(struct mcp *mcp)
 {
-	static const enum mcp_list honoured[] = {MCP_LIST_PROMPTS, MCP_LIST_RESOURCES};
+	mcp_list_changed(mcp, MCP_LIST_TOOLS);
+}
+
+/* Of what is WISHED for, what there is. */
+static struct value *agree(const struct mcp *mcp, const struct value *wished)
+{
 	const struct value *uris = value_member(wished, "resourceSubscriptions");
 	struct value *agreed = value_new_object(), *list;
 
-	for (size_t i = 0; i < sizeof(honoured) / sizeof(honoured[0]); i++) {
-		const char *wish = lists[honoured[i]].wish;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const char *wish = lists[i].wish;
 
+		if (i == MCP_LIST_TOOLS && !mcp->options.tools_change)
+			continue;
 		if (value_is_true(value_member(wished, wish)))
 			value_set_boolean(agreed, wish, true);
 	}
@@ -98,7 +104,7 @@ void mcp_listen(struct mcp_request *request)
 			 "%d subscriptions are open; close one first.", LISTENERS_MAX);
 		return;
 	}
-	request->listens_to = agree(wished);
+	request->listens_to = agree(request->mcp, wished);
 	request->mcp->busy--;
 	params = meta_of(request);
 	value_set(params, "notifications", value_ref(request->listens_to));

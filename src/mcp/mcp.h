@@ -57,6 +57,7 @@ struct mcp_options {
 	 * 0: none does.
 	 */
 	double patience_s;
+	bool tools_change;   /* now and then: mcp_tools_changed */
 	const char *prompts; /* the folder of a person's prompts; NULL: none */
 	/*
 	 * What plugin packages bring, borrowed; arrays of objects, or NULL. Resources: as they are
@@ -114,6 +115,9 @@ bool mcp_version_is_legacy(const char *version);
 
 /* WAY is closed: cancel what came by it. */
 void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
+
+/* The session has other tools than it had: tell whoever wants to hear of it. */
+void mcp_tools_changed(struct mcp *mcp);
 
 /* Requests under way, those that only listen aside. */
 size_t mcp_busy(const struct mcp *mcp);

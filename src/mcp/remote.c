@@ -6,17 +6,16 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	/* A server of the older era that drops what it does not know says nothing to it. */
 	PROBE_MS = 2000,
-	/* An interpreter with its modules on a cold disk: what Codex gives to the whole start. */
-	ANSWER_MS = 10000,
-	PAGES_MAX = 64,
 	WORDS_MAX = 300, /* bytes of a server's own words in a sentence */
 	SENTENCE_MAX = 1024,
+	LATE_MAX = 128,
 };
 
 /* Said by some servers still; their tools are those of the next. */
@@ -33,6 +32,20 @@ static void send_value(struct remote *remote, struct value *take_value)
 		remote->options.send(remote->options.context, buf_str(&text));
 	buf_fini(&text);
 	value_free(take_value);
+}
+
+/* Nothing but to show its questions, where there is somebody to show them to. */
+static struct value *what_we_can(const struct remote *remote)
+{
+	struct value *all = value_new_object(), *kinds;
+
+	if (!remote->options.asks)
+		return all;
+	kinds = value_new_object();
+	value_set(kinds, "form", value_new_object());
+	value_set(kinds, "url", value_new_object());
+	value_set(all, "elicitation", kinds);
+	return all;
 }
 
 /* Every request of the newer era says who asks. */
@@ -54,7 +67,7 @@ static struct value *with_meta(const struct remote *remote, struct value *take_p
 	value_set_text(client, "version", remote->options.version);
 	value_set_text(meta, MCP_META_VERSION, mcp_version_name(MCP_2026_07_28));
 	value_set(meta, MCP_META_CLIENT_INFO, client);
-	value_set(meta, MCP_META_CLIENT, value_new_object());
+	value_set(meta, MCP_META_CLIENT, what_we_can(remote));
 	return params;
 }
 
@@ -95,9 +108,9 @@ static void settle(struct remote *remote, const char *why)
 	remote->state = why ? REMOTE_LOST : REMOTE_READY;
 	if (why)
 		remote_calls_fail(remote, why);
-	else
-		remote_send_waiting(remote);
 	remote->options.settled(remote->options.context, why);
+	if (!why)
+		remote_send_waiting(remote);
 }
 
 void remote_lost(struct remote *remote, const char *why)
@@ -106,7 +119,12 @@ void remote_lost(struct remote *remote, const char *why)
 		settle(remote, why);
 }
 
-static void give_up(struct remote *remote, const char *what, struct str words)
+void remote_settle(struct remote *remote)
+{
+	settle(remote, NULL);
+}
+
+void remote_give_up(struct remote *remote, const char *what, struct str words)
 {
 	struct buf text;
 
@@ -124,16 +142,19 @@ static void give_up(struct remote *remote, const char *what, struct str words)
 void remote_fault(struct remote *remote)
 {
 	if (++remote->faults > REMOTE_FAULTS_MAX)
-		give_up(remote, "sends too much that is no message", (struct str){0});
+		remote_give_up(remote, "sends too much that is no message", (struct str){0});
 }
 
+/* For MS at most, and not beyond what its whole start may take. */
 static void wait_for(struct remote *remote, int64_t id, int64_t ms)
 {
+	int64_t due_ms = ms < 0 ? remote->start_ms : clock_now_ms() + ms;
+
 	if (remote->state == REMOTE_LOST)
 		return;
 	remote->asked = id;
 	loop_remove_timer(&remote->patience);
-	remote->patience.due_ms = clock_now_ms() + ms;
+	remote->patience.due_ms = due_ms < remote->start_ms ? due_ms : remote->start_ms;
 	loop_add_timer(remote->options.loop, &remote->patience);
 }
 
@@ -147,39 +168,49 @@ static void greet(struct remote *remote)
 	value_set_text(client, "name", "glovebox");
 	value_set_text(client, "version", remote->options.version);
 	value_set_text(params, "protocolVersion", mcp_version_name(MCP_2025_11_25));
-	value_set(params, "capabilities", value_new_object());
+	value_set(params, "capabilities", what_we_can(remote));
 	value_set(params, "clientInfo", client);
-	wait_for(remote, remote_request(remote, "initialize", params), ANSWER_MS);
+	wait_for(remote, remote_request(remote, "initialize", params), -1);
 }
 
-static void list(struct remote *remote)
+static double start_s(const struct remote *remote)
 {
-	struct value *params = value_new_object();
-
-	remote->state = REMOTE_LISTS;
-	if (remote->cursor)
-		value_set(params, "cursor", value_ref(remote->cursor));
-	wait_for(remote, remote_request(remote, "tools/list", params), ANSWER_MS);
+	return remote->options.start_s > 0 ? remote->options.start_s : REMOTE_START_S;
 }
 
 static void patience_due(struct timer *timer)
 {
 	struct remote *remote = timer->context;
 
+	char what[LATE_MAX];
+
 	loop_remove_timer(timer);
-	if (remote->state == REMOTE_PROBES)
+	if (remote->state == REMOTE_PROBES && clock_now_ms() < remote->start_ms) {
 		greet(remote);
-	else
-		give_up(remote, "does not answer", (struct str){0});
+		return;
+	}
+	(void)snprintf(what, sizeof(what),
+		       "does not answer: %s within %g s (\"start_s\" of its settings gives "
+		       "it more)",
+		       remote->state == REMOTE_LISTS ? "no list of its tools" : "no greeting",
+		       start_s(remote));
+	remote_give_up(remote, what, (struct str){0});
 }
 
 /* One with nothing to call is as good as one without the capability. */
 static void list_if_it_can(struct remote *remote, const struct value *result)
 {
-	if (value_member(value_member(result, "capabilities"), "tools"))
-		list(remote);
-	else
+	const struct value *tools =
+		value_member(value_member(result, "capabilities"), "tools");
+
+	if (!tools) {
 		settle(remote, NULL);
+		return;
+	}
+	remote->tells_changes = value_is_true(value_member(tools, "listChanged"));
+	remote->state = REMOTE_LISTS;
+	wait_for(remote, 0, -1);
+	remote_list_begin(remote);
 }
 
 /* An answer to anything but our newest version, or an error, is one of the older era. */
@@ -199,58 +230,13 @@ static void greeted(struct remote *remote, const struct value *result)
 	/* The modern era has no handshake. */
 	if (mcp_version_find(version) >= MCP_2026_07_28 &&
 	    (!version || strcmp(version, VERSION_BEFORE_ALL) != 0)) {
-		give_up(remote, "speaks a version of the protocol that is not known here",
-			str_of(version));
+		remote_give_up(remote,
+			       "speaks a version of the protocol that is not known here",
+			       str_of(version));
 		return;
 	}
 	remote_notify(remote, "notifications/initialized", NULL);
 	list_if_it_can(remote, result);
-}
-
-/* False: there is too much, or it is no list. */
-static bool take_tools(struct remote *remote, const struct value *tools)
-{
-	struct buf text;
-
-	for (size_t i = 0; i < value_count(tools); i++) {
-		const struct value *tool = value_item(tools, i);
-
-		buf_init(&text, REMOTE_LIST_BYTES);
-		if (value_print(tool, 0, &text))
-			remote->list_bytes += text.size;
-		else
-			remote->list_bytes = REMOTE_LIST_BYTES + 1;
-		buf_fini(&text);
-		if (remote->list_bytes > REMOTE_LIST_BYTES ||
-		    value_count(remote->tools) == REMOTE_TOOLS_MAX)
-			return false;
-		if (value_str(value_member(tool, "name")).size)
-			value_append(remote->tools, value_copy(tool));
-	}
-	return value_kind(tools) == VALUE_ARRAY;
-}
-
-static void listed(struct remote *remote, const struct value *result)
-{
-	struct value *next = value_member(result, "nextCursor");
-
-	if (!take_tools(remote, value_member(result, "tools"))) {
-		give_up(remote, "lists too many tools, or none in a way that is known",
-			(struct str){0});
-		return;
-	}
-	if (value_kind(next) != VALUE_STRING) {
-		settle(remote, NULL);
-		return;
-	}
-	if (++remote->pages == PAGES_MAX || value_equal(next, remote->cursor)) {
-		give_up(remote, "lists its tools without an end", (struct str){0});
-		return;
-	}
-	next = value_ref(next);
-	value_free(remote->cursor);
-	remote->cursor = next;
-	list(remote);
 }
 
 static void settle_step(struct remote *remote, const struct mcp_message *message)
@@ -258,49 +244,66 @@ static void settle_step(struct remote *remote, const struct mcp_message *message
 	if (message->error && remote->state == REMOTE_PROBES)
 		greet(remote);
 	else if (message->error)
-		give_up(remote, "refuses",
-			value_str(value_member(message->error, "message")));
+		remote_give_up(remote, "refuses",
+			       value_str(value_member(message->error, "message")));
 	else if (remote->state == REMOTE_PROBES)
 		discovered(remote, message->result);
-	else if (remote->state == REMOTE_GREETS)
-		greeted(remote, message->result);
 	else
-		listed(remote, message->result);
+		greeted(remote, message->result);
 }
 
 static void answered(struct remote *remote, const struct mcp_message *message)
 {
 	bool is_ours = value_kind(message->id) == VALUE_INTEGER;
 
-	if (is_ours && remote->asked && value_integer(message->id) == remote->asked) {
+	int64_t id = is_ours ? value_integer(message->id) : 0;
+
+	if (id && id == remote->asked) {
 		remote->asked = 0;
 		settle_step(remote, message);
+	} else if (id && id == remote->list.request) {
+		remote_listed(remote, message);
+	} else if (id && id == remote->listens) {
+		/* It tells no changes any more, or never did. */
+		remote->listens = 0;
 	} else if (!is_ours || !remote_call_answered(remote, message)) {
 		/* To nothing, or to what nobody waits for any more. */
 		remote_fault(remote);
 	}
 }
 
-/* Nothing was offered to it but the sign of life that older versions ask for. */
-static void asked(struct remote *remote, const struct mcp_message *message)
+void remote_reply(struct remote *remote, const struct value *id,
+		  struct value *take_result, struct value *take_error)
 {
 	struct value *answer = value_new_object();
-	struct value *error;
 
-	value_set(answer, "id", value_ref((struct value *)(uintptr_t)message->id));
-	if (strcmp(message->method, "ping") == 0 && !remote->modern) {
-		value_set(answer, "result", value_new_object());
-	} else {
-		error = value_new_object();
-		value_set_integer(error, "code", MCP_CODE_METHOD);
-		value_set_text(error, "message", "This client offers nothing of that kind.");
-		value_set(answer, "error", error);
-		remote_fault(remote);
-	}
+	value_set(answer, "id", value_ref((struct value *)(uintptr_t)id));
+	if (take_result)
+		value_set(answer, "result", take_result);
+	else
+		value_set(answer, "error", take_error);
 	if (remote->state != REMOTE_LOST)
 		send_value(remote, answer);
 	else
 		value_free(answer);
+}
+
+/* Nothing was offered to it but its questions, and the sign of life of older versions. */
+static void asked(struct remote *remote, const struct mcp_message *message)
+{
+	struct value *error;
+
+	if (strcmp(message->method, "ping") == 0 && !remote->modern) {
+		remote_reply(remote, message->id, value_new_object(), NULL);
+		return;
+	}
+	if (remote_asked(remote, message))
+		return;
+	error = value_new_object();
+	value_set_integer(error, "code", MCP_CODE_METHOD);
+	value_set_text(error, "message", "This client offers nothing of that kind.");
+	remote_reply(remote, message->id, NULL, error);
+	remote_fault(remote);
 }
 
 static void take(struct remote *remote, const struct mcp_message *message)
@@ -309,6 +312,8 @@ static void take(struct remote *remote, const struct mcp_message *message)
 		answered(remote, message);
 	else if (message->kind == MCP_REQUEST)
 		asked(remote, message);
+	else if (strcmp(message->method, "notifications/tools/list_changed") == 0)
+		remote_list_changed(remote);
 	else
 		remote_call_noted(remote, message);
 }
@@ -347,6 +352,7 @@ void remote_begin(struct remote *remote)
 {
 	remote->state = REMOTE_PROBES;
 	remote->modern = true;
+	remote->start_ms = clock_deadline(start_s(remote));
 	wait_for(remote, remote_request(remote, MCP_DISCOVER, NULL), PROBE_MS);
 }
 
@@ -354,11 +360,9 @@ void remote_reset(struct remote *remote)
 {
 	remote->state = REMOTE_NEW;
 	remote->served = false;
-	remote->pages = remote->list_bytes = remote->faults = 0;
-	value_free(remote->cursor);
-	remote->cursor = NULL;
-	value_free(remote->tools);
-	remote->tools = value_new_array();
+	remote->faults = 0;
+	remote_list_fini(remote);
+	remote_list_init(remote);
 }
 
 struct remote *remote_new(const struct remote_options *options, const char *name)
@@ -367,7 +371,7 @@ struct remote *remote_new(const struct remote_options *options, const char *name
 
 	remote->options = *options;
 	remote->name = memory_copy(name);
-	remote->tools = value_new_array();
+	remote_list_init(remote);
 	remote->patience = (struct timer){.due_ms = CLOCK_NEVER,
 					  .due = patience_due,
 					  .context = remote};
@@ -383,11 +387,11 @@ void remote_free(struct remote *remote)
 		struct remote_call *call = remote->calls;
 
 		remote->calls = call->next;
+		remote_ask_fini(call);
 		free(call->name);
 		free(call);
 	}
-	value_free(remote->tools);
-	value_free(remote->cursor);
+	remote_list_fini(remote);
 	free(remote->name);
 	free(remote);
 }

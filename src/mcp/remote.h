@@ -13,6 +13,8 @@
 #include <stdbool.h>
 
 enum {
+	/* An interpreter with its modules on a cold disk: what Codex gives to a start. */
+	REMOTE_START_S = 10,
 	REMOTE_TOOLS_MAX = 256,
 	REMOTE_LIST_BYTES = 4 << 20, /* of all descriptions of tools */
 };
@@ -24,9 +26,18 @@ struct remote_options {
 	const char *version; /* of this program */
 	/* LINE, which ends with its line end, goes to the server. */
 	void (*send)(void *context, struct str line);
-	/* Its tools are known (WHY NULL); or it cannot be used, or not any more. */
+	/*
+	 * Its tools are known (WHY NULL), at the beginning and whenever it has listed them anew; or
+	 * it cannot be used, or not any more.
+	 */
 	void (*settled)(void *context, const char *why);
+	/* May its tool NAME, which waited for its list, still be called? NULL: any may. */
+	bool (*may_call)(void *context, const char *name);
 	void *context;
+	/* From its begin to its list of tools; 0: REMOTE_START_S. */
+	double start_s;
+	/* Offer it to ask the caller of a call (forms and addresses), by running_ask. */
+	bool asks;
 };
 
 /* NAME is for sentences. */
@@ -52,5 +63,10 @@ const struct value *remote_tools(const struct remote *remote);
 
 /* Carry out RUNNING by its tool NAME, now or when it is ready; running_end follows. */
 void remote_call(struct remote *remote, const char *name, struct running *running);
+/* RUNNING goes on as WORK. */
+void remote_move(struct remote *remote, const struct running *running, struct running *work);
+/* The ANSWER to what it has asked in the midst of RUNNING. */
+void remote_answer(struct remote *remote, const struct running *running,
+		   const struct value *answer);
 /* Nobody waits for RUNNING any more, which is not touched. */
 void remote_stop(struct remote *remote, const struct running *running);

@@ -15,6 +15,7 @@ enum {
 
 static void call_free(struct remote_call *call)
 {
+	remote_ask_fini(call);
 	free(call->name);
 	free(call);
 }
@@ -34,9 +35,10 @@ static struct remote_call *take_call(struct remote *remote, const struct running
 	return NULL;
 }
 
-static void send_call(struct remote *remote, struct remote_call *call)
+void remote_call_send(struct remote *remote, struct remote_call *call,
+		      struct value *take_more)
 {
-	struct value *params = value_new_object();
+	struct value *params = take_more ? take_more : value_new_object();
 	struct value *meta = value_new_object();
 
 	call->id = remote->last_id + 1;
@@ -45,6 +47,24 @@ static void send_call(struct remote *remote, struct remote_call *call)
 	value_set_text(params, "name", call->name);
 	value_set(params, "arguments", value_copy(running_arguments(call->running)));
 	(void)remote_request(remote, "tools/call", params);
+}
+
+struct remote_call *remote_call_find(const struct remote *remote,
+				     const struct running *running)
+{
+	struct remote_call *call = remote->calls;
+
+	while (call && call->running != running)
+		call = call->next;
+	return call;
+}
+
+void remote_move(struct remote *remote, const struct running *running, struct running *work)
+{
+	struct remote_call *call = remote_call_find(remote, running);
+
+	if (call)
+		call->running = work;
 }
 
 static void fail(struct running *running, const char *why)
@@ -65,7 +85,13 @@ void remote_call(struct remote *remote, const char *name, struct running *runnin
 	call->next = remote->calls;
 	remote->calls = call;
 	if (remote->state == REMOTE_READY)
-		send_call(remote, call);
+		remote_call_send(remote, call, NULL);
+}
+
+static bool may_call(const struct remote *remote, const char *name)
+{
+	return !remote->options.may_call ||
+	       remote->options.may_call(remote->options.context, name);
 }
 
 void remote_send_waiting(struct remote *remote)
@@ -78,7 +104,13 @@ void remote_send_waiting(struct remote *remote)
 			call = call->next;
 		if (!call || remote->state != REMOTE_READY)
 			return;
-		send_call(remote, call);
+		if (may_call(remote, call->name)) {
+			remote_call_send(remote, call, NULL);
+			continue;
+		}
+		(void)take_call(remote, call->running, 0);
+		fail(call->running, "The MCP server has withdrawn this tool.");
+		call_free(call);
 	}
 }
 
@@ -89,7 +121,7 @@ void remote_stop(struct remote *remote, const struct running *running)
 
 	if (!call)
 		return;
-	if (call->id && remote->state == REMOTE_READY) {
+	if (call->id && remote->state != REMOTE_LOST) {
 		params = value_new_object();
 		value_set_integer(params, "requestId", call->id);
 		value_set_text(params, "reason", "Nobody waits for the answer any more.");
@@ -181,14 +213,19 @@ bool remote_call_answered(struct remote *remote, const struct mcp_message *messa
 	if (!call)
 		return false;
 	remote->faults = 0;
-	tool_result_init(&result);
 	remote->served = true;
+	call->next = remote->calls;
+	remote->calls = call;
+	if (!message->error && remote_call_asks(remote, call, message->result))
+		return true;
+	(void)take_call(remote, call->running, 0);
+	tool_result_init(&result);
 	if (message->error)
 		fill_error(remote, message->error, &result);
 	else if (kind && !str_is(value_str(kind), "complete"))
 		(void)tool_fail(&result,
-				"The MCP server %s wants to ask something back, which this client "
-				"does not offer.",
+				"The MCP server %s wants to ask something back: too often, what is "
+				"not offered to it, or where nobody can be asked.",
 				remote->name);
 	else
 		fill(message->result, &result);
@@ -246,12 +283,31 @@ static void note_log(struct remote *remote, const struct value *params)
 	buf_fini(&text);
 }
 
+/* What any server may say, and nobody here asks for. */
+static bool is_idle_notice(const char *method)
+{
+	static const char *const known[] = {
+		"notifications/subscriptions/acknowledged",
+		"notifications/prompts/list_changed",
+		"notifications/resources/list_changed",
+		"notifications/resources/updated",
+		"notifications/elicitation/complete",
+		"notifications/cancelled",
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(method, known[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 void remote_call_noted(struct remote *remote, const struct mcp_message *message)
 {
 	if (strcmp(message->method, "notifications/progress") == 0)
 		note_progress(remote, message->params);
 	else if (strcmp(message->method, "notifications/message") == 0)
 		note_log(remote, message->params);
-	else
+	else if (!is_idle_notice(message->method))
 		remote_fault(remote);
 }

@@ -9,117 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SERVERS_MAX = 16,
-	/* All of the start of all of them: an interpreter on a cold disk, twice. */
-	START_MS = 45000,
-	ARGUMENTS_MAX = 1000,
-};
-
-/* Of a call, unless its server's settings say otherwise; and at most. */
-#define TIMEOUT_S     60.0
-#define TIMEOUT_MAX_S 3600.0
-
-static bool is_name(const char *name, size_t most)
-{
-	size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				   "0123456789_-");
-
-	return size > 0 && size <= most && name[size] == '\0';
-}
-
-static bool is_text(const struct value *value)
-{
-	struct str text = value_str(value);
-
-	return value_kind(value) == VALUE_STRING && !memchr(text.data, '\0', text.size);
-}
-
-static bool check_texts(const struct value *value, const char *name, const char *key,
-			struct err *err)
-{
-	enum value_kind kind = value_kind(value);
-	const bool object = strcmp(key, "env") == 0;
-	bool fits = kind == (object ? VALUE_OBJECT : VALUE_ARRAY) &&
-		    value_count(value) <= ARGUMENTS_MAX;
-
-	for (size_t i = 0; fits && !object && i < value_count(value); i++)
-		fits = is_text(value_item(value, i));
-	for (void *at = object ? value_first(value) : NULL; at && fits;
-	     at = value_next(value, at))
-		fits = is_text(value_at(at)) && value_key(at)[0] &&
-		       !strchr(value_key(at), '=');
-	return fits || err_set(err, 0, "mcpServers.%s.%s: must be %s", name, key,
-			       object ? "an object of texts by the names of variables"
-				      : "a list of texts");
-}
-
-static bool check_key(const char *name, const char *key, const struct value *value,
-		      struct err *err)
-{
-	static const char *const keys[] = {"command",   "args",     "env", "type",
-					   "timeout_s", "disabled", NULL};
-	const char *nearest;
-
-	if (strcmp(key, "args") == 0 || strcmp(key, "env") == 0)
-		return check_texts(value, name, key, err);
-	if (strcmp(key, "command") == 0)
-		return (is_text(value) && value_str(value).size) ||
-		       err_set(err, 0, "mcpServers.%s.command: must be a program", name);
-	if (strcmp(key, "type") == 0)
-		return str_is(value_str(value), "stdio") ||
-		       err_set(err, 0,
-			       "mcpServers.%s.type: only \"stdio\" is served here", name);
-	if (strcmp(key, "disabled") == 0)
-		return value_kind(value) == VALUE_BOOLEAN ||
-		       err_set(err, 0, "mcpServers.%s.disabled: must be true or false",
-			       name);
-	if (strcmp(key, "timeout_s") == 0)
-		return (value_is_number(value) && value_number(value) > 0 &&
-			value_number(value) <= TIMEOUT_MAX_S) ||
-		       err_set(err, 0, "mcpServers.%s.timeout_s: must be seconds up to %.0f",
-			       name, TIMEOUT_MAX_S);
-	if (strcmp(key, "url") == 0)
-		return err_set(err, 0,
-			       "mcpServers.%s.url: servers are programs here, started in a cell: give "
-			       "a command",
-			       name);
-	nearest = text_nearest(key, keys);
-	return err_set(err, 0, "mcpServers.%s: no key \"%.100s\"%s%s", name, key,
-		       nearest ? "; did you mean " : "", nearest ? nearest : "");
-}
-
-bool remotes_check(const struct value *value, struct err *err)
-{
-	if (value_kind(value) != VALUE_OBJECT)
-		return err_set(err, 0,
-			       "mcpServers: must be an object of servers by their names");
-	if (value_count(value) > SERVERS_MAX)
-		return err_set(err, 0, "mcpServers: there may be %d", SERVERS_MAX);
-	for (void *at = value_first(value); at; at = value_next(value, at)) {
-		const char *name = value_key(at);
-		const struct value *settings = value_at(at);
-
-		if (!is_name(name, REMOTES_NAME_MAX))
-			return err_set(err, 0,
-				       "mcpServers: \"%.100s\" is no name: 1 to %d of letters, "
-				       "digits, _ and -",
-				       name, REMOTES_NAME_MAX);
-		if (value_kind(settings) != VALUE_OBJECT ||
-		    !value_member(settings, "command"))
-			if (!value_member(settings, "url"))
-				return err_set(err, 0,
-					       "mcpServers.%s: a \"command\" is needed",
-					       name);
-		for (void *key = value_first(settings); key;
-		     key = value_next(settings, key)) {
-			if (!check_key(name, value_key(key), value_at(key), err))
-				return false;
-		}
-	}
-	return true;
-}
-
 void remotes_note(struct remotes *remotes, const char *server, const char *text)
 {
 	struct value *problem = value_new_object();
@@ -139,20 +28,23 @@ static char *name_of(const struct remotes_server *server, const char *remote_nam
 	for (; *remote_name; remote_name++) {
 		char one[2] = {*remote_name, '\0'};
 
-		(void)buf_addc(&name, is_name(one, 1) ? *remote_name : '_');
+		(void)buf_addc(&name, remotes_is_name(one, 1) ? *remote_name : '_');
 	}
 	if (name.overflowed)
 		buf_clear(&name);
 	return buf_take(&name);
 }
 
-static const struct tool *find_taken(const struct remotes *remotes, const char *name)
+/* One that its server has withdrawn keeps its name: no other may come under it. */
+static bool is_taken(const struct remotes *remotes, const char *name)
 {
-	for (size_t i = 0; i < remotes->count; i++) {
-		if (strcmp(remotes->table[i]->name, name) == 0)
-			return remotes->table[i];
-	}
-	return NULL;
+	const struct remotes_tool *tool = remotes->tools;
+
+	if (tool_find(remotes->own, name))
+		return true;
+	while (tool && (tool->refused || strcmp(tool->tool.name, name) != 0))
+		tool = tool->next;
+	return tool;
 }
 
 /* Why TOOL, as it was listed, cannot be ours; or NULL. */
@@ -163,7 +55,7 @@ static const char *fault_of(const struct remotes *remotes, const struct tool *to
 
 	if (!tool->name[0])
 		return "its name is too long";
-	if (find_taken(remotes, tool->name))
+	if (is_taken(remotes, tool->name))
 		return "there is a tool of that name already";
 	if (value_kind(tool->schema) != VALUE_OBJECT)
 		return "it has no schema of its arguments";
@@ -181,6 +73,18 @@ static void tool_free(struct remotes_tool *tool)
 	free(tool);
 }
 
+static void note_tool(const struct remotes_tool *tool, const char *what, const char *why)
+{
+	struct buf text;
+
+	buf_init(&text, 1024);
+	(void)buf_adds(&text, "Its tool ");
+	text_add_name(&text, str_part(str_of(tool->remote_name), 0, REMOTES_TOOL_NAME_MAX));
+	(void)buf_addf(&text, " is %s: %s.", what, why);
+	remotes_note(tool->server->remotes, tool->server->name, text.data);
+	buf_fini(&text);
+}
+
 static void add_tool(struct remotes_server *server, const struct value *listing)
 {
 	struct remotes *remotes = server->remotes;
@@ -188,7 +92,6 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 	const struct value *annotations,
 		*timeout = value_member(server->settings, "timeout_s");
 	const char *fault;
-	struct buf text;
 
 	tool->server = server;
 	tool->listing = value_copy(listing);
@@ -201,10 +104,12 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 		.schema = value_member(tool->listing, "inputSchema"),
 		.annotations = value_kind(annotations) == VALUE_OBJECT ? annotations : NULL,
 		.effects = EFFECT_RUNS,
-		.timeout_s = timeout ? value_number(timeout) : TIMEOUT_S,
+		.timeout_s = timeout ? value_number(timeout) : REMOTES_TIMEOUT_S,
 		.where = ELSEWHERE,
 		.begin = remotes_begin,
 		.stop = remotes_stop,
+		.moved = remotes_moved,
+		.answered = remotes_answered,
 		.keeper = tool,
 	};
 	if (!tool->tool.title)
@@ -212,23 +117,107 @@ static void add_tool(struct remotes_server *server, const struct value *listing)
 	if (!tool->tool.description)
 		tool->tool.description = "";
 	fault = fault_of(remotes, &tool->tool);
-	if (fault) {
-		buf_init(&text, 1024);
-		(void)buf_adds(&text, "Its tool ");
-		text_add_name(&text, str_part(str_of(tool->remote_name), 0,
-					      REMOTES_TOOL_NAME_MAX));
-		(void)buf_addf(&text, " is left out: %s.", fault);
-		remotes_note(remotes, server->name, text.data);
-		buf_fini(&text);
-		tool_free(tool);
+	tool->refused = fault;
+	tool->listed = !fault;
+	if (fault)
+		note_tool(tool, "left out", fault);
+	if (remotes->last_tool)
+		remotes->last_tool->next = tool;
+	else
+		remotes->tools = tool;
+	remotes->last_tool = tool;
+}
+
+/* That SERVER has listed under this NAME before; NULL: none. */
+static struct remotes_tool *find_made(const struct remotes_server *server, const char *name)
+{
+	struct remotes_tool *tool = server->remotes->tools;
+
+	while (tool && (tool->server != server || strcmp(tool->remote_name, name) != 0))
+		tool = tool->next;
+	return tool;
+}
+
+/*
+ * What a person has looked at, and a model was told, is what it was at first. Under the same name
+ * there comes no other: one that says something else of itself is withdrawn.
+ */
+static void take_tool(struct remotes_server *server, const struct value *listing)
+{
+	const char *name = value_text(value_member(listing, "name"));
+	struct remotes_tool *tool = find_made(server, name);
+
+	if (!tool && server->made == REMOTES_MADE_MAX)
 		return;
+	if (!tool) {
+		add_tool(server, listing);
+		if (++server->made == REMOTES_MADE_MAX)
+			remotes_note(server->remotes, server->name,
+				     "It changes its tools too often: no new one is taken.");
+	} else if (value_equal(tool->listing, listing)) {
+		tool->listed = !tool->refused;
+	} else if (!tool->told && !tool->refused) {
+		tool->told = true;
+		note_tool(tool, "withdrawn",
+			  tool->listed
+				  ? "it is listed twice, in different ways"
+				  : "its definition is not what it was when it was "
+				    "listed first; look at it, and start anew to take it");
+		tool->listed = false;
 	}
-	tool->next = remotes->tools;
-	remotes->tools = tool;
-	remotes->table =
-		memory_grow(remotes->table, remotes->count + 2, sizeof(*remotes->table));
-	remotes->table[remotes->count++] = &tool->tool;
-	remotes->table[remotes->count] = NULL;
+}
+
+/* Ours, then those of each server, in the order in which they came. */
+static void make_table(struct remotes *remotes)
+{
+	size_t count = 0, most = 1;
+	const struct tool **table;
+
+	while (remotes->own[count])
+		count++;
+	for (const struct remotes_tool *at = remotes->tools; at; at = at->next)
+		most++;
+	table = memory_array(count + most, sizeof(*table));
+	memcpy(table, remotes->own, count * sizeof(*table));
+	for (const struct remotes_server *server = remotes->first; server;
+	     server = server->next) {
+		for (const struct remotes_tool *at = remotes->tools; at; at = at->next) {
+			if (at->server == server && at->listed)
+				table[count++] = &at->tool;
+		}
+	}
+	remotes->table = table;
+}
+
+bool remotes_tell(struct remotes *remotes)
+{
+	return !remotes->started || remotes->ending || !remotes->changed ||
+	       remotes->changed(remotes->context);
+}
+
+void remotes_take_tools(struct remotes_server *server)
+{
+	struct remotes *remotes = server->remotes;
+	const struct value *tools = remote_tools(server->remote);
+	const struct tool **before = remotes->table;
+
+	for (struct remotes_tool *at = remotes->tools; at; at = at->next) {
+		if (at->server == server)
+			at->listed = false;
+	}
+	for (size_t i = 0; i < value_count(tools); i++)
+		take_tool(server, value_item(tools, i));
+	if (!remotes->started)
+		return;
+	make_table(remotes);
+	if (!remotes_tell(remotes)) {
+		const struct tool **refused = remotes->table;
+
+		remotes->table = before;
+		before = refused;
+	}
+	if (before != remotes->first_table)
+		free(before);
 }
 
 static bool all_settled(const struct remotes *remotes)
@@ -240,10 +229,10 @@ static bool all_settled(const struct remotes *remotes)
 	return !at;
 }
 
-static void start_all(struct remotes *remotes)
+static void start_all(struct remotes *remotes, int64_t wait_ms)
 {
 	struct remotes_server **end = &remotes->first;
-	int64_t deadline_ms = clock_now_ms() + START_MS;
+	int64_t deadline_ms = wait_ms > 0 ? clock_now_ms() + wait_ms : CLOCK_NEVER;
 
 	for (void *at = value_first(remotes->servers); at;
 	     at = value_next(remotes->servers, at)) {
@@ -254,6 +243,7 @@ static void start_all(struct remotes *remotes)
 	}
 	for (struct remotes_server *at = remotes->first; at; at = at->next)
 		remotes_server_start(at);
+	/* Each settles by itself, if need be when its own time is over. */
 	while (!all_settled(remotes) && clock_now_ms() < deadline_ms)
 		loop_turn(remotes->loop, deadline_ms);
 }
@@ -267,21 +257,19 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	remotes->version = options->version;
 	remotes->servers = value_copy(options->servers);
 	remotes->problems = value_new_array();
-	while (options->tools[remotes->count])
-		remotes->count++;
-	remotes->table = memory_array(remotes->count + 1, sizeof(*remotes->table));
-	memcpy(remotes->table, options->tools, remotes->count * sizeof(*remotes->table));
-	start_all(remotes);
+	remotes->own = options->tools;
+	remotes->asks = options->asks;
+	remotes->changed = options->changed;
+	remotes->context = options->context;
+	start_all(remotes, options->wait_ms);
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
-		const struct value *tools = remote_tools(at->remote);
-
 		if (!at->settled)
 			remotes_note(remotes, at->name,
-				     "It has not listed its tools in time.");
-		for (size_t i = 0; remote_is_ready(at->remote) && i < value_count(tools);
-		     i++)
-			add_tool(at, value_item(tools, i));
+				     "It has not listed its tools yet; they join when it has.");
 	}
+	make_table(remotes);
+	remotes->first_table = remotes->table;
+	remotes->started = true;
 	return remotes;
 }
 
@@ -289,6 +277,7 @@ void remotes_free(struct remotes *remotes)
 {
 	if (!remotes)
 		return;
+	remotes->ending = true;
 	/* All at once: each may take a moment to end. */
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		at->down = true;
@@ -307,7 +296,9 @@ void remotes_free(struct remotes *remotes)
 		remotes->tools = tool->next;
 		tool_free(tool);
 	}
-	free(remotes->table);
+	if (remotes->table != remotes->first_table)
+		free(remotes->table);
+	free(remotes->first_table);
 	value_free(remotes->problems);
 	value_free(remotes->servers);
 	free(remotes);

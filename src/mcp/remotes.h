@@ -14,7 +14,8 @@
 struct remotes;
 
 /*
- * Is VALUE the `mcpServers` of a configuration: {NAME: {command, args, env, timeout_s, disabled}}?
+ * Is VALUE the `mcpServers` of a configuration: {NAME: {command, args, env, start_s, timeout_s,
+ * disabled}}?
  * ERR names the server and the key.
  */
 bool remotes_check(const struct value *value, struct err *err);
@@ -24,11 +25,24 @@ struct remotes_options {
 	const struct value *servers; /* checked */
 	const char *version;
 	const struct tool *const *tools; /* that there are already; NULL-ended */
+	/*
+	 * How long to wait at the beginning; 0: until each has listed its tools or has failed, for
+	 * which each has its start_s.
+	 */
+	int64_t wait_ms;
+	bool asks; /* who uses their tools answers EVENT_QUESTION */
+	/*
+	 * After the beginning: remotes_tools is another table, or remotes_problems has more. The
+	 * table there was before is valid until this returns, the first one and all tools to the end.
+	 * False: the new one cannot be used, and is not there.
+	 */
+	bool (*changed)(void *context);
+	void *context;
 };
 
 /*
- * Start them all and wait until each has listed its tools or has failed: what went wrong with
- * one is among the problems, and its tools are not there.
+ * Start them all, at once, and wait: what went wrong with one is among the problems, and its
+ * tools are not there. One that is late joins when it has listed its tools.
  */
 struct remotes *remotes_start(const struct remotes_options *options);
 /* Before the session is closed, and after those whose tools these were. */
@@ -36,5 +50,5 @@ void remotes_free(struct remotes *remotes);
 
 /* OPTIONS' tools, then theirs; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
-/* Objects {server, text}: what was left out, and why. */
+/* Objects {server, text}: what was left out, and why. It grows. */
 const struct value *remotes_problems(const struct remotes *remotes);

@@ -9,7 +9,11 @@
 enum {
 	REMOTES_NAME_MAX = 32,      /* of a server: a tool's name begins with it */
 	REMOTES_TOOL_NAME_MAX = 64, /* what model services take */
+	REMOTES_MADE_MAX = 1024, /* tools of one server, those that are no more with them */
 };
+
+/* Of a call, unless its server's settings say otherwise. */
+#define REMOTES_TIMEOUT_S 60.0
 
 /* A tool of a server's. */
 struct remotes_tool {
@@ -17,6 +21,9 @@ struct remotes_tool {
 	char *remote_name;     /* the server's own for it */
 	struct value *listing; /* owns what the tool points to */
 	struct tool tool;
+	bool refused; /* it cannot be ours */
+	bool listed; /* it was there when its server listed its tools last, and as it was */
+	bool told;   /* that it has changed */
 	struct remotes_tool *next;
 };
 
@@ -35,6 +42,7 @@ struct remotes_server {
 	struct buf line, queue, words; /* begun; to be written; the end of its stderr */
 	unsigned generation;           /* how often it was started */
 	unsigned restarts_left;
+	size_t made; /* tools of its */
 	bool settled, down;
 };
 
@@ -44,12 +52,22 @@ struct remotes {
 	const char *version;
 	struct value *servers;
 	struct remotes_server *first;
-	struct remotes_tool *tools;
-	const struct tool **table;
-	size_t count; /* of the table */
+	struct remotes_tool *tools, *last_tool; /* all there ever were, in that order */
+	const struct tool *const *own;          /* that there were before */
+	const struct tool **first_table, **table;
 	struct value *problems;
+	bool asks;
+	bool (*changed)(void *context);
+	void *context;
+	bool started, ending;
 };
 
+/* SERVER has listed its tools, for the first time or anew. */
+void remotes_take_tools(struct remotes_server *server);
+/* Whoever uses the table should look at it and at the problems. False: it cannot be used. */
+bool remotes_tell(struct remotes *remotes);
+/* remotes_check.c: 1 to MOST characters that may be in the name of a tool. */
+bool remotes_is_name(const char *name, size_t most);
 void remotes_note(struct remotes *remotes, const char *server, const char *text);
 
 /* remotes_server.c */
@@ -60,3 +78,5 @@ void remotes_server_free(struct remotes_server *server);
 /* For struct tool: KEEPER is a struct remotes_tool. */
 void remotes_begin(void *keeper, struct running *running);
 void remotes_stop(void *keeper, struct running *running);
+void remotes_moved(void *keeper, struct running *running, struct running *work);
+void remotes_answered(void *keeper, struct running *running, const struct value *answer);

@@ -305,6 +305,13 @@ void remotes_begin(void *keeper, struct running *running)
 	struct remotes_server *server = tool->server;
 	struct tool_result result;
 
+	if (!tool->listed) {
+		tool_result_init(&result);
+		(void)tool_fail(&result, "The MCP server %s has withdrawn its tool %s.",
+				server->name, tool->remote_name);
+		running_end(running, &result);
+		return;
+	}
 	if (!server->down) {
 		remote_call(server->remote, tool->remote_name, running);
 		return;
@@ -335,15 +342,46 @@ void remotes_stop(void *keeper, struct running *running)
 	remote_stop(tool->server->remote, running);
 }
 
+void remotes_moved(void *keeper, struct running *running, struct running *work)
+{
+	const struct remotes_tool *tool = keeper;
+
+	remote_move(tool->server->remote, running, work);
+}
+
+void remotes_answered(void *keeper, struct running *running, const struct value *answer)
+{
+	const struct remotes_tool *tool = keeper;
+
+	remote_answer(tool->server->remote, running, answer);
+}
+
+static bool may_call(void *context, const char *name)
+{
+	const struct remotes_server *server = context;
+	const struct remotes_tool *tool = server->remotes->tools;
+
+	while (tool && (tool->server != server || strcmp(tool->remote_name, name) != 0))
+		tool = tool->next;
+	return tool && tool->listed;
+}
+
 static void settled(void *context, const char *why)
 {
 	struct remotes_server *server = context;
 
-	if (why && !server->settled)
-		remotes_note(server->remotes, server->name, why);
+	bool first = !server->settled;
+
 	server->settled = true;
-	if (why)
-		lost(server, "cannot be used");
+	if (!why) {
+		remotes_take_tools(server);
+		return;
+	}
+	if (first)
+		remotes_note(server->remotes, server->name, why);
+	lost(server, "cannot be used");
+	if (first)
+		(void)remotes_tell(server->remotes);
 }
 
 static struct value *environment_of(const struct value *settings)
@@ -367,11 +405,15 @@ struct remotes_server *remotes_server_new(struct remotes *remotes, const char *n
 					  const struct value *settings)
 {
 	struct remotes_server *server = memory_alloc(sizeof(*server));
+	const struct value *start = value_member(settings, "start_s");
 	const struct remote_options options = {.loop = remotes->loop,
 					       .version = remotes->version,
 					       .send = send_line,
 					       .settled = settled,
-					       .context = server};
+					       .may_call = may_call,
+					       .context = server,
+					       .start_s = start ? value_number(start) : 0,
+					       .asks = remotes->asks};
 
 	server->remotes = remotes;
 	server->name = memory_copy(name);

@@ -69,7 +69,7 @@ static void add_tool(const struct mcp *mcp, const struct tool *tool,
 	(void)buf_addc(out, '}');
 }
 
-/* A cursor is the place of the first tool of its page: the list does not change. */
+/* A cursor is the place of the first tool of its page. Whoever reads on across a change reads anew. */
 static bool read_cursor(const struct value *params, size_t count, size_t *first)
 {
 	const struct value *cursor = value_member(params, "cursor");

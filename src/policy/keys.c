@@ -313,7 +313,7 @@ const struct key keys_config[] = {
 	 .description = "Folder of the copies that plugins run from."},
 	{"mcpServers", KEY_VALUES, KEY_KEPT, .initial = "none",
 	 .description =
-		 "`{NAME: {command, args, env, timeout_s, disabled}}`: programs that speak MCP "
+		 "`{NAME: {command, args, env, start_s, timeout_s, disabled}}`: programs that speak MCP "
 		 "over standard input and output, started in a cell; their tools are called "
 		 "`NAME_tool` ([servers.md](servers.md))."},
 	{"models", KEY_ENTRIES, KEY_KEPT, .max = MODEL_MAX,

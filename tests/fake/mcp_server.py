@@ -3,7 +3,8 @@
 
 Modes: good, modern, silent (never answers), dies (before it lists), flood (rubbish without end),
 deep (JSON nested too deep), ids (answers to nothing), huge (a line over every bound), cursors
-(pages without an end), deaf (never reads), stderr (says much there, then dies).
+(pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
+when there is a file "go" in its folder).
 """
 import json
 import os
@@ -24,6 +25,10 @@ TOOLS = [
     {"name": "refuse", "description": "Fail.", "inputSchema": NONE},
     {"name": "slow", "description": "Count for ever.", "inputSchema": NONE},
     {"name": "die", "description": "End.", "inputSchema": NONE},
+    {"name": "change", "description": "Have other tools.", "inputSchema": TEXT},
+    {"name": "ask", "description": "Ask for a name.", "inputSchema": NONE},
+    {"name": "linger", "description": "Answer when there is a file.", "inputSchema": NONE},
+    {"name": "reach", "description": "Is there a proxy?", "inputSchema": NONE},
     {"name": "odd", "description": "Of another age.",
      "inputSchema": {"$schema": "http://json-schema.org/draft-04/schema#"}},
     {"name": "x" * 80, "description": "Long.", "inputSchema": NONE},
@@ -33,6 +38,54 @@ TOOLS = [
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
+
+
+def wait_for_file(name):
+    while not os.path.exists(name):
+        select.select([], [], [], 0.02)
+
+
+LATE = {"name": "late", "description": "Was not there.", "inputSchema": NONE}
+LISTENER = []
+
+
+def change(how):
+    """Have a tool more, or less, or one that says something else of itself; and say so."""
+    if how == "more":
+        TOOLS.append(LATE)
+    elif how == "less":
+        TOOLS.remove(LATE)
+    else:
+        TOOLS[0] = {**TOOLS[0], "description": how}
+    meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENER[0]}} if LISTENER else {}
+    if MODE != "modern" or LISTENER:
+        send({"method": "notifications/tools/list_changed", "params": meta})
+    return text("changed")
+
+
+FORM = {"message": "Who are you?",
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}},
+                            "required": ["name"]}}
+
+
+def ask(params):
+    """The name that a person gives, by the means of the era."""
+    if MODE == "modern":
+        answers = params.get("inputResponses")
+        if answers is None:
+            able = params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+            if "elicitation" not in able:
+                return text("nobody to ask")
+            return {"resultType": "input_required", "requestState": "kept",
+                    "inputRequests": {"who": {"method": "elicitation/create", "params": FORM}}}
+        assert params["requestState"] == "kept"
+        return text(json.dumps(answers["who"], sort_keys=True))
+    send({"id": "q1", "method": "elicitation/create", "params": FORM})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "q1":
+            return text(json.dumps(message.get("result", message.get("error")), sort_keys=True))
+    return text("gone")
 
 
 def text(words, **more):
@@ -63,6 +116,17 @@ def call(message):
             # Whatever comes is that nobody waits any more.
             if select.select([sys.stdin], [], [], 0.05)[0]:
                 return text("stopped")
+    if name == "change":
+        return change(arguments["text"])
+    if name == "ask":
+        return ask(params)
+    if name == "late":
+        return text("here I am")
+    if name == "linger":
+        wait_for_file("go")
+        return text("at last")
+    if name == "reach":
+        return text("HTTP_PROXY" if os.environ.get("HTTP_PROXY") else "none")
     if name == "die":
         print("I go now", file=sys.stderr, flush=True)
         sys.exit(7)
@@ -73,7 +137,7 @@ def answer(message):
     method = message.get("method")
     if MODE == "modern" and method == "server/discover":
         return {"resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}}}
+                "capabilities": {"tools": {"listChanged": True}}}
     if MODE != "modern" and method == "initialize":
         return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}
@@ -90,6 +154,8 @@ def answer(message):
 
 
 def misbehave():
+    if MODE == "late":
+        wait_for_file("go")
     if MODE == "silent":
         time.sleep(1000)
     if MODE == "deaf":
@@ -114,6 +180,11 @@ def main():
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:
+            continue
+        if message.get("method") == "subscriptions/listen":
+            LISTENER[:] = [message["id"]]
+            send({"method": "notifications/subscriptions/acknowledged",
+                  "params": {"notifications": {"toolsListChanged": True}}})
             continue
         result = answer(message)
         if result is None:

@@ -295,8 +295,8 @@ static void answers_become_results(void **state)
 	answer_is(server, "{\"error\": {\"code\": -32602, \"message\": \"bad n\"}}",
 		  RESULT_FAILED, "The MCP server x refused the call: bad n (code -32602)");
 	answer_is(server, "{\"resultType\": \"input_required\"}", RESULT_FAILED,
-		  "The MCP server x wants to ask something back, which this client does not "
-		  "offer.");
+		  "The MCP server x wants to ask something back: too often, what is not "
+		  "offered to it, or where nobody can be asked.");
 	answer_is(server, "{}", RESULT_DONE, "");
 	assert_true(remote_has_served(server->remote));
 	assert_non_null(strstr(server->sent.data,
