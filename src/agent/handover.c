@@ -21,10 +21,11 @@ static void handover_summary(const struct agent *agent, const struct turn *turn,
 	for (size_t i = 0; last && i < last->part_count; i++) {
 		struct str text = str_trim(str_of(last->parts[i].text));
 
-		if (last->parts[i].kind == PART_TEXT && text.size > 0)
-			buf_addf(summary, "%.*s\n",
-				 (int)text_character_border(text, HANDOVER_TEXT_MAX / 2),
-				 text.data);
+		if (last->parts[i].kind != PART_TEXT || text.size == 0)
+			continue;
+		text = str_part(text, 0, text_character_border(text, HANDOVER_TEXT_MAX / 2));
+		text_add_paragraph(summary, text);
+		buf_addc(summary, '\n');
 	}
 	checks_tell(turn, summary);
 	buf_adds(summary, turn->outcome->sentence);
@@ -41,15 +42,18 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	struct buf heading, summary;
 	size_t fits;
 
-	buf_init(&heading, HANDOVER_TITLE_MAX + sizeof("…"));
+	buf_init(&heading, 4 * (HANDOVER_TITLE_MAX + 1) + sizeof("…"));
 	buf_init(&summary, HANDOVER_TEXT_MAX);
 	handover_summary(agent, turn, &summary);
 	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
 		title = str_trim(line);
-	fits = text_character_border(title, HANDOVER_TITLE_MAX);
-	buf_addstr(&heading, str_part(title, 0, fits));
-	if (fits < title.size)
+	/* What was pasted into a prompt may hold anything. */
+	text_add_name(&heading, str_part(title, 0, HANDOVER_TITLE_MAX + 1));
+	fits = text_character_border(buf_str(&heading), HANDOVER_TITLE_MAX);
+	if (fits < heading.size) {
+		buf_truncate(&heading, fits);
 		buf_adds(&heading, "…");
+	}
 	value_set_str(arguments, "title", buf_str(&heading));
 	value_set_str(arguments, "summary", str_trim(buf_str(&summary)));
 	buf_fini(&summary);

@@ -30,6 +30,10 @@ bool text_clean(struct str text, struct buf *out);
  * as \xHH.
  */
 void text_add_name(struct buf *out, struct str name);
+/* The same of several lines: line ends and tabs stay. */
+void text_add_paragraph(struct buf *out, struct str text);
+/* Where in TEXT the first character stands that would become \xHH; TEXT.size: none. */
+size_t text_find_unseen(struct str text);
 
 /*
  * Append TEXT cut to LIMITS: first third and last two thirds, cuts on line borders, then

@@ -176,18 +176,51 @@ static bool is_unseen(struct str character)
 	       (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9);
 }
 
+/* The bytes at the front of TEXT (not empty) that may stand as they are, one character; or 0. */
+static size_t seen_size(struct str text)
+{
+	unsigned char c = (unsigned char)text.data[0];
+	size_t size = text_utf8_length(text);
+
+	return c < ' ' || c == DELETE || is_unseen(str_part(text, 0, size)) ? 0 : size;
+}
+
+size_t text_find_unseen(struct str text)
+{
+	size_t at = 0;
+
+	while (at < text.size) {
+		size_t size = seen_size(str_part(text, at, text.size));
+
+		if (size == 0)
+			break;
+		at += size;
+	}
+	return at;
+}
+
 void text_add_name(struct buf *out, struct str name)
 {
 	while (name.size > 0) {
-		unsigned char c = (unsigned char)name.data[0];
-		size_t size = text_utf8_length(name);
+		size_t size = text_find_unseen(name);
 
-		if (c < ' ' || c == 0x7f || size == 0 || is_unseen(str_part(name, 0, size))) {
-			(void)buf_addf(out, "\\x%02X", c);
-			size = 1;
-		} else {
-			(void)buf_add(out, name.data, size);
-		}
+		(void)buf_add(out, name.data, size);
+		if (size < name.size)
+			(void)buf_addf(out, "\\x%02X", (unsigned char)name.data[size++]);
 		name = str_part(name, size, name.size);
+	}
+}
+
+void text_add_paragraph(struct buf *out, struct str text)
+{
+	while (text.size > 0) {
+		size_t size = 0;
+
+		while (size < text.size && text.data[size] != '\n' && text.data[size] != '\t')
+			size++;
+		text_add_name(out, str_part(text, 0, size));
+		if (size < text.size)
+			(void)buf_addc(out, text.data[size++]);
+		text = str_part(text, size, text.size);
 	}
 }

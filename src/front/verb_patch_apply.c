@@ -304,6 +304,24 @@ static int apply_to_branch(struct deciding *deciding, const char *branch)
 	return code;
 }
 
+/* A log would show it, and a terminal obey it. */
+static int refuse_title(const struct deciding *deciding, struct str title)
+{
+	struct buf shown;
+	int code;
+
+	buf_init(&shown, 4 * title.size + 1);
+	text_add_name(&shown, title);
+	code = verb_complain(CODE_FAILED,
+			     "patch %.*s has a title that may not stand in a commit, with a "
+			     "character that is not seen or a second line: %.400s; nothing was "
+			     "applied. Apply it to the files (without --branch), and commit "
+			     "them under a title of your own",
+			     PATCH_ID_SHOWN, deciding->record.id, shown.data);
+	buf_fini(&shown);
+	return code;
+}
+
 /* What can be said before anything is opened. An exit code. */
 static int check_apply(const struct deciding *deciding)
 {
@@ -311,6 +329,7 @@ static int check_apply(const struct deciding *deciding)
 	const char *hash = options_text(options, "hash");
 	const char *branch = options_text(options, "branch");
 	const char *from = options_text(options, "from");
+	const struct str title = str_of(deciding->record.title);
 
 	if (branch == NULL && (from != NULL || options_given(options, "existing")))
 		return verb_complain(CODE_USAGE, "--from and --existing go with --branch");
@@ -326,6 +345,8 @@ static int check_apply(const struct deciding *deciding)
 				     "patch %.*s has the hash %s, not %s; nothing was applied",
 				     PATCH_ID_SHOWN, deciding->record.id,
 				     deciding->record.hash, hash);
+	if (branch != NULL && text_find_unseen(title) < title.size)
+		return refuse_title(deciding, title);
 	if (deciding->record.text.size == 0)
 		return verb_complain(CODE_FAILED,
 				     "patch %.*s holds nothing that could be applied: its "

@@ -8,6 +8,7 @@
 #include "tools/tools.h"
 
 #include "base/fd.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -100,16 +101,21 @@ static bool import(struct committing *committing, const char *branch, struct err
 	struct str title = call_str(committing->call, "title");
 	struct str summary = str_trim(call_str(committing->call, "summary"));
 	auto_close int input = -1;
-	struct buf text, message, identity;
+	struct buf text, message, identity, clean;
 	bool fine;
 
 	buf_init(&text, committing->base.stream.size + WORDS_MAX);
-	buf_init(&message, title.size + summary.size + 8);
+	buf_init(&clean, 4 * summary.size + 1);
+	buf_init(&message, title.size + 16 * summary.size + 8); /* \xHH of what is not seen */
 	buf_init(&identity, 2 * IDENT_MAX + 8);
 	make_identity(committing, &identity);
 	(void)buf_addf(&message, "%.*s\n", (int)title.size, title.data);
-	if (summary.size > 0)
-		(void)buf_addf(&message, "\n%.*s\n", (int)summary.size, summary.data);
+	(void)text_clean(summary, &clean);
+	if (summary.size > 0) {
+		(void)buf_addc(&message, '\n');
+		text_add_paragraph(&message, buf_str(&clean));
+		(void)buf_addc(&message, '\n');
+	}
 	(void)buf_addf(&text, "commit refs/heads/%s\nauthor %s %lld +0000\n", branch,
 		       identity.data, (long long)time(NULL));
 	(void)buf_addf(&text, "committer %s %lld +0000\ndata %zu\n", identity.data,
@@ -123,6 +129,7 @@ static bool import(struct committing *committing, const char *branch, struct err
 	       commit_git(committing->call, words, NULL, input, NULL, err);
 	buf_fini(&text);
 	buf_fini(&message);
+	buf_fini(&clean);
 	buf_fini(&identity);
 	return fine;
 }

@@ -366,6 +366,33 @@ static bool handing_make(struct handing *handing, struct err *err)
 	return true;
 }
 
+/*
+ * A title becomes the first line of a commit. More lines could look like a patch of their own,
+ * and what is not seen would be obeyed by whoever's terminal shows the log.
+ */
+static bool title_is_plain(struct str title, struct tool_result *result)
+{
+	size_t at = text_find_unseen(title);
+	struct buf shown;
+
+	if (at == title.size)
+		return true;
+	if (title.data[at] == '\n' || title.data[at] == '\r') {
+		(void)tool_fail(
+			result,
+			"title must be one line; what else is to be said is for summary.");
+		return false;
+	}
+	buf_init(&shown, 5 * title.size + 1);
+	text_add_name(&shown, title);
+	(void)tool_fail(result,
+			"title holds a character that is not seen, at byte %zu: %s. Leave it "
+			"away: a log that shows the title would obey it.",
+			at + 1, shown.data);
+	buf_fini(&shown);
+	return false;
+}
+
 static enum result_status generate_patch_execute(struct call *call,
 						 struct tool_result *result)
 {
@@ -374,11 +401,8 @@ static enum result_status generate_patch_execute(struct call *call,
 
 	buf_init(&handing.diff, PATCH_MAX);
 	buf_init(&handing.list, RESULT_TEXT_MAX / 2);
-	/* More lines could look like a patch of their own. */
-	if (strpbrk(call_text(call, "title"), "\r\n") != NULL) {
-		(void)tool_fail(
-			result,
-			"title must be one line; what else is to be said is for summary.");
+	if (!title_is_plain(call_str(call, "title"), result)) {
+		/* said */
 	} else if (!handing_make(&handing, &err)) {
 		(void)tool_fail(result, "What was changed could not be read: %s", err.text);
 	} else if (call_stopped(call)) {
