@@ -13,6 +13,7 @@
 #include "front/screen_flow.h"
 #include "front/screen_paint.h"
 #include "front/screen_spinner.h"
+#include "front/screen_wrap.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-	SCREEN_PROMPT_LINES = 10,
 	SCREEN_SPINNER_AFTER_MS = 300, /* what is quicker needs no spinner */
 	SCREEN_LABEL_COLUMNS = 60,
 };
@@ -32,6 +32,7 @@ struct screen {
 	pthread_mutex_t lock; /* the spinner's thread comes in too */
 	struct paint paint;
 	struct screen_flow flow;
+	struct screen_wrap wrap; /* of what flows, where lines have an end */
 	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: what is streaming */
 	bool line_open;          /* some of it is shown: the cursor stands behind it */
 	size_t line_ends;        /* that came last; shown when more comes */
@@ -80,14 +81,32 @@ static void screen_stand_off(struct screen *screen)
 	screen->anything = true;
 }
 
+/* Streamed TEXT, clean, on lines of the terminal's; elsewhere as it is. */
+static void screen_flow_onto_lines(struct screen *screen, struct str text, bool ends)
+{
+	enum paint_style style =
+		screen->flowing == EVENT_THINKING ? PAINT_DIM : PAINT_PLAIN;
+	struct paint *paint = &screen->paint;
+	struct buf lines;
+
+	buf_init(&lines, PAINT_MAX);
+	if (paint->wraps)
+		screen_wrap_add(&screen->wrap, text, paint->columns, &lines);
+	else
+		buf_addstr(&lines, text);
+	if (ends)
+		screen_wrap_end(&screen->wrap, paint->columns, 0, &lines);
+	if (lines.size > 0)
+		paint_text(paint, style, buf_str(&lines));
+	buf_fini(&lines);
+}
+
 /*
  * Streamed TEXT, clean. Line ends at its two borders are the screen's business: models
  * send any number.
  */
 static void screen_show_flow(struct screen *screen, struct str text)
 {
-	enum paint_style style =
-		screen->flowing == EVENT_THINKING ? PAINT_DIM : PAINT_PLAIN;
 	size_t size;
 
 	while (!screen->line_open && text.size > 0 && strchr(" \t\n", text.data[0]))
@@ -98,8 +117,8 @@ static void screen_show_flow(struct screen *screen, struct str text)
 		if (!screen->line_open)
 			screen_stand_off(screen);
 		for (; screen->line_ends > 0; screen->line_ends--)
-			buf_addc(&screen->paint.out, '\n');
-		paint_text(&screen->paint, style, str_part(text, 0, size));
+			screen_flow_onto_lines(screen, STR("\n"), false);
+		screen_flow_onto_lines(screen, str_part(text, 0, size), false);
 		screen->line_open = true;
 		screen->text_shown = screen->text_shown || screen->flowing == EVENT_TEXT;
 	}
@@ -116,6 +135,7 @@ static void screen_end_flow(struct screen *screen)
 	screen_flow_end(&screen->flow, &rest);
 	screen_show_flow(screen, buf_str(&rest));
 	buf_fini(&rest);
+	screen_flow_onto_lines(screen, STR(""), true);
 	if (screen->line_open)
 		buf_addc(&screen->paint.out, '\n');
 	screen->flowing = 0;
@@ -128,56 +148,6 @@ static void screen_begin_item(struct screen *screen)
 {
 	screen_end_flow(screen);
 	screen_stand_off(screen);
-}
-
-static void screen_session_began(struct screen *screen, const struct value *data)
-{
-	struct paint *paint = &screen->paint;
-	const char *dot = paint_dot(paint);
-
-	screen_begin_item(screen);
-	paint_format(paint, PAINT_DIM, "glovebox%sagent ", dot);
-	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "agent")),
-		       SCREEN_COLUMNS);
-	paint_format(paint, PAINT_DIM, "%smodel ", dot);
-	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "model")),
-		       SCREEN_COLUMNS);
-	paint_format(paint, PAINT_DIM, "%scell L%" PRId64 "%s", dot,
-		     value_integer(value_member(data, "level")), dot);
-	paint_one_line(paint, PAINT_DIM, value_str(value_member(data, "workspace")),
-		       SCREEN_COLUMNS * 2);
-	buf_addc(&paint->out, '\n');
-	if (value_is_true(value_member(data, "replay")))
-		buf_adds(&paint->out,
-			 "The model's words are recorded (a replay). Everything else is real: "
-			 "the tools,\nthe commands and the files run and change inside the cell.\n");
-}
-
-static void screen_turn_began(struct screen *screen, struct str text)
-{
-	struct paint *paint = &screen->paint;
-	struct buf clean;
-	struct str rest, line;
-	size_t shown = 0;
-
-	buf_init(&clean, PAINT_MAX);
-	text_clean(str_trim(text), &clean);
-	rest = buf_str(&clean);
-	screen_begin_item(screen);
-	while (shown < SCREEN_PROMPT_LINES && str_next_line(&rest, &line)) {
-		buf_adds(&paint->out, "> ");
-		paint_text(paint, PAINT_BOLD, line);
-		buf_addc(&paint->out, '\n');
-		shown++;
-	}
-	if (rest.size > 0) {
-		size_t more = text_count_lines(rest);
-
-		paint_format(paint, PAINT_DIM, "> %s %zu more %s", paint_more(paint),
-			     more, more == 1 ? "line" : "lines");
-		buf_addc(&paint->out, '\n');
-	}
-	buf_fini(&clean);
 }
 
 /*
@@ -245,17 +215,9 @@ static void screen_check_ended(struct screen *screen, const struct value *data)
 
 static void screen_notice(struct screen *screen, const struct event *event)
 {
-	struct paint *paint = &screen->paint;
-	bool to_model = value_is_true(value_member(event->data, "to_model"));
-	struct buf clean;
-
-	buf_init(&clean, PAINT_MAX);
-	text_clean(str_trim(event->text), &clean);
 	screen_begin_item(screen);
-	paint_text(paint, PAINT_YELLOW, to_model ? STR("! to the model: ") : STR("! "));
-	paint_text(paint, to_model ? PAINT_DIM : PAINT_YELLOW, buf_str(&clean));
-	buf_addc(&paint->out, '\n');
-	buf_fini(&clean);
+	paint_notice(&screen->paint, event->text,
+		     value_is_true(value_member(event->data, "to_model")));
 }
 
 /* What a person is asked, as it was made for people; then somebody else writes. */
@@ -316,10 +278,12 @@ static void screen_show(struct screen *screen, const struct event *event)
 	switch (event->kind) {
 	case EVENT_SESSION_BEGAN:
 	case EVENT_SESSION_RESUMED:
-		screen_session_began(screen, event->data);
+		screen_begin_item(screen);
+		paint_session(&screen->paint, event->data);
 		break;
 	case EVENT_TURN_BEGAN:
-		screen_turn_began(screen, event->text);
+		screen_begin_item(screen);
+		paint_prompt(&screen->paint, event->text);
 		break;
 	case EVENT_TEXT:
 	case EVENT_THINKING:
@@ -471,6 +435,9 @@ struct screen *screen_new(int fd, const struct screen_options *options)
 	paint_init(&screen->paint);
 	screen->paint.colour = screen->options.colour;
 	screen->paint.unicode = screen->options.unicode;
+	screen->paint.wraps = screen->options.terminal;
+	screen->paint.columns = screen_columns(screen);
+	screen_wrap_init(&screen->wrap);
 	screen_flow_init(&screen->flow);
 	return screen;
 }
@@ -488,6 +455,7 @@ void screen_free(struct screen *screen)
 	}
 	(void)pthread_mutex_destroy(&screen->lock);
 	screen_flow_fini(&screen->flow);
+	screen_wrap_fini(&screen->wrap);
 	paint_fini(&screen->paint);
 	screen_child_fini(&screen->child);
 	value_free(screen->asked);

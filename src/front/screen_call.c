@@ -327,7 +327,7 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);
 	text_add_count(&line, value_count(files), "changed file");
-	paint_text(paint, PAINT_DIM, buf_str(&line));
+	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
 	buf_addc(&paint->out, '\n');
 	buf_fini(&line);
 	turn_checks(paint, value_member(data, "checks"));

@@ -2,6 +2,7 @@
 #include "front/screen_flow.h"
 
 #include "base/text.h"
+#include "front/screen_paint.h"
 
 #include <string.h>
 
@@ -58,12 +59,12 @@ void screen_flow_add(struct screen_flow *flow, struct str fragment, struct buf *
 
 	buf_addstr(&flow->held, fragment);
 	ready = flow_ready(buf_str(&flow->held));
-	text_clean(str_part(buf_str(&flow->held), 0, ready), out);
+	paint_clean(str_part(buf_str(&flow->held), 0, ready), out);
 	buf_remove(&flow->held, 0, ready);
 }
 
 void screen_flow_end(struct screen_flow *flow, struct buf *out)
 {
-	text_clean(buf_str(&flow->held), out);
+	paint_clean(buf_str(&flow->held), out);
 	buf_clear(&flow->held);
 }

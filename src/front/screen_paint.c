@@ -68,27 +68,13 @@ const char *paint_more(const struct paint *paint)
 	return paint->unicode ? "…" : "...";
 }
 
-/*
- * Append TEXT as it may stand on a terminal: besides what text_clean sees to, marks that turn
- * the direction of what follows are shown and not obeyed.
- */
-static void paint_clean(struct str text, struct buf *out)
+void paint_clean(struct str text, struct buf *out)
 {
 	struct buf clean;
-	struct str rest;
 
 	buf_init(&clean, PAINT_MAX);
 	text_clean(text, &clean);
-	for (rest = buf_str(&clean); rest.size > 0;) {
-		size_t size = 0;
-
-		while (size < rest.size && rest.data[size] != '\n' && rest.data[size] != '\t')
-			size++;
-		text_add_name(out, str_part(rest, 0, size));
-		if (size < rest.size)
-			buf_addc(out, rest.data[size++]);
-		rest = str_part(rest, size, rest.size);
-	}
+	text_add_paragraph(out, buf_str(&clean));
 	buf_fini(&clean);
 }
 

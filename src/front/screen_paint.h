@@ -19,6 +19,7 @@ enum { PAINT_MAX = 16 << 20 };
 struct paint {
 	struct buf out;
 	bool colour, unicode;
+	bool wraps; /* prose is broken between words; else lines have no end */
 	size_t columns;
 	size_t indent; /* columns before all of it, which are not among those */
 };
@@ -36,10 +37,19 @@ enum paint_style {
 void paint_init(struct paint *paint);
 void paint_fini(struct paint *paint);
 
+/*
+ * Append TEXT as it may stand on a terminal: besides what text_clean sees to, marks that turn
+ * the direction of what follows are shown and not obeyed.
+ */
+void paint_clean(struct str text, struct buf *out);
+
 /* Our own words or text that is clean already. */
 void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same for prose that begins at column AT, on lines of a terminal. */
+void paint_prose(struct paint *paint, enum paint_style style, struct str text, size_t at);
 
 /*
  * Foreign text on one line: cleaned, line ends and tabs as blanks, cut to COLUMNS with
@@ -80,6 +90,11 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
  * EVENT_TURN_ENDED's.
  */
 void paint_turn_end(struct paint *paint, const struct value *data);
+
+/* The head of a session (EVENT_SESSION_BEGAN's DATA), a prompt, a notice. */
+void paint_session(struct paint *paint, const struct value *data);
+void paint_prompt(struct paint *paint, struct str text);
+void paint_notice(struct paint *paint, struct str text, bool to_model);
 
 /* A check's end in a line: "check tests: green". DATA: EVENT_CHECK_ENDED's. */
 void paint_check(struct paint *paint, const struct value *data);

@@ -44,8 +44,8 @@ static void print_clean(struct str text)
 {
 	struct buf clean;
 
-	buf_init(&clean, 4 * text.size + 1); /* \xHH for every byte */
-	(void)text_clean(text, &clean);
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
 	(void)printf("  %s", clean.data);
 	buf_fini(&clean);
 }

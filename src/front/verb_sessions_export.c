@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/resume.h"
+#include "front/screen_paint.h"
 #include "front/verb.h"
 #include "runtime/event.h"
 
@@ -32,8 +33,8 @@ static void print_clean(struct str text)
 {
 	struct buf clean;
 
-	buf_init(&clean, 4 * text.size + 1); /* \xHH for every byte */
-	(void)text_clean(text, &clean);
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
 	(void)fwrite(clean.data, 1, clean.size, stdout);
 	buf_fini(&clean);
 }

@@ -12,6 +12,7 @@
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/screen.h"
+#include "front/screen_paint.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verb_tool.h"
@@ -244,8 +245,8 @@ static bool print_text(struct str text)
 
 	if (!isatty(STDOUT_FILENO))
 		return fwrite(text.data, 1, text.size, stdout) == text.size;
-	buf_init(&clean, 4 * text.size + 1); /* a byte becomes \xHH at most */
-	(void)text_clean(text, &clean);
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
 	ok = fwrite(clean.data, 1, clean.size, stdout) == clean.size;
 	buf_fini(&clean);
 	return ok;

@@ -1,14 +1,16 @@
 /*
- * Fuzz target of front/screen_flow: the first byte is the size of the pieces, the rest what
- * a model says. Nothing that a terminal would obey comes out, and nothing is held back
- * at the end.
+ * Fuzz target of front/screen_flow and front/screen_wrap: the first byte is the size of the
+ * pieces, and of the lines, the rest what a model says. Nothing that a terminal would obey comes
+ * out, nothing is held back at the end, and lines lose no words.
  */
 #include "front/screen_flow.h"
+#include "front/screen_wrap.h"
 
 #include "base/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +28,57 @@ static bool is_safe(struct str text)
 		    (unsigned char)text.data[i + 1] < 0xa0)
 			return false;
 	}
-	return text_is_utf8(text);
+	for (struct str line; str_next_line(&text, &line);) {
+		struct str part = line;
+
+		for (size_t tab = 0; tab < part.size;
+		     part = str_part(part, tab + 1, part.size)) {
+			tab = 0;
+			while (tab < part.size && part.data[tab] != '\t')
+				tab++;
+			if (text_find_unseen(str_part(part, 0, tab)) < tab)
+				return false;
+			if (tab == part.size)
+				break;
+		}
+	}
+	return true;
+}
+
+/* TEXT without what lines are made of. */
+static void add_words(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (!strchr(" \t\n", text.data[i]))
+			buf_addc(out, text.data[i]);
+	}
+}
+
+static void check_lines(struct str shown, size_t step)
+{
+	struct screen_wrap wrap;
+	struct buf lines, words[2];
+
+	buf_init(&lines, SHOWN_MAX);
+	buf_init(&words[0], SHOWN_MAX);
+	buf_init(&words[1], SHOWN_MAX);
+	screen_wrap_init(&wrap);
+	for (size_t at = 0; at < shown.size;) {
+		size_t size =
+			text_character_border(str_part(shown, at, shown.size), step + 4);
+
+		screen_wrap_add(&wrap, str_part(shown, at, size), step % 40 + 1, &lines);
+		at += size;
+	}
+	screen_wrap_end(&wrap, step % 40 + 1, 0, &lines);
+	add_words(shown, &words[0]);
+	add_words(buf_str(&lines), &words[1]);
+	if (wrap.word.size > 0 || !str_equal(buf_str(&words[0]), buf_str(&words[1])))
+		abort();
+	screen_wrap_fini(&wrap);
+	buf_fini(&words[0]);
+	buf_fini(&words[1]);
+	buf_fini(&lines);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -47,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	screen_flow_end(&flow, &shown);
 	if (flow.held.size > 0 || !is_safe(buf_str(&shown)))
 		abort();
+	check_lines(buf_str(&shown), step);
 	screen_flow_fini(&flow);
 	buf_fini(&shown);
 	return 0;

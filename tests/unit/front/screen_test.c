@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "front/screen_flow.h"
 #include "front/screen_paint.h"
+#include "front/screen_wrap.h"
 #include "front/width.h"
 
 #include <fcntl.h>
@@ -239,9 +240,11 @@ static void nothing_foreign_reaches_the_terminal(void **state)
 		{"text", NULL, NULL, "\x1b", NULL},
 		{"text", NULL, NULL, "]0;owned\a red\x1b[3", NULL},
 		{"text", NULL, NULL, "1m\r\nnext \xe2\x82", NULL},
-		{"text", NULL, NULL, "\xac\x9b", NULL},
+		{"text", NULL, NULL, "\xac\x9b\xe2", NULL},
+		{"text", NULL, NULL, "\x80", NULL},
+		{"text", NULL, NULL, "\xae\xe2\x81\xa6", NULL},
 		{"message", NULL, NULL, NULL, "{\"parts\":[]}"},
-		{"notice", NULL, NULL, "a\x1b[2Jb\bc", NULL},
+		{"notice", NULL, NULL, "a\x1b[2Jb\bc\xe2\x80\xae", NULL},
 		{"tool_ended", "c9", "ba\x1b[5msh", NULL,
 		 "{\"status\":\"failed\",\"text\":\"\\u001b[1mx\\u009b2J\",\"seconds\":0}"},
 		{0},
@@ -249,9 +252,9 @@ static void nothing_foreign_reaches_the_terminal(void **state)
 
 	(void)state;
 	shows(ascii, cues,
-	      "red\nnext €\\x9B\n"
+	      "red\nnext €\\x9B\\xE2\\x80\\xAE\\xE2\\x81\\xA6\n"
 	      "\n"
-	      "! ab\\x08c\n"
+	      "! ab\\x08c\\xE2\\x80\\xAE\n"
 	      "\n"
 	      "+- bash ----------------------\n"
 	      "|\n"
@@ -463,6 +466,87 @@ static void flow_gives_the_same_text_however_it_is_cut(void **state)
 	}
 }
 
+/* TEXT as it stands on lines of 20 columns, the same however it came. */
+static void wraps(const char *text, const char *expected)
+{
+	for (size_t step = 1; step <= strlen(text); step++) {
+		struct screen_flow flow;
+		struct screen_wrap wrap;
+		struct buf clean, out;
+
+		buf_init(&clean, 4096);
+		buf_init(&out, 4096);
+		screen_flow_init(&flow);
+		screen_wrap_init(&wrap);
+		for (size_t at = 0; at < strlen(text); at += step) {
+			buf_clear(&clean);
+			screen_flow_add(&flow, str_part(str_of(text), at, step), &clean);
+			screen_wrap_add(&wrap, buf_str(&clean), 20, &out);
+		}
+		buf_clear(&clean);
+		screen_flow_end(&flow, &clean);
+		screen_wrap_add(&wrap, buf_str(&clean), 20, &out);
+		screen_wrap_end(&wrap, 20, 0, &out);
+		assert_string_equal(out.data, expected);
+		screen_wrap_fini(&wrap);
+		screen_flow_fini(&flow);
+		buf_fini(&out);
+		buf_fini(&clean);
+	}
+}
+
+static void prose_is_broken_between_words(void **state)
+{
+	(void)state;
+	wraps("one two three four five six", "one two three four\nfive six");
+	/* The last column stays free. */
+	wraps("0123456789 12345678 9", "0123456789 12345678\n9");
+	wraps("0123456789 123456789 9", "0123456789\n123456789 9");
+	wraps("a  \n\n  b", "a\n\n  b");
+	wraps("see https://example.org/a/very/long/address then go on",
+	      "see\nhttps://example.org/a/very/long/address\nthen go on");
+	wraps("e\xcc\x81t\xc3\xa9 \xf0\x9f\x98\x80 caf\xc3\xa9 and so it goes on",
+	      "e\xcc\x81t\xc3\xa9 \xf0\x9f\x98\x80 caf\xc3\xa9 and so\nit goes on");
+	/* Ten characters of two columns each; none is cut, and no line begins with 。 */
+	wraps("一二三四五六七八九十", "一二三四五六七八九\n十");
+	wraps("一二三四五六七八九。十", "一二三四五六七八\n九。十");
+}
+
+static void what_is_copied_stays_on_its_line(void **state)
+{
+	static const char code[] =
+		"Run:\n```sh\nmake test && make install PREFIX=/usr\n```\n"
+		"and then be done with it.";
+
+	(void)state;
+	wraps(code, "Run:\n```sh\nmake test && make install PREFIX=/usr\n```\n"
+		    "and then be done\nwith it.");
+	wraps("    int a = function_of(one, two);\nx",
+	      "    int a = function_of(one, two);\nx");
+	wraps("| a table | has its columns |", "| a table | has its columns |");
+}
+
+static void only_a_terminal_has_lines_with_an_end(void **state)
+{
+	static const struct screen_options terminal = {.terminal = true, .columns = 24};
+	static const struct screen_options pipe = {.columns = 24};
+	static const struct cue cues[] = {
+		{"text", NULL, NULL, "All of it is mended now, ", NULL},
+		{"text", NULL, NULL, "and te", NULL},
+		{"text", NULL, NULL, "sted.", NULL},
+		{"message", NULL, NULL, NULL, "{\"parts\":[]}"},
+		{"notice", NULL, NULL, "something to be read by a person", NULL},
+		{0},
+	};
+
+	(void)state;
+	shows(terminal, cues,
+	      "All of it is mended\nnow, and tested.\n\n"
+	      "! something to be read\nby a person\n");
+	shows(pipe, cues,
+	      "All of it is mended now, and tested.\n\n! something to be read by a person\n");
+}
+
 static void options_follow_the_environment(void **state)
 {
 	struct screen_options options;
@@ -538,6 +622,9 @@ int main(void)
 		cmocka_unit_test(the_spinner_fits_and_turns),
 		cmocka_unit_test(the_spinner_is_cleared_before_other_words),
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
+		cmocka_unit_test(prose_is_broken_between_words),
+		cmocka_unit_test(what_is_copied_stays_on_its_line),
+		cmocka_unit_test(only_a_terminal_has_lines_with_an_end),
 		cmocka_unit_test(options_follow_the_environment),
 		cmocka_unit_test(colours_and_columns_can_be_asked_for),
 		cmocka_unit_test(marks_of_direction_are_shown_and_not_obeyed),
