@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* Descriptors beside one message. */
-enum { MESSAGE_FDS_MAX = 2 };
+enum { MESSAGE_FDS_MAX = 17 };
 
 /*
  * Send the SIZE bytes at DATA, with COUNT descriptors, which stay the caller's. FLAGS: those

@@ -60,7 +60,8 @@ struct option_row {
 	{                                                                      \
 		"ask", 0, OPTION_TEXTS, "WHAT",                                \
 			"ask me where it would refuse: commands that no rule " \
-			"lists, or network (hosts; may be repeated)"           \
+			"lists, network (hosts), read, write (folders "        \
+			"outside; may be repeated)"                            \
 	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \

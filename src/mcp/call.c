@@ -231,11 +231,12 @@ void mcp_call_cancel(struct mcp_call *call)
 	answer_is_due(call);
 }
 
-/* Nothing happens in it that could be told, or would have to be undone. */
-static bool only_reads(const struct tool *tool)
+/* Nothing happens in it that could be told or asked, or would have to be undone. */
+static bool is_quiet(const struct mcp_call *call, const struct tool *tool)
 {
 	return tool != NULL && tool->effects == EFFECT_READS && tool->where == IN_CELL &&
-	       tool->carrier == NULL;
+	       tool->carrier == NULL &&
+	       !policy_asks(session_policy(call->mcp->session), "read");
 }
 
 static void start(struct mcp_call *call, const struct value *arguments)
@@ -247,7 +248,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		.tool = call->tool,
 		.id = call->id,
 		.arguments = arguments,
-		.quiet = only_reads(tool),
+		.quiet = is_quiet(call, tool),
 		/* Who is told of progress waits as long as it takes. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};

@@ -173,7 +173,8 @@ const struct key keys_agent[] = {
 	{"ask", KEY_NAMES, POLICY(asks), .choices = POLICY_ASKABLE, .initial = "nothing",
 	 .description =
 		 "What a person is asked for where it would be refused: `commands` that no rule "
-		 "of a list lets run, hosts that `network` does not list ([approvals.md](approvals.md))."},
+		 "of a list lets run, hosts that `network` does not list, folders outside to `read` "
+		 "or `write` ([approvals.md](approvals.md))."},
 	{"network", KEY_HOSTS, POLICY(network), .initial = "nothing",
 	 .description =
 		 "What commands may reach: `host`, `host:port`, `*.suffix` (port 443 unless given) "

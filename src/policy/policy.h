@@ -87,8 +87,8 @@ struct policy {
 	struct commands *commands;   /* what may run (commands.h); NULL: anything */
 	struct policy_names network; /* entries as network.h has them, checked */
 	/*
-	 * "commands", "network": a person is asked for what would be refused. Without anybody who
-	 * can be asked: policy_ask_nobody.
+	 * "commands", "network", "read", "write": a person is asked for what would be refused.
+	 * Without anybody who can be asked: policy_ask_nobody.
 	 */
 	struct policy_names asks;
 	struct policy_shown *shown;
@@ -153,7 +153,7 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 bool policy_has_tool(const struct policy *policy, const char *name);
 
 /* What `ask` may name, blank-separated. */
-#define POLICY_ASKABLE "commands network"
+#define POLICY_ASKABLE "commands network read write"
 /* Add WHAT to what the person is asked for. WHERE names it in sentences. */
 bool policy_add_ask(struct policy *policy, const char *what, const char *where,
 		    struct err *err);
@@ -176,6 +176,7 @@ struct policy *policy_intersect(const struct policy *policy, const struct policy
 struct policy_request_path {
 	const char *path; /* absolute, lexically normal; anything else is denied */
 	bool writes;
+	bool wanted; /* a person will be asked for its folder: only `blocked` stands against it */
 };
 
 struct policy_request {
@@ -202,6 +203,8 @@ struct verdict {
 	 * `join` (command.h) and `argv`. NULL: the command itself. The caller frees it.
 	 */
 	struct value *plan;
+	/* of VERDICT_ASK: the request's path that lies outside; NULL: it is the command */
+	const struct policy_request_path *outside;
 };
 
 /*

@@ -352,6 +352,14 @@ static void deny_writing(const struct policy *policy, const char *tool,
 	verdict_set_rule(verdict, policy, "write");
 }
 
+/* What is there but protected is not asked for: somebody has named it, and said no. */
+static bool may_be_asked(const struct policy *policy, const struct policy_request_path *path)
+{
+	if (path->writes && protecting(policy, path->path))
+		return false;
+	return policy_asks(policy, path->writes ? "write" : "read");
+}
+
 /* False with a filled VERDICT when PATH is not allowed. */
 static bool judge_path(const struct policy *policy, const char *tool,
 		       const struct policy_request_path *path, struct verdict *verdict)
@@ -368,13 +376,15 @@ static bool judge_path(const struct policy *policy, const char *tool,
 			return false;
 		}
 	}
-	if (path->writes ? may_write(policy, path->path) : may_read(policy, path->path))
+	if (path->wanted ||
+	    (path->writes ? may_write(policy, path->path) : may_read(policy, path->path)))
 		return true;
 	read_only = path->writes ? protecting(policy, path->path) : NULL;
 	if (read_only)
 		deny_read_only(policy, tool, path->path, read_only, verdict);
 	else
 		deny_path(policy, tool, path, verdict);
+	verdict->outside = may_be_asked(policy, path) ? path : NULL;
 	return false;
 }
 
@@ -417,8 +427,11 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 		return;
 	}
 	for (size_t i = 0; i < request->path_count; i++) {
-		if (!judge_path(policy, tool, &request->paths[i], verdict))
-			return;
+		if (judge_path(policy, tool, &request->paths[i], verdict))
+			continue;
+		if (verdict->outside)
+			verdict->answer = VERDICT_ASK;
+		return;
 	}
 	policy_decide_command(policy, request, verdict);
 }

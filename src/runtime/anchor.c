@@ -75,7 +75,35 @@ struct anchor {
 	struct wards wards; /* below L3 */
 };
 
-static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err *err)
+/* In the anchor, for all workers to come, or in one worker: what came with the request. */
+static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct err *err)
+{
+	struct cell_spec addition;
+	struct buf text;
+
+	spec_init(&addition);
+	buf_init(&text, SPEC_BYTES_MAX);
+	bool ok = fd_read_all(fds[0], &text, "the cell's addition", err) &&
+		  spec_parse(buf_str(&text), &addition, err);
+	for (size_t i = 0; i < addition.view.count; i++) {
+		struct view_entry *entry = &addition.view.entries[i];
+		const int at = entry->fd;
+
+		entry->fd = at >= 0 && at < ANCHOR_EXTRAS_MAX ? fd_take(&fds[1 + at]) : -1;
+	}
+	ok = ok && sandbox_widen(&addition.view, err);
+	if (ok)
+		spec_widen(spec, &addition);
+	/* Where a part is missing nothing may stay: a tree without what is read-only in it. */
+	for (size_t i = 0; !ok && i < addition.root_count; i++)
+		sandbox_narrow(addition.roots[i].path);
+	buf_fini(&text);
+	spec_fini(&addition);
+	return ok;
+}
+
+static bool worker_make(struct anchor *anchor, enum worker_kind kind,
+			int fds[ANCHOR_REQUEST_FDS], struct err *err)
 {
 	struct anchor_reply reply = {.kind = ANCHOR_WORKER, .worker = (int)kind};
 	int ends[2], pidfd = -1;
@@ -93,12 +121,16 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind, struct err
 		(void)close(ends[0]);
 		if (!spec_is_sealed(anchor->spec))
 			wards_forget(&anchor->wards);
+		if (kind == WORKER_WIDENED && !widen(anchor->spec, fds, err)) {
+			worker_refuse(ends[1], err);
+			_exit(1);
+		}
 		worker_run(anchor->spec, ends[1], anchor->rules, kind, anchor->tools);
 	}
 	if (!spec_is_sealed(anchor->spec))
 		wards_add(&anchor->wards, pid);
-	const int fds[ANCHOR_FDS] = {ends[0], pidfd};
-	bool ok = send_reply(anchor->control, &reply, fds, ANCHOR_FDS);
+	const int given[ANCHOR_FDS] = {ends[0], pidfd};
+	bool ok = send_reply(anchor->control, &reply, given, ANCHOR_FDS);
 	int code = errno;
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -116,8 +148,21 @@ static _Noreturn void anchor_end(struct anchor *anchor)
 	_exit(0);
 }
 
+static void widen_all(struct anchor *anchor, int fds[ANCHOR_REQUEST_FDS])
+{
+	struct anchor_reply reply = {.kind = ANCHOR_WIDENED};
+	struct err err;
+
+	if (!spec_is_sealed(anchor->spec))
+		(void)err_set(&err, ENOTSUP, "this cell has no view");
+	if (!spec_is_sealed(anchor->spec) || !widen(anchor->spec, fds, &err))
+		(void)snprintf(reply.text, sizeof(reply.text), "%s", err.text);
+	(void)send_reply(anchor->control, &reply, NULL, 0);
+}
+
 static _Noreturn void anchor_serve(struct anchor *anchor)
 {
+	int fds[ANCHOR_REQUEST_FDS];
 	struct err err;
 	char request;
 
@@ -128,13 +173,15 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 		if (!spec_is_sealed(anchor->spec) &&
 		    !wards_wait(&anchor->wards, anchor->control))
 			anchor_end(anchor);
-		ssize_t n = recv(anchor->control, &request, 1, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != 1)
+		if (!message_receive(anchor->control, &request, 1, fds,
+				     ANCHOR_REQUEST_FDS, 0))
 			anchor_end(anchor);
-		if (!worker_make(anchor, (enum worker_kind)request, &err))
+		if (request == ANCHOR_WIDEN)
+			widen_all(anchor, fds);
+		else if (!worker_make(anchor, (enum worker_kind)request, fds, &err))
 			refuse(anchor->control, &err);
+		for (size_t i = 0; i < ANCHOR_REQUEST_FDS; i++)
+			fd_close(&fds[i]);
 	}
 }
 

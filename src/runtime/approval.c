@@ -6,6 +6,8 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "runtime/approval_scope.h"
+#include "runtime/approval_text.h"
+#include "runtime/extra.h"
 #include "runtime/outlet.h"
 #include "runtime/session_parts.h"
 
@@ -15,9 +17,6 @@
 #include <string.h>
 
 enum {
-	COMMAND_SHOWN_MAX = 16 << 10, /* what is to be judged is read whole */
-	/* Every byte of it may be shown as four. */
-	SHOWN_MAX = 8 * COMMAND_SHOWN_MAX,
 	/* Connections that wait for one answer; a program opens a handful at once. */
 	HELD_MAX = 64,
 };
@@ -28,138 +27,13 @@ struct approval {
 	int64_t id;
 	bool shown; /* it is the one that is asked now */
 	struct value *data;
-	char *grant;  /* what a session's grant is known by */
-	char *target; /* host:port; NULL: the call itself waits */
+	char *grant;         /* what a session's grant is known by */
+	char *target;        /* host:port; NULL: the call itself waits */
+	struct extra *extra; /* the folder that the call waits for; NULL: its command */
 	uint64_t held[HELD_MAX];
 	size_t held_count;
 	struct timer timer; /* until it is shown, then until nobody has answered */
 };
-
-/* What the call runs, as it was asked for: its command, or all that its tool was given. */
-static void command_of(const struct running *running, struct buf *text)
-{
-	const struct tool_param *rows = running->tool->params;
-
-	for (; rows != NULL && rows->name != NULL; rows++) {
-		const struct value *value = value_member(running->arguments, rows->name);
-
-		if (rows->kind == PARAM_COMMAND && value != NULL) {
-			(void)buf_addstr(text, value_str(value));
-			return;
-		}
-	}
-	(void)buf_addf(text, "%s ", running->tool->name);
-	(void)value_print(running->arguments, VALUE_SORTED, text);
-}
-
-/* Where it would be run: the folder that the call names, or the session's. */
-static void folder_of(const struct running *running, struct buf *folder)
-{
-	const struct session *session = running->session;
-	const struct tool_param *rows = running->tool->params;
-
-	for (; rows != NULL && rows->name != NULL; rows++) {
-		const char *given =
-			value_text(value_member(running->arguments, rows->name));
-
-		if (rows->kind == PARAM_FOLDER && given != NULL &&
-		    path_normal(session_workspace(session), given, folder))
-			return;
-	}
-	buf_clear(folder);
-	(void)buf_adds(folder, session->folder);
-}
-
-/* TEXT line by line, with what would not be seen, or would move the cursor, made visible. */
-static void add_shown(struct buf *out, struct str text)
-{
-	struct str line;
-
-	while (str_next_line(&text, &line)) {
-		(void)buf_adds(out, "    ");
-		text_add_name(out, line);
-		(void)buf_addc(out, '\n');
-	}
-}
-
-static struct value *schema_of_answer(void)
-{
-	static const char *const choices[] = {"once", "session", "no", NULL};
-	static const char *const required[] = {"answer", NULL};
-	struct value *schema = value_new_object(), *properties = value_new_object();
-	struct value *answer = value_new_object();
-
-	value_set_text(answer, "type", "string");
-	value_set_text(answer, "title", "Allow it?");
-	value_set(answer, "enum", value_new_texts(choices));
-	value_set(properties, "answer", answer);
-	value_set_text(schema, "type", "object");
-	value_set(schema, "properties", properties);
-	value_set(schema, "required", value_new_texts(required));
-	return schema;
-}
-
-/* The question as a form, made of the members of DATA. */
-static struct value *form_of(const struct value *data, bool network)
-{
-	struct value *request = value_new_object();
-	struct buf text;
-
-	buf_init(&text, SHOWN_MAX);
-	(void)buf_addf(&text, "Agent %s wants to %s:\n",
-		       value_text(value_member(data, "agent")),
-		       network ? "reach a host that is not listed"
-			       : "run a command that is not listed");
-	add_shown(&text, value_str(value_member(data, "subject")));
-	if (network) {
-		(void)buf_adds(&text, "for:\n");
-		add_shown(&text, value_str(value_member(data, "command")));
-	}
-	(void)buf_adds(&text, "in ");
-	text_add_name(&text, value_str(value_member(data, "folder")));
-	(void)buf_addf(&text, ". \"session\" allows until the session ends: %s",
-		       value_text(value_member(data, "scope")));
-	value_set_str(request, "message", buf_str(&text));
-	value_set(request, "schema", schema_of_answer());
-	buf_fini(&text);
-	return request;
-}
-
-/* SUBJECT of EFFECT for RUNNING, with the hash over all that says what would be done. */
-static struct value *data_of(const struct running *running, const char *effect,
-			     struct str subject, const char *because, const char *rule,
-			     const char *scope)
-{
-	const struct session *session = running->session;
-	struct value *data = value_new_object();
-	char hash[HASH_HEX + 1];
-	struct buf command, folder, text;
-
-	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
-	buf_init(&folder, PATH_MAX);
-	buf_init(&text, SHOWN_MAX);
-	command_of(running, &command);
-	folder_of(running, &folder);
-	value_set_text(data, "effect", effect);
-	value_set_str(data, "subject", subject);
-	value_set_str(data, "command", buf_str(&command));
-	value_set_text(data, "because", because);
-	value_set_text(data, "rule", rule);
-	value_set_text(data, "scope", scope);
-	value_set_text(data, "agent", session->policy->name);
-	value_set_str(data, "folder", buf_str(&folder));
-	value_set_text(data, "workspace", session_workspace(session));
-	(void)value_print(data, VALUE_SORTED, &text);
-	hash_text(buf_str(&text), hash);
-	value_set_text(data, "hash", hash);
-	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
-	value_set_text(data, "kind", "form");
-	value_set(data, "request", form_of(data, strcmp(effect, "network") == 0));
-	buf_fini(&text);
-	buf_fini(&folder);
-	buf_fini(&command);
-	return data;
-}
 
 static void approval_free(struct approval *approval)
 {
@@ -229,8 +103,17 @@ static void decide(struct approval *approval, const char *answer, const char *by
 		approval_free(approval);
 		approval_show(running);
 	} else if (yes) {
+		struct extra *extra = approval->extra;
+
 		approval_free(approval);
-		running_proceed(running);
+		if (extra == NULL)
+			running_unwant(running);
+		else
+			extra->granted = true;
+		if (extra != NULL && strcmp(answer, "session") == 0)
+			extra_share(running, extra);
+		else
+			approval_ask(running);
 	} else {
 		refuse_call(running, approval->data, by);
 		approval_free(approval);
@@ -319,13 +202,13 @@ static bool is_granted(struct running *running, const char *grant)
 	return true;
 }
 
-bool approval_can_ask_command(const struct running *running)
+bool approval_can_ask(const struct running *running)
 {
 	struct buf command;
 	bool fits;
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
-	command_of(running, &command);
+	approval_command(running, &command);
 	/* Bytes as hexadecimal digits are nothing that a person reads. */
 	fits = !command.overflowed && !running->quiet &&
 	       !value_is_true(value_member(running->arguments, "hex"));
@@ -333,14 +216,15 @@ bool approval_can_ask_command(const struct running *running)
 	return fits;
 }
 
-void approval_ask_command(struct running *running, const char *because, const char *rule)
+static void ask_command(struct running *running)
 {
+	const struct verdict *wanted = running->wanted;
 	struct buf command, scope, grant;
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
-	command_of(running, &command);
+	approval_command(running, &command);
 	approval_scope(buf_str(&command), false, &scope);
 	(void)buf_addf(&grant, "command %s", scope.data);
 	if (str_is(buf_str(&scope), "exactly this text"))
@@ -348,15 +232,66 @@ void approval_ask_command(struct running *running, const char *because, const ch
 	if (is_granted(running, grant.data)) {
 		running_proceed(running);
 	} else {
-		(void)approval_new(running,
-				   data_of(running, "command", buf_str(&command), because,
-					   rule, scope.data),
-				   grant.data);
+		const struct approval_subject subject = {.effect = "command",
+							 .subject = buf_str(&command),
+							 .because = wanted->because,
+							 .rule = wanted->rule,
+							 .scope = scope.data};
+
+		(void)approval_new(running, approval_data(running, &subject), grant.data);
 		approval_show(running);
 	}
 	buf_fini(&grant);
 	buf_fini(&scope);
 	buf_fini(&command);
+}
+
+static void ask_extra(struct running *running, struct extra *extra)
+{
+	const char *effect = extra->root.writable ? "write" : "read";
+	struct approval *approval;
+	struct buf scope, grant;
+	char file[APPROVAL_FILE];
+
+	buf_init(&scope, SHOWN_MAX);
+	buf_init(&grant, SHOWN_MAX);
+	(void)buf_addf(&grant, "%s %s", effect, extra->root.path);
+	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
+	text_add_name(&scope, str_of(extra->root.path));
+	(void)buf_adds(&scope, " and all below it, by every tool and command");
+	approval_file(extra->root.fd, file);
+	if (is_granted(running, grant.data)) {
+		extra->granted = true;
+		approval_ask(running);
+	} else {
+		const struct approval_subject subject = {.effect = effect,
+							 .subject = str_of(extra->root.path),
+							 .because = extra->because,
+							 .rule = extra->rule,
+							 .scope = scope.data,
+							 .file = file};
+
+		approval = approval_new(running, approval_data(running, &subject),
+					grant.data);
+		approval->extra = extra;
+		approval_show(running);
+	}
+	buf_fini(&grant);
+	buf_fini(&scope);
+}
+
+void approval_ask(struct running *running)
+{
+	struct extra *extra = running->extras;
+
+	while (extra != NULL && extra->granted)
+		extra = extra->next;
+	if (extra != NULL)
+		ask_extra(running, extra);
+	else if (running->wanted != NULL)
+		ask_command(running);
+	else
+		running_proceed(running);
 }
 
 static struct running *running_of(const struct session *session, uint64_t number)
@@ -414,7 +349,7 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
-	command_of(running, &command);
+	approval_command(running, &command);
 	(void)buf_addf(&scope, "%s for ", target);
 	approval_scope(buf_str(&command), true, &scope);
 	(void)buf_addf(&grant, "network %s", scope.data);
@@ -426,10 +361,14 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 		value_set_boolean(running->granted, target, true);
 		outlet_decide(outlet, connection, true);
 	} else {
-		approval = approval_new(running,
-					data_of(running, "network", str_of(target), because,
-						cell_spec(session->cell)->network_rule,
-						scope.data),
+		const struct approval_subject subject = {
+			.effect = "network",
+			.subject = str_of(target),
+			.because = because,
+			.rule = cell_spec(session->cell)->network_rule,
+			.scope = scope.data};
+
+		approval = approval_new(running, approval_data(running, &subject),
 					grant.data);
 		approval->target = memory_copy(target);
 		approval->held[approval->held_count++] = connection;

@@ -3,18 +3,20 @@
  * decides. What is asked is the event EVENT_APPROVAL_WANTED, with
  *
  *   id        below 0: the number for running_answer and session_answer
- *   effect    "command": a text that no rule of a list lets run; "network": a host
- *   subject   the command's text, or host:port
- *   command   the whole command that asks for the host, or its tool and arguments
+ *   effect    "command": a text that no rule of a list lets run; "network": a host; "read" and
+ *             "write": a folder outside of what the policy shows or lets be written (extra.h)
+ *   subject   the command's text, host:port, or the folder's real path
+ *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why it was not simply done
  *   scope     what an answer for the session would grant, in words (approval_scope.h)
+ *   file      of a folder: its device and inode, which are what is granted
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON
  *   wait_s    then nobody has answered, which is a no
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
  * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}; with any
- * other action, answer or hash it is a no. "once" is for this call: a host for as long as it runs. The
+ * other action, answer or hash it is a no. "once" is for this call: a host or a folder for as long as it runs. The
  * answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person", "session", "time",
  * "cancel"). What was granted for the session ends with it.
  *
@@ -41,12 +43,13 @@ enum {
 };
 
 /*
- * RUNNING, which has been announced, is not to run before a person has said so: running_proceed, or its
- * end, follows. At once when the session has granted it before.
+ * RUNNING, which has been announced, is not to run before a person has agreed to what it wants
+ * (`extras`, then `wanted`), one after the other: running_proceed, or its end, follows. At once
+ * when the session has granted all of it before.
  */
-void approval_ask_command(struct running *running, const char *because, const char *rule);
+void approval_ask(struct running *running);
 /* Can it be asked for: would a person see all of it? */
-bool approval_can_ask_command(const struct running *running);
+bool approval_can_ask(const struct running *running);
 
 /*
  * The proxy holds CONNECTION of the call NUMBER to TARGET (host:port): outlet_decide is the answer,

@@ -117,6 +117,14 @@ static void control_read(struct cell *cell)
 
 	if (!anchor_receive(cell->control, &reply, fds, 0, &err)) {
 		cell_break(cell, &err);
+	} else if (reply.kind == ANCHOR_WIDENED) {
+		reply.text[sizeof(reply.text) - 1] = '\0';
+		(void)err_set(&err, EINVAL, "%s", reply.text);
+		cell->options.widened(cell->options.context,
+				      reply.text[0] != '\0' ? &err : NULL);
+	} else if (reply.kind == ANCHOR_WORKER && reply.worker == WORKER_WIDENED &&
+		   fds[0] >= 0 && fds[1] >= 0) {
+		cell_add_widened(cell, fds);
 	} else if (reply.kind == ANCHOR_WORKER && fds[0] >= 0 && fds[1] >= 0) {
 		bool prepared = reply.worker == WORKER_PREPARED;
 		if (cell->requested[prepared] > 0)
@@ -298,5 +306,6 @@ void cell_close(struct cell *cell)
 	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);
+	free(cell->widening);
 	free(cell);
 }

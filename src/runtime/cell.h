@@ -33,7 +33,10 @@ struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
 	bool prepared;
-	bool made; /* it has said that its walls stand */
+	bool made;        /* it has said that its walls stand */
+	uint64_t of_call; /* it sees more, for this call alone (cell_ask_widened); 0: for any */
+	bool stale; /* from before the cell was widened: it serves no further call */
+	char *refused; /* why it could not lock itself in, when it is for one call; or NULL */
 	int socket, pidfd;
 	struct group_end group;
 	struct frame_reader reader;
@@ -56,6 +59,8 @@ struct cell_options {
 	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
+	/* the answer to the oldest cell_widen without one; ERR NULL: it is done */
+	void (*widened)(void *context, const struct err *err);
 	/* both as outlet.h */
 	void (*asked)(void *context, uint64_t call, uint64_t connection,
 		      const char *target, const char *because);
@@ -88,6 +93,25 @@ struct outlet *cell_outlet(const struct cell *cell);
  */
 struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
 				    size_t waiting);
+
+/*
+ * What a person lets a call, or all calls to come, have besides (shape_extra.h). ADDITION is
+ * made by shape_extra and stays the caller's.
+ *
+ * cell_ask_widened has one worker made that sees it, for CALL (a number, never 0);
+ * cell_take_widened gives it out, NULL as long as it is on its way; cell_forget_widened when
+ * nobody will take it. It serves one call.
+ *
+ * cell_widen has all workers see it that are made from now on; those there are serve no further
+ * call. `widened` is the answer. The calls under way see what they saw.
+ */
+bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *addition,
+		      struct err *err);
+struct worker_end *cell_take_widened(struct cell *cell, uint64_t call);
+void cell_forget_widened(struct cell *cell, uint64_t call);
+bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err);
+/* The last cell_widen is done: what CELL is specified by has it, too. */
+void cell_set_widened(struct cell *cell, const struct cell_spec *addition);
 
 /* A call that WANTs a worker follows at once: the one it will get wakes up for it. */
 void cell_expect(struct cell *cell, enum worker_want want);

@@ -25,6 +25,9 @@ struct cell {
 	struct worker_end *workers;
 	/* asked of the anchor, not yet here: plain, prepared */
 	size_t requested[2];
+	/* calls that a widened worker is on its way for, in the order of asking; 0: given up */
+	uint64_t *widening;
+	size_t widening_count;
 	struct timer open_timer; /* until the first worker is ready */
 	struct err broken;
 };
@@ -48,6 +51,8 @@ void cell_refill_due(struct timer *timer);
 
 /* The worker behind the FDS of the anchor's reply, which are its own from now on. */
 void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_kind kind);
+/* The same for one that was asked for by cell_ask_widened (cell_widen.c). */
+void cell_add_widened(struct cell *cell, const int fds[ANCHOR_FDS]);
 void cell_free_worker(struct worker_end *worker);
 size_t cell_count_workers(const struct cell *cell, enum worker_state state, bool prepared);
 /*

@@ -24,6 +24,7 @@ void cell_free_worker(struct worker_end *worker)
 	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
 	loop_remove(&worker->watch);
 	frame_reader_fini(&worker->reader);
+	free(worker->refused);
 	fd_close(&worker->socket);
 	fd_close(&worker->pidfd);
 	free(worker);
@@ -34,7 +35,7 @@ size_t cell_count_workers(const struct cell *cell, enum worker_state state, bool
 	size_t count = 0;
 
 	for (const struct worker_end *at = cell->workers; at != NULL; at = at->next)
-		count += at->state == state && at->prepared == prepared;
+		count += at->state == state && at->prepared == prepared && at->of_call == 0;
 	return count;
 }
 
@@ -50,6 +51,14 @@ static void worker_refused(struct worker_end *worker, const struct frame *frame)
 {
 	struct err err;
 
+	/* But for what one alone was to see. */
+	if (worker->of_call != 0) {
+		free(worker->refused);
+		worker->refused = frame != NULL && frame->kind == FRAME_REFUSED
+					  ? memory_copy_str(frame->payload)
+					  : memory_copy("its worker ended");
+		return;
+	}
 	if (frame != NULL && frame->kind == FRAME_REFUSED)
 		(void)err_set(&err, ECHILD, "%.*s", (int)frame->payload.size,
 			      frame->payload.data);
@@ -151,7 +160,8 @@ static int worker_fits(const struct worker_end *worker, enum worker_want want)
 {
 	bool idle = worker->state == WORKER_IDLE;
 
-	if (worker->state >= WORKER_BUSY || (want == WANT_KEPT && worker->prepared))
+	if (worker->state >= WORKER_BUSY || worker->of_call != 0 ||
+	    (want == WANT_KEPT && worker->prepared))
 		return 0;
 	return 1 + idle * 2 + (worker->prepared == (want == WANT_PREPARED));
 }
@@ -210,7 +220,8 @@ void cell_give_back(struct worker_end *worker)
 	worker->state = WORKER_IDLE;
 	worker->frame = NULL;
 	/* File calls at once leave more than are wanted: the surplus ends. */
-	if (cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
+	if (worker->stale ||
+	    cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
 		cell_free_worker(worker);
 }
 

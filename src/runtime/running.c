@@ -10,6 +10,7 @@
 #include "runtime/call.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"
+#include "runtime/extra.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"
 
@@ -65,6 +66,7 @@ void running_finish(struct running *running)
 	running->awaits = NULL;
 	running->question = 0;
 	approval_drop_all(running);
+	extra_drop_all(running);
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
@@ -162,7 +164,8 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
-	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled;
+	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled ||
+		    worker->of_call != 0;
 	if (!ends)
 		cell_give_back(worker);
 	const bool waits = keeper_waits(session->keeper, running);
@@ -194,6 +197,14 @@ static void worker_lost(struct running *running)
 	struct session *session = running->session;
 	bool was_made = running->worker->made;
 
+	if (running->worker->refused != NULL && !running->auditing) {
+		fail_without_answer(running, running->worker->refused);
+		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
+		running->worker = NULL;
+		running_finish(running);
+		running_dispatch(session);
+		return;
+	}
 	if (!running->auditing) {
 		fail_without_answer(
 			running,
@@ -402,15 +413,28 @@ void running_dispatch(struct session *session)
 		struct running *running = running_next_queued(session, &waiting);
 		if (running == NULL)
 			return;
+		struct err why = {0};
 		struct worker_end *worker =
-			cell_take_worker(session->cell, wanted_worker(running), waiting);
+			extra_needs_worker(running)
+				? extra_take_worker(running, &why)
+				: cell_take_worker(session->cell, wanted_worker(running),
+						   waiting);
 		if (worker != NULL) {
 			hand_over(running, worker);
 			continue;
 		}
-		if (cell_broken(session->cell) == NULL)
+		if (cell_broken(session->cell) != NULL) {
+			fail_without_cell(running);
+			continue;
+		}
+		if (why.code == 0)
 			return;
-		fail_without_cell(running);
+		/* What was granted is not there any more. */
+		if (running->auditing)
+			audit_tell_lost(&running->result, why.text);
+		else
+			fail_without_answer(running, why.text);
+		running_finish(running);
 	}
 }
 

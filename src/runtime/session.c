@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
+#include "runtime/extra.h"
 #include "runtime/groups.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
@@ -203,6 +204,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.changed = cell_changed,
 		.refused = running_refused,
 		.asked = approval_ask_host,
+		.widened = extra_widened,
 		.context = session,
 		.explain = level_explain,
 		.minimum_level = minimum,
@@ -254,6 +256,7 @@ void session_close(struct session *session)
 	while (session->first != NULL)
 		running_free(session->first);
 	job_free_all(session);
+	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);
 	if (session->own_loop)

@@ -8,6 +8,7 @@
 #include "runtime/session_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
@@ -97,6 +98,12 @@ static void run_in_front(struct running *running)
 	running_finish(running);
 }
 
+void running_unwant(struct running *running)
+{
+	free(running->wanted);
+	running->wanted = NULL;
+}
+
 void running_proceed(struct running *running)
 {
 	if (running->tool->where == IN_JOBS) {
@@ -135,11 +142,7 @@ struct running *session_start(struct session *session, const struct request *req
 	/* Who was told of it may have cancelled it. */
 	if (running->state != RUNNING_NEW)
 		return running;
-	if (running->wanted != NULL)
-		approval_ask_command(running, running->wanted->because,
-				     running->wanted->rule);
-	else
-		running_proceed(running);
+	approval_ask(running);
 	return running;
 }
 

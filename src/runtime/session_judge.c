@@ -6,11 +6,14 @@
 #include "base/path.h"
 #include "runtime/approval.h"
 #include "runtime/denial.h"
+#include "runtime/extra.h"
 #include "runtime/schema.h"
 #include "runtime/session_parts.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Two names for each file of the largest patch, and some more. */
 enum { PATHS_MAX = 2500, SENTENCE_MAX = 8 << 10 };
@@ -245,6 +248,37 @@ void session_deny(struct running *running, const char *because, const char *rule
 						       .remedy = because});
 }
 
+/*
+ * Can a person be asked for VERDICT.outside? What keeps us from it joins the sentence: the model
+ * could else only try again.
+ */
+static bool want_outside(struct running *running, struct verdict *verdict)
+{
+	const size_t size = strlen(verdict->because);
+	struct err why = {0};
+
+	if (running->tool->where == IN_CELL && running->tool->begin == NULL &&
+	    approval_can_ask(running) && extra_want(running, verdict, &why))
+		return true;
+	if (why.text[0] != '\0')
+		(void)snprintf(verdict->because + size, sizeof(verdict->because) - size,
+			       " It cannot be asked for: %s.", why.text);
+	return false;
+}
+
+/* What the front has for itself is in nobody's list of tools. */
+static void decide(const struct running *running, const struct policy_request *request,
+		   struct verdict *verdict)
+{
+	const struct policy *policy = running->session->policy;
+
+	if ((running->tool->internal && running->tool->judged_as == NULL) ||
+	    (running->by_front && running->tool->effects == EFFECT_READS))
+		policy_decide_command(policy, request, verdict);
+	else
+		policy_decide(policy, request, verdict);
+}
+
 static bool policy_allows(struct running *running)
 {
 	struct session *session = running->session;
@@ -265,16 +299,17 @@ static bool policy_allows(struct running *running)
 
 		if (session->policy->commands != NULL)
 			argv = command_find(running, list, &request);
-		/* What the front has for itself is in nobody's list of tools. */
-		if ((running->tool->internal && running->tool->judged_as == NULL) ||
-		    (running->by_front && running->tool->effects == EFFECT_READS))
-			policy_decide_command(session->policy, &request, &verdict);
-		else
-			policy_decide(session->policy, &request, &verdict);
+		decide(running, &request, &verdict);
+		while (verdict.answer == VERDICT_ASK && verdict.outside != NULL &&
+		       want_outside(running, &verdict)) {
+			list->items[verdict.outside - list->items].wanted = true;
+			decide(running, &request, &verdict);
+		}
 		free(argv);
 		running->plan = verdict.plan;
 		ok = verdict.answer == VERDICT_ALLOW;
-		if (verdict.answer == VERDICT_ASK && approval_can_ask_command(running)) {
+		if (verdict.answer == VERDICT_ASK && verdict.outside == NULL &&
+		    approval_can_ask(running)) {
 			running->wanted = memory_alloc(sizeof(verdict));
 			*running->wanted = verdict;
 			ok = true;

@@ -36,6 +36,8 @@ struct session {
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
 	struct value *granted; /* by a person, until the end (approval.c): grant -> true */
+	struct widening *first_widening; /* in the order of asking (extra.c) */
+	struct timer widened;            /* due when the first of these is answered */
 	int64_t last_approval; /* below 0: the number of the last question to a person */
 };
 
@@ -103,7 +105,9 @@ struct running {
 	enum job_wish wish;
 	uint64_t ask;           /* the job's number of its question */
 	int64_t question;       /* its worker's, that waits for an answer; 0: none */
-	struct verdict *wanted; /* a person is to be asked first; NULL: it may run */
+	struct verdict *wanted; /* a person is to be asked for its command; NULL: it may run */
+	struct extra *extras; /* folders that it wants besides (extra.h); or NULL */
+	bool asked_worker;    /* one that sees them is on its way */
 	struct approval *first_approval; /* in the order of asking */
 	struct value *granted;           /* hosts, for as long as it runs; or NULL */
 	struct tool_result result;
@@ -195,5 +199,7 @@ void jobs_ended(struct job *job);
 bool session_judge(struct running *running, const struct request *request);
 /* Its result is that it was denied. */
 void session_deny(struct running *running, const char *because, const char *rule);
+/* Its command may run. */
+void running_unwant(struct running *running);
 /* What was judged and announced begins (session_call.c). */
 void running_proceed(struct running *running);

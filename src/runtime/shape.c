@@ -94,5 +94,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!shape_add_shown(options, policy, spec, err))
 		return false;
 	shape_add_environment(options, policy, spec);
+	if (policy_asks(policy, "read") || policy_asks(policy, "write"))
+		shape_note_closed(options, spec);
 	return true;
 }

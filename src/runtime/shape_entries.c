@@ -135,23 +135,21 @@ static bool is_among(const char *const *paths, const char *path)
 	return false;
 }
 
-static bool entry_check(const struct policy *policy, const char *key, const char *path,
-			bool writable, struct err *err)
+bool shape_check_root(const char *path, bool writable, struct err *err)
 {
 	if (is_among(own, path) || path_within(path, "/proc") || path_within(path, "/dev"))
 		return err_set(err, EINVAL,
-			       "agents.%s.%s: %s cannot be shown as a whole: every cell has "
-			       "its own%s",
-			       policy->name, key, path,
+			       "%s cannot be shown as a whole: every cell has its own%s",
+			       path,
 			       strcmp(path, "/tmp") == 0 || strcmp(path, "/var/tmp") == 0
 				       ? ", which is writable; name a folder below it to show "
 					 "the host's"
 				       : "; name the folders below it");
 	if (writable && is_among(systems, path))
 		return err_set(err, EINVAL,
-			       "agents.%s.%s: %s is what every cell runs on and stays "
-			       "read-only; name folders below it",
-			       policy->name, key, path);
+			       "%s is what every cell runs on and stays read-only; name folders "
+			       "below it",
+			       path);
 	return true;
 }
 
@@ -202,9 +200,10 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 		struct policy_path *entry = &paths->items[i];
 		auto_close int fd = -1;
 
-		if (!entry_open(opening, entry, key, &fd, err) ||
-		    !entry_check(opening->policy, key, entry->path, writable, err))
+		if (!entry_open(opening, entry, key, &fd, err))
 			return false;
+		if (!shape_check_root(entry->path, writable, err))
+			return err_while(err, "agents.%s.%s", opening->policy->name, key);
 		if (below_blocked(opening->policy, entry->path))
 			continue; /* deny wins; under a mask there is no place for it */
 		if (!entry_show(opening, entry, &fd, writable, err))

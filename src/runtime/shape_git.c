@@ -200,6 +200,24 @@ static void pending_begin(const struct shape_options *options, struct cell_spec 
 	buf_fini(&folder);
 }
 
+static void lists_join(struct value *guard, const struct value *more, const char *name)
+{
+	struct value *list = value_member(guard, name);
+	const struct value *items = value_member(more, name);
+
+	for (size_t i = 0; i < value_count(items); i++)
+		value_append(list, value_copy(value_item(items, i)));
+}
+
+static void objects_join(struct value *guard, const struct value *more, const char *name)
+{
+	struct value *object = value_member(guard, name);
+	const struct value *members = value_member(more, name);
+
+	for (void *at = value_first(members); at != NULL; at = value_next(members, at))
+		value_set(object, value_key(at), value_copy(value_at(at)));
+}
+
 /* What a layer takes goes with the cell: only the host's own trees count. */
 static struct value *roots_list(const struct cell_spec *spec)
 {
@@ -213,7 +231,10 @@ static struct value *roots_list(const struct cell_spec *spec)
 	return list;
 }
 
-/* The guard was made of what is there now; it may go back to an earlier front's. */
+/*
+ * The guard was made of what is there now; with OPTIONS it may go back to an earlier front's.
+ * Without, it is of no record.
+ */
 static void scanned_hold(const struct shape_options *options, struct cell_spec *spec)
 {
 	struct value *guard = spec->guard;
@@ -231,14 +252,16 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 
 	value_remove(guard, "repositories");
 	value_remove(guard, "pointers");
-	pending_begin(options, spec);
+	if (options != NULL)
+		pending_begin(options, spec);
 	hold_all(&protecting, repositories, pointers);
 	for (size_t i = 0; i < value_count(files); i++)
 		hold_file(&protecting, value_text(value_item(files, i)));
 }
 
-bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
-			 struct err *err)
+/* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */
+static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
+		       struct err *err)
 {
 	struct value *roots = roots_list(spec);
 	struct value *watched = value_new_array();
@@ -248,7 +271,8 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 	value_set_text(guard, "workspace", workspace);
 	value_set(guard, "roots", roots);
 	value_set(guard, "watched", watched);
-	value_set(guard, "files", files_list(options, roots));
+	value_set(guard, "files",
+		  options != NULL ? files_list(options, roots) : value_new_array());
 	spec->guard = guard; /* freed with it, also after a failure */
 	for (size_t i = 0; i < value_count(roots); i++) {
 		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
@@ -263,5 +287,26 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 		value_free(spec->guard);
 		spec->guard = NULL;
 	}
+	return true;
+}
+
+bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
+			 struct err *err)
+{
+	return guard_make(options, spec, err);
+}
+
+bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
+			 struct err *err)
+{
+	static const char *const lists[] = {"roots", "watched", "files"};
+	static const char *const objects[] = {"dangers", "indexes"};
+
+	if (!guard_make(NULL, addition, err))
+		return false;
+	for (size_t i = 0; addition->guard != NULL && i < 3; i++)
+		lists_join(addition->guard, cell->guard, lists[i]);
+	for (size_t i = 0; addition->guard != NULL && i < 2; i++)
+		objects_join(addition->guard, cell->guard, objects[i]);
 	return true;
 }

@@ -68,6 +68,25 @@ bool shape_add_entries(struct policy *policy, struct cell_spec *spec, int worksp
 bool shape_add_protected(const struct shape_options *options, struct cell_spec *spec,
 			 struct err *err);
 
+/*
+ * May a cell show PATH (real) as a root of its own, writable or not? Whoever named it: the
+ * policy, or a person who was asked.
+ */
+bool shape_check_root(const char *path, bool writable, struct err *err);
+/* Is PATH a home folder (HOME: the caller's, or NULL), or does it hold the caller's? */
+bool shape_is_home(const char *path, const char *home);
+
+/* Where a person may be asked for folders: note what of the caller's none opens (shape_extra.h). */
+void shape_note_closed(const struct shape_options *options, struct cell_spec *spec);
+/* Programs know by this variable where they may write: made anew of SPEC's roots. */
+void shape_set_writable(struct cell_spec *spec);
+/*
+ * What git would run or follow below the roots of ADDITION read-only, and its guard: that of
+ * CELL with what these hold.
+ */
+bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
+			 struct err *err);
+
 /* PATH is in every view: the policy allows it, file tools reach it. */
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable);

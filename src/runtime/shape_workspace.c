@@ -31,7 +31,7 @@ static bool policy_names(const struct policy *policy, const char *path)
 	return false;
 }
 
-static bool is_home(const char *path, const char *home)
+bool shape_is_home(const char *path, const char *home)
 {
 	const char *last = path_base_name(path);
 
@@ -55,7 +55,8 @@ static bool workspace_check(const struct shape_options *options,
 	    path_within(path, "/dev"))
 		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
 			       path);
-	if (is_home(path, shape_environment(options, "HOME")) && !policy_names(policy, path))
+	if (shape_is_home(path, shape_environment(options, "HOME")) &&
+	    !policy_names(policy, path))
 		return err_set(err, EPERM,
 			       "%s is a home folder: name a project folder with -C, or name it "
 			       "as `base` in the agent's policy",

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/value.h"
 #include "runtime/pending.h"
+#include "runtime/shape_parts.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -20,6 +21,7 @@ void spec_init(struct cell_spec *spec)
 				   .writable = none,
 				   .made = none,
 				   .blocked = none,
+				   .closed = none,
 				   .network = none,
 				   .environment = none};
 	arena_init(&spec->arena);
@@ -110,6 +112,11 @@ void spec_add_blocked(struct cell_spec *spec, const char *path)
 	list_add(spec, &spec->blocked, &spec->blocked_count, keep(spec, path));
 }
 
+void spec_add_closed(struct cell_spec *spec, const char *path)
+{
+	list_add(spec, &spec->closed, &spec->closed_count, keep(spec, path));
+}
+
 void spec_add_network(struct cell_spec *spec, const char *entry)
 {
 	list_add(spec, &spec->network, &spec->network_count, keep(spec, entry));
@@ -153,4 +160,27 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 		}
 	}
 	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
+}
+
+void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
+{
+	for (size_t i = 0; i < addition->view.count; i++) {
+		const struct view_entry *from = &addition->view.entries[i];
+		struct view_entry *entry =
+			spec_add_entry(spec, from->kind, from->path, from->source);
+
+		entry->writable = from->writable;
+		entry->detached = from->detached;
+		entry->why = keep(spec, from->why);
+	}
+	for (size_t i = 0; i < addition->root_count; i++)
+		spec_add_root(spec, addition->roots[i].path, addition->roots[i].writable,
+			      NULL);
+	for (size_t i = 0; i < addition->writable_count; i++)
+		spec_add_writable(spec, addition->writable[i]);
+	if (addition->guard != NULL) {
+		value_free(spec->guard);
+		spec->guard = value_ref(addition->guard);
+	}
+	shape_set_writable(spec);
 }

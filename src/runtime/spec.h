@@ -44,6 +44,10 @@ struct cell_spec {
 	size_t root_count;
 	const char **blocked; /* NULL-ended, real paths */
 	size_t blocked_count;
+	/* NULL-ended, the front's own: what of the caller's no approval opens (shape_extra.h) */
+	const char **closed;
+	size_t closed_count;
+	const char *callers_home; /* NULL: unknown; the front's own */
 	const char **environment; /* NULL-ended, for programs */
 	size_t environment_count;
 	/* the listed hosts and the key they stand under, for the proxy; NULL-ended */
@@ -94,6 +98,7 @@ void spec_add_root(struct cell_spec *spec, const char *path, bool writable,
 		   const char *pattern);
 void spec_add_writable(struct cell_spec *spec, const char *path);
 void spec_add_blocked(struct cell_spec *spec, const char *path);
+void spec_add_closed(struct cell_spec *spec, const char *path);
 void spec_add_network(struct cell_spec *spec, const char *entry);
 void spec_add_made(struct cell_spec *spec, const char *path);
 void spec_add_leftover(struct cell_spec *spec, const char *path);
@@ -102,6 +107,9 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 
 /* ENTRY (NAME=value) takes the place of what NAME was. */
 void spec_set_environment(struct cell_spec *spec, const char *entry);
+
+/* SPEC, whose cell shows ADDITION from now on, has its roots, its view and its guard. */
+void spec_widen(struct cell_spec *spec, const struct cell_spec *addition);
 
 bool spec_print(const struct cell_spec *spec, struct buf *out);
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err);

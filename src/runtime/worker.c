@@ -414,7 +414,7 @@ static void serve(struct worker *worker)
 			frame_stay(worker->socket, clock_now_us() + COMING_US);
 		/* A cancel that came after its call's answer has nothing left to end. */
 		if (frame.kind == FRAME_CALL && !call_run(worker, &frame)) {
-			if (worker->kind != WORKER_AT_ONCE)
+			if (worker->kind != WORKER_AT_ONCE && worker->kind != WORKER_WIDENED)
 				wait_until_taken(worker);
 			return;
 		}
@@ -431,7 +431,8 @@ static bool call_waits(const struct worker *worker)
 /* What can be made ahead, unless somebody waits already. */
 static void settle(struct worker *worker, enum worker_kind kind)
 {
-	if (kind == WORKER_AT_ONCE || worker->spec->one_call || call_waits(worker))
+	if (kind == WORKER_AT_ONCE || kind == WORKER_WIDENED || worker->spec->one_call ||
+	    call_waits(worker))
 		return;
 	rehearse(worker);
 	if (kind == WORKER_PREPARED && !call_waits(worker))
@@ -471,6 +472,12 @@ static void terms_settle(struct worker *worker)
 		worker->terms.ends_fd = program_ends_open(NULL);
 }
 
+void worker_refuse(int socket, const struct err *err)
+{
+	(void)frame_send(socket, FRAME_REFUSED, str_of(err->text), NULL, 0, CLOCK_NEVER,
+			 NULL);
+}
+
 void worker_run(const struct cell_spec *spec, int socket, int rules,
 		enum worker_kind kind, const struct tool *const *tools)
 {
@@ -485,8 +492,7 @@ void worker_run(const struct cell_spec *spec, int socket, int rules,
 
 	frame_reader_init(&worker.reader);
 	if (!lock_in(&worker, &err)) {
-		(void)frame_send(socket, FRAME_REFUSED, str_of(err.text), NULL, 0,
-				 CLOCK_NEVER, NULL);
+		worker_refuse(socket, &err);
 		_exit(1);
 	}
 	terms_settle(&worker);

@@ -13,7 +13,11 @@ enum worker_kind {
 	WORKER_PLAIN = 'w',    /* touched by a rehearsal */
 	WORKER_PREPARED = 'p', /* and with what the first tool with a `prepare` wants */
 	WORKER_AT_ONCE = 'n',  /* nothing: a call waits for it */
+	WORKER_WIDENED = 'x',  /* the same, for one call that may see more (anchor.h) */
 };
+
+/* Say over SOCKET that there will be no worker, and why. */
+void worker_refuse(int socket, const struct err *err);
 
 /* Be a worker that is talked to over SOCKET, and never return. RULES: sandbox_build's. */
 _Noreturn void worker_run(const struct cell_spec *spec, int socket, int rules,

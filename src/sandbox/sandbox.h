@@ -83,6 +83,12 @@ void sandbox_close_mapping(struct sandbox_mapping *mapping);
  */
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 
+/*
+ * A detached copy of the tree at PATH for who is not root; HELD is what PATH must still lead
+ * to (ESTALE).
+ */
+bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
+
 /* The network on its way, between sandbox_clone and sandbox_join; nobody else's business. */
 struct sandbox_network {
 	int lives; /* the helper that makes it */
@@ -117,6 +123,14 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
  * memory, overlays, pins) is left out. Below: nothing, -1.
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
+
+/*
+ * In an anchor or in a worker of it that has not entered: add the entries of VIEW, whose trees
+ * are detached, to the view that stands (L3). False: it may stand in part, so a worker ends;
+ * in an anchor sandbox_narrow takes PATH's mount away again.
+ */
+bool sandbox_widen(struct view *view, struct err *err);
+void sandbox_narrow(const char *path);
 
 /* Enter NETWORK as soon as it is ready, with its loopback up. */
 bool sandbox_join(struct sandbox_network *network, struct err *err);

@@ -93,6 +93,56 @@ static bool view_build(struct view *view, struct err *err)
 	return true;
 }
 
+/* The root of the view is closed to all, and to us but for a moment. */
+static bool root_set(int root, bool closed, struct err *err)
+{
+	struct mount_attr attributes = {
+		.attr_set = closed ? MOUNT_ATTR_RDONLY : 0,
+		.attr_clr = closed ? 0 : MOUNT_ATTR_RDONLY,
+	};
+
+	return syscall(KERNEL_MOUNT_SETATTR, root, "", AT_EMPTY_PATH, &attributes,
+		       sizeof(attributes)) == 0 ||
+	       view_fail(err, closed ? "closing" : "opening", "the root");
+}
+
+/* What is mounted on the host later, or here, is not the other's business. */
+static bool tree_keep_apart(const struct view_entry *entry, struct err *err)
+{
+	struct mount_attr apart = {.propagation = MS_PRIVATE};
+
+	return !entry->detached ||
+	       syscall(KERNEL_MOUNT_SETATTR, entry->fd, "", AT_EMPTY_PATH | AT_RECURSIVE,
+		       &apart, sizeof(apart)) == 0 ||
+	       view_fail(err, "keeping apart", entry->path);
+}
+
+bool sandbox_widen(struct view *view, struct err *err)
+{
+	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct view_building building = {.root = root, .own = -1, .folder = -1};
+
+	if (root < 0)
+		return view_fail(err, "opening", "the root");
+	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
+	(void)umask(0);
+	bool ok = root_set(root, false, err);
+	for (size_t i = 0; ok && i < view->count; i++)
+		ok = tree_keep_apart(&view->entries[i], err) &&
+		     view_add(&building, &view->entries[i], err);
+	fd_close(&building.folder);
+	struct err closing;
+	if (!root_set(root, true, ok ? err : &closing))
+		ok = false;
+	(void)umask(022);
+	return ok;
+}
+
+void sandbox_narrow(const char *path)
+{
+	(void)umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err)
 {
 	bool ok = true;

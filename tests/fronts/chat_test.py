@@ -560,6 +560,27 @@ def what_no_rule_lists_is_asked_for():
 
 
 @tap.case
+def a_folder_outside_is_asked_for():
+    calls = [{"tool": "list_files", "arguments": {"path": "/var/lib", "depth": 1, "limit": limit}}
+             for limit in (10, 20, 30)]
+    script = {"name": "asking", "turns": [*({"calls": [call]} for call in calls),
+                                          {"text": "Done.", "repeat": True}]}
+    with Chat(script, config={"agents": {"default": {"ask": ["read"]}}}) as tty:
+        tty.type(b"go\r")
+        tty.shows("wants to read a folder")
+        tty.shows("Allow it?")
+        assert "reading /var/lib and all below" in "".join(tty.screen.text().splitlines())
+        tty.type(b"\x1b")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        assert "asked and said no" in "".join(tty.screen.text().splitlines())
+        tty.type(b"s")
+        tty.shows("Done.")
+        tty.prompt()
+        assert tty.screen.text().count("Allow it?") == 2
+        tty.leave()
+
+
+@tap.case
 def what_was_typed_before_is_no_answer():
     script, config = asking("true; echo a >a.txt")
     script["turns"].insert(0, {"text": "Slowly, word by word, one after the other.", "delay_ms": 100,

@@ -401,6 +401,64 @@ static void tools_are_settled_against_those_there_are(void **state)
 	assert_false(policy_has_tool(policy, "bash"));
 }
 
+/* What is named is asked for, and nothing else: blocked and protected paths stay refused. */
+static void what_lies_outside_is_asked_for_where_ask_names_it(void **state)
+{
+	static const struct {
+		const char *path;
+		bool writes;
+		enum verdict_answer answer;
+	} rows[] = {
+		{"/ws/project/a.c", false, VERDICT_ALLOW},
+		{"/home/eve/b.c", false, VERDICT_ASK},
+		{"/home/eve/b.c", true, VERDICT_DENY},
+		{"/ws/project/tests/secret/x", false, VERDICT_DENY},
+		{"/home/../etc", false, VERDICT_DENY},
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+	struct verdict verdict;
+
+	(void)state;
+	assert_int_equal(verdict_of(policy, "read_file", "/home/eve/b.c", false).answer,
+			 VERDICT_DENY);
+	assert_true(policy_add_ask(policy, "read", "test", NULL));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		verdict = verdict_of(policy, "edit_file", rows[i].path, rows[i].writes);
+		if (verdict.answer != rows[i].answer)
+			fail_msg("%s: %d", rows[i].path, verdict.answer);
+		assert_true((verdict.outside != NULL) == (rows[i].answer == VERDICT_ASK));
+	}
+	assert_true(policy_add_ask(policy, "write", "test", NULL));
+	verdict = verdict_of(policy, "edit_file", "/home/eve/b.c", true);
+	assert_int_equal(verdict.answer, VERDICT_ASK);
+	assert_string_equal(verdict.rule, "agents.tester.write");
+	assert_int_equal(verdict_of(policy, "edit_file", "/ws/project/tests/secret", true).answer,
+			 VERDICT_DENY);
+	/* An entry of `read` inside of a writable folder says that it stays as it is. */
+	auto_policy struct policy *held =
+		policy_of("a", "{\"agents\": {\"a\": {\"write\": [\".\"], \"read\": [\".\", \"kept\"],"
+			       " \"ask\": [\"write\"]}}}");
+	assert_int_equal(verdict_of(held, "edit_file", "/ws/project/kept/x", true).answer,
+			 VERDICT_DENY);
+}
+
+static void what_is_wanted_is_judged_no_more_but_for_what_is_blocked(void **state)
+{
+	auto_policy struct policy *policy = policy_of("tester", tester);
+	struct policy_request_path paths[] = {{"/home/eve/b.c", false, true},
+					      {"/ws/project/tests/secret/x", false, true}};
+	struct policy_request request = {"read_file", POLICY_READS, paths, 1};
+	struct verdict verdict;
+
+	(void)state;
+	policy_decide(policy, &request, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_ALLOW);
+	request.path_count = 2;
+	policy_decide(policy, &request, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	assert_string_equal(verdict.rule, "agents.tester.blocked");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +474,8 @@ int main(void)
 		cmocka_unit_test(a_policy_nobody_filled_in_denies),
 		cmocka_unit_test(long_and_strange_paths_stay_readable),
 		cmocka_unit_test(tools_are_settled_against_those_there_are),
+		cmocka_unit_test(what_lies_outside_is_asked_for_where_ask_names_it),
+		cmocka_unit_test(what_is_wanted_is_judged_no_more_but_for_what_is_blocked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

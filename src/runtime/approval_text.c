@@ -1,0 +1,166 @@
+/* approval_text: what is shown of a question, and the hash over it; see approval_text.h. */
+#include "runtime/approval_text.h"
+
+#include "base/hash.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "runtime/approval.h"
+#include "runtime/session_parts.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the call runs, as it was asked for: its command, or all that its tool was given. */
+void approval_command(const struct running *running, struct buf *text)
+{
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(running->arguments, rows->name);
+
+		if (rows->kind == PARAM_COMMAND && value != NULL) {
+			(void)buf_addstr(text, value_str(value));
+			return;
+		}
+	}
+	(void)buf_addf(text, "%s ", running->tool->name);
+	(void)value_print(running->arguments, VALUE_SORTED, text);
+}
+
+/* Where it would be run: the folder that the call names, or the session's. */
+static void folder_of(const struct running *running, struct buf *folder)
+{
+	const struct session *session = running->session;
+	const struct tool_param *rows = running->tool->params;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const char *given =
+			value_text(value_member(running->arguments, rows->name));
+
+		if (rows->kind == PARAM_FOLDER && given != NULL &&
+		    path_normal(session_workspace(session), given, folder))
+			return;
+	}
+	buf_clear(folder);
+	(void)buf_adds(folder, session->folder);
+}
+
+/* TEXT line by line, with what would not be seen, or would move the cursor, made visible. */
+static void add_shown(struct buf *out, struct str text)
+{
+	struct str line;
+
+	while (str_next_line(&text, &line)) {
+		(void)buf_adds(out, "    ");
+		text_add_name(out, line);
+		(void)buf_addc(out, '\n');
+	}
+}
+
+static struct value *schema_of_answer(void)
+{
+	static const char *const choices[] = {"once", "session", "no", NULL};
+	static const char *const required[] = {"answer", NULL};
+	struct value *schema = value_new_object(), *properties = value_new_object();
+	struct value *answer = value_new_object();
+
+	value_set_text(answer, "type", "string");
+	value_set_text(answer, "title", "Allow it?");
+	value_set(answer, "enum", value_new_texts(choices));
+	value_set(properties, "answer", answer);
+	value_set_text(schema, "type", "object");
+	value_set(schema, "properties", properties);
+	value_set(schema, "required", value_new_texts(required));
+	return schema;
+}
+
+static const char *wish_of(const char *effect)
+{
+	static const struct {
+		const char *effect, *wish;
+	} wishes[] = {
+		{"command", "run a command that is not listed"},
+		{"network", "reach a host that is not listed"},
+		{"read", "read a folder that it was not given, and all below it"},
+		{"write", "write to a folder that it was not given, and to all below it"},
+	};
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (strcmp(wishes[i].effect, effect) == 0)
+			return wishes[i].wish;
+	}
+	return effect;
+}
+
+/* The question as a form, made of the members of DATA. */
+static struct value *form_of(const struct value *data)
+{
+	const char *effect = value_text(value_member(data, "effect"));
+	struct value *request = value_new_object();
+	struct buf text;
+
+	buf_init(&text, SHOWN_MAX);
+	(void)buf_addf(&text, "Agent %s wants to %s:\n",
+		       value_text(value_member(data, "agent")), wish_of(effect));
+	add_shown(&text, value_str(value_member(data, "subject")));
+	if (strcmp(effect, "command") != 0) {
+		(void)buf_adds(&text, "for:\n");
+		add_shown(&text, value_str(value_member(data, "command")));
+	}
+	(void)buf_adds(&text, "in ");
+	text_add_name(&text, value_str(value_member(data, "folder")));
+	(void)buf_addf(&text, ". \"session\" allows until the session ends: %s",
+		       value_text(value_member(data, "scope")));
+	value_set_str(request, "message", buf_str(&text));
+	value_set(request, "schema", schema_of_answer());
+	buf_fini(&text);
+	return request;
+}
+
+void approval_file(int fd, char file[APPROVAL_FILE])
+{
+	struct stat st = {0};
+
+	(void)fstat(fd, &st);
+	(void)snprintf(file, APPROVAL_FILE, "%" PRIuMAX ":%" PRIuMAX,
+		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+}
+
+struct value *approval_data(const struct running *running,
+			    const struct approval_subject *subject)
+{
+	const struct session *session = running->session;
+	struct value *data = value_new_object();
+	char hash[HASH_HEX + 1];
+	struct buf command, folder, text;
+
+	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
+	buf_init(&folder, PATH_MAX);
+	buf_init(&text, SHOWN_MAX);
+	approval_command(running, &command);
+	folder_of(running, &folder);
+	value_set_text(data, "effect", subject->effect);
+	value_set_str(data, "subject", subject->subject);
+	value_set_str(data, "command", buf_str(&command));
+	value_set_text(data, "because", subject->because);
+	value_set_text(data, "rule", subject->rule);
+	value_set_text(data, "scope", subject->scope);
+	if (subject->file != NULL)
+		value_set_text(data, "file", subject->file);
+	value_set_text(data, "agent", session->policy->name);
+	value_set_str(data, "folder", buf_str(&folder));
+	value_set_text(data, "workspace", session_workspace(session));
+	(void)value_print(data, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hash);
+	value_set_text(data, "hash", hash);
+	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
+	value_set_text(data, "kind", "form");
+	value_set(data, "request", form_of(data));
+	buf_fini(&text);
+	buf_fini(&folder);
+	buf_fini(&command);
+	return data;
+}

@@ -1,0 +1,209 @@
+/* shape_extra: see shape_extra.h. */
+#include "runtime/shape_extra.h"
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "runtime/shape_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Below the caller's home: what opens other doors. */
+static const char *const secrets[] = {
+	".ssh",
+	".gnupg",
+	".aws",
+	".azure",
+	".kube",
+	".docker",
+	".netrc",
+	".git-credentials",
+	".pgpass",
+	".password-store",
+	".vault-token",
+	".config/gh",
+	".config/gcloud",
+	".config/op",
+	".mozilla",
+	".config/google-chrome",
+	".config/chromium",
+	".local/share/keyrings",
+};
+
+/* Programs and settings of the system, and what starts it. */
+static const char *const systems[] = {"/usr",  "/etc",   "/bin",   "/sbin",
+				      "/lib",  "/lib32", "/lib64", "/libx32",
+				      "/boot", "/opt",   NULL};
+/* Not even to be read: sockets, devices and the kernel's own. */
+static const char *const never[] = {"/proc", "/sys", "/dev", "/run", "/var/run", NULL};
+
+static void close_path(struct cell_spec *spec, const char *path)
+{
+	auto_free char *real = realpath(path, NULL);
+
+	spec_add_closed(spec, real != NULL ? real : path);
+}
+
+static void close_below(struct cell_spec *spec, const char *folder, const char *name)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/%s", folder, name))
+		close_path(spec, path.data);
+	buf_fini(&path);
+}
+
+static void close_xdg(const struct shape_options *options, struct cell_spec *spec,
+		      const char *variable, const char *fallback)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (path_xdg(shape_environment(options, variable),
+		     shape_environment(options, "HOME"), fallback, "glovebox", &path))
+		close_path(spec, path.data);
+	buf_fini(&path);
+}
+
+void shape_note_closed(const struct shape_options *options, struct cell_spec *spec)
+{
+	const char *home = shape_environment(options, "HOME");
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+	const char *const *at = options->protected_files;
+
+	if (real != NULL) {
+		spec->callers_home = arena_copy(&spec->arena, str_of(real));
+		for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+			close_below(spec, real, secrets[i]);
+	}
+	close_xdg(options, spec, "XDG_STATE_HOME", ".local/state");
+	close_xdg(options, spec, "XDG_CONFIG_HOME", ".config");
+	for (; at != NULL && *at != NULL; at++)
+		close_path(spec, *at);
+}
+
+static const char *holder_of(const char *const *folders, const char *path)
+{
+	for (; *folders != NULL; folders++) {
+		if (path_within(path, *folders))
+			return *folders;
+	}
+	return NULL;
+}
+
+/* One of PATHS (NULL-ended) that holds PATH, or that PATH holds and that is there. */
+static const char *meets(const char *const *paths, const char *path)
+{
+	for (; *paths != NULL; paths++) {
+		if (path_within(path, *paths) ||
+		    (path_within(*paths, path) && access(*paths, F_OK) == 0))
+			return *paths;
+	}
+	return NULL;
+}
+
+static bool is_somebodys(const char *path, const char *home)
+{
+	const char *end;
+
+	if (home != NULL && path_within(path, home))
+		return false;
+	if (path_within(path, "/root"))
+		return home == NULL || !path_within(home, "/root");
+	if (strncmp(path, "/home/", 6) != 0)
+		return false;
+	/* What lies in the home of the caller is his, wherever his project is. */
+	end = strchrnul(path + 6, '/');
+	return home == NULL || strncmp(home, path, (size_t)(end - path)) != 0 ||
+	       (home[end - path] != '/' && home[end - path] != '\0');
+}
+
+/* A grant that this one holds is no hindrance, as long as it loses no right. */
+static bool is_lesser_grant(const struct view_entry *entry)
+{
+	return entry->kind == VIEW_TREE && entry->why != NULL &&
+	       strcmp(entry->why, "asked") == 0 && !entry->writable;
+}
+
+static bool judge_place(const struct cell_spec *cell, const struct shape_extra *extra,
+			struct err *err)
+{
+	for (size_t i = 0; i < cell->view.count; i++) {
+		const struct view_entry *entry = &cell->view.entries[i];
+		const bool is_below = path_within(extra->path, entry->path);
+
+		if (path_within(entry->path, extra->path) && !is_lesser_grant(entry))
+			return err_set(err, EEXIST,
+				       "%s holds %s, which the cell has of its own; name a "
+				       "folder beside it",
+				       extra->path, entry->path);
+		if (is_below && (entry->kind == VIEW_MASK || entry->kind == VIEW_MEMORY ||
+				 entry->kind == VIEW_OVERLAY ||
+				 (entry->kind == VIEW_PIN && !entry->writable)))
+			return err_set(err, EPERM, "%s lies in %s, which stays as it is",
+				       extra->path, entry->path);
+	}
+	return true;
+}
+
+bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *extra,
+		       struct err *err)
+{
+	const char *path = extra->path, *met;
+	if (!spec_is_sealed(cell))
+		return err_set(
+			err, ENOTSUP,
+			"a cell below level L3 has no view that a folder could be added to");
+	if (!shape_check_root(path, extra->writable, err))
+		return false;
+	met = holder_of(never, path);
+	if (met != NULL)
+		return err_set(err, EPERM, "nothing of %s is ever shown", met);
+	if (extra->writable && holder_of(systems, path) != NULL)
+		return err_set(err, EPERM, "%s is part of the system", path);
+	if (shape_is_home(path, cell->callers_home))
+		return err_set(err, EPERM, "%s is a home folder, or holds one", path);
+	if (is_somebodys(path, cell->callers_home))
+		return err_set(err, EPERM, "%s lies in another user's home", path);
+	met = meets(cell->closed, path);
+	if (met == NULL)
+		met = meets(cell->blocked, path);
+	if (met != NULL)
+		return err_set(err, EPERM, "%s is hidden from every agent", met);
+	return judge_place(cell, extra, err);
+}
+
+static bool tree_take(const struct cell_spec *cell, const struct shape_extra *extra,
+		      int *tree, struct err *err)
+{
+	if (cell->identity.change)
+		return sandbox_copy_tree(extra->fd, cell->mapping.fd, tree, err);
+	return sandbox_take_tree(extra->fd, extra->path, tree, err);
+}
+
+bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
+		 size_t count, struct cell_spec *addition, struct err *err)
+{
+	addition->workspace = cell->workspace;
+	addition->built = cell->built;
+	addition->identity = cell->identity;
+	for (size_t i = 0; i < count; i++) {
+		struct view_entry *entry = spec_add_entry(addition, VIEW_TREE,
+							  extras[i].path, extras[i].path);
+
+		entry->writable = extras[i].writable;
+		entry->detached = true;
+		entry->why = "asked";
+		if (!tree_take(cell, &extras[i], &entry->fd, err))
+			return false;
+		spec_add_root(addition, extras[i].path, extras[i].writable, NULL);
+		if (extras[i].writable)
+			spec_add_writable(addition, extras[i].path);
+	}
+	return shape_protect_extra(cell, addition, err);
+}
