@@ -117,7 +117,7 @@ static pid_t begin_copy(struct program_child *child)
 	return pid;
 }
 
-static pid_t begin(struct program_child *child, struct program_launcher **launcher)
+static pid_t begin_by(struct program_child *child, struct program_launcher **launcher)
 {
 	if (child->start->body != NULL)
 		return begin_copy(child);
@@ -125,6 +125,17 @@ static pid_t begin(struct program_child *child, struct program_launcher **launch
 		program_launcher_end(launcher);
 	return launcher && *launcher ? program_launcher_begin(launcher, child)
 				     : program_child_begin(child);
+}
+
+static pid_t begin(struct program_child *child, struct program_launcher **launcher)
+{
+	pid_t pid;
+
+	program_score_raise(child->terms.score);
+	pid = begin_by(child, launcher);
+	if (launcher == NULL || *launcher == NULL)
+		program_score_lower(child->terms.score);
+	return pid;
 }
 
 bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,

@@ -42,6 +42,18 @@ struct program_terms {
 	int ends_fd;
 	/* the kernel's list of this process's children, open since /proc is closed; or 0 */
 	int children_fd;
+	/* NULL: this process is worth as much to the kernel as what it starts */
+	struct program_score *score;
+};
+
+/*
+ * When memory runs out the kernel ends who has the highest oom_score_adj. A process made here
+ * inherits this one's, 1000; from the first program on this process has its own again.
+ */
+struct program_score {
+	int fd;          /* this process's /proc/self/oom_score_adj */
+	const char *own; /* as text; nothing that a program writes into its own is below it */
+	bool is_own;
 };
 
 enum { PROGRAM_PLACED_MAX = 2 };

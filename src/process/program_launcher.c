@@ -58,6 +58,7 @@ struct program_launcher *program_launcher_make(const struct program_terms *terms
 					.shares = 1,
 					.listener = -1};
 	table_grow();
+	program_score_raise(terms->score);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	launcher->pid = clone(program_child_main, launcher->stack + sizeof(launcher->stack),

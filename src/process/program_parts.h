@@ -43,6 +43,11 @@ pid_t program_child_begin(struct program_child *child);
 /* The same for a start with a body: a copy of this process, and CHILD is in shared memory. */
 pid_t program_child_copy(struct program_child *child);
 
+/* What is made from now on is among the first that the kernel ends. NULL is fine. */
+void program_score_raise(struct program_score *score);
+/* This process is not; nothing that was made shares its memory any more. */
+void program_score_lower(struct program_score *score);
+
 /* On either side: rest while WORD is VALUE, at MOST so long (NULL: for ever). */
 void program_child_rest(int *word, int value, const struct timespec *most);
 /* It is TURN now; the other side is woken. */

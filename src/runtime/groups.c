@@ -23,12 +23,6 @@ enum {
 	TARGET_MAX = 64,
 };
 
-/*
- * The worker is in the group, too, and file tools hold a file of 16 MiB, what becomes of it
- * and the difference.
- */
-#define WORKER_MEMORY ((uint64_t)128 << 20)
-
 struct groups {
 	int socket, pidfd;
 	struct watch watch;
@@ -50,7 +44,7 @@ static bool process_start(struct groups *groups, const char *program,
 	theirs = ends[1];
 	(void)snprintf(texts[0], ARGUMENT_MAX, "%d", theirs);
 	(void)snprintf(texts[1], ARGUMENT_MAX, "%d", front);
-	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory + WORKER_MEMORY);
+	(void)snprintf(texts[2], ARGUMENT_MAX, "%" PRIu64, limits->memory);
 	(void)snprintf(texts[3], ARGUMENT_MAX, "%" PRIu64, limits->pids);
 	char *argv[] = {
 		(char[]){GROUPS_ROLE}, texts[0], texts[1], texts[2], texts[3], NULL};
@@ -119,7 +113,7 @@ void groups_add(struct groups *groups, struct group_end *end, int pidfd)
 {
 	struct groups_request request = {.add = 1};
 
-	*end = (struct group_end){.counts = {-1, -1}};
+	*end = (struct group_end){.counts = {-1, -1, -1}};
 	if (!groups)
 		return;
 	request.id = ++groups->last_id;
@@ -147,7 +141,7 @@ void groups_drop(struct groups *groups, struct group_end *end)
 	if (!groups || end->id == 0)
 		return;
 	forget(groups, end);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+	for (int i = 0; i < CGROUP_COUNTERS; i++)
 		fd_close(&end->counts[i]);
 	(void)request_send(groups, &request, -1);
 	end->id = 0;
@@ -160,7 +154,7 @@ static void reply_take(struct groups *groups, const struct groups_reply *reply, 
 
 	while (end && end->id != reply->id)
 		end = end->next;
-	for (int i = 0; end && i < CGROUP_CONTROLLERS; i++) {
+	for (int i = 0; end && i < CGROUP_COUNTERS; i++) {
 		if (!reply->held[i] || fds[next] < 0)
 			continue;
 		end->held[i] = true;
@@ -174,14 +168,14 @@ static void reply_take(struct groups *groups, const struct groups_reply *reply, 
 void groups_listen(struct groups *groups)
 {
 	struct groups_reply reply;
-	int fds[CGROUP_CONTROLLERS];
+	int fds[CGROUP_COUNTERS];
 
 	if (!groups)
 		return;
 	while (message_receive(groups->socket, &reply, sizeof(reply), fds,
-			       CGROUP_CONTROLLERS, MSG_DONTWAIT)) {
+			       CGROUP_COUNTERS, MSG_DONTWAIT)) {
 		reply_take(groups, &reply, fds);
-		for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		for (int i = 0; i < CGROUP_COUNTERS; i++)
 			fd_close(&fds[i]);
 	}
 	if (errno != EAGAIN) /* it has ended: no more groups */
@@ -208,7 +202,7 @@ void groups_tell(const struct group_end *end, const struct policy *policy,
 
 	if (result->status == RESULT_DONE && result->exit_code == 0)
 		return;
-	if (has_refused(end, CGROUP_MEMORY)) {
+	if (has_refused(end, CGROUP_MEMORY) || has_refused(end, CGROUP_PROGRAMS)) {
 		limit.key = "memory";
 		limit.advice = "the largest process was ended: let it use less at once";
 		(void)text_size(policy->limits.memory, now);

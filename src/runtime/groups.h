@@ -18,10 +18,10 @@ struct groups;
 
 /* The group of one worker, part of its struct; zero it. */
 struct group_end {
-	unsigned id;                   /* 0: none was asked for */
-	bool held[CGROUP_CONTROLLERS]; /* the kernel counts for it */
-	int counts[CGROUP_CONTROLLERS];
-	uint64_t before[CGROUP_CONTROLLERS]; /* counted for earlier workers */
+	unsigned id;                /* 0: none was asked for */
+	bool held[CGROUP_COUNTERS]; /* the kernel counts for it */
+	int counts[CGROUP_COUNTERS];
+	uint64_t before[CGROUP_COUNTERS]; /* counted for earlier workers */
 	struct group_end *next;
 };
 
@@ -66,6 +66,6 @@ struct groups_request {
 };
 struct groups_reply {
 	uint32_t id;
-	uint32_t held[CGROUP_CONTROLLERS]; /* each comes with its descriptor, in this order */
-	uint64_t before[CGROUP_CONTROLLERS];
+	uint32_t held[CGROUP_COUNTERS]; /* each comes with its descriptor, in this order */
+	uint64_t before[CGROUP_COUNTERS];
 };

@@ -29,6 +29,14 @@ enum {
 	FDINFO_MAX = 4096,
 };
 
+/*
+ * The worker is in the group, too, and file tools hold a file of 16 MiB, what becomes of it
+ * and the difference.
+ */
+#define WORKER_MEMORY ((uint64_t)128 << 20)
+/* Of a group that serves again; what files of the cell's /tmp hold is missing in it. */
+#define LEFT_MEMORY ((uint64_t)1 << 20)
+
 struct slot {
 	uint32_t id; /* 0: free for another worker, once it is empty */
 	struct cgroup group;
@@ -59,18 +67,31 @@ static pid_t pid_of(int pidfd)
 	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
+static struct slot *slot_make(struct maker *maker, struct slot *slot)
+{
+	if (cgroup_make(&maker->place, ++maker->made, &maker->limits, &slot->group, NULL))
+		return slot;
+	return NULL;
+}
+
 static struct slot *slot_take(struct maker *maker)
 {
 	struct slot *slot;
 
 	for (size_t i = 0; i < maker->count; i++) {
-		if (maker->slots[i].id == 0 && cgroup_is_empty(&maker->slots[i].group))
-			return &maker->slots[i];
+		slot = &maker->slots[i];
+		if (slot->id != 0 || !cgroup_is_empty(&slot->group))
+			continue;
+		if (cgroup_left_memory(&slot->group) <= LEFT_MEMORY)
+			return slot;
+		/* Its files live on, counted above; a new group begins with nothing. */
+		if (cgroup_remove(&maker->place, &slot->group))
+			return slot_make(maker, slot);
 	}
 	if (maker->count == GROUPS_MAX)
 		return NULL;
 	slot = &maker->slots[maker->count];
-	if (!cgroup_make(&maker->place, ++maker->made, &maker->limits, &slot->group, NULL))
+	if (slot_make(maker, slot) == NULL)
 		return NULL;
 	maker->count++;
 	return slot;
@@ -79,10 +100,10 @@ static struct slot *slot_take(struct maker *maker)
 static void reply_send(const struct maker *maker, const struct slot *slot)
 {
 	struct groups_reply reply = {.id = slot->id};
-	int fds[CGROUP_CONTROLLERS];
+	int fds[CGROUP_COUNTERS];
 	size_t count = 0;
 
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+	for (int i = 0; i < CGROUP_COUNTERS; i++) {
 		int fd = cgroup_open_count(&slot->group, (enum cgroup_controller)i);
 
 		if (fd < 0)
@@ -114,7 +135,7 @@ static bool children_enter(const struct cgroup *group, pid_t pid)
 
 		if (child <= 0)
 			break;
-		ok = cgroup_enter(group, (pid_t)child, NULL);
+		ok = cgroup_enter_program(group, (pid_t)child, NULL);
 	}
 	buf_fini(&text);
 	return ok;
@@ -203,7 +224,8 @@ void groups_role(char **argv)
 	maker->socket = fd_of_text(argv[1]);
 	maker->front = fd_of_text(argv[2]);
 	/* The worker itself is one of the processes. */
-	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]),
+	maker->limits = (struct cgroup_limits){.memory = number_of(argv[3]) + WORKER_MEMORY,
+					       .programs = number_of(argv[3]),
 					       .pids = number_of(argv[4]) + 1};
 	settle(maker);
 	cgroup_find("", &maker->place);

@@ -208,9 +208,14 @@ static void worker_lost(struct running *running)
 	if (!running->auditing) {
 		fail_without_answer(
 			running,
-			"The worker that ran this call ended before it answered (killed, or "
-			"out of memory). Files are whole: old or new. Try again, with less at "
-			"once.");
+			(running->tool->effects & EFFECT_RUNS) != 0
+				? "The worker that ran this call ended before it answered "
+				  "(killed, or out of memory), and with it all that the call "
+				  "had started; what it printed is lost, what it wrote is not. "
+				  "Look at that, and try again, with less at once."
+				: "The worker that ran this call ended before it answered "
+				  "(killed, or out of memory). Files are whole: old or new. "
+				  "Try again, with less at once.");
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	}
 	/* It may have said something that is no frame, and live on. */

@@ -49,6 +49,7 @@ struct worker {
 	int rules; /* of the anchor; -1 where there are none */
 	struct reach reach;
 	struct program_terms terms;
+	struct program_score score;
 	const char *space; /* call.h */
 	int listener;      /* call.h */
 	const char *layer;
@@ -468,6 +469,10 @@ static void terms_settle(struct worker *worker)
 	};
 	if (asks)
 		worker->terms.answer = program_asks;
+	worker->score = (struct program_score){.fd = worker->reach.score_fd,
+					       .own = worker->reach.score};
+	if (worker->score.fd >= 0 && worker->reach.score[0] != '\0')
+		worker->terms.score = &worker->score;
 	if (worker->reach.alone || getpid() == 1)
 		worker->terms.ends_fd = program_ends_open(NULL);
 }

@@ -18,10 +18,13 @@
 
 enum {
 	TEXT_MAX = 4096, /* of the small files here; a longer list of processes is not empty */
-	START_FIELD = 20, /* of /proc/PID/stat, behind the name: when it began */
+	STAT_MAX = 64 << 10, /* memory.stat has some hundred lines */
+	START_FIELD = 20,    /* of /proc/PID/stat, behind the name: when it began */
 };
 
-#define PREFIX "glovebox-"
+#define PREFIX   "glovebox-"
+#define PROGRAMS "programs"
+#define WORKER   "worker"
 
 /* When PID began, in ticks since the machine did: with the pid a name for all time. */
 static uint64_t start_of(pid_t pid)
@@ -49,31 +52,67 @@ static void group_close(struct cgroup *group)
 {
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_close(&group->folders[i]);
+	fd_close(&group->programs);
+	fd_close(&group->worker);
+}
+
+static bool limit_memory(int fd, int version, uint64_t bytes)
+{
+	char memory[32];
+
+	(void)snprintf(memory, sizeof(memory), "%" PRIu64, bytes);
+	if (!fd_write_at(fd, version == 2 ? "memory.max" : "memory.limit_in_bytes", memory))
+		return false;
+	/* Not everywhere: kernels count swap only when told to. */
+	if (version == 2)
+		(void)fd_write_at(fd, "memory.swap.max", "0");
+	else
+		(void)fd_write_at(fd, "memory.memsw.limit_in_bytes", memory);
+	return true;
 }
 
 static bool limit(const struct cgroup *group, int version, const struct cgroup_limits *limits)
 {
-	char memory[32], pids[32];
+	char pids[32];
 	int fd = group->folders[CGROUP_MEMORY];
 
-	(void)snprintf(memory, sizeof(memory), "%" PRIu64, limits->memory);
 	(void)snprintf(pids, sizeof(pids), "%" PRIu64, limits->pids);
-	if (fd >= 0 &&
-	    !fd_write_at(fd, version == 2 ? "memory.max" : "memory.limit_in_bytes", memory))
+	if (fd >= 0 && !limit_memory(fd, version, limits->memory))
 		return false;
-	/* Not everywhere: kernels count swap only when told to. */
-	if (fd >= 0 && version == 2)
-		(void)fd_write_at(fd, "memory.swap.max", "0");
-	else if (fd >= 0)
-		(void)fd_write_at(fd, "memory.memsw.limit_in_bytes", memory);
 	fd = group->folders[CGROUP_PIDS];
 	return fd < 0 || fd_write_at(fd, "pids.max", pids);
+}
+
+static int folder_make(int above, const char *name)
+{
+	if (mkdirat(above, name, 0755) < 0)
+		return -1;
+	return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* With version 2 who shares a controller out has no processes: all live below. */
+static bool divide(struct cgroup *group, int version, const struct cgroup_limits *limits)
+{
+	int above = group->folders[CGROUP_MEMORY];
+
+	if (above < 0)
+		return true;
+	if (version == 2) {
+		if (!fd_write_at(above, "cgroup.subtree_control", "+memory"))
+			return false;
+		group->worker = folder_make(above, WORKER);
+		if (group->worker < 0)
+			return false;
+	}
+	group->programs = folder_make(above, PROGRAMS);
+	return group->programs >= 0 &&
+	       limit_memory(group->programs, version, limits->programs);
 }
 
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err)
 {
-	struct cgroup made = {.folders = {-1, -1}};
+	struct cgroup made = {.folders = {-1, -1}, .programs = -1, .worker = -1};
 	int code;
 
 	(void)snprintf(made.name, sizeof(made.name), PREFIX "%d-%" PRIu64 "-%u",
@@ -89,7 +128,7 @@ bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		if (made.folders[i] < 0)
 			goto failed;
 	}
-	if (limit(&made, place->version, limits)) {
+	if (limit(&made, place->version, limits) && divide(&made, place->version, limits)) {
 		*group = made;
 		return true;
 	}
@@ -99,43 +138,74 @@ failed:
 	return err_set(err, code, "a control group: %s", strerror(code));
 }
 
-bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err)
+/* The folder that counts CONTROLLER for one of them; -1: nobody does. */
+static int place_of(const struct cgroup *group, int controller, bool program)
+{
+	if (group->worker >= 0)
+		return program ? group->programs : group->worker;
+	if (program && controller == CGROUP_MEMORY && group->programs >= 0)
+		return group->programs;
+	return group->folders[controller];
+}
+
+static bool enter(const struct cgroup *group, pid_t pid, bool program, struct err *err)
 {
 	char text[32];
+	int last = -1;
 
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		if (group->folders[i] >= 0 &&
-		    !fd_write_at(group->folders[i], "cgroup.procs", text))
+		int fd = place_of(group, i, program);
+
+		if (fd >= 0 && fd != last && !fd_write_at(fd, "cgroup.procs", text))
 			return err_set(err, errno,
 				       "moving a worker into its control group: %s",
 				       strerror(errno));
+		last = fd;
 	}
 	return true;
 }
 
+bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err)
+{
+	return enter(group, pid, false, err);
+}
+
+bool cgroup_enter_program(const struct cgroup *group, pid_t pid, struct err *err)
+{
+	return enter(group, pid, true, err);
+}
+
 bool cgroup_is_empty(const struct cgroup *group)
 {
+	const int fds[] = {group->folders[CGROUP_MEMORY], group->folders[CGROUP_PIDS],
+			   group->programs, group->worker};
 	bool empty = true;
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	for (int i = 0; i < CGROUP_CONTROLLERS && empty; i++)
-		empty = group->folders[i] < 0 ||
-			(fd_read_at(group->folders[i], "cgroup.procs", &text) &&
-			 text.size == 0);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]) && empty; i++)
+		empty = fds[i] < 0 ||
+			(fd_read_at(fds[i], "cgroup.procs", &text) && text.size == 0);
 	buf_fini(&text);
 	return empty;
 }
 
 static bool remove_name(const struct cgroup_place *place, const char *name)
 {
+	static const char *const below[] = {"/" PROGRAMS, "/" WORKER, ""};
 	bool gone = true;
 
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		if (place->folders[i] >= 0 &&
-		    unlinkat(place->folders[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-			gone = false;
+		for (size_t j = 0; j < sizeof(below) / sizeof(below[0]); j++) {
+			char path[NAME_MAX + sizeof("/" PROGRAMS)];
+
+			(void)snprintf(path, sizeof(path), "%s%s", name, below[j]);
+			if (place->folders[i] >= 0 &&
+			    unlinkat(place->folders[i], path, AT_REMOVEDIR) < 0 &&
+			    errno != ENOENT)
+				gone = false;
+		}
 	}
 	return gone;
 }
@@ -186,14 +256,16 @@ void cgroup_sweep(const struct cgroup_place *place)
 
 int cgroup_open_count(const struct cgroup *group, enum cgroup_controller controller)
 {
-	static const char *const files[CGROUP_CONTROLLERS][2] = {
+	static const char *const files[CGROUP_COUNTERS][2] = {
 		[CGROUP_MEMORY] = {"memory.events", "memory.oom_control"},
 		[CGROUP_PIDS] = {"pids.events", "pids.events"},
+		[CGROUP_PROGRAMS] = {"memory.oom_control", "memory.oom_control"},
 	};
+	int folder = controller == CGROUP_PROGRAMS ? group->programs
+						   : group->folders[controller];
 
-	for (int i = 0; i < 2 && group->folders[controller] >= 0; i++) {
-		int fd = openat(group->folders[controller], files[controller][i],
-				O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < 2 && folder >= 0; i++) {
+		int fd = openat(folder, files[controller][i], O_RDONLY | O_CLOEXEC);
 
 		if (fd >= 0)
 			return fd;
@@ -201,21 +273,41 @@ int cgroup_open_count(const struct cgroup *group, enum cgroup_controller control
 	return -1;
 }
 
-uint64_t cgroup_count(int count_fd, enum cgroup_controller controller)
+/* The number behind KEY in a text of lines of both. */
+static uint64_t number_of(struct str rest, const char *key)
 {
-	static const char *const keys[] = {[CGROUP_MEMORY] = "oom_kill", [CGROUP_PIDS] = "max"};
-	char text[TEXT_MAX];
-	ssize_t size = count_fd < 0 ? -1 : pread(count_fd, text, sizeof(text) - 1, 0);
-	struct str rest, line, key, number;
+	struct str line, word, number;
 
-	if (size <= 0)
-		return 0;
-	text[size] = '\0';
-	rest = (struct str){text, (size_t)size};
 	while (str_next_line(&rest, &line)) {
-		if (str_next_word(&line, &key) && str_is(key, keys[controller]) &&
+		if (str_next_word(&line, &word) && str_is(word, key) &&
 		    str_next_word(&line, &number))
 			return strtoull(number.data, NULL, 10);
 	}
 	return 0;
+}
+
+uint64_t cgroup_count(int count_fd, enum cgroup_controller controller)
+{
+	char text[TEXT_MAX];
+	ssize_t size = count_fd < 0 ? -1 : pread(count_fd, text, sizeof(text) - 1, 0);
+
+	if (size <= 0)
+		return 0;
+	text[size] = '\0';
+	return number_of((struct str){text, (size_t)size},
+			 controller == CGROUP_PIDS ? "max" : "oom_kill");
+}
+
+uint64_t cgroup_left_memory(const struct cgroup *group)
+{
+	int fd = group->folders[CGROUP_MEMORY];
+	uint64_t left = 0;
+	struct buf text;
+
+	buf_init(&text, STAT_MAX);
+	if (fd >= 0 && fd_read_at(fd, "memory.stat", &text))
+		left = number_of(buf_str(&text),
+				 group->worker >= 0 ? "shmem" : "total_shmem");
+	buf_fini(&text);
+	return left;
 }

@@ -2,7 +2,9 @@
  * cgroup: control groups of the kernel, which count what a command holds exactly: the
  * controllers `memory` and `pids`, of version 2 where a part of the tree was delegated to
  * this user, of version 1 where it may be written. A group holds one worker and what it
- * starts. Each can be missing: then somebody else must count.
+ * starts; the memory of its programs is held a second time, by a group below: where that is
+ * full the kernel looks for whom to end among them, and their worker lives to tell. Each
+ * controller can be missing: then somebody else must count.
  */
 #pragma once
 #include "base/err.h"
@@ -11,7 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CONTROLLERS };
+enum cgroup_controller {
+	CGROUP_MEMORY,
+	CGROUP_PIDS,
+	CGROUP_CONTROLLERS,
+	/* To be counted only: what version 1 has refused to the programs; 2 counts it above */
+	CGROUP_PROGRAMS = CGROUP_CONTROLLERS,
+	CGROUP_COUNTERS
+};
 
 /* Where groups of ours can be made. */
 struct cgroup_place {
@@ -31,10 +40,14 @@ enum { CGROUP_NAME_MAX = 80 };
 struct cgroup {
 	char name[CGROUP_NAME_MAX];
 	int folders[CGROUP_CONTROLLERS]; /* -1: the place has it not */
+	/* Below CGROUP_MEMORY, for the memory of the programs, or with version 2 for all of them; -1 */
+	int programs;
+	int worker; /* its own place, which only version 2 wants; or -1 */
 };
 
 struct cgroup_limits {
-	uint64_t memory; /* bytes, swap included where the kernel counts it */
+	/* bytes, swap included where the kernel counts it: of all, and of the programs together */
+	uint64_t memory, programs;
 	uint64_t pids;
 };
 
@@ -45,11 +58,16 @@ struct cgroup_limits {
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
 
-/* PID and what it starts from now on. The kernel may take 15 ms for it. */
+/* A worker PID and what it starts from now on. The kernel may take 15 ms for it. */
 bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err);
+/* A program of that worker's, and what it starts. */
+bool cgroup_enter_program(const struct cgroup *group, pid_t pid, struct err *err);
 
 /* Does nobody live in it? */
 bool cgroup_is_empty(const struct cgroup *group);
+
+/* Bytes that stay although nobody lives in it: in files in memory, of a /tmp that lives on. */
+uint64_t cgroup_left_memory(const struct cgroup *group);
 
 /* Remove an empty group. False when it is not empty (yet): try again. */
 bool cgroup_remove(const struct cgroup_place *place, struct cgroup *group);
@@ -59,7 +77,8 @@ void cgroup_sweep(const struct cgroup_place *place);
 
 /*
  * The file that counts how often CONTROLLER refused something (took a process for memory,
- * refused one for pids), for cgroup_count; -1 when there is none. The caller closes it.
+ * refused one for pids), for cgroup_count; -1 when there is none. The caller closes it. One
+ * of enum cgroup_controller up to CGROUP_COUNTERS.
  */
 int cgroup_open_count(const struct cgroup *group, enum cgroup_controller controller);
 uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);

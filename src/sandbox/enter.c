@@ -8,6 +8,7 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 /* Numbers below this are not given out again after the first wrap of a pid namespace. */
 enum {
@@ -80,14 +82,19 @@ static bool proc_mount(uint64_t processes, struct err *err)
 
 /*
  * Who runs out of memory dies here first. A closed process may not write this about
- * itself, so it is open for that moment; nobody of the cell can reach it yet.
+ * itself, so it is open for that moment; nobody of the cell can reach it yet. What it was
+ * stays at hand: a worker must outlive what it starts.
  */
-static bool out_of_memory_first(struct err *err)
+static bool out_of_memory_first(struct reach *reach, struct err *err)
 {
 	int closed = prctl(PR_GET_DUMPABLE);
 
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	(void)fd_write_file("/proc/self/oom_score_adj", "1000", NULL);
+	reach->score_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (reach->score_fd >= 0) {
+		(void)!read(reach->score_fd, reach->score, sizeof(reach->score) - 1);
+		(void)!write(reach->score_fd, "1000", strlen("1000"));
+	}
 	if (closed != 1 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "closing a worker to debuggers: %s",
 			       strerror(errno));
@@ -98,11 +105,12 @@ bool sandbox_enter(const struct walls *walls, struct reach *reach, struct err *e
 {
 	*reach = (struct reach){.alone = walls->level >= SANDBOX_SEALED,
 				.children_fd = -1,
-				.ruleset = -1};
+				.ruleset = -1,
+				.score_fd = -1};
 	if (walls->level >= SANDBOX_SEALED ? !proc_mount(walls->processes, err)
 					   : !family_begin(walls->processes, reach, err))
 		return false;
-	if (!out_of_memory_first(err) || !privilege_reduce(0, err))
+	if (!out_of_memory_first(reach, err) || !privilege_reduce(0, err))
 		return false;
 	if (walls->level >= SANDBOX_SEALED)
 		return landlock_write_below(walls->writable, err) &&

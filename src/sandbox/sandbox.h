@@ -156,6 +156,12 @@ struct reach {
 	int children_fd;
 	/* a Landlock ruleset that puts programs out of reach of their worker; or -1 */
 	int ruleset;
+	/*
+	 * a worker's own oom_score_adj, which is 1000 now, and what it was before; or -1. Its
+	 * programs cannot reach it
+	 */
+	int score_fd;
+	char score[8];
 };
 
 /*

@@ -95,6 +95,49 @@ static void a_launcher_that_has_died_is_done_without(void **state)
 	assert_launched(launcher, "/tmp");
 }
 
+static void assert_score(int fd, const char *expected)
+{
+	char text[16] = "";
+
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	text[strcspn(text, "\n")] = '\0';
+	assert_string_equal(text, expected);
+}
+
+/* By a launcher and without: what was made is the first to go, its maker is not. */
+static void a_program_goes_before_its_maker_when_memory_runs_out(void **state)
+{
+	auto_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char own[16] = "";
+	struct program_score score = {.fd = fd, .own = own};
+	const struct program_terms terms = {.score = &score};
+	struct program_launcher *launcher;
+
+	(void)state;
+	program_plain_signals();
+	assert_true(fd >= 0 && read(fd, own, sizeof(own) - 1) > 0);
+	own[strcspn(own, "\n")] = '\0';
+	assert_int_equal(pwrite(fd, "1000", 4, 0), 4);
+	launcher = program_launcher_make(&terms);
+	for (int i = 0; i < 3; i++) {
+		struct shell_run shell;
+
+		shell_init(&shell, "sleep 0; cat /proc/self/oom_score_adj");
+		shell.run.start.terms = &terms;
+		shell.run.start.launcher = i == 0 ? &launcher : NULL;
+		if (i == 0)
+			assert_score(fd, "1000");
+		shell_follow(&shell.run);
+		shell_assert_output(&shell.run.out, "1000\n");
+		assert_score(fd, own);
+		program_run_fini(&shell.run);
+	}
+	launcher = program_launcher_make(&terms);
+	assert_score(fd, "1000");
+	program_launcher_end(&launcher);
+	assert_int_equal(pwrite(fd, own, strlen(own), 0), (ssize_t)strlen(own));
+}
+
 static void what_a_launcher_cannot_start_is_said(void **state)
 {
 	struct program_launcher *launcher = program_launcher_make(&no_terms);
@@ -157,6 +200,7 @@ int main(void)
 		cmocka_unit_test(a_start_made_ahead_is_like_any_other),
 		cmocka_unit_test(a_launcher_that_was_roused_waits_on),
 		cmocka_unit_test(a_launcher_that_has_died_is_done_without),
+		cmocka_unit_test(a_program_goes_before_its_maker_when_memory_runs_out),
 		cmocka_unit_test(what_a_launcher_cannot_start_is_said),
 		cmocka_unit_test(a_launcher_of_another_kind_is_ended),
 	};

@@ -68,7 +68,7 @@ static void the_delegated_folder_beside_us_is_found(void **state)
 	const char *root = *state;
 	const struct cgroup_limits limits = {.memory = 256 * MEBI, .pids = 65};
 	struct cgroup_place place;
-	struct cgroup group = {.folders = {-1, -1}};
+	struct cgroup group = {.folders = {-1, -1}, .programs = -1, .worker = -1};
 	struct err err;
 
 	put(root, "/proc/self/cgroup", "0::/user.slice/app.slice/term.scope\n");
@@ -93,7 +93,7 @@ static void the_delegated_folder_beside_us_is_found(void **state)
 static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **state)
 {
 	const char *root = *state;
-	struct cgroup group = {.name = "g"};
+	struct cgroup group = {.name = "g", .programs = -1, .worker = -1};
 	char folder[PATH_ROOM];
 	struct err err;
 	int count;
@@ -117,6 +117,45 @@ static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **sta
 	assert_int_equal(cgroup_count(-1, CGROUP_PIDS), 0);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		(void)close(group.folders[i]);
+}
+
+static int open_folder(const char *root, const char *path)
+{
+	char whole[PATH_ROOM];
+
+	(void)snprintf(whole, sizeof(whole), "%s%s", root, path);
+	return open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void a_worker_of_version_2_lives_beside_its_programs(void **state)
+{
+	const char *root = *state;
+	struct cgroup group = {.name = "g"};
+	struct err err;
+
+	put(root, "/g/cgroup.procs", "");
+	put(root, "/g/worker/cgroup.procs", "");
+	put(root, "/g/programs/cgroup.procs", "");
+	put(root, "/g/memory.stat", "anon 1\nfile 7340032\nshmem 5242880\nshmem_thp 1\n");
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		group.folders[i] = open_folder(root, "/g");
+	group.worker = open_folder(root, "/g/worker");
+	group.programs = open_folder(root, "/g/programs");
+	assert_true(cgroup_enter(&group, 4711, &err));
+	expect(root, "/g/worker/cgroup.procs", "4711");
+	assert_false(cgroup_is_empty(&group));
+	put(root, "/g/worker/cgroup.procs", "");
+	assert_true(cgroup_is_empty(&group));
+	assert_true(cgroup_enter_program(&group, 4712, &err));
+	expect(root, "/g/programs/cgroup.procs", "4712");
+	expect(root, "/g/worker/cgroup.procs", "");
+	expect(root, "/g/cgroup.procs", "");
+	assert_false(cgroup_is_empty(&group));
+	assert_int_equal(cgroup_left_memory(&group), 5 * MEBI);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		(void)close(group.folders[i]);
+	(void)close(group.worker);
+	(void)close(group.programs);
 }
 
 static void controllers_of_version_1_are_found_one_by_one(void **state)
@@ -157,9 +196,78 @@ static void nothing_and_nonsense_are_no_place(void **state)
 	}
 }
 
+/* A child that takes MEBIBYTES when a byte comes from FD, and ends with 3 at the next one. */
+static pid_t taker_start(int fd, size_t mebibytes)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char byte;
+		char *block;
+
+		if (read(fd, &byte, 1) != 1)
+			_exit(1);
+		block = malloc(mebibytes * MEBI);
+		for (size_t at = 0; block && at < mebibytes * MEBI; at += 4096)
+			((volatile char *)block)[at] = 1;
+		_exit(read(fd, &byte, 1) == 1 ? 3 : 2);
+	}
+	return pid;
+}
+
+/* The larger of both, with the same score: who is full pays. */
+static void a_worker_outlives_programs_that_take_too_much(void **state)
+{
+	const struct cgroup_limits limits = {.memory = 256 * MEBI,
+					     .programs = 32 * MEBI,
+					     .pids = 8};
+	struct cgroup_place place;
+	struct cgroup group;
+	struct err err;
+	int worker_ends[2], program_ends[2], status, counts[2];
+	pid_t worker, program;
+
+	(void)state;
+	cgroup_find("", &place);
+	if (place.version == 0 || place.folders[CGROUP_MEMORY] < 0) {
+		cgroup_leave(&place);
+		unit_skip("this user may make no control group with a memory limit");
+	}
+	assert_true(cgroup_make(&place, 2, &limits, &group, &err));
+	assert_int_equal(pipe(worker_ends), 0);
+	assert_int_equal(pipe(program_ends), 0);
+	worker = taker_start(worker_ends[0], 64);
+	program = taker_start(program_ends[0], 48);
+	assert_true(cgroup_enter(&group, worker, &err));
+	assert_true(cgroup_enter_program(&group, program, &err));
+	counts[0] = cgroup_open_count(&group, CGROUP_MEMORY);
+	counts[1] = cgroup_open_count(&group, CGROUP_PROGRAMS);
+	assert_int_equal(write(worker_ends[1], "xy", 2), 2);
+	assert_int_equal(write(program_ends[1], "x", 1), 1);
+	assert_int_equal(waitpid(program, &status, 0), program);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(waitpid(worker, &status, 0), worker);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	assert_int_equal(cgroup_count(counts[0], CGROUP_MEMORY) +
+				 cgroup_count(counts[1], CGROUP_PROGRAMS),
+			 1);
+	assert_int_equal(cgroup_left_memory(&group), 0);
+	for (int i = 0; i < 2; i++) {
+		(void)close(worker_ends[i]);
+		(void)close(program_ends[i]);
+		if (counts[i] >= 0)
+			(void)close(counts[i]);
+	}
+	assert_true(cgroup_is_empty(&group));
+	assert_true(cgroup_remove(&place, &group));
+	cgroup_leave(&place);
+}
+
 static void a_real_group_holds_and_counts(void **state)
 {
-	const struct cgroup_limits limits = {.memory = 64 * MEBI, .pids = 8};
+	const struct cgroup_limits limits = {.memory = 64 * MEBI,
+					     .programs = 1024 * MEBI,
+					     .pids = 8};
 	struct cgroup_place place;
 	struct cgroup group;
 	struct err err;
@@ -175,18 +283,7 @@ static void a_real_group_holds_and_counts(void **state)
 	cgroup_sweep(&place);
 	assert_true(cgroup_make(&place, 1, &limits, &group, &err));
 	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	if (pid == 0) {
-		char byte;
-		char *block;
-
-		if (read(ends[0], &byte, 1) != 1)
-			_exit(1);
-		block = malloc((size_t)512 * MEBI);
-		for (size_t at = 0; block && at < (size_t)512 * MEBI; at += 4096)
-			((volatile char *)block)[at] = 1;
-		_exit(2);
-	}
+	pid = taker_start(ends[0], 512);
 	assert_true(cgroup_enter(&group, pid, &err));
 	assert_false(cgroup_is_empty(&group));
 	count = cgroup_open_count(&group, CGROUP_MEMORY);
@@ -206,7 +303,9 @@ static void a_real_group_holds_and_counts(void **state)
 /* A group whose maker was killed goes with the next who looks. */
 static void what_a_dead_process_left_is_swept(void **state)
 {
-	const struct cgroup_limits limits = {.memory = 64 * MEBI, .pids = 8};
+	const struct cgroup_limits limits = {.memory = 64 * MEBI,
+					     .programs = 32 * MEBI,
+					     .pids = 8};
 	struct cgroup_place place;
 	char name[CGROUP_NAME_MAX] = {0};
 	int ends[2];
@@ -256,6 +355,9 @@ int main(void)
 						tree_make, tree_end),
 		cmocka_unit_test_setup_teardown(nothing_and_nonsense_are_no_place,
 						tree_make, tree_end),
+		cmocka_unit_test_setup_teardown(a_worker_of_version_2_lives_beside_its_programs,
+						tree_make, tree_end),
+		cmocka_unit_test(a_worker_outlives_programs_that_take_too_much),
 		cmocka_unit_test(a_real_group_holds_and_counts),
 		cmocka_unit_test(what_a_dead_process_left_is_swept),
 	};
