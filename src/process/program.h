@@ -197,6 +197,8 @@ struct program_run {
 	 */
 	int side_fd;
 	void (*side)(void *context);
+	/* The program's end is expected before: the wait for it stays awake until then */
+	int64_t stay_until_us;
 	int stop_fd;                    /* poll beside the output; -1: none */
 	bool (*stopped)(void *context); /* asked when stop_fd is readable; true: cancel */
 	/* 1, 2; may be NULL */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -181,6 +182,22 @@ static void take_stream(struct follow *follow, int stream, short events)
 		fd_close(&follow->pipes[stream]);
 }
 
+/* As poll, but awake as long as the end is expected; others may have the processor. */
+static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t count,
+		      int64_t until)
+{
+	int ready = 0;
+
+	while (ready == 0 && run->stay_until_us > 0) {
+		ready = poll(slots, count, 0);
+		if (clock_now_us() >= run->stay_until_us)
+			run->stay_until_us = 0;
+		else if (ready == 0)
+			(void)sched_yield();
+	}
+	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
+}
+
 static void poll_once(struct follow *follow, int64_t now)
 {
 	struct program_run *run = follow->run;
@@ -207,7 +224,7 @@ static void poll_once(struct follow *follow, int64_t now)
 		until = now + FOLLOW_QUIET_MS;
 	if (run->pty)
 		pty_slots(run->pty, &slots[SLOT_PTY]);
-	if (poll(slots, run->pty ? SLOT_COUNT : SLOT_PTY, clock_poll_timeout(until)) <= 0)
+	if (slots_wait(run, slots, run->pty ? SLOT_COUNT : SLOT_PTY, until) <= 0)
 		return;
 	if (run->pty)
 		pty_ready(run->pty, &slots[SLOT_PTY]);

@@ -56,6 +56,14 @@ enum result_status call_stop_result(struct call *call, struct tool_result *resul
 	return result->status;
 }
 
+void call_ending(struct call *call)
+{
+	if (call->heralds && call->control_fd >= 0)
+		(void)frame_send(call->control_fd, FRAME_ENDING, (struct str){"", 0},
+				 NULL, 0, CLOCK_NEVER, NULL);
+	call->heralds = false;
+}
+
 void call_output(struct call *call, enum call_stream stream, struct str bytes)
 {
 	/*

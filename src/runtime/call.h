@@ -52,8 +52,10 @@ struct call {
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
 	/* It has a view of its own (L3); else its paths are the host's, under rules */
 	bool has_view;
-	bool is_last;   /* the cell ends with this call: what it leaves in /tmp is gone */
-	double grace_s; /* TERM to KILL */
+	bool is_last; /* the cell ends with this call: what it leaves in /tmp is gone */
+	/* It is alone, and there is more than one processor: who is next may be woken early */
+	bool heralds;
+	double grace_s;    /* TERM to KILL */
 	const char *agent; /* whose policy holds, for remedies */
 	struct call_limits limits;
 	int listener;      /* of refused system calls (sandbox.h); -1: none */
@@ -91,6 +93,9 @@ enum result_status call_stop_result(struct call *call, struct tool_result *resul
  * is in it.
  */
 const char **call_environment(const char *const *cell, const struct value *more);
+
+/* Its program has ended: the front wakes up for the result. Once; said for who says it not. */
+void call_ending(struct call *call);
 
 enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
 /*

@@ -180,6 +180,15 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 }
 
 /* Of the deepest roots: what is read-only in a writable folder is read-only. */
+bool files_is_root(const struct files *files, const char *path)
+{
+	for (size_t i = 0; i < files->root_count; i++) {
+		if (strcmp(files->roots[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool files_is_passing(const struct files *files, const char *path)
 {
 	const struct files_held *deepest = files_root_of(files, path);

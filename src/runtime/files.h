@@ -46,6 +46,9 @@ void files_keep(struct files *files, struct undo_log *log);
 /* Does what is written at PATH (absolute, real) go with the cell? */
 bool files_is_passing(const struct files *files, const char *path);
 
+/* Is PATH (absolute, real) one of the roots? */
+bool files_is_root(const struct files *files, const char *path);
+
 enum files_want {
 	FILES_READ,   /* an existing regular file, opened for reading */
 	FILES_FOLDER, /* an existing directory, opened for reading */

@@ -168,6 +168,8 @@ struct tool {
 	 * tool gets the worker. The first tool of the table that has one counts.
 	 */
 	void *(*prepare)(const struct call *call);
+	/* A call is probably coming: what was prepared wakes up, for a moment. NULL: nothing does. */
+	void (*rouse)(void *prepared);
 };
 
 /*

@@ -237,6 +237,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.folder = wire->folder;
 	call.deadline_ms = wire->deadline_ms;
 	call.is_last = wire->is_last;
+	call.heralds = wire->heralds;
 	call.limits = limits_here(worker, wire);
 	call.seen = wire->seen;
 	call.reader = &worker->reader;
@@ -323,9 +324,7 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	call_execute(worker, &wire, &call, result);
 	files_journal(worker->files, -1);
 	fd_close(&journal);
-	if (wire.heralds)
-		(void)frame_send(worker->socket, FRAME_ENDING, (struct str){"", 0}, NULL,
-				 0, CLOCK_NEVER, NULL);
+	call_ending(&call);
 	/* A tool that gave one away has left -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
@@ -411,6 +410,9 @@ static void serve(struct worker *worker)
 	for (;;) {
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
+		if (frame.kind == FRAME_COMING && worker->prepared != NULL &&
+		    worker->prepared_for->rouse != NULL)
+			worker->prepared_for->rouse(worker->prepared);
 		if (frame.kind == FRAME_COMING && !cancel_waits(worker))
 			frame_stay(worker->socket, clock_now_us() + COMING_US);
 		/* A cancel that came after its call's answer has nothing left to end. */

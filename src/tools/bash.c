@@ -46,6 +46,8 @@ enum {
 	NOT_FOUND = 127,
 	CLAIM_BYTES = 16 << 10, /* the end of each stream that is searched for causes */
 	CLAIM_SLACK = 256,      /* the line between head and tail */
+	/* From a shell's last step to its end: what it held is given back first. */
+	ENDING_US = 400,
 };
 
 static const struct tool_param bash_params[] = {
@@ -86,6 +88,8 @@ struct shell {
 	struct bash_shell bash;
 	struct program_run run;
 	struct limit_watch limits;
+	char told[PATH_MAX + 1]; /* what came from the shell's last step */
+	size_t told_size;
 	bool spill_tried;
 	bool folder_was_gone;
 };
@@ -127,6 +131,11 @@ static bool find_folder(struct shell *shell, struct err *err)
 
 	if (wanted)
 		return files_reach(files, wanted, FILES_FOLDER, &shell->folder, err);
+	/* Mostly. Its name is its real one, and it can be read as a whole. */
+	if (shell->call->folder && strcmp(shell->call->folder, shell->call->workspace) == 0 &&
+	    files_is_root(files, shell->call->workspace) &&
+	    stat(shell->call->workspace, &st) == 0 && S_ISDIR(st.st_mode) && st.st_nlink > 0)
+		return buf_adds(&shell->folder.path, shell->call->workspace);
 	if (shell->call->folder &&
 	    files_reach(files, shell->call->folder, FILES_FOLDER, &shell->folder, err))
 		return true;
@@ -262,6 +271,24 @@ static void shell_watch_start(struct shell *shell)
 	run->watch = &shell->watch;
 }
 
+/*
+ * It tells its folder in its last step, or something that it started wants us to believe so: then
+ * its end is near, and to be woken for it would take longer than to wait.
+ */
+static void shell_tells(void *context)
+{
+	struct shell *shell = context;
+	ssize_t size = read(shell->bash.folder_fd, shell->told + shell->told_size,
+			    sizeof(shell->told) - 1 - shell->told_size);
+
+	/* What comes after it is read at the end. */
+	shell->run.side_fd = -1;
+	if (size <= 0)
+		return;
+	shell->told_size += (size_t)size;
+	shell->run.stay_until_us = clock_now_us() + ENDING_US;
+}
+
 /* The shell that waits in this worker, or a new one; none where the policy has a list. */
 static bool shell_begin(struct shell *shell, struct err *err)
 {
@@ -311,6 +338,10 @@ static bool shell_run(struct shell *shell, struct err *err)
 	run->stopped = shell_stopped;
 	run->output = shell_output;
 	run->context = shell;
+	if (shell->call->heralds && shell->call->plan == NULL) {
+		run->side_fd = shell->bash.folder_fd;
+		run->side = shell_tells;
+	}
 	shell_watch_start(shell);
 	return program_follow(run, err);
 }
@@ -322,8 +353,10 @@ static bool shell_run(struct shell *shell, struct err *err)
  */
 static void take_folder(struct shell *shell, struct buf *next)
 {
-	char said[PATH_MAX + 1];
-	ssize_t size = read(shell->bash.folder_fd, said, sizeof(said) - 1);
+	char *said = shell->told;
+	ssize_t more = read(shell->bash.folder_fd, said + shell->told_size,
+			    sizeof(shell->told) - 1 - shell->told_size);
+	const size_t size = shell->told_size + (more > 0 ? (size_t)more : 0);
 	struct file file;
 	struct err err;
 
@@ -420,6 +453,7 @@ static enum result_status run_shell(struct shell *shell)
 				  &err);
 	if (!shell_run(shell, &err))
 		return tool_fail(result, "The command did not run. %s", err.text);
+	call_ending(shell->call);
 	answer(shell);
 	return result->status;
 }
@@ -447,6 +481,11 @@ static void *bash_prepare(const struct call *call)
 	return NULL;
 }
 
+static void bash_rouse(void *prepared)
+{
+	bash_shell_rouse(prepared);
+}
+
 const struct tool bash_tool = {
 	.name = "bash",
 	.description =
@@ -463,4 +502,5 @@ const struct tool bash_tool = {
 	.answers = true,
 	.execute = bash_execute,
 	.prepare = bash_prepare,
+	.rouse = bash_rouse,
 };

@@ -24,14 +24,22 @@ enum {
 	BASH_FOLDER_FD = 230,
 	WRAPPER_MAX = 1024,
 	FIRST_LINE_MAX = 1 << 20, /* a folder and changed variables, quoted */
+	/* Each takes 3 microseconds: a text that was announced is there after 50 to 150. */
+	ROUSED_LOOKS = 80,
+	REHEARSED_BYTES = 8 << 10,
 };
 
-/* What is done once more later then finds its memory there. */
-static void add_rehearsal(struct buf *wrapper)
+#define COMING "c\n"
+
+/* What is done once more later then finds its memory there: heap, and stack as deep. */
+static void add_rehearsal(struct buf *wrapper, int go_fd)
 {
-	(void)buf_adds(wrapper, "{ builtin pwd -P >/dev/null; } 2>/dev/null; "
-				"IFS= read -r -d '' GLOVEBOX_TEXT </dev/null; "
-				"eval -- \"$GLOVEBOX_TEXT\"; ");
+	(void)buf_addf(wrapper,
+		       "eval \"eval '{ builtin pwd -P >/dev/null; } 2>&-'\"; "
+		       "IFS= read -r -d '' GLOVEBOX_TEXT </dev/null; "
+		       "eval -- \"$GLOVEBOX_TEXT\"; read -t 0 -u %d; "
+		       "printf -v GLOVEBOX_TEXT %%%ds; GLOVEBOX_TEXT=; ",
+		       go_fd, REHEARSED_BYTES);
 }
 
 /*
@@ -41,13 +49,15 @@ static void add_rehearsal(struct buf *wrapper)
 static void add_wrapper(struct buf *wrapper, int text_fd, int go_fd, int folder_fd)
 {
 	buf_addf(wrapper,
-		 "trap '{ builtin pwd -P >&%d; } 2>/dev/null' EXIT; "
-		 "IFS= read -r -u %d GLOVEBOX_TEXT || exit; "
+		 "trap '{ builtin pwd -P >&%d; } 2>&-' EXIT; "
+		 "while IFS= read -r -u %d GLOVEBOX_TEXT || exit; [[ $GLOVEBOX_TEXT == c ]]; do "
+		 "for ((GLOVEBOX_TEXT = 0; GLOVEBOX_TEXT < %d; GLOVEBOX_TEXT++)); do "
+		 "read -t 0 -u %d && break; done; done; "
 		 "[[ -z $GLOVEBOX_TEXT ]] || "
 		 "{ IFS= read -r -d '' -u %d GLOVEBOX_TEXT && eval -- \"$GLOVEBOX_TEXT\"; } || exit; "
 		 "IFS= read -r -d '' -u %d GLOVEBOX_TEXT; exec %d<&- %d<&-; "
 		 "SECONDS=0; eval -- \"$GLOVEBOX_TEXT\"",
-		 folder_fd, go_fd, text_fd, text_fd, text_fd, go_fd);
+		 folder_fd, go_fd, ROUSED_LOOKS, go_fd, text_fd, text_fd, text_fd, go_fd);
 }
 
 void bash_shell_init(struct bash_shell *shell)
@@ -92,7 +102,7 @@ static bool start(struct bash_shell *shell, const struct call *call, const char 
 	shell->environment = commands_environment(call->environment, NULL);
 	buf_init(&wrapper, WRAPPER_MAX);
 	if (shell->folder != NULL)
-		add_rehearsal(&wrapper);
+		add_rehearsal(&wrapper, go_fd);
 	add_wrapper(&wrapper, shell->text_fd, go_fd, folder_fd);
 	const char *const argv[] = {"bash", "--noprofile", "--norc",
 				    "-c",   wrapper.data,  NULL};
@@ -171,7 +181,16 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	if (stat(call->folder, &shell->folder_was) < 0)
 		return err_set(err, errno, "%s: %s", call->folder, strerror(errno));
 	shell->folder = call->folder;
-	return bash_shell_start(shell, call, call->folder, -1, err);
+	if (!bash_shell_start(shell, call, call->folder, -1, err))
+		return false;
+	/* The text will find its memory there; and where it is shorter, its end. */
+	(void)!pwrite(shell->text_fd, "", 1, 0);
+	return true;
+}
+
+void bash_shell_rouse(const struct bash_shell *shell)
+{
+	(void)!write(shell->go_fd, COMING, sizeof(COMING) - 1);
 }
 
 static void add_quoted(struct buf *line, const char *text)

@@ -3,10 +3,11 @@
  * this call) or for minutes (it was started ahead, in an idle worker): either way it is the
  * same program with the same wrapper, so that no text can tell the two apart.
  *
- * It waits for a byte on a pipe, reads from a memory file first a line of ours (folder,
+ * It waits for a line on a pipe, reads from a memory file first a line of ours (folder,
  * environment, where they differ from those it was started with) and then the text, closes
  * both, sets SECONDS to 0 and evals the text. An EXIT trap tells its last folder through a
- * descriptor of its own.
+ * descriptor of its own. A line before that one says that it will come soon: the shell then
+ * looks for it without sleeping, a moment.
  */
 #pragma once
 #include "base/err.h"
@@ -52,6 +53,8 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 /* Move READY to SHELL if it still waits and can take TEXT's environment; else it is ended. */
 bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
 		     const struct bash_text *text);
+/* A text comes probably. */
+void bash_shell_rouse(const struct bash_shell *shell);
 /* Give it the text. It then has to be followed. */
 bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struct err *err);
 struct program_ahead bash_shell_take_program(struct bash_shell *shell);
