@@ -249,13 +249,18 @@ bool journal_append(struct journal *journal, const char *session, int64_t number
 	int64_t inserted = 0;
 	bool ok;
 
-	/* One statement, so that two writers cannot both find the same number free. */
-	if (!statement_begin(
-		    journal->database,
-		    "INSERT INTO event (session, number, kind, wall_ms, json)"
-		    " SELECT key, ?2, ?3, ?4, ?5 FROM session WHERE id = ?1 AND ?2 ="
-		    " 1 + coalesce((SELECT max(number) FROM event WHERE session = key), 0)",
-		    &statement, err))
+	/*
+	 * One statement, so that two writers cannot both find the same number free: where it does
+	 * not follow it is NULL, which the table does not take. VALUES, since SQLite makes a
+	 * table in memory for what it selects from the one that it writes to.
+	 */
+	if (!statement_begin(journal->database,
+			     "INSERT OR IGNORE INTO event (session, number, kind, wall_ms, json)"
+			     " VALUES ((SELECT key FROM session WHERE id = ?1),"
+			     " CASE ?2 WHEN 1 + coalesce((SELECT max(number) FROM event WHERE session ="
+			     " (SELECT key FROM session WHERE id = ?1)), 0) THEN ?2 END,"
+			     " ?3, ?4, ?5)",
+			     &statement, err))
 		return err_while(err, "writing the journal");
 	statement_bind_text(statement, 1, str_of(session));
 	statement_bind_integer(statement, 2, number);
