@@ -23,12 +23,15 @@ enum {
 	READS_A_TURN = 16,
 	COMPLAINTS_MAX = 4 << 10,
 	REQUEST_MAX = 16 << 20,
+	/* Less than a pipe takes at once (PIPE_BUF). */
+	ANSWER_MAX = 4 << 10,
 };
 
 struct delegate {
 	struct delegate_options options;
 	struct delegate_report report;
 	struct watch events, complaints, end;
+	int answers; /* our end */
 	int pidfd;
 	bool asked;      /* a second time it would end without its record */
 	struct buf said; /* on standard error */
@@ -51,6 +54,21 @@ const char *delegate_fault(const struct delegate *delegate)
 static void signal_it(const struct delegate *delegate, int number)
 {
 	(void)syscall(SYS_pidfd_send_signal, delegate->pidfd, number, NULL, 0);
+}
+
+void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
+		     const struct value *answer)
+{
+	auto_value struct value *line = value_copy(answer);
+	struct buf text;
+
+	value_set_text(line, "call", call);
+	value_set_integer(line, "id", id);
+	buf_init(&text, ANSWER_MAX);
+	/* It reads all the time; one whose pipe is full has stopped to. */
+	if (value_print(line, 0, &text) && buf_addc(&text, '\n') && delegate->answers >= 0)
+		(void)!write(delegate->answers, text.data, text.size);
+	buf_fini(&text);
 }
 
 void delegate_ask_to_end(struct delegate *delegate)
@@ -229,7 +247,7 @@ static void begin_watch(struct delegate *delegate, struct watch *watch, int *tak
 }
 
 static bool start_role(struct delegate *delegate, int request, int events, int complaints,
-		       struct err *err)
+		       int answers, struct err *err)
 {
 	auto_close int self = -1;
 	char numbers[DELEGATE_ARGUMENTS - 1][ROLE_ARGUMENT];
@@ -237,7 +255,7 @@ static bool start_role(struct delegate *delegate, int request, int events, int c
 
 	if (!role_self(&self, err))
 		return false;
-	const int fds[] = {request, events, complaints, self};
+	const int fds[] = {request, events, complaints, answers, self};
 	const struct role role = {.argv = argv,
 				  .fds = fds,
 				  .fd_count = DELEGATE_ARGUMENTS - 1};
@@ -252,13 +270,15 @@ static bool start_role(struct delegate *delegate, int request, int events, int c
 bool delegate_start(const struct delegate_options *options, struct delegate **delegate,
 		    struct err *err)
 {
-	int events[2] = {-1, -1}, complaints[2] = {-1, -1}, request = -1;
+	int events[2] = {-1, -1}, complaints[2] = {-1, -1}, answers[2] = {-1, -1};
+	int request = -1;
 	struct delegate *made = memory_alloc(sizeof(*made));
 	struct buf text;
 	bool ok;
 
 	made->options = *options;
 	made->pidfd = made->events.fd = made->complaints.fd = made->end.fd = -1;
+	made->answers = -1;
 	delegate_report_init(&made->report);
 	made->report.show = options->show;
 	made->report.used = options->used;
@@ -268,15 +288,18 @@ bool delegate_start(const struct delegate_options *options, struct delegate **de
 	ok = (value_print(options->request, 0, &text) ||
 	      err_set(err, E2BIG, "a request of more than %d MiB", REQUEST_MAX >> 20)) &&
 	     fd_memory_file("request", buf_str(&text), &request, err) &&
-	     fd_pipe(events, err) && fd_pipe(complaints, err) &&
+	     fd_pipe(events, err) && fd_pipe(complaints, err) && fd_pipe(answers, err) &&
+	     fd_set_blocking(answers[1], false, err) &&
 	     fd_set_blocking(events[0], false, err) &&
 	     fd_set_blocking(complaints[0], false, err) &&
-	     start_role(made, request, events[1], complaints[1], err);
+	     start_role(made, request, events[1], complaints[1], answers[0], err);
 	explicit_bzero(text.data, text.size);
 	buf_fini(&text);
 	fd_close(&request);
 	fd_close(&events[1]);
 	fd_close(&complaints[1]);
+	fd_close(&answers[0]);
+	made->answers = fd_take(&answers[1]);
 	if (!ok) {
 		fd_close(&events[0]);
 		fd_close(&complaints[0]);
@@ -304,6 +327,7 @@ void delegate_free(struct delegate *delegate)
 	loop_remove(&delegate->end);
 	fd_close(&delegate->events.fd);
 	fd_close(&delegate->complaints.fd);
+	fd_close(&delegate->answers);
 	delegate_report_fini(&delegate->report);
 	buf_fini(&delegate->said);
 	free(delegate);

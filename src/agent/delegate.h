@@ -13,9 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How it is started: argv[0], then the descriptors of request, events, complaints, caller. */
+/*
+ * How it is started: argv[0], then the descriptors of request, events, complaints, answers (to what
+ * it asks, lines as front/answers.h has them), caller.
+ */
 #define DELEGATE_ROLE "glovebox-delegate"
-enum { DELEGATE_ARGUMENTS = 5 };
+enum { DELEGATE_ARGUMENTS = 6 };
 
 struct delegate;
 
@@ -31,6 +34,10 @@ struct delegate_options {
 
 bool delegate_start(const struct delegate_options *options, struct delegate **delegate,
 		    struct err *err);
+
+/* The answer to its question ID of its CALL, as session_answer takes it. */
+void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
+		     const struct value *answer);
 
 /* Ask it to end; its end comes later. */
 void delegate_ask_to_end(struct delegate *delegate);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "runtime/approval_relay.h"
 #include "store/patches.h"
 
 #include <inttypes.h>
@@ -26,7 +27,8 @@ struct delegation {
 	struct running *running;
 	struct delegate *delegate;
 	char *agent;
-	struct timer over; /* the end of one whose budget is used up */
+	struct value *asked; /* its calls -> the hash of what each asks now; or NULL */
+	struct timer over;   /* the end of one whose budget is used up */
 	bool exhausted;
 };
 
@@ -40,6 +42,7 @@ static void delegation_free(struct delegation *delegation)
 		*at = delegation->next;
 	loop_remove_timer(&delegation->over);
 	delegate_free(delegation->delegate);
+	value_free(delegation->asked);
 	free(delegation->agent);
 	free(delegation);
 }
@@ -129,9 +132,52 @@ static struct value *make_request(const struct orchestra *orchestra,
 
 static void delegation_finish(struct delegation *delegation);
 
+/* To the delegate: what the person said, bound to what it had shown. */
+static void answered(const struct approval_relay *relay, const char *answer)
+{
+	const struct delegation *delegation = relay->context;
+	auto_value struct value *reply = value_new_object();
+	struct value *content = value_new_object();
+
+	value_set_text(reply, "action", "accept");
+	value_set(reply, "content", content);
+	value_set_text(content, "answer", answer);
+	if (delegation->asked)
+		value_set(content, "hash",
+			  value_copy(value_member(delegation->asked, relay->call)));
+	delegate_answer(delegation->delegate, relay->call, relay->id, reply);
+}
+
+/* EVENT is one of the delegate itself: its questions become questions of our call. */
+static void relay(struct delegation *delegation, const struct value *event)
+{
+	const struct str kind = value_str(value_member(event, "event"));
+	const char *call = value_text(value_member(event, "call"));
+	const struct approval_relay relay = {.answered = answered,
+					     .context = delegation,
+					     .call = (char *)(uintptr_t)call,
+					     .id = value_integer(value_member(event, "id"))};
+	struct value *data;
+
+	if (!call)
+		return;
+	if (str_is(kind, event_kind_name(EVENT_APPROVAL_GIVEN))) {
+		approval_relay_over(delegation->running, call, relay.id);
+		return;
+	}
+	if (!str_is(kind, event_kind_name(EVENT_APPROVAL_WANTED)))
+		return;
+	data = approval_relay_data(delegation->running, delegation->agent, event);
+	if (!delegation->asked)
+		delegation->asked = value_new_object();
+	value_set(delegation->asked, call, value_copy(value_member(event, "hash")));
+	if (!data || !approval_relay(delegation->running, &relay, data))
+		answered(&relay, "no");
+}
+
 static void show(void *context, struct value *child)
 {
-	const struct delegation *delegation = context;
+	struct delegation *delegation = context;
 	const struct orchestra *orchestra = delegation->orchestra;
 	struct event event = {.kind = EVENT_CHILD,
 			      .call = running_id(delegation->running),
@@ -141,6 +187,10 @@ static void show(void *context, struct value *child)
 	if (!value_member(child, "parent"))
 		value_set_text(child, "parent", orchestra_session(orchestra));
 	(void)recorder_event(orchestra->recorder, &event, NULL);
+	/* Of those further down the ones between us ask in their own names. */
+	if (str_is(value_str(value_member(child, "session")),
+		   delegate_report_of(delegation->delegate)->session))
+		relay(delegation, value_member(child, "event_of"));
 }
 
 static void too_long(struct timer *timer)

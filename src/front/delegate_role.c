@@ -37,13 +37,12 @@ bool delegate_role_is(const char *name)
  * In place of the standard descriptors; nobody's terminal, nobody's process group. With its
  * caller it dies: CALLER is its pidfd, and may have ended before the kernel was told so.
  */
-static bool settle(int events, int complaints, int caller)
+static bool settle(int events, int complaints, int answers, int caller)
 {
 	struct pollfd life = {.fd = caller, .events = POLLIN};
-	auto_close int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 ||
-	    dup2(events, STDOUT_FILENO) < 0 || dup2(complaints, STDERR_FILENO) < 0)
+	if (dup2(answers, STDIN_FILENO) < 0 || dup2(events, STDOUT_FILENO) < 0 ||
+	    dup2(complaints, STDERR_FILENO) < 0)
 		return false;
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -98,7 +97,10 @@ static void take_budget(const struct value *budget, struct policy_limits *limits
 static int run(struct setup *setup, const struct value *request)
 {
 	const char *model = setup->role.model;
-	struct talk_options options = {.json = true, .kept = true, .request = request};
+	struct talk_options options = {.json = true,
+				       .kept = true,
+				       .answers = value_member(request, "asks") != NULL,
+				       .request = request};
 	struct agent_outcome outcome;
 	struct talk *talk = NULL;
 	struct err err = {0};
@@ -116,6 +118,35 @@ static int run(struct setup *setup, const struct value *request)
 		code = talk_turn(talk, value_text(value_member(request, "task")), &outcome);
 	talk_close(talk);
 	return code;
+}
+
+/* What it may ask for: what its role or the person's own words name, and everybody above it lets pass. */
+static bool take_asks(struct setup *setup, const struct value *own,
+		      const struct value *up, struct err *err)
+{
+	policy_ask_nobody(setup->policy);
+	for (size_t i = 0; i < value_count(own); i++) {
+		const char *what = value_text(value_item(own, i));
+
+		if (value_has_text(up, what) &&
+		    !policy_add_ask(setup->policy, what, "the request", err))
+			return false;
+	}
+	return true;
+}
+
+static bool serve(struct setup *setup, const struct value *request, struct err *err)
+{
+	const struct value *asked = value_member(request, "ask");
+	auto_value struct value *own = value_new_array();
+
+	for (size_t i = 0; i < setup->policy->asks.count; i++)
+		value_append(own, value_new_text(setup->policy->asks.items[i]));
+	for (size_t i = 0; i < value_count(asked); i++)
+		value_append(own, value_copy(value_item(asked, i)));
+	setup->asked = asked != NULL ? value_copy(asked) : NULL;
+	return setup_serve_within(setup, value_member(request, "bounds"), err) &&
+	       take_asks(setup, own, value_member(request, "asks"), err);
 }
 
 static int run_request(const struct value *request)
@@ -148,8 +179,7 @@ static int run_request(const struct value *request)
 		return verb_complain(CODE_USAGE,
 				     "a request without workspace, agent or task");
 	if (!options_parse(&options, rows, words, false, &err) ||
-	    !setup_init(&setup, &options, &err) ||
-	    !setup_serve_within(&setup, value_member(request, "bounds"), &err))
+	    !setup_init(&setup, &options, &err) || !serve(&setup, request, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = run(&setup, request);
@@ -171,7 +201,7 @@ int delegate_role_run(int argc, char **argv)
 		if (fds[i] <= STDERR_FILENO || fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0)
 			return CODE_USAGE;
 	}
-	if (!settle(fds[1], fds[2], fds[3]))
+	if (!settle(fds[1], fds[2], fds[3], fds[4]))
 		return CODE_FAILED;
 	setup_hide_memory();
 	if (!read_request(fds[0], &request, &err))

@@ -10,6 +10,8 @@
  *	parent                     the caller's session; absent: a person's or a timer's run
  *	chain                      agents from the person's down to the caller
  *	bounds                     entries of agents (setup.entries): no right beyond any of them
+ *	asks                       kinds that those above it let it ask for (policy.h); absent: none
+ *	ask                        kinds that the person named for the whole run, beside its role's
  *	budget                     tokens, money, seconds, answers: at most these; 0 or absent: no bound
  */
 #pragma once

@@ -90,6 +90,27 @@ static struct value *bounds_of(const struct orchestrate_options *options)
 	return bounds;
 }
 
+/*
+ * What a delegate may ask for: of what goes up from here, what this agent may ask for too, or has
+ * without asking. One without hands stands in nobody's way.
+ */
+static struct value *asks_of(const struct orchestrate_options *options)
+{
+	static const char *const kinds[] = {"commands", "network", "read", "write"};
+	const struct value *up = value_member(options->request, "asks");
+	const struct policy *policy = options->setup->policy;
+	struct value *asks = value_new_array();
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const bool grants = !has_hands(policy) || policy_asks(policy, kinds[i]) ||
+				    (i == 0 && policy->commands == NULL);
+
+		if (grants && (options->request == NULL || value_has_text(up, kinds[i])))
+			value_append(asks, value_new_text(kinds[i]));
+	}
+	return asks;
+}
+
 static bool only_reads(void *context, const char *agent)
 {
 	const struct orchestrate *orchestrate = context;
@@ -139,6 +160,10 @@ bool orchestrate_open(const struct orchestrate_options *options,
 	orchestrate->request = orchestrate_request(setup, options->model);
 	value_set(orchestrate->request, "chain", value_copy(orchestrate->chain));
 	value_set(orchestrate->request, "bounds", bounds_of(options));
+	if (options->answered)
+		value_set(orchestrate->request, "asks", asks_of(options));
+	if (setup->asked != NULL)
+		value_set(orchestrate->request, "ask", value_copy(setup->asked));
 	make_prompt(orchestrate, setup);
 	orchestrate->orchestra = orchestra_open(&(struct orchestra_options){
 		.workspace = setup->workspace,

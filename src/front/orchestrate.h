@@ -16,6 +16,7 @@ struct orchestrate_options {
 	const struct value *request; /* by which this process was started (delegate_role.h); NULL: a person */
 	const char *model; /* of this run; NULL: the embedded replay */
 	struct journal *journal;
+	bool answered;       /* somebody answers what delegates ask */
 	bool counts_answers; /* the person said how many there may be of all */
 };
 

@@ -396,6 +396,9 @@ bool setup_ask(struct setup *setup, const struct options *options, struct err *e
 	for (; *asks != NULL; asks++) {
 		if (!policy_add_ask(setup->policy, *asks, "--ask", err))
 			return false;
+		if (setup->asked == NULL)
+			setup->asked = value_new_array();
+		value_append(setup->asked, value_new_text(*asks));
 	}
 	return true;
 }
@@ -415,6 +418,7 @@ void setup_fini(struct setup *setup)
 {
 	front_servers_fini(&setup->servers);
 	front_plugins_fini(&setup->plugins);
+	value_free(setup->asked);
 	policy_free(setup->policy);
 	policy_free(setup->bounds);
 	value_free(setup->origins);

@@ -34,6 +34,7 @@ struct setup {
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	/* What a role of the workspace was held to: the user's default. NULL: it is none */
 	struct policy *bounds;
+	struct value *asked; /* what the person named by --ask, for the whole run; NULL: nothing */
 	struct config_role role;
 	unsigned minimum_level;
 	bool level_is_asked; /* by --minimum-level, which goes before the configuration's */

@@ -42,7 +42,9 @@ struct talk {
 	char *asked; /* the model, as it was asked for; NULL: the embedded replay */
 	const char *parent; /* of the request by which this process was started */
 	bool counts_answers, answering; /* as the options said */
-	bool broken;                    /* an event could not be recorded */
+	bool answered,
+		relays; /* somebody answers what is asked; who asked for this run does */
+	bool broken;    /* an event could not be recorded */
 };
 
 /* A variable that is set to nothing is as good as none. */
@@ -150,6 +152,7 @@ static int open_session(struct talk *talk, struct setup *setup, struct session *
 		.ready_workers = READY_WORKERS,
 		.sink = recorder_sink(talk->recorder),
 		.answers_approvals = talk->answering || talk->asking != NULL,
+		.relays_approvals = talk->relays,
 		.cancel_fd = interrupt_fd(talk->interrupt),
 	};
 
@@ -164,6 +167,7 @@ static bool open_orchestrate(struct talk *talk, const struct value *request, str
 		.request = request,
 		.model = talk->asked,
 		.journal = talk->journal,
+		.answered = talk->answered,
 		.counts_answers = talk->counts_answers,
 	};
 
@@ -194,6 +198,8 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->parent = value_text(value_member(options->request, "parent"));
 	talk->counts_answers = options->counts_answers;
 	talk->answering = options->answers;
+	talk->answered = options->answers || options->console != NULL;
+	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
 	    !open_model(talk, &options->model, &talk->model, &err) ||

@@ -47,8 +47,11 @@ static bool read_prompt(const char *const *words, size_t count, struct buf *prom
 /* Is there something to ask a person, and a person? */
 static bool asks_at_terminal(const struct options *options, const struct setup *setup)
 {
-	return setup->policy->asks.count > 0 && !options_given(options, "json") &&
-	       isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	const bool asks = setup->policy->asks.count > 0 ||
+			  policy_has_tool(setup->policy, "delegate_agent");
+
+	return asks && !options_given(options, "json") && isatty(STDIN_FILENO) &&
+	       isatty(STDOUT_FILENO);
 }
 
 static int run_with(const struct options *options, struct setup *setup,

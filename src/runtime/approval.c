@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "runtime/approval_relay.h"
 #include "runtime/approval_scope.h"
 #include "runtime/approval_text.h"
 #include "runtime/extra.h"
@@ -30,14 +31,39 @@ struct approval {
 	char *grant;         /* what a session's grant is known by */
 	char *target;        /* host:port; NULL: the call itself waits */
 	struct extra *extra; /* the folder that the call waits for; NULL: its command */
+	/* in whose name it is asked (approval_relay.h); its parts are ours */
+	struct approval_relay relay;
 	uint64_t held[HELD_MAX];
 	size_t held_count;
 	struct timer timer; /* until it is shown, then until nobody has answered */
 };
 
+/* Of all who ask for others in SESSION one is heard at a time. */
+static bool relay_is_open(const struct session *session)
+{
+	for (const struct running *at = session->first; at != NULL; at = at->next) {
+		const struct approval *first = at->first_approval;
+
+		if (first != NULL && first->relay.answered != NULL &&
+		    first->timer.due_ms != CLOCK_NEVER)
+			return true;
+	}
+	return false;
+}
+
+static void relays_show(struct session *session)
+{
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		if (at->first_approval != NULL && at->first_approval->relay.answered != NULL)
+			approval_show(at);
+	}
+}
+
 static void approval_free(struct approval *approval)
 {
 	struct approval **at = &approval->running->first_approval;
+	struct session *session = approval->running->session;
+	const bool relayed = approval->relay.answered != NULL;
 
 	while (*at != approval)
 		at = &(*at)->next;
@@ -46,7 +72,10 @@ static void approval_free(struct approval *approval)
 	value_free(approval->data);
 	free(approval->grant);
 	free(approval->target);
+	free(approval->relay.call);
 	free(approval);
+	if (relayed)
+		relays_show(session);
 }
 
 static void tell_given(const struct running *running, int64_t id, const char *answer,
@@ -93,10 +122,14 @@ static void decide(struct approval *approval, const char *answer, const char *by
 
 	if (approval->shown)
 		tell_given(running, approval->id, answer, by);
-	if (strcmp(answer, "session") == 0 &&
+	if (strcmp(answer, "session") == 0 && approval->grant != NULL &&
 	    value_count(session->granted) < APPROVAL_GRANTS_MAX)
 		value_set_boolean(session->granted, approval->grant, true);
-	if (approval->target != NULL) {
+	if (approval->relay.answered != NULL) {
+		approval->relay.answered(&approval->relay, answer);
+		approval_free(approval);
+		approval_show(running);
+	} else if (approval->target != NULL) {
 		/* A no as well: else a program that tries again asks again. */
 		value_set_boolean(running->granted, approval->target, yes);
 		let_go(approval, yes);
@@ -145,7 +178,10 @@ static void show_due(struct timer *timer)
 
 	approval->shown = true;
 	timer->due = time_is_over;
-	timer->due_ms = clock_now_ms() + APPROVAL_WAIT_S * INT64_C(1000);
+	/* Who passes it on to somebody keeps the time for that one. */
+	timer->due_ms = running->session->relays_approvals
+				? INT64_MAX - 1
+				: clock_now_ms() + APPROVAL_WAIT_S * INT64_C(1000);
 	/* It may be answered before this returns. */
 	if (!session_emit(running->session, EVENT_APPROVAL_WANTED, running,
 			  (struct str){0}, approval->data, &err) &&
@@ -168,7 +204,9 @@ void approval_show(struct running *running)
 	struct approval *first = running->first_approval;
 
 	/* One question of a call at a time. */
-	if (first != NULL && running->question == 0 && !approval_is_open(running))
+	if (first == NULL || running->question != 0 || approval_is_open(running))
+		return;
+	if (first->relay.answered == NULL || !relay_is_open(running->session))
 		first->timer.due_ms = 0;
 }
 
@@ -390,6 +428,41 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else
 		ask_host(running, connection, target, because);
+}
+
+bool approval_relay(struct running *running, const struct approval_relay *relay,
+		    struct value *take_data)
+{
+	struct approval *approval;
+	size_t count = 0;
+
+	for (const struct approval *at = running->first_approval; at != NULL; at = at->next)
+		count++;
+	if (!running->session->answers_approvals || running->state == RUNNING_DONE ||
+	    running->cancelled || count >= APPROVALS_MAX) {
+		value_free(take_data);
+		return false;
+	}
+	approval = approval_new(running, take_data, NULL);
+	approval->relay = *relay;
+	approval->relay.call = memory_copy(relay->call);
+	approval_show(running);
+	return true;
+}
+
+void approval_relay_over(struct running *running, const char *call, int64_t id)
+{
+	struct approval *at = running->first_approval;
+
+	while (at != NULL && (at->relay.answered == NULL || at->relay.id != id ||
+			      strcmp(at->relay.call, call) != 0))
+		at = at->next;
+	if (at == NULL)
+		return;
+	if (at->shown)
+		tell_given(running, at->id, "no", "cancel");
+	approval_free(at);
+	approval_show(running);
 }
 
 void approval_drop_all(struct running *running)

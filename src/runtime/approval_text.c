@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "runtime/approval.h"
+#include "runtime/approval_relay.h"
 #include "runtime/session_parts.h"
 
 #include <inttypes.h>
@@ -12,6 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* A question comes up by so many agents at most; there are fewer (orchestra.h). */
+enum { RELAYED_DEPTH_MAX = 8 };
+#define APPROVAL_EFFECTS "command network read write"
 
 /* What the call runs, as it was asked for: its command, or all that its tool was given. */
 void approval_command(const struct running *running, struct buf *text)
@@ -95,6 +100,21 @@ static const char *wish_of(const char *effect)
 	return effect;
 }
 
+/* Of a delegate: by whom it was asked, and how deep. */
+static void add_delegates(const struct value *delegates, struct buf *text)
+{
+	const size_t count = value_count(delegates);
+
+	if (count == 0)
+		return;
+	(void)buf_adds(text, " (a delegate of ");
+	for (size_t i = count; i-- > 0;) {
+		text_add_name(text, value_str(value_item(delegates, i)));
+		(void)buf_adds(text, i > 0 ? ", which is one of " : "");
+	}
+	(void)buf_addf(text, "; depth %zu)", count);
+}
+
 /* The question as a form, made of the members of DATA. */
 static struct value *form_of(const struct value *data)
 {
@@ -103,8 +123,10 @@ static struct value *form_of(const struct value *data)
 	struct buf text;
 
 	buf_init(&text, SHOWN_MAX);
-	(void)buf_addf(&text, "Agent %s wants to %s:\n",
-		       value_text(value_member(data, "agent")), wish_of(effect));
+	(void)buf_adds(&text, "Agent ");
+	text_add_name(&text, value_str(value_member(data, "agent")));
+	add_delegates(value_member(data, "delegates"), &text);
+	(void)buf_addf(&text, " wants to %s:\n", wish_of(effect));
 	add_shown(&text, value_str(value_member(data, "subject")));
 	if (strcmp(effect, "command") != 0) {
 		(void)buf_adds(&text, "for:\n");
@@ -112,8 +134,9 @@ static struct value *form_of(const struct value *data)
 	}
 	(void)buf_adds(&text, "in ");
 	text_add_name(&text, value_str(value_member(data, "folder")));
-	(void)buf_addf(&text, ". \"session\" allows until the session ends: %s",
-		       value_text(value_member(data, "scope")));
+	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
+		       value_member(data, "delegates") != NULL ? "the delegate's" : "the");
+	text_add_name(&text, value_str(value_member(data, "scope")));
 	value_set_str(request, "message", buf_str(&text));
 	value_set(request, "schema", schema_of_answer());
 	buf_fini(&text);
@@ -129,17 +152,31 @@ void approval_file(int fd, char file[APPROVAL_FILE])
 		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
+/* The hash over DATA, and what follows from it. */
+static void data_finish(struct value *data)
+{
+	char hash[HASH_HEX + 1];
+	struct buf text;
+
+	buf_init(&text, 2 * SHOWN_MAX);
+	(void)value_print(data, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hash);
+	buf_fini(&text);
+	value_set_text(data, "hash", hash);
+	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
+	value_set_text(data, "kind", "form");
+	value_set(data, "request", form_of(data));
+}
+
 struct value *approval_data(const struct running *running,
 			    const struct approval_subject *subject)
 {
 	const struct session *session = running->session;
 	struct value *data = value_new_object();
-	char hash[HASH_HEX + 1];
-	struct buf command, folder, text;
+	struct buf command, folder;
 
 	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
 	buf_init(&folder, PATH_MAX);
-	buf_init(&text, SHOWN_MAX);
 	approval_command(running, &command);
 	folder_of(running, &folder);
 	value_set_text(data, "effect", subject->effect);
@@ -153,14 +190,49 @@ struct value *approval_data(const struct running *running,
 	value_set_text(data, "agent", session->policy->name);
 	value_set_str(data, "folder", buf_str(&folder));
 	value_set_text(data, "workspace", session_workspace(session));
-	(void)value_print(data, VALUE_SORTED, &text);
-	hash_text(buf_str(&text), hash);
-	value_set_text(data, "hash", hash);
-	value_set_integer(data, "wait_s", APPROVAL_WAIT_S);
-	value_set_text(data, "kind", "form");
-	value_set(data, "request", form_of(data));
-	buf_fini(&text);
+	data_finish(data);
 	buf_fini(&folder);
 	buf_fini(&command);
+	return data;
+}
+
+struct value *approval_relay_data(const struct running *running, const char *agent,
+				  const struct value *asked)
+{
+	static const char *const needed[] = {"effect", "subject", "command", "because",
+					     "rule",   "scope",   "folder",  "workspace"};
+	const struct value *above = value_member(asked, "delegates");
+	const char *file = value_text(value_member(asked, "file"));
+	const char *hash = value_text(value_member(asked, "hash"));
+	struct value *data = value_new_object(), *delegates = value_new_array();
+	bool sound = hash != NULL && value_count(above) < RELAYED_DEPTH_MAX;
+	struct str effect = value_str(value_member(asked, "effect"));
+
+	/* Who is further down than the one we know is known to that one. */
+	if (value_count(above) > 0)
+		agent = value_text(value_member(asked, "agent"));
+	sound = sound && agent != NULL;
+	value_set_text(data, "agent", agent != NULL ? agent : "");
+	value_set(data, "delegates", delegates);
+	value_append(delegates, value_new_text(running->session->policy->name));
+	for (size_t i = 0; sound && i < value_count(above); i++)
+		value_append(delegates, value_new_text(value_text(value_item(above, i))));
+	for (size_t i = 0; sound && i < sizeof(needed) / sizeof(needed[0]); i++) {
+		const struct value *member = value_member(asked, needed[i]);
+
+		sound = value_text(member) != NULL &&
+			value_str(member).size <= 2 * COMMAND_SHOWN_MAX;
+		if (sound)
+			value_set(data, needed[i], value_copy(member));
+	}
+	if (!sound || !str_among(APPROVAL_EFFECTS, effect)) {
+		value_free(data);
+		return NULL;
+	}
+	if (file != NULL)
+		value_set_text(data, "file", file);
+	/* What the other session binds its answer to is part of what this one is bound to. */
+	value_set_text(data, "delegate_hash", hash);
+	data_finish(data);
 	return data;
 }

@@ -223,6 +223,8 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->loop = made->own_loop ? loop_new() : options->loop;
 	made->one_call = options->direct;
 	made->answers_questions = options->answers_questions;
+	made->answers_approvals = options->answers_approvals;
+	made->relays_approvals = options->relays_approvals;
 	made->granted = value_new_object();
 	if (!options->answers_approvals)
 		policy_ask_nobody(made->policy);

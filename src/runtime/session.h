@@ -74,6 +74,8 @@ struct session_options {
 	 * for is refused at once.
 	 */
 	bool answers_approvals;
+	/* They pass it on to somebody, and keep the time: it is over when they say so. */
+	bool relays_approvals;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 };
 

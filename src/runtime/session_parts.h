@@ -22,6 +22,7 @@ struct session {
 	struct running *first_queued; /* of these, by running_set_state */
 	size_t queued_files, queued_others, busy_files, busy_others;
 	bool answers_questions;
+	bool answers_approvals, relays_approvals;
 	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;

@@ -581,6 +581,30 @@ def a_folder_outside_is_asked_for():
 
 
 @tap.case
+def a_delegate_is_asked_for_by_its_name():
+    replays = {"boss": [{"calls": [{"tool": "delegate_agent", "arguments": {
+                            "agent": "junior", "task": "Do it."}}]}, {"text": "Done."}],
+               "junior": [{"calls": [{"tool": "bash", "arguments": {
+                              "command": "echo a >a.txt"}}]}, {"text": "Tried."}]}
+    config = {"agents": {
+        "boss": {"tools": ["delegate_agent"], "model": "replay:boss.json"},
+        "junior": {"tools": ["bash"], "write": ["."], "commands": {"rules": [{"program": "true"}]},
+                   "ask": ["commands"], "model": "replay:junior.json"}}}
+    files = {f"{name}.json": json.dumps({"name": name, "turns": turns})
+             for name, turns in replays.items()}
+    files["config.json"] = json.dumps(config)
+    with terminal.Terminal(GLOVEBOX, "run", "--agent", "boss", "--config", "config.json", "go",
+                           files=files) as tty:
+        tty.wait_until(lambda: "Allow it?" in tty.screen.text(), "asked")
+        assert "Agent junior (a delegate of boss; depth 1)" in tty.screen.text()
+        assert not made(tty, "a.txt")
+        tty.type(b"o")
+        assert tty.end() == 0, tty.screen.text()
+        assert made(tty, "a.txt")
+        assert tty.is_as_before()
+
+
+@tap.case
 def what_was_typed_before_is_no_answer():
     script, config = asking("true; echo a >a.txt")
     script["turns"].insert(0, {"text": "Slowly, word by word, one after the other.", "delay_ms": 100,
