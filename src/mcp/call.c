@@ -131,6 +131,7 @@ static void call_free(struct mcp_call *call)
 	else
 		mcp->last_call = call->previous;
 	value_free(call->token);
+	value_free(call->arguments);
 	free(call->tool);
 	free(call->uri);
 	free(call);
@@ -327,5 +328,8 @@ void mcp_tools_call(struct mcp_request *request)
 	}
 	call = call_new(request, value_text(name));
 	call->given = given;
-	start(call, value_member(request->params, "arguments"));
+	call->arguments = value_member(request->params, "arguments");
+	if (call->arguments != NULL)
+		(void)value_ref(call->arguments);
+	start(call, call->arguments);
 }

@@ -15,8 +15,9 @@ struct mcp_call {
 	char *tool;  /* as it was asked for */
 	char *uri; /* the answer is the content of this resource; NULL: it is the tool's */
 	struct mcp_client client;
-	bool unknown;  /* there is no such tool */
-	bool unwanted; /* cancelled: what it says is dropped */
+	struct value *arguments; /* as they were given; NULL: none were */
+	bool unknown;            /* there is no such tool */
+	bool unwanted;           /* cancelled: what it says is dropped */
 
 	struct value *token; /* of its progress; NULL: nobody asked */
 	struct timer tick;

@@ -248,6 +248,12 @@ static struct mcp_peer *own_peer(struct carried *carried)
 	return carried->own;
 }
 
+static const char *find_header(void *context, const char *name, size_t *count)
+{
+	*count = http_header_count(context, name);
+	return http_header(context, name);
+}
+
 static bool take_modern(struct carried *carried, const struct mcp_message *message)
 {
 	const struct http_repeated headers = {
@@ -255,11 +261,14 @@ static bool take_modern(struct carried *carried, const struct mcp_message *messa
 		.method = header(carried, "Mcp-Method"),
 		.name = header(carried, "Mcp-Name"),
 	};
+	struct mcp *mcp = carried->server->options->mcp;
 	struct err err;
 
-	if (!http_repeats(&headers, message, &err)) {
-		mcp_refuse(carried->server->options->mcp, &carried->way, message,
-			   STATUS_BAD, &err);
+	if (!http_repeats(&headers, message, &err) ||
+	    !http_repeats_arguments(mcp_schema_of_call(mcp, message),
+				    value_member(message->params, "arguments"),
+				    find_header, carried->exchange, &err)) {
+		mcp_refuse(mcp, &carried->way, message, STATUS_BAD, &err);
 		return true;
 	}
 	return mcp_take(own_peer(carried), &carried->way, message, MCP_MODERN);

@@ -1,12 +1,10 @@
 /* http_check: see http_check.h. */
 #include "mcp/http_check.h"
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "mcp/mcp.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -15,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PORT_MAX = 65535, ADDRESS_MAX = 64, NAME_MAX_BYTES = 8 << 10 };
+enum { PORT_MAX = 65535, ADDRESS_MAX = 64 };
 
 static bool set_address(const char *name, uint16_t port, struct http_place *place)
 {
@@ -196,66 +194,4 @@ bool http_accepts(const char *accept, struct str type)
 			return true;
 	}
 	return false;
-}
-
-/* Does HEADER say VALUE: as it is, or between =?base64? and ?= ? */
-static bool header_says(const char *header, struct str value)
-{
-	const struct str begin = STR("=?base64?"), end = STR("?=");
-	const struct str said = str_trim(str_of(header));
-	struct buf bytes;
-	bool same;
-
-	if (!str_starts(said, begin) || !str_ends(said, end) ||
-	    said.size < begin.size + end.size)
-		return str_equal(said, value);
-	buf_init(&bytes, NAME_MAX_BYTES);
-	same = base64_read(str_part(said, begin.size, said.size - begin.size - end.size),
-			   &bytes) &&
-	       str_equal(buf_str(&bytes), value);
-	buf_fini(&bytes);
-	return same;
-}
-
-/* What Mcp-Name repeats; empty: this method has none. */
-static struct str name_of(const struct mcp_message *message)
-{
-	if (strcmp(message->method, "tools/call") == 0 ||
-	    strcmp(message->method, "prompts/get") == 0)
-		return value_str(value_member(message->params, "name"));
-	if (strcmp(message->method, "resources/read") == 0)
-		return value_str(value_member(message->params, "uri"));
-	return STR("");
-}
-
-static bool fail_header(const char *name, const char *said, struct err *err)
-{
-	if (said == NULL)
-		return err_set(err, MCP_CODE_HEADER, "The header %s is missing.", name);
-	return err_set(err, MCP_CODE_HEADER,
-		       "The header %s (%.100s) does not say what the "
-		       "body says.",
-		       name, said);
-}
-
-bool http_repeats(const struct http_repeated *headers, const struct mcp_message *message,
-		  struct err *err)
-{
-	const char *version = mcp_modern_version(message);
-	struct str name;
-
-	if (headers->version == NULL)
-		return fail_header("MCP-Protocol-Version", NULL, err);
-	/* A body that does not say it is told so by whoever reads it. */
-	if (version != NULL && !header_says(headers->version, str_of(version)))
-		return fail_header("MCP-Protocol-Version", headers->version, err);
-	if (version == NULL || message->kind != MCP_REQUEST)
-		return true;
-	name = name_of(message);
-	if (headers->method == NULL ||
-	    !header_says(headers->method, str_of(message->method)))
-		return fail_header("Mcp-Method", headers->method, err);
-	if (name.size > 0 && (headers->name == NULL || !header_says(headers->name, name)))
-		return fail_header("Mcp-Name", headers->name, err);
-	return true;
 }

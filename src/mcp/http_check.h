@@ -48,3 +48,12 @@ struct http_repeated {
 };
 bool http_repeats(const struct http_repeated *headers, const struct mcp_message *message,
 		  struct err *err);
+
+/*
+ * Arguments that SCHEMA, the tool's (or NULL), marks by "x-mcp-header": each is repeated by a
+ * header Mcp-Param-NAME, or both are not there (MCP_CODE_HEADER). FIND: the header of that name,
+ * NULL: there is none; *COUNT how many there are.
+ */
+typedef const char *http_find_header(void *context, const char *name, size_t *count);
+bool http_repeats_arguments(const struct value *schema, const struct value *arguments,
+			    http_find_header *find, void *context, struct err *err);

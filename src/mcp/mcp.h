@@ -108,6 +108,9 @@ bool mcp_take(struct mcp_peer *peer, struct mcp_way *way,
 void mcp_refuse(struct mcp *mcp, struct mcp_way *way, const struct mcp_message *message,
 		int status, const struct err *why);
 
+/* The schema of the tool that MESSAGE calls, when it brought one of its own; NULL: none. */
+const struct value *mcp_schema_of_call(struct mcp *mcp, const struct mcp_message *message);
+
 /* Does this request say for itself which version it speaks? NULL: it does not. */
 const char *mcp_modern_version(const struct mcp_message *message);
 /* Is VERSION one that a handshake can settle on? */

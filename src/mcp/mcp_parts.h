@@ -49,6 +49,8 @@ struct mcp_method {
 	void (*run)(struct mcp_request *request);
 };
 
+enum { MCP_RUN = 16 };
+
 /* As many lists: hundreds of requests are under way when a client does not wait. */
 enum { MCP_SLOTS = 256 };
 
@@ -70,6 +72,7 @@ struct mcp {
 	struct timer settling; /* what has ended is answered when the loop's turn ends */
 	struct buf out;        /* one message */
 	struct seal_key key;
+	char run[MCP_RUN + 1];   /* tells this server from those before it */
 	struct mcp_watch *watch; /* of the prompts' folder (listen.c) */
 	struct value *outputs;   /* spill files: name -> path in the cell (resources.c) */
 };

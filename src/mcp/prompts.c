@@ -279,7 +279,8 @@ static bool take_responses(struct mcp_request *request, const struct value *prom
 	if (!sound || (responses != NULL && value_kind(responses) != VALUE_OBJECT)) {
 		mcp_fail(request, MCP_CODE_PARAMS, NULL,
 			 sound ? "inputResponses must be an object."
-			       : "This requestState was not made here, for this prompt.");
+			       : "This requestState was not made here, for this prompt; ask "
+				 "for it anew, without requestState.");
 		return false;
 	}
 	for (void *at = value_first(content); at != NULL; at = value_next(content, at)) {

@@ -123,9 +123,20 @@ static void parked_due(struct timer *timer)
 	mcp_call_cancel(timer->context);
 }
 
-static void add_purpose(const char *tool, struct buf *purpose)
+/* It holds for this very call: its tool, and with what it was called. */
+static void add_purpose(const char *tool, const struct value *arguments, struct buf *purpose)
 {
-	(void)buf_addf(purpose, "tools/call %s", tool);
+	char hex[HASH_HEX + 1];
+	struct buf text;
+
+	buf_init(&text, VALUE_TEXT_MAX);
+	if (arguments == NULL)
+		(void)buf_adds(&text, "{}");
+	else
+		(void)value_print(arguments, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hex);
+	buf_fini(&text);
+	(void)buf_addf(purpose, "tools/call %s %s", tool, hex);
 }
 
 /* Answer the request with what is to be asked; the call waits for the next one. */
@@ -141,11 +152,11 @@ static void park(struct mcp_call *call)
 		if (value_member(call->answers, value_key(at)) == NULL)
 			value_set(asked, value_key(at), ask_message(value_at(at), 0, NULL));
 	}
-	(void)snprintf(state, sizeof(state), "%" PRIu64 ".%" PRIu64, call->number,
-		       call->asked);
+	(void)snprintf(state, sizeof(state), "%s.%" PRIu64 ".%" PRIu64, call->mcp->run,
+		       call->number, call->asked);
 	buf_init(&purpose, PURPOSE_MAX);
 	buf_init(&sealed, STATE_MAX + HASH_HEX + 2);
-	add_purpose(call->tool, &purpose);
+	add_purpose(call->tool, call->arguments, &purpose);
 	seal_add(&call->mcp->key, buf_str(&purpose), str_of(state), &sealed);
 	value_set_text(result, "resultType", "input_required");
 	value_set(result, "inputRequests", asked);
@@ -295,7 +306,7 @@ void mcp_calls_answered(struct mcp_peer *peer, const struct mcp_message *message
 
 static struct mcp_call *find_parked(struct mcp *mcp, struct str state)
 {
-	auto_free char *text = memory_copy_str(state);
+	auto_free char *text = memory_copy_str(str_part(state, MCP_RUN + 1, state.size));
 	char *end;
 	const uint64_t number = strtoull(text, &end, 10);
 	const uint64_t asked = *end == '.' ? strtoull(end + 1, NULL, 10) : 0;
@@ -331,6 +342,32 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 		park(call);
 }
 
+/* It looks like one of a server that was there before this one. It may be made up as well. */
+static bool is_of_another_run(const struct mcp *mcp, struct str state)
+{
+	bool looks = state.size > MCP_RUN && state.data[MCP_RUN] == '.';
+
+	for (size_t i = 0; looks && i < MCP_RUN; i++)
+		looks = strchr("0123456789abcdef", state.data[i]) != NULL &&
+			state.data[i] != '\0';
+	return looks && memcmp(state.data, mcp->run, MCP_RUN) != 0;
+}
+
+static void refuse_state(struct mcp_request *request, struct str state, bool sound)
+{
+	const char *why = "This requestState was not made here, for this tool with these "
+			  "arguments: repeat the call as it was.";
+
+	if (sound)
+		why = "This requestState has been used, or the call it belongs to waits no "
+		      "longer; make the call anew, without it.";
+	else if (is_of_another_run(request->mcp, state))
+		why = "This requestState is of a server that has ended since, and its call "
+		      "with it. Look at what the call may have done before it asked, then "
+		      "make it anew, without requestState.";
+	mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", why);
+}
+
 bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
 			 struct value **given)
 {
@@ -353,16 +390,14 @@ bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
 		return true;
 	}
 	buf_init(&purpose, PURPOSE_MAX);
-	add_purpose(value_text(value_member(request->params, "name")), &purpose);
+	add_purpose(value_text(value_member(request->params, "name")),
+		    value_member(request->params, "arguments"), &purpose);
 	bool sound = seal_check(&request->mcp->key, buf_str(&purpose), value_str(state),
 				&inner);
 	buf_fini(&purpose);
 	*call = sound ? find_parked(request->mcp, inner) : NULL;
 	if (*call == NULL) {
-		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s",
-			 sound ? "This requestState has been used, or the call it belongs to "
-				 "waits no longer; make the call anew."
-			       : "This requestState was not made here, for this tool.");
+		refuse_state(request, value_str(state), sound);
 		return false;
 	}
 	resume(request, *call, answers);

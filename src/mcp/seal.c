@@ -1,6 +1,7 @@
 /* seal: HMAC by the one hash there is; see seal.h. */
 #include "mcp/seal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,6 +17,18 @@ void seal_key_make(struct seal_key *key)
 	/* So few bytes come whole, or the kernel has none to give: nothing is safe then. */
 	if (getrandom(key->bytes, sizeof(key->bytes), 0) != (ssize_t)sizeof(key->bytes))
 		abort();
+}
+
+void seal_name_make(char *name, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct seal_key bytes;
+
+	assert(size <= SEAL_KEY);
+	seal_key_make(&bytes);
+	for (size_t i = 0; i + 1 < size; i++)
+		name[i] = digits[bytes.bytes[i] & 15];
+	name[size - 1] = '\0';
 }
 
 static struct hash *begin(const struct seal_key *key, uint8_t pad)

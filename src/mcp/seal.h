@@ -18,6 +18,8 @@ struct seal_key {
 
 /* A key that nobody knows. */
 void seal_key_make(struct seal_key *key);
+/* SIZE - 1 hex digits that nobody had before, and an end. */
+void seal_name_make(char *name, size_t size);
 /* Append TEXT, a dot and its seal, which holds for PURPOSE alone. */
 void seal_add(const struct seal_key *key, struct str purpose, struct str text,
 	      struct buf *sealed);

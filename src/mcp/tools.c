@@ -85,6 +85,19 @@ static bool read_cursor(const struct value *params, size_t count, size_t *first)
 	return *end == '\0' && *first < count;
 }
 
+const struct value *mcp_schema_of_call(struct mcp *mcp, const struct mcp_message *message)
+{
+	const char *name = value_text(value_member(message->params, "name"));
+	const struct tool *tool;
+	struct err err;
+
+	if (name == NULL || message->method == NULL ||
+	    strcmp(message->method, "tools/call") != 0 || !mcp_session(mcp, &err))
+		return NULL;
+	tool = tool_find(session_tools(mcp->session), name);
+	return tool != NULL ? tool->schema : NULL;
+}
+
 void mcp_tools_list(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;

@@ -167,6 +167,54 @@ static void headers_repeat_what_the_body_says(void **state)
 			 MCP_CODE_HEADER);
 }
 
+static const char *one_header(void *context, const char *name, size_t *count)
+{
+	const char *const *pair = context;
+
+	*count = strcmp(pair[0], name) == 0 ? 1 : 0;
+	return *count > 0 ? pair[1] : NULL;
+}
+
+static bool argument_fits(const char *name, const char *said, const char *arguments)
+{
+	static const char text[] =
+		"{\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"
+		"\"in\":{\"properties\":{\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"N\"},"
+		"\"b\":{\"type\":\"boolean\",\"x-mcp-header\":\"B\"}}},"
+		"\"odd\":{\"x-mcp-header\":\"a b\"}}}";
+	const char *pair[] = {name, said};
+	auto_value struct value *schema = NULL, *given = NULL;
+	struct err err = {0};
+
+	assert_true(value_parse(str_of(text), 0, &schema, &err));
+	assert_true(value_parse(str_of(arguments), 0, &given, &err));
+	const bool fits = http_repeats_arguments(schema, given, one_header, pair, &err);
+	assert_int_equal(err.code, fits ? 0 : MCP_CODE_HEADER);
+	return fits;
+}
+
+static void headers_repeat_marked_arguments(void **state)
+{
+	(void)state;
+	assert_true(argument_fits("none", "", "{\"odd\": 1, \"region\": null}"));
+	assert_true(argument_fits("Mcp-Param-Region", "eu", "{\"region\": \"eu\"}"));
+	assert_true(argument_fits("Mcp-Param-Region",
+				  " =?base64?SGVsbG8=?= ", "{\"region\": \"Hello\"}"));
+	assert_true(argument_fits("Mcp-Param-Region",
+				  "SGVsbG8=", "{\"region\": \"SGVsbG8=\"}"));
+	assert_false(argument_fits("Mcp-Param-Region",
+				   "=?base64?SGVsbG8?=", "{\"region\": \"Hello\"}"));
+	assert_false(argument_fits("Mcp-Param-Region", "EU", "{\"region\": \"eu\"}"));
+	assert_false(argument_fits("none", "", "{\"region\": \"eu\"}"));
+	assert_false(argument_fits("Mcp-Param-Region", "eu", "{}"));
+	assert_true(argument_fits("Mcp-Param-N", "42", "{\"in\": {\"n\": 42}}"));
+	assert_true(argument_fits("Mcp-Param-N", "42.0", "{\"in\": {\"n\": 42}}"));
+	assert_false(argument_fits("Mcp-Param-N", "0x2a", "{\"in\": {\"n\": 42}}"));
+	assert_false(argument_fits("Mcp-Param-N", "", "{\"in\": {\"n\": 0}}"));
+	assert_true(argument_fits("Mcp-Param-B", "true", "{\"in\": {\"b\": true}}"));
+	assert_false(argument_fits("Mcp-Param-B", "1", "{\"in\": {\"b\": true}}"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +224,7 @@ int main(void)
 		cmocka_unit_test(types_are_found_in_accept),
 		cmocka_unit_test(an_address_has_a_port),
 		cmocka_unit_test(headers_repeat_what_the_body_says),
+		cmocka_unit_test(headers_repeat_marked_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
