@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +111,12 @@ static bool is_unambiguous(struct carried *carried)
 					   "Authorization",  "Content-Length",
 					   "Mcp-Session-Id", "Transfer-Encoding"};
 
+	const char *coding = header(carried, "Transfer-Encoding");
+
+	if (!http_headers_are_sound(carried->exchange)) {
+		refuse(carried, STATUS_BAD, "A header's name holds what no name may hold.");
+		return false;
+	}
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]); i++) {
 		if (http_header_count(carried->exchange, once[i]) <= 1)
 			continue;
@@ -120,6 +127,12 @@ static bool is_unambiguous(struct carried *carried)
 	    header(carried, "Transfer-Encoding") != NULL) {
 		refuse(carried, STATUS_BAD,
 		       "The size of the body is said by one header, not by two.");
+		return false;
+	}
+	/* Who reads another end than we do reads the rest as another request. */
+	if (coding != NULL && strcasecmp(coding, "chunked") != 0) {
+		refuse(carried, STATUS_BAD,
+		       "Of Transfer-Encoding only \"chunked\" is known here.");
 		return false;
 	}
 	return true;

@@ -1,7 +1,7 @@
 /*
  * http_daemon: HTTP by libmicrohttpd, loaded when it is wanted, in our loop: whole requests in,
- * answers or streams of bytes out, at any time. Knows nothing of MCP; the only file that knows
- * the library.
+ * answers or streams of bytes out, at any time. Knows nothing of MCP; its files are the only ones
+ * that know the library. What is too much is answered with 503, and nobody hears of it.
  */
 #pragma once
 #include "base/err.h"
@@ -38,6 +38,8 @@ const char *http_path(const struct http_exchange *exchange);
 /* NULL: there is none of that name. Case does not matter. */
 const char *http_header(const struct http_exchange *exchange, const char *name);
 size_t http_header_count(const struct http_exchange *exchange, const char *name);
+/* Is the name of each what a name may be? "Host " is read by some as "Host". */
+bool http_headers_are_sound(const struct http_exchange *exchange);
 /* The owner's own pointer. */
 void *http_owner(const struct http_exchange *exchange);
 void http_set_owner(struct http_exchange *exchange, void *owner);

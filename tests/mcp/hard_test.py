@@ -26,6 +26,8 @@ FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
 SOON_SECONDS = 10  # sanitizers, and a grace for what runs
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
+REQUESTS_MAX = 448
+HEAD_SECONDS = 10  # so long a connection may take for its first head
 
 
 def call(number, name, **arguments):
@@ -309,9 +311,63 @@ class Cases:
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
         expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
-        for header in ("Host: evil.example", "Content-Length: 3", "Transfer-Encoding: chunked"):
+        for header in ("Host: evil.example", "Content-Length: 3", "Transfer-Encoding: chunked",
+                       "Transfer-Encoding : chunked", "Host : evil.example", "Ho\tst: x"):
             answer = self.say(server, "POST /mcp HTTP/1.1", header, body=ping)
             expect(answer.startswith(b"HTTP/1.1 400"), f"{header}: {answer}")
+        expect(server.close() == 0, "it failed")
+
+    def a_coding_that_is_not_known_is_refused_at_once(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        for coding in ("xchunked", "chunked, identity", "gzip"):
+            with socket.create_connection((host, int(port)), SOON_SECONDS) as client:
+                client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+                               b"Transfer-Encoding: %s\r\n\r\n" % coding.encode())
+                answer = client.recv(100)
+                expect(answer.startswith(b"HTTP/1.1 400"), f"{coding}: {answer}")
+        expect(server.close() == 0, "it failed")
+
+    def more_requests_than_there_may_be_are_told_so(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        head = (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(ping))
+        begun = []
+        try:
+            for _ in range(REQUESTS_MAX):
+                begun.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
+                begun[-1].sendall(head)
+            # All of them have been seen when the next is turned away.
+            for _ in range(1000):
+                answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+                if not answer.startswith(b"HTTP/1.1 200"):
+                    break
+            expect(answer.startswith(b"HTTP/1.1 503"), str(answer))
+            expect(b"\r\nRetry-After: 1\r\n" in answer, str(answer))
+            begun[0].sendall(ping)
+            answer = begun[0].recv(1 << 16)
+            expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+            begun.pop(0).close()
+            answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+            expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+        finally:
+            for client in begun:
+                client.close()
+        expect(server.close() == 0, "it failed")
+
+    def connections_that_ask_nothing_make_room(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        silent = [socket.create_connection((host, int(port)), WAIT_SECONDS) for _ in range(600)]
+        began = time.monotonic()
+        answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+        expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+        expect(time.monotonic() - began < HEAD_SECONDS, "it waited until they were sent away")
+        for client in silent:
+            client.close()
         expect(server.close() == 0, "it failed")
 
     def a_batch_over_http_is_answered_as_one(self):
