@@ -35,6 +35,23 @@ static inline byte_vector byte_vector_equal(const char *from, byte_vector vector
 	return (byte_vector)(byte_vector_load(from) == vector);
 }
 
+/* The first lane of LANES that has a bit; BYTE_VECTOR: none has. Lanes are all bits or none. */
+static inline size_t byte_vector_first(byte_vector lanes)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, &lanes, sizeof(halves));
+	if ((halves[0] | halves[1]) == 0)
+		return BYTE_VECTOR;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return halves[0] != 0 ? (size_t)__builtin_ctzll(halves[0]) / 8
+			      : 8 + (size_t)__builtin_ctzll(halves[1]) / 8;
+#else
+	return halves[0] != 0 ? (size_t)__builtin_clzll(halves[0]) / 8
+			      : 8 + (size_t)__builtin_clzll(halves[1]) / 8;
+#endif
+}
+
 static inline size_t byte_vector_sum(byte_vector lanes)
 {
 	size_t sum = 0;

@@ -6,53 +6,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "base/value.h"
+#include "base/value_syntax.h"
 
 static bool value_print_at(const struct value *value, unsigned flags, size_t depth,
 			   struct buf *buf);
-
-/* Has WORD a byte that a JSON string cannot hold as it is, or one above ASCII? */
-static bool value_word_is_special(uint64_t word)
-{
-	const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
-	uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
-
-	/*
-	 * The zero-byte test of "Bit Twiddling Hacks" (S. Anderson); a borrow can only
-	 * make it see too much, which the loop over bytes then sorts out.
-	 */
-	return ((word - ones * 0x20) | (quote - ones) | (slash - ones) | word) & high;
-}
-
-/* Offset of the first byte at or after FROM that needs an escape or is not UTF-8. */
-static size_t value_skip_plain(struct str text, size_t from)
-{
-	while (from < text.size) {
-		unsigned char c = (unsigned char)text.data[from];
-		uint64_t word;
-
-		if (text.size - from >= sizeof(word)) {
-			memcpy(&word, text.data + from, sizeof(word));
-			if (!value_word_is_special(word)) {
-				from += sizeof(word);
-				continue;
-			}
-		}
-		if (c < 0x20 || c == '"' || c == '\\')
-			break;
-		if (c >= 0x80) {
-			size_t length = text_utf8_length(str_part(text, from, 4));
-
-			if (length == 0)
-				break;
-			from += length;
-			continue;
-		}
-		from++;
-	}
-	return from;
-}
 
 static bool value_quote_special(unsigned char c, struct buf *buf)
 {
@@ -85,7 +43,7 @@ bool value_quote(struct str text, struct buf *buf)
 	bool fits = buf_addc(buf, '"');
 
 	while (fits && text.size) {
-		size_t run = value_skip_plain(text, 0);
+		size_t run = value_syntax_skip_plain(text, 0);
 
 		fits = buf_add(buf, text.data, run);
 		if (fits && run < text.size)

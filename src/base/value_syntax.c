@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/byte_vector.h"
 #include "base/text.h"
 #include "base/value.h"
 
@@ -63,6 +64,45 @@ bool value_syntax_fail(struct str text, size_t at, const char *what, struct err 
 		quoted.data);
 	buf_fini(&quoted);
 	return false;
+}
+
+/* All bits in the lanes of bytes that a JSON string cannot hold as they are, or above ASCII. */
+static byte_vector value_specials(byte_vector bytes)
+{
+	return (byte_vector)(bytes < 0x20) | (byte_vector)(bytes == '"') |
+	       (byte_vector)(bytes == '\\') | (byte_vector)(bytes >= 0x80);
+}
+
+static bool value_is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+size_t value_syntax_skip_plain(struct str text, size_t from)
+{
+	for (;;) {
+		size_t length;
+
+		while (text.size - from >= BYTE_VECTOR) {
+			byte_vector bytes = byte_vector_load(text.data + from);
+			size_t first = byte_vector_first(value_specials(bytes));
+
+			from += first;
+			if (first < BYTE_VECTOR)
+				break;
+		}
+		while (from < text.size && value_is_plain((unsigned char)text.data[from]))
+			from++;
+		if (from == text.size || (unsigned char)text.data[from] < 0x80)
+			return from;
+		/* Other scripts come in runs. */
+		while (from < text.size && (unsigned char)text.data[from] >= 0x80) {
+			length = text_utf8_length(str_part(text, from, 4));
+			if (length == 0)
+				return from;
+			from += length;
+		}
+	}
 }
 
 /* Offset behind the string that opens at AT; the size of the text when it has no end. */

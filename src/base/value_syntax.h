@@ -25,5 +25,11 @@ bool value_syntax_check(struct str text, struct err *err);
 /* Fill ERR with "line L, column C: WHAT near "…"". Always returns false. */
 bool value_syntax_fail(struct str text, size_t at, const char *what, struct err *err);
 
+/*
+ * Offset of the first byte at or after FROM that a JSON string cannot hold as it is: a quote, a
+ * backslash, a control byte, or what is not UTF-8.
+ */
+size_t value_syntax_skip_plain(struct str text, size_t from);
+
 /* Append TEXT with U+FFFD in place of each byte that is not UTF-8. */
 bool value_syntax_mend(struct str text, struct buf *out);
