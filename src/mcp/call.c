@@ -250,6 +250,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		.id = call->id,
 		.arguments = arguments,
 		.quiet = is_quiet(call, tool),
+		.terse = is_quiet(call, tool),
 		/* Who is told of progress waits as long as it takes. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};

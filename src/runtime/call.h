@@ -52,6 +52,7 @@ struct call {
 	int64_t deadline_ms;            /* monotonic; CLOCK_NEVER: none */
 	/* It has a view of its own (L3); else its paths are the host's, under rules */
 	bool has_view;
+	bool terse;   /* nobody looks at its details: they may be left out */
 	bool is_last; /* the cell ends with this call: what it leaves in /tmp is gone */
 	/* It is alone, and there is more than one processor: who is next may be woken early */
 	bool heralds;

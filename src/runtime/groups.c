@@ -170,7 +170,7 @@ void groups_listen(struct groups *groups)
 	struct groups_reply reply;
 	int fds[CGROUP_COUNTERS];
 
-	if (!groups)
+	if (!groups || !groups->ends)
 		return;
 	while (message_receive(groups->socket, &reply, sizeof(reply), fds,
 			       CGROUP_COUNTERS, MSG_DONTWAIT)) {

@@ -75,8 +75,9 @@ void running_finish(struct running *running)
 	session_memory_take(session, running);
 	journal_finish(running);
 	keeper_finish(session->keeper, running);
-	auto_value struct value *data =
-		session->sink.event != NULL ? tool_result_value(&running->result) : NULL;
+	auto_value struct value *data = session->sink.event != NULL && !running->quiet
+						? tool_result_value(&running->result)
+						: NULL;
 	if (value_count(running->result.seen) > 0 && data != NULL)
 		value_set(data, "seen", value_copy(running->result.seen));
 	/* A job's call has ended when it became one. */
@@ -158,7 +159,9 @@ static void result_arrived(struct running *running, const struct frame *frame)
 		cell_mended(session->cell);
 	if (running->audits || running->job != NULL)
 		running_audit_done(running, &running->result);
-	groups_tell(&worker->group, session->policy, &running->result);
+	/* A file tool that did what was asked met no limit: to look costs two system calls. */
+	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
+		groups_tell(&worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
 	running_end_network(running);
 	claims_judge(session->policy, &running->result);
@@ -318,6 +321,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
 		.heralds = running->heralds,
+		.terse = running->terse,
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
 		.is_last = session->one_call,

@@ -160,6 +160,7 @@ struct request {
 	 */
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
+	bool terse; /* nobody looks at its details: a tool that only reads may leave them out */
 	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
 	double most_s;     /* > 0: no later deadline than this, whoever named it */
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */

@@ -32,7 +32,7 @@ static bool announce(struct running *running, const struct request *request)
 	auto_value struct value *data = NULL;
 	struct err err;
 
-	if (running->session->sink.event == NULL)
+	if (running->session->sink.event == NULL || running->quiet)
 		return true;
 	data = value_new_object();
 	if (running->arguments != NULL)
@@ -62,6 +62,7 @@ static struct running *running_new(struct session *session, const struct request
 	if (request->id == NULL)
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->quiet = request->quiet;
+	running->terse = request->terse;
 	running->log_fd = running->plan_fd = -1;
 	running->journal.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);

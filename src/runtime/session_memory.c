@@ -63,6 +63,9 @@ struct value *session_memory_for(struct session *session, const struct running *
 {
 	struct path_visit visit = {session, NULL};
 
+	/* Who only reads learns marks and looks at none. */
+	if (running->tool->effects == EFFECT_READS)
+		return NULL;
 	if (value_count(session->seen) <= SEEN_SENT_ALL)
 		return value_ref(session->seen);
 	visit.marks = value_new_object();

@@ -80,6 +80,7 @@ struct running {
 	bool audits; /* its worker first looks at what an earlier call may have left */
 	size_t audits_of; /* `audits_wanted` when it was sent */
 	bool quiet;       /* the session's own: no event tells of it */
+	bool terse;       /* its details may be left out */
 	bool by_front; /* the front's own: its policy need not name a tool that only reads */
 	bool keeping; /* the result stands; a checkpoint is made before it is told */
 	uint32_t log; /* the number of its undo log */

@@ -12,6 +12,7 @@
 #include "runtime/audit.h"
 #include "runtime/audit_tell.h"
 #include "runtime/call.h"
+#include "runtime/claims.h"
 #include "runtime/files.h"
 #include "runtime/undo_log.h"
 #include "runtime/wire.h"
@@ -238,6 +239,7 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.deadline_ms = wire->deadline_ms;
 	call.is_last = wire->is_last;
 	call.heralds = wire->heralds;
+	call.terse = wire->terse;
 	call.limits = limits_here(worker, wire);
 	call.seen = wire->seen;
 	call.reader = &worker->reader;
@@ -288,6 +290,16 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		tool_execute(worker, wire->log, call, result);
 }
 
+/* Nobody would look at them; what programs claim is judged by the front. */
+static void details_drop(struct tool_result *result)
+{
+	if (result->status != RESULT_DONE ||
+	    value_member(result->details, CLAIMS_KEY) != NULL)
+		return;
+	value_free(result->details);
+	result->details = NULL;
+}
+
 /* *TOOL is what was called, NULL when nothing was. True: the worker may serve another call. */
 static bool frame_execute(struct worker *worker, const struct frame *frame,
 			  const struct tool **tool, struct tool_result *result)
@@ -328,6 +340,8 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 	/* A tool that gave one away has left -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
+	if (wire.terse && !wire.audits)
+		details_drop(result);
 	value_free(call.reply);
 	wire_call_fini(&wire);
 	return call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&

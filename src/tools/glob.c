@@ -247,7 +247,7 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 {
 	const struct ranking *found = &glob->parts[0].best;
 	uint64_t total = glob->parts[0].total;
-	struct value *paths = value_new_array();
+	struct value *paths = call->terse ? NULL : value_new_array();
 	struct buf text;
 	size_t shown;
 
@@ -256,8 +256,9 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 		size_t from = text.size;
 
 		walk_start_name(start, str_of(found->items[shown].path), &text);
-		value_append(paths,
-			     value_new_str(str_part(buf_str(&text), from, text.size)));
+		if (paths != NULL)
+			value_append(paths, value_new_str(str_part(buf_str(&text), from,
+								   text.size)));
 		(void)buf_addc(&text, '\n');
 	}
 	if (total > 0)
@@ -271,6 +272,8 @@ static void glob_show(struct call *call, struct glob *glob, const struct walk_st
 	(void)buf_addstr(&result->text, buf_str(&text));
 	buf_fini(&text);
 	result->left_out_lines = total - shown;
+	if (paths == NULL)
+		return;
 	value_set_integer(tool_details(result), "found", (int64_t)total);
 	value_set(tool_details(result), "paths", paths);
 	search_set_details(result, summary);

@@ -296,7 +296,7 @@ static void listing_show(struct call *call, struct tool_result *result,
 			 const struct walk_summary *summary)
 {
 	size_t depth = (size_t)call_count(call, "depth", LIST_DEPTH);
-	struct value *rows = value_new_array();
+	struct value *rows = call->terse ? NULL : value_new_array();
 	const struct ranking *items = &listing->parts[0].best;
 	uint64_t found = listing->parts[0].folders + listing->parts[0].files;
 	uint64_t shown = 0;
@@ -311,7 +311,8 @@ static void listing_show(struct call *call, struct tool_result *result,
 		if (item->depth == 0)
 			continue;
 		add_row(start, items, i, !listing->pattern && item->depth < depth, &text);
-		value_append(rows, row_value(start, item));
+		if (rows != NULL)
+			value_append(rows, row_value(start, item));
 		shown++;
 	}
 	add_heading(call, listing, start, summary, shown, &result->text);
@@ -326,6 +327,8 @@ static void listing_show(struct call *call, struct tool_result *result,
 			       found - shown);
 	buf_fini(&text);
 	result->left_out_lines = found - shown;
+	if (rows == NULL)
+		return;
 	value_set(tool_details(result), "rows", rows);
 	value_set_integer(tool_details(result), "found", (int64_t)found);
 	search_set_details(result, summary);

@@ -69,6 +69,20 @@ static void count_end(struct str line, struct shown_ends *ends)
 		ends->lf++;
 }
 
+/* "NUMBER<tab>": printf takes as long as the rest of a usual line. */
+static void add_number(size_t number, struct buf *out)
+{
+	char text[24];
+	size_t at = sizeof(text);
+
+	text[--at] = '\t';
+	do {
+		text[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	buf_add(out, text + at, sizeof(text) - at);
+}
+
 /* Take one line (without its line feed). False when no further line is wanted. */
 static bool take_line(struct reading *reading, struct str line)
 {
@@ -101,7 +115,7 @@ static bool take_line(struct reading *reading, struct str line)
 	if (!reading->shown_last)
 		reading->shown_first = reading->line;
 	reading->shown_last = reading->line;
-	buf_addf(&reading->body, "%zu\t", reading->line);
+	add_number(reading->line, &reading->body);
 	shown_add(str_part(line, 0, shown), &reading->body);
 	if (shown < line.size) {
 		reading->cut_lines++;
@@ -315,7 +329,8 @@ static enum result_status answer(struct reading *reading)
 			result->left_out_lines = total - reading->shown_last;
 	}
 	result->left_out_bytes = reading->left_bytes;
-	add_details(reading);
+	if (!reading->call->terse)
+		add_details(reading);
 	call_saw(result, reading->file.path.data, reading->mark);
 	return tool_done(result);
 }

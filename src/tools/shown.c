@@ -1,6 +1,7 @@
 /* shown: files as a model sees them; see shown.h. */
 #include "tools/shown.h"
 
+#include "base/byte_vector.h"
 #include "base/text.h"
 #include "runtime/claims.h"
 #include "runtime/files.h"
@@ -62,6 +63,21 @@ static bool is_plain(char c)
 	return (byte >= 0x20 && byte < 0x7f) || byte == '\t';
 }
 
+/* Past whole vectors of plain bytes, which most lines are. */
+static size_t skip_plain(struct str text, size_t at)
+{
+	while (text.size - at >= BYTE_VECTOR) {
+		byte_vector bytes = byte_vector_load(text.data + at);
+		byte_vector other =
+			(byte_vector)(bytes < 0x20) & (byte_vector)(bytes != '\t');
+
+		if (byte_vector_first(other | (byte_vector)(bytes >= 0x7f)) < BYTE_VECTOR)
+			break;
+		at += BYTE_VECTOR;
+	}
+	return at;
+}
+
 static void add_visible(struct str text, bool spaces, struct buf *out)
 {
 	size_t at = 0;
@@ -70,6 +86,8 @@ static void add_visible(struct str text, bool spaces, struct buf *out)
 		size_t from = at;
 		size_t length;
 
+		if (!spaces)
+			at = skip_plain(text, at);
 		while (at < text.size && is_plain(text.data[at]) &&
 		       !(spaces && (text.data[at] == '\t' || text.data[at] == ' ')))
 			at++;

@@ -59,6 +59,33 @@ static void a_call_goes_all_the_way(void **state)
 	tool_result_fini(&result);
 }
 
+/* Who looks at no details gets none, and who wants no events either. */
+static void what_nobody_looks_at_is_not_made(void **state)
+{
+	struct room *room = *state;
+	struct request request = {.tool = "say",
+				  .arguments_text = STR("{\"word\": \"hello\"}")};
+	struct tool_result result;
+
+	session_call(room->session, &request, &result);
+	assert_string_equal(value_text(value_member(result.details, "said")), "hello");
+	tool_result_fini(&result);
+	buf_clear(&room->events);
+	request.quiet = request.terse = true;
+	session_call(room->session, &request, &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	assert_int_equal(strncmp(result.text.data, "hello in ", 9), 0);
+	assert_null(result.details);
+	assert_string_equal(room->events.data, "");
+	tool_result_fini(&result);
+	/* What a failure leaves in them may be to be judged. */
+	request.tool = "stuck";
+	request.arguments_text = STR("{}");
+	session_call(room->session, &request, &result);
+	assert_int_equal(result.status, RESULT_TIMED_OUT);
+	tool_result_fini(&result);
+}
+
 static void mistakes_are_results_and_are_recorded(void **state)
 {
 	static const struct {
@@ -153,7 +180,7 @@ static void assert_planted_is_put_away(struct room *room, const char *tool,
 	/* And no audit is left to do. */
 	room_call(room, "say", "{\"word\": \"on\"}", &result);
 	assert_int_equal(result.status, RESULT_DONE);
-	assert_null(result.details);
+	assert_int_equal(value_count(result.details), 1); /* its own */
 	tool_result_fini(&result);
 }
 
@@ -357,6 +384,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
 		IN_SESSION(a_call_goes_all_the_way),
+		IN_SESSION(what_nobody_looks_at_is_not_made),
 		IN_SESSION(mistakes_are_results_and_are_recorded),
 		IN_SESSION(what_the_policy_denies_does_not_run),
 		IN_SESSION(what_cannot_be_recorded_does_not_run),

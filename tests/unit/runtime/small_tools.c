@@ -11,6 +11,7 @@ static enum result_status say(struct call *call, struct tool_result *result)
 {
 	call_output(call, CALL_STDOUT, STR("fragment"));
 	(void)buf_addf(&result->text, "%s in %s", call_text(call, "word"), call->folder);
+	value_set_text(tool_details(result), "said", call_text(call, "word"));
 	return tool_done(result);
 }
 

@@ -54,6 +54,36 @@ static void shows_a_range_and_says_where_it_goes_on(void **state)
 	hand_assert_says(hand, "end_line 2 lies before start_line 4");
 }
 
+/* Wherever in a line it stands, a byte is shown as what it is. */
+static void each_byte_is_shown_at_each_place(void **state)
+{
+	struct hand *hand = *state;
+	char line[40], wanted[64];
+
+	for (unsigned c = 1; c < 256; c++) {
+		/* Two places of which one is in the middle of sixteen bytes. */
+		const size_t at = c % (sizeof(line) - 2);
+
+		if (c == '\n' || c == '\r')
+			continue;
+		memset(line, 'x', sizeof(line) - 1);
+		line[sizeof(line) - 1] = '\n';
+		line[at] = (char)c;
+		hand_write(hand, "a", line, sizeof(line));
+		hand_run(hand, &read_file_tool, "{\"path\": \"a\"}");
+		hand_assert_status(hand, RESULT_DONE);
+		if (c == '\t' || (c >= 0x20 && c < 0x7f))
+			(void)snprintf(wanted, sizeof(wanted), "]\n1\t%.*s%c%.*s\n",
+				       (int)at, line, (int)c,
+				       (int)(sizeof(line) - 2 - at), line + at + 1);
+		else
+			(void)snprintf(wanted, sizeof(wanted), "]\n1\t%.*s\\x%02X%.*s\n",
+				       (int)at, line, c, (int)(sizeof(line) - 2 - at),
+				       line + at + 1);
+		hand_assert_says(hand, wanted);
+	}
+}
+
 static void tells_what_is_unusual(void **state)
 {
 	struct hand *hand = *state;
@@ -226,6 +256,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hand_set_up, hand_tear_down)
 		TEST(shows_numbered_lines_after_one_line_of_facts),
 		TEST(shows_a_range_and_says_where_it_goes_on),
+		TEST(each_byte_is_shown_at_each_place),
 		TEST(tells_what_is_unusual),
 		TEST(utf_16_is_shown_as_text),
 		TEST(what_is_no_text_file_has_its_own_answer),
