@@ -303,7 +303,9 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 	};
 	bool transferred;
 
-	if (!model->http && !http_open(&model->http, err))
+	if (!model->http)
+		model->http = http_open();
+	if (!http_ready(model->http, model->url, err))
 		return false;
 	model->contacted = true;
 	transferred =
