@@ -20,8 +20,9 @@ struct chat {
 	struct console *console;
 	struct line line;
 	struct line_history *history;
-	char *model;        /* that the person asked for by /model, or NULL */
-	struct paint paint; /* what a command has to say */
+	char *model;           /* that the person asked for by /model, or NULL */
+	struct value *earlier; /* names of the agents that worked before this one, or NULL */
+	struct paint paint;    /* what a command has to say */
 	bool over;
 	int code; /* of the end */
 };
@@ -37,6 +38,11 @@ void chat_complete(void *context, struct str before, size_t *from, struct buf *w
 
 /* Go on as the agent NAME, by /agent; the rights are its own. */
 void chat_change_agent(struct chat *chat, const char *name);
+/*
+ * Undo a step (0: the newest) by the hands that made it, this agent's or an earlier one's; with
+ * the rights of this one where nobody here made it. RESULT is initialised.
+ */
+void chat_undo(struct chat *chat, uint32_t number, struct tool_result *result);
 /* Go on with the model NAME, by /model. */
 void chat_change_model(struct chat *chat, const char *name);
 

@@ -105,6 +105,9 @@ void chat_change_agent(struct chat *chat, const char *name)
 		free(setup);
 		return;
 	}
+	if (chat->earlier == NULL)
+		chat->earlier = value_new_array();
+	value_append(chat->earlier, value_new_text(chat->setup->agent));
 	setup_fini(chat->setup);
 	free(chat->setup);
 	chat->setup = setup;
@@ -112,4 +115,37 @@ void chat_change_agent(struct chat *chat, const char *name)
 	     "The person goes on with the agent %: from here on its tools and its rights hold, in "
 	     "a new cell; what ran in the old one has ended.",
 	     name);
+}
+
+/* True: the agent NAME made that step, and RESULT says what became of it. */
+static bool undo_as(struct chat *chat, const char *name, uint32_t number,
+		    struct tool_result *result)
+{
+	struct session_options options = {.cancel_fd = talk_interrupt_fd(chat->talk)};
+	struct session *session = NULL;
+	struct setup setup;
+	bool made;
+
+	made = run_setup(chat->options, name, &setup) == CODE_DONE &&
+	       setup_session(&setup, &options, &session) == CODE_DONE &&
+	       session_made_step(session, number);
+	if (made)
+		session_undo(session, number, result);
+	session_close(session);
+	setup_fini(&setup);
+	return made;
+}
+
+void chat_undo(struct chat *chat, uint32_t number, struct tool_result *result)
+{
+	struct session *session = talk_session(chat->talk);
+	bool done = false;
+
+	if (!session_made_step(session, number)) {
+		for (size_t i = value_count(chat->earlier); !done && i-- > 0;)
+			done = undo_as(chat, value_text(value_item(chat->earlier, i)),
+				       number, result);
+	}
+	if (!done)
+		session_undo(session, number, result);
 }

@@ -122,7 +122,7 @@ static void run_undo(struct chat *chat, const char *argument)
 		return;
 	}
 	tool_result_init(&result);
-	session_undo(talk_session(chat->talk), (uint32_t)number, &result);
+	chat_undo(chat, (uint32_t)number, &result);
 	if (result.status == RESULT_DONE) {
 		tell_of_undo(chat, &result);
 	} else {
@@ -152,8 +152,7 @@ static void run_diff(struct chat *chat, const char *argument)
 	struct str patch;
 
 	(void)argument;
-	if (session_changed(session)[0] == NULL ||
-	    tool_find(session_tools(session), request.tool) == NULL) {
+	if (session_changed(session)[0] == NULL) {
 		(void)buf_adds(&chat->paint.out, "Nothing has been changed.\n");
 		return;
 	}
@@ -197,7 +196,7 @@ static const struct command commands[] = {
 	{"agent", "[NAME]", "the agent; or go on as another, with its rights", run_agent},
 	{"tools", "", "the tools that the agent has", run_tools},
 	{"undo", "[N]", "put back what the newest step, or step N, has changed", run_undo},
-	{"diff", "", "what was changed since the conversation (or agent) began", run_diff},
+	{"diff", "", "what was changed since the conversation began", run_diff},
 	{"sessions", "", "the last conversations there were", run_sessions},
 	{"quit", "", "the end; so does Ctrl+D", run_quit},
 };

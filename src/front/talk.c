@@ -300,11 +300,15 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 	struct talk with = *talk, unused;
 	struct agent_options options;
 	struct err err = {0};
+	char *run = memory_copy(session_run(talk->session));
+	const bool handed = !session_has_news(talk->session);
 	int code = CODE_DONE;
 
 	if (model != NULL) {
-		if (!open_model(talk, model, &with.model, &err))
+		if (!open_model(talk, model, &with.model, &err)) {
+			free(run);
 			return verb_complain(CODE_FAILED, "%s", err.text);
+		}
 		with.asked = memory_copy(model->name);
 	}
 	if (setup != NULL)
@@ -321,9 +325,15 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 		model_close(unused.model);
 		free(unused.asked);
 	}
-	if (code != CODE_DONE)
+	if (code != CODE_DONE) {
+		free(run);
 		return code;
+	}
 	*talk = with;
+	/* Only now: what the old hands did last stands when their session is closed. */
+	if (setup != NULL)
+		session_adopt(talk->session, run, handed);
+	free(run);
 	orchestrate_set_agent(talk->orchestrate, talk->agent, talk->session, talk->recorder);
 	asking_set_session(talk->asking, talk->session);
 	return CODE_DONE;

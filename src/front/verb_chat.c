@@ -128,6 +128,7 @@ static int converse(const struct options *options, const char *resume)
 	setup_fini(chat.setup);
 	free(chat.setup);
 	free(chat.model);
+	value_free(chat.earlier);
 	paint_fini(&chat.paint);
 	line_fini(&chat.line);
 	line_history_free(chat.history);

@@ -29,11 +29,8 @@ static void add_path(struct value *list, const char *path)
 	value_append(list, value_new_text(key));
 }
 
-/*
- * What is written below PATH is gone with the session. The same path may be a real one in
- * another.
- */
-static bool is_passing(const struct cell_spec *spec, const char *path)
+/* Whose PATH it is in the view: the host's own, a layer over that, or memory of the cell's. */
+static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 {
 	const struct view_entry *deepest = NULL;
 
@@ -45,7 +42,7 @@ static bool is_passing(const struct cell_spec *spec, const char *path)
 		    (deepest == NULL || strlen(entry->path) >= strlen(deepest->path)))
 			deepest = entry;
 	}
-	return deepest != NULL && deepest->kind != VIEW_TREE;
+	return deepest != NULL ? deepest->kind : VIEW_TREE;
 }
 
 static struct value *roots_of(const struct cell_spec *spec)
@@ -59,10 +56,13 @@ static struct value *roots_of(const struct cell_spec *spec)
 		/* It ends with its session, and has another name in each. */
 		if (spec->temp != NULL && path_within(root->path, spec->temp))
 			continue;
+		/* The same path may be a real one in another session. */
+		if (kind_at(spec, root->path) == VIEW_MEMORY)
+			continue;
 		struct value *item = value_new_object();
 		value_set_text(item, "path", key);
 		value_set_boolean(item, "writable",
-				  root->writable && !is_passing(spec, root->path));
+				  root->writable && kind_at(spec, root->path) == VIEW_TREE);
 		if (root->pattern != NULL)
 			value_set_text(item, "pattern", root->pattern);
 		value_append(roots, item);

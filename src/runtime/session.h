@@ -139,8 +139,9 @@ void session_recall(struct session *session, const struct value *seen);
 
 /*
  * The name under which this session's steps are kept (`undo --list` shows it), and: go on
- * under RUN, which an earlier process of this conversation had, here. Its steps are then this
- * session's and part of its patch; HANDED: they were in one already. What a command did in
+ * under RUN, which an earlier process of this conversation had, or other hands, here. Its steps
+ * are then this session's and part of its patch, as far as this one may read what they changed;
+ * HANDED: they were in one already. What a command did in
  * whose midst that process was killed is nobody's step.
  */
 const char *session_run(const struct session *session);
@@ -237,6 +238,9 @@ void session_checkpoint(struct session *session);
  * the policy's rights (docs/undo.md). RESULT, initialised, says what became of it.
  */
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
+
+/* Would that step be undone with the very rights that it was made with? True when there is none. */
+bool session_made_step(struct session *session, uint32_t number);
 
 /*
  * Undo all steps up to LAST of the session whose patch says RUN (`run` and `last_step` in the

@@ -201,7 +201,7 @@ static bool log_settle(struct keeper *keeper)
 	if (!used && !keeper->blank && keeper->fds[2] >= 0)
 		undo_store_drop_log(keeper->store, keeper->log);
 	else if (used && keeper->is_step)
-		keeper_add_step(keeper, keeper->log);
+		keeper_add_step(keeper, keeper->log, false);
 	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
 	return true;
 }

@@ -43,14 +43,27 @@ void patch_forget(struct keeper *keeper)
 	keeper->patch.trouble.text[0] = '\0';
 }
 
-/* All steps of this session as one; those that were let go of are nobody's any more. */
+/*
+ * All steps of this session as one; those that were let go of are nobody's any more. What the
+ * steps of others held goes to a worker that may read it there, or not at all.
+ */
 static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
 {
+	bool foreign = false;
+	size_t kept = 0;
+
 	undo_plan_init(plan);
-	plan->own = true;
-	for (size_t i = 0; i < keeper->step_count; i++)
-		(void)undo_plan_add(plan, keeper->store, keeper->steps[i], NULL);
+	for (size_t i = 0; i < keeper->step_count; i++) {
+		plan->own = !keeper->steps[i].foreign;
+		foreign = foreign || !plan->own;
+		(void)undo_plan_add(plan, keeper->store, keeper->steps[i].number, NULL);
+	}
 	undo_plan_settle(plan);
+	for (size_t i = 0; foreign && i < plan->count; i++) {
+		if (undo_store_may_read(keeper->store, plan->items[i].path))
+			plan->items[kept++] = plan->items[i];
+	}
+	plan->count = foreign ? kept : plan->count;
 }
 
 static void fetch_done(void *context, struct running *running)

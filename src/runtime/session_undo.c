@@ -71,9 +71,9 @@ void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 	for (size_t i = 0; i < steps.count; i++) {
 		const struct undo_step *step = &steps.steps[i];
 
-		if (strcmp(step->run, run) == 0 && step->whole && !step->undone &&
-		    undo_store_is_ours(store, step->number))
-			keeper_add_step(keeper, step->number);
+		if (strcmp(step->run, run) == 0 && step->whole && !step->undone)
+			keeper_add_step(keeper, step->number,
+					!undo_store_is_ours(store, step->number));
 	}
 	undo_steps_fini(&steps);
 	if (handed)
@@ -128,14 +128,15 @@ struct undo_store *keeper_store(struct keeper *keeper)
 	return keeper->store;
 }
 
-void keeper_add_step(struct keeper *keeper, uint32_t number)
+void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign)
 {
 	if (keeper->step_count == keeper->step_room) {
 		keeper->step_room = keeper->step_room > 0 ? 2 * keeper->step_room : 16;
 		keeper->steps = memory_grow(keeper->steps, keeper->step_room,
 					    sizeof(*keeper->steps));
 	}
-	keeper->steps[keeper->step_count++] = number;
+	keeper->steps[keeper->step_count++] =
+		(struct keeper_step){.number = number, .foreign = foreign};
 }
 
 int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
@@ -328,7 +329,8 @@ static void hand_over(struct keeper *keeper, struct running *running)
 	if (!keeper_keeps(keeper) || keeper->step_count == 0)
 		return;
 	value_set_text(details, "run", keeper->run);
-	value_set_integer(details, "last_step", keeper->steps[keeper->step_count - 1]);
+	value_set_integer(details, "last_step",
+			  keeper->steps[keeper->step_count - 1].number);
 }
 
 void keeper_finish(struct keeper *keeper, struct running *running)
@@ -344,7 +346,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		const bool used = undo_store_is_used(running->log_fd);
 		if (used) {
 			keeper->fresh = false;
-			keeper_add_step(keeper, running->log);
+			keeper_add_step(keeper, running->log, false);
 		}
 		if (used && fstat(running->log_fd, &st) == 0)
 			keeper->kept += (uint64_t)st.st_size;

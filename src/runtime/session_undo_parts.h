@@ -42,7 +42,10 @@ struct keeper {
 	bool told_left;
 	bool in_memory; /* the store: nothing can be undone, and commands are not looked at */
 	/* the logs of this session that say something, in the order in which they were written */
-	uint32_t *steps;
+	struct keeper_step {
+		uint32_t number;
+		bool foreign; /* written under other rights: a session that was adopted */
+	} * steps;
 	size_t step_count, step_room;
 	size_t handed; /* so many of them were there when a patch was made last */
 	uint64_t kept; /* bytes of them, in memory */
@@ -82,8 +85,8 @@ void keeper_give_up(struct keeper *keeper, const char *why);
 /* A log in the store, and its NUMBER. -1 with ERR. */
 int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
 		   struct err *err);
-/* The log NUMBER of this session says something. */
-void keeper_add_step(struct keeper *keeper, uint32_t number);
+/* The log NUMBER of this session says something; FOREIGN as above. */
+void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
 
 /*
  * *PATH: the first path of PLAN that the step NUMBER has changed, the caller's to free; NULL:

@@ -396,3 +396,18 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	value_free(undoing.left);
 	fd_close(&undoing.log);
 }
+
+bool session_made_step(struct session *session, uint32_t number)
+{
+	struct undo_store *store = keeper_store(session->keeper);
+	const struct undo_step *step;
+	struct undo_steps steps;
+	bool made;
+
+	if (!keeper_keeps(session->keeper) || !undo_store_steps(store, &steps, NULL))
+		return true;
+	step = number != 0 ? find_step(&steps, number) : newest_step(&steps);
+	made = step == NULL || undo_store_is_ours(store, step->number);
+	undo_steps_fini(&steps);
+	return made;
+}

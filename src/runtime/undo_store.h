@@ -44,6 +44,8 @@ void undo_store_close(struct undo_store *store);
 void undo_store_set_rights(struct undo_store *store, const struct value *rights);
 /* May they write PATH? */
 bool undo_store_may_write(const struct undo_store *store, struct str path);
+/* May they read it? */
+bool undo_store_may_read(const struct undo_store *store, struct str path);
 /* Was the log NUMBER written under these rights? */
 bool undo_store_is_ours(const struct undo_store *store, uint32_t number);
 

@@ -194,6 +194,19 @@ bool undo_store_may_write(const struct undo_store *store, struct str path)
 	return may;
 }
 
+bool undo_store_may_read(const struct undo_store *store, struct str path)
+{
+	struct buf full;
+
+	if (store->rights == NULL)
+		return store->folder < 0;
+	buf_init(&full, 2 * PATH_MAX);
+	absolute(store, path, &full);
+	bool may = rights_may_read(store->rights, full.data);
+	buf_fini(&full);
+	return may;
+}
+
 struct sieve {
 	const struct undo_store *store;
 	struct undo_reader *reader;

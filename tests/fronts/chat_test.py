@@ -493,6 +493,64 @@ def a_change_is_shown_and_undone():
         tty.leave()
 
 
+HANDS = {"agents": {
+    "blind": {"tools": ["read_file"], "read": ["docs"]},
+    "looker": {"tools": ["read_file"], "read": ["."]}}}
+
+
+@tap.case
+def other_hands_know_what_the_first_have_changed():
+    with Chat(EDITS, config=HANDS, options=("--model", "replay:r.json")) as tty:
+        os.mkdir(os.path.join(tty.work, "docs"))
+        tty.type(b"write it\r")
+        tty.shows("1 changed file")
+        tty.prompt()
+        # Not even a person's question shows a worker what its agent may not read.
+        tty.type(b"/agent blind\r")
+        tty.shows("goes on with the agent blind")
+        tty.prompt()
+        tty.type(b"\x0c/diff\r")
+        tty.shows("Nothing has been changed.")
+        tty.prompt()
+        tty.type(b"/agent looker\r")
+        tty.shows("goes on with the agent looker")
+        tty.prompt()
+        tty.type(b"\x0c/diff\r")
+        tty.shows("+two")
+        tty.prompt()
+        # It may write nothing; what the default agent made is undone with that one's rights.
+        tty.type(b"/undo\r")
+        tty.shows("The person has undone a step of yours:")
+        tty.prompt()
+        assert not os.path.exists(os.path.join(tty.work, "new.txt"))
+        tty.type(b"hello\r")
+        tty.shows("0 changed files")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def changes_of_all_hands_are_one():
+    add = {"calls": [{"tool": "bash", "arguments": {"command": "echo three >> new.txt"}}]}
+    script = {"name": "two", "turns": [*EDITS["turns"][:2], add, {"text": "Added."}]}
+    with Chat(script, config={"agents": {"second": {"write": ["."]}}},
+              options=("--model", "replay:r.json")) as tty:
+        tty.type(b"write it\r")
+        tty.shows("1 changed file")
+        tty.prompt()
+        tty.type(b"/agent second\r")
+        tty.shows("goes on with the agent second")
+        tty.prompt()
+        tty.type(b"\x0cmore\r")
+        tty.shows("new.txt +3 -0 created")
+        tty.prompt()
+        tty.type(b"\x0c/diff\r")
+        tty.shows("+three")
+        tty.prompt()
+        assert "+one" in tty.latest("> /diff")
+        tty.leave()
+
+
 @tap.case
 def without_a_verb_it_is_a_conversation_only_on_a_terminal():
     with Chat(False) as tty:
