@@ -16,6 +16,13 @@ static bool check_folder(const struct journal_found *found, const char *folder,
 {
 	struct stat st;
 
+	/* Its rights were cut to those above it, which it has no longer by itself. */
+	if (found->parent != NULL)
+		return err_set(err, EPERM,
+			       "session %s is of the agent %.64s at work for session %.64s, with "
+			       "the rights of both; by itself it would have more. Go on with that "
+			       "one, which can delegate again: glovebox run --resume %.64s",
+			       found->id, found->agent, found->parent, found->parent);
 	if (folder != NULL && strcmp(folder, found->workspace) != 0)
 		return err_set(err, EINVAL,
 			       "session %s worked in %s, not in %s: what was said there is about "

@@ -348,6 +348,7 @@ void journal_found_fini(struct journal_found *found)
 	free(found->workspace);
 	free(found->agent);
 	free(found->model);
+	free(found->parent);
 	*found = (struct journal_found){0};
 }
 
@@ -374,6 +375,8 @@ static bool find_one(void *context, const struct journal_session *session)
 		finding->found->workspace = memory_copy_str(session->workspace);
 		finding->found->agent = memory_copy_str(session->agent);
 		finding->found->model = memory_copy_str(session->model);
+		if (session->parent.size > 0)
+			finding->found->parent = memory_copy_str(session->parent);
 		finding->found->events = session->events;
 	}
 	return !finding->newest && finding->count < 2;

@@ -62,6 +62,7 @@ bool journal_read(struct journal *journal, const char *session,
 struct journal_found {
 	char id[JOURNAL_ID + 1];
 	char *workspace, *agent, *model;
+	char *parent; /* the session that delegated to it, or NULL */
 	int64_t events;
 };
 /*
