@@ -18,6 +18,7 @@
 #include "front/json_events.h"
 #include "front/orchestrate.h"
 #include "front/verb.h"
+#include "model/provider.h"
 #include "store/journal.h"
 
 /* One works while the next is being made. */
@@ -74,6 +75,25 @@ static bool refuse_keyless(const char *model, const char *key_variable, struct e
 	return false;
 }
 
+/*
+ * Nothing says which model, but a key says that there is one: it would be strange to play a
+ * recording instead, and to choose would cost the person's money.
+ */
+static bool refuse_nameless(struct err *err)
+{
+	for (size_t i = 0; providers[i] != NULL; i++) {
+		if (providers[i]->key_name == NULL ||
+		    variable(providers[i]->key_name) == NULL)
+			continue;
+		return err_set(err, EINVAL,
+			       "%s is set, but no model is named: give --model %s:NAME, or set "
+			       "GLOVEBOX_MODEL (glovebox models names some); --model replay plays "
+			       "the built-in recording",
+			       providers[i]->key_name, providers[i]->name);
+	}
+	return true;
+}
+
 bool talk_model(const char *name, const struct config_role *role,
 		struct model_options *model, struct err *err)
 {
@@ -95,6 +115,8 @@ bool talk_model(const char *name, const struct config_role *role,
 		return err_set(err, EINVAL,
 			       "GLOVEBOX_BASE_URL names a server, but no model of it: "
 			       "set GLOVEBOX_MODEL, or give --model NAME");
+	if (model->name == NULL && !refuse_nameless(err))
+		return false;
 	key_variable = model_key_variable(model->name);
 	if (key_variable != NULL)
 		model->key = variable(key_variable);

@@ -1,6 +1,8 @@
 /* glovebox agents list and trust: which roles there are, and letting in one of the workspace. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -24,7 +26,12 @@ static const struct option_row list_options[] = {
 };
 
 static const struct option_row trust_options[] = {
-	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_LEVEL, OPTION_ROW_HELP, {0},
+	{"yes", 'y', OPTION_FLAG, NULL, "do not ask: it was read already"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
 };
 
 static struct value *row_of(struct value *rows, const char *name)
@@ -212,7 +219,7 @@ const struct verb verb_agents_list = {
 };
 
 /* Every byte of TEXT: what a terminal would swallow or overwrite must not be let in unseen. */
-static void print_trusted(const char *file, const char *hash, struct str text)
+static void print_shown(const char *file, const char *hash, struct str text)
 {
 	struct str line;
 
@@ -224,17 +231,40 @@ static void print_trusted(const char *file, const char *hash, struct str text)
 		(void)printf("%s\n", shown.data);
 		buf_fini(&shown);
 	}
-	(void)printf("\n.glovebox/agents/%s is let in as it stands above (%.*s). It has no "
-		     "right that your default agent has not.\n",
+	(void)printf("\nThis is .glovebox/agents/%s (%.*s). It gets no right that your default "
+		     "agent has not.\n",
 		     file, SHOWN_DIGITS, hash);
 }
 
-static int trust_with(const struct setup *setup, const char *name, struct err *err)
+/* On a terminal the person is asked; elsewhere they have to say it. */
+static int is_meant(bool said, struct err *err)
+{
+	char answer[16] = "";
+
+	if (said)
+		return CODE_DONE;
+	if (!isatty(STDIN_FILENO)) {
+		(void)err_set(err, EINVAL,
+			      "agents trust: nobody can be asked here, and nothing was let in. Read "
+			      "what is shown, then give --yes");
+		return CODE_USAGE;
+	}
+	(void)printf("Let it in as it stands above? [y/N] ");
+	(void)fflush(stdout);
+	if (fgets(answer, sizeof(answer), stdin) != NULL &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
+		return CODE_DONE;
+	(void)err_set(err, ECANCELED, "not let in");
+	return CODE_FAILED;
+}
+
+static int trust_with(const struct setup *setup, const char *name, bool said, struct err *err)
 {
 	auto_value struct value *list = NULL;
 	auto_value struct value *entry = NULL;
 	char hash[HASH_HEX + 1];
 	struct str text;
+	int code;
 
 	if (!agent_workspace_read(setup->policy, name, setup_least_level(setup), &list, err))
 		return CODE_FAILED;
@@ -246,11 +276,15 @@ static int trust_with(const struct setup *setup, const char *name, struct err *e
 	text = value_str(value_member(value_item(list, 0), "text"));
 	hash_text(text, hash);
 	/* What is no sound role is not let in: nobody would be told before it is used. */
-	if (!agent_workspace_check(value_item(list, 0), &entry, err) ||
-	    !agent_workspace_trust(setup->workspace, name, text, err))
+	if (!agent_workspace_check(value_item(list, 0), &entry, err))
 		return CODE_FAILED;
-	print_trusted(value_text(value_member(value_item(list, 0), "file")), hash, text);
-	return CODE_DONE;
+	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text);
+	code = is_meant(said, err);
+	if (code == CODE_DONE && !agent_workspace_trust(setup->workspace, name, text, err))
+		code = CODE_FAILED;
+	if (code == CODE_DONE)
+		(void)printf("Let in: --agent %s uses it until it changes.\n", name);
+	return code;
 }
 
 static int trust_run(const struct options *options)
@@ -265,7 +299,7 @@ static int trust_run(const struct options *options)
 	if (!config_check_name(name, &err))
 		return verb_complain(CODE_USAGE, "agents trust: %s", err.text);
 	if (setup_init_with(&setup, options, &flags, &err))
-		code = trust_with(&setup, name, &err);
+		code = trust_with(&setup, name, options_given(options, "yes"), &err);
 	if (code != CODE_DONE)
 		(void)verb_complain(code, "%s", err.text);
 	setup_fini(&setup);
@@ -274,8 +308,9 @@ static int trust_run(const struct options *options)
 
 static const char trust_help[] =
 	"Let in the role .glovebox/agents/NAME.md of this workspace as it is now: its\n"
-	"hash is recorded, and --agent NAME uses it until it changes. It is shown first;\n"
-	"read it: its prompt tells an agent what to do. Whatever it asks for, it gets no\n"
+	"hash is recorded, and --agent NAME uses it until it changes. It is shown first,\n"
+	"and you are asked; where there is no terminal, --yes says that you have read it:\n"
+	"its prompt tells an agent what to do. Whatever it asks for, it gets no\n"
 	"tool, path, host, variable or limit beyond those of your default agent, and no\n"
 	"plugin or MCP server.";
 
@@ -284,7 +319,8 @@ const struct verb verb_agents_trust = {
 	.summary = "let in a role of this workspace as it is now",
 	.arguments = "NAME",
 	.help = trust_help,
-	.example = "  glovebox agents trust release-notes",
+	.example = "  glovebox agents trust release-notes\n"
+		   "  glovebox agents trust release-notes --yes",
 	.options = trust_options,
 	.words_least = 1,
 	.words_most = 1,

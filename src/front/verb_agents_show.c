@@ -155,7 +155,27 @@ static void add_row(const struct setup *setup, const struct key *key, const char
 	value_set(keys, name, row);
 }
 
-static struct value *keys_value(const struct setup *setup)
+static bool runs_commands(const struct setup *setup)
+{
+	for (size_t i = 0; setup->tools[i] != NULL; i++) {
+		if ((setup->tools[i]->effects & EFFECT_RUNS) != 0 &&
+		    setup_has_tool(setup, setup->tools[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Does the key NAME say nothing of an agent without the tools that it is about? */
+static bool is_moot(const struct setup *setup, const char *name)
+{
+	if (strcmp(name, "commands") == 0)
+		return !runs_commands(setup);
+	return strcmp(name, "may_delegate_to") == 0 &&
+	       !policy_has_tool(setup->policy, "delegate_agent");
+}
+
+/* ALL: also those that say nothing of this agent. */
+static struct value *keys_value(const struct setup *setup, bool all)
 {
 	struct value *keys = value_new_object();
 	char name[2 * CONFIG_NAME_MAX];
@@ -164,6 +184,8 @@ static struct value *keys_value(const struct setup *setup)
 		const char *home = key->home == KEY_IN_POLICY ? (const char *)setup->policy
 							      : (const char *)&setup->role;
 
+		if (!all && is_moot(setup, key->name))
+			continue;
 		if (key->kind != KEY_ROWS) {
 			add_row(setup, key, key->name, home, keys);
 			continue;
@@ -174,16 +196,6 @@ static struct value *keys_value(const struct setup *setup)
 		}
 	}
 	return keys;
-}
-
-static bool runs_commands(const struct setup *setup)
-{
-	for (size_t i = 0; setup->tools[i] != NULL; i++) {
-		if ((setup->tools[i]->effects & EFFECT_RUNS) != 0 &&
-		    setup_has_tool(setup, setup->tools[i]))
-			return true;
-	}
-	return false;
 }
 
 /* What the keys mean together, where that is not plain. */
@@ -316,7 +328,8 @@ static int show_run(const struct options *options)
 		shape_limits(&setup.policy->limits, folder);
 		value_set_text(report, "agent", setup.agent);
 		value_set_text(report, "workspace", setup.workspace);
-		value_set(report, "keys", keys_value(&setup));
+		value_set(report, "keys",
+			  keys_value(&setup, options_given(options, "json")));
 		value_set(report, "notes", notes_value(&setup));
 		code = options_given(options, "json") ? print_json(report)
 						      : print_report(report);

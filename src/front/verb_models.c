@@ -276,7 +276,7 @@ static void paint_ways(struct look *look)
 {
 	struct paint *paint = &look->paint;
 
-	paint_text(paint, PAINT_BOLD, STR("\nThree ways to get a model\n"));
+	paint_text(paint, PAINT_BOLD, STR("\nWays to get a model\n"));
 	for (size_t i = 0; providers[i]; i++) {
 		look->provider = providers[i]->key_name ? providers[i] : NULL;
 		catalogue_each(look->catalogue, paint_key_way, look);

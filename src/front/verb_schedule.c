@@ -14,7 +14,9 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
+#include "front/setup.h"
 #include "front/verb.h"
+#include "model/model_name.h"
 #include "policy/config.h"
 
 enum { LIST_MAX = 16 << 20, MS_PER_S = 1000 };
@@ -122,6 +124,35 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 					    SCHEDULES_TASK_MAX >> 10);
 }
 
+/* The words of the request that a run is started with (delegate_role.c). */
+static const struct option_row setup_rows[] = {
+	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
+};
+
+/* What a run would stumble over: an agent that is not there, rights or a model that are none. */
+static bool check_agent(const char *agent, const char *workspace, struct err *err)
+{
+	const char *const words[] = {"-C", workspace, "--agent", agent, NULL};
+	const struct setup_flags flags = {.quiet_plugins = true};
+	struct setup setup = {0};
+	struct model_name name;
+	struct options options;
+	bool ok;
+
+	ok = options_parse(&options, setup_rows, words, false, err) &&
+	     setup_init_with(&setup, &options, &flags, err) &&
+	     (setup.role.model == NULL || model_name_parse(setup.role.model, &name, err));
+	if (ok && setup.role.model == NULL && getenv("GLOVEBOX_MODEL") == NULL)
+		(void)verb_complain(CODE_DONE,
+				    "no model is named for it: a run plays the built-in recording "
+				    "unless GLOVEBOX_MODEL is set where glovebox schedule run is "
+				    "called, or agents.%.64s.model in the configuration",
+				    agent);
+	setup_fini(&setup);
+	options_fini(&options);
+	return ok || err_set(err, ENOENT, "%s", err->text);
+}
+
 static bool add(const struct options *options, struct buf *task, struct buf *times,
 		struct err *err)
 {
@@ -144,7 +175,8 @@ static bool add(const struct options *options, struct buf *task, struct buf *tim
 		return err_set(err, errno, "%s: %s", folder, strerror(errno));
 	wanted.agent = str_of(agent != NULL ? agent : POLICY_NAME_DEFAULT);
 	if (!config_check_name(wanted.agent.data, err) || !join_words(options, task, err) ||
-	    !schedule_settle(when, zone, now_s(), times, &wanted.next_s, err))
+	    !schedule_settle(when, zone, now_s(), times, &wanted.next_s, err) ||
+	    !check_agent(wanted.agent.data, workspace, err))
 		return false;
 	wanted.workspace = str_of(workspace);
 	wanted.task = buf_str(task);
@@ -288,6 +320,13 @@ static int set_state(const struct options *options, enum schedule_state state)
 					       now_s());
 		if (!schedules_set_state(schedules, id, state, next_s, &err))
 			code = verb_complain(CODE_FAILED, "%s", err.text);
+		else if (state == SCHEDULE_ACTIVE)
+			(void)printf("Schedule %" PRId64 " is active from now on.\n", id);
+		else
+			(void)printf("Schedule %" PRId64 " is disabled and stays in the list; "
+				     "glovebox schedule enable %" PRId64
+				     " lets it run again.\n",
+				     id, id);
 	}
 	buf_fini(&approval.listing.text);
 	free(approval.times);
@@ -318,6 +357,8 @@ static int remove_run(const struct options *options)
 	if (!schedules_open_default(&schedules, &err) ||
 	    !schedules_remove(schedules, id, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		(void)printf("Schedule %" PRId64 " is removed.\n", id);
 	schedules_close(schedules);
 	return code;
 }
