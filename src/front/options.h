@@ -20,6 +20,17 @@ enum option_kind {
 	OPTION_LEVEL,   /* L0 to L3, counted by its digit */
 };
 
+/* Names that the program knows: what a value or a word is one of (verb_complete.c). */
+enum option_names {
+	NAMES_NONE,
+	NAMES_AGENTS,
+	NAMES_MODELS,
+	NAMES_TOOLS,
+	NAMES_SESSIONS,
+	NAMES_PATCHES,
+	NAMES_VERBS,
+};
+
 /* A table of these ends with {0}. */
 struct option_row {
 	const char *name; /* without its dashes */
@@ -27,6 +38,7 @@ struct option_row {
 	enum option_kind kind;
 	const char *value; /* what stands for the value in the help: "DIR" */
 	const char *help;
+	enum option_names names; /* what its value is one of */
 };
 
 /* Rows that several verbs have. */
@@ -45,10 +57,11 @@ struct option_row {
 		"minimum-level", 0, OPTION_LEVEL, "L",                          \
 			"allow a weaker cell, down to level L (L3, L2, L1, L0)" \
 	}
-#define OPTION_ROW_AGENT                                                         \
-	{                                                                        \
-		"agent", 'a', OPTION_TEXT, "NAME",                               \
-			"work as this agent, with its rights (default: default)" \
+#define OPTION_ROW_AGENT                                                          \
+	{                                                                         \
+		"agent", 'a', OPTION_TEXT, "NAME",                                \
+			"work as this agent, with its rights (default: default)", \
+			NAMES_AGENTS                                              \
 	}
 #define OPTION_ROW_ALLOW_HOST                                              \
 	{                                                                  \

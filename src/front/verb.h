@@ -17,7 +17,8 @@ struct verb {
 	const char *example;              /* lines as they are typed */
 	const struct option_row *options; /* ends with {0} */
 	size_t words_least, words_most;
-	bool words_end_options; /* what follows the first word is not ours */
+	enum option_names names; /* what its words are: those of */
+	bool words_end_options;  /* what follows the first word is not ours */
 	/* An exit code (exit_code.h). The words are counted, the options parsed. */
 	int (*run)(const struct options *options);
 };
@@ -36,10 +37,16 @@ extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_to
 	verb_plugin_list, verb_plugin_trust, verb_agents_list, verb_agents_show,
 	verb_agents_new, verb_agents_trust, verb_help, verb_models, verb_schedule_list,
 	verb_schedule_add, verb_schedule_approve, verb_schedule_enable,
-	verb_schedule_disable, verb_schedule_remove, verb_schedule_run;
+	verb_schedule_disable, verb_schedule_remove, verb_schedule_run, verb_complete;
 
 /* The verb of this name ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
+
+/*
+ * The first of WORDS (NULL-ended) at or behind FROM that is no option of any verb and no
+ * option's value; their end if there is none.
+ */
+size_t verb_find_word(const char *const *words, size_t from);
 
 /* Does a group of this name exist ("tool"), and is VERB in it? */
 bool verb_group_exists(const char *group);

@@ -353,5 +353,6 @@ const struct verb verb_agents_show = {
 	.options = show_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_AGENTS,
 	.run = show_run,
 };

@@ -44,5 +44,6 @@ const struct verb verb_help = {
 	.example = "  glovebox help tool call",
 	.options = help_options,
 	.words_most = 2,
+	.names = NAMES_VERBS,
 	.run = help_run,
 };

@@ -256,5 +256,6 @@ const struct verb verb_patch_show = {
 	.options = show_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_PATCHES,
 	.run = show_run,
 };

@@ -415,6 +415,7 @@ const struct verb verb_patch_apply = {
 	.options = apply_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_PATCHES,
 	.run = apply_run,
 };
 
@@ -496,5 +497,6 @@ const struct verb verb_patch_reject = {
 	.options = reject_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_PATCHES,
 	.run = reject_run,
 };

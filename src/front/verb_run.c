@@ -192,5 +192,6 @@ const struct verb verb_sessions_resume = {
 	.options = run_options,
 	.words_least = 2,
 	.words_most = VERB_WORDS_ANY,
+	.names = NAMES_SESSIONS,
 	.run = resume_run,
 };

@@ -214,5 +214,6 @@ const struct verb verb_sessions_show = {
 	.options = show_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_SESSIONS,
 	.run = show_run,
 };

@@ -235,5 +235,6 @@ const struct verb verb_sessions_export = {
 	.options = export_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_SESSIONS,
 	.run = export_run,
 };

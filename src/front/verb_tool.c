@@ -215,6 +215,7 @@ const struct verb verb_tool_schema = {
 	.options = schema_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_TOOLS,
 	.run = schema_run,
 };
 
@@ -396,5 +397,6 @@ const struct verb verb_tool_call = {
 	.options = call_options,
 	.words_least = 1,
 	.words_most = 2,
+	.names = NAMES_TOOLS,
 	.run = call_run,
 };

@@ -51,6 +51,7 @@ const struct verb *const verbs[] = {
 	&verb_schedule_run,
 	&verb_demo,
 	&verb_json_get,
+	&verb_complete,
 	&verb_help,
 	NULL,
 };
@@ -123,11 +124,7 @@ static bool known_option(const char *word, bool *apart)
 	return false;
 }
 
-/*
- * The first word at or behind FROM that is no option and no option's value; the end if
- * there is none.
- */
-static size_t find_word(const char *const *words, size_t from)
+size_t verb_find_word(const char *const *words, size_t from)
 {
 	while (words[from] != NULL) {
 		bool apart;
@@ -274,7 +271,7 @@ static int run_group(const char **words, size_t at)
 	size_t next;
 
 	remove_word(words, at);
-	next = find_word(words, at);
+	next = verb_find_word(words, at);
 	if (words[next] == NULL) {
 		for (size_t i = 0; words[i] != NULL; i++)
 			if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
@@ -302,7 +299,7 @@ int verb_dispatch(const char *const *given)
 	for (size_t i = 0; i < count; i++)
 		words[i] = given[i];
 
-	at = find_word((const char *const *)words, 0);
+	at = verb_find_word((const char *const *)words, 0);
 	if (words[at] == NULL)
 		return run_without_verb((const char *const *)words);
 	if (words[at][0] == '\0')

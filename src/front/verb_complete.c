@@ -1,0 +1,285 @@
+/* glovebox complete: what may stand next on a command line; shells ask when Tab is pressed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "front/agent_files.h"
+#include "front/catalogue_file.h"
+#include "front/config_file.h"
+#include "front/exit_code.h"
+#include "front/verb.h"
+#include "model/catalogue.h"
+#include "runtime/tool.h"
+#include "store/journal.h"
+#include "store/patches.h"
+#include "tools/tools.h"
+
+enum { NAME_MAX_BYTES = 256, RECENT_MAX = 30, TEXT_MAX = 1 << 10 };
+
+static const struct option_row complete_options[] = {
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* What is being completed: the word, and what stands before it in each answer. */
+struct completing {
+	struct str begun;
+	const char *before;
+};
+
+/* A line: the word, and behind a tab what it is. */
+static void offer(const struct completing *completing, const char *word, const char *about)
+{
+	struct buf line;
+
+	/* What is no plain word would be something else on a command line. */
+	if (!str_starts(str_of(word), completing->begun) ||
+	    text_find_unseen(str_of(word)) < strlen(word) ||
+	    strpbrk(word, " \t'\"\\$`") != NULL)
+		return;
+	buf_init(&line, TEXT_MAX);
+	text_add_name(&line, str_part(str_of(about), 0, TEXT_MAX / 8));
+	(void)printf("%s%s\t%s\n", completing->before, word, line.data);
+	buf_fini(&line);
+}
+
+static void offer_name(void *context, const char *name)
+{
+	offer(context, name, "");
+}
+
+static void offer_files(const struct completing *completing, char **names, const char *about)
+{
+	for (size_t i = 0; names[i] != NULL; i++)
+		offer(completing, names[i], about);
+	agent_files_names_free(names);
+}
+
+static void offer_keys(const struct completing *completing, const struct config *config,
+		       const char *key, const char *about)
+{
+	const struct value *rows = config_value(config, key);
+
+	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
+		offer(completing, value_key(at), about);
+}
+
+static bool offer_session(void *context, const struct journal_session *session)
+{
+	auto_free char *about = memory_copy_str(session->workspace);
+
+	/* A delegate's is shown; it cannot be gone on with. */
+	offer(context, session->id, about);
+	return true;
+}
+
+static bool offer_patch(void *context, const struct patch_row *row)
+{
+	auto_free char *about = memory_copy_str(row->workspace);
+
+	offer(context, row->id, about);
+	return true;
+}
+
+static void offer_recorded(struct completing *completing, enum option_names names)
+{
+	struct journal *journal = NULL;
+	struct err err = {0};
+
+	if (names == NAMES_SESSIONS)
+		offer(completing, "last", "the newest of this folder");
+	if (!journal_open_default(&journal, &err))
+		return;
+	if (names == NAMES_SESSIONS)
+		(void)journal_list(journal, RECENT_MAX, offer_session, completing, &err);
+	else
+		(void)patches_list(journal, "", true, RECENT_MAX, offer_patch, completing,
+				   &err);
+	journal_close(journal);
+}
+
+static void offer_models(struct completing *completing, const struct config *config)
+{
+	struct catalogue *catalogue = NULL;
+	struct err err = {0};
+
+	offer(completing, "replay", "the built-in recording");
+	if (catalogue_file_open(config_value(config, "models"), &catalogue, &err))
+		catalogue_each(catalogue, offer_name, completing);
+	catalogue_close(catalogue);
+}
+
+static void offer_tools(const struct completing *completing)
+{
+	for (size_t i = 0; builtin_tools[i] != NULL; i++) {
+		if (tool_is_served(builtin_tools[i]))
+			offer(completing, builtin_tools[i]->name,
+			      builtin_tools[i]->description);
+	}
+}
+
+/* The verbs that begin with GROUP and a blank ("": all), by the word that is next. */
+static void offer_verbs(const struct completing *completing, const char *group)
+{
+	const size_t length = strlen(group);
+	char last[NAME_MAX_BYTES] = "";
+
+	for (size_t i = 0; verbs[i] != NULL; i++) {
+		const char *name = verbs[i]->name;
+		char word[NAME_MAX_BYTES];
+
+		if (length > 0 && !verb_is_in_group(verbs[i], group))
+			continue;
+		name += length > 0 ? length + 1 : 0;
+		(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " "), name);
+		if (strcmp(word, last) == 0)
+			continue;
+		offer(completing, word,
+		      verb_group_exists(word) && length == 0 ? "" : verbs[i]->summary);
+		(void)snprintf(last, sizeof(last), "%s", word);
+	}
+}
+
+/* Nothing for paths and free text: there the shell knows better. */
+static void offer_names(struct completing *completing, enum option_names names)
+{
+	auto_config struct config *config = NULL;
+	struct err err = {0};
+
+	if (names == NAMES_AGENTS || names == NAMES_MODELS)
+		(void)config_file_load(NULL, &config, &err);
+	switch (names) {
+	case NAMES_NONE:
+		break;
+	case NAMES_AGENTS:
+		offer_files(completing, agent_files_shipped(), "shipped");
+		offer_files(completing, agent_files_users(), "yours");
+		offer_keys(completing, config, "agents", "configuration");
+		break;
+	case NAMES_MODELS:
+		offer_models(completing, config);
+		break;
+	case NAMES_TOOLS:
+		offer_tools(completing);
+		break;
+	case NAMES_SESSIONS:
+	case NAMES_PATCHES:
+		offer_recorded(completing, names);
+		break;
+	case NAMES_VERBS:
+		offer_verbs(completing, "");
+		break;
+	}
+}
+
+static void offer_options(const struct completing *completing, const struct option_row *rows)
+{
+	char word[NAME_MAX_BYTES];
+
+	for (; rows->name != NULL; rows++) {
+		(void)snprintf(word, sizeof(word), "--%s", rows->name);
+		offer(completing, word, rows->help);
+	}
+}
+
+/* LAST is the word to be completed, an option's or its value behind "=". */
+static void complete_option(const struct option_row *rows, const char *last)
+{
+	struct completing completing = {.begun = str_of(last), .before = ""};
+	const char *equals = strchr(last, '=');
+	char before[NAME_MAX_BYTES];
+	const struct option_row *row;
+	bool apart;
+
+	if (equals == NULL) {
+		offer_options(&completing, rows);
+		return;
+	}
+	row = options_find(rows, last, &apart);
+	(void)snprintf(before, sizeof(before), "%.*s", (int)(equals + 1 - last), last);
+	completing = (struct completing){.begun = str_of(equals + 1), .before = before};
+	if (row != NULL && strlen(before) < sizeof(before) - 1)
+		offer_names(&completing, row->names);
+}
+
+/* The verb that the COUNT words before the last one name; *GROUP: or the front of its name. */
+static const struct verb *find_verb(const char **words, char group[NAME_MAX_BYTES],
+				    size_t *at)
+{
+	char name[2 * NAME_MAX_BYTES];
+	size_t next;
+
+	*at = verb_find_word((const char *const *)words, 0);
+	group[0] = '\0';
+	if (words[*at] == NULL)
+		return NULL;
+	if (!verb_group_exists(words[*at]))
+		return verb_find(words[*at]);
+	(void)snprintf(group, NAME_MAX_BYTES, "%s", words[*at]);
+	next = verb_find_word((const char *const *)words, *at + 1);
+	if (words[next] == NULL)
+		return NULL;
+	(void)snprintf(name, sizeof(name), "%s %.*s", group, NAME_MAX_BYTES - 1,
+		       words[next]);
+	*at = next;
+	return verb_find(name);
+}
+
+static void complete(const char **words, const char *last, const char *before_last)
+{
+	struct completing completing = {.begun = str_of(last), .before = ""};
+	const struct option_row *rows = verb_chat.options, *row = NULL;
+	char group[NAME_MAX_BYTES];
+	const struct verb *verb;
+	bool apart = false;
+	size_t at;
+
+	verb = find_verb(words, group, &at);
+	if (verb != NULL) {
+		rows = verb->options;
+		/* What a program of ours is to start has options of its own. */
+		if (verb->words_end_options &&
+		    words[verb_find_word((const char *const *)words, at + 1)] != NULL)
+			return;
+	}
+	if (before_last != NULL && before_last[0] == '-')
+		row = options_find(rows, before_last, &apart);
+	if (row != NULL && apart)
+		offer_names(&completing, row->names);
+	else if (last[0] == '-')
+		complete_option(rows, last);
+	else if (verb != NULL)
+		offer_names(&completing, verb->names);
+	else if (words[at] == NULL || group[0] != '\0')
+		offer_verbs(&completing, group);
+}
+
+static int complete_run(const struct options *options)
+{
+	const size_t count = options->word_count;
+	auto_free const char **words = memory_array(count + 1, sizeof(*words));
+
+	for (size_t i = 0; i + 1 < count; i++)
+		words[i] = options->words[i];
+	complete(words, count > 0 ? options->words[count - 1] : "",
+		 count > 1 ? words[count - 2] : NULL);
+	return fflush(stdout) == 0 ? CODE_DONE : CODE_FAILED;
+}
+
+static const char complete_help[] =
+	"Print what may stand in the place of the last WORD of a command line of glovebox:\n"
+	"verbs, options, agents, models, tools, sessions, patches; behind a tab what it is.\n"
+	"Shells ask when Tab is pressed: bash by the file that make install puts into\n"
+	"share/bash-completion/completions.";
+
+const struct verb verb_complete = {
+	.name = "complete",
+	.summary = "print what may stand next on a command line, for shells",
+	.arguments = "-- [WORD…]",
+	.help = complete_help,
+	.example = "  glovebox complete -- agents sh",
+	.options = complete_options,
+	.words_most = VERB_WORDS_ANY,
+	.run = complete_run,
+};
