@@ -108,7 +108,10 @@ static void count_add(struct buf *text, const char *what, int64_t count, bool na
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
-/* "changed: 2 files, removed: 214 under src/; glovebox undo takes it back" */
+/*
+ * "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo takes it back". Two looks
+ * say that something has changed, and not who did it.
+ */
 static void changes_tell(const struct value *details, struct tool_result *result)
 {
 	const char *below = value_text(value_member(details, "below"));
@@ -127,7 +130,8 @@ static void changes_tell(const struct value *details, struct tool_result *result
 			(void)buf_addc(&line, '/');
 		}
 		(void)buf_end_line(&result->text);
-		(void)buf_addf(&result->text, "[%s; glovebox undo takes it back]\n",
+		(void)buf_addf(&result->text,
+			       "[while it ran, %s; glovebox undo takes it back]\n",
 			       line.data);
 		counts = value_new_object();
 		for (size_t i = 0; i < 3; i++)

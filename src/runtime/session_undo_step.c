@@ -287,7 +287,11 @@ static void say(struct undoing *undoing)
 	undo_add_counts(text, undoing->restored, undoing->removed);
 	if (undoing->already > 0)
 		(void)buf_addf(text, ", %" PRId64 " already as before", undoing->already);
-	(void)buf_addf(text, ". To take that back: glovebox undo %" PRIu32 "\n",
+	/* Nobody can tell apart who changed a file between two looks. */
+	(void)buf_addf(text, "%s. To take that back: glovebox undo %" PRIu32 "\n",
+		       step->work == UNDO_BY_COMMAND
+			       ? ", with what others changed in them while it ran"
+			       : "",
 		       undoing->number);
 	for (size_t i = 0; i < value_count(undoing->left); i++)
 		(void)buf_addf(text, "Left alone: %s\n",
