@@ -8,10 +8,7 @@
 #include "policy/policy.h"
 #include "runtime/schema.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,9 +17,6 @@
 
 /* The role's prompt and our paragraph about the place. */
 enum { AGENT_SYSTEM_MAX = 1 << 20 };
-
-const char turn_patch_tool[] = "generate_patch";
-const char turn_interrupted[] = "Interrupted by the user.";
 
 static const char *const reasons[] = {
 	[AGENT_MODEL_FAILED] = "model_failed",
@@ -134,29 +128,6 @@ static bool agent_begin(struct agent *agent, struct err *err)
 	       agent_record_begin(agent, EVENT_SESSION_BEGAN, NULL, err);
 }
 
-bool agent_record_begin(struct agent *agent, enum event_kind kind, const char *text,
-			struct err *err)
-{
-	const struct agent_options *options = &agent->options;
-	const char *workspace = session_workspace(options->session);
-	const char *model = model_name(options->model);
-	auto_value struct value *data = value_new_object();
-	struct event event = {.kind = kind, .text = str_of(text), .data = data};
-
-	if (!text)
-		event.text.data = NULL;
-	value_set_text(data, "session", recorder_session_id(options->recorder));
-	value_set_text(data, "run", session_run(options->session));
-	value_set_text(data, "workspace", workspace);
-	value_set_text(data, "agent", options->name);
-	value_set_text(data, "model", model);
-	value_set_boolean(data, "replay", model_is_replay(options->model));
-	value_set_integer(data, "level", session_level(options->session));
-	if (options->parent)
-		value_set_text(data, "parent", options->parent);
-	return recorder_event(options->recorder, &event, err);
-}
-
 /* Money that cannot be counted cannot be kept to. */
 static bool agent_check_money(const struct agent_options *options, struct err *err)
 {
@@ -249,13 +220,6 @@ void agent_close(struct agent *agent)
 	free(agent);
 }
 
-bool agent_interrupted(const struct agent *agent)
-{
-	struct pollfd poll_fd = {.fd = agent->options.cancel_fd, .events = POLLIN};
-
-	return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0;
-}
-
 static void agent_clear_interrupt(struct agent *agent)
 {
 	char bytes[256]; /* a signalfd wants room for a whole record: 128 bytes */
@@ -264,53 +228,6 @@ static void agent_clear_interrupt(struct agent *agent)
 		if (read(agent->options.cancel_fd, bytes, sizeof(bytes)) <= 0)
 			return;
 	}
-}
-
-void agent_new_id(struct agent *agent, char id[AGENT_ID])
-{
-	do {
-		(void)snprintf(id, AGENT_ID, "c%llu", (unsigned long long)++agent->last_id);
-	} while (history_has_call(&agent->history, id));
-}
-
-uint64_t agent_id_number(const char *id)
-{
-	unsigned long long number;
-	char *end;
-
-	if (id[0] != 'c' || !isdigit((unsigned char)id[1]))
-		return UINT64_MAX;
-	number = strtoull(id + 1, &end, 10);
-	return *end == '\0' ? number : UINT64_MAX;
-}
-
-bool agent_notice(struct agent *agent, const char *sentence, bool to_model, struct err *err)
-{
-	auto_value struct value *data = value_new_object();
-	struct event event = {
-		.kind = EVENT_NOTICE,
-		.text = str_of(sentence),
-		.data = data,
-	};
-
-	value_set_boolean(data, "to_model", to_model);
-	return recorder_event(agent->options.recorder, &event, err);
-}
-
-uint64_t agent_tokens(const struct agent *agent)
-{
-	return history_tokens(&agent->history, agent->fixed_bytes);
-}
-
-void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence)
-{
-	if (turn->over)
-		return;
-	turn->over = true;
-	turn->outcome->reason = reason;
-	if (sentence)
-		(void)snprintf(turn->outcome->sentence, sizeof(turn->outcome->sentence),
-			       "%s", sentence);
 }
 
 static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
@@ -393,7 +310,7 @@ static bool turn_record_end(struct agent *agent, struct turn *turn, struct err *
 
 	value_set_text(data, "reason", agent_reason_name(outcome->reason));
 	value_set_integer(data, "iterations", (int64_t)outcome->iterations);
-	value_set(data, "usage", ask_usage_value(&outcome->usage));
+	value_set(data, "usage", turn_usage_value(&outcome->usage));
 	value_set_real(data, "seconds", outcome->seconds);
 	value_set_real(data, "shell_seconds", outcome->shell_seconds);
 	value_set_integer(data, "level", session_level(agent->options.session));

@@ -36,18 +36,6 @@ static void ask_thinking(void *context, struct str fragment)
 	ask_fragment(context, EVENT_THINKING, fragment);
 }
 
-/* A notice that cannot be recorded is found by the next event that must be. */
-void ask_retry(void *context, const char *why, double wait_s)
-{
-	struct buf sentence;
-
-	buf_init(&sentence, ERR_TEXT_MAX);
-	buf_addf(&sentence, "No whole answer came, asking again in %.1f s: ", wait_s);
-	(void)buf_addstr(&sentence, str_part(str_of(why), 0, ERR_TEXT_MAX / 2));
-	(void)agent_notice(context, sentence.data, false, NULL);
-	buf_fini(&sentence);
-}
-
 /*
  * Does another call of MESSAGE than the one AT have this id? Earlier ones only, unless
  * ALL.
@@ -119,54 +107,6 @@ static bool ask_fill_empty(struct message *message)
 	return true;
 }
 
-void ask_failed(struct agent *agent, struct turn *turn, const struct err *why)
-{
-	if (why->code != ECANCELED)
-		turn_end(turn, AGENT_MODEL_FAILED, why->text);
-	else if (agent_interrupted(agent))
-		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
-	else
-		turn_end(turn, AGENT_WALL, "The time of this run is over.");
-}
-
-/* Sums of doubles grow tails of digits: a nano-dollar is no price's digit any more. */
-static double ask_round(double money)
-{
-	return (double)(int64_t)(money * 1e9 + 0.5) / 1e9;
-}
-
-struct value *ask_usage_value(const struct model_usage *usage)
-{
-	struct value *value = value_new_object();
-
-	value_set_integer(value, "input", (int64_t)usage->input);
-	value_set_integer(value, "output", (int64_t)usage->output);
-	value_set_integer(value, "cached", (int64_t)usage->cached);
-	value_set_integer(value, "cache_writes", (int64_t)usage->cache_writes);
-	value_set_integer(value, "reasoning", (int64_t)usage->reasoning);
-	if (usage->money >= 0)
-		value_set_real(value, "money", ask_round(usage->money));
-	value_set_boolean(value, "money_known", usage->money >= 0);
-	return value;
-}
-
-void ask_count_usage(struct turn *turn, const struct model_usage *usage)
-{
-	struct model_usage *sum = &turn->outcome->usage;
-
-	sum->input += usage->input;
-	sum->output += usage->output;
-	sum->cached += usage->cached;
-	sum->cache_writes += usage->cache_writes;
-	sum->reasoning += usage->reasoning;
-	sum->money = sum->money < 0 || usage->money < 0 ? -1 : sum->money + usage->money;
-	turn->limits.tokens += usage->input + usage->output;
-	if (usage->money >= 0)
-		turn->limits.money += usage->money;
-	else
-		turn->limits.money_is_lost = true;
-}
-
 static bool ask_record(struct agent *agent, const struct message *message,
 		       enum model_finish finish, const struct model_usage *used,
 		       struct err *err)
@@ -180,7 +120,7 @@ static bool ask_record(struct agent *agent, const struct message *message,
 	struct event event = {.kind = EVENT_MESSAGE, .data = data};
 
 	value_set_text(data, "finish", finishes[finish]);
-	value_set(data, "usage", ask_usage_value(used));
+	value_set(data, "usage", turn_usage_value(used));
 	return recorder_event(agent->options.recorder, &event, err);
 }
 
@@ -216,7 +156,7 @@ static bool ask_take(struct agent *agent, struct turn *turn, struct message *mes
 	bool paused = finish == MODEL_FINISH_PAUSED;
 	bool empty = calls == 0 && !paused && ask_fill_empty(message);
 
-	ask_count_usage(turn, usage);
+	turn_add_usage(turn, usage);
 	if (!ask_record(agent, message, finish, usage, err))
 		return false;
 	if (calls == 0 && !paused)
@@ -232,7 +172,7 @@ static bool ask_once(struct agent *agent, struct conversation *answer,
 		.context = agent,
 		.text = ask_text,
 		.thinking = ask_thinking,
-		.retry = ask_retry,
+		.retry = turn_retry,
 	};
 	const struct model_request request = {
 		.conversation = &agent->history.conversation,
@@ -267,7 +207,7 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 	if (answered)
 		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
 	else if (recorded)
-		ask_failed(agent, turn, &why);
+		turn_failed(agent, turn, &why);
 	conversation_fini(&answer);
 	return recorded;
 }

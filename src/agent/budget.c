@@ -33,6 +33,6 @@ void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t 
 {
 	if (!agent->turn)
 		return;
-	ask_count_usage(agent->turn, usage);
+	turn_add_usage(agent->turn, usage);
 	agent->turn->limits.iterations += answers;
 }

@@ -37,7 +37,7 @@ static void compact_take(const struct conversation *answer, struct buf *summary)
 static bool compact_ask(struct agent *agent, struct turn *turn, const char *text,
 			struct buf *summary, struct model_usage *usage)
 {
-	const struct model_sink sink = {.context = agent, .retry = ask_retry};
+	const struct model_sink sink = {.context = agent, .retry = turn_retry};
 	struct conversation question, answer;
 	const struct model_request request = {
 		.conversation = &question,
@@ -54,12 +54,12 @@ static bool compact_ask(struct agent *agent, struct turn *turn, const char *text
 			     &why);
 	if (answered) {
 		compact_take(&answer, summary);
-		ask_count_usage(turn, usage);
+		turn_add_usage(turn, usage);
 	} else {
 		(void)err_while(&why, "asking for a summary of the conversation");
 	}
 	if (!answered && why.code != ENODATA)
-		ask_failed(agent, turn, &why);
+		turn_failed(agent, turn, &why);
 	else if (summary->size == 0)
 		turn_end(turn, AGENT_MODEL_FAILED,
 			 "The conversation is too long for the model, and it gave no summary of "
@@ -79,7 +79,7 @@ static bool compact_record(struct agent *agent, size_t cut,
 	value_set_integer(data, "from", agent->history.numbers[cut]);
 	value_set_integer(data, "pinned_max", (int64_t)compaction->pinned_max);
 	value_set_integer(data, "tokens", (int64_t)agent_tokens(agent));
-	value_set(data, "usage", ask_usage_value(usage));
+	value_set(data, "usage", turn_usage_value(usage));
 	return recorder_event(agent->options.recorder, &event, err);
 }
 

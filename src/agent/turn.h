@@ -1,9 +1,9 @@
 /*
- * turn: what the files of the loop share: the agent and the turn under way. agent.c
- * begins and ends turns, ask.c asks the model, compact.c has it summarise what became too
- * long, calls.c runs what it asked for, handover.c makes the change a patch, resume.c reads
- * what an earlier process left, instructions.c what the project says, checks.h whether the
- * work holds. Not for fronts.
+ * turn: what the files of the loop share: the agent and the turn under way. agent.c leads them
+ * and is used by none of them; turn.c uses none. ask.c asks the model, compact.c has it
+ * summarise what became too long, calls.c runs what it asked for, handover.c makes the change a
+ * patch, resume.c reads what an earlier process left, instructions.c what the project says,
+ * checks.h whether the work holds. Not for fronts.
  */
 #pragma once
 #include "agent/agent.h"
@@ -45,6 +45,15 @@ extern const char turn_interrupted[]; /* the sentence for it */
 /* The turn is over; the first reason stays. SENTENCE NULL: nothing to say. */
 void turn_end(struct turn *turn, enum agent_reason reason, const char *sentence);
 
+/* The model failed: the turn is over. */
+void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
+/* For model_sink, with the agent as context: a notice. */
+void turn_retry(void *context, const char *why, double wait_s);
+
+/* USAGE is part of what the turn has used. */
+void turn_add_usage(struct turn *turn, const struct model_usage *usage);
+/* Tokens as events tell them; the caller frees it. */
+struct value *turn_usage_value(const struct model_usage *usage);
 /* Has the person interrupted? Stays true until the end of the turn. */
 bool agent_interrupted(const struct agent *agent);
 
@@ -64,15 +73,6 @@ bool agent_record_begin(struct agent *agent, enum event_kind kind, const char *t
  */
 bool ask_model(struct agent *agent, struct turn *turn, struct err *err);
 
-/* The model failed: the turn is over. */
-void ask_failed(struct agent *agent, struct turn *turn, const struct err *why);
-/* For model_sink, with the agent as context: a notice. */
-void ask_retry(void *context, const char *why, double wait_s);
-
-/* USAGE is part of what the turn has used. */
-void ask_count_usage(struct turn *turn, const struct model_usage *usage);
-/* Tokens as events tell them; the caller frees it. */
-struct value *ask_usage_value(const struct model_usage *usage);
 /* Tokens of the next request, as far as they can be known. */
 uint64_t agent_tokens(const struct agent *agent);
 
