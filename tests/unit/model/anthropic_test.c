@@ -1,31 +1,21 @@
 /* Tests of model/anthropic: the request body, byte by byte, and the words for errors. */
-#include "../base/unit.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "model/provider.h"
+#include "request.h"
 
 #define MARK ",\"cache_control\":{\"type\":\"ephemeral\"}"
 /* What is before and behind the messages in a body without tools, system and wishes. */
 #define HEAD "{\"model\":\"m\",\"max_tokens\":16000,\"messages\":["
 #define TAIL "],\"stream\":true}"
 
-enum { BODY_MAX = 1 << 20 };
-
-static const struct provider_settings plain = {.model = "m", .temperature = -1};
-
 static void check_body(const struct provider_settings *settings,
 		       const struct model_request *request, const char *expected)
 {
-	auto_value struct value *parsed = NULL;
-	struct err err = {0};
 	struct buf body;
 
 	buf_init(&body, BODY_MAX);
-	assert_true(anthropic_provider.request(settings, request, &body, &err));
-	if (!value_parse(buf_str(&body), 0, &parsed, &err))
-		fail_msg("%s: %s", err.text, body.data);
+	value_free(written(&anthropic_provider, settings, request, &body));
 	assert_string_equal(body.data, expected);
 	buf_fini(&body);
 }
@@ -35,19 +25,6 @@ static void check_messages(const struct conversation *conversation, const char *
 	struct model_request request = {.conversation = conversation, .stop_fd = -1};
 
 	check_body(&plain, &request, expected);
-}
-
-static struct value *json(const char *text)
-{
-	struct value *value = NULL;
-
-	assert_true(value_parse(str_of(text), 0, &value, NULL));
-	return value;
-}
-
-static void add_user(struct conversation *conversation, const char *text)
-{
-	(void)message_add_text(conversation_add(conversation, SPEAKER_USER), text);
 }
 
 static void the_prefix_that_stays_is_marked(void **state)

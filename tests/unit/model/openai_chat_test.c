@@ -1,12 +1,8 @@
 /* Tests of model/openai_chat: the request body, and the messages in error bodies. */
-#include "../base/unit.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "model/provider.h"
-
-enum { BODY_MAX = 1 << 20 };
+#include "request.h"
 
 /* The body for CONVERSATION, parsed. */
 static struct value *write_with(const struct conversation *conversation,
@@ -20,14 +16,11 @@ static struct value *write_with(const struct conversation *conversation,
 		.tool_count = tool_count,
 		.stop_fd = -1,
 	};
-	struct value *parsed = NULL;
-	struct err err = {0};
+	struct value *parsed;
 	struct buf body;
 
 	buf_init(&body, BODY_MAX);
-	assert_true(openai_chat_provider.request(&settings, &request, &body, &err));
-	if (!value_parse(buf_str(&body), 0, &parsed, &err))
-		fail_msg("%s: %s", err.text, body.data);
+	parsed = written(&openai_chat_provider, &settings, &request, &body);
 	buf_fini(&body);
 	return parsed;
 }
@@ -35,10 +28,9 @@ static struct value *write_with(const struct conversation *conversation,
 static void check_messages(const struct conversation *conversation, const char *expected)
 {
 	auto_value struct value *body = write_with(conversation, NULL, 0, -1);
-	auto_value struct value *wanted = NULL;
+	auto_value struct value *wanted = json(expected);
 	struct buf shown;
 
-	assert_true(value_parse(str_of(expected), 0, &wanted, NULL));
 	if (value_equal(value_member(body, "messages"), wanted))
 		return;
 	buf_init(&shown, BODY_MAX);
@@ -46,26 +38,18 @@ static void check_messages(const struct conversation *conversation, const char *
 	fail_msg("%s", shown.data);
 }
 
-static struct value *extra_of(const char *text)
-{
-	struct value *extra = NULL;
-
-	assert_true(value_parse(str_of(text), 0, &extra, NULL));
-	return extra;
-}
-
 static void asks_for_a_stream_with_usage(void **state)
 {
 	struct conversation conversation;
 	auto_value struct value *body = NULL;
-	auto_value struct value *wanted = extra_of(
+	auto_value struct value *wanted = json(
 		"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],"
 		"\"temperature\":0.3,\"stream\":true,"
 		"\"stream_options\":{\"include_usage\":true}}");
 
 	(void)state;
 	conversation_init(&conversation);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "hi");
+	add_user(&conversation, "hi");
 	body = write_with(&conversation, NULL, 0, 0.3);
 	assert_true(value_equal(body, wanted));
 	conversation_fini(&conversation);
@@ -118,10 +102,10 @@ static void tools_go_with_their_schema(void **state)
 {
 	struct conversation conversation;
 	auto_value struct value *schema =
-		extra_of("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+		json("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	auto_value struct value *body = NULL;
-	auto_value struct value *wanted = extra_of(
+	auto_value struct value *wanted = json(
 		"[{\"type\":\"function\",\"function\":{\"name\":\"a\",\"description\":\"does "
 		"\\\"a\\\"\",\"parameters\":{\"type\":\"object\",\"$defs\":{\"x\":{}}}}},"
 		"{\"type\":\"function\",\"function\":{\"name\":\"b\",\"description\":\"\","
@@ -142,7 +126,7 @@ static void calls_and_results_go_back_in_pairs(void **state)
 
 	(void)state;
 	conversation_init(&conversation);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "look");
+	add_user(&conversation, "look");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	(void)message_add_text(message, "I ");
 	(void)message_add_text(message, "look.");
@@ -152,7 +136,7 @@ static void calls_and_results_go_back_in_pairs(void **state)
 	(void)message_add_text(message, "Two steps are left.");
 	(void)message_add_result(message, "1", "glob", "a.c", false);
 	(void)message_add_result(message, "2", "bash", " \n", true);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "Go on.");
+	add_user(&conversation, "Go on.");
 	check_messages(&conversation,
 		       "[{\"role\":\"user\",\"content\":\"look\"},"
 		       "{\"role\":\"assistant\",\"content\":\"I look.\",\"tool_calls\":["
@@ -213,22 +197,22 @@ static void reasoning_goes_back_the_way_it_came(void **state)
 	conversation_init(&conversation);
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	(void)message_add_thinking(message, "one",
-				   extra_of("{\"field\":\"reasoning_content\"}"));
+				   json("{\"field\":\"reasoning_content\"}"));
 	(void)message_add_thinking(message, " two", NULL);
 	(void)message_add_text(message, "a");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_thinking(message, "three", extra_of("{\"field\":\"reasoning\"}"));
+	(void)message_add_thinking(message, "three", json("{\"field\":\"reasoning\"}"));
 	(void)message_add_text(message, "b");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	(void)message_add_thinking(
 		message, "four",
-		extra_of("{\"field\":\"reasoning\",\"reasoning_details\":[{\"text\":\"four\"}]}"));
+		json("{\"field\":\"reasoning\",\"reasoning_details\":[{\"text\":\"four\"}]}"));
 	(void)message_add_text(message, "c");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_thinking(message, "five", extra_of("{\"signature\":\"x\"}"));
+	(void)message_add_thinking(message, "five", json("{\"signature\":\"x\"}"));
 	(void)message_add_text(message, "d");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_thinking(message, "six", extra_of("{\"field\":\"role\"}"));
+	(void)message_add_thinking(message, "six", json("{\"field\":\"role\"}"));
 	(void)message_add_text(message, "e");
 	check_messages(&conversation,
 		       "[{\"role\":\"assistant\",\"content\":\"a\",\"reasoning_content\":\"one two\"},"
@@ -246,9 +230,9 @@ static void an_empty_message_of_the_model_is_not_sent(void **state)
 
 	(void)state;
 	conversation_init(&conversation);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "a");
+	add_user(&conversation, "a");
 	(void)conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "b");
+	add_user(&conversation, "b");
 	check_messages(&conversation, "[{\"role\":\"user\",\"content\":\"a\\n\\nb\"}]");
 	conversation_fini(&conversation);
 }

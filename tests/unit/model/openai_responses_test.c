@@ -1,36 +1,19 @@
 /* Tests of model/openai_responses: the request body, byte for byte. */
-#include "../base/unit.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "model/provider.h"
-
-enum { BODY_MAX = 1 << 20 };
-
-static const struct provider_settings plain = {.model = "m", .temperature = -1};
-
-static struct value *parsed(const char *text)
-{
-	struct value *value = NULL;
-
-	assert_true(value_parse(str_of(text), 0, &value, NULL));
-	return value;
-}
+#include "request.h"
 
 /* What is written of CONVERSATION between BEFORE and the cache's key is EXPECTED. */
 static void check_body(const struct provider_settings *settings,
 		       const struct model_request *request, const char *expected)
 {
-	struct err err = {0};
 	auto_value struct value *whole = NULL;
 	struct buf body;
 	size_t key;
 
 	buf_init(&body, BODY_MAX);
-	assert_true(openai_provider.request(settings, request, &body, &err));
-	if (!value_parse(buf_str(&body), 0, &whole, &err))
-		fail_msg("%s: %s", err.text, body.data);
+	whole = written(&openai_provider, settings, request, &body);
 	assert_int_equal(value_str(value_member(whole, "prompt_cache_key")).size, 32);
 	assert_true(str_ends(buf_str(&body), STR("\",\"store\":false,\"stream\":true}")));
 	key = str_find(buf_str(&body), STR(",\"prompt_cache_key\":\""), 0);
@@ -95,7 +78,7 @@ static void tools_are_functions_that_are_not_strict(void **state)
 {
 	struct conversation conversation;
 	auto_value struct value *schema =
-		parsed("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+		json("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	struct model_request request = {.conversation = &conversation,
 					.tools = tools,
@@ -166,7 +149,7 @@ static void results_follow_their_calls_before_any_text(void **state)
 
 	(void)state;
 	conversation_init(&conversation);
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "look");
+	add_user(&conversation, "look");
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	(void)message_add_text(message, "I look.");
 	(void)message_add_call(message, "1", "glob", "{\"pattern\":\"*\"}");
@@ -206,18 +189,18 @@ static void items_go_back_in_place_byte_for_byte(void **state)
 	(void)state;
 	conversation_init(&conversation);
 	message = conversation_add(&conversation, SPEAKER_MODEL);
-	(void)message_add_thinking(message, "", parsed("{\"response_item\":" REASONING "}"));
+	(void)message_add_thinking(message, "", json("{\"response_item\":" REASONING "}"));
 	part = message_add_text(message, "Hm.");
-	part->extra = parsed("{\"response_item\":{\"id\":\"msg_1\",\"type\":\"message\","
-			     "\"role\":\"assistant\",\"phase\":\"commentary\"}}");
+	part->extra = json("{\"response_item\":{\"id\":\"msg_1\",\"type\":\"message\","
+			   "\"role\":\"assistant\",\"phase\":\"commentary\"}}");
 	(void)message_add_thinking(message, "seen",
-				   parsed("{\"response_item\":" REASONING "}"));
+				   json("{\"response_item\":" REASONING "}"));
 	part = message_add_call(message, "c1", "docs_find", "{}");
-	part->extra = parsed("{\"response_item\":{\"id\":\"fc_1\",\"type\":\"function_call\","
-			     "\"name\":\"find\",\"namespace\":\"docs\"}}");
+	part->extra = json("{\"response_item\":{\"id\":\"fc_1\",\"type\":\"function_call\","
+			   "\"name\":\"find\",\"namespace\":\"docs\"}}");
 	part = message_add_call(message, "c2", "apply_patch", "{\"input\":\"x\"}");
-	part->extra = parsed("{\"response_item\":{\"id\":\"ct_1\",\"name\":\"apply_patch\","
-			     "\"type\":\"custom_tool_call\",\"input\":\"x\"}}");
+	part->extra = json("{\"response_item\":{\"id\":\"ct_1\",\"name\":\"apply_patch\","
+			   "\"type\":\"custom_tool_call\",\"input\":\"x\"}}");
 	message = conversation_add(&conversation, SPEAKER_USER);
 	(void)message_add_result(message, "c1", "docs_find", "found", false);
 	(void)message_add_result(message, "c2", "apply_patch", "done", false);
@@ -246,17 +229,16 @@ static void what_would_be_refused_stays_at_home(void **state)
 	message = conversation_add(&conversation, SPEAKER_MODEL);
 	/* Thoughts of another API, reasoning that says nothing, blanks. */
 	(void)message_add_thinking(message, "a", NULL);
-	(void)message_add_thinking(message, "b", parsed("{\"signature\":\"s\"}"));
+	(void)message_add_thinking(message, "b", json("{\"signature\":\"s\"}"));
 	(void)message_add_thinking(message, "c",
-				   parsed("{\"response_item\":{\"type\":\"reasoning\","
-					  "\"id\":\"rs_9\",\"summary\":[]}}"));
-	(void)message_add_thinking(message, "d", parsed("{\"response_item\":7}"));
+				   json("{\"response_item\":{\"type\":\"reasoning\","
+					"\"id\":\"rs_9\",\"summary\":[]}}"));
+	(void)message_add_thinking(message, "d", json("{\"response_item\":7}"));
 	(void)message_add_text(message, " \n");
 	(void)message_add_text(message, "kept");
 	/* Nothing of the answer follows. */
-	(void)message_add_thinking(message, "e",
-				   parsed("{\"response_item\":" REASONING "}"));
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "");
+	(void)message_add_thinking(message, "e", json("{\"response_item\":" REASONING "}"));
+	add_user(&conversation, "");
 	(void)conversation_add(&conversation, SPEAKER_MODEL);
 	check_input(&conversation, "[" MODEL("kept") "]");
 	conversation_fini(&conversation);
@@ -285,10 +267,10 @@ static void the_cache_s_key_is_that_of_the_beginning(void **state)
 	(void)state;
 	conversation_init(&conversation);
 	conversation_set_system(&conversation, "s");
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "a");
+	add_user(&conversation, "a");
 	first = cache_key(&conversation);
 	(void)message_add_text(conversation_add(&conversation, SPEAKER_MODEL), "b");
-	(void)message_add_text(conversation_add(&conversation, SPEAKER_USER), "c");
+	add_user(&conversation, "c");
 	later = cache_key(&conversation);
 	assert_true(value_equal(first, later));
 	conversation_set_system(&conversation, "t");
