@@ -296,6 +296,8 @@ static bool shell_begin(struct shell *shell, struct err *err)
 		.text = shell->command,
 		.folder = shell->folder.path.data,
 		.environment = shell->call->environment,
+		/* What runs on a terminal is told by its group. */
+		.stays = shell->terminal.given,
 	};
 	struct bash_shell *ready = shell->call->prepared;
 	struct program_ahead *ahead = &shell->run.ahead;

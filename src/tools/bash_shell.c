@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "tools/bash_alone.h"
 #include "tools/commands.h"
 
 #include <ctype.h>
@@ -283,6 +284,32 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	return !line->overflowed;
 }
 
+/* Does the shell have only what every shell has? A function of that name may be elsewhere. */
+static bool is_plain(const char *const *environment)
+{
+	for (; *environment != NULL; environment++) {
+		if (is_the_shells_own(*environment))
+			return false;
+	}
+	return true;
+}
+
+/* On the text's line: bash counts SHLVL down again, and names the program in _ for it. */
+static void add_becoming(const struct bash_text *text, struct buf *line)
+{
+	struct buf path;
+
+	if (text->stays || !is_plain(text->environment))
+		return;
+	buf_init(&path, PATH_MAX);
+	if (bash_alone(text->text, text->folder, text->environment, &path)) {
+		(void)buf_adds(line, "((SHLVL++)); _=");
+		add_quoted(line, path.data);
+		(void)buf_adds(line, " exec -- ");
+	}
+	buf_fini(&path);
+}
+
 bool bash_shell_take(struct bash_shell *ready, struct bash_shell *shell,
 		     const struct bash_text *text)
 {
@@ -309,9 +336,11 @@ bool bash_shell_go(struct bash_shell *shell, const struct bash_text *text, struc
 	bool ok = add_first_line(shell, text, &line);
 	/* At the start of the file, wherever that is read: the two share its position. */
 	const bool changes = ok && line.size > 0;
-	const size_t begin = changes ? line.size + 1 : 0;
-	ok = ok &&
-	     (!changes || pwrite(shell->text_fd, line.data, begin, 0) == (ssize_t)begin);
+	ok = ok && (!changes || buf_addc(&line, '\0'));
+	add_becoming(text, &line);
+	const size_t begin = line.size;
+	ok = ok && !line.overflowed &&
+	     (begin == 0 || pwrite(shell->text_fd, line.data, begin, 0) == (ssize_t)begin);
 	for (size_t done = 0; ok && done < text->text.size;) {
 		ssize_t n = pwrite(shell->text_fd, text->text.data + done,
 				   text->text.size - done, (off_t)(begin + done));

@@ -7,7 +7,8 @@
  * environment, where they differ from those it was started with) and then the text, closes
  * both, sets SECONDS to 0 and evals the text. An EXIT trap tells its last folder through a
  * descriptor of its own. A line before that one says that it will come soon: the shell then
- * looks for it without sleeping, a moment.
+ * looks for it without sleeping, a moment. A text that is one program is told with the words by
+ * which the shell becomes it; its folder is then what it was.
  */
 #pragma once
 #include "base/err.h"
@@ -32,6 +33,7 @@ struct bash_text {
 	struct str text;
 	const char *folder;
 	const char *const *environment; /* the call's, without what bash's own list adds */
+	bool stays; /* the shell: it does not become the text's one program (bash_alone.h) */
 };
 
 void bash_shell_init(struct bash_shell *shell);

@@ -78,7 +78,15 @@ static const struct {
 	{"kill -KILL $$"},
 	{"kill -SEGV $$"},
 	{"kill -PIPE $$; echo on"},
-	{"bash -c 'kill -KILL $$'", ENDING},
+	/* One program, which the shell becomes. */
+	{"bash -c 'kill -KILL $$'"},
+	{"printenv _"},
+	{"ls -d / /no/such/file 'a b' ~"},
+	{"/bin/echo [a-c]* {x,y}  # no such names"},
+	{"sh -c 'exit 9'\n"},
+	{"cat /dev/stdin"},
+	/* And one that it does not: assignments are nobody's argument. */
+	{"x=1 bash -c 'kill -KILL $$'", ENDING},
 	{"(bash -c 'kill -KILL $$'); echo $?", ERRORS}, /* the number of the process */
 	{"exec echo replaced"},
 	{"exec 3>&1; echo three >&3"},
