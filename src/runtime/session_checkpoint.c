@@ -214,6 +214,7 @@ static void sync_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
 	struct running *owner = keeper->owner;
+	struct err err;
 
 	keeper->sync = NULL;
 	keeper->over = running;
@@ -231,6 +232,9 @@ static void sync_done(void *context, struct running *running)
 	if (owner != NULL) {
 		owner->keeping = false;
 		running_finish(owner);
+	} else if (!keeper->broken) {
+		/* Nobody waits: the next one may be somebody's. */
+		(void)keeper_sync_files(keeper, &err);
 	}
 }
 
