@@ -3,6 +3,7 @@
  * the next checkpoint, the look that the next command would begin with, and a tidy store.
  */
 #include "base/clock.h"
+#include "base/fd.h"
 #include "runtime/cell.h"
 #include "runtime/session_undo.h"
 #include "runtime/session_undo_parts.h"
@@ -38,6 +39,7 @@ static void rest_due(struct timer *timer)
 	if (keeper->untidy)
 		undo_store_tidy(keeper->store);
 	keeper->untidy = false;
+	fd_close(&keeper->fds[0]);
 	/* What cannot be made now is made, or told, when it is wanted. */
 	if (keeper->listed)
 		(void)keeper_sync_files(keeper, &err);

@@ -21,10 +21,12 @@ void keeper_sync_close(struct keeper *keeper)
 		fd_close(&keeper->fds[i]);
 }
 
-/* What nobody has written to serves the next one. */
+/*
+ * What nobody has written to serves the next one. The list that was read is closed later: when
+ * another is in its place this is its end, and the file system takes its time for that.
+ */
 static void files_put_back(struct keeper *keeper)
 {
-	fd_close(&keeper->fds[0]);
 	if (keeper->fds[1] >= 0 && undo_store_is_used(keeper->fds[1]))
 		fd_close(&keeper->fds[1]);
 	if (keeper->fds[2] >= 0 && (!keeper->blank || undo_store_is_used(keeper->fds[2])))
@@ -78,6 +80,7 @@ static bool files_open_all(struct keeper *keeper, struct err *err)
 	if (keeper->in_memory)
 		return err_set(err, EIO, "there is no place to keep it");
 	objects_open(keeper);
+	fd_close(&keeper->fds[0]);
 	keeper->fds[0] = undo_store_open_list(keeper->store, err);
 	if (keeper->fds[0] < 0 || !keeper_sync_files(keeper, err))
 		return false;
@@ -234,6 +237,7 @@ static void sync_done(void *context, struct running *running)
 		running_finish(owner);
 	} else if (!keeper->broken) {
 		/* Nobody waits: the next one may be somebody's. */
+		fd_close(&keeper->fds[0]);
 		(void)keeper_sync_files(keeper, &err);
 	}
 }
