@@ -123,7 +123,7 @@ static void decide(struct approval *approval, const char *answer, const char *by
 	if (approval->shown)
 		tell_given(running, approval->id, answer, by);
 	if (strcmp(answer, "session") == 0 && approval->grant != NULL &&
-	    value_count(session->granted) < APPROVAL_GRANTS_MAX)
+	    approval->extra == NULL && value_count(session->granted) < APPROVAL_GRANTS_MAX)
 		value_set_boolean(session->granted, approval->grant, true);
 	if (approval->relay.answered != NULL) {
 		approval->relay.answered(&approval->relay, answer);
@@ -137,14 +137,16 @@ static void decide(struct approval *approval, const char *answer, const char *by
 		approval_show(running);
 	} else if (yes) {
 		struct extra *extra = approval->extra;
+		auto_free char *grant = approval->grant;
 
+		approval->grant = NULL;
 		approval_free(approval);
 		if (extra == NULL)
 			running_unwant(running);
 		else
 			extra->granted = true;
 		if (extra != NULL && strcmp(answer, "session") == 0)
-			extra_share(running, extra);
+			extra_share(running, extra, memory_copy(grant));
 		else
 			approval_ask(running);
 	} else {
@@ -293,11 +295,11 @@ static void ask_extra(struct running *running, struct extra *extra)
 
 	buf_init(&scope, SHOWN_MAX);
 	buf_init(&grant, SHOWN_MAX);
-	(void)buf_addf(&grant, "%s %s", effect, extra->root.path);
+	approval_file(extra->root.fd, file);
+	(void)buf_addf(&grant, "%s %s %s", effect, file, extra->root.path);
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
 	text_add_name(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
-	approval_file(extra->root.fd, file);
 	if (is_granted(running, grant.data)) {
 		extra->granted = true;
 		approval_ask(running);

@@ -22,7 +22,7 @@ struct widening {
 	uint64_t number;     /* of the call that waits for it; it may have ended */
 	struct extra *extra; /* valid as long as that call is there */
 	struct cell_spec addition;
-	char *path;
+	char *path, *grant;
 	bool writable, failed;
 	struct err why;
 };
@@ -135,6 +135,7 @@ static void widening_free(struct widening *widening)
 	*at = widening->next;
 	spec_fini(&widening->addition);
 	free(widening->path);
+	free(widening->grant);
 	free(widening);
 }
 
@@ -189,6 +190,9 @@ static void answer_due(struct timer *timer)
 	if (!failed) {
 		cell_set_widened(session->cell, &first->addition);
 		policy_show(session->policy, first->path, first->writable);
+		/* Not before: what is not held is not known by its number. */
+		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
+			value_set_boolean(session->granted, first->grant, true);
 	}
 	widening_free(first);
 	first_begin(session);
@@ -214,7 +218,7 @@ void extra_widened(void *context, const struct err *err)
 	loop_add_timer(session->loop, &session->widened);
 }
 
-void extra_share(struct running *running, struct extra *extra)
+void extra_share(struct running *running, struct extra *extra, char *take_grant)
 {
 	struct session *session = running->session;
 	struct widening *made = memory_alloc(sizeof(*made));
@@ -224,6 +228,7 @@ void extra_share(struct running *running, struct extra *extra)
 	made->number = running->number;
 	made->extra = extra;
 	made->path = memory_copy(extra->root.path);
+	made->grant = take_grant;
 	made->writable = extra->root.writable;
 	spec_init(&made->addition);
 	while (*last != NULL)

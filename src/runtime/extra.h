@@ -32,8 +32,11 @@ struct extra {
  */
 bool extra_want(struct running *running, const struct verdict *verdict, struct err *why);
 
-/* It was granted for the session: approval_ask, or the end of RUNNING, follows. */
-void extra_share(struct running *running, struct extra *extra);
+/*
+ * It was granted for the session, which is known by TAKE_GRANT from when all workers have it on:
+ * approval_ask, or the end of RUNNING, follows.
+ */
+void extra_share(struct running *running, struct extra *extra, char *take_grant);
 
 /* Does RUNNING need a worker of its own, for what it alone may see? */
 bool extra_needs_worker(const struct running *running);

@@ -5,12 +5,17 @@
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { NAMES_MAX = 4096 }; /* of a folder that are looked at: some milliseconds */
 
 /* Below the caller's home: what opens other doors. */
 static const char *const secrets[] = {
@@ -35,17 +40,33 @@ static const char *const secrets[] = {
 };
 
 /* Programs and settings of the system, and what starts it. */
-static const char *const systems[] = {"/usr",  "/etc",   "/bin",   "/sbin",
-				      "/lib",  "/lib32", "/lib64", "/libx32",
-				      "/boot", "/opt",   NULL};
+static const char *const systems[] = {
+	"/usr",    "/etc",  "/bin", "/sbin",           "/lib", "/lib32", "/lib64",
+	"/libx32", "/boot", "/opt", "/var/spool/cron", NULL};
 /* Not even to be read: sockets, devices and the kernel's own. */
 static const char *const never[] = {"/proc", "/sys", "/dev", "/run", "/var/run", NULL};
 
+/* Where PATH leads, or would if it were made: what lies above it may be reached by a link. */
 static void close_path(struct cell_spec *spec, const char *path)
 {
-	auto_free char *real = realpath(path, NULL);
+	auto_free char *above = memory_copy(path);
+	char *slash = above + strlen(above);
+	struct buf real;
 
-	spec_add_closed(spec, real != NULL ? real : path);
+	buf_init(&real, PATH_MAX);
+	for (;;) {
+		auto_free char *found = realpath(above[0] != '\0' ? above : "/", NULL);
+
+		if (found != NULL)
+			(void)(buf_adds(&real, found) &&
+			       buf_adds(&real, path + (slash - above)));
+		slash = found == NULL ? strrchr(above, '/') : NULL;
+		if (slash == NULL)
+			break;
+		*slash = '\0';
+	}
+	spec_add_closed(spec, real.size > 0 && !real.overflowed ? real.data : path);
+	buf_fini(&real);
 }
 
 static void close_below(struct cell_spec *spec, const char *folder, const char *name)
@@ -96,12 +117,15 @@ static const char *holder_of(const char *const *folders, const char *path)
 	return NULL;
 }
 
-/* One of PATHS (NULL-ended) that holds PATH, or that PATH holds and that is there. */
-static const char *meets(const char *const *paths, const char *path)
+/*
+ * One of PATHS (NULL-ended) that holds PATH, or that PATH holds and that is there, or could be made
+ * by who WRITES.
+ */
+static const char *meets(const char *const *paths, const char *path, bool writes)
 {
 	for (; *paths != NULL; paths++) {
 		if (path_within(path, *paths) ||
-		    (path_within(*paths, path) && access(*paths, F_OK) == 0))
+		    (path_within(*paths, path) && (writes || access(*paths, F_OK) == 0)))
 			return *paths;
 	}
 	return NULL;
@@ -128,6 +152,62 @@ static bool is_lesser_grant(const struct view_entry *entry)
 {
 	return entry->kind == VIEW_TREE && entry->why != NULL &&
 	       strcmp(entry->why, "asked") == 0 && !entry->writable;
+}
+
+/* Is PATH git's own, or does it lie in what is? A repository as such is protected as it is. */
+static bool is_gits(const char *path)
+{
+	static const char *const parts[] = {"HEAD", "objects", "refs"};
+	auto_free char *at = memory_copy(path);
+	char *slash;
+
+	for (const char *rest = path; (rest = strstr(rest, "/.git")) != NULL; rest++) {
+		if (rest[5] == '\0' || rest[5] == '/')
+			return true;
+	}
+	while ((slash = strrchr(at, '/')) != NULL && slash > at) {
+		size_t found = 0;
+		char name[PATH_MAX];
+
+		*slash = '\0';
+		for (size_t i = 0; i < 3; i++)
+			found += snprintf(name, sizeof(name), "%s/%s", at, parts[i]) <
+					 (int)sizeof(name) &&
+				 access(name, F_OK) == 0;
+		if (found == 3)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does a socket lie in the folder FD itself, as those of tmux, X11 and an agent of ssh do? To speak
+ * to it takes no right to write. Who has very many names holds data.
+ */
+static bool holds_socket(int fd)
+{
+	auto_close int own =
+		openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+	const struct dirent *entry;
+	bool found = false;
+	struct stat st;
+
+	if (folder == NULL)
+		return false;
+	own = -1;
+	for (size_t i = 0; !found && i < NAMES_MAX; i++) {
+		entry = readdir(folder);
+		if (entry == NULL)
+			break;
+		found = entry->d_type == DT_SOCK ||
+			(entry->d_type == DT_UNKNOWN &&
+			 fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
+				 0 &&
+			 S_ISSOCK(st.st_mode));
+	}
+	(void)closedir(folder);
+	return found;
 }
 
 static bool judge_place(const struct cell_spec *cell, const struct shape_extra *extra,
@@ -170,11 +250,18 @@ bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *e
 		return err_set(err, EPERM, "%s is a home folder, or holds one", path);
 	if (is_somebodys(path, cell->callers_home))
 		return err_set(err, EPERM, "%s lies in another user's home", path);
-	met = meets(cell->closed, path);
+	met = meets(cell->closed, path, extra->writable);
 	if (met == NULL)
-		met = meets(cell->blocked, path);
+		met = meets(cell->blocked, path, extra->writable);
 	if (met != NULL)
 		return err_set(err, EPERM, "%s is hidden from every agent", met);
+	if (extra->writable && is_gits(path))
+		return err_set(err, EPERM, "what is in %s is written by git alone", path);
+	if (holds_socket(extra->fd))
+		return err_set(err, EPERM,
+			       "%s holds a socket, by which a program outside can be told what "
+			       "to do; name a folder below it",
+			       path);
 	return judge_place(cell, extra, err);
 }
 

@@ -69,6 +69,9 @@ def write_file(root, name, value):
     if isinstance(value, dict) and "link" in value:
         os.symlink(value["link"], path)
         return
+    if isinstance(value, dict) and "socket" in value:
+        os.mknod(path, stat.S_IFSOCK | 0o666)
+        return
     content, mode = content_of(value)
     with open(path, "wb") as file:
         file.write(content)
