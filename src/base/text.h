@@ -30,7 +30,9 @@ bool text_clean(struct str text, struct buf *out);
  * as \xHH.
  */
 void text_add_name(struct buf *out, struct str name);
-/* The same of several lines: line ends and tabs stay. */
+/* For who judges by what he sees: characters without ink, and blanks of other kinds, too. */
+void text_add_exact(struct buf *out, struct str text);
+/* As text_add_name, of several lines: line ends and tabs stay. */
 void text_add_paragraph(struct buf *out, struct str text);
 /* Where in TEXT the first character stands that would become \xHH; TEXT.size: none. */
 size_t text_find_unseen(struct str text);

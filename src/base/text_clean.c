@@ -1,6 +1,7 @@
 /* text_clean: bytes of a program as a reader should see them; see text.h. */
 #include "base/text.h"
 
+#include <stdint.h>
 #include <string.h>
 
 enum { ESCAPE = 0x1b, BELL = 0x07, DELETE = 0x7f };
@@ -208,6 +209,47 @@ void text_add_name(struct buf *out, struct str name)
 		if (size < name.size)
 			(void)buf_addf(out, "\\x%02X", (unsigned char)name.data[size++]);
 		name = str_part(name, size, name.size);
+	}
+}
+
+/*
+ * What has no ink of its own, or is a blank that no program takes for one: Default_Ignorable_Code_Point
+ * and White_Space beyond ASCII, and the fillers, as of Unicode 15.
+ */
+static const uint32_t inkless[][2] = {
+	{0xa0, 0xa0},     {0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},
+	{0x1680, 0x1680}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x2000, 0x200d},
+	{0x202f, 0x202f}, {0x205f, 0x206f},   {0x2800, 0x2800},   {0x3000, 0x3000},
+	{0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+	{0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+static bool has_ink(struct str character)
+{
+	static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	uint32_t point = (unsigned char)character.data[0] & first[character.size];
+
+	for (size_t i = 1; i < character.size; i++)
+		point = point << 6 | ((unsigned char)character.data[i] & 0x3f);
+	for (size_t i = 0; i < sizeof(inkless) / sizeof(inkless[0]); i++) {
+		if (point >= inkless[i][0] && point <= inkless[i][1])
+			return false;
+	}
+	return true;
+}
+
+void text_add_exact(struct buf *out, struct str text)
+{
+	while (text.size > 0) {
+		const size_t seen = seen_size(text);
+		const size_t size = seen > 0 ? seen : 1;
+		const bool shown = seen > 0 && has_ink(str_part(text, 0, seen));
+
+		if (shown)
+			(void)buf_add(out, text.data, size);
+		for (size_t i = 0; !shown && i < size; i++)
+			(void)buf_addf(out, "\\x%02X", (unsigned char)text.data[i]);
+		text = str_part(text, size, text.size);
 	}
 }
 

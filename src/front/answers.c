@@ -72,8 +72,10 @@ static void input_ready(struct watch *watch, short events)
 	(void)events;
 	if (n > 0)
 		take_bytes(answers, (struct str){bytes, (size_t)n});
-	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-		loop_remove(watch);
+	if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return;
+	loop_remove(watch);
+	session_hear_nobody(answers->session);
 }
 
 struct answers *answers_open(int fd, struct session *session)

@@ -10,6 +10,6 @@ struct answers;
 
 enum { ANSWERS_LINE_MAX = 64 << 10 };
 
-/* Read FD, which stays the caller's, in the loop of SESSION until its end. */
+/* Read FD, which stays the caller's, in the loop of SESSION until its end: then nobody is there. */
 struct answers *answers_open(int fd, struct session *session);
 void answers_close(struct answers *answers); /* NULL is fine */

@@ -251,6 +251,7 @@ bool approval_can_ask(const struct running *running)
 	approval_command(running, &command);
 	/* Bytes as hexadecimal digits are nothing that a person reads. */
 	fits = !command.overflowed && !running->quiet &&
+	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
 	buf_fini(&command);
 	return fits;
@@ -298,7 +299,7 @@ static void ask_extra(struct running *running, struct extra *extra)
 	approval_file(extra->root.fd, file);
 	(void)buf_addf(&grant, "%s %s %s", effect, file, extra->root.path);
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
-	text_add_name(&scope, str_of(extra->root.path));
+	text_add_exact(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
 	if (is_granted(running, grant.data)) {
 		extra->granted = true;
@@ -426,10 +427,24 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 	struct running *running = running_of(session, number);
 
 	/* A job's caller listens no more. */
-	if (running == NULL || running->quiet || running->job != NULL || running->cancelled)
+	if (running == NULL || running->quiet || running->job != NULL ||
+	    running->cancelled || !session->answers_approvals)
 		outlet_decide(cell_outlet(session->cell), connection, false);
 	else
 		ask_host(running, connection, target, because);
+}
+
+void session_hear_nobody(struct session *session)
+{
+	session->answers_approvals = false;
+	policy_ask_nobody(session->policy);
+	for (struct running *at = session->first; at != NULL; at = at->next) {
+		for (struct approval *open = at->first_approval; open != NULL;
+		     open = open->next) {
+			open->timer.due = time_is_over;
+			open->timer.due_ms = 0;
+		}
+	}
 }
 
 bool approval_relay(struct running *running, const struct approval_relay *relay,

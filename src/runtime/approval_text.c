@@ -60,7 +60,7 @@ static void add_shown(struct buf *out, struct str text)
 
 	while (str_next_line(&text, &line)) {
 		(void)buf_adds(out, "    ");
-		text_add_name(out, line);
+		text_add_exact(out, line);
 		(void)buf_addc(out, '\n');
 	}
 }
@@ -109,7 +109,7 @@ static void add_delegates(const struct value *delegates, struct buf *text)
 		return;
 	(void)buf_adds(text, " (a delegate of ");
 	for (size_t i = count; i-- > 0;) {
-		text_add_name(text, value_str(value_item(delegates, i)));
+		text_add_exact(text, value_str(value_item(delegates, i)));
 		(void)buf_adds(text, i > 0 ? ", which is one of " : "");
 	}
 	(void)buf_addf(text, "; depth %zu)", count);
@@ -124,19 +124,23 @@ static struct value *form_of(const struct value *data)
 
 	buf_init(&text, SHOWN_MAX);
 	(void)buf_adds(&text, "Agent ");
-	text_add_name(&text, value_str(value_member(data, "agent")));
+	text_add_exact(&text, value_str(value_member(data, "agent")));
 	add_delegates(value_member(data, "delegates"), &text);
 	(void)buf_addf(&text, " wants to %s:\n", wish_of(effect));
-	add_shown(&text, value_str(value_member(data, "subject")));
-	if (strcmp(effect, "command") != 0) {
-		(void)buf_adds(&text, "for:\n");
+	if (strcmp(effect, "command") == 0) {
+		add_shown(&text, value_str(value_member(data, "subject")));
+	} else {
+		/* A folder or a host is one line, whatever its name is. */
+		(void)buf_adds(&text, "    ");
+		text_add_exact(&text, value_str(value_member(data, "subject")));
+		(void)buf_adds(&text, "\nfor:\n");
 		add_shown(&text, value_str(value_member(data, "command")));
 	}
 	(void)buf_adds(&text, "in ");
-	text_add_name(&text, value_str(value_member(data, "folder")));
+	text_add_exact(&text, value_str(value_member(data, "folder")));
 	(void)buf_addf(&text, ". \"session\" allows until %s session ends: ",
 		       value_member(data, "delegates") != NULL ? "the delegate's" : "the");
-	text_add_name(&text, value_str(value_member(data, "scope")));
+	text_add_exact(&text, value_str(value_member(data, "scope")));
 	value_set_str(request, "message", buf_str(&text));
 	value_set(request, "schema", schema_of_answer());
 	buf_fini(&text);

@@ -189,6 +189,8 @@ bool running_answer(struct running *running, int64_t question, const struct valu
 /* The same for who knows the CALL by its id alone. */
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
+/* Whoever answered is gone: what is asked now, and would be, is refused. */
+void session_hear_nobody(struct session *session);
 /* For who carries out a tool that is ELSEWHERE: what is asked for, and its id, until the end. */
 const struct value *running_arguments(const struct running *running);
 const char *running_id(const struct running *running);

@@ -623,6 +623,33 @@ static void names_cannot_disguise_their_line(void **state)
 	}
 }
 
+static void what_is_judged_by_its_look_has_nothing_without_ink(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+	} rows[] = {
+		{"rm -rf a/b", "rm -rf a/b"},
+		{"gr\xc3\xbc\xc3\x9f \xe6\x97\xa5 \xf0\x9f\x98\x80",
+		 "gr\xc3\xbc\xc3\x9f \xe6\x97\xa5 \xf0\x9f\x98\x80"},
+		{"a\xe2\x80\x8b", "a\\xE2\\x80\\x8B"},
+		{"a\xc2\xad", "a\\xC2\\xAD"},
+		{"a\xe3\x85\xa4", "a\\xE3\\x85\\xA4"},
+		{"a\xc2\xa0z", "a\\xC2\\xA0z"},
+		{"\xf3\xa0\x81\x81", "\\xF3\\xA0\\x81\\x81"},
+		{"\xef\xbb\xbf", "\\xEF\\xBB\\xBF"},
+		{"x\xe2\x80\xaex\n\xff", "x\\xE2\\x80\\xAEx\\x0A\\xFF"},
+	};
+	struct buf out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_init(&out, 256);
+		text_add_exact(&out, str_of(rows[i].text));
+		assert_string_equal(out.data, rows[i].shown);
+		buf_fini(&out);
+	}
+}
+
 static void each_hexadecimal_digit_and_nothing_else(void **state)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -647,6 +674,7 @@ int main(void)
 		cmocka_unit_test(cleaning),
 		cmocka_unit_test(cleaning_stops_at_the_ceiling),
 		cmocka_unit_test(names_cannot_disguise_their_line),
+		cmocka_unit_test(what_is_judged_by_its_look_has_nothing_without_ink),
 		cmocka_unit_test(short_texts_are_not_cut),
 		cmocka_unit_test(the_middle_lines_are_left_out),
 		cmocka_unit_test(bytes_cut_on_line_borders),
