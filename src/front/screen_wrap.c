@@ -9,6 +9,8 @@
 enum {
 	TAB_COLUMNS = 8,
 	CODE_INDENT = 4,
+	/* No word is so long: each piece that comes has what is held looked at. */
+	WORD_HELD_MAX = 4 << 10,
 };
 
 /* Joins what follows to the character before it. */
@@ -110,17 +112,10 @@ static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
 static bool parts(const struct screen_wrap *wrap, struct str character, size_t columns)
 {
 	struct str word = buf_str(&wrap->word);
-	size_t last_columns = 0;
 
-	if (word.size == 0 || columns == 0 || is_closing(character) ||
-	    str_ends(word, STR(joiner)))
+	if (word.size == 0 || columns == 0 || (columns < 2 && wrap->last < 2))
 		return false;
-	for (struct str rest = word; rest.size > 0;) {
-		size_t size = width_character(rest, &last_columns);
-
-		rest = str_part(rest, size, rest.size);
-	}
-	return columns > 1 || last_columns > 1;
+	return !is_closing(character) && !str_ends(word, STR(joiner));
 }
 
 void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
@@ -142,10 +137,11 @@ void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
 			if (parts(wrap, character, wide))
 				place_word(wrap, columns, out);
 			buf_addstr(&wrap->word, character);
+			wrap->last = wide;
 		}
 	}
 	/* One that fits on no line waits for nothing; nor does what is not prose. */
-	if ((wrap->begun && wrap->as_it_is) ||
+	if ((wrap->begun && wrap->as_it_is) || wrap->word.size > WORD_HELD_MAX ||
 	    (wrap->word.size > columns && width_of(buf_str(&wrap->word)) >= columns)) {
 		place_word(wrap, columns, out);
 		wrap->torn = true;

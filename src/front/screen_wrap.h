@@ -14,6 +14,7 @@
 
 struct screen_wrap {
 	struct buf word;   /* held */
+	size_t last;       /* columns of its last character */
 	struct buf blanks; /* before it, held too */
 	size_t column;     /* where the next thing stands */
 	bool begun;        /* something but blanks stands on the line */

@@ -512,6 +512,27 @@ static void prose_is_broken_between_words(void **state)
 	wraps("一二三四五六七八九。十", "一二三四五六七八\n九。十");
 }
 
+/* Read again for each of its characters it takes half an hour. */
+static void a_word_without_an_end_is_read_once(void **state)
+{
+	enum { SIZE = 256 << 10 };
+	struct screen_wrap wrap;
+	struct buf text, out;
+
+	(void)state;
+	buf_init(&text, SIZE);
+	buf_init(&out, 2 * SIZE);
+	for (size_t i = 0; i < SIZE; i++)
+		buf_addc(&text, 'a');
+	screen_wrap_init(&wrap);
+	screen_wrap_add(&wrap, buf_str(&text), 20, &out);
+	screen_wrap_end(&wrap, 20, 0, &out);
+	assert_string_equal(out.data, text.data);
+	screen_wrap_fini(&wrap);
+	buf_fini(&out);
+	buf_fini(&text);
+}
+
 static void what_is_copied_stays_on_its_line(void **state)
 {
 	static const char code[] =
@@ -623,6 +644,7 @@ int main(void)
 		cmocka_unit_test(the_spinner_is_cleared_before_other_words),
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
 		cmocka_unit_test(prose_is_broken_between_words),
+		cmocka_unit_test(a_word_without_an_end_is_read_once),
 		cmocka_unit_test(what_is_copied_stays_on_its_line),
 		cmocka_unit_test(only_a_terminal_has_lines_with_an_end),
 		cmocka_unit_test(options_follow_the_environment),
