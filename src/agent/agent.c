@@ -70,21 +70,21 @@ static void agent_offer_tools(struct agent *agent)
 	while (tools[agent->tool_count])
 		agent->tool_count++;
 	agent->tools = memory_array(agent->tool_count + 1, sizeof(*agent->tools));
-	agent->schemas = memory_array(agent->tool_count + 1, sizeof(struct value *));
-	buf_init(&printed, EVENT_JSON_MAX);
+	agent->schemas = memory_array(agent->tool_count + 1, sizeof(char *));
 	for (size_t i = 0; i < agent->tool_count; i++) {
-		agent->schemas[i] = schema_of_tool(tools[i]);
-		buf_clear(&printed);
-		(void)value_print(agent->schemas[i], 0, &printed);
+		auto_value struct value *schema = schema_of_tool(tools[i]);
+
+		buf_init(&printed, EVENT_JSON_MAX);
+		(void)value_print(schema, 0, &printed);
 		agent->fixed_bytes += printed.size + strlen(tools[i]->name) +
 				      strlen(tools[i]->description);
+		agent->schemas[i] = buf_take(&printed);
 		agent->tools[i] = (struct model_tool){
 			.name = tools[i]->name,
 			.description = tools[i]->description,
-			.schema = agent->schemas[i],
+			.schema_text = agent->schemas[i],
 		};
 	}
-	buf_fini(&printed);
 }
 
 /* What a role's prompt cannot know. */
@@ -182,7 +182,7 @@ bool agent_open(const struct agent_options *options, struct agent **agent, struc
 static void agent_forget_tools(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->tool_count; i++)
-		value_free(agent->schemas[i]);
+		free(agent->schemas[i]);
 	free(agent->schemas);
 	free(agent->tools);
 	agent->schemas = NULL;

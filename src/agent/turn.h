@@ -15,7 +15,7 @@ struct agent {
 	struct agent_options options;
 	struct history history;
 	struct model_tool *tools; /* what the model is offered */
-	struct value **schemas;   /* of these */
+	char **schemas;           /* of these, printed */
 	size_t tool_count;
 	uint64_t last_id;   /* of the ids that we gave */
 	int stop_fd;        /* epoll over the two below: one descriptor for model_ask */

@@ -140,7 +140,7 @@ static void write_call(const struct part *part, bool *is_open, struct buf *body)
 	write_name_member("id", part->call_id, body);
 	write_name_member("name", part->tool, body);
 	(void)buf_adds(body, ",\"input\":");
-	request_add_arguments(part->arguments, body);
+	request_add_arguments(part, body);
 	write_kept(kept_block(part), body);
 }
 
@@ -222,10 +222,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		(void)value_quote(str_of(tool->name), body);
 		write_text_member("description", str_of(tool->description), body);
 		(void)buf_adds(body, ",\"input_schema\":");
-		if (tool->schema)
-			(void)value_print(tool->schema, 0, body);
-		else
-			(void)buf_adds(body, "{\"type\":\"object\",\"properties\":{}}");
+		request_add_schema(tool, body);
 	}
 	if (request->tool_count > 0)
 		(void)buf_adds(body, CACHE_MARK "}]");

@@ -113,10 +113,14 @@ struct part *message_add_call(struct message *message, const char *call_id,
 			      const char *tool, const char *arguments)
 {
 	struct part *part = message_add_part(message, PART_CALL);
+	auto_value struct value *parsed = NULL;
 
 	part->call_id = memory_copy(call_id);
 	part->tool = memory_copy(tool);
 	part->arguments = memory_copy(arguments);
+	/* Once, not for each request that has it in its history. */
+	part->is_object = value_parse(str_of(arguments), 0, &parsed, NULL) &&
+			  value_kind(parsed) == VALUE_OBJECT;
 	return part;
 }
 

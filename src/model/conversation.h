@@ -25,6 +25,7 @@ struct part {
 	char *call_id;       /* call and result */
 	char *tool;          /* call and result: the tool's name */
 	char *arguments;     /* call: as the model wrote it; may be no JSON at all */
+	bool is_object;      /* call: the arguments are one JSON object */
 	bool is_error;       /* result */
 	struct value *extra; /* provider-specific, kept unchanged; or NULL */
 };

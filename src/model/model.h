@@ -142,7 +142,9 @@ struct model_sink {
 
 struct model_tool {
 	const char *name, *description;
-	const struct value *schema; /* borrowed for the call */
+	/* Borrowed for the call: the schema, and, where it is at hand, printed. */
+	const struct value *schema;
+	const char *schema_text;
 };
 
 struct model_request {

@@ -29,7 +29,7 @@ static void write_calls(const struct message *message, struct buf *body)
 		(void)buf_adds(body, ",\"function\":{\"name\":");
 		(void)value_quote(str_of(part->tool), body);
 		(void)buf_adds(body, ",\"arguments\":");
-		request_add_arguments(part->arguments, body);
+		request_add_arguments(part, body);
 		(void)buf_adds(body, "}}");
 		separator = ",";
 		any = true;

@@ -37,12 +37,12 @@ static void write_joined(const struct message *message, enum part_kind kind,
 }
 
 /* The arguments: a string that is a JSON object itself. */
-static void write_arguments(const char *arguments, struct buf *body)
+static void write_arguments(const struct part *call, struct buf *body)
 {
 	struct buf object;
 
 	buf_init(&object, body->max);
-	request_add_arguments(arguments, &object);
+	request_add_arguments(call, &object);
 	(void)value_quote(buf_str(&object), body);
 	body->overflowed = body->overflowed || object.overflowed;
 	buf_fini(&object);
@@ -63,7 +63,7 @@ static void write_calls(const struct message *message, struct buf *body)
 		(void)buf_adds(body, ",\"type\":\"function\",\"function\":{\"name\":");
 		(void)value_quote(str_of(part->tool), body);
 		(void)buf_adds(body, ",\"arguments\":");
-		write_arguments(part->arguments, body);
+		write_arguments(part, body);
 		(void)buf_adds(body, "}}");
 		separator = ",";
 	}
@@ -219,10 +219,7 @@ void openai_chat_write_tools(const struct model_request *request, struct buf *bo
 		(void)buf_adds(body, ",\"description\":");
 		(void)value_quote(str_of(tool->description), body);
 		(void)buf_adds(body, ",\"parameters\":");
-		if (tool->schema)
-			(void)value_print(tool->schema, 0, body);
-		else
-			(void)buf_adds(body, "{\"type\":\"object\",\"properties\":{}}");
+		request_add_schema(tool, body);
 		(void)buf_adds(body, "}}");
 		separator = ",";
 	}

@@ -89,7 +89,7 @@ static void write_call(const struct part *part, size_t list, struct buf *body)
 		if (!value_member(function, "name"))
 			write_member("name", str_of(part->tool), body);
 		buf_init(&arguments, body->max);
-		request_add_arguments(part->arguments, &arguments);
+		request_add_arguments(part, &arguments);
 		write_member("arguments", buf_str(&arguments), body);
 		body->overflowed = body->overflowed || arguments.overflowed;
 		buf_fini(&arguments);
@@ -228,10 +228,7 @@ static void write_tools(const struct model_request *request, struct buf *body)
 		write_member("name", str_of(tool->name), body);
 		write_member("description", str_of(tool->description), body);
 		(void)buf_adds(body, ",\"parameters\":");
-		if (tool->schema)
-			(void)value_print(tool->schema, 0, body);
-		else
-			(void)buf_adds(body, "{\"type\":\"object\",\"properties\":{}}");
+		request_add_schema(tool, body);
 		/* Unless told the service wants every argument to be required. */
 		(void)buf_adds(body, ",\"strict\":false}");
 		separator = ",";

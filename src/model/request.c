@@ -12,22 +12,31 @@ bool request_is_blank(const char *text)
 	return str_trim(str_of(text)).size == 0;
 }
 
-void request_add_arguments(const char *arguments, struct buf *out)
+void request_add_arguments(const struct part *call, struct buf *out)
 {
-	struct str text = str_trim(str_of(arguments));
-	auto_value struct value *parsed = NULL;
+	struct str text = str_trim(str_of(call->arguments));
 
 	if (text.size == 0 || str_is(text, "null")) {
 		(void)buf_adds(out, "{}");
 		return;
 	}
-	if (value_parse(text, 0, &parsed, NULL) && value_kind(parsed) == VALUE_OBJECT) {
+	if (call->is_object) {
 		(void)buf_addstr(out, text);
 		return;
 	}
 	(void)buf_adds(out, "{\"invalid_arguments\":");
 	(void)value_quote(text, out);
 	(void)buf_addc(out, '}');
+}
+
+void request_add_schema(const struct model_tool *tool, struct buf *out)
+{
+	if (tool->schema_text)
+		(void)buf_adds(out, tool->schema_text);
+	else if (tool->schema)
+		(void)value_print(tool->schema, 0, out);
+	else
+		(void)buf_adds(out, "{\"type\":\"object\",\"properties\":{}}");
 }
 
 const char *request_result_text(const struct part *part)

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/conversation.h"
+#include "model/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,10 +11,13 @@
 bool request_is_blank(const char *text);
 
 /*
- * Append a call's ARGUMENTS, which may be no JSON at all, as a JSON object: services read
+ * Append the arguments of CALL, which may be no JSON at all, as a JSON object: services read
  * them again and fail on anything else. What the model wrote wrong stays readable.
  */
-void request_add_arguments(const char *arguments, struct buf *out);
+void request_add_arguments(const struct part *call, struct buf *out);
+
+/* The schema of TOOL, or one that takes nothing. */
+void request_add_schema(const struct model_tool *tool, struct buf *out);
 
 /* The text of a result: never blank, which some refuse and which puzzles most models. */
 const char *request_result_text(const struct part *part);
