@@ -1,7 +1,8 @@
 """The group of one agent turn: a task of 20 (and 200) commands that do nothing, one after the other,
 asked for by a model on loopback that answers at once (agent_model.py); beside two agents from npm
-(agents/package.json names their versions), which run them without a sandbox. Ours has its cell, and
-its journal on disk.
+(agents/package.json names their versions), which run them without a sandbox, and beside the floor: a
+client that sends as much and starts `bash -c` by posix_spawn (bare_agent.c). Ours has its cell, and its
+journal on disk.
 """
 import glob
 import json
@@ -19,7 +20,7 @@ import warm
 HERE = os.path.dirname(os.path.abspath(__file__))
 FEW, MANY = 20, 200
 ROUNDS = 7
-OURS, CODEX, CLAUDE = "glovebox", "codex", "claude"
+OURS, CODEX, CLAUDE, FLOOR = "glovebox", "codex", "claude", "bare client and bash"
 RUN_TIMEOUT_S = 120
 TURN_MS, START_MS, MEMORY_MIB, RESUME_MS = 1.2, 10, 12, 100
 # Ten times the turns at ten times the cost, and what it takes to send a longer conversation.
@@ -40,7 +41,15 @@ def peer(build, name):
     return found[0] if os.path.exists(found[0]) else None
 
 
-def argv_of(name, program, url):
+def program_of(name, build):
+    if name in (OURS, FLOOR):
+        return os.path.join(build, *([OURS] if name == OURS else ["bench", "bare_agent"]))
+    return peer(build, name)
+
+
+def argv_of(name, program, url, turns=0):
+    if name == FLOOR:
+        return [program, url.rpartition(":")[2], str(turns)]
     if name == OURS:
         return [program, "run", "--json", "--max-iterations", "1000", "Do it."]
     if name == CODEX:
@@ -66,15 +75,16 @@ class Run:
     """One task from start to end, and what it took."""
 
     def __init__(self, name, program, turns, home, arguments=()):
-        self.memory = 0
+        self.memory = {}  # by the names of processes: how many, bytes
         self.process = None
         model = agent_model.Model(turns, self.look)
         workspace = os.path.join(home, "work")
         os.makedirs(workspace, exist_ok=True)
         began = time.perf_counter()
         usage = os.times()
+        argv = argv_of(name, program, model.url, turns)
         self.process = subprocess.Popen(
-            [*argv_of(name, program, model.url)[:-1], *arguments, "Do it."], cwd=workspace,
+            [*argv[:-1], *arguments, argv[-1]], cwd=workspace,
             env=environment_of(home, model.url), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         error = self.process.communicate(timeout=RUN_TIMEOUT_S)[1]
@@ -89,7 +99,16 @@ class Run:
             self.turn_s = (model.arrived[-1] - model.arrived[0]) / turns if turns else 0
 
     def look(self):
-        self.memory = warm.memory_of(self.process.pid)[0]
+        for pid in warm.processes_of(self.process.pid):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    name = file.read().strip()
+            except OSError:
+                continue
+            held = warm.memory_alone(pid)
+            if held is not None:
+                count, before = self.memory.get(name, (0, 0))
+                self.memory[name] = (count + 1, before + held)
 
     def why(self):
         return (self.error or ["it did not come to its end"])[-1][:200]
@@ -116,13 +135,15 @@ def figures_of(name, program, home):
     long = Run(name, program, MANY, home)
     start = statistics.median(run.first_s for run in runs) * MS
     cpu = long.cpu_s / MANY * MS
-    memory = long.memory / MIB
+    memory = sum(held for _, held in long.memory.values()) / MIB
     yield warm.figure(f"{name}, start to first request", start, "ms",
                       f"≤ {START_MS} ms" if ours else "", start <= START_MS if ours else None)
     yield warm.figure(f"{name}, processor time of a turn (of {MANY})", cpu, "ms", "", None)
     yield warm.figure(f"{name}, memory of all its processes at the last of {MANY} turns", memory,
                       "MiB", f"≤ {MEMORY_MIB} MiB" if ours else "",
                       memory <= MEMORY_MIB if ours else None)
+    for process, (count, held) in sorted(long.memory.items()) if ours else ():
+        yield warm.figure(f"{name}, of that: {process}, {count} of them", held / MIB, "MiB", "", None)
 
 
 def grow(home, program):
@@ -174,7 +195,7 @@ def resume_figures(program, workspace):
 
 def figures(build, workspace):
     for name in (OURS, CODEX, CLAUDE):
-        program = os.path.join(build, OURS) if name == OURS else peer(build, name)
+        program = program_of(name, build)
         if program is not None and Run(name, program, 1, os.path.join(workspace, name)).whole:
             yield from figures_of(name, program, os.path.join(workspace, name))
     yield from resume_figures(os.path.join(build, OURS), workspace)
@@ -182,19 +203,23 @@ def figures(build, workspace):
 
 def agent_group(group, command, build, workspace):
     commands = []
-    for name, turns in ((OURS, FEW), (OURS, MANY), (CODEX, FEW), (CLAUDE, FEW)):
-        program = os.path.join(build, OURS) if name == OURS else peer(build, name)
-        made = command(f"{name}, a turn of {turns}", [name, program or name], peer=name != OURS)
+    for name, turns in ((FLOOR, FEW), (OURS, FEW), (FLOOR, MANY), (OURS, MANY), (CODEX, FEW),
+                        (CLAUDE, FEW)):
+        program = program_of(name, build)
+        made = command(f"{name}, a turn of {turns}", [name, program or name],
+                       peer=name in (CODEX, CLAUDE))
         made.what = (name, turns)
         if program is None:
             made.missing = "npm could not install it"
-        elif name != OURS:
+        elif made.peer:
             run = Run(name, program, 1, os.path.join(workspace, name))
             made.missing = None if run.whole else run.why()
         commands.append(made)
     few, many = (f"{OURS}, a turn of {turns}" for turns in (FEW, MANY))
     return group("agent", "One agent turn: a request, its answer, a command that does nothing",
                  commands, [(few, TURN_MS), (many, few, GROWTH),
+                            (few, f"{FLOOR}, a turn of {FEW}", None),
+                            (many, f"{FLOOR}, a turn of {MANY}", None),
                             (few, f"{CODEX}, a turn of {FEW}", None),
                             (few, f"{CLAUDE}, a turn of {FEW}", None)],
                  play=play, rounds=ROUNDS, measure=figures)

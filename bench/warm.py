@@ -64,17 +64,19 @@ def processes_of(pid):
     return found
 
 
+def memory_alone(pid):
+    """Bytes that PID holds, with its share of what it has in common; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            return int(re.search(r"^Pss:\s+(\d+)", file.read(), re.M).group(1)) * 1024
+    except (OSError, AttributeError):
+        return None
+
+
 def memory_of(pid):
     """Bytes that PID and all below it hold, what they share counted once; processes."""
-    total = count = 0
-    for one in processes_of(pid):
-        try:
-            with open(f"/proc/{one}/smaps_rollup", encoding="ascii") as file:
-                total += int(re.search(r"^Pss:\s+(\d+)", file.read(), re.M).group(1)) * 1024
-                count += 1
-        except (OSError, AttributeError):
-            continue
-    return total, count
+    held = [bytes for one in processes_of(pid) if (bytes := memory_alone(one)) is not None]
+    return sum(held), len(held)
 
 
 class Watch(threading.Thread):
