@@ -81,7 +81,10 @@ struct glovebox_options {
 
 	/*
 	 * The text of a configuration file, and the name of one of the agents in it
-	 * (NULL: "default").
+	 * (NULL: "default"). Its `plugins` (docs/plugins.md) are loaded and are tools like the
+	 * others, with the copies and the record of trust that the glovebox program keeps for the
+	 * user of this process; paths in them that are not absolute begin at the workspace, and
+	 * git sources are not fetched. Its `mcpServers` are not started.
 	 */
 	const char *config;
 	const char *agent;
@@ -140,6 +143,13 @@ struct glovebox_tool {
 GLOVEBOX_EXPORT const struct glovebox_tool *glovebox_tool(
 	const struct glovebox_session *session, size_t index);
 
+/*
+ * Plugins of the configuration that were left out, and why: INDEX from 0 on, NULL past the last.
+ * Valid as long as the session.
+ */
+GLOVEBOX_EXPORT const char *glovebox_problem(const struct glovebox_session *session,
+					     size_t index);
+
 enum glovebox_status {
 	GLOVEBOX_FAILED = 0, /* the text says what was wrong with the call, and the next step */
 	GLOVEBOX_DONE = 1,   /* also when a command exited with 1: it ran */
@@ -159,6 +169,7 @@ struct glovebox_result {
 	int level;                               /* in force when it ran */
 	uint64_t left_out_bytes, left_out_lines; /* of the output, by ceilings */
 	const char *details; /* JSON object for people and programs, never for the model */
+	const char *content; /* JSON array: what a plugin gave beside text, as items of MCP */
 };
 
 /*

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "build_config.h"
+#include "library/library_plugins.h"
 #include "policy/config.h"
 #include "runtime/schema.h"
 #include "runtime/session.h"
@@ -28,6 +29,7 @@ enum { READY_WORKERS = 2 };
 
 /* The result of a call is a few times its text at most, and that has its own ceiling. */
 enum { DETAILS_MAX = 4 * RESULT_TEXT_MAX, SCHEMA_MAX = 1 << 20 };
+enum { CONTENT_MAX = 2 * RESULT_CONTENT_BYTES_MAX };
 
 struct glovebox_session {
 	struct session *session;
@@ -35,6 +37,8 @@ struct glovebox_session {
 	glovebox_output *output;
 	void *context;
 	double patience_s;
+	char *workspace;
+	struct library_plugins plugins;
 	struct glovebox_tool *tools;
 	size_t tool_count;
 };
@@ -42,7 +46,7 @@ struct glovebox_session {
 /* What glovebox_call hands out: the public part first, what it points to behind it. */
 struct answer {
 	struct glovebox_result public;
-	struct buf text, details;
+	struct buf text, details, content;
 };
 
 /* The options as this version knows them; what an older caller has not is zero. */
@@ -66,26 +70,46 @@ static bool options_read(const struct glovebox_options *given,
 	return true;
 }
 
-static bool policy_read(const struct glovebox_options *options, struct policy **policy,
-			unsigned *minimum_level, struct err *err)
+static const char *program_of(const struct glovebox_options *options)
+{
+	return options->program != NULL ? options->program : GLOVEBOX_PROGRAM;
+}
+
+static int least_level(unsigned configured)
+{
+	return configured > 0 ? (int)configured : SESSION_ANY_LEVEL;
+}
+
+/* The rights, and the plugins that are to have them. */
+static bool config_read(struct glovebox_session *session,
+			const struct glovebox_options *options, struct policy **policy,
+			int *minimum_level, struct err *err)
 {
 	auto_config struct config *config = NULL;
 	auto_value struct value *entry = NULL;
-	auto_free char *workspace = realpath(options->workspace, NULL);
 
-	if (workspace == NULL)
+	session->workspace = realpath(options->workspace, NULL);
+	if (session->workspace == NULL)
 		return err_set(err, errno, "workspace %s: %s", options->workspace,
 			       strerror(errno));
 	if (!config_parse(str_of(options->config), "config", &config, err))
 		return false;
-	*minimum_level = config_minimum_level(config);
+	*minimum_level = least_level(config_minimum_level(config));
 	if (options->policy != NULL) {
 		if (!value_parse(str_of(options->policy), VALUE_COMMENTS, &entry, err))
 			return err_while(err, "policy");
 		if (!config_override(config, options->agent, entry, "policy", err))
 			return false;
 	}
-	return config_policy(config, NULL, options->agent, workspace, policy, err);
+	if (!config_policy(config, NULL, options->agent, session->workspace, policy, err))
+		return false;
+	session->plugins = (struct library_plugins){
+		.workspace = session->workspace,
+		.program = program_of(options),
+		.agent = options->agent,
+		.minimum_level = *minimum_level,
+	};
+	return library_plugins_load(&session->plugins, config, *policy, err);
 }
 
 static bool on_event(void *context, const struct event *event, struct err *err)
@@ -129,11 +153,12 @@ static bool open_session(struct glovebox_session *session,
 {
 	struct glovebox_options options;
 	auto_policy struct policy *policy = NULL;
-	unsigned level = 0;
+	int level = 0;
 
 	if (!options_read(given, &options, err) ||
-	    !policy_read(&options, &policy, &level, err))
+	    !config_read(session, &options, &policy, &level, err))
 		return false;
+	const struct plugins *loaded = session->plugins.loaded;
 	session->output = options.output;
 	session->context = options.context;
 	session->patience_s = options.patience_s;
@@ -144,12 +169,13 @@ static bool open_session(struct glovebox_session *session,
 	struct session_options session_options = {
 		.workspace = options.workspace,
 		.take_policy = policy,
-		.tools = builtin_tools,
+		.tools = loaded != NULL ? loaded->tools : builtin_tools,
+		.shown = loaded != NULL ? loaded->shown : NULL,
 		.sink = {on_event, session},
-		.program = options.program != NULL ? options.program : GLOVEBOX_PROGRAM,
+		.program = program_of(&options),
 		.ready_workers = options.ready_workers != 0 ? options.ready_workers
 							    : READY_WORKERS,
-		.minimum_level = level > 0 ? (int)level : SESSION_ANY_LEVEL,
+		.minimum_level = level,
 		.cancel_fd = session->cancel_fd,
 	};
 
@@ -183,6 +209,8 @@ void glovebox_close(struct glovebox_session *session)
 	for (size_t i = 0; i < session->tool_count; i++)
 		free((void *)(uintptr_t)session->tools[i].schema);
 	free(session->tools);
+	library_plugins_fini(&session->plugins);
+	free(session->workspace);
 	fd_close(&session->cancel_fd);
 	free(session);
 }
@@ -203,6 +231,15 @@ const struct glovebox_tool *glovebox_tool(const struct glovebox_session *session
 	return index < session->tool_count ? &session->tools[index] : NULL;
 }
 
+const char *glovebox_problem(const struct glovebox_session *session, size_t index)
+{
+	char **at = session->plugins.problems;
+
+	while (at != NULL && *at != NULL && index-- > 0)
+		at++;
+	return at != NULL ? *at : NULL;
+}
+
 _Static_assert((int)GLOVEBOX_FAILED == (int)RESULT_FAILED &&
 		       (int)GLOVEBOX_DONE == (int)RESULT_DONE &&
 		       (int)GLOVEBOX_DENIED == (int)RESULT_DENIED &&
@@ -221,6 +258,11 @@ static struct glovebox_result *answer_new(struct tool_result *result)
 		buf_clear(&answer->details);
 		(void)buf_adds(&answer->details, "{}");
 	}
+	buf_init(&answer->content, CONTENT_MAX);
+	if (result->content == NULL || !value_print(result->content, 0, &answer->content)) {
+		buf_clear(&answer->content);
+		(void)buf_adds(&answer->content, "[]");
+	}
 	answer->public = (struct glovebox_result){
 		.status = (enum glovebox_status)result->status,
 		.text = answer->text.data,
@@ -232,6 +274,7 @@ static struct glovebox_result *answer_new(struct tool_result *result)
 		.left_out_bytes = result->left_out_bytes,
 		.left_out_lines = result->left_out_lines,
 		.details = answer->details.data,
+		.content = answer->content.data,
 	};
 	return &answer->public;
 }
@@ -266,6 +309,7 @@ void glovebox_result_free(struct glovebox_result *result)
 		return;
 	buf_fini(&answer->text);
 	buf_fini(&answer->details);
+	buf_fini(&answer->content);
 	free(answer);
 }
 

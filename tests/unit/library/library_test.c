@@ -2,6 +2,8 @@
 #include "world.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -172,6 +174,77 @@ static void a_cancel_without_a_call_is_for_the_next_one(void **state)
 
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, world_make, world_end)
 
+static const char script[] =
+	"if [ \"$1\" = schema ]; then\n"
+	"echo '{\"id\": \"greet\", \"version\": \"1\", \"args_mode\": \"flags\", \"tools\": [{\"type\": "
+	"\"function\", \"function\": {\"name\": \"greet\", \"description\": \"Say hello.\", "
+	"\"parameters\": {\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\"}}, "
+	"\"required\": [\"name\"]}}}]}'\n"
+	"elif [ \"$1\" = run ]; then echo \"Hello, $3, from $PWD\"; touch made 2>/dev/null || echo kept out\n"
+	"else exit 1; fi\n";
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void plugins_of_the_configuration_are_tools(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = world_options(world);
+	char place[] = "/tmp/glovebox-plugin-XXXXXX", path[128], config[512];
+	const struct glovebox_tool *tool = NULL;
+	bool found = false;
+
+	assert_non_null(mkdtemp(place));
+	write_file(place, "greet.bash", script);
+	(void)snprintf(config, sizeof(config),
+		       "{\"plugins\": [\"bash:%s/greet.bash\", \"bash:%s/gone.bash\"],"
+		       " \"plugin_policy\": {\"allow_bash_tools\": true}}",
+		       place, place);
+	options.config = config;
+	world->session = glovebox_open(&options, world->error, sizeof(world->error));
+	if (world->session == NULL)
+		fail_msg("%s", world->error);
+	for (size_t i = 0; (tool = glovebox_tool(world->session, i)) != NULL; i++)
+		found = found || strcmp(tool->name, "greet") == 0;
+	if (!found)
+		fail_msg("left out: %s", glovebox_problem(world->session, 0));
+	assert_non_null(strstr(glovebox_problem(world->session, 0), "gone.bash"));
+	assert_null(glovebox_problem(world->session, 1));
+	struct glovebox_result *result =
+		glovebox_call(world->session, "greet", "{\"name\": \"Ada\"}");
+	assert_int_equal(result->status, GLOVEBOX_DONE);
+	/* It has the rights of the policy, which writes nothing. */
+	assert_non_null(strstr(result->text, "Hello, Ada, from /tmp/glovebox-library-"));
+	assert_non_null(strstr(result->text, "kept out"));
+	assert_string_equal(result->content, "[]");
+	glovebox_result_free(result);
+	result = glovebox_call(world->session, "greet", "{\"name\": 1}");
+	assert_int_equal(result->status, GLOVEBOX_FAILED);
+	glovebox_result_free(result);
+	(void)snprintf(path, sizeof(path), "%s/greet.bash", place);
+	(void)unlink(path);
+	(void)rmdir(place);
+}
+
+static void plugins_need_the_persons_yes(void **state)
+{
+	struct world *world = *state;
+	struct glovebox_options options = world_options(world);
+
+	options.config = "{\"plugins\": [\"bash:/nowhere\"]}";
+	assert_null(glovebox_open(&options, world->error, sizeof(world->error)));
+	assert_non_null(strstr(world->error, "allow_bash_tools"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +253,8 @@ int main(void)
 		IN_WORLD(an_error_is_cut_to_its_room),
 		IN_WORLD(a_policy_with_a_slip_is_refused),
 		IN_WORLD(tools_come_with_their_schema),
+		IN_WORLD(plugins_of_the_configuration_are_tools),
+		IN_WORLD(plugins_need_the_persons_yes),
 		IN_WORLD(a_call_is_answered),
 		IN_WORLD(nothing_is_written_unless_the_policy_says_so),
 		IN_WORLD(what_is_wrong_is_an_answer),
