@@ -118,8 +118,13 @@ static void send_message(struct mcp_way *way, struct str message, bool last, int
 		stdio->out_from = 0;
 	}
 	(void)buf_addstr(&stdio->out, message);
-	if (!buf_addc(&stdio->out, '\n'))
-		fail_output(stdio, ENOBUFS);
+	if (!buf_addc(&stdio->out, '\n')) {
+		(void)err_set(&stdio->failure, ENOBUFS,
+			      "standard output: the client reads nothing, and %d MiB of "
+			      "answers wait for it",
+			      OUTPUT_MAX >> 20);
+		stdio->stopped = true;
+	}
 	stdio->flush.due_ms = 0;
 }
 
