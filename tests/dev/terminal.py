@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -56,6 +57,9 @@ class Terminal:
 
     def _take(self):
         os.setsid()
+        # As a terminal does: what a shell in the background has ignored is not passed on.
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
 
     def __enter__(self):
