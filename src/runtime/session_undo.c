@@ -292,10 +292,16 @@ static char *title_with_jobs(const struct running *running)
 	return buf_take(&title);
 }
 
+/* A session of one call ends no sooner without: it looks before it is closed. */
+static bool result_waits(const struct keeper *keeper)
+{
+	return keeper->session->one_call || keeper->look_us <= KEEPER_WAIT_US;
+}
+
 bool keeper_will_look(const struct keeper *keeper, const struct running *running)
 {
 	return keeper != NULL && is_command(running) && !keeper->broken &&
-	       running->job == NULL && keeper->look_us <= KEEPER_WAIT_US;
+	       running->job == NULL && result_waits(keeper);
 }
 
 bool keeper_waits(struct keeper *keeper, struct running *running)
@@ -306,8 +312,8 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	keeper->fresh = false;
 	free(keeper->title);
 	keeper->title = title_with_jobs(running);
-	if (running->job != NULL || keeper->look_us > KEEPER_WAIT_US ||
-	    keeper->sync != NULL || keeper->starting)
+	if (running->job != NULL || !result_waits(keeper) || keeper->sync != NULL ||
+	    keeper->starting)
 		return false;
 	running->keeping = true;
 	if (somebody_writes(keeper)) {

@@ -5,7 +5,8 @@
  * and gives file tools the log that they write to.
  *
  * A checkpoint after a command tells its changes apart from others'; it is waited for when
- * looking took less than KEEPER_WAIT_US the last time, else made while the model thinks.
+ * looking took less than KEEPER_WAIT_US the last time, or where nothing comes after, else made
+ * while the model thinks.
  */
 #pragma once
 #include "base/err.h"
