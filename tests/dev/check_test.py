@@ -102,6 +102,34 @@ def a_program_that_is_silent_where_words_are_expected_fails():
 
 
 @tap.case
+def what_clang_tidy_says_beside_other_steps_is_counted_at_its_own():
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as temporary:
+        os.chdir(temporary)
+        check.LOGS = os.path.join(temporary, "log")
+        for name in ("src/good.c", "src/bad.c", "tests/bad.c", "clang-tidy-14"):
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "w", encoding="ascii") as file:
+                file.write("#!/bin/sh\ncase $4 in *bad.c) echo $4:1:1: error: no; exit 1;; esac\n")
+        os.chmod("clang-tidy-14", 0o755)
+        before, os.environ["PATH"] = os.environ["PATH"], temporary + ":" + os.environ["PATH"]
+        try:
+            printed = io.StringIO()
+            checker = check.Checker(tempfile.mkdtemp(dir=temporary))
+            checker.environment["PATH"] = os.environ["PATH"]
+            checker.tidy_begin("build")
+            checker.tally.one("other", True)
+            with contextlib.redirect_stdout(printed):
+                checker.tidy()
+        finally:
+            os.environ["PATH"] = before
+            os.chdir(here)
+        assert checker.tally.counts() == (1, 1, 0), checker.tally.counts()
+        assert printed.getvalue().count("src/bad.c:1:1: error: no") == 1, printed.getvalue()
+        assert "tests" not in printed.getvalue()
+
+
+@tap.case
 def shell_scripts_are_known_by_their_first_line():
     with tempfile.TemporaryDirectory() as temporary:
         for first, shell in (("#!/bin/sh", True), ("#!/usr/bin/env bash", True),
