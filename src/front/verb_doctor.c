@@ -178,20 +178,26 @@ static struct value *report_model(void)
 	struct value *rows = value_new_array();
 	const char *url = getenv("GLOVEBOX_BASE_URL");
 	const char *name = getenv("GLOVEBOX_MODEL");
+	bool any = false;
 
 	for (size_t i = 0; i < sizeof(model_variables) / sizeof(model_variables[0]); i++) {
 		const char *value = getenv(model_variables[i]);
 
-		value_append(rows,
-			     row_new(model_variables[i], true,
-				     value != NULL && value[0] != '\0' ? "set" : "not set",
-				     NULL));
+		const bool set = value != NULL && value[0] != '\0';
+
+		any = any || (set && str_ends(str_of(model_variables[i]), STR("_KEY")));
+		value_append(rows, row_new(model_variables[i], true,
+					   set ? "set" : "not set", NULL));
 	}
 	if (name != NULL && name[0] != '\0')
 		return rows;
 	if (url != NULL && url[0] != '\0')
 		value_append(rows, row_new("model", false, "not named",
 					   "export GLOVEBOX_MODEL=NAME"));
+	else if (any)
+		value_append(rows,
+			     row_new("model", true, "not named: --model NAME says which",
+				     "export GLOVEBOX_MODEL=NAME"));
 	else
 		value_append(rows,
 			     row_new("model", true, "none: a recorded answer is played",
