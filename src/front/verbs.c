@@ -73,18 +73,21 @@ enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 int verb_complain(int code, const char *format, ...)
 {
-	struct buf said, clean;
+	struct buf said, clean, shown;
 	va_list arguments;
 
 	buf_init(&said, COMPLAINT_MAX);
 	buf_init(&clean, 4 * COMPLAINT_MAX); /* \xHH for every byte */
+	buf_init(&shown, 16 * COMPLAINT_MAX);
 	va_start(arguments, format);
 	(void)buf_addv(&said, format, arguments);
 	va_end(arguments);
 	/* It quotes what servers, files and other programs say. */
 	(void)text_clean(buf_str(&said), &clean);
+	text_add_paragraph(&shown, buf_str(&clean));
 	(void)fflush(stdout);
-	(void)fprintf(stderr, "glovebox: %s\n", clean.data);
+	(void)fprintf(stderr, "glovebox: %s\n", shown.data);
+	buf_fini(&shown);
 	buf_fini(&said);
 	buf_fini(&clean);
 	return code;
