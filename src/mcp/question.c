@@ -99,13 +99,17 @@ static bool refuse_missing(struct mcp_call *call)
 	return true;
 }
 
-/* What need not be asked: given before, or impossible. */
-static void answer_known(struct mcp_call *call)
+/*
+ * What need not be asked: given before, or impossible. Of an approval nothing is given before it
+ * was SHOWN: its hash, which we add, says that it was.
+ */
+static void answer_known(struct mcp_call *call, bool shown)
 {
 	for (void *at = value_first(call->requests); at != NULL;
 	     at = value_next(call->requests, at)) {
 		const char *key = value_key(at);
-		const struct value *given = value_member(call->given, key);
+		const struct value *given =
+			shown || call->hash == NULL ? value_member(call->given, key) : NULL;
 
 		if (value_member(call->answers, key) != NULL)
 			continue;
@@ -236,7 +240,7 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 	call->requests = ask_requests(kind, request, call->asked, &call->one);
 	if (refuse_missing(call))
 		return;
-	answer_known(call);
+	answer_known(call, false);
 	/* Nobody is there to be asked. */
 	if (!is_answered(call) && call->request == NULL) {
 		for (void *at = value_first(call->requests); at != NULL;
@@ -335,7 +339,7 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 	value_free(call->given);
 	call->given =
 		answers != NULL ? value_ref((struct value *)(uintptr_t)answers) : NULL;
-	answer_known(call);
+	answer_known(call, true);
 	if (is_answered(call))
 		hand_back(call);
 	else
