@@ -34,14 +34,18 @@ static bool add_message(const struct remote *remote, const struct value *params,
 			struct value *question)
 {
 	struct str said = value_str(value_member(params, "message"));
-	struct buf text;
+	struct buf text, clean;
 	bool fits;
 
-	buf_init(&text, 8 * SAID_MAX);
+	buf_init(&text, 16 * SAID_MAX);
+	buf_init(&clean, 8 * SAID_MAX);
 	(void)buf_addf(&text, "The MCP server %s asks: ", remote->name);
-	fits = said.size <= SAID_MAX && text_clean(said, &text);
+	fits = said.size <= SAID_MAX && text_clean(said, &clean);
+	/* Nor may a mark of direction put its words before ours. */
+	text_add_paragraph(&text, buf_str(&clean));
 	if (fits)
 		value_set_str(question, "message", buf_str(&text));
+	buf_fini(&clean);
 	buf_fini(&text);
 	return fits;
 }

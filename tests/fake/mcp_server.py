@@ -63,7 +63,7 @@ def change(how):
     return text("changed")
 
 
-FORM = {"message": "Who are you?",
+FORM = {"message": "Who \u202eare you?",
         "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}},
                             "required": ["name"]}}
 

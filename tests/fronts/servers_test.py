@@ -324,7 +324,7 @@ def questions_of_a_server_reach_who_can_answer_them(here):
         talk = Conversation(here, capabilities={"elicitation": {}})
         answer = talk.call("fake_ask")
         assert json.loads(words(answer)) == {"action": "accept", "content": {"name": "Ada"}}, answer
-        assert talk.forms[0]["message"] == "The MCP server fake asks: Who are you?", talk.forms
+        assert talk.forms[0]["message"] == "The MCP server fake asks: Who \\xE2\\x80\\xAEare you?", talk.forms
         assert talk.forms[0]["requestedSchema"]["required"] == ["name"], talk.forms
         assert words(talk.call("fake_echo", text="after")) == "after"
         assert talk.end() == 0
