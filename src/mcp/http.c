@@ -107,9 +107,10 @@ static const char *header(const struct carried *carried, const char *name)
 /* What says two things is read in two ways by us and by whoever passed it on. */
 static bool is_unambiguous(struct carried *carried)
 {
-	static const char *const once[] = {"Host",           "Origin",
-					   "Authorization",  "Content-Length",
-					   "Mcp-Session-Id", "Transfer-Encoding"};
+	static const char *const once[] = {
+		"Host",           "Origin",         "Authorization",
+		"Content-Length", "Mcp-Session-Id", "Transfer-Encoding",
+		"Mcp-Method",     "Mcp-Name",       "MCP-Protocol-Version"};
 
 	const char *coding = header(carried, "Transfer-Encoding");
 

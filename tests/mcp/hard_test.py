@@ -315,6 +315,9 @@ class Cases:
                        "Transfer-Encoding : chunked", "Host : evil.example", "Ho\tst: x"):
             answer = self.say(server, "POST /mcp HTTP/1.1", header, body=ping)
             expect(answer.startswith(b"HTTP/1.1 400"), f"{header}: {answer}")
+        for header in "Mcp-Method: ping", "Mcp-Name: x", f"MCP-Protocol-Version: {MODERN}":
+            answer = self.say(server, "POST /mcp HTTP/1.1", header, header + "y", body=ping)
+            expect(b"comes twice" in answer, f"{header}: {answer}")
         expect(server.close() == 0, "it failed")
 
     def a_coding_that_is_not_known_is_refused_at_once(self):
