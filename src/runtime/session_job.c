@@ -260,6 +260,8 @@ static struct running *work_take(struct running *running, struct job *job)
 	running->arguments = value_ref(work->arguments);
 	running->plan = NULL;
 	running->wanted = NULL;
+	running->extras = NULL;
+	running->asked_worker = false;
 	running->granted = NULL;
 	running->worker = NULL;
 	running->awaits = NULL;
