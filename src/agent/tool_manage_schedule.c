@@ -1,6 +1,7 @@
 /*
  * manage_schedule: what is to be done later and without anybody there. That leaves the box, so
- * nothing runs before a person has approved its exact content.
+ * nothing runs before a person has approved its exact content: at once where one can be asked
+ * (runtime/approval.h), else by `glovebox schedule approve`.
  */
 #include "agent/orchestra_parts.h"
 
@@ -121,12 +122,12 @@ static bool knows_agent(const struct orchestra *orchestra, const char *agent,
 	return false;
 }
 
-static enum result_status add(struct call *call, struct schedules *schedules,
-			      struct tool_result *result)
+/* What CALL adds, but for its times. */
+static struct schedule wanted_of(struct call *call)
 {
 	const struct orchestra *orchestra = orchestra_of(call);
-	const int64_t now_s = clock_wall_ms() / 1000;
-	struct schedule wanted = {
+
+	return (struct schedule){
 		.workspace = str_of(orchestra->options.workspace),
 		.agent = call_str(call, "agent"),
 		.task = call_str(call, "task"),
@@ -134,6 +135,29 @@ static enum result_status add(struct call *call, struct schedules *schedules,
 		.by = str_of(orchestra->options.agent),
 		.session = str_of(orchestra_session(orchestra)),
 	};
+}
+
+/* Is HASH what a person has approved before this call? Then ID runs, next at NEXT_S. */
+static bool approve(const struct call *call, struct schedules *schedules, int64_t id,
+		    const char hash[HASH_HEX + 1], int64_t next_s,
+		    struct tool_result *result)
+{
+	if (!call->approved || strcmp(call->approved, hash) != 0 ||
+	    !schedules_approve(schedules, id, hash, next_s, NULL))
+		return false;
+	(void)buf_addf(&result->text,
+		       "The person has approved schedule %" PRId64
+		       " (content %.*s): it runs by itself from now on.\n",
+		       id, HASH_SHOWN, hash);
+	return true;
+}
+
+static enum result_status add(struct call *call, struct schedules *schedules,
+			      struct tool_result *result)
+{
+	const struct orchestra *orchestra = orchestra_of(call);
+	const int64_t now_s = clock_wall_ms() / 1000;
+	struct schedule wanted = wanted_of(call);
 	char hash[HASH_HEX + 1];
 	struct buf times;
 	struct err err;
@@ -151,25 +175,52 @@ static enum result_status add(struct call *call, struct schedules *schedules,
 		buf_fini(&times);
 		return tool_fail(result, "Not added: %s.", err.text);
 	}
-	(void)buf_addf(&result->text,
-		       "Schedule %" PRId64
-		       " is written down, and waits: nothing runs before the "
-		       "person has approved it by `glovebox schedule approve %" PRId64
-		       "` (content "
-		       "%.*s). Tell them so.\n",
-		       id, id, HASH_SHOWN, hash);
+	const bool active = approve(call, schedules, id, hash, wanted.next_s, result);
+	if (!active)
+		(void)buf_addf(&result->text,
+			       "Schedule %" PRId64
+			       " is written down, and waits: nothing runs before the "
+			       "person has approved it by `glovebox schedule approve %" PRId64
+			       "` (content "
+			       "%.*s). Tell them so.\n",
+			       id, id, HASH_SHOWN, hash);
 	say_times(call, &times, now_s, result);
 	buf_fini(&times);
 	value_set_integer(tool_details(result), "id", id);
 	value_set_text(tool_details(result), "hash", hash);
-	value_set_text(tool_details(result), "state", "pending");
+	value_set_text(tool_details(result), "state",
+		       schedule_state_name(active ? SCHEDULE_ACTIVE : SCHEDULE_PENDING));
 	return tool_done(result);
+}
+
+/* All that SCHEDULE says, as it is: whoever shows it makes it visible. */
+static void add_content(const struct schedule *schedule, const char *hash, struct buf *out)
+{
+	const int64_t now_s = clock_wall_ms() / 1000;
+
+	(void)buf_adds(out, "agent: ");
+	(void)buf_addstr(out, schedule->agent);
+	(void)buf_adds(out, "\nworkspace: ");
+	(void)buf_addstr(out, schedule->workspace);
+	(void)buf_adds(out, "\nwhen: ");
+	(void)buf_addstr(out, schedule->times);
+	if (schedule->zone.size > 0) {
+		(void)buf_adds(out, " in ");
+		(void)buf_addstr(out, schedule->zone);
+	}
+	(void)buf_addc(out, '\n');
+	schedule_add_runs(schedule->times, schedule->zone, now_s, now_s, out);
+	(void)buf_addf(out, "content: %s\ntask:\n", hash);
+	(void)buf_addstr(out, schedule->task);
 }
 
 /* Is `id` one of this workspace that an agent asked for? */
 struct ownership {
 	const char *workspace;
-	bool is_there, is_agents;
+	struct buf *subject; /* gets its content; or NULL */
+	bool is_there, is_agents, waits;
+	int64_t next_s;
+	char hash[HASH_HEX + 1];
 };
 
 static bool look(void *context, const struct schedule *schedule)
@@ -178,7 +229,66 @@ static bool look(void *context, const struct schedule *schedule)
 
 	ownership->is_there = str_is(schedule->workspace, ownership->workspace);
 	ownership->is_agents = schedule->by.size > 0;
+	ownership->waits = schedule->state != SCHEDULE_ACTIVE;
+	ownership->next_s = schedule_next(schedule->times, schedule->zone,
+					  schedule->made_s, clock_wall_ms() / 1000);
+	memcpy(ownership->hash, schedule->hash, sizeof(ownership->hash));
+	if (ownership->subject)
+		add_content(schedule, schedule->hash, ownership->subject);
 	return false;
+}
+
+static bool enable_asks(struct call *call, struct buf *subject, char hash[HASH_HEX + 1])
+{
+	struct ownership owned = {.workspace = orchestra_of(call)->options.workspace,
+				  .subject = subject};
+	const int64_t id = call_count(call, "id", 0);
+	struct schedules *schedules = NULL;
+	struct err err;
+	bool asks;
+
+	asks = id > 0 && schedules_open_default(&schedules, &err) &&
+	       schedules_find(schedules, NULL, id, look, &owned, &err) &&
+	       owned.is_there && owned.is_agents && owned.waits;
+	schedules_close(schedules);
+	memcpy(hash, owned.hash, sizeof(owned.hash));
+	return asks;
+}
+
+static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX + 1])
+{
+	const char *when = call_text(call, "when"), *zone = call_text(call, "zone");
+	struct schedule wanted = wanted_of(call);
+	struct tool_result unused;
+	struct buf times;
+	struct err err;
+	bool asks;
+
+	tool_result_init(&unused);
+	buf_init(&times, WHEN_TEXT_MAX * 4);
+	asks = when && wanted.task.size > 0 &&
+	       knows_agent(orchestra_of(call), call_text(call, "agent"), &unused) &&
+	       schedule_settle(when, zone, clock_wall_ms() / 1000, &times, &wanted.next_s,
+			       &err);
+	if (asks) {
+		wanted.times = buf_str(&times);
+		schedule_hash(&wanted, hash);
+		add_content(&wanted, hash, subject);
+	}
+	buf_fini(&times);
+	tool_result_fini(&unused);
+	return asks;
+}
+
+/* What would be left to wait is asked for at once, where somebody can be. */
+static bool manage_schedule_asks(struct call *call, struct buf *subject,
+				 char hash[HASH_HEX + 1])
+{
+	const char *action = call_text(call, "action");
+
+	if (strcmp(action, "add") == 0)
+		return add_asks(call, subject, hash);
+	return strcmp(action, "enable") == 0 && enable_asks(call, subject, hash);
 }
 
 static enum result_status change(struct call *call, struct schedules *schedules,
@@ -212,6 +322,9 @@ static enum result_status change(struct call *call, struct schedules *schedules,
 					 0, &err);
 	if (!ok)
 		return tool_fail(result, "%s", err.text);
+	if (strcmp(action, "enable") == 0 &&
+	    approve(call, schedules, id, owned.hash, owned.next_s, result))
+		return tool_done(result);
 	if (strcmp(action, "enable") == 0)
 		(void)buf_addf(&result->text,
 			       "Schedule %" PRId64 " waits for the person: `glovebox schedule "
@@ -269,5 +382,6 @@ const struct tool manage_schedule_tool = {
 	.params = manage_schedule_params,
 	.where = IN_FRONT,
 	.timeout_s = 10,
+	.asks_leave = manage_schedule_asks,
 	.execute = manage_schedule_execute,
 };

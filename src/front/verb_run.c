@@ -47,8 +47,10 @@ static bool read_prompt(const char *const *words, size_t count, struct buf *prom
 /* Is there something to ask a person, and a person? */
 static bool asks_at_terminal(const struct options *options, const struct setup *setup)
 {
-	const bool asks = setup->policy->asks.count > 0 ||
-			  policy_has_tool(setup->policy, "delegate_agent");
+	const struct policy *policy = setup->policy;
+	const bool asks = policy->asks.count > 0 ||
+			  policy_has_tool(policy, "delegate_agent") ||
+			  policy_has_tool(policy, "manage_schedule");
 
 	return asks && !options_given(options, "json") && isatty(STDIN_FILENO) &&
 	       isatty(STDOUT_FILENO);

@@ -2,10 +2,8 @@
 #include "runtime/approval.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/path.h"
 #include "base/text.h"
-#include "runtime/approval_relay.h"
+#include "runtime/approval_parts.h"
 #include "runtime/approval_scope.h"
 #include "runtime/approval_text.h"
 #include "runtime/extra.h"
@@ -16,27 +14,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	/* Connections that wait for one answer; a program opens a handful at once. */
-	HELD_MAX = 64,
-};
-
-struct approval {
-	struct approval *next;
-	struct running *running;
-	int64_t id;
-	bool shown; /* it is the one that is asked now */
-	struct value *data;
-	char *grant;         /* what a session's grant is known by */
-	char *target;        /* host:port; NULL: the call itself waits */
-	struct extra *extra; /* the folder that the call waits for; NULL: its command */
-	/* in whose name it is asked (approval_relay.h); its parts are ours */
-	struct approval_relay relay;
-	uint64_t held[HELD_MAX];
-	size_t held_count;
-	struct timer timer; /* until it is shown, then until nobody has answered */
-};
 
 /* Of all who ask for others in SESSION one is heard at a time. */
 static bool relay_is_open(const struct session *session)
@@ -141,10 +118,12 @@ static void decide(struct approval *approval, const char *answer, const char *by
 
 		approval->grant = NULL;
 		approval_free(approval);
-		if (extra == NULL)
+		if (extra != NULL)
+			extra->granted = true;
+		else if (running->wanted != NULL)
 			running_unwant(running);
 		else
-			extra->granted = true;
+			running->leave->given = true;
 		if (extra != NULL && strcmp(answer, "session") == 0)
 			extra_share(running, extra, memory_copy(grant));
 		else
@@ -212,9 +191,8 @@ void approval_show(struct running *running)
 		first->timer.due_ms = 0;
 }
 
-/* A question more, behind the others of RUNNING. */
-static struct approval *approval_new(struct running *running, struct value *take_data,
-				     const char *grant)
+struct approval *approval_new(struct running *running, struct value *take_data,
+			      const char *grant)
 {
 	struct approval *made = memory_alloc(sizeof(*made));
 	struct approval **at = &running->first_approval;
@@ -233,8 +211,7 @@ static struct approval *approval_new(struct running *running, struct value *take
 	return made;
 }
 
-/* Was GRANT given to the session? Then that is told, as the answer that it is. */
-static bool is_granted(struct running *running, const char *grant)
+bool approval_is_granted(struct running *running, const char *grant)
 {
 	if (value_member(running->session->granted, grant) == NULL)
 		return false;
@@ -270,7 +247,7 @@ static void ask_command(struct running *running)
 	(void)buf_addf(&grant, "command %s", scope.data);
 	if (str_is(buf_str(&scope), "exactly this text"))
 		(void)buf_addf(&grant, ": %s", command.data);
-	if (is_granted(running, grant.data)) {
+	if (approval_is_granted(running, grant.data)) {
 		running_proceed(running);
 	} else {
 		const struct approval_subject subject = {.effect = "command",
@@ -301,7 +278,7 @@ static void ask_extra(struct running *running, struct extra *extra)
 	(void)buf_adds(&scope, extra->root.writable ? "reading and writing " : "reading ");
 	text_add_exact(&scope, str_of(extra->root.path));
 	(void)buf_adds(&scope, " and all below it, by every tool and command");
-	if (is_granted(running, grant.data)) {
+	if (approval_is_granted(running, grant.data)) {
 		extra->granted = true;
 		approval_ask(running);
 	} else {
@@ -321,6 +298,22 @@ static void ask_extra(struct running *running, struct extra *extra)
 	buf_fini(&scope);
 }
 
+/* What a tool of the front would let happen is approved as it is, or not: no scope is wider. */
+static void ask_leave(struct running *running)
+{
+	const struct approval_subject subject = {
+		.effect = "schedule",
+		.subject = str_of(running->leave->subject),
+		.because = "Not written down: nothing runs by itself before the person has "
+			   "approved exactly that.",
+		.rule = "glovebox schedule approve",
+		.scope = "exactly this schedule, as long as it is there",
+	};
+
+	(void)approval_new(running, approval_data(running, &subject), NULL);
+	approval_show(running);
+}
+
 void approval_ask(struct running *running)
 {
 	struct extra *extra = running->extras;
@@ -331,107 +324,10 @@ void approval_ask(struct running *running)
 		ask_extra(running, extra);
 	else if (running->wanted != NULL)
 		ask_command(running);
+	else if (running->leave != NULL && !running->leave->given)
+		ask_leave(running);
 	else
 		running_proceed(running);
-}
-
-static struct running *running_of(const struct session *session, uint64_t number)
-{
-	struct running *at = session->first;
-
-	while (at != NULL && (at->number != number || at->state != RUNNING_BUSY))
-		at = at->next;
-	return at;
-}
-
-/* TARGET's question of RUNNING that is still open; *COUNT: how many there are. */
-static struct approval *asked_already(const struct running *running, const char *target,
-				      size_t *count)
-{
-	struct approval *found = NULL;
-
-	*count = 0;
-	for (struct approval *at = running->first_approval; at != NULL; at = at->next) {
-		++*count;
-		if (at->target != NULL && strcmp(at->target, target) == 0)
-			found = at;
-	}
-	return found;
-}
-
-static void ask_host(struct running *running, uint64_t connection, const char *target,
-		     const char *because)
-{
-	struct session *session = running->session;
-	struct outlet *outlet = cell_outlet(session->cell);
-	struct buf command, scope, grant;
-	struct approval *approval;
-	const struct value *decided;
-	size_t count;
-
-	if (running->granted == NULL)
-		running->granted = value_new_object();
-	approval = asked_already(running, target, &count);
-	decided = value_member(running->granted, target);
-	if (decided != NULL) {
-		outlet_decide(outlet, connection, value_is_true(decided));
-		return;
-	}
-	if (approval != NULL ? approval->held_count == HELD_MAX
-			     : count == APPROVALS_MAX || value_count(running->granted) >=
-								 APPROVAL_HOSTS_MAX) {
-		outlet_decide(outlet, connection, false);
-		return;
-	}
-	if (approval != NULL) {
-		approval->held[approval->held_count++] = connection;
-		return;
-	}
-	buf_init(&command, 2 * COMMAND_SHOWN_MAX);
-	buf_init(&scope, SHOWN_MAX);
-	buf_init(&grant, SHOWN_MAX);
-	approval_command(running, &command);
-	(void)buf_addf(&scope, "%s for ", target);
-	approval_scope(buf_str(&command), true, &scope);
-	(void)buf_addf(&grant, "network %s", scope.data);
-	if (str_ends(buf_str(&scope), STR("exactly this text")))
-		(void)buf_addf(&grant, ": %s", command.data);
-	if (command.overflowed || grant.overflowed) {
-		outlet_decide(outlet, connection, false);
-	} else if (is_granted(running, grant.data)) {
-		value_set_boolean(running->granted, target, true);
-		outlet_decide(outlet, connection, true);
-	} else {
-		const struct approval_subject subject = {
-			.effect = "network",
-			.subject = str_of(target),
-			.because = because,
-			.rule = cell_spec(session->cell)->network_rule,
-			.scope = scope.data};
-
-		approval = approval_new(running, approval_data(running, &subject),
-					grant.data);
-		approval->target = memory_copy(target);
-		approval->held[approval->held_count++] = connection;
-		approval_show(running);
-	}
-	buf_fini(&grant);
-	buf_fini(&scope);
-	buf_fini(&command);
-}
-
-void approval_ask_host(void *context, uint64_t number, uint64_t connection,
-		       const char *target, const char *because)
-{
-	struct session *session = context;
-	struct running *running = running_of(session, number);
-
-	/* A job's caller listens no more. */
-	if (running == NULL || running->quiet || running->job != NULL ||
-	    running->cancelled || !session->answers_approvals)
-		outlet_decide(cell_outlet(session->cell), connection, false);
-	else
-		ask_host(running, connection, target, because);
 }
 
 void session_hear_nobody(struct session *session)

@@ -5,7 +5,8 @@
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run; "network": a host; "read" and
  *             "write": a folder outside of what the policy shows or lets be written (extra.h)
- *   subject   the command's text, host:port, or the folder's real path
+ *             "schedule": what a tool of the front would let happen later (asks_leave, tool.h)
+ *   subject   the command's text, host:port, the folder's real path, or all that the schedule says
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why it was not simply done
  *   scope     what an answer for the session would grant, in words (approval_scope.h)
@@ -38,6 +39,8 @@ enum {
 	APPROVALS_MAX = 16,
 	/* Hosts that one call may have a person decide on; those after them are refused. */
 	APPROVAL_HOSTS_MAX = 64,
+	/* What a tool of the front may have approved; a person reads all of it. */
+	APPROVAL_SUBJECT_MAX = 24 << 10,
 	/* Hosts and commands granted for one session. */
 	APPROVAL_GRANTS_MAX = 256,
 };

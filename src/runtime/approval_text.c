@@ -16,7 +16,7 @@
 
 /* A question comes up by so many agents at most; there are fewer (orchestra.h). */
 enum { RELAYED_DEPTH_MAX = 8 };
-#define APPROVAL_EFFECTS "command network read write"
+#define APPROVAL_EFFECTS "command network read write schedule"
 
 /* What the call runs, as it was asked for: its command, or all that its tool was given. */
 void approval_command(const struct running *running, struct buf *text)
@@ -90,6 +90,7 @@ static const char *wish_of(const char *effect)
 		{"command", "run a command that is not listed"},
 		{"network", "reach a host that is not listed"},
 		{"read", "read a folder that it was not given, and all below it"},
+		{"schedule", "have this done by itself, without anybody there"},
 		{"write", "write to a folder that it was not given, and to all below it"},
 	};
 

@@ -45,7 +45,8 @@ struct call {
 	 * `join` (";", "&&", "||", "|") and `argv`. NULL: the command itself.
 	 */
 	const struct value *plan;
-	struct files *files;   /* the roots of the cell, for file tools */
+	struct files *files; /* the roots of the cell, for file tools */
+	const char *approved; /* IN_FRONT: the hash of what a person has approved (tool.h); or NULL */
 	const char *workspace; /* absolute, as in the view */
 	const char *folder;    /* where commands start: follows `cd` between calls */
 	const char *const *environment; /* for programs, NULL-ended, built from scratch */

@@ -516,6 +516,9 @@ void running_free(struct running *running)
 	value_free(running->plan);
 	value_free(running->refused);
 	free(running->wanted);
+	if (running->leave != NULL)
+		free(running->leave->subject);
+	free(running->leave);
 	tool_result_fini(&running->result);
 	free(running->id);
 	free(running);

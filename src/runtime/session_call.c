@@ -83,17 +83,53 @@ static struct running *running_new(struct session *session, const struct request
 	return running;
 }
 
-static void run_in_front(struct running *running)
+static struct call call_in_front(const struct running *running)
 {
-	struct call call = {
+	return (struct call){
 		.tool = running->tool,
 		.arguments = running->arguments,
 		.workspace = session_workspace(running->session),
 		.folder = running->session->folder,
 		.deadline_ms = clock_deadline(running->timeout_s),
+		.approved = running->leave != NULL && running->leave->given
+				    ? running->leave->hash
+				    : NULL,
 		.control_fd = -1,
 		.fds = {-1, -1, -1},
 	};
+}
+
+static bool runs_in_front(const struct running *running)
+{
+	return running->tool->where == IN_FRONT && running->tool->begin == NULL;
+}
+
+/* Is there something to approve in it, and somebody who can? */
+static bool wants_leave(struct running *running)
+{
+	struct call call = call_in_front(running);
+	struct leave leave = {.given = false};
+	struct buf subject;
+	bool wants;
+
+	if (running->tool->asks_leave == NULL || running->quiet ||
+	    !running->session->answers_approvals)
+		return false;
+	buf_init(&subject, APPROVAL_SUBJECT_MAX);
+	wants = running->tool->asks_leave(&call, &subject, leave.hash) &&
+		!subject.overflowed;
+	if (wants) {
+		leave.subject = memory_copy(subject.data);
+		running->leave = memory_alloc(sizeof(leave));
+		*running->leave = leave;
+	}
+	buf_fini(&subject);
+	return wants;
+}
+
+static void run_in_front(struct running *running)
+{
+	struct call call = call_in_front(running);
 
 	(void)running->tool->execute(&call, &running->result);
 	running_finish(running);
@@ -107,6 +143,10 @@ void running_unwant(struct running *running)
 
 void running_proceed(struct running *running)
 {
+	if (runs_in_front(running)) {
+		run_in_front(running);
+		return;
+	}
 	if (running->tool->where == IN_JOBS) {
 		jobs_call(running);
 		return;
@@ -134,7 +174,7 @@ struct running *session_start(struct session *session, const struct request *req
 		running_finish(running);
 		return running;
 	}
-	if (running->tool->where == IN_FRONT && running->tool->begin == NULL) {
+	if (runs_in_front(running) && !wants_leave(running)) {
 		run_in_front(running);
 		return running;
 	}

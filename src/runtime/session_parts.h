@@ -1,5 +1,6 @@
 /* session_parts: the inside of a session and its calls, for session*.c and running*.c only. */
 #pragma once
+#include "base/hash.h"
 #include "base/memory.h"
 #include "process/loop.h"
 #include "runtime/cell.h"
@@ -66,6 +67,13 @@ enum job_wish {
 	WISH_END,    /* the job's end, or the call's own deadline */
 };
 
+/* What a person is to approve before a tool of the front does it. */
+struct leave {
+	char *subject;
+	char hash[HASH_HEX + 1]; /* of its content, as the tool has it */
+	bool given;
+};
+
 struct running {
 	struct session *session;
 	struct running *next, *previous;
@@ -108,6 +116,7 @@ struct running {
 	uint64_t ask;           /* the job's number of its question */
 	int64_t question;       /* its worker's, that waits for an answer; 0: none */
 	struct verdict *wanted; /* a person is to be asked for its command; NULL: it may run */
+	struct leave *leave;  /* what its tool wants approved (tool.h); or NULL */
 	struct extra *extras; /* folders that it wants besides (extra.h); or NULL */
 	bool asked_worker;    /* one that sees them is on its way */
 	struct approval *first_approval; /* in the order of asking */

@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "policy/policy.h"
@@ -158,6 +159,12 @@ struct tool {
 	 * of this one; NULL: what the front has for itself is in nobody's list of tools.
 	 */
 	const char *judged_as;
+	/*
+	 * IN_FRONT, by execute(): what CALL would let happen later and elsewhere, for a person to
+	 * approve before: all of it as text, and the HASH of its content, which execute() then finds
+	 * in call->approved. False: nothing. Nobody is asked where nobody can be.
+	 */
+	bool (*asks_leave)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
 	bool is_step; /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*

@@ -69,7 +69,7 @@ void schedules_close(struct schedules *schedules)
 }
 
 /* Each part with its size before it: no two contents give the same bytes. */
-static void hash_content(const struct schedule *schedule, char hash[HASH_HEX + 1])
+void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1])
 {
 	const struct str parts[] = {schedule->workspace, schedule->agent, schedule->task,
 				    schedule->times, schedule->zone};
@@ -190,7 +190,7 @@ bool schedules_add(struct schedules *schedules, const struct schedule *schedule,
 
 	if (!check_content(schedule, err))
 		return false;
-	hash_content(schedule, hash);
+	schedule_hash(schedule, hash);
 	if (!database_run(schedules->database, "BEGIN IMMEDIATE", err))
 		return err_while(err, "adding a schedule");
 	ok = has_room(schedules, schedule, err) &&
@@ -224,7 +224,7 @@ static void fill(struct statement *statement, struct schedule *found)
 		.last_session = statement_text(statement, 14),
 		.last_outcome = statement_text(statement, 15),
 	};
-	hash_content(found, found->hash);
+	schedule_hash(found, found->hash);
 	found->approved = str_is(statement_text(statement, 9), found->hash);
 }
 

@@ -46,6 +46,9 @@ struct schedule {
 bool schedules_open(const char *path, struct schedules **schedules, struct err *err);
 void schedules_close(struct schedules *schedules); /* NULL is fine */
 
+/* The hash of the content of SCHEDULE. */
+void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1]);
+
 /*
  * Keep the content of SCHEDULE; its `by`, `session`, `next_s` too. One of a person (`by` is
  * empty) is approved by that and active; one of an agent is pending. *ID and HASH are those
