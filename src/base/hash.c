@@ -69,17 +69,26 @@ void hash_git_blob(struct str content, bool sha256, uint8_t digest[HASH_BYTES])
 	sha1_digest(&sha1, SHA1_DIGEST_SIZE, digest);
 }
 
-void hash_text(struct str text, char hex[HASH_HEX + 1])
+void hash_hex(struct hash *hash, char hex[HASH_HEX + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	uint8_t digest[HASH_BYTES];
 
-	hash_bytes(text, digest);
+	hash_digest(hash, digest);
 	for (size_t i = 0; i < sizeof(digest); i++) {
 		hex[2 * i] = digits[digest[i] >> 4];
 		hex[2 * i + 1] = digits[digest[i] & 15];
 	}
 	hex[HASH_HEX] = '\0';
+}
+
+void hash_text(struct str text, char hex[HASH_HEX + 1])
+{
+	struct hash hash;
+
+	sha256_init(&hash.context);
+	hash_add(&hash, text);
+	hash_hex(&hash, hex);
 }
 
 bool hash_matches(const char *given, const char hex[HASH_HEX + 1])

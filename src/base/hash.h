@@ -22,6 +22,8 @@ struct hash *hash_new(void);
 void hash_free(struct hash *hash);
 void hash_add(struct hash *hash, struct str piece);
 void hash_digest(struct hash *hash, uint8_t digest[HASH_BYTES]);
+/* The same in hex, as hash_text gives it. */
+void hash_hex(struct hash *hash, char hex[HASH_HEX + 1]);
 
 /*
  * The name that git gives a file of this CONTENT in its object store (gitformat-loose(5)): 20

@@ -9,6 +9,7 @@
 #include "tools/tools.h"
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/files.h"
@@ -25,6 +26,11 @@
 
 enum {
 	READ_CHUNK = 256 << 10, /* of a large file at a time */
+	/*
+	 * Of a file that is hashed: it stays in the cache until it has been looked at, and the
+	 * memory for it with the process.
+	 */
+	READ_PIECE = 64 << 10,
 };
 
 const struct tool_param read_file_params[] = {
@@ -142,6 +148,77 @@ static void take_text(struct reading *reading, struct str text)
 	reading->line = text_count_lines(text);
 }
 
+/* What the lines do not show of a file that is hashed, piece by piece. */
+struct pieces {
+	struct hash *hash;
+	uint64_t size;
+	char last; /* byte, of what was read */
+};
+
+static void take_piece(struct reading *reading, struct pieces *pieces, struct str piece)
+{
+	hash_add(pieces->hash, piece);
+	shown_count_ends(piece, &reading->ends);
+	/* An end that lies in two pieces. */
+	if (pieces->last == '\r' && piece.data[0] == '\n') {
+		reading->ends.lf--;
+		reading->ends.crlf++;
+	}
+	pieces->size += piece.size;
+	pieces->last = piece.data[piece.size - 1];
+}
+
+/* Lines of TEXT until none is wanted; what is left of it begins the last, unfinished one. */
+static bool take_lines(struct reading *reading, struct str *text)
+{
+	const char *end;
+	bool more = true;
+
+	while (more && (end = memchr(text->data, '\n', text->size))) {
+		size_t size = (size_t)(end - text->data);
+
+		more = take_line(reading, (struct str){text->data, size});
+		*text = str_part(*text, size + 1, text->size);
+	}
+	return more;
+}
+
+/* All of a file, of which only the lines wanted, and what is left of one, are ever held. */
+static bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err)
+{
+	struct buf held; /* from the beginning of the current line on */
+	bool more = true;
+	ssize_t got = 1;
+
+	buf_init(&held, (size_t)FILES_HASHED_MAX + 2 * READ_PIECE);
+	/* One that grows meanwhile is seen to have changed when it is to be written. */
+	while (got > 0 && pieces->size <= FILES_HASHED_MAX) {
+		char *at = buf_reserve(&held, READ_PIECE);
+		struct str rest;
+
+		do
+			got = read(reading->file.fd, at, READ_PIECE);
+		while (got < 0 && errno == EINTR);
+		if (got <= 0)
+			break;
+		take_piece(reading, pieces, (struct str){at, (size_t)got});
+		if (!more)
+			continue;
+		buf_commit(&held, (size_t)got);
+		rest = buf_str(&held);
+		more = take_lines(reading, &rest);
+		buf_remove(&held, 0, more ? held.size - rest.size : held.size);
+	}
+	if (got < 0)
+		err_set(err, errno, "%s cannot be read: %s.", reading->path,
+			strerror(errno));
+	reading->no_final_newline = pieces->size > 0 && pieces->last != '\n';
+	if (got >= 0 && more && held.size > 0)
+		(void)take_line(reading, buf_str(&held));
+	buf_fini(&held);
+	return got >= 0;
+}
+
 static bool read_whole(struct reading *reading, struct buf *content, struct err *err)
 {
 	size_t expected = (size_t)reading->file.st.st_size;
@@ -183,7 +260,6 @@ static bool read_range(struct reading *reading, struct err *err)
 	while (more && !call_stopped(reading->call)) {
 		char *at = buf_reserve(&chunk, READ_CHUNK);
 		struct str rest;
-		const char *end;
 
 		if (!at) {
 			/*
@@ -203,12 +279,7 @@ static bool read_range(struct reading *reading, struct err *err)
 			break;
 		buf_commit(&chunk, (size_t)got);
 		rest = buf_str(&chunk);
-		while (more && (end = memchr(rest.data, '\n', rest.size))) {
-			size_t size = (size_t)(end - rest.data);
-
-			more = take_line(reading, (struct str){rest.data, size});
-			rest = str_part(rest, size + 1, rest.size);
-		}
+		more = take_lines(reading, &rest);
 		buf_remove(&chunk, 0, chunk.size - rest.size);
 	}
 	if (got < 0)
@@ -374,6 +445,40 @@ static enum result_status read_small(struct reading *reading)
 	return status;
 }
 
+/* False: it is of no kind that can be read so. */
+static bool starts_plain(struct reading *reading)
+{
+	char start[8192];
+	ssize_t got = pread(reading->file.fd, start, sizeof(start), 0);
+
+	if (got <= 0)
+		return false;
+	reading->kind = shown_kind((struct str){start, (size_t)got});
+	return !reading->kind.binary && !reading->kind.utf16;
+}
+
+static enum result_status read_hashed(struct reading *reading)
+{
+	struct pieces pieces = {.hash = hash_new()};
+	struct err err;
+
+	if (reading->kind.utf8_mark) {
+		char mark[SHOWN_MARK8];
+
+		/* Shorter by now: what is left has nothing of its mark any more. */
+		if (read(reading->file.fd, mark, sizeof(mark)) == sizeof(mark))
+			hash_add(pieces.hash, (struct str){mark, sizeof(mark)});
+	}
+	const bool fine = read_pieces(reading, &pieces, &err);
+	hash_hex(pieces.hash, reading->mark);
+	hash_free(pieces.hash);
+	if (!fine)
+		return tool_fail(reading->result, "%s", err.text);
+	reading->total_known = true;
+	reading->line = reading->ends.lf + reading->ends.crlf + reading->no_final_newline;
+	return answer(reading);
+}
+
 static enum result_status read_large(struct reading *reading)
 {
 	char start[8192];
@@ -432,6 +537,8 @@ static enum result_status read_reached(struct reading *reading)
 					    &err);
 	if (reading->file.st.st_size > FILES_HASHED_MAX)
 		return read_large(reading);
+	if (reading->file.st.st_size > READ_PIECE && starts_plain(reading))
+		return read_hashed(reading);
 	return read_small(reading);
 }
 

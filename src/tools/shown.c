@@ -32,6 +32,11 @@ void shown_count_ends(struct str text, struct shown_ends *ends)
 	const char *end = text.data + text.size;
 	const char *at = text.data;
 
+	/* Most files have none: to count by vectors then takes a tenth. */
+	if (text.size > 0 && memchr(text.data, '\r', text.size) == NULL) {
+		ends->lf += text_count_line_ends(text);
+		return;
+	}
 	while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
 		if (at > text.data && at[-1] == '\r')
 			ends->crlf++;

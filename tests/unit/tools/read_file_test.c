@@ -199,6 +199,75 @@ static void one_answer_is_bounded_by_bytes(void **state)
 	buf_fini(&text);
 }
 
+/* The first line of TEXT is told with HEAD, the others with REST; its mark is its hash. */
+static void assert_in_pieces(struct hand *hand, const char *text, size_t size,
+			     const char *head, const char *rest)
+{
+	char hash[HASH_HEX + 1];
+	auto_free char *path = hand_path(hand, "a");
+
+	hand_write(hand, "a", text, size);
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\", \"limit\": 1}");
+	hand_assert_status(hand, RESULT_DONE);
+	hand_assert_says(hand, head);
+	hash_text((struct str){text, size}, hash);
+	assert_string_equal(value_text(value_member(hand->seen, path)), hash);
+	if (rest == NULL)
+		return;
+	hand_run(hand, &read_file_tool,
+		 "{\"path\": \"a\", \"start_line\": 2, \"limit\": 100}");
+	hand_assert_status(hand, RESULT_DONE);
+	hand_assert_says(hand, rest);
+}
+
+/* What is over 64 KiB is not held as a whole: it is shown, counted and hashed all the same. */
+static void pieces_are_as_the_whole(void **state)
+{
+	enum { PIECE = 64 << 10, SIZE = 3 * PIECE };
+	struct hand *hand = *state;
+	auto_free char *text = memory_alloc(SIZE + 1);
+
+	/* A line end of two bytes that lies in two pieces, and a line over several. */
+	memset(text, 'x', SIZE);
+	memcpy(text, "first\r\n", 7);
+	memcpy(text + PIECE - 1, "\r\n", 2);
+	memcpy(text + SIZE - 6, "\r\nend", 5);
+	text[SIZE - 1] = '!';
+	assert_in_pieces(hand, text, SIZE,
+			 "[a: lines 1-1 of 4; line ends CRLF; no newline at its end; next: "
+			 "start_line=2]\n1\tfirst\n",
+			 "4\tend!\n");
+	memcpy(text + PIECE - 1, "\n\n", 2);
+	assert_in_pieces(hand, text, SIZE,
+			 "of 5; line ends mixed (2 CRLF, 2 LF); no newline at its end",
+			 "3\t\n4\txxx");
+	/* Nothing but line ends, and one line without any. */
+	memset(text, '\n', SIZE);
+	assert_in_pieces(hand, text, SIZE, "[a: lines 1-1 of 196608; next: start_line=2]",
+			 "2\t\n3\t\n");
+	memset(text, 'y', SIZE);
+	assert_in_pieces(hand, text, SIZE, "[a: lines 1-1 of 1; no newline at its end; ",
+			 NULL);
+	/* A mark at its begin is hashed and not shown. */
+	memcpy(text, "\xef\xbb\xbfz\n", 5);
+	assert_in_pieces(hand, text, SIZE,
+			 "UTF-8 with byte-order mark; no newline at its end; next: "
+			 "start_line=2]\n1\tz\n",
+			 NULL);
+	/* Kinds that are no text keep their answers. */
+	for (size_t i = 0; i < SIZE; i += 2)
+		memcpy(text + i, "a", 2);
+	memcpy(text, "\xff\xfe", 2);
+	hand_write(hand, "a", text, SIZE);
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\"}");
+	hand_assert_says(hand, "UTF-16 LE, shown as text");
+	memset(text, 'y', SIZE);
+	text[9] = '\0';
+	hand_write(hand, "a", text, SIZE);
+	hand_run(hand, &read_file_tool, "{\"path\": \"a\"}");
+	hand_assert_says(hand, "a is a binary file (192 KiB), not text.");
+}
+
 static void a_large_file_is_read_in_pieces(void **state)
 {
 	struct hand *hand = *state;
@@ -262,6 +331,7 @@ int main(void)
 		TEST(what_is_no_text_file_has_its_own_answer),
 		TEST(one_answer_is_bounded_by_lines),
 		TEST(one_answer_is_bounded_by_bytes),
+		TEST(pieces_are_as_the_whole),
 		TEST(a_large_file_is_read_in_pieces),
 		TEST(a_sparse_gigabyte_is_seen_to_be_binary_at_once),
 		TEST(the_deadline_counts_for_large_files),
