@@ -27,6 +27,8 @@ enum {
 	SEND_MS = 10000,     /* a worker takes the largest call in far less */
 	/* an audit is some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
+	/* A file tool that takes longer has something to wait for. */
+	FILE_CALL_US = 150,
 	/* From the end of a program to its result, unless there is much to look at. */
 	ENDING_US = 150,
 };
@@ -321,6 +323,7 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
 		.heralds = running->heralds,
+		.alone = running->alone,
 		.terse = running->terse,
 		.folder = session->folder,
 		.deadline_ms = running->deadline_ms,
@@ -355,7 +358,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running_set_state(running, RUNNING_BUSY);
 	running->worker = worker;
 	running->audits = cell_audit_due(session->cell);
-	running->heralds = running_is_alone(running) && !running_is_file_call(running);
+	running->alone = running_is_alone(running);
+	running->heralds = running->alone && !running_is_file_call(running);
 	running->audits_of = session->audits_wanted;
 	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
 			       : running->timeout_s > 0
@@ -376,6 +380,8 @@ static void hand_over(struct running *running, struct worker_end *worker)
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
+		if (running->alone && !running->heralds)
+			loop_stay(session->loop, clock_now_us() + FILE_CALL_US);
 		return;
 	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
@@ -406,8 +412,9 @@ void running_expect(const struct running *running)
 {
 	const struct session *session = running->session;
 
+	/* What only reads is sent before a worker that sleeps would be awake. */
 	if (session->cell != NULL && running->tool->where == IN_CELL &&
-	    running_is_alone(running))
+	    running->tool->effects != EFFECT_READS && running_is_alone(running))
 		cell_expect(session->cell, wanted_worker(running));
 }
 

@@ -97,7 +97,8 @@ struct running {
 	/* of what it writes, and what its dead worker's said: a fresh one finishes that */
 	struct pending_journal journal;
 	struct value *unfinished;
-	bool mends;   /* its worker was given what dead fronts left unfinished */
+	bool mends; /* its worker was given what dead fronts left unfinished */
+	bool alone; /* when it was sent: there was no other, and more than one processor */
 	bool heralds; /* its worker says when the result is about to come */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */

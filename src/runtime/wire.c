@@ -27,6 +27,7 @@ enum call_flag {
 	CALL_KEEPS_PIDS = 16,
 	CALL_HAS_JOURNAL = 32,
 	CALL_TERSE = 64,
+	CALL_ALONE = 128,
 };
 
 struct call_head {
@@ -126,7 +127,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_journal ? CALL_HAS_JOURNAL : 0U) |
-			 (call->terse ? CALL_TERSE : 0U),
+			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -176,6 +177,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.keeps_pids = (head.flags & CALL_KEEPS_PIDS) != 0,
 		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
+		.alone = (head.flags & CALL_ALONE) != 0,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");

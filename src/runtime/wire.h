@@ -22,6 +22,7 @@ struct wire_call {
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
 	bool is_last;        /* the cell ends with this call */
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
+	bool alone;   /* there is no other: who is next may stay awake for it */
 	bool terse;   /* details may be left out of the result (session.h) */
 	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
 	/* its journal (pending.h) is the last descriptor */

@@ -38,6 +38,8 @@ enum {
 	TAKEN_MS = 100,
 	/* From a call's beginning in the front until it is sent, with cold caches. */
 	COMING_US = 200,
+	/* From an answer to the next call, of who asks without a pause. */
+	FOLLOWS_US = 100,
 };
 
 struct worker {
@@ -58,6 +60,7 @@ struct worker {
 	/* the tool this worker was prepared for, and what that made; or NULL */
 	const struct tool *prepared_for;
 	void *prepared;
+	bool alone; /* the call it has served last was: nobody else wants the processor */
 	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
 
@@ -317,6 +320,7 @@ static bool frame_execute(struct worker *worker, const struct frame *frame,
 		return false;
 	}
 	struct call call = call_arrived(worker, &wire, frame);
+	worker->alone = wire.alone;
 	int journal = -1;
 	if (wire.has_journal && frame->fd_count > 0) {
 		journal = frame->fds[frame->fd_count - 1];
@@ -420,8 +424,13 @@ static void wait_until_taken(const struct worker *worker)
 static void serve(struct worker *worker)
 {
 	struct frame frame;
+	int64_t answered_us = 0;
+	bool follows = false;
 
 	for (;;) {
+		/* Calls follow each other: the next is likely to come as soon as this one. */
+		if (follows && worker->alone)
+			frame_stay(worker->socket, answered_us + FOLLOWS_US);
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
 		if (frame.kind == FRAME_COMING && worker->prepared != NULL &&
@@ -429,12 +438,16 @@ static void serve(struct worker *worker)
 			worker->prepared_for->rouse(worker->prepared);
 		if (frame.kind == FRAME_COMING && !cancel_waits(worker))
 			frame_stay(worker->socket, clock_now_us() + COMING_US);
+		if (frame.kind == FRAME_CALL)
+			follows = clock_now_us() - answered_us < FOLLOWS_US;
 		/* A cancel that came after its call's answer has nothing left to end. */
 		if (frame.kind == FRAME_CALL && !call_run(worker, &frame)) {
 			if (worker->kind != WORKER_AT_ONCE && worker->kind != WORKER_WIDENED)
 				wait_until_taken(worker);
 			return;
 		}
+		if (frame.kind == FRAME_CALL)
+			answered_us = clock_now_us();
 	}
 }
 
