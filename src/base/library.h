@@ -1,6 +1,6 @@
 /*
  * library: a shared library that is loaded by the first thing that wants it. To link one costs
- * every start: libcurl 5 ms, libmicrohttpd 1.5 ms; SQLite would be a third of the program.
+ * every start: libcurl 3 ms, libmicrohttpd 1.5 ms; SQLite would be a third of the program.
  */
 #pragma once
 #include "base/err.h"

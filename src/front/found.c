@@ -53,12 +53,11 @@ static bool choose_servers(struct found *found, const char *const *urls, struct 
 
 bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err)
 {
-	struct http *http;
+	struct http *http = NULL;
 
 	*found = (struct found){0};
-	if (!choose_servers(found, urls, err))
+	if (!choose_servers(found, urls, err) || !http_open(&http, err))
 		return false;
-	http = http_open();
 	local_probe(http, found->servers, found->count, NULL, limit_ms);
 	http_close(http);
 	return true;

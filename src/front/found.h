@@ -19,7 +19,7 @@ struct found {
 /*
  * Ask the servers at URLS (NULL-ended; NULL or empty: those of local_urls, and the one of
  * GLOVEBOX_BASE_URL when it is on this machine), all together within LIMIT_MS. ERR:
- * a URL that is none, too many of them. found_fini in either case.
+ * a URL that is none, too many of them, no libcurl. found_fini in either case.
  */
 bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err);
 void found_fini(struct found *found);

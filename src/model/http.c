@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "model/http_answer.h"
-#include "model/http_plain.h"
 #include "model/model_name.h"
 
 /* The name since 2006; libcurl keeps its ABI. */
@@ -51,12 +51,12 @@ struct curl_functions {
 	CURLMcode (*multi_cleanup)(CURLM *multi);
 	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
 	void (*slist_free_all)(struct curl_slist *list);
+	time_t (*getdate)(const char *text, const time_t *unused);
 };
 
 struct http {
-	struct http_plain *plain;
 	struct curl_functions curl;
-	CURLM *multi; /* NULL until libcurl is needed */
+	CURLM *multi;
 };
 
 struct exchange {
@@ -94,58 +94,100 @@ static bool load_functions(struct curl_functions *curl, struct err *err)
 		{"curl_multi_cleanup", &curl->multi_cleanup},
 		{"curl_slist_append", &curl->slist_append},
 		{"curl_slist_free_all", &curl->slist_free_all},
+		{"curl_getdate", &curl->getdate},
 	};
 
 	return library_load(&libcurl, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
-struct http *http_open(void)
+bool http_open(struct http **http, struct err *err)
 {
-	struct http *opened = memory_alloc(sizeof(*opened));
+	struct curl_functions curl;
+	struct http *opened;
 
-	opened->plain = http_plain_new();
-	return opened;
-}
-
-static bool load_curl(struct http *http, struct err *err)
-{
-	if (http->multi)
-		return true;
-	if (!load_functions(&http->curl, err))
+	if (!load_functions(&curl, err))
 		return false;
-	if (http->curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-		http->multi = http->curl.multi_init();
-	return http->multi || err_set(err, EIO, "%s could not be started", libcurl.name);
-}
-
-bool http_ready(struct http *http, const char *url, struct err *err)
-{
-	return http_plain_takes(url) || load_curl(http, err);
+	opened = memory_alloc(sizeof(*opened));
+	opened->curl = curl;
+	if (opened->curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		opened->multi = opened->curl.multi_init();
+	if (!opened->multi) {
+		free(opened);
+		return err_set(err, EIO, "%s could not be started", libcurl.name);
+	}
+	*http = opened;
+	return true;
 }
 
 void http_close(struct http *http)
 {
 	if (!http)
 		return;
-	http_plain_free(http->plain);
-	if (http->multi)
-		(void)http->curl.multi_cleanup(http->multi);
+	(void)http->curl.multi_cleanup(http->multi);
 	free(http);
+}
+
+/* The value of header LINE when it is called NAME. */
+static bool header_is(struct str line, const char *name, struct str *value)
+{
+	size_t size = strlen(name);
+
+	if (line.size <= size || line.data[size] != ':' ||
+	    strncasecmp(line.data, name, size) != 0)
+		return false;
+	*value = str_trim(str_part(line, size + 1, line.size));
+	return true;
+}
+
+/* Seconds from now in TEXT: a number (times UNIT_S), or a date. Else -1. */
+static double wait_in(struct http *http, struct str text, double unit_s)
+{
+	char copy[64];
+	char *end;
+	double number;
+	time_t date;
+
+	if (text.size == 0 || text.size >= sizeof(copy))
+		return -1;
+	memcpy(copy, text.data, text.size);
+	copy[text.size] = '\0';
+	number = strtod(copy, &end);
+	if (*end == '\0')
+		return number >= 0 ? number * unit_s : -1;
+	date = http->curl.getdate(copy, NULL);
+	if (date < 0)
+		return -1;
+	return date > time(NULL) ? (double)(date - time(NULL)) : 0;
+}
+
+static void answer_clear(struct http_answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->retry_after_s = -1;
+	answer->should_retry = -1;
 }
 
 static size_t on_header(char *data, size_t unit, size_t count, void *context)
 {
 	struct exchange *exchange = context;
-	const struct str line = {data, unit * count};
+	struct str line = {data, unit * count};
+	struct str value;
 
 	/* An interim answer (100) or a proxy's comes before the real one. */
 	if (str_starts(line, STR("HTTP/"))) {
-		http_answer_clear(exchange->answer);
+		answer_clear(exchange->answer);
 		/* A header line is no sign of life: of those a server has any number. */
 		if (exchange->answers++ < ANSWERS_MAX)
 			exchange->last_ms = clock_now_ms();
 	}
-	http_answer_line(exchange->answer, str_trim(line));
+	if (header_is(line, "x-should-retry", &value))
+		exchange->answer->should_retry =
+			str_is(value, "true") ? 1 : (str_is(value, "false") ? 0 : -1);
+	else if (header_is(line, "retry-after-ms", &value))
+		exchange->answer->retry_after_s = wait_in(exchange->http, value, 0.001);
+	else if (header_is(line, "retry-after", &value) &&
+		 exchange->answer->retry_after_s < 0)
+		exchange->answer->retry_after_s = wait_in(exchange->http, value, 1);
 	return line.size;
 }
 
@@ -376,11 +418,7 @@ bool http_post(struct http *http, const struct http_request *request,
 	};
 	bool ok;
 
-	if (http_plain_takes(request->url))
-		return http_plain_post(http->plain, request, answer, bytes, context, err);
-	http_answer_clear(answer);
-	if (!load_curl(http, err))
-		return false;
+	answer_clear(answer);
 	exchange.easy = http->curl.easy_init();
 	if (!exchange.easy)
 		return err_set(err, EIO, "libcurl could not be started");
@@ -451,8 +489,8 @@ static void ask_collect(struct http *http, struct asking *asked, size_t count)
 	}
 }
 
-static void curl_ask_all(struct http *http, struct http_question *questions, size_t count,
-			 int64_t deadline_ms)
+void http_ask_all(struct http *http, struct http_question *questions, size_t count,
+		  int64_t deadline_ms)
 {
 	const struct curl_functions *curl = &http->curl;
 	struct asking *asked = memory_array(count + 1, sizeof(*asked));
@@ -462,8 +500,6 @@ static void curl_ask_all(struct http *http, struct http_question *questions, siz
 		int64_t left = deadline_ms - clock_now_ms();
 
 		asked[i] = (struct asking){.http = http, .question = &questions[i]};
-		if (http_plain_takes(questions[i].url))
-			continue;
 		questions[i].status = 0;
 		/* To libcurl 0 is for ever. */
 		(void)ask_begin(&asked[i], left > 0 ? left : 1);
@@ -486,18 +522,4 @@ static void curl_ask_all(struct http *http, struct http_question *questions, siz
 		curl->slist_free_all(asked[i].headers);
 	}
 	free(asked);
-}
-
-void http_ask_all(struct http *http, struct http_question *questions, size_t count,
-		  int64_t deadline_ms)
-{
-	bool all_plain = true;
-
-	for (size_t i = 0; i < count; i++) {
-		questions[i].status = 0;
-		all_plain = all_plain && http_plain_takes(questions[i].url);
-	}
-	http_plain_ask_all(questions, count, deadline_ms);
-	if (!all_plain && load_curl(http, NULL))
-		curl_ask_all(http, questions, count, deadline_ms);
 }

@@ -1,8 +1,7 @@
 /*
- * http: streaming POSTs, and several short questions at once: over http_plain.h to a server on
- * this machine, over libcurl to all others, which is loaded when it is needed (it takes 5 ms
- * and 6 MiB). Redirects are not followed, so that a key goes only to the named host. The only
- * file that knows libcurl.
+ * http: streaming POSTs, and several short questions at once, over libcurl, which is loaded
+ * on first use (linking it costs every start 3 ms). Redirects are not followed, so that a key
+ * goes only to the named host. The only file that knows libcurl.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,16 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The connections that are kept open between requests. */
+/* libcurl, and the connections that are kept open between requests. */
 struct http;
 
-struct http *http_open(void);
+/* False (ENOENT) when libcurl is not installed: ERR names the Debian package. */
+bool http_open(struct http **http, struct err *err);
 void http_close(struct http *http);
-/*
- * Can URL be asked? False (ENOENT) when libcurl is not installed and wanted for it: ERR names
- * the Debian package.
- */
-bool http_ready(struct http *http, const char *url, struct err *err);
 
 struct http_request {
 	const char *url;

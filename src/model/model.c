@@ -303,9 +303,7 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 	};
 	bool transferred;
 
-	if (!model->http)
-		model->http = http_open();
-	if (!http_ready(model->http, model->url, err))
+	if (!model->http && !http_open(&model->http, err))
 		return false;
 	model->contacted = true;
 	transferred =

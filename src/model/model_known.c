@@ -20,11 +20,9 @@ static struct local_model ask_there(struct model *model)
 {
 	struct local_model there = {0};
 
-	if (!model_name_is_here(model->url))
-		return there;
-	if (!model->http)
-		model->http = http_open();
-	(void)local_ask(model->http, model->url, model->name, LOCAL_CONTEXT_MS, &there);
+	if (model_name_is_here(model->url) && (model->http || http_open(&model->http, NULL)))
+		(void)local_ask(model->http, model->url, model->name, LOCAL_CONTEXT_MS,
+				&there);
 	return there;
 }
 
