@@ -14,7 +14,7 @@
 #include "front/exit_code.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
-#include "runtime/shape.h"
+#include "runtime/spec.h"
 #include "tools/patch.h"
 #include "tools/tools.h"
 
@@ -39,7 +39,7 @@ static bool open_files(const char *folder, struct files **files, struct err *err
 {
 	struct files_root roots[ROOTS_MAX];
 	struct arena arena;
-	struct str list = str_of(getenv(SHAPE_WRITABLE)), entry;
+	struct str list = str_of(getenv(SPEC_WRITABLE)), entry;
 	size_t count = 0;
 	bool ok;
 

@@ -43,9 +43,9 @@ struct talk {
 	char *asked; /* the model, as it was asked for; NULL: the embedded replay */
 	const char *parent; /* of the request by which this process was started */
 	bool counts_answers, answering; /* as the options said */
-	bool answered,
-		relays; /* somebody answers what is asked; who asked for this run does */
-	bool broken;    /* an event could not be recorded */
+	bool answered;                  /* somebody answers what is asked */
+	bool relays;                    /* and that is who asked for this run */
+	bool broken;                    /* an event could not be recorded */
 };
 
 /* A variable that is set to nothing is as good as none. */

@@ -17,9 +17,9 @@
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
  * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}; with any
- * other action, answer or hash it is a no. "once" is for this call: a host or a folder for as long as it runs. The
- * answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person", "session", "time",
- * "cancel"). What was granted for the session ends with it.
+ * other action, answer or hash it is a no. "once" is for this call: a host or a folder for as long as
+ * it runs. The answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person",
+ * "session", "time", "cancel"). What was granted for the session ends with it.
  *
  * For session*.c and running*.c, and for the proxy's questions (outlet.h).
  */
@@ -41,7 +41,7 @@ enum {
 	APPROVAL_HOSTS_MAX = 64,
 	/* What a tool of the front may have approved; a person reads all of it. */
 	APPROVAL_SUBJECT_MAX = 24 << 10,
-	/* Hosts and commands granted for one session. */
+	/* Commands, hosts and folders granted for one session. */
 	APPROVAL_GRANTS_MAX = 256,
 };
 

@@ -14,20 +14,22 @@ static bool request_send(struct cell *cell, char kind, struct cell_spec *additio
 {
 	int fds[ANCHOR_REQUEST_FDS] = {-1};
 	auto_close int file = -1;
-	size_t count = 1;
+	size_t count = 1, trees = 0;
 	struct buf text;
 
 	if (cell_broken(cell) != NULL)
 		return err_set(err, ECHILD, "%s", cell_broken(cell));
+	for (size_t i = 0; i < addition->view.count; i++)
+		trees += addition->view.entries[i].fd >= 0;
+	if (trees > ANCHOR_EXTRAS_MAX)
+		return err_set(err, E2BIG, "more than %d folders at once",
+			       ANCHOR_EXTRAS_MAX);
 	/* Its entries name their trees by their places in the message. */
 	for (size_t i = 0; i < addition->view.count; i++) {
 		struct view_entry *entry = &addition->view.entries[i];
 
 		if (entry->fd < 0)
 			continue;
-		if (count == ANCHOR_REQUEST_FDS)
-			return err_set(err, E2BIG, "more than %d folders at once",
-				       ANCHOR_EXTRAS_MAX);
 		fds[count] = entry->fd;
 		entry->fd = (int)count++ - 1;
 	}

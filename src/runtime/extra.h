@@ -27,8 +27,8 @@ struct extra {
 };
 
 /*
- * RUNNING wants VERDICT.outside. False: it cannot be asked for, and *WHY (ERR_TEXT_MAX) says so; ""
- * where there is nothing to say, as of what does not exist.
+ * RUNNING wants VERDICT.outside. False: it cannot be asked for, and WHY says so; its text is
+ * empty where there is nothing to say, as of what does not exist.
  */
 bool extra_want(struct running *running, const struct verdict *verdict, struct err *why);
 

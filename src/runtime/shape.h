@@ -11,9 +11,6 @@
 
 #include <stdbool.h>
 
-/* The variable by which our own program knows, in a command, where it may write. */
-#define SHAPE_WRITABLE "GLOVEBOX_WRITABLE"
-
 /* A folder or file of the host, shown read-only; a table of them ends with {0}. */
 struct shape_shown {
 	const char *source; /* where it lies; absolute, opened once */

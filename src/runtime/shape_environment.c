@@ -50,26 +50,6 @@ static void add_policys(const struct shape_options *options,
 	}
 }
 
-/* Where commands may write, between colons; a name that holds one is left out. */
-void shape_set_writable(struct cell_spec *spec)
-{
-	struct buf list;
-
-	buf_init(&list, SPEC_BYTES_MAX);
-	(void)buf_adds(&list, SHAPE_WRITABLE "=");
-	const size_t begin = list.size;
-	for (size_t i = 0; i < spec->root_count; i++) {
-		const struct files_root *root = &spec->roots[i];
-
-		if (root->writable && root->pattern == NULL &&
-		    strchr(root->path, ':') == NULL)
-			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
-				       root->path);
-	}
-	spec_set_environment(spec, list.data);
-	buf_fini(&list);
-}
-
 void shape_add_environment(const struct shape_options *options,
 			   const struct policy *policy, struct cell_spec *spec)
 {
@@ -84,7 +64,7 @@ void shape_add_environment(const struct shape_options *options,
 	spec_add_environment(spec, "TMPDIR=%s", spec->temp != NULL ? spec->temp : "/tmp");
 	spec_add_environment(spec, "TERM=%s", term != NULL ? term : "dumb");
 	spec_add_environment(spec, "LANG=%s", lang != NULL ? lang : "C.UTF-8");
-	shape_set_writable(spec);
+	spec_set_writable(spec);
 	if (zone != NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
 	add_policys(options, &policy->environment, spec);

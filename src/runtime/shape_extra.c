@@ -17,6 +17,9 @@
 
 enum { NAMES_MAX = 4096 }; /* of a folder that are looked at: some milliseconds */
 
+/* Why the view has what a person granted. */
+static const char granted[] = "asked";
+
 /* Below the caller's home: what opens other doors. */
 static const char *const secrets[] = {
 	".ssh",
@@ -151,13 +154,12 @@ static bool is_somebodys(const char *path, const char *home)
 static bool is_lesser_grant(const struct view_entry *entry)
 {
 	return entry->kind == VIEW_TREE && entry->why != NULL &&
-	       strcmp(entry->why, "asked") == 0 && !entry->writable;
+	       strcmp(entry->why, granted) == 0 && !entry->writable;
 }
 
 /* Is PATH git's own, or does it lie in what is? A repository as such is protected as it is. */
 static bool is_gits(const char *path)
 {
-	static const char *const parts[] = {"HEAD", "objects", "refs"};
 	auto_free char *at = memory_copy(path);
 	char *slash;
 
@@ -166,15 +168,8 @@ static bool is_gits(const char *path)
 			return true;
 	}
 	while ((slash = strrchr(at, '/')) != NULL && slash > at) {
-		size_t found = 0;
-		char name[PATH_MAX];
-
 		*slash = '\0';
-		for (size_t i = 0; i < 3; i++)
-			found += snprintf(name, sizeof(name), "%s/%s", at, parts[i]) <
-					 (int)sizeof(name) &&
-				 access(name, F_OK) == 0;
-		if (found == 3)
+		if (shape_is_repository(at))
 			return true;
 	}
 	return false;
@@ -285,7 +280,7 @@ bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
 
 		entry->writable = extras[i].writable;
 		entry->detached = true;
-		entry->why = "asked";
+		entry->why = granted;
 		if (!tree_take(cell, &extras[i], &entry->fd, err))
 			return false;
 		spec_add_root(addition, extras[i].path, extras[i].writable, NULL);

@@ -85,8 +85,7 @@ static char *common_of(const char *workspace)
 	return NULL;
 }
 
-/* HEAD, objects and refs: what git takes for a repository. */
-static bool is_repository(const char *path)
+bool shape_is_repository(const char *path)
 {
 	static const char *const parts[] = {"HEAD", "objects", "refs"};
 	char part[PATH_MAX];
@@ -138,7 +137,8 @@ static char *module_of(const char *workspace)
 {
 	char *module = pointer_follow(workspace, ".git", git_text_pointer);
 
-	if (module != NULL && is_repository(module) && names_worktree(module, workspace))
+	if (module != NULL && shape_is_repository(module) &&
+	    names_worktree(module, workspace))
 		return module;
 	free(module);
 	return NULL;

@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/value.h"
 #include "runtime/pending.h"
-#include "runtime/shape_parts.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -162,6 +161,25 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
 }
 
+void spec_set_writable(struct cell_spec *spec)
+{
+	struct buf list;
+
+	buf_init(&list, SPEC_BYTES_MAX);
+	(void)buf_adds(&list, SPEC_WRITABLE "=");
+	const size_t begin = list.size;
+	for (size_t i = 0; i < spec->root_count; i++) {
+		const struct files_root *root = &spec->roots[i];
+
+		if (root->writable && root->pattern == NULL &&
+		    strchr(root->path, ':') == NULL)
+			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
+				       root->path);
+	}
+	spec_set_environment(spec, list.data);
+	buf_fini(&list);
+}
+
 void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
 {
 	for (size_t i = 0; i < addition->view.count; i++) {
@@ -182,5 +200,5 @@ void spec_widen(struct cell_spec *spec, const struct cell_spec *addition)
 		value_free(spec->guard);
 		spec->guard = value_ref(addition->guard);
 	}
-	shape_set_writable(spec);
+	spec_set_writable(spec);
 }

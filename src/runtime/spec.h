@@ -23,6 +23,9 @@ enum { SPEC_ENTRIES_MAX = 512 };
 /* As JSON: its paths and an environment; far below this. */
 enum { SPEC_BYTES_MAX = 4 << 20 };
 
+/* The variable by which our own program knows, in a command, where it may write. */
+#define SPEC_WRITABLE "GLOVEBOX_WRITABLE"
+
 struct pending;
 
 struct cell_spec {
@@ -107,6 +110,11 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 
 /* ENTRY (NAME=value) takes the place of what NAME was. */
 void spec_set_environment(struct cell_spec *spec, const char *entry);
+
+/*
+ * SPEC_WRITABLE is made anew of SPEC's roots, between colons; a path that holds one is left out.
+ */
+void spec_set_writable(struct cell_spec *spec);
 
 /* SPEC, whose cell shows ADDITION from now on, has its roots, its view and its guard. */
 void spec_widen(struct cell_spec *spec, const struct cell_spec *addition);
