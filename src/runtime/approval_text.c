@@ -128,13 +128,16 @@ static struct value *form_of(const struct value *data)
 	text_add_exact(&text, value_str(value_member(data, "agent")));
 	add_delegates(value_member(data, "delegates"), &text);
 	(void)buf_addf(&text, " wants to %s:\n", wish_of(effect));
-	if (strcmp(effect, "command") == 0) {
+	if (strcmp(effect, "command") == 0 || strcmp(effect, "schedule") == 0) {
 		add_shown(&text, value_str(value_member(data, "subject")));
 	} else {
 		/* A folder or a host is one line, whatever its name is. */
 		(void)buf_adds(&text, "    ");
 		text_add_exact(&text, value_str(value_member(data, "subject")));
-		(void)buf_adds(&text, "\nfor:\n");
+		(void)buf_addc(&text, '\n');
+	}
+	if (strcmp(effect, "command") != 0) {
+		(void)buf_adds(&text, "for:\n");
 		add_shown(&text, value_str(value_member(data, "command")));
 	}
 	(void)buf_adds(&text, "in ");
