@@ -1,7 +1,7 @@
 /*
  * http: streaming POSTs, and several short questions at once, over libcurl, which is loaded
  * on first use (linking it costs every start 3 ms). Redirects are not followed, so that a key
- * goes only to the named host. The only file that knows libcurl.
+ * goes only to the named host. Only the files of http know libcurl.
  */
 #pragma once
 #include "base/buf.h"
