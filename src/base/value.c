@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/value_plain.h"
 #include "base/value_syntax.h"
 
 /* 2^63, the first number that no int64_t has; INT64_MAX itself is not a double. */
@@ -83,8 +82,6 @@ bool value_parse(struct str text, unsigned flags, struct value **value, struct e
 			return false;
 		plain.data = copy;
 	}
-	if (value_plain_parse(plain, value))
-		return true;
 	if (!value_syntax_depth(plain, err))
 		return false;
 	json = json_loadb(plain.size ? plain.data : "", plain.size, options, &error);
@@ -309,18 +306,14 @@ struct value *value_new_texts(const char *const *texts)
 	return list;
 }
 
-struct value *value_new_utf8(struct str text)
-{
-	return value_new(json_stringn_nocheck(text.size ? text.data : "", text.size));
-}
-
 struct value *value_new_str(struct str text)
 {
 	struct value *value;
 	struct buf clean;
 
 	if (text_is_utf8(text))
-		return value_new_utf8(text);
+		return value_new(
+			json_stringn_nocheck(text.size ? text.data : "", text.size));
 	buf_init(&clean, SIZE_MAX);
 	(void)value_syntax_mend(text, &clean);
 	value = value_new(json_stringn_nocheck(clean.data, clean.size));

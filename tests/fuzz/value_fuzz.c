@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/value_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,25 +34,6 @@ static void print_and_read_again(const struct value *value, unsigned flags)
 	buf_fini(&printed);
 }
 
-/* What the quick way takes the library takes too, as the same: a real keeps a text from it. */
-static void take_both_ways(struct str text)
-{
-	struct value *plain = NULL, *list = NULL;
-	struct buf both;
-
-	if (!value_plain_parse(text, &plain))
-		return;
-	buf_init(&both, VALUE_TEXT_MAX);
-	check(buf_adds(&both, "[0.5,") && buf_addstr(&both, text) && buf_addc(&both, ']'));
-	check(value_parse(buf_str(&both), 0, &list, NULL));
-	check(value_count(list) == 2);
-	check(value_kind(plain) == value_kind(value_item(list, 1)));
-	check(value_equal(plain, value_item(list, 1)));
-	value_free(list);
-	value_free(plain);
-	buf_fini(&both);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = {(const char *)data, size};
@@ -66,7 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	flags = data[0] & (VALUE_COMMENTS | VALUE_REPAIR);
 	text = str_part(text, 1, size);
-	take_both_ways(text);
 	if (value_parse(text, flags, &value, &err)) {
 		print_and_read_again(value, 0);
 		print_and_read_again(value, VALUE_PRETTY | VALUE_SORTED);
