@@ -121,7 +121,7 @@ struct tool {
 	double timeout_max_s;
 	/*
 	 * The most its `timeout_s` may ask for, and the deadline unless it does, when the
-	 * argument `background` is true: it then is a job from the beginning (session_jobs.h);
+	 * argument `background` is true: it then is a job from the beginning (session_job.c);
 	 * 0: it has no such argument.
 	 */
 	double job_max_s;
