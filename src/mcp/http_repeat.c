@@ -6,16 +6,13 @@
 #include "base/text.h"
 #include "mcp/mcp.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
 	NAME_MAX_BYTES = 8 << 10,
 	DEPTH_MAX = 16,       /* of properties in properties */
 	MARKED_NAME_MAX = 64, /* of a header's own part */
-	NUMBER_MAX = 32,
 };
 
 /* Does HEADER say VALUE: as it is, or between =?base64? and ?= ? */
@@ -91,8 +88,7 @@ struct looking {
 static bool says_argument(const char *header, const struct value *value)
 {
 	const struct str said = str_trim(str_of(header));
-	char number[NUMBER_MAX];
-	char *end;
+	auto_value struct value *number = NULL;
 
 	switch (value_kind(value)) {
 	case VALUE_STRING:
@@ -101,15 +97,7 @@ static bool says_argument(const char *header, const struct value *value)
 		return header_says(header,
 				   value_is_true(value) ? STR("true") : STR("false"));
 	case VALUE_INTEGER:
-		(void)snprintf(number, sizeof(number), "%" PRId64, value_integer(value));
-		if (header_says(header, str_of(number)))
-			return true;
-		if (said.size == 0 || said.size >= sizeof(number))
-			return false;
-		memcpy(number, said.data, said.size);
-		number[said.size] = '\0';
-		return strspn(number, "0123456789.-") == said.size &&
-		       strtod(number, &end) == value_number(value) && *end == '\0';
+		return value_parse(said, 0, &number, NULL) && value_equal(number, value);
 	default:
 		return false;
 	}

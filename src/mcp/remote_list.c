@@ -10,6 +10,8 @@ enum {
 	PAGES_MAX = 64,
 	/* Between two lists: what changes faster is not worth more. */
 	RELIST_MS = 1000,
+	/* Of what a server says about changes before its next list: more is a flood. */
+	CHANGES_MAX = 1000,
 };
 
 static void ask_page(struct remote *remote)
@@ -33,6 +35,7 @@ void remote_list_begin(struct remote *remote)
 	forget(&remote->list);
 	remote->list.tools = value_new_array();
 	remote->list_again = false;
+	remote->changes = 0;
 	ask_page(remote);
 }
 
@@ -159,6 +162,11 @@ void remote_listed(struct remote *remote, const struct mcp_message *message)
 
 void remote_list_changed(struct remote *remote)
 {
+	if (++remote->changes > CHANGES_MAX) {
+		remote_give_up(remote, "says without an end that its tools have changed",
+			       (struct str){0});
+		return;
+	}
 	/* The list that is on its way may be of before. */
 	if (remote->list.request || remote->state != REMOTE_READY) {
 		remote->list_again = true;

@@ -53,6 +53,7 @@ struct remote {
 	struct remote_list list;
 	bool tells_changes; /* it says when its tools change */
 	bool list_again;    /* it said so since the list was asked for */
+	size_t changes;     /* how often it has said so since then */
 	int64_t listens; /* the request by which it tells them in the newer era; or 0 */
 	struct timer relist;
 	size_t faults;

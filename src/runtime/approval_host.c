@@ -50,9 +50,10 @@ static void ask_host(struct running *running, uint64_t connection, const char *t
 		outlet_decide(outlet, connection, value_is_true(decided));
 		return;
 	}
-	if (approval != NULL ? approval->held_count == HELD_MAX
-			     : count == APPROVALS_MAX || value_count(running->granted) >=
-								 APPROVAL_HOSTS_MAX) {
+	if (approval != NULL
+		    ? approval->held_count == HELD_MAX
+		    : count == APPROVALS_MAX || value_count(running->granted) + count >=
+							APPROVAL_HOSTS_MAX) {
 		outlet_decide(outlet, connection, false);
 		return;
 	}

@@ -51,6 +51,8 @@ LISTENER = []
 
 def change(how):
     """Have a tool more, or less, or one that says something else of itself; and say so."""
+    while how == "for ever":
+        send({"method": "notifications/tools/list_changed"})
     if how == "more":
         TOOLS.append(LATE)
     elif how == "less":

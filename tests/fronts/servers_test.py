@@ -279,6 +279,17 @@ def what_a_server_adds_and_takes_away_is_followed(here):
 
 
 @place
+def one_that_says_for_ever_that_it_changes_is_given_up(here):
+    here.configure()
+    talk = Conversation(here)
+    result = talk.call("fake_change", text="for ever")
+    assert "says without an end that its tools have changed" in words(result), result
+    assert not talk.call("bash", command="true").get("isError")
+    assert talk.end() == 0
+    assert not is_left(here.workspace)
+
+
+@place
 def a_tool_that_says_something_else_of_itself_is_withdrawn(here):
     here.configure()
     talk = Conversation(here)

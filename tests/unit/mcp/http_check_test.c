@@ -209,6 +209,10 @@ static void headers_repeat_marked_arguments(void **state)
 	assert_false(argument_fits("Mcp-Param-Region", "eu", "{}"));
 	assert_true(argument_fits("Mcp-Param-N", "42", "{\"in\": {\"n\": 42}}"));
 	assert_true(argument_fits("Mcp-Param-N", "42.0", "{\"in\": {\"n\": 42}}"));
+	assert_true(argument_fits("Mcp-Param-N", "9007199254740993",
+				  "{\"in\": {\"n\": 9007199254740993}}"));
+	assert_false(argument_fits("Mcp-Param-N", "9007199254740992",
+				   "{\"in\": {\"n\": 9007199254740993}}"));
 	assert_false(argument_fits("Mcp-Param-N", "0x2a", "{\"in\": {\"n\": 42}}"));
 	assert_false(argument_fits("Mcp-Param-N", "", "{\"in\": {\"n\": 0}}"));
 	assert_true(argument_fits("Mcp-Param-B", "true", "{\"in\": {\"b\": true}}"));
