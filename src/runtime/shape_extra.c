@@ -218,7 +218,7 @@ static bool judge_place(const struct cell_spec *cell, const struct shape_extra *
 				       "folder beside it",
 				       extra->path, entry->path);
 		if (is_below && (entry->kind == VIEW_MASK || entry->kind == VIEW_MEMORY ||
-				 entry->kind == VIEW_OVERLAY ||
+				 entry->kind == VIEW_OVERLAY || entry->kind == VIEW_LINK ||
 				 (entry->kind == VIEW_PIN && !entry->writable)))
 			return err_set(err, EPERM, "%s lies in %s, which stays as it is",
 				       extra->path, entry->path);

@@ -17,7 +17,7 @@ struct shape_extra {
 /*
  * May a person be asked at all to let the cell of CELL have EXTRA? ERR says why not: a folder that
  * no entry of the policy could name, a home, somebody else's home, the caller's secrets and our own
- * settings, what is blocked, a folder with a socket in it, what lies over something that the cell
+ * settings, what is blocked, a folder with a socket in it, what lies over or below what the cell
  * has of its own; to be written, what is git's and the system's folders; a cell without a view.
  */
 bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *extra,

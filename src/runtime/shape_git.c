@@ -211,9 +211,13 @@ static void lists_join(struct value *guard, const struct value *more, const char
 
 static void objects_join(struct value *guard, const struct value *more, const char *name)
 {
-	struct value *object = value_member(guard, name);
 	const struct value *members = value_member(more, name);
+	struct value *object;
 
+	/* A look that found none of them leaves no object. */
+	if (value_kind(value_member(guard, name)) != VALUE_OBJECT)
+		value_set(guard, name, value_new_object());
+	object = value_member(guard, name);
 	for (void *at = value_first(members); at != NULL; at = value_next(members, at))
 		value_set(object, value_key(at), value_copy(value_at(at)));
 }
