@@ -45,16 +45,29 @@ static void add_name(void *context, const char *name)
 	add_line(&chat->paint, str_of(name));
 }
 
+static void count_name(void *context, const char *name)
+{
+	size_t *count = context;
+
+	(void)name;
+	*count += 1;
+}
+
 static void run_model(struct chat *chat, const char *argument)
 {
+	size_t named = 0;
+
 	if (argument[0] != '\0') {
 		chat_change_model(chat, argument);
 		return;
 	}
 	(void)buf_adds(&chat->paint.out, "The model is ");
 	add_line(&chat->paint, str_of(talk_model_name(chat->talk)));
-	(void)buf_adds(&chat->paint.out, "/model NAME goes on with another. The configuration "
-					 "names:\n");
+	(void)buf_adds(&chat->paint.out, "/model NAME goes on with another");
+	chat_each_model(chat, count_name, &named);
+	(void)buf_adds(&chat->paint.out,
+		       named > 0 ? ". The configuration names:\n"
+				 : "; glovebox models lists what can be asked from here.\n");
 	chat_each_model(chat, add_name, chat);
 }
 

@@ -195,11 +195,12 @@ static void turn_files(struct paint *paint, const struct value *files)
 	for (size_t i = 0; i < count && i < TURN_FILES; i++) {
 		const struct value *file = value_item(files, i);
 		const char *state = value_text(value_member(file, "state"));
+		const bool left_out = state && strcmp(state, "left_out") == 0;
 
 		buf_adds(&paint->out, "   ");
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
 			       CALL_SUBJECT_COLUMNS);
-		if (value_member(file, "added")) {
+		if (value_member(file, "added") && !left_out) {
 			paint_format(paint, PAINT_GREEN, " +%" PRId64,
 				     value_integer(value_member(file, "added")));
 			paint_format(paint, PAINT_RED, " -%" PRId64,
@@ -207,7 +208,8 @@ static void turn_files(struct paint *paint, const struct value *files)
 		}
 		if (state && strcmp(state, "modified") != 0) {
 			buf_addc(&paint->out, ' ');
-			paint_one_line(paint, PAINT_DIM, str_of(state),
+			paint_one_line(paint, PAINT_DIM,
+				       str_of(left_out ? "not in the patch" : state),
 				       CALL_ARGUMENT_COLUMNS);
 		}
 		buf_addc(&paint->out, '\n');
