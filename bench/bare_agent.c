@@ -89,16 +89,9 @@ static int connect_to(unsigned long port)
 	return connect(fd, (const struct sockaddr *)&here, sizeof(here)) == 0 ? fd : -1;
 }
 
-int main(int argc, char **argv)
+/* All turns over FD, their requests made in BODY. */
+static bool play(int fd, int turns, char *body)
 {
-	const int turns = argc == 3 ? (int)strtol(argv[2], NULL, 10) : -1;
-	const int fd = turns >= 0 ? connect_to(strtoul(argv[1], NULL, 10)) : -1;
-	char *body = malloc(FIRST_SIZE + (size_t)(turns + 1) * TURN_SIZE);
-
-	if (fd < 0 || body == NULL) {
-		(void)fprintf(stderr, "usage: bare_agent PORT TURNS, with a server there\n");
-		return 2;
-	}
 	for (int turn = 0; turn <= turns; turn++) {
 		const size_t size = FIRST_SIZE + (size_t)turn * TURN_SIZE;
 		char head[HEAD_MAX];
@@ -109,13 +102,30 @@ int main(int argc, char **argv)
 
 		memset(body, 'x', size);
 		memcpy(body, begins, sizeof(begins) - 1);
-		memcpy(body + size - 2, "\"}", 2);
+		body[size - 2] = '"';
+		body[size - 1] = '}';
 		if (!send_whole(fd, head, (size_t)length) || !send_whole(fd, body, size) ||
 		    !read_answer(fd) || (turn < turns && !run_command(turn))) {
 			(void)fprintf(stderr, "bare_agent: turn %d broke off\n", turn);
-			return 1;
+			return false;
 		}
 	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	const int turns = argc == 3 ? (int)strtol(argv[2], NULL, 10) : -1;
+	const int fd = turns >= 0 ? connect_to(strtoul(argv[1], NULL, 10)) : -1;
+	char *body;
+	bool ok;
+
+	if (fd < 0) {
+		(void)fprintf(stderr, "usage: bare_agent PORT TURNS, with a server there\n");
+		return 2;
+	}
+	body = malloc(FIRST_SIZE + (size_t)(turns + 1) * TURN_SIZE);
+	ok = body != NULL && play(fd, turns, body);
 	free(body);
-	return 0;
+	return ok ? 0 : 1;
 }

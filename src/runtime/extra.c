@@ -294,7 +294,9 @@ void extra_drop_all(struct running *running)
 
 void extra_session_end(struct session *session)
 {
-	while (session->first_widening != NULL)
-		widening_free(session->first_widening);
+	for (struct widening *next, *at = session->first_widening; at != NULL; at = next) {
+		next = at->next;
+		widening_free(at);
+	}
 	loop_remove_timer(&session->widened);
 }

@@ -300,8 +300,8 @@ static bool policy_allows(struct running *running)
 		if (session->policy->commands != NULL)
 			argv = command_find(running, list, &request);
 		decide(running, &request, &verdict);
-		while (verdict.answer == VERDICT_ASK && verdict.outside != NULL &&
-		       want_outside(running, &verdict)) {
+		while (verdict.answer == VERDICT_ASK && list != NULL &&
+		       verdict.outside != NULL && want_outside(running, &verdict)) {
 			list->items[verdict.outside - list->items].wanted = true;
 			decide(running, &request, &verdict);
 		}

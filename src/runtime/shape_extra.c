@@ -190,7 +190,7 @@ static bool holds_socket(int fd)
 
 	if (folder == NULL)
 		return false;
-	own = -1;
+	(void)fd_take(&own);
 	for (size_t i = 0; !found && i < NAMES_MAX; i++) {
 		entry = readdir(folder);
 		if (entry == NULL)
