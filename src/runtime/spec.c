@@ -176,7 +176,8 @@ void spec_set_writable(struct cell_spec *spec)
 			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
 				       root->path);
 	}
-	spec_set_environment(spec, list.data);
+	if (list.data != NULL)
+		spec_set_environment(spec, list.data);
 	buf_fini(&list);
 }
 
