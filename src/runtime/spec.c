@@ -171,13 +171,12 @@ void spec_set_writable(struct cell_spec *spec)
 	for (size_t i = 0; i < spec->root_count; i++) {
 		const struct files_root *root = &spec->roots[i];
 
-		if (root->writable && root->pattern == NULL &&
+		if (root->writable && root->pattern == NULL && root->path != NULL &&
 		    strchr(root->path, ':') == NULL)
 			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
 				       root->path);
 	}
-	if (list.data != NULL)
-		spec_set_environment(spec, list.data);
+	spec_set_environment(spec, list.data);
 	buf_fini(&list);
 }
 
