@@ -11,6 +11,7 @@
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/patch_record.h"
+#include "front/patch_tell.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
@@ -135,6 +136,11 @@ static int code_of(const struct deciding *deciding)
 	return result->status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
 }
 
+static bool is_dry(const struct deciding *deciding)
+{
+	return options_given(deciding->options, "dry-run");
+}
+
 static void call_tool(struct deciding *deciding, const char *tool, struct value *arguments)
 {
 	const struct request request = {.tool = tool,
@@ -153,7 +159,7 @@ static struct value *arguments_of(const struct deciding *deciding)
 	value_set_str(arguments, "patch", record->text);
 	value_set_text(arguments, "title", record->title);
 	value_set(arguments, "files", patch_record_files(record));
-	if (options_given(deciding->options, "dry-run"))
+	if (is_dry(deciding))
 		value_set_boolean(arguments, "look", true);
 	return arguments;
 }
@@ -166,85 +172,6 @@ static int note(struct deciding *deciding, const struct patch_decision *decision
 		       ? CODE_DONE
 		       : verb_complain(CODE_FAILED,
 				       "it is done, but could not be noted: %s", err.text);
-}
-
-static int64_t number_in(const struct deciding *deciding, const char *key)
-{
-	return value_integer(value_member(deciding->result.details, key));
-}
-
-static const char *text_in(const struct deciding *deciding, const char *key)
-{
-	const char *text = value_text(value_member(deciding->result.details, key));
-
-	return text != NULL ? text : "";
-}
-
-static void add_left_out(const struct patch_record *record, struct buf *text)
-{
-	if (record->left_out == 0)
-		return;
-	(void)buf_adds(text, "Not in the patch, and not applied: ");
-	(void)text_add_count(text, record->left_out, "file");
-	(void)buf_addf(text, "; see: glovebox patch show %.*s\n", PATCH_ID_SHOWN,
-		       record->id);
-}
-
-/* What became of the files of a checkout, in place of what a model is told. */
-static void tell_files(struct deciding *deciding)
-{
-	struct buf *text = &deciding->result.text;
-	const size_t already = (size_t)number_in(deciding, "already");
-	const size_t done = (size_t)number_in(deciding, "to_do");
-
-	buf_clear(text);
-	if (done == 0) {
-		(void)buf_addf(text, "Nothing to do: patch %.*s is in %.400s already.\n",
-			       PATCH_ID_SHOWN, deciding->record.id,
-			       deciding->setup.workspace);
-	} else {
-		(void)buf_addf(text, "%s patch %.*s to ",
-			       options_given(deciding->options, "dry-run") ? "Would apply"
-									   : "Applied",
-			       PATCH_ID_SHOWN, deciding->record.id);
-		(void)text_add_count(text, done, "file");
-		(void)buf_addf(text, " in %.400s", deciding->setup.workspace);
-		if (already > 0)
-			(void)buf_addf(text, "; %zu already as it leaves them", already);
-		(void)buf_adds(text, options_given(deciding->options, "dry-run")
-					     ? ".\n"
-					     : ". glovebox undo takes it back.\n");
-	}
-	add_left_out(&deciding->record, text);
-}
-
-static void tell_commit(struct deciding *deciding)
-{
-	struct buf *text = &deciding->result.text;
-	const bool known =
-		value_is_true(value_member(deciding->result.details, "author_known"));
-
-	buf_clear(text);
-	if (options_given(deciding->options, "dry-run")) {
-		(void)buf_addf(text,
-			       "Would commit patch %.*s on branch %s, on top of %.12s.\n",
-			       PATCH_ID_SHOWN, deciding->record.id,
-			       text_in(deciding, "branch"), text_in(deciding, "base"));
-	} else {
-		(void)buf_addf(text,
-			       "Committed patch %.*s as %.12s on branch %s, on top of %.12s.\n",
-			       PATCH_ID_SHOWN, deciding->record.id,
-			       text_in(deciding, "commit"), text_in(deciding, "branch"),
-			       text_in(deciding, "base"));
-		if (!known)
-			(void)buf_addf(text,
-				       "Its author is Glovebox: the repository does not say who "
-				       "you are. To change that: git config user.name and "
-				       "user.email, then, on branch %s, git commit --amend "
-				       "--reset-author.\n",
-				       text_in(deciding, "branch"));
-	}
-	add_left_out(&deciding->record, text);
 }
 
 static void print_result(struct deciding *deciding, int code)
@@ -273,10 +200,11 @@ static int apply_to_files(struct deciding *deciding)
 
 	call_tool(deciding, "take_patch", arguments);
 	code = code_of(deciding);
-	if (code == CODE_DONE && !options_given(deciding->options, "dry-run"))
+	if (code == CODE_DONE && !is_dry(deciding))
 		code = note(deciding, &decision);
 	if (deciding->result.status == RESULT_DONE)
-		tell_files(deciding);
+		patch_tell_files(&deciding->result, &deciding->record,
+				 deciding->setup.workspace, is_dry(deciding));
 	return code;
 }
 
@@ -297,10 +225,10 @@ static int apply_to_branch(struct deciding *deciding, const char *branch)
 			  options_given(deciding->options, "existing"));
 	call_tool(deciding, "commit_patch", arguments);
 	code = code_of(deciding);
-	if (code == CODE_DONE && !options_given(deciding->options, "dry-run"))
+	if (code == CODE_DONE && !is_dry(deciding))
 		code = note(deciding, &decision);
 	if (deciding->result.status == RESULT_DONE)
-		tell_commit(deciding);
+		patch_tell_commit(&deciding->result, &deciding->record, is_dry(deciding));
 	return code;
 }
 
