@@ -184,6 +184,17 @@ void running_finish_next(struct running *running);
  * worker before the call is answered; the result stands already.
  */
 void running_finish_audited(struct running *running);
+/* running_answer.c: it ends without an answer of a worker, for WHY; running_finish is the caller's. */
+void running_fail(struct running *running, const char *why);
+/* It ends because there is no cell any more. */
+void running_fail_without_cell(struct running *running);
+/*
+ * The worker did not answer in time: what the deadline or the cancel meant is carried
+ * out from outside. Of its kill_timer.
+ */
+void running_kill_due(struct timer *timer);
+/* A frame of its worker; NULL: that is lost. */
+void running_frame_arrived(void *context, const struct frame *frame);
 /* Nothing is due any more, unless one more worker has died since this audit was sent for. */
 void running_audit_done(const struct running *running, const struct tool_result *result);
 void running_audit_arrived(struct running *running, const struct frame *frame);

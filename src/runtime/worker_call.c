@@ -1,0 +1,253 @@
+/* worker_call: one call in a worker, from its frame to its answer. */
+#include "runtime/worker_parts.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "process/children.h"
+#include "process/program_end.h"
+#include "runtime/audit_tell.h"
+#include "runtime/claims.h"
+#include "runtime/undo_log.h"
+#include "runtime/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct call worker_call(struct worker *worker)
+{
+	return (struct call){
+		.files = worker->files,
+		.workspace = worker->spec->workspace,
+		.folder = worker->spec->workspace,
+		.environment = worker->spec->environment,
+		.grace_s = worker->spec->grace_s,
+		.agent = worker->spec->agent,
+		.deadline_ms = CLOCK_NEVER,
+		.terms = &worker->terms,
+		.launcher = &worker->launcher,
+		.space = worker->space,
+		.listener = worker->listener,
+		.layer = worker->layer,
+		.has_view = spec_is_sealed(worker->spec),
+		.control_fd = worker->socket,
+		.fds = {-1, -1, -1},
+	};
+}
+
+/*
+ * Everything below this worker goes. Who has no child has no descendant; and only who is
+ * alone where signals reach may mean "all" when it says so.
+ */
+static void below_empty(const struct worker *worker)
+{
+	if (waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
+		return;
+	if (!worker->reach.alone) {
+		(void)children_end(worker->reach.children_fd, NULL, 0);
+		return;
+	}
+	program_end_all(PROGRAM_END_PATIENCE_MS, NULL, NULL);
+}
+
+static void result_send(struct worker *worker, const struct tool_result *result)
+{
+	struct buf text;
+
+	buf_init(&text, FRAME_MAX);
+	if (!wire_print_result(result, &text)) {
+		struct tool_result small;
+		tool_result_init(&small);
+		(void)tool_fail(&small, "The answer is over %d bytes; ask for less of it.",
+				FRAME_MAX);
+		buf_clear(&text);
+		(void)wire_print_result(&small, &text);
+		tool_result_fini(&small);
+	}
+	(void)frame_send(worker->socket, FRAME_RESULT, buf_str(&text), NULL, 0,
+			 CLOCK_NEVER, NULL);
+	buf_fini(&text);
+}
+
+bool worker_cancel_waits(const struct worker *worker)
+{
+	const struct frame_reader *reader = &worker->reader;
+
+	return reader->ended ||
+	       (reader->bytes.size > reader->taken &&
+		(unsigned char)reader->bytes.data[reader->taken] != FRAME_ASK);
+}
+
+/* What the call could write is looked at when nothing of it runs any more. */
+static void call_audit(struct worker *worker, const struct tool *tool,
+		       const struct timespec *since, struct tool_result *result)
+{
+	bool is_command = tool != NULL && (tool->effects & EFFECT_RUNS) != 0;
+
+	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
+		return;
+	audit_run(worker->audit, is_command ? since : NULL, result);
+	/* What a file tool wrote is gone again: it has not done what it says. */
+	if (!is_command && audit_quarantined(result))
+		result->status = RESULT_DENIED;
+}
+
+/*
+ * Memory and processes are added up over a pid namespace. Without one there is only the
+ * kernel's own count of the user's processes.
+ */
+static struct call_limits limits_here(const struct worker *worker,
+				      const struct wire_call *wire)
+{
+	struct call_limits limits = worker->spec->call_limits;
+	const bool sealed = spec_is_sealed(worker->spec);
+
+	if (!sealed || !wire->keeps_memory)
+		limits.memory = 0;
+	if (!sealed || !wire->keeps_pids)
+		limits.pids = 0;
+	return limits;
+}
+
+/* The call that came as WIRE, with FRAME's descriptors. */
+static struct call call_arrived(struct worker *worker, const struct wire_call *wire,
+				const struct frame *frame)
+{
+	struct call call = worker_call(worker);
+
+	call.tool = tool_find(worker->tools, wire->tool);
+	call.arguments = wire->arguments;
+	call.carried = wire->carried;
+	call.plan = wire->plan;
+	call.folder = wire->folder;
+	call.deadline_ms = wire->deadline_ms;
+	call.is_last = wire->is_last;
+	call.heralds = wire->heralds;
+	call.terse = wire->terse;
+	call.limits = limits_here(worker, wire);
+	call.seen = wire->seen;
+	call.reader = &worker->reader;
+	call.cancelled = worker_cancel_waits(worker);
+	_Static_assert((int)CALL_FDS_MAX == (int)FRAME_FDS_MAX,
+		       "a call takes a frame's all");
+	memcpy(call.fds, frame->fds, sizeof(call.fds));
+	return call;
+}
+
+/* The tool, with what it replaces kept in the log that came with the call, if one did. */
+static void tool_execute(struct worker *worker, uint32_t number, struct call *call,
+			 struct tool_result *result)
+{
+	struct undo_log log;
+
+	if (number == 0 || call->fds[0] < 0) {
+		(void)call->tool->execute(call, result);
+		return;
+	}
+	undo_log_begin(&log, call->fds[0], number);
+	const uint64_t begin = log.at;
+	files_keep(worker->files, &log);
+	(void)call->tool->execute(call, result);
+	files_keep(worker->files, NULL);
+	if (log.at > begin)
+		(void)undo_log_end(&log, NULL);
+}
+
+/* First what an earlier call has left to be looked at, then the tool. */
+static void call_execute(struct worker *worker, const struct wire_call *wire,
+			 struct call *call, struct tool_result *result)
+{
+	if (worker->prepared != NULL && call->tool == worker->prepared_for)
+		call->prepared = worker->prepared;
+	else if (worker->prepared != NULL)
+		below_empty(worker);
+	files_finish_writes(worker->files, wire->unfinished);
+	if (wire->audits)
+		audit_run(worker->audit, NULL, result);
+	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
+		(void)(audit_failed(result) || tool_done(result));
+	else if (call->tool == NULL || call->tool->execute == NULL)
+		(void)tool_fail(result, "This cell has no tool %s.", wire->tool);
+	else if (call->cancelled)
+		(void)call_stop_result(call, result);
+	else
+		tool_execute(worker, wire->log, call, result);
+}
+
+/* Nobody would look at them; what programs claim is judged by the front. */
+static void details_drop(struct tool_result *result)
+{
+	if (result->status != RESULT_DONE ||
+	    value_member(result->details, CLAIMS_KEY) != NULL)
+		return;
+	value_free(result->details);
+	result->details = NULL;
+}
+
+bool worker_execute(struct worker *worker, const struct frame *frame,
+		    const struct tool **tool, struct tool_result *result)
+{
+	struct wire_call wire;
+	auto_free const char **environment = NULL;
+	auto_free char *folder = NULL;
+	struct err err;
+
+	*tool = NULL;
+	if (!wire_parse_call(frame->payload, &wire, &err)) {
+		(void)tool_fail(result, "%s", err.text);
+		for (size_t i = 0; i < frame->fd_count; i++)
+			(void)close(frame->fds[i]);
+		return false;
+	}
+	struct call call = call_arrived(worker, &wire, frame);
+	worker->alone = wire.alone;
+	int journal = -1;
+	if (wire.has_journal && frame->fd_count > 0) {
+		journal = frame->fds[frame->fd_count - 1];
+		call.fds[frame->fd_count - 1] = -1;
+	}
+	if (wire.environment != NULL) {
+		environment = call_environment(worker->spec->environment, wire.environment);
+		call.environment = environment;
+	}
+	*tool = call.tool;
+	/* The payload goes when something else is read (ask.h, tell.h). */
+	folder = memory_copy(wire.folder);
+	call.folder = folder;
+	files_journal(worker->files, journal);
+	if (wire.heralds && call.tool != NULL && (call.tool->effects & EFFECT_RUNS) != 0)
+		program_launcher_rouse(worker->launcher);
+	call_execute(worker, &wire, &call, result);
+	files_journal(worker->files, -1);
+	fd_close(&journal);
+	call_ending(&call);
+	/* A tool that gave one away has left -1. */
+	for (size_t i = 0; i < frame->fd_count; i++)
+		fd_close(&call.fds[i]);
+	if (wire.terse && !wire.audits)
+		details_drop(result);
+	value_free(call.reply);
+	wire_call_fini(&wire);
+	return call.tool != NULL && (call.tool->effects & EFFECT_RUNS) == 0 &&
+	       !call.cancelled && worker->prepared == NULL;
+}
+
+bool worker_serve_call(struct worker *worker, const struct frame *frame)
+{
+	struct tool_result result;
+	const struct tool *tool;
+	struct timespec since = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &since);
+	tool_result_init(&result);
+	bool keep = worker_execute(worker, frame, &tool, &result);
+	if (!keep)
+		below_empty(worker);
+	call_audit(worker, tool, &since, &result);
+	result_send(worker, &result);
+	tool_result_fini(&result);
+	return keep;
+}

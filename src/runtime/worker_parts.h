@@ -1,0 +1,52 @@
+/* worker_parts: the inside of a worker. For worker*.c only. */
+#pragma once
+#include "process/frame.h"
+#include "process/program.h"
+#include "runtime/audit.h"
+#include "runtime/call.h"
+#include "runtime/files.h"
+#include "runtime/worker.h"
+#include "sandbox/sandbox.h"
+
+#include <stdbool.h>
+
+struct worker {
+	const struct cell_spec *spec;
+	const struct tool *const *tools;
+	struct files *files;
+	struct audit *audit; /* or NULL */
+	enum worker_kind kind;
+	int socket;
+	int rules; /* of the anchor; -1 where there are none */
+	struct reach reach;
+	struct program_terms terms;
+	struct program_score score;
+	const char *space; /* call.h */
+	int listener;      /* call.h */
+	const char *layer;
+	struct frame_reader reader;
+	/* the tool this worker was prepared for, and what that made; or NULL */
+	const struct tool *prepared_for;
+	void *prepared;
+	bool alone; /* the call it has served last was: nobody else wants the processor */
+	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
+};
+
+/* worker_call.c: a call of this worker, before anything is known of it. */
+struct call worker_call(struct worker *worker);
+
+/*
+ * A cancel that came in one read with its call: the socket will not become readable for
+ * it again. Nobody there any more counts as one.
+ */
+bool worker_cancel_waits(const struct worker *worker);
+
+/*
+ * Carry out the call in FRAME. *TOOL is what was called, NULL when nothing was. True: the worker
+ * may serve another call.
+ */
+bool worker_execute(struct worker *worker, const struct frame *frame,
+		    const struct tool **tool, struct tool_result *result);
+
+/* The same, with what follows: the audit, and the answer. */
+bool worker_serve_call(struct worker *worker, const struct frame *frame);
