@@ -2,11 +2,11 @@
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
  * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
+#include "tools/bash_parts.h"
 #include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
 #include "tools/bash_terminal.h"
 #include "tools/bash_text.h"
-#include "tools/commands.h"
 #include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
@@ -16,16 +16,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/ask.h"
 #include "runtime/claims.h"
 #include "runtime/files.h"
 #include "runtime/limit_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,8 +42,6 @@ enum {
 	NOT_FOUND = 127,
 	CLAIM_BYTES = 16 << 10, /* the end of each stream that is searched for causes */
 	CLAIM_SLACK = 256,      /* the line between head and tail */
-	/* From a shell's last step to its end: what it held is given back first. */
-	ENDING_US = 400,
 };
 
 static const struct tool_param bash_params[] = {
@@ -71,27 +65,6 @@ static const struct tool_param bash_params[] = {
 	 "job",
 	 .aliases = "pty"},
 	{0},
-};
-
-struct shell {
-	struct call *call;
-	struct tool_result *result;
-	struct str command;
-	struct file folder; /* where it starts */
-	struct buf spills;  /* folder of the spill files */
-	struct buf spill_path;
-	struct bash_job job;
-	struct bash_terminal terminal;
-	struct program_watch watch;
-	pid_t pid; /* the shell's, and of its process group */
-	int64_t began_us;
-	struct bash_shell bash;
-	struct program_run run;
-	struct limit_watch limits;
-	char told[PATH_MAX + 1]; /* what came from the shell's last step */
-	size_t told_size;
-	bool spill_tried;
-	bool folder_was_gone;
 };
 
 static void shell_init(struct shell *shell, struct call *call, struct tool_result *result)
@@ -149,8 +122,7 @@ static bool find_folder(struct shell *shell, struct err *err)
 	return buf_adds(&shell->folder.path, shell->call->workspace);
 }
 
-/* What is known of its run, for an answer. */
-static struct bash_answer answer_of(const struct shell *shell)
+struct bash_answer shell_answer(const struct shell *shell)
 {
 	return (struct bash_answer){
 		.run = &shell->run,
@@ -165,128 +137,6 @@ static struct bash_answer answer_of(const struct shell *shell)
 		.timeout_max_s = shell->job.number ? BASH_JOB_MAX_S : BASH_TIMEOUT_MAX_S,
 		.description = call_text(shell->call, "description"),
 	};
-}
-
-static void show_so_far(struct shell *shell, int64_t since, struct tool_result *result)
-{
-	struct bash_answer told = answer_of(shell);
-	const struct bash_mark all = {shell->run.out.total, shell->run.error.total};
-
-	told.running = true;
-	told.waits = shell->terminal.waits;
-	told.spill_path = &shell->spill_path;
-	told.since = bash_job_from(&shell->job, since);
-	bash_tell(&told, result);
-	bash_job_shown(&shell->job, all);
-}
-
-/* On a terminal also what runs in its foreground, which has a group of its own. */
-static void shell_signal(const struct shell *shell, int number)
-{
-	pid_t group = bash_terminal_group(&shell->terminal);
-
-	if (group > 1 && group != shell->pid)
-		(void)kill(-group, number);
-	if (group <= 1 || group == shell->pid || number == SIGKILL || number == SIGTERM)
-		(void)kill(-shell->pid, number);
-}
-
-/* A question to this job. */
-static void shell_asked(struct shell *shell, const struct ask *ask)
-{
-	struct tool_result answer;
-
-	tool_result_init(&answer);
-	shell->job.number = ask->job;
-	if (ask->reads) {
-		show_so_far(shell, ask->since, &answer);
-	} else if (ask->signal > 0) {
-		shell_signal(shell, ask->signal);
-		(void)tool_done(&answer);
-	} else {
-		bash_terminal_type(&shell->terminal, ask->input, &answer);
-	}
-	ask_answer(shell->call, &answer);
-	tool_result_fini(&answer);
-}
-
-static bool shell_stopped(void *context)
-{
-	struct shell *shell = context;
-	struct ask ask;
-
-	while (ask_next(shell->call, &ask)) {
-		shell_asked(shell, &ask);
-		ask_fini(&ask);
-	}
-	return shell->call->cancelled;
-}
-
-static void shell_output(void *context, int stream, struct str bytes)
-{
-	struct shell *shell = context;
-
-	/* Most commands say nothing, or little: the file is made for the first byte. */
-	if (!shell->spill_tried)
-		shell->run.spill_fd = spill_open(
-			commands_spill_folder(shell->call->environment, &shell->spills));
-	shell->spill_tried = true;
-	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
-}
-
-/* Beside the limits. */
-static bool shell_looked_at(void *context, int64_t *again_ms)
-{
-	struct shell *shell = context;
-	const struct program_watch *limits = &shell->limits.watch;
-
-	return limits->reached(limits->context, again_ms) ||
-	       bash_terminal_look(&shell->terminal, shell->call, shell->job.number != 0);
-}
-
-static void shell_refused(void *context)
-{
-	struct limit_watch *limits = &((struct shell *)context)->limits;
-
-	limits->watch.ready(limits);
-}
-
-static void shell_watch_start(struct shell *shell)
-{
-	struct program_run *run = &shell->run;
-
-	limit_watch_start(&shell->limits, shell->call, run);
-	/* A server may be silent for hours. */
-	if (call_flag(shell->call, "background"))
-		run->quiet_s = 0;
-	if (!shell->terminal.given)
-		return;
-	shell->watch = (struct program_watch){
-		.after_ms = shell->limits.watch.after_ms,
-		.reached = shell_looked_at,
-		.fd = shell->limits.watch.fd,
-		.ready = shell_refused,
-		.context = shell,
-	};
-	run->watch = &shell->watch;
-}
-
-/*
- * It tells its folder in its last step, or something that it started wants us to believe so: then
- * its end is near, and to be woken for it would take longer than to wait.
- */
-static void shell_tells(void *context)
-{
-	struct shell *shell = context;
-	ssize_t size = read(shell->bash.folder_fd, shell->told + shell->told_size,
-			    sizeof(shell->told) - 1 - shell->told_size);
-
-	/* What comes after it is read at the end. */
-	shell->run.side_fd = -1;
-	if (size <= 0)
-		return;
-	shell->told_size += (size_t)size;
-	shell->run.stay_until_us = clock_now_us() + ENDING_US;
 }
 
 /* The shell that waits in this worker, or a new one; none where the policy has a list. */
@@ -414,7 +264,7 @@ static void add_whole(struct shell *shell, struct bash_answer *told)
 static void answer(struct shell *shell)
 {
 	struct buf next;
-	struct bash_answer told = answer_of(shell);
+	struct bash_answer told = shell_answer(shell);
 
 	buf_init(&next, PATH_MAX);
 	/* A job's folder is its own. */
