@@ -14,30 +14,6 @@ static void begin_message(const char *role, struct buf *body)
 	(void)buf_addf(body, "%s{\"role\":\"%s\",\"content\":", is_first ? "" : ",", role);
 }
 
-static void write_calls(const struct message *message, struct buf *body)
-{
-	const char *separator = ",\"tool_calls\":[";
-	bool any = false;
-
-	for (size_t i = 0; i < message->part_count; i++) {
-		const struct part *part = &message->parts[i];
-
-		if (part->kind != PART_CALL)
-			continue;
-		(void)buf_addf(body, "%s{\"id\":", separator);
-		(void)value_quote(str_of(part->call_id), body);
-		(void)buf_adds(body, ",\"function\":{\"name\":");
-		(void)value_quote(str_of(part->tool), body);
-		(void)buf_adds(body, ",\"arguments\":");
-		request_add_arguments(part, body);
-		(void)buf_adds(body, "}}");
-		separator = ",";
-		any = true;
-	}
-	if (any)
-		(void)buf_addc(body, ']');
-}
-
 /* All text, or all thinking that came from here, of MESSAGE. */
 static void join(const struct message *message, enum part_kind kind, struct buf *joined)
 {
@@ -65,7 +41,7 @@ static void write_model_message(const struct message *message, struct buf *body)
 		(void)buf_adds(body, ",\"thinking\":");
 		(void)value_quote(buf_str(&thinking), body);
 	}
-	write_calls(message, body);
+	request_add_calls(message, "", request_add_arguments, body);
 	(void)buf_addc(body, '}');
 	body->overflowed = body->overflowed || text.overflowed || thinking.overflowed;
 	buf_fini(&text);

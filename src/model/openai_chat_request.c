@@ -48,28 +48,6 @@ static void write_arguments(const struct part *call, struct buf *body)
 	buf_fini(&object);
 }
 
-static void write_calls(const struct message *message, struct buf *body)
-{
-	const char *separator = "";
-
-	(void)buf_adds(body, ",\"tool_calls\":[");
-	for (size_t i = 0; i < message->part_count; i++) {
-		const struct part *part = &message->parts[i];
-
-		if (part->kind != PART_CALL)
-			continue;
-		(void)buf_addf(body, "%s{\"id\":", separator);
-		(void)value_quote(str_of(part->call_id), body);
-		(void)buf_adds(body, ",\"type\":\"function\",\"function\":{\"name\":");
-		(void)value_quote(str_of(part->tool), body);
-		(void)buf_adds(body, ",\"arguments\":");
-		write_arguments(part, body);
-		(void)buf_adds(body, "}}");
-		separator = ",";
-	}
-	(void)buf_addc(body, ']');
-}
-
 static const char *known_field(const struct value *extra)
 {
 	struct str field = value_str(value_member(extra, CHAT_EXTRA_FIELD));
@@ -125,8 +103,7 @@ static void write_model_message(const struct message *message, struct buf *body)
 	else
 		write_joined(message, PART_TEXT, "content", body);
 	write_reasoning(message, body);
-	if (has_calls)
-		write_calls(message, body);
+	request_add_calls(message, "\"type\":\"function\",", write_arguments, body);
 	(void)buf_addc(body, '}');
 }
 

@@ -29,6 +29,32 @@ void request_add_arguments(const struct part *call, struct buf *out)
 	(void)buf_addc(out, '}');
 }
 
+void request_add_calls(const struct message *message, const char *fields,
+		       void (*arguments)(const struct part *call, struct buf *out),
+		       struct buf *out)
+{
+	const char *separator = ",\"tool_calls\":[";
+	bool any = false;
+
+	for (size_t i = 0; i < message->part_count; i++) {
+		const struct part *part = &message->parts[i];
+
+		if (part->kind != PART_CALL)
+			continue;
+		(void)buf_addf(out, "%s{\"id\":", separator);
+		(void)value_quote(str_of(part->call_id), out);
+		(void)buf_addf(out, ",%s\"function\":{\"name\":", fields);
+		(void)value_quote(str_of(part->tool), out);
+		(void)buf_adds(out, ",\"arguments\":");
+		arguments(part, out);
+		(void)buf_adds(out, "}}");
+		separator = ",";
+		any = true;
+	}
+	if (any)
+		(void)buf_addc(out, ']');
+}
+
 void request_add_schema(const struct model_tool *tool, struct buf *out)
 {
 	if (tool->schema_text)

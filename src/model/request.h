@@ -16,6 +16,15 @@ bool request_is_blank(const char *text);
  */
 void request_add_arguments(const struct part *call, struct buf *out);
 
+/*
+ * Append the calls of MESSAGE, if it has any, as the member "tool_calls" of a message of Chat
+ * Completions: each an object with its id, then FIELDS, then its function, whose arguments
+ * ARGUMENTS appends.
+ */
+void request_add_calls(const struct message *message, const char *fields,
+		       void (*arguments)(const struct part *call, struct buf *out),
+		       struct buf *out);
+
 /* The schema of TOOL, or one that takes nothing. */
 void request_add_schema(const struct model_tool *tool, struct buf *out);
 

@@ -369,10 +369,8 @@ static void messages_have_a_key_and_a_version_of_their_own(void **state)
 	ask_end(&ask);
 }
 
-static void messages_fail_and_recover_like_the_others(void **state)
+static void fails_and_recovers(void **state, const char *model)
 {
-	static const char model[] = "anthropic:fake";
-
 	comes_from(state, model, "normal", 0);
 	comes_from(state, model, "plain", 0);
 	comes_from(state, model, "drip", 0);
@@ -380,36 +378,32 @@ static void messages_fail_and_recover_like_the_others(void **state)
 	comes_from(state, model, "429-once", 1);
 	comes_from(state, model, "529-twice", 2);
 	comes_from(state, model, "cut-once", 1);
-	refused_by(state, model, "529", EIO, "answered 529: the part played is 529", 3);
-	refused_by(state, model, "500-no", EIO, "request req_0", 1);
 	refused_by(state, model, "400", EIO, "answered 400", 1);
-	refused_by(state, model, "401", EACCES, "check the key in ANTHROPIC_API_KEY", 1);
-	refused_by(state, model, "401-echo", EACCES, "wrong key: ****", 1);
 	refused_by(state, model, "overflow", E2BIG, "available context size", 1);
 	refused_by(state, model, "late-error", EIO, "the provider behind gave up", 1);
 	refused_by(state, model, "html", EPROTO, "a web page came", 1);
 	refused_by(state, model, "torn", EPROTO, "in the middle of the answer", 3);
 }
 
+static void messages_fail_and_recover_like_the_others(void **state)
+{
+	static const char model[] = "anthropic:fake";
+
+	fails_and_recovers(state, model);
+	refused_by(state, model, "529", EIO, "answered 529: the part played is 529", 3);
+	refused_by(state, model, "500-no", EIO, "request req_0", 1);
+	refused_by(state, model, "401", EACCES, "check the key in ANTHROPIC_API_KEY", 1);
+	refused_by(state, model, "401-echo", EACCES, "wrong key: ****", 1);
+}
+
 static void responses_fail_and_recover_like_the_others(void **state)
 {
 	static const char model[] = "openai:fake";
 
-	comes_from(state, model, "normal", 0);
-	comes_from(state, model, "plain", 0);
-	comes_from(state, model, "drip", 0);
-	comes_from(state, model, "open-end", 0);
-	comes_from(state, model, "429-once", 1);
-	comes_from(state, model, "529-twice", 2);
-	comes_from(state, model, "cut-once", 1);
+	fails_and_recovers(state, model);
 	refused_by(state, model, "529", EIO, "answered 529", 3);
 	refused_by(state, model, "500-no", EIO, "answered 500", 1);
-	refused_by(state, model, "400", EIO, "answered 400", 1);
 	refused_by(state, model, "401-echo", EACCES, "wrong key: Bearer ****", 1);
-	refused_by(state, model, "overflow", E2BIG, "available context size", 1);
-	refused_by(state, model, "late-error", EIO, "the provider behind gave up", 1);
-	refused_by(state, model, "html", EPROTO, "a web page came", 1);
-	refused_by(state, model, "torn", EPROTO, "in the middle of the answer", 3);
 }
 
 static void the_name_says_which_key_is_meant(void **state)
