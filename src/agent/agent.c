@@ -82,7 +82,7 @@ static void agent_offer_tools(struct agent *agent)
 		agent->tools[i] = (struct model_tool){
 			.name = tools[i]->name,
 			.description = tools[i]->description,
-			.schema_text = agent->schemas[i],
+			.schema = agent->schemas[i],
 		};
 	}
 }

@@ -142,9 +142,7 @@ struct model_sink {
 
 struct model_tool {
 	const char *name, *description;
-	/* Borrowed for the call: the schema, and, where it is at hand, printed. */
-	const struct value *schema;
-	const char *schema_text;
+	const char *schema; /* as JSON text; NULL: it takes nothing */
 };
 
 struct model_request {

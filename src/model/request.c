@@ -57,12 +57,9 @@ void request_add_calls(const struct message *message, const char *fields,
 
 void request_add_schema(const struct model_tool *tool, struct buf *out)
 {
-	if (tool->schema_text)
-		(void)buf_adds(out, tool->schema_text);
-	else if (tool->schema)
-		(void)value_print(tool->schema, 0, out);
-	else
-		(void)buf_adds(out, "{\"type\":\"object\",\"properties\":{}}");
+	(void)buf_adds(out, tool->schema != NULL
+				    ? tool->schema
+				    : "{\"type\":\"object\",\"properties\":{}}");
 }
 
 const char *request_result_text(const struct part *part)

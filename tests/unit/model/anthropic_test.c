@@ -30,8 +30,7 @@ static void check_messages(const struct conversation *conversation, const char *
 static void the_prefix_that_stays_is_marked(void **state)
 {
 	struct conversation conversation;
-	auto_value struct value *schema =
-		json("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+	static const char schema[] = "{\"type\":\"object\",\"$defs\":{\"x\":{}}}";
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	struct model_request request = {
 		.conversation = &conversation,

@@ -101,8 +101,7 @@ static void an_empty_conversation_is_still_json(void **state)
 static void tools_go_with_their_schema(void **state)
 {
 	struct conversation conversation;
-	auto_value struct value *schema =
-		json("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+	static const char schema[] = "{\"type\":\"object\",\"$defs\":{\"x\":{}}}";
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	auto_value struct value *body = NULL;
 	auto_value struct value *wanted = json(

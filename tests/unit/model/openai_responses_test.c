@@ -77,8 +77,7 @@ static void the_system_prompt_is_the_instructions(void **state)
 static void tools_are_functions_that_are_not_strict(void **state)
 {
 	struct conversation conversation;
-	auto_value struct value *schema =
-		json("{\"type\":\"object\",\"$defs\":{\"x\":{}}}");
+	static const char schema[] = "{\"type\":\"object\",\"$defs\":{\"x\":{}}}";
 	struct model_tool tools[] = {{"a", "does \"a\"", schema}, {"b", "", NULL}};
 	struct model_request request = {.conversation = &conversation,
 					.tools = tools,
