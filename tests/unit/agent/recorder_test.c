@@ -1,4 +1,5 @@
 /* recorder: numbers, the journal first, and no hole after a failure. */
+#include "../base/tree.h"
 #include "agent/recorder.h"
 #include "base/buf.h"
 
@@ -37,16 +38,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const endings[] = {"", "-wal", "-shm"};
 	struct place *place = *state;
-	char path[128];
 
 	journal_close(place->journal);
-	for (size_t i = 0; i < 3; i++) {
-		(void)snprintf(path, sizeof(path), "%s%s", place->path, endings[i]);
-		(void)unlink(path);
-	}
-	(void)rmdir(place->folder);
+	tree_remove(place->folder);
 	free(place);
 	return 0;
 }

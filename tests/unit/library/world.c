@@ -1,5 +1,6 @@
 /* world: see world.h. */
 #include "world.h"
+#include "../base/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ int world_end(void **state)
 	struct world *world = *state;
 
 	glovebox_close(world->session);
-	(void)rmdir(world->folder);
+	tree_remove(world->folder);
 	(void)close(world->begun[0]);
 	(void)close(world->begun[1]);
 	free(world);

@@ -1,5 +1,6 @@
 /* room: see room.h. */
 #include "room.h"
+#include "../base/tree.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -77,7 +78,7 @@ void room_close(struct room *room)
 	session_close(room->session);
 	fd_close(&room->cancel_fd);
 	buf_fini(&room->events);
-	(void)rmdir(room->folder);
+	tree_remove(room->folder);
 }
 
 void room_call(const struct room *room, const char *tool, const char *arguments,
