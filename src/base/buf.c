@@ -172,6 +172,18 @@ struct str buf_str(const struct buf *buf)
 	return (struct str){buf->data, buf->size};
 }
 
+void buf_swap(struct buf *a, struct buf *b)
+{
+	const struct buf held = *a;
+
+	assert(a->size <= b->max && b->size <= a->max);
+	*a = *b;
+	a->max = held.max;
+	const size_t max = b->max;
+	*b = held;
+	b->max = max;
+}
+
 char *buf_take(struct buf *buf)
 {
 	char *taken = buf->capacity ? buf->data : memory_copy("");

@@ -51,5 +51,8 @@ void buf_truncate(struct buf *buf, size_t size);
 /* The content as a view, valid until the next change. */
 struct str buf_str(const struct buf *buf);
 
+/* Exchange what A and B hold, and the memory they have; each keeps its ceiling. */
+void buf_swap(struct buf *a, struct buf *b);
+
 /* The content as malloc'ed C string; the buffer is empty afterwards. */
 char *buf_take(struct buf *buf);

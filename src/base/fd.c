@@ -267,7 +267,15 @@ bool fd_read_at(int folder_fd, const char *name, struct buf *buf)
 bool fd_make_folders(const char *path, struct err *err)
 {
 	auto_free char *copy = memory_copy(path);
+	char *last = strrchr(copy, '/');
 
+	/* Mostly all are there, and to say so of each takes a lock of a disk's folder. */
+	if (last != NULL && last != copy) {
+		*last = '\0';
+		if (access(copy, F_OK) == 0)
+			return true;
+		*last = '/';
+	}
 	for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
 		*at = '\0';
 		if (mkdir(copy, 0700) < 0 && errno != EEXIST)

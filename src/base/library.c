@@ -3,13 +3,21 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 bool library_load(const struct library *library, const struct library_function *functions,
 		  size_t count, struct err *err)
 {
-	/* Never unloaded: libraries leave threads' and other libraries' state behind. */
-	void *handle = dlopen(library->name, RTLD_NOW | RTLD_LOCAL);
+	/*
+	 * Never unloaded: libraries leave threads' and other libraries' state behind. Lazily: of
+	 * the thousands of names that libcurl's twenty libraries want from each other a few are
+	 * called, where they are not linked to be settled at once.
+	 */
+	void *handle = dlopen(library->name, RTLD_LAZY | RTLD_LOCAL);
 
 	if (!handle)
 		return err_set(err, ENOENT,
@@ -32,4 +40,49 @@ bool library_load(const struct library *library, const struct library_function *
 		memcpy(functions[i].slot, &symbol, sizeof(symbol));
 	}
 	return true;
+}
+
+/* Is code of it changed when it is loaded? No distribution's is. */
+static bool changes_code(const struct dl_phdr_info *info)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		const ElfW(Dyn) * at;
+
+		if (part->p_type != PT_DYNAMIC)
+			continue;
+		for (at = (const void *)(info->dlpi_addr + part->p_vaddr);
+		     at->d_tag != DT_NULL; at++) {
+			if (at->d_tag == DT_TEXTREL ||
+			    (at->d_tag == DT_FLAGS && (at->d_un.d_val & DF_TEXTREL) != 0))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int trim_one(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)context;
+	/* The program itself is first, without a name. */
+	if (info->dlpi_name[0] == '\0' || changes_code(info))
+		return 0;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = (info->dlpi_addr + part->p_vaddr) & ~(page - 1);
+
+		if (part->p_type == PT_LOAD && (part->p_flags & PF_W) == 0)
+			(void)madvise((void *)from, /* NOLINT(performance-no-int-to-ptr) */
+				      info->dlpi_addr + part->p_vaddr + part->p_memsz - from,
+				      MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void library_trim(void)
+{
+	(void)dl_iterate_phdr(trim_one, NULL);
 }

@@ -64,9 +64,15 @@ void value_own_memory(void)
 	json_set_alloc_funcs(take_memory, free);
 }
 
-bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err)
+static json_t *value_load(struct str text, json_error_t *error)
 {
 	const size_t options = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES;
+
+	return json_loadb(text.size ? text.data : "", text.size, options, error);
+}
+
+bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err)
+{
 	auto_free char *copy = NULL;
 	struct str plain = text;
 	json_error_t error;
@@ -84,7 +90,13 @@ bool value_parse(struct str text, unsigned flags, struct value **value, struct e
 	}
 	if (!value_syntax_depth(plain, err))
 		return false;
-	json = json_loadb(plain.size ? plain.data : "", plain.size, options, &error);
+	json = value_load(plain, &error);
+	if (!json && (flags & (VALUE_HALVES | VALUE_REPAIR))) {
+		copy = copy ? copy : memory_copy_str(text);
+		value_syntax_mend_halves(copy, text.size);
+		plain.data = copy;
+		json = value_load(plain, &error);
+	}
 	if (json) {
 		*value = value_of(json);
 		return true;

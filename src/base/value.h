@@ -26,10 +26,12 @@ enum value_kind {
 
 enum value_flags {
 	VALUE_COMMENTS = 1, /* allow // and block comments and trailing commas (configuration) */
-	/* take a code fence and trailing commas away (a model's words) */
+	/* take a code fence and trailing commas away (a model's words); VALUE_HALVES, too */
 	VALUE_REPAIR = 2,
 	VALUE_PRETTY = 4, /* value_print: indent by two */
 	VALUE_SORTED = 8, /* value_print: keys in order */
+	/* half of an escaped surrogate pair is U+FFFD: a text that was cut inside a character */
+	VALUE_HALVES = 16,
 };
 
 /*

@@ -272,13 +272,12 @@ static bool value_is_digit(char c)
 }
 
 /* The four digits of a \u escape, or -1. */
-static int value_unit(const struct value_reader *reader, size_t at)
+static int value_unit(struct str text, size_t at)
 {
 	int unit = 0;
 
 	for (size_t i = at; i < at + 4; i++) {
-		int digit =
-			i < reader->text.size ? text_hex_digit(reader->text.data[i]) : -1;
+		int digit = i < text.size ? text_hex_digit(text.data[i]) : -1;
 
 		if (digit < 0)
 			return -1;
@@ -287,11 +286,39 @@ static int value_unit(const struct value_reader *reader, size_t at)
 	return unit;
 }
 
+/* Does UNIT, of the escape at AT, make a character with the escape behind it? */
+static bool value_is_paired(struct str text, size_t at, int unit)
+{
+	int low = str_starts(str_part(text, at + 6, 2), STR("\\u"))
+			  ? value_unit(text, at + 8)
+			  : -1;
+
+	return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff;
+}
+
+void value_syntax_mend_halves(char *text, size_t size)
+{
+	const struct str whole = {text, size};
+
+	/* A backslash that stands in no string is no JSON whatever follows it. */
+	for (size_t at = 0; at + 1 < size;) {
+		const int unit = str_starts(str_part(whole, at, 2), STR("\\u"))
+					 ? value_unit(whole, at + 2)
+					 : -1;
+		const bool half = unit >= 0xd800 && unit <= 0xdfff;
+		const bool paired = half && value_is_paired(whole, at, unit);
+
+		for (size_t i = 0; half && !paired && i < 6; i++)
+			text[at + i] = "\\ufffd"[i];
+		at += paired ? 12 : text[at] == '\\' ? 2 : 1;
+	}
+}
+
 static bool value_read_escape(struct value_reader *reader)
 {
 	char c = reader->at + 1 < reader->text.size ? reader->text.data[reader->at + 1]
 						    : '\0';
-	int unit, low;
+	int unit;
 
 	if (c == '\0' || !strchr("\"\\/bfnrtu", c))
 		return value_wrong(reader, "an escape JSON does not have");
@@ -299,14 +326,11 @@ static bool value_read_escape(struct value_reader *reader)
 		reader->at += 2;
 		return true;
 	}
-	unit = value_unit(reader, reader->at + 2);
+	unit = value_unit(reader->text, reader->at + 2);
 	if (unit < 0)
 		return value_wrong(reader, "expected four hex digits after \\u");
 	if (unit >= 0xd800 && unit <= 0xdfff) {
-		low = str_starts(str_part(reader->text, reader->at + 6, 2), STR("\\u"))
-			      ? value_unit(reader, reader->at + 8)
-			      : -1;
-		if (unit >= 0xdc00 || low < 0xdc00 || low > 0xdfff)
+		if (!value_is_paired(reader->text, reader->at, unit))
 			return value_wrong(reader, "half of a surrogate pair");
 		reader->at += 6;
 	}

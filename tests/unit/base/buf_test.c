@@ -92,6 +92,24 @@ static void formatted_pieces_stop_at_the_ceiling_too(void **state)
 	buf_fini(&buf);
 }
 
+static void what_is_exchanged_keeps_its_ceilings(void **state)
+{
+	struct buf a, b;
+
+	(void)state;
+	buf_init(&a, 100);
+	buf_init(&b, 10);
+	assert_true(buf_adds(&a, "held"));
+	buf_swap(&a, &b);
+	assert_string_equal(b.data, "held");
+	assert_string_equal(a.data, "");
+	assert_int_equal(a.size, 0);
+	assert_false(buf_adds(&b, " longer"));
+	assert_true(buf_adds(&a, "longer than ten bytes"));
+	buf_fini(&a);
+	buf_fini(&b);
+}
+
 static void a_ceiling_of_zero_takes_nothing(void **state)
 {
 	struct buf buf;
@@ -200,6 +218,7 @@ int main(void)
 		cmocka_unit_test(adds_every_kind_of_piece),
 		cmocka_unit_test(stops_at_its_ceiling),
 		cmocka_unit_test(formatted_pieces_stop_at_the_ceiling_too),
+		cmocka_unit_test(what_is_exchanged_keeps_its_ceilings),
 		cmocka_unit_test(a_ceiling_of_zero_takes_nothing),
 		cmocka_unit_test(no_ceiling_does_not_overflow_sizes),
 		cmocka_unit_test(reserved_room_counts_when_committed),

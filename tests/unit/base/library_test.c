@@ -2,8 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/fd.h"
 #include "base/library.h"
 
 static const struct library mathematics = {"libm.so.6", "2.0", "libc6", "testing"};
@@ -46,12 +50,43 @@ static void a_library_without_a_function_is_too_old(void **state)
 	assert_null(function);
 }
 
+/* KiB in memory. */
+static long resident(void)
+{
+	struct buf text;
+	const char *at;
+	long size;
+
+	buf_init(&text, 1 << 16);
+	assert_true(fd_read_at(AT_FDCWD, "/proc/self/smaps_rollup", &text));
+	at = strstr(text.data, "\nRss:");
+	assert_non_null(at);
+	size = strtol(at + strlen("\nRss:"), NULL, 10);
+	buf_fini(&text);
+	return size;
+}
+
+static void what_was_read_to_load_is_given_back_and_comes_again(void **state)
+{
+	double (*root)(double) = NULL;
+	const struct library_function wanted[] = {{"cbrt", &root}};
+	long before;
+
+	(void)state;
+	assert_true(library_load(&mathematics, wanted, 1, NULL));
+	before = resident();
+	library_trim();
+	assert_true(resident() < before);
+	assert_true(root(27.0) > 2.99 && root(27.0) < 3.01);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_functions_of_a_library_that_is_not_linked),
 		cmocka_unit_test(a_missing_library_names_the_package_that_brings_it),
 		cmocka_unit_test(a_library_without_a_function_is_too_old),
+		cmocka_unit_test(what_was_read_to_load_is_given_back_and_comes_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,13 @@ static void a_models_words_are_repaired_where_nothing_is_lost(void **state)
 	struct value *none = NULL;
 
 	(void)state;
+	auto_value struct value *halves =
+		parsed("[\"\\ud83d\", \"\\udca1\\ud83d\\udca1\", \"\\\\ud83d\\\\\\ud83d\\n\"]",
+		       VALUE_HALVES);
+
+	assert_prints(halves, 0,
+		      "[\"\xef\xbf\xbd\",\"\xef\xbf\xbd\xf0\x9f\x92\xa1\","
+		      "\"\\\\ud83d\\\\\xef\xbf\xbd\\n\"]");
 	assert_prints(fenced, 0, "{\"a\":[1]}");
 	assert_prints(plain, 0, "[]");
 	for (size_t i = 0; i < UNIT_COUNT(refused); i++)
