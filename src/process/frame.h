@@ -27,8 +27,9 @@ enum frame_kind {
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
 	FRAME_CALL,   /* runtime/wire.h, with up to three descriptors */
-	FRAME_ASK,    /* JSON (runtime/ask.h): of the call under way */
-	FRAME_REPLY,  /* JSON (runtime/tell.h): to a FRAME_QUESTION */
+	FRAME_BATCH, /* some of runtime/wire.h: a FRAME_RESULT for each, in their order */
+	FRAME_ASK,   /* JSON (runtime/ask.h): of the call under way */
+	FRAME_REPLY, /* JSON (runtime/tell.h): to a FRAME_QUESTION */
 	FRAME_CANCEL, /* empty */
 };
 

@@ -26,7 +26,8 @@ struct loop {
 	size_t kept;
 	struct epoll_event events[KEPT_AT_ONCE]; /* of the running turn */
 	int event_count;
-	struct timer *timers;
+	/* as they were added: of those that are due the first is first */
+	struct timer *timers, *last_timer;
 	/* the watches of the running turn; a removed one becomes NULL */
 	struct watch **ready_at;
 	struct pollfd *polled;
@@ -127,11 +128,13 @@ void loop_add_timer(struct loop *loop, struct timer *timer)
 	if (timer->loop != NULL)
 		return;
 	timer->loop = loop;
-	timer->previous = NULL;
-	timer->next = loop->timers;
-	if (loop->timers != NULL)
-		loop->timers->previous = timer;
-	loop->timers = timer;
+	timer->next = NULL;
+	timer->previous = loop->last_timer;
+	if (loop->last_timer != NULL)
+		loop->last_timer->next = timer;
+	else
+		loop->timers = timer;
+	loop->last_timer = timer;
 }
 
 void loop_remove_timer(struct timer *timer)
@@ -144,6 +147,8 @@ void loop_remove_timer(struct timer *timer)
 		timer->loop->timers = timer->next;
 	if (timer->next != NULL)
 		timer->next->previous = timer->previous;
+	else
+		timer->loop->last_timer = timer->previous;
 	timer->loop = NULL;
 }
 

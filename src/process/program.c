@@ -129,13 +129,8 @@ static pid_t begin_by(struct program_child *child, struct program_launcher **lau
 
 static pid_t begin(struct program_child *child, struct program_launcher **launcher)
 {
-	pid_t pid;
-
 	program_score_raise(child->terms.score);
-	pid = begin_by(child, launcher);
-	if (launcher == NULL || *launcher == NULL)
-		program_score_lower(child->terms.score);
-	return pid;
+	return begin_by(child, launcher);
 }
 
 bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,

@@ -48,7 +48,8 @@ struct program_terms {
 
 /*
  * When memory runs out the kernel ends who has the highest oom_score_adj. A process made here
- * inherits this one's, 1000; from the first program on this process has its own again.
+ * inherits this one's, 1000; from the first sign of the first program that is followed on, this
+ * process has its own again.
  */
 struct program_score {
 	int fd;          /* this process's /proc/self/oom_score_adj */
@@ -128,6 +129,8 @@ struct program_ahead {
 	pid_t pid;
 	int pipes[2]; /* what it writes to 1 and 2; -1: passed on */
 	int listener; /* of its filter, when the terms' filter asks; 0: none */
+	/* This process's children before it, ends with 0; NULL where all are the program's. Owned */
+	pid_t *others;
 };
 /* As program_start; fds[1], fds[2] == -1 become pipes. */
 bool program_start_ahead(const struct program_start *start, struct program_ahead *ahead,

@@ -2,9 +2,11 @@
 #include "process/program.h"
 
 #include "base/fd.h"
+#include "process/children.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,9 +33,11 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 
 	/* A worker: its signals were made plain before it was ready. */
 	child.signals_are_plain |= getpid() == 1;
-	/* What it starts before it is followed must not get away. */
+	/* What it starts before it is followed must not get away, nor pass for somebody else's. */
 	if (getpid() != 1)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (getpid() != 1 && !(start->terms && start->terms->alone))
+		made.others = children_list(start->terms ? start->terms->children_fd : 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
 		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err) &&
 		  program_start_listening(&child, &made.pid, &made.listener, err);
@@ -48,6 +52,7 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 	}
 	fd_close(&made.pipes[0]);
 	fd_close(&made.pipes[1]);
+	free(made.others);
 	return false;
 }
 
@@ -72,4 +77,6 @@ void program_ahead_end(struct program_ahead *ahead)
 	if (ahead->listener > 0)
 		fd_close(&ahead->listener);
 	ahead->listener = 0;
+	free(ahead->others);
+	ahead->others = NULL;
 }

@@ -4,6 +4,7 @@
  * grandchild that holds a pipe can keep the answer.
  */
 #include "process/program_output.h"
+#include "process/program_parts.h"
 #include "process/program_processes.h"
 #include "process/pty.h"
 
@@ -24,6 +25,11 @@
 enum {
 	FOLLOW_GRACE_MS = 200,  /* TERM to KILL: time to flush, and little overshoot */
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
+	/*
+	 * Nobody tells when a silent program has left our memory: microseconds after its start,
+	 * and on the busiest machine before this.
+	 */
+	FOLLOW_SCORE_MS = 300,
 	/* Rest for a stop descriptor that was ready for nothing. */
 	FOLLOW_QUIET_MS = 20,
 };
@@ -160,6 +166,18 @@ static void silence_ask(struct follow *follow, int64_t now)
 	follow->heard = false;
 }
 
+/* What has written or ended shares no memory with us any more. */
+static void score_ask(struct follow *follow, int64_t now)
+{
+	const struct program_run *run = follow->run;
+	bool gave_sign = follow->ended || run->out.total > 0 || run->error.total > 0;
+
+	if (follow->score_at_ms != CLOCK_NEVER && (gave_sign || now >= follow->score_at_ms)) {
+		program_score_lower(follow->terms.score);
+		follow->score_at_ms = CLOCK_NEVER;
+	}
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -167,10 +185,11 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t next_moment(const struct follow *follow)
 {
+	int64_t looks = earlier(follow->watch_at_ms, follow->score_at_ms);
+
 	if (follow->ending)
-		return earlier(follow->kill_at_ms, follow->watch_at_ms);
-	return earlier(earlier(follow->term_at_ms, follow->watch_at_ms),
-		       follow->silence_ends_ms);
+		return earlier(follow->kill_at_ms, looks);
+	return earlier(earlier(follow->term_at_ms, looks), follow->silence_ends_ms);
 }
 
 /* Hung up without a byte left: most commands end so, and a read would first make room. */
@@ -282,6 +301,7 @@ static void wait_for_end(struct follow *follow)
 	while (!is_over(follow, now)) {
 		poll_once(follow, now);
 		now = clock_now_ms();
+		score_ask(follow, now);
 		if (!follow->ended && now >= follow->term_at_ms)
 			send_term(follow, PROGRAM_TIMED_OUT, now);
 		if (!follow->ended)
@@ -290,6 +310,7 @@ static void wait_for_end(struct follow *follow)
 			watch_ask(follow, now);
 	}
 	program_processes_end(follow);
+	program_score_lower(follow->terms.score);
 	drain(follow, 0);
 	drain(follow, 1);
 	if (follow->run->pty)
@@ -322,6 +343,8 @@ bool program_follow(struct program_run *run, struct err *err)
 					 ? began / 1000 + (int64_t)(run->quiet_s * 1000)
 					 : CLOCK_NEVER;
 	ok = program_processes_begin(&follow, err);
+	follow.score_at_ms =
+		follow.terms.score ? clock_now_ms() + FOLLOW_SCORE_MS : CLOCK_NEVER;
 	if (ok)
 		wait_for_end(&follow);
 	else if (follow.others)

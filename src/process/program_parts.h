@@ -45,7 +45,10 @@ pid_t program_child_copy(struct program_child *child);
 
 /* What is made from now on is among the first that the kernel ends. NULL is fine. */
 void program_score_raise(struct program_score *score);
-/* This process is not; nothing that was made shares its memory any more. */
+/*
+ * This process is not. What shares its memory is lowered by the kernel as well, and what was made
+ * does so a moment longer than anybody is told by it: not before it has given a sign.
+ */
 void program_score_lower(struct program_score *score);
 
 /* On either side: rest while WORD is VALUE, at MOST so long (NULL: for ever). */

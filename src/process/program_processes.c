@@ -86,6 +86,13 @@ static void tear_down_init(struct follow *follow)
 		(void)sigprocmask(SIG_SETMASK, &follow->mask_before, NULL);
 }
 
+/* After a run orphans come to us only if they did before it. */
+static void leave_orphans_as_before(const struct follow *follow)
+{
+	if (!follow->is_init && !follow->was_subreaper)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 bool program_processes_begin(struct follow *follow, struct err *err)
 {
 	struct program_run *run = follow->run;
@@ -94,7 +101,6 @@ bool program_processes_begin(struct follow *follow, struct err *err)
 	if (ok && !follow->is_init) {
 		int before = 0;
 
-		follow->others = children_list(follow->terms.children_fd);
 		(void)prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
 		follow->was_subreaper = before != 0;
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -103,9 +109,12 @@ bool program_processes_begin(struct follow *follow, struct err *err)
 	ok = ok && (!is_new || program_start_ahead(&run->start, &run->ahead, err));
 	for (size_t i = 0; run->gives_fds && i < 3; i++)
 		fd_close(&run->start.fds[i]);
-	if (!ok)
+	if (!ok) {
+		leave_orphans_as_before(follow);
 		return false;
+	}
 	follow->pid = run->ahead.pid;
+	follow->others = run->ahead.others;
 	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
 	follow->listener = run->ahead.listener > 0 ? run->ahead.listener : -1;
 	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
@@ -167,8 +176,7 @@ static void end_all_as_subreaper(struct follow *follow)
 	}
 	follow->run->left_processes +=
 		children_end(follow->terms.children_fd, follow->others, follow->pid);
-	if (!follow->was_subreaper)
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	leave_orphans_as_before(follow);
 }
 
 void program_processes_end(struct follow *follow)

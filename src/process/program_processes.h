@@ -29,6 +29,7 @@ struct follow {
 	int64_t watch_at_ms;     /* when the watch is asked next */
 	int64_t silence_ends_ms; /* quiet_s is over then, unless output comes */
 	bool heard;              /* some came in this round */
+	int64_t score_at_ms; /* this process's score is its own again at the latest then */
 };
 
 /* Start the program, or take over the one that was started ahead. */

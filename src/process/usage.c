@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum {
-	FILE_MAX = 64 << 10, /* /proc/meminfo, status and their like are below 4 KiB */
+	FILE_MAX = 64 << 10, /* status, smaps_rollup and their like are below 4 KiB */
 	FILES_SEEN_MAX = 8192, /* memory files told apart; more are taken for different ones */
 	STAT_BLOCK = 512,
 	KIB = 1024,
@@ -188,6 +189,7 @@ bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *us
 	auto_close int proc_fd =
 		getpid() == 1 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct walk walk = {.proc_fd = proc_fd, .usage = usage};
+	struct sysinfo machine;
 	uint64_t shared = 0, grown;
 
 	*usage = (struct usage){0};
@@ -195,8 +197,8 @@ bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *us
 		return false;
 	buf_init(&walk.text, FILE_MAX);
 	walk_processes(&walk);
-	if (limit && read_at(&walk, "meminfo"))
-		shared = field(&walk.text, "Shmem");
+	if (limit && sysinfo(&machine) == 0)
+		shared = (uint64_t)machine.sharedram * machine.mem_unit;
 	if (!memory->looked || shared < memory->shared_at_first)
 		memory->shared_at_first = shared;
 	memory->looked = true;

@@ -1,6 +1,7 @@
 /* program_launcher: a start made ahead is like any other. */
 #include "shell.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
@@ -138,6 +139,56 @@ static void a_program_goes_before_its_maker_when_memory_runs_out(void **state)
 	assert_int_equal(pwrite(fd, own, strlen(own), 0), (ssize_t)strlen(own));
 }
 
+struct silence {
+	int score_fd, input_fd;
+	int64_t began_ms;
+};
+
+/* It has said nothing yet; now it may. */
+static bool end_silence(void *context, int64_t *again_ms)
+{
+	struct silence *silence = context;
+
+	*again_ms = 60000;
+	if (silence->input_fd >= 0 && clock_now_ms() - silence->began_ms < 300)
+		assert_score(silence->score_fd, "1000");
+	fd_close(&silence->input_fd);
+	return false;
+}
+
+/* Lowered while its memory is ours, it would be worth as much as its maker. */
+static void a_maker_waits_for_a_sign_of_what_it_made(void **state)
+{
+	auto_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char own[16] = "";
+	int ends[2];
+	struct err err;
+
+	(void)state;
+	assert_true(fd >= 0 && read(fd, own, sizeof(own) - 1) > 0);
+	own[strcspn(own, "\n")] = '\0';
+	assert_true(fd_pipe(ends, &err));
+	struct program_score score = {.fd = fd, .own = own};
+	const struct program_terms terms = {.score = &score};
+	struct silence silence = {fd, ends[1], clock_now_ms()};
+	const struct program_watch watch = {.after_ms = 1,
+					    .reached = end_silence,
+					    .fd = -1,
+					    .context = &silence};
+	struct shell_run shell;
+
+	shell_init(&shell, "read word; cat /proc/self/oom_score_adj");
+	shell.run.start.fds[0] = ends[0];
+	shell.run.start.terms = &terms;
+	shell.run.watch = &watch;
+	assert_int_equal(pwrite(fd, "1000", 4, 0), 4);
+	shell_follow(&shell.run);
+	shell_assert_output(&shell.run.out, "1000\n");
+	assert_score(fd, own);
+	(void)close(ends[0]);
+	program_run_fini(&shell.run);
+}
+
 static void what_a_launcher_cannot_start_is_said(void **state)
 {
 	struct program_launcher *launcher = program_launcher_make(&no_terms);
@@ -201,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_launcher_that_was_roused_waits_on),
 		cmocka_unit_test(a_launcher_that_has_died_is_done_without),
 		cmocka_unit_test(a_program_goes_before_its_maker_when_memory_runs_out),
+		cmocka_unit_test(a_maker_waits_for_a_sign_of_what_it_made),
 		cmocka_unit_test(what_a_launcher_cannot_start_is_said),
 		cmocka_unit_test(a_launcher_of_another_kind_is_ended),
 	};

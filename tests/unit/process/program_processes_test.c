@@ -24,11 +24,12 @@ static void orphans_do_not_outlive_it_nor_hold_the_answer(void **state)
 	(void)state;
 	/* Forked twice, own session, the pipe still open. */
 	shell_init(&shell,
-		   "(setsid sh -c 'echo $$; exec sleep 61' & ) ; sleep 0.2; echo end");
+		   "exec 3>&1; pid=$( (setsid sh -c 'echo $$; exec sleep 61 >&3 3>&-' &) );"
+		   " echo $pid");
 	shell_follow(&shell.run);
 	assert_int_equal(shell.run.ending, PROGRAM_ENDED);
 	assert_int_equal(shell.run.left_processes, 1);
-	assert_true(clock_now_ms() - began < 1500);
+	assert_true(clock_now_ms() - began < 30000); /* not the 61 s */
 	pid = strtol(shell.run.out.head.data, NULL, 10);
 	assert_true(pid > 1);
 	(void)snprintf(word, sizeof(word), "/proc/%ld", pid);
@@ -54,6 +55,23 @@ static void other_children_are_left_alone(void **state)
 	(void)kill(mine, SIGKILL);
 	assert_int_equal(waitpid(mine, &status, 0), mine);
 	program_run_fini(&shell.run);
+}
+
+static void orphans_from_before_anybody_follows_are_its_own(void **state)
+{
+	struct shell_run shell;
+	struct program_run *run = &shell.run;
+	siginfo_t ended;
+	struct err err;
+
+	(void)state;
+	shell_init(&shell, "sleep 60 &");
+	assert_true(program_start_ahead(&run->start, &run->ahead, &err));
+	assert_int_equal(waitid(P_PID, (id_t)run->ahead.pid, &ended, WEXITED | WNOWAIT), 0);
+	shell_follow(run);
+	assert_int_equal(run->left_processes, 1);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	program_run_fini(run);
 }
 
 static void many_short_programs_leave_nothing(void **state)
@@ -160,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(orphans_do_not_outlive_it_nor_hold_the_answer),
 		cmocka_unit_test(other_children_are_left_alone),
+		cmocka_unit_test(orphans_from_before_anybody_follows_are_its_own),
 		cmocka_unit_test(many_short_programs_leave_nothing),
 		cmocka_unit_test(a_worker_listens_for_ends_all_its_life),
 		cmocka_unit_test(as_pid_1_everything_left_is_ended),
