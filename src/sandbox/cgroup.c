@@ -50,10 +50,37 @@ static uint64_t start_of(pid_t pid)
 
 static void group_close(struct cgroup *group)
 {
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		fd_close(&group->folders[i]);
+		fd_close(&group->doors[i]);
+	}
+	for (int i = 0; i < CGROUP_COUNTERS; i++)
+		fd_close(&group->counts[i]);
+	fd_close(&group->tasks);
+	fd_close(&group->usage);
 	fd_close(&group->programs);
 	fd_close(&group->worker);
+}
+
+/* The file NAME of FOLDER, opened by the first who asks; -1: there is none. */
+static int held(int *fd, int folder, const char *name, int flags)
+{
+	if (*fd < 0 && folder >= 0)
+		*fd = openat(folder, name, flags | O_CLOEXEC);
+	return *fd;
+}
+
+/* False when FD, which may be -1, holds no number. */
+static bool number_read(int fd, uint64_t *number)
+{
+	char text[32];
+	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	*number = strtoull(text, NULL, 10);
+	return true;
 }
 
 static bool limit_memory(int fd, int version, uint64_t bytes)
@@ -112,7 +139,7 @@ static bool divide(struct cgroup *group, int version, const struct cgroup_limits
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err)
 {
-	struct cgroup made = {.folders = {-1, -1}, .programs = -1, .worker = -1};
+	struct cgroup made = CGROUP_BLANK;
 	int code;
 
 	(void)snprintf(made.name, sizeof(made.name), PREFIX "%d-%" PRIu64 "-%u",
@@ -148,35 +175,49 @@ static int place_of(const struct cgroup *group, int controller, bool program)
 	return group->folders[controller];
 }
 
-static bool enter(const struct cgroup *group, pid_t pid, bool program, struct err *err)
+/* By the file that workers enter by, which is held; false with errno. */
+static bool enter_held(int *door, int folder, const char *text)
+{
+	const size_t size = strlen(text);
+	const int fd = held(door, folder, "cgroup.procs", O_WRONLY);
+
+	return fd >= 0 && pwrite(fd, text, size, 0) == (ssize_t)size;
+}
+
+/* Who is in one for memory is in the one for pids: that is entered first. */
+static bool enter(struct cgroup *group, pid_t pid, bool program, struct err *err)
 {
 	char text[32];
 	int last = -1;
 
 	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		int fd = place_of(group, i, program);
+	for (int i = CGROUP_CONTROLLERS - 1; i >= 0; i--) {
+		const int folder = place_of(group, i, program);
 
-		if (fd >= 0 && fd != last && !fd_write_at(fd, "cgroup.procs", text))
+		if (folder < 0 || folder == last)
+			continue;
+		last = folder;
+		if (!(program ? fd_write_at(folder, "cgroup.procs", text)
+			      : enter_held(&group->doors[i], folder, text)))
 			return err_set(err, errno,
 				       "moving a worker into its control group: %s",
 				       strerror(errno));
-		last = fd;
 	}
 	return true;
 }
 
-bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err)
+bool cgroup_enter(struct cgroup *group, pid_t pid, struct err *err)
 {
 	return enter(group, pid, false, err);
 }
 
-bool cgroup_enter_program(const struct cgroup *group, pid_t pid, struct err *err)
+bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err)
 {
 	return enter(group, pid, true, err);
 }
 
-bool cgroup_is_empty(const struct cgroup *group)
+/* The lists of version 1 are as old as a second when they are read from a file that is held. */
+static bool lists_are_empty(const struct cgroup *group)
 {
 	const int fds[] = {group->folders[CGROUP_MEMORY], group->folders[CGROUP_PIDS],
 			   group->programs, group->worker};
@@ -189,6 +230,14 @@ bool cgroup_is_empty(const struct cgroup *group)
 			(fd_read_at(fds[i], "cgroup.procs", &text) && text.size == 0);
 	buf_fini(&text);
 	return empty;
+}
+
+bool cgroup_is_empty(struct cgroup *group)
+{
+	int fd = held(&group->tasks, group->folders[CGROUP_PIDS], "pids.current", O_RDONLY);
+	uint64_t tasks;
+
+	return number_read(fd, &tasks) ? tasks == 0 : lists_are_empty(group);
 }
 
 static bool remove_name(const struct cgroup_place *place, const char *name)
@@ -254,7 +303,7 @@ void cgroup_sweep(const struct cgroup_place *place)
 	}
 }
 
-int cgroup_open_count(const struct cgroup *group, enum cgroup_controller controller)
+int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller)
 {
 	static const char *const files[CGROUP_COUNTERS][2] = {
 		[CGROUP_MEMORY] = {"memory.events", "memory.oom_control"},
@@ -264,13 +313,8 @@ int cgroup_open_count(const struct cgroup *group, enum cgroup_controller control
 	int folder = controller == CGROUP_PROGRAMS ? group->programs
 						   : group->folders[controller];
 
-	for (int i = 0; i < 2 && folder >= 0; i++) {
-		int fd = openat(folder, files[controller][i], O_RDONLY | O_CLOEXEC);
-
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
+	(void)held(&group->counts[controller], folder, files[controller][0], O_RDONLY);
+	return held(&group->counts[controller], folder, files[controller][1], O_RDONLY);
 }
 
 /* The number behind KEY in a text of lines of both. */
@@ -296,6 +340,16 @@ uint64_t cgroup_count(int count_fd, enum cgroup_controller controller)
 	text[size] = '\0';
 	return number_of((struct str){text, (size_t)size},
 			 controller == CGROUP_PIDS ? "max" : "oom_kill");
+}
+
+uint64_t cgroup_usage(struct cgroup *group)
+{
+	const bool second = group->worker >= 0;
+	int fd = held(&group->usage, group->folders[CGROUP_MEMORY],
+		      second ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
+	uint64_t bytes;
+
+	return number_read(fd, &bytes) ? bytes : UINT64_MAX;
 }
 
 uint64_t cgroup_left_memory(const struct cgroup *group)

@@ -43,7 +43,25 @@ struct cgroup {
 	/* Below CGROUP_MEMORY, for the memory of the programs, or with version 2 for all of them; -1 */
 	int programs;
 	int worker; /* its own place, which only version 2 wants; or -1 */
+	/*
+	 * Files that each use asks again, held once they have been: a group serves many workers,
+	 * and to open and close one costs more than to read it.
+	 */
+	int doors[CGROUP_CONTROLLERS]; /* where workers enter */
+	int tasks, usage;
+	int counts[CGROUP_COUNTERS];
 };
+
+/* One that is not there yet. */
+#define CGROUP_BLANK                                                                  \
+	{                                                                             \
+		.folders = {-1, -1}, .programs = -1, .worker = -1, .doors = {-1, -1}, \
+		.tasks = -1, .usage = -1, .counts = {                                 \
+			-1,                                                           \
+			-1,                                                           \
+			-1                                                            \
+		}                                                                     \
+	}
 
 struct cgroup_limits {
 	/* bytes, swap included where the kernel counts it: of all, and of the programs together */
@@ -59,12 +77,15 @@ bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
 
 /* A worker PID and what it starts from now on. The kernel may take 15 ms for it. */
-bool cgroup_enter(const struct cgroup *group, pid_t pid, struct err *err);
+bool cgroup_enter(struct cgroup *group, pid_t pid, struct err *err);
 /* A program of that worker's, and what it starts. */
-bool cgroup_enter_program(const struct cgroup *group, pid_t pid, struct err *err);
+bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err);
 
 /* Does nobody live in it? */
-bool cgroup_is_empty(const struct cgroup *group);
+bool cgroup_is_empty(struct cgroup *group);
+
+/* Bytes that are counted for it, UINT64_MAX when nobody knows: what stays is no more. */
+uint64_t cgroup_usage(struct cgroup *group);
 
 /* Bytes that stay although nobody lives in it: in files in memory, of a /tmp that lives on. */
 uint64_t cgroup_left_memory(const struct cgroup *group);
@@ -77,8 +98,8 @@ void cgroup_sweep(const struct cgroup_place *place);
 
 /*
  * The file that counts how often CONTROLLER refused something (took a process for memory,
- * refused one for pids), for cgroup_count; -1 when there is none. The caller closes it. One
- * of enum cgroup_controller up to CGROUP_COUNTERS.
+ * refused one for pids), for cgroup_count; -1 when there is none. GROUP keeps it. One of enum
+ * cgroup_controller up to CGROUP_COUNTERS.
  */
-int cgroup_open_count(const struct cgroup *group, enum cgroup_controller controller);
+int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller);
 uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);

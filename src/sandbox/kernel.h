@@ -3,8 +3,10 @@
  * called by number. Sources: the kernel's include/uapi (mount.h, landlock.h, openat2.h).
  */
 #pragma once
+#include <errno.h>
 #include <linux/mount.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,6 +68,26 @@ static inline int kernel_move_mount_at(int from, int folder, const char *to)
 static inline int kernel_pidfd_open(pid_t pid)
 {
 	return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0);
+}
+
+/* include/uapi/linux/pidfd.h, its first version; the kernel fills what it knows of it. */
+struct kernel_pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, rest[11];
+};
+#define KERNEL_PIDFD_GET_INFO _IOWR(0xff, 11, struct kernel_pidfd_info)
+
+/*
+ * The pid of who is behind PIDFD as the caller sees it, 0 when he has ended; -1 before
+ * Linux 6.13.
+ */
+static inline pid_t kernel_pidfd_pid(int pidfd)
+{
+	struct kernel_pidfd_info info = {.mask = 1};
+
+	if (ioctl(pidfd, KERNEL_PIDFD_GET_INFO, &info) == 0)
+		return (pid_t)info.pid;
+	return errno == ESRCH ? 0 : -1;
 }
 
 /*

@@ -101,10 +101,10 @@ bool landlock_write_below(const char *const *writable, struct err *err)
 	 * ABI 1 does not know REFER; it then refuses every move between folders by
 	 * itself.
 	 */
-	const uint64_t known =
-		sandbox_landlock_abi() >= 2 ? UINT64_MAX : ~KERNEL_ACCESS_REFER;
+	const int abi = sandbox_landlock_abi();
+	const uint64_t known = abi >= 2 ? UINT64_MAX : ~KERNEL_ACCESS_REFER;
 	const uint64_t all = (LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_MAKE) & known;
-	const bool scopes = sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES;
+	const bool scopes = abi >= LANDLOCK_ABI_SCOPES;
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = all,
 		.scoped = scopes ? KERNEL_LANDLOCK_SCOPE_SIGNAL : 0,

@@ -68,9 +68,17 @@ static bool entries_add(int root, struct view *view, struct err *err)
 	return ok;
 }
 
+/*
+ * What is built has the modes that are named. Returns what programs get in the end: the
+ * caller's umask, but for what it would keep from the owner.
+ */
+static mode_t mask_lift(void)
+{
+	return umask(0) & (S_IRWXG | S_IRWXO);
+}
+
 static bool view_build(struct view *view, struct err *err)
 {
-	(void)umask(0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return view_fail(err, "making mounts private below", "/");
 	auto_close int root =
@@ -125,7 +133,7 @@ bool sandbox_widen(struct view *view, struct err *err)
 	if (root < 0)
 		return view_fail(err, "opening", "the root");
 	qsort(view->entries, view->count, sizeof(view->entries[0]), entry_compare);
-	(void)umask(0);
+	mode_t mask = mask_lift();
 	bool ok = root_set(root, false, err);
 	for (size_t i = 0; ok && i < view->count; i++)
 		ok = tree_keep_apart(&view->entries[i], err) &&
@@ -134,7 +142,7 @@ bool sandbox_widen(struct view *view, struct err *err)
 	struct err closing;
 	if (!root_set(root, true, ok ? err : &closing))
 		ok = false;
-	(void)umask(022);
+	(void)umask(mask);
 	return ok;
 }
 
@@ -145,6 +153,7 @@ void sandbox_narrow(const char *path)
 
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err)
 {
+	mode_t mask = mask_lift();
 	bool ok = true;
 
 	*rules = -1;
@@ -152,6 +161,6 @@ bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, stru
 		ok = view_build(view, err);
 	else if (level == SANDBOX_RULES)
 		ok = rules_make(view, sandbox_landlock_abi(), rules, err);
-	(void)umask(022);
+	(void)umask(mask);
 	return ok;
 }

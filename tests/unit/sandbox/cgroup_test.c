@@ -68,7 +68,7 @@ static void the_delegated_folder_beside_us_is_found(void **state)
 	const char *root = *state;
 	const struct cgroup_limits limits = {.memory = 256 * MEBI, .pids = 65};
 	struct cgroup_place place;
-	struct cgroup group = {.folders = {-1, -1}, .programs = -1, .worker = -1};
+	struct cgroup group = CGROUP_BLANK;
 	struct err err;
 
 	put(root, "/proc/self/cgroup", "0::/user.slice/app.slice/term.scope\n");
@@ -90,10 +90,25 @@ static void the_delegated_folder_beside_us_is_found(void **state)
 	assert_int_equal(place.version, 0);
 }
 
+/* As far as it was opened: such a group has no place to be removed from. */
+static void group_shut(struct cgroup *group)
+{
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		fd_close(&group->folders[i]);
+		fd_close(&group->doors[i]);
+	}
+	for (int i = 0; i < CGROUP_COUNTERS; i++)
+		fd_close(&group->counts[i]);
+	fd_close(&group->tasks);
+	fd_close(&group->usage);
+	fd_close(&group->programs);
+	fd_close(&group->worker);
+}
+
 static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **state)
 {
 	const char *root = *state;
-	struct cgroup group = {.name = "g", .programs = -1, .worker = -1};
+	struct cgroup group = CGROUP_BLANK;
 	char folder[PATH_ROOM];
 	struct err err;
 	int count;
@@ -108,15 +123,13 @@ static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **sta
 	assert_true(cgroup_enter(&group, 4711, &err));
 	expect(root, "/g/cgroup.procs", "4711");
 	assert_false(cgroup_is_empty(&group));
-	count = cgroup_open_count(&group, CGROUP_MEMORY);
+	count = cgroup_count_file(&group, CGROUP_MEMORY);
 	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 2);
-	(void)close(count);
-	count = cgroup_open_count(&group, CGROUP_PIDS);
+	assert_int_equal(cgroup_count_file(&group, CGROUP_MEMORY), count);
+	count = cgroup_count_file(&group, CGROUP_PIDS);
 	assert_int_equal(cgroup_count(count, CGROUP_PIDS), 7);
-	(void)close(count);
 	assert_int_equal(cgroup_count(-1, CGROUP_PIDS), 0);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		(void)close(group.folders[i]);
+	group_shut(&group);
 }
 
 static int open_folder(const char *root, const char *path)
@@ -130,7 +143,7 @@ static int open_folder(const char *root, const char *path)
 static void a_worker_of_version_2_lives_beside_its_programs(void **state)
 {
 	const char *root = *state;
-	struct cgroup group = {.name = "g"};
+	struct cgroup group = CGROUP_BLANK;
 	struct err err;
 
 	put(root, "/g/cgroup.procs", "");
@@ -152,10 +165,34 @@ static void a_worker_of_version_2_lives_beside_its_programs(void **state)
 	expect(root, "/g/cgroup.procs", "");
 	assert_false(cgroup_is_empty(&group));
 	assert_int_equal(cgroup_left_memory(&group), 5 * MEBI);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		(void)close(group.folders[i]);
-	(void)close(group.worker);
-	(void)close(group.programs);
+	group_shut(&group);
+}
+
+/* Whoever is in the group for memory is in that for pids: one number says that both are empty. */
+static void the_number_of_tasks_says_whether_anybody_is_there(void **state)
+{
+	const char *root = *state;
+	struct cgroup group = CGROUP_BLANK;
+	struct err err;
+
+	put(root, "/m/memory.usage_in_bytes", "4096\n");
+	put(root, "/m/cgroup.procs", "");
+	put(root, "/none/file", "");
+	put(root, "/p/pids.current", "1\n");
+	put(root, "/p/cgroup.procs", "");
+	group.folders[CGROUP_MEMORY] = open_folder(root, "/m");
+	group.folders[CGROUP_PIDS] = open_folder(root, "/p");
+	assert_false(cgroup_is_empty(&group));
+	put(root, "/p/pids.current", "0\n");
+	assert_true(cgroup_is_empty(&group));
+	assert_int_equal(cgroup_usage(&group), 4096);
+	/* Who may not enter the first stays out of both. */
+	fd_close(&group.folders[CGROUP_PIDS]);
+	group.folders[CGROUP_PIDS] = open_folder(root, "/none");
+	fd_close(&group.doors[CGROUP_PIDS]);
+	assert_false(cgroup_enter(&group, 4711, &err));
+	expect(root, "/m/cgroup.procs", "");
+	group_shut(&group);
 }
 
 static void controllers_of_version_1_are_found_one_by_one(void **state)
@@ -224,7 +261,7 @@ static void a_worker_outlives_programs_that_take_too_much(void **state)
 	struct cgroup_place place;
 	struct cgroup group;
 	struct err err;
-	int worker_ends[2], program_ends[2], status, counts[2];
+	int worker_ends[2], program_ends[2], status;
 	pid_t worker, program;
 
 	(void)state;
@@ -240,23 +277,21 @@ static void a_worker_outlives_programs_that_take_too_much(void **state)
 	program = taker_start(program_ends[0], 48);
 	assert_true(cgroup_enter(&group, worker, &err));
 	assert_true(cgroup_enter_program(&group, program, &err));
-	counts[0] = cgroup_open_count(&group, CGROUP_MEMORY);
-	counts[1] = cgroup_open_count(&group, CGROUP_PROGRAMS);
 	assert_int_equal(write(worker_ends[1], "xy", 2), 2);
 	assert_int_equal(write(program_ends[1], "x", 1), 1);
 	assert_int_equal(waitpid(program, &status, 0), program);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_int_equal(waitpid(worker, &status, 0), worker);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
-	assert_int_equal(cgroup_count(counts[0], CGROUP_MEMORY) +
-				 cgroup_count(counts[1], CGROUP_PROGRAMS),
+	assert_int_equal(cgroup_count(cgroup_count_file(&group, CGROUP_MEMORY),
+				      CGROUP_MEMORY) +
+				 cgroup_count(cgroup_count_file(&group, CGROUP_PROGRAMS),
+					      CGROUP_PROGRAMS),
 			 1);
 	assert_int_equal(cgroup_left_memory(&group), 0);
 	for (int i = 0; i < 2; i++) {
 		(void)close(worker_ends[i]);
 		(void)close(program_ends[i]);
-		if (counts[i] >= 0)
-			(void)close(counts[i]);
 	}
 	assert_true(cgroup_is_empty(&group));
 	assert_true(cgroup_remove(&place, &group));
@@ -286,13 +321,12 @@ static void a_real_group_holds_and_counts(void **state)
 	pid = taker_start(ends[0], 512);
 	assert_true(cgroup_enter(&group, pid, &err));
 	assert_false(cgroup_is_empty(&group));
-	count = cgroup_open_count(&group, CGROUP_MEMORY);
+	count = cgroup_count_file(&group, CGROUP_MEMORY);
 	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_int_equal(cgroup_count(count, CGROUP_MEMORY), 1);
-	(void)close(count);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	assert_true(cgroup_is_empty(&group));
@@ -356,6 +390,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_and_nonsense_are_no_place,
 						tree_make, tree_end),
 		cmocka_unit_test_setup_teardown(a_worker_of_version_2_lives_beside_its_programs,
+						tree_make, tree_end),
+		cmocka_unit_test_setup_teardown(the_number_of_tasks_says_whether_anybody_is_there,
 						tree_make, tree_end),
 		cmocka_unit_test(a_worker_outlives_programs_that_take_too_much),
 		cmocka_unit_test(a_real_group_holds_and_counts),
