@@ -22,6 +22,14 @@ void git_scan_fini(struct git_scan *scan)
 	value_free(scan->dangers);
 	value_free(scan->indexes);
 	value_free(scan->files);
+	value_free(scan->nested);
+}
+
+const struct value *git_scan_known(const struct git_scan *scan, const char *key)
+{
+	const struct value *known = value_member(scan->known_indexes, key);
+
+	return known != NULL ? known : value_member(scan->more_indexes, key);
 }
 
 struct value *git_scan_list(struct value **list)
@@ -31,13 +39,45 @@ struct value *git_scan_list(struct value **list)
 	return *list;
 }
 
+void git_scan_note(const struct git_scan *scan, struct value **list, const char *key)
+{
+	if (value_member(*list, key) == NULL)
+		value_set_boolean(git_scan_list(list), key, !scan->is_deep);
+}
+
 /* HEAD, objects and refs: git takes such a folder for a repository when it stands in it. */
-static bool is_bare(const struct look *look)
+static bool is_whole(const struct look *look)
 {
 	struct stat st;
 
 	return look_stat(look, "HEAD", &st) && look_stat(look, "objects", &st) &&
 	       look_stat(look, "refs", &st);
+}
+
+/* A linked worktree's part of a repository that is found by itself, and looked at with that. */
+static bool is_part(const struct look *look)
+{
+	struct buf above;
+	bool part;
+
+	buf_init(&above, PATH_MAX);
+	part = look_line_path(look, "commondir", look->path, &above) &&
+	       str_starts(str_of(look->path), buf_str(&above)) &&
+	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
+	auto_close int fd = part ? look_open_path(look->scan, above.data) : -1;
+	const struct look repository = {look->scan, fd, above.data};
+	part = fd >= 0 && is_whole(&repository);
+	buf_fini(&above);
+	return part;
+}
+
+/* With a `commondir` git asks for the rest there. */
+static bool is_bare(const struct look *look)
+{
+	struct stat st;
+
+	return is_whole(look) || (look_stat(look, "HEAD", &st) &&
+				  look_stat(look, "commondir", &st) && !is_part(look));
 }
 
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)
@@ -96,6 +136,29 @@ static void look_file(struct git_scan *scan, const char *path)
 		look_mark_stat(&look, name, &st);
 }
 
+void git_scan_watch(struct git_scan *scan, const struct value *watched)
+{
+	for (size_t i = 0; i < value_count(watched); i++) {
+		auto_free char *path = git_scan_path(value_text(value_item(watched, i)));
+		auto_close int fd = path != NULL ? look_open_path(scan, path) : -1;
+
+		if (fd >= 0)
+			git_scan_worktree(scan, fd, path, 1);
+	}
+}
+
+/* Last: what is found otherwise counts as that. */
+static void look_deep(struct git_scan *scan)
+{
+	scan->is_deep = true;
+	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
+		auto_free char *key = git_scan_key(scan->roots[i].path);
+
+		if (value_has_text(scan->deep, key))
+			git_scan_deep(scan, &scan->roots[i]);
+	}
+}
+
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		  const struct value *files, struct err *err)
 {
@@ -106,18 +169,13 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		git_scan_worktree(scan, root->fd, root->path, 0);
 		look_names(&look, each_top, NULL);
 	}
-	for (size_t i = 0; i < value_count(watched); i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(watched, i)));
-		auto_close int fd = path != NULL ? look_open_path(scan, path) : -1;
-
-		if (fd >= 0)
-			git_scan_worktree(scan, fd, path, 1);
-	}
+	git_scan_watch(scan, watched);
 	for (size_t i = 0; i < value_count(files); i++) {
 		auto_free char *path = git_scan_path(value_text(value_item(files, i)));
 		if (path != NULL && path[0] == '/')
 			look_file(scan, path);
 	}
+	look_deep(scan);
 	return scan->trouble.text[0] == '\0' ||
 	       err_set(err, scan->trouble.code, "%s", scan->trouble.text);
 }

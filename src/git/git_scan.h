@@ -5,9 +5,10 @@
  *
  * How far it looks: `.git` of each root and of the folders directly in it, bare
  * repositories among these, every gitlink of the indexes found (and theirs), every linked
- * worktree that lies below a root. Also the files at the top of a root that other programs
- * run by themselves. Names are opened beneath held roots, symlinks never followed, only
- * regular files read, and nothing waits.
+ * worktree that lies below a root, and what it is told to look at. Below the roots in `deep`
+ * it looks into every folder, as far as `folders_max` of them go. Also the files at the top
+ * of a root that other programs run by themselves. Names are opened beneath held roots,
+ * symlinks never followed, only regular files read, and nothing waits.
  */
 #pragma once
 #include "base/err.h"
@@ -20,11 +21,17 @@
 
 enum {
 	/* ceilings of one scan; beyond, it fails rather than look away */
-	GIT_SCAN_REPOSITORIES = 512,
+	GIT_SCAN_REPOSITORIES = 1024,
 	GIT_SCAN_LINKS = 16384,   /* gitlinks and folders left out of one index */
 	GIT_SCAN_DEPTH = 8,       /* of repositories inside each other */
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
 	GIT_SCAN_NAMES = 1 << 20, /* and names read of folders */
+	/*
+	 * Folders gone through below a root in `deep`, some 4 us each: for one call, and once for
+	 * a session. `partial` when there are more.
+	 */
+	GIT_SCAN_FOLDERS_CALL = 256,
+	GIT_SCAN_FOLDERS = 4096,
 };
 
 /*
@@ -44,17 +51,24 @@ struct git_scan {
 	size_t root_count;
 	bool may_mend;    /* a folder that its owner may not enter is opened to him */
 	bool wants_files; /* collect `files`, those changed since SINCE */
-	struct timespec since;             /* wall clock */
-	const struct value *known_indexes; /* as `indexes`: unchanged ones are not read again */
+	struct timespec since; /* wall clock */
+	/* as `indexes`: unchanged ones are not read again. Either may be NULL */
+	const struct value *known_indexes, *more_indexes;
+	const struct value *deep; /* roots that are gone through whole: their keys; or NULL */
+	size_t folders_max;       /* of each of these */
 	/* what was found; NULL: nothing of the kind, as in most folders */
-	struct value *repositories; /* git folders: path -> true (false: of a worktree) */
-	struct value *pointers;     /* `.git` files: path -> true */
+	/* path -> true; false: one that only going through a root in `deep` has found */
+	struct value *repositories; /* git folders */
+	struct value *pointers;     /* `.git` files */
 	struct value *dangers;      /* path -> fingerprint */
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
+	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
+	bool partial;         /* there are more folders than were gone through */
 	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
 	size_t looks, names;
+	bool is_deep;       /* it goes through one of these */
 	struct err trouble; /* the first; text empty: none */
 };
 
@@ -67,6 +81,9 @@ void git_scan_fini(struct git_scan *scan);
  */
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		  const struct value *files, struct err *err);
+
+/* Look at some more folders, at any time of the scan; what is not seen is in `trouble`. */
+void git_scan_watch(struct git_scan *scan, const struct value *watched);
 
 /*
  * Append to LIST the gitlinks below FOLDER of the repository whose root is an ancestor of

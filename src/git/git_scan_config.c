@@ -62,7 +62,7 @@ static void look_included(struct git_scan *scan, const char *folder,
 			parent[name - path.data - 1] = '\0';
 			const struct look look = {scan, fd, parent, 0};
 			if (fd >= 0 && value_member(scan->pointers, key) == NULL) {
-				value_set_boolean(git_scan_list(&scan->pointers), key, true);
+				git_scan_note(scan, &scan->pointers, key);
 				config_read(&look, name, &included);
 				look_included(scan, parent, &included, depth + 1);
 				git_config_fini(&included);

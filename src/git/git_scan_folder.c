@@ -141,7 +141,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		(void)look_trouble(&folder.look, E2BIG, "");
 		return;
 	}
-	value_set_boolean(git_scan_list(&scan->repositories), key, true);
+	git_scan_note(scan, &scan->repositories, key);
 	/* Only a linked worktree's part has one. */
 	if (look_stat(&folder.look, "commondir", &st))
 		look_mark_stat(&folder.look, "commondir", &st);

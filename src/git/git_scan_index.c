@@ -134,7 +134,7 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 	buf_init(&print, PATH_MAX);
 	look_fingerprint(&st, &print);
 	auto_free char *key = git_scan_key(path);
-	const struct value *known = value_member(folder->look.scan->known_indexes, key);
+	const struct value *known = git_scan_known(folder->look.scan, key);
 	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
 		value_free(list);
 		list = value_copy(known);

@@ -84,7 +84,7 @@ static struct value *entries(const struct look *look, const struct place *place,
 	if (!print_stamp(look, stamp))
 		return NULL;
 	auto_free char *key = git_scan_key(look->path);
-	const struct value *known = value_member(look->scan->known_indexes, key);
+	const struct value *known = git_scan_known(look->scan, key);
 	struct value *list;
 	if (str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
 		list = value_copy(known);

@@ -135,6 +135,22 @@ int look_open_path(struct git_scan *scan, const char *path)
 	return -1;
 }
 
+int look_open_whole(struct git_scan *scan, const struct git_scan_root *root, const char *path)
+{
+	const struct look look = {scan, root->fd, root->path};
+	const char *name = path_relative(path, root->path);
+
+	if (!budget(&look))
+		return -1;
+	int fd = open_below(root->fd, name, O_RDONLY | O_DIRECTORY);
+	/* Step by step what is closed may be opened, and is told when it is not. */
+	if (fd < 0 && errno == EACCES)
+		return open_folder(&look, name);
+	if (fd < 0 && !is_absence(errno))
+		(void)look_trouble(&look, errno, name);
+	return fd;
+}
+
 bool look_may_hold(const struct look *look, const char *folder, const char *name)
 {
 	char path[2 * NAME_MAX + 2];
@@ -146,11 +162,22 @@ bool look_may_hold(const struct look *look, const char *folder, const char *name
 	return fstatat(look->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absence(errno);
 }
 
+/* A folder may be closed to its owner though he may list it. */
+static bool mend_folder(const struct look *look)
+{
+	struct stat st;
+
+	return look->scan->may_mend && fstat(look->fd, &st) == 0 &&
+	       fchmod(look->fd, (st.st_mode & 07777) | S_IRWXU) == 0;
+}
+
 bool look_stat(const struct look *look, const char *name, struct stat *st)
 {
 	if (!budget(look))
 		return false;
-	if (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    (errno == EACCES && mend_folder(look) &&
+	     fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0))
 		return true;
 	if (!is_absence(errno) && errno != EACCES)
 		(void)look_trouble(look, errno, name);

@@ -14,8 +14,13 @@ struct look {
 	int type; /* in look_names: what readdir says of the name, DT_UNKNOWN else */
 };
 
+/* What is known of the index or folder KEY from an earlier scan; NULL: nothing. */
+const struct value *git_scan_known(const struct git_scan *scan, const char *key);
+
 /* One of the scan's objects, made when something is found. */
 struct value *git_scan_list(struct value **list);
+/* KEY is found: into LIST, one of these, as what it was found by first. */
+void git_scan_note(const struct git_scan *scan, struct value **list, const char *key);
 
 /* Remember the first trouble; false always. */
 bool look_trouble(const struct look *look, int code, const char *name);
@@ -29,6 +34,10 @@ int look_enter(const struct look *look, const char *name, char path[PATH_MAX]);
 int look_enter_or_mark(const struct look *look, const char *name, char path[PATH_MAX]);
 /* As look_enter for a normal absolute path beneath some root; -1 also when beneath none. */
 int look_open_path(struct git_scan *scan, const char *path);
+
+/* The same below ROOT, in one step where nothing is in the way. */
+int look_open_whole(struct git_scan *scan, const struct git_scan_root *root,
+		    const char *path);
 
 enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 /*
@@ -93,5 +102,7 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
  */
 void git_scan_pointer(const struct look *look, const struct stat *st, unsigned depth);
 void git_scan_pointer_link(const struct look *look, unsigned depth);
+/* Repositories anywhere below ROOT, as far as they are not near it (git_scan_deep.c). */
+void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root);
 /* Names at the top of a root that other programs run (git_scan_files.c). */
 void git_scan_file(const struct look *look, const char *name);

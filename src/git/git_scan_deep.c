@@ -1,0 +1,133 @@
+/*
+ * git_scan_deep: repositories further down than git_scan_run looks by itself, those near the
+ * root first. Folders are opened beneath the root by their whole path, and nothing is kept
+ * open: a tree may be as deep as it likes. One without folders in it is not opened, where the
+ * file system says so: most are such.
+ */
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "git/git_scan_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* The folders that are still to be read, and what the one that is read shows. */
+struct deep {
+	bool counts_folders; /* the links of a folder are those in it, and two */
+	size_t seen;
+	char **paths; /* relative to the root; "" is that */
+	size_t count;
+	const char *at;
+	bool is_repository;
+};
+
+/* Has NAME no folder in it, and no repository whose folders are elsewhere either? */
+static bool is_empty_of_folders(const struct look *look, const struct deep *deep,
+				const char *name)
+{
+	struct stat st;
+
+	return deep->counts_folders &&
+	       fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2 &&
+	       !look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD");
+}
+
+static void push(const struct look *look, struct deep *deep, const char *name)
+{
+	struct buf path;
+
+	if (deep->seen++ >= look->scan->folders_max) {
+		look->scan->partial = true;
+		return;
+	}
+	if (is_empty_of_folders(look, deep, name))
+		return;
+	buf_init(&path, PATH_MAX);
+	/* A path that no program could open holds nothing for git. */
+	if (buf_addf(&path, "%s%s%s", deep->at, deep->at[0] != '\0' ? "/" : "", name))
+		deep->paths[deep->count++] = buf_take(&path);
+	else
+		buf_fini(&path);
+}
+
+static void each_below(const struct look *look, const char *name, void *context)
+{
+	struct deep *deep = context;
+	int type = look->type;
+	struct stat st;
+
+	if (strcmp(name, ".git") == 0 || strcmp(name, "HEAD") == 0)
+		deep->is_repository = true;
+	if (type == DT_UNKNOWN && look_stat(look, name, &st))
+		type = (int)IFTODT(st.st_mode);
+	if (type == DT_DIR && strcmp(name, ".git") != 0 &&
+	    !str_starts(str_of(name), STR(".git" GIT_QUARANTINE)))
+		push(look, deep, name);
+}
+
+/* At the root and in the folders directly in it git_scan_run has looked. */
+static bool is_deep(const char *path)
+{
+	return strchr(path, '/') != NULL;
+}
+
+static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
+		      struct deep *deep)
+{
+	const struct look above = {scan, root->fd, root->path, DT_DIR};
+	char path[PATH_MAX];
+
+	/* Nothing below it will be read: asking for two names costs less than reading all. */
+	if (deep->seen >= scan->folders_max && !look_may_hold(&above, deep->at, ".git") &&
+	    !look_may_hold(&above, deep->at, "HEAD"))
+		return;
+	if (snprintf(path, sizeof(path), "%s%s%s", root->path,
+		     deep->at[0] != '\0' ? "/" : "", deep->at) >= (int)sizeof(path))
+		return;
+	auto_close int fd = look_open_whole(scan, root, path);
+	const struct look look = {scan, fd, path, DT_DIR};
+	if (fd < 0)
+		return;
+	deep->is_repository = false;
+	look_names(&look, each_below, deep);
+	if (!deep->is_repository || !is_deep(deep->at))
+		return;
+	auto_free char *key = git_scan_key(path);
+	if (scan->nested == NULL)
+		scan->nested = value_new_array();
+	value_append(scan->nested, value_new_text(key));
+	git_scan_worktree(scan, fd, path, 1);
+}
+
+/* Others say 1, or what they like. */
+static bool counts_folders(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC ||
+		fs.f_type == XFS_SUPER_MAGIC);
+}
+
+void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
+{
+	struct deep deep = {.paths = memory_array(scan->folders_max, sizeof(char *)),
+			    .counts_folders = counts_folders(root->fd),
+			    .at = ""};
+
+	look_deep(scan, root, &deep);
+	for (size_t i = 0; i < deep.count; i++) {
+		deep.at = deep.paths[i];
+		look_deep(scan, root, &deep);
+		free(deep.paths[i]);
+	}
+	free(deep.paths);
+}
