@@ -306,7 +306,8 @@ const struct key keys_config[] = {
 	 .description = "Values for the keys that a plugin declares; `working_directory` is where its "
 			"scripts start instead of in the workspace."},
 	{"enabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "all",
-	 .description = "Ids of the plugins that are loaded, and no others."},
+	 .description =
+		 "Ids of the plugins that are loaded, and no others; \"mail_*\" fits several."},
 	{"disabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX,
 	 .initial = "none", .description = "Ids of plugins that are not loaded."},
 	{"plugin_cache_dir", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,

@@ -188,14 +188,17 @@ static bool refuse_unknown_tool(const struct policy *policy, const char *name,
 				struct err *err)
 {
 	auto_free const char **names = memory_array(count + 1, sizeof(*names));
+	size_t listed = 0;
 	struct buf list;
 	const char *nearest;
 
 	buf_init(&list, ERR_TEXT_MAX);
 	for (size_t i = 0; i < count; i++) {
-		names[i] = tools[i].name;
-		if (i < SUGGESTED_NAMES)
-			(void)buf_addf(&list, "%s%s", i ? ", " : "", tools[i].name);
+		if (tools[i].unlisted)
+			continue;
+		if (listed < SUGGESTED_NAMES)
+			(void)buf_addf(&list, "%s%s", listed ? ", " : "", tools[i].name);
+		names[listed++] = tools[i].name;
 	}
 	nearest = text_nearest(name, names);
 	(void)err_set(err, EINVAL,

@@ -127,6 +127,7 @@ struct policy_tool {
 	const char *aliases;  /* blank-separated, or NULL */
 	unsigned effects;     /* enum policy_effects */
 	bool only_when_named; /* not part of "every tool" (orchestration, internal) */
+	bool unlisted;        /* nobody is told of it (internal) */
 };
 
 /*

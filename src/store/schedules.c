@@ -143,6 +143,36 @@ static bool has_room(struct schedules *schedules, const struct schedule *schedul
 	return true;
 }
 
+static bool refuse_known(struct err *err)
+{
+	return err_set(err, EEXIST,
+		       "this very schedule is there already (the same agent, task, time and "
+		       "workspace)");
+}
+
+static bool is_new(struct schedules *schedules, const char *hash, struct err *err)
+{
+	struct statement *statement;
+	bool row = false, ok;
+
+	if (!statement_begin(schedules->database, "SELECT 1 FROM schedule WHERE hash = ?",
+			     &statement, err))
+		return false;
+	statement_bind_text(statement, 1, str_of(hash));
+	ok = statement_step(statement, &row, err);
+	statement_end(statement);
+	return ok && row ? refuse_known(err) : ok;
+}
+
+bool schedules_may_add(struct schedules *schedules, const struct schedule *schedule,
+		       char hash[HASH_HEX + 1], struct err *err)
+{
+	if (!check_content(schedule, err))
+		return false;
+	schedule_hash(schedule, hash);
+	return is_new(schedules, hash, err) && has_room(schedules, schedule, err);
+}
+
 static bool insert(struct schedules *schedules, const struct schedule *schedule,
 		   const char *hash, int64_t *id, struct err *err)
 {
@@ -175,11 +205,7 @@ static bool insert(struct schedules *schedules, const struct schedule *schedule,
 	while (ok && row)
 		ok = statement_step(statement, &row, err);
 	statement_end(statement);
-	if (ok && *id == 0)
-		return err_set(err, EEXIST,
-			       "this very schedule is there already (the same agent, task, time and "
-			       "workspace)");
-	return ok;
+	return ok && *id == 0 ? refuse_known(err) : ok;
 }
 
 bool schedules_add(struct schedules *schedules, const struct schedule *schedule,

@@ -50,10 +50,16 @@ void schedules_close(struct schedules *schedules); /* NULL is fine */
 void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1]);
 
 /*
+ * Could the content of SCHEDULE be kept now? ERR: E2BIG, EINVAL (a NUL byte, an empty text),
+ * ENOSPC, EEXIST (the same content is there already). Else HASH is its.
+ */
+bool schedules_may_add(struct schedules *schedules, const struct schedule *schedule,
+		       char hash[HASH_HEX + 1], struct err *err);
+
+/*
  * Keep the content of SCHEDULE; its `by`, `session`, `next_s` too. One of a person (`by` is
  * empty) is approved by that and active; one of an agent is pending. *ID and HASH are those
- * it got. ERR: E2BIG, EINVAL (a NUL byte, an empty text), ENOSPC, EEXIST (the same content is
- * there already).
+ * it got. ERR: as schedules_may_add.
  */
 bool schedules_add(struct schedules *schedules, const struct schedule *schedule,
 		   int64_t *id, char hash[HASH_HEX + 1], struct err *err);

@@ -208,11 +208,16 @@ static void there_are_bounds(void **state)
 	}
 	assert_false(schedules_add(schedules, &wanted, &id, hash, &err));
 	assert_true(err.code == ENOSPC || err.code == EEXIST);
+	assert_false(schedules_may_add(schedules, &wanted, hash, &err));
+	assert_int_equal(err.code, EEXIST);
 	wanted.task = STR("one more");
 	assert_false(schedules_add(schedules, &wanted, &id, hash, &err));
 	assert_int_equal(err.code, ENOSPC);
+	assert_false(schedules_may_add(schedules, &wanted, hash, &err));
+	assert_int_equal(err.code, ENOSPC);
 	/* The person still may, and no number comes twice. */
 	wanted.by = STR("");
+	assert_true(schedules_may_add(schedules, &wanted, hash, NULL));
 	assert_true(schedules_add(schedules, &wanted, &id, hash, NULL));
 	assert_false(schedules_add(schedules, &wanted, &id, hash, &err));
 	assert_int_equal(err.code, EEXIST);
