@@ -1,7 +1,6 @@
 /* anchor: build the cell, then make workers until the front is gone. */
 #include "runtime/anchor.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
@@ -12,7 +11,6 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,18 +30,12 @@ static bool send_reply(int control, const struct anchor_reply *reply, const int 
 }
 
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
-		    int64_t deadline_ms, struct err *err)
+		    struct err *err)
 {
-	struct pollfd wanted = {.fd = control, .events = POLLIN};
-	int answer;
-
-	do {
-		answer = poll(&wanted, 1, clock_poll_timeout(deadline_ms));
-	} while (answer < 0 && errno == EINTR);
-	if (answer <= 0)
-		return err_set(err, ETIMEDOUT, "the cell's anchor does not answer");
-	if (message_receive(control, reply, sizeof(*reply), fds, ANCHOR_FDS, 0))
+	if (message_receive(control, reply, sizeof(*reply), fds, ANCHOR_FDS, MSG_DONTWAIT))
 		return true;
+	if (errno == EAGAIN)
+		return err_set(err, EAGAIN, "the cell's anchor says nothing");
 	return err_set(err, ECONNRESET, "the cell's anchor has ended");
 }
 

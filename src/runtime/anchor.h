@@ -40,12 +40,9 @@ enum { ANCHOR_WIDEN = '+' };
 /* With a request for more: the file of the specification, then the trees. */
 enum { ANCHOR_EXTRAS_MAX = 16, ANCHOR_REQUEST_FDS = 1 + ANCHOR_EXTRAS_MAX };
 
-/*
- * Receive one reply; FDS are -1 where none came. False at the end or when nothing comes in
- * time.
- */
+/* Receive one reply, without waiting: EAGAIN. FDS are -1 where none came. False at the end. */
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
-		    int64_t deadline_ms, struct err *err);
+		    struct err *err);
 
 /*
  * Clone the anchor out of this process and let it run; returns in the parent only. CONTROL

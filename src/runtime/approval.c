@@ -103,7 +103,7 @@ static void decide(struct approval *approval, const char *answer, const char *by
 	    approval->extra == NULL && value_count(session->granted) < APPROVAL_GRANTS_MAX)
 		value_set_boolean(session->granted, approval->grant, true);
 	if (approval->relay.answered != NULL) {
-		approval->relay.answered(&approval->relay, answer);
+		approval->relay.answered(&approval->relay, answer, by);
 		approval_free(approval);
 		approval_show(running);
 	} else if (approval->target != NULL) {
@@ -301,13 +301,14 @@ static void ask_extra(struct running *running, struct extra *extra)
 /* What a tool of the front would let happen is approved as it is, or not: no scope is wider. */
 static void ask_leave(struct running *running)
 {
+	const struct tool_leave *leave = running->tool->leave;
 	const struct approval_subject subject = {
-		.effect = "schedule",
+		.effect = leave->effect,
+		.wish = leave->wish,
 		.subject = str_of(running->leave->subject),
-		.because = "Not written down: nothing runs by itself before the person has "
-			   "approved exactly that.",
-		.rule = "glovebox schedule approve",
-		.scope = "exactly this schedule, as long as it is there",
+		.because = leave->because,
+		.rule = leave->rule,
+		.scope = leave->scope,
 	};
 
 	(void)approval_new(running, approval_data(running, &subject), NULL);
@@ -398,6 +399,7 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	struct approval *approval = approval_find(running, id);
 	const struct value *content = value_member(answer, "content");
 	struct str said = value_str(value_member(content, "answer"));
+	const bool late = str_is(value_str(value_member(content, "by")), "time");
 	const char *hash;
 
 	if (approval == NULL || !approval->shown)
@@ -405,7 +407,8 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	hash = value_text(value_member(approval->data, "hash"));
 	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
 	    str_is(said, "no")) {
-		decide(approval, "no", "person");
+		/* Of a question that was passed on: nobody answered there. */
+		decide(approval, "no", late ? "time" : "person");
 		return true;
 	}
 	if (!str_is(said, "once") && !str_is(said, "session"))

@@ -5,8 +5,9 @@
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run; "network": a host; "read" and
  *             "write": a folder outside of what the policy shows or lets be written (extra.h)
- *             "schedule": what a tool of the front would let happen later (asks_leave, tool.h)
- *   subject   the command's text, host:port, the folder's real path, or all that the schedule says
+ *             and what a tool of the front names by its `leave` (tool.h)
+ *   wish      of the last: what is wanted, in words
+ *   subject   the command's text, host:port, the folder's real path, or all that would happen
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why it was not simply done
  *   scope     what an answer for the session would grant, in words (approval_scope.h)

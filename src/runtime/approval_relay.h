@@ -14,8 +14,9 @@
 struct running;
 
 struct approval_relay {
-	/* ANSWER is "once", "session" or "no"; not called when it is over before */
-	void (*answered)(const struct approval_relay *relay, const char *answer);
+	/* ANSWER and BY as EVENT_APPROVAL_GIVEN has them; not called when it is over before */
+	void (*answered)(const struct approval_relay *relay, const char *answer,
+			 const char *by);
 	void *context;
 	char *call; /* of the other session, with the number of its question */
 	int64_t id;

@@ -16,7 +16,6 @@
 
 /* A question comes up by so many agents at most; there are fewer (orchestra.h). */
 enum { RELAYED_DEPTH_MAX = 8 };
-#define APPROVAL_EFFECTS "command network read write schedule"
 
 /* What the call runs, as it was asked for: its command, or all that its tool was given. */
 void approval_command(const struct running *running, struct buf *text)
@@ -82,6 +81,7 @@ static struct value *schema_of_answer(void)
 	return schema;
 }
 
+/* NULL: an effect that a tool names, and says the wish of. */
 static const char *wish_of(const char *effect)
 {
 	static const struct {
@@ -90,7 +90,6 @@ static const char *wish_of(const char *effect)
 		{"command", "run a command that is not listed"},
 		{"network", "reach a host that is not listed"},
 		{"read", "read a folder that it was not given, and all below it"},
-		{"schedule", "have this done by itself, without anybody there"},
 		{"write", "write to a folder that it was not given, and to all below it"},
 	};
 
@@ -98,7 +97,7 @@ static const char *wish_of(const char *effect)
 		if (strcmp(wishes[i].effect, effect) == 0)
 			return wishes[i].wish;
 	}
-	return effect;
+	return NULL;
 }
 
 /* Of a delegate: by whom it was asked, and how deep. */
@@ -120,6 +119,7 @@ static void add_delegates(const struct value *delegates, struct buf *text)
 static struct value *form_of(const struct value *data)
 {
 	const char *effect = value_text(value_member(data, "effect"));
+	const char *wish = wish_of(effect);
 	struct value *request = value_new_object();
 	struct buf text;
 
@@ -127,8 +127,11 @@ static struct value *form_of(const struct value *data)
 	(void)buf_adds(&text, "Agent ");
 	text_add_exact(&text, value_str(value_member(data, "agent")));
 	add_delegates(value_member(data, "delegates"), &text);
-	(void)buf_addf(&text, " wants to %s:\n", wish_of(effect));
-	if (strcmp(effect, "command") == 0 || strcmp(effect, "schedule") == 0) {
+	(void)buf_adds(&text, " wants to ");
+	text_add_exact(&text, wish != NULL ? str_of(wish)
+					   : value_str(value_member(data, "wish")));
+	(void)buf_adds(&text, ":\n");
+	if (wish == NULL || strcmp(effect, "command") == 0) {
 		add_shown(&text, value_str(value_member(data, "subject")));
 	} else {
 		/* A folder or a host is one line, whatever its name is. */
@@ -188,6 +191,8 @@ struct value *approval_data(const struct running *running,
 	approval_command(running, &command);
 	folder_of(running, &folder);
 	value_set_text(data, "effect", subject->effect);
+	if (subject->wish != NULL)
+		value_set_text(data, "wish", subject->wish);
 	value_set_str(data, "subject", subject->subject);
 	value_set_str(data, "command", buf_str(&command));
 	value_set_text(data, "because", subject->because);
@@ -211,10 +216,10 @@ struct value *approval_relay_data(const struct running *running, const char *age
 					     "rule",   "scope",   "folder",  "workspace"};
 	const struct value *above = value_member(asked, "delegates");
 	const char *file = value_text(value_member(asked, "file"));
+	const char *wish = value_text(value_member(asked, "wish"));
 	const char *hash = value_text(value_member(asked, "hash"));
 	struct value *data = value_new_object(), *delegates = value_new_array();
 	bool sound = hash != NULL && value_count(above) < RELAYED_DEPTH_MAX;
-	struct str effect = value_str(value_member(asked, "effect"));
 
 	/* Who is further down than the one we know is known to that one. */
 	if (value_count(above) > 0)
@@ -233,10 +238,14 @@ struct value *approval_relay_data(const struct running *running, const char *age
 		if (sound)
 			value_set(data, needed[i], value_copy(member));
 	}
-	if (!sound || !str_among(APPROVAL_EFFECTS, effect)) {
+	if (!sound ||
+	    (wish == NULL && wish_of(value_text(value_member(data, "effect"))) == NULL) ||
+	    (wish != NULL && strlen(wish) > COMMAND_SHOWN_MAX)) {
 		value_free(data);
 		return NULL;
 	}
+	if (wish != NULL)
+		value_set_text(data, "wish", wish);
 	if (file != NULL)
 		value_set_text(data, "file", file);
 	/* What the other session binds its answer to is part of what this one is bound to. */

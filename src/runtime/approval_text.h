@@ -17,6 +17,7 @@ struct approval_subject {
 	const char *effect;
 	struct str subject;
 	const char *because, *rule, *scope;
+	const char *wish; /* of an effect that a tool names (tool.h); or NULL */
 	const char *file; /* of a folder: which it is, beside its name (approval_file); or NULL */
 };
 

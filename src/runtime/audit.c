@@ -22,6 +22,8 @@ enum {
 	QUARANTINE_TRIES = 8, /* random names, all taken: somebody makes them */
 };
 
+#define SECOND_NS INT64_C(1000000000)
+
 /* One of the guard's roots, as it was when it was opened. */
 struct root {
 	char *path;
@@ -108,6 +110,15 @@ static bool scan(const struct audit *audit, struct git_scan *scan, struct err *e
 			    value_member(audit->guard, "files"), err);
 }
 
+static void deep_begin(const struct value *guard, struct git_scan *scan)
+{
+	const int64_t folders = value_integer(value_member(guard, "folders"));
+
+	scan->folders_max = folders > 0 && folders <= GIT_SCAN_FOLDERS ? (size_t)folders
+								       : GIT_SCAN_FOLDERS;
+	scan->deep = value_member(guard, "deep");
+}
+
 bool audit_begin(struct value *guard, struct err *err)
 {
 	struct audit audit = {.guard = guard};
@@ -115,11 +126,63 @@ bool audit_begin(struct value *guard, struct err *err)
 	bool fine = roots_open(&audit, err);
 
 	git_scan_init(&found, audit.folders, audit.folder_count);
+	deep_begin(guard, &found);
 	fine = fine && scan(&audit, &found, err);
 	value_set(guard, "dangers", value_ref(found.dangers));
 	value_set(guard, "indexes", value_ref(found.indexes));
 	value_set(guard, "repositories", value_ref(found.repositories));
 	value_set(guard, "pointers", value_ref(found.pointers));
+	value_set(guard, "nested", value_ref(found.nested));
+	value_set_boolean(guard, "partial", found.partial);
+	git_scan_fini(&found);
+	roots_close(&audit);
+	return fine;
+}
+
+/* Was what lies at KEY there before the guard began? Its last change is nobody's to set. */
+static bool was_before(const struct git_scan *scan, const struct value *guard,
+		       const char *key)
+{
+	const int64_t began = value_integer(value_member(guard, "began"));
+	auto_free char *path = git_scan_path(key);
+	struct stat st;
+	const char *name;
+
+	if (path == NULL)
+		return false;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (int64_t)st.st_ctim.tv_sec * SECOND_NS + st.st_ctim.tv_nsec <= began;
+}
+
+bool audit_begin_more(const struct value *guard, struct value *more, struct err *err)
+{
+	const struct value *known = value_member(guard, "dangers");
+	const struct value *indexes = value_member(guard, "indexes");
+	struct value *dangers = value_new_object(), *read = value_new_object();
+	struct audit audit = {.guard = guard};
+	struct git_scan found;
+	bool fine = roots_open(&audit, err);
+
+	git_scan_init(&found, audit.folders, audit.folder_count);
+	found.known_indexes = indexes;
+	if (fine)
+		git_scan_watch(&found, value_member(more, "watched"));
+	fine = fine && (found.trouble.text[0] == '\0' ||
+			err_set(err, found.trouble.code, "%s", found.trouble.text));
+	for (void *at = value_first(found.dangers); at != NULL;
+	     at = value_next(found.dangers, at)) {
+		if (value_member(known, value_key(at)) == NULL &&
+		    was_before(&found, guard, value_key(at)))
+			value_set(dangers, value_key(at), value_ref(value_at(at)));
+	}
+	for (void *at = value_first(found.indexes); at != NULL;
+	     at = value_next(found.indexes, at)) {
+		if (value_member(indexes, value_key(at)) == NULL)
+			value_set(read, value_key(at), value_ref(value_at(at)));
+	}
+	value_set(more, "dangers", dangers);
+	value_set(more, "indexes", read);
 	git_scan_fini(&found);
 	roots_close(&audit);
 	return fine;
@@ -190,10 +253,18 @@ static char *workspace_of(const struct value *guard)
 	return path != NULL ? path : memory_copy("/");
 }
 
-static void judge(const struct value *guard, const struct git_scan *scan,
-		  struct tool_result *result)
+/* The fingerprint that KEY had; NULL: it was not there. */
+static const struct value *known_as(const struct value *guard, const struct value *more,
+				    const char *key)
 {
-	const struct value *known = value_member(guard, "dangers");
+	const struct value *known = value_member(value_member(guard, "dangers"), key);
+
+	return known != NULL ? known : value_member(value_member(more, "dangers"), key);
+}
+
+static void judge(const struct value *guard, const struct value *more,
+		  const struct git_scan *scan, struct tool_result *result)
+{
 	char away[NAME_MAX + 1];
 
 	if (value_count(scan->dangers) == 0)
@@ -201,7 +272,7 @@ static void judge(const struct value *guard, const struct git_scan *scan,
 	auto_free char *workspace = workspace_of(guard);
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
-		if (value_equal(value_member(known, value_key(at)), value_at(at)))
+		if (value_equal(known_as(guard, more, value_key(at)), value_at(at)))
 			continue;
 		auto_free char *path = git_scan_path(value_key(at));
 		if (path == NULL)
@@ -214,7 +285,8 @@ static void judge(const struct value *guard, const struct git_scan *scan,
 	}
 }
 
-void audit_run(struct audit *audit, const struct timespec *since, struct tool_result *result)
+void audit_run(struct audit *audit, const struct value *more,
+	       const struct timespec *since, struct tool_result *result)
 {
 	struct git_scan found;
 	struct err err = {0};
@@ -229,14 +301,20 @@ void audit_run(struct audit *audit, const struct timespec *since, struct tool_re
 	git_scan_init(&found, audit->folders, audit->folder_count);
 	found.may_mend = true;
 	found.known_indexes = value_member(audit->guard, "indexes");
+	found.more_indexes = value_member(more, "indexes");
+	deep_begin(audit->guard, &found);
 	found.wants_files = since != NULL;
 	if (since != NULL)
 		found.since = *since;
+	if (fine)
+		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
 	/* What was seen is put away even when not all was seen. */
-	judge(audit->guard, &found, result);
+	judge(audit->guard, more, &found, result);
 	if (!fine)
 		audit_tell_failed(result, err.text);
+	if (found.partial || value_is_true(value_member(audit->guard, "tells")))
+		audit_tell_partial(result, found.folders_max);
 	if (value_count(found.files) > 0) {
 		auto_free char *workspace = workspace_of(audit->guard);
 		audit_tell_files(found.files, workspace, result);

@@ -5,8 +5,14 @@
  * runs any more. It is put away, never deleted, and told.
  *
  * The start of a comparison is the guard, made once with the cell: an object with
- * `workspace`, `roots`, `watched` and `files` (lists of paths), `dangers` (path ->
+ * `workspace`, `roots`, `watched` and `files` (lists of paths), `deep` (those roots that
+ * each scan goes through whole, as far as `folders` go), `tells` (true: say that this is not
+ * all), `began` (nanoseconds, wall clock: what is older was there before), `dangers` (path ->
  * fingerprint), and `indexes`, which only save time.
+ *
+ * What lies deep in a workspace whose checkpoints look there (undo) is found by these, while
+ * the cell runs. That is `more`: an object with `watched`, `dangers` and `indexes`, which goes
+ * to the worker with each call (session_nested.c).
  */
 #pragma once
 #include "base/err.h"
@@ -23,9 +29,16 @@ struct audit;
 
 /*
  * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `pointers`
- * are put there too, for who binds them.
+ * are put there too, for who binds them (not those that a root in `deep` has far down: the paths
+ * of their folders are `nested`), and `partial` when such a root has too many folders.
  */
 bool audit_begin(struct value *guard, struct err *err);
+
+/*
+ * The front's: fill MORE, whose `watched` are folders that a first look found, by what is
+ * dangerous in them now and was so before the guard began.
+ */
+bool audit_begin_more(const struct value *guard, struct value *more, struct err *err);
 
 /*
  * What a worker needs for its audits, with the roots of GUARD opened while nobody waits. GUARD
@@ -36,9 +49,9 @@ void audit_close(struct audit *audit);
 
 /*
  * In a worker, nothing else of the call running: compare with the guard (AUDIT NULL: nothing is
- * looked at), put away what is new, tell it in RESULT: `denials` and `quarantined`, and for a
- * command (SINCE, its beginning, not NULL) `changed_autoexec`. When the audit cannot be made,
- * RESULT is failed and says so. How it tells: audit_tell.h.
+ * looked at) and with MORE (or NULL), put away what is new, tell it in RESULT: `denials` and
+ * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`. When the
+ * audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
  */
-void audit_run(struct audit *audit, const struct timespec *since,
-	       struct tool_result *result);
+void audit_run(struct audit *audit, const struct value *more,
+	       const struct timespec *since, struct tool_result *result);

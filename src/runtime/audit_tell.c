@@ -16,6 +16,7 @@ enum {
 
 #define RULE_PROTECTED  "protected"
 #define KEY_FAILED      "audit_failed"
+#define KEY_PARTIAL     "audit_partial"
 #define KEY_QUARANTINED "quarantined"
 #define KEY_FILES       "changed_autoexec"
 
@@ -36,6 +37,31 @@ void audit_tell_lost(struct tool_result *result, const char *why)
 		       "does so first. Until then use no git, editor or shell here outside.]\n",
 		       why);
 	value_set_boolean(tool_details(result), KEY_FAILED, true);
+}
+
+void audit_add_partial(struct buf *out, size_t folders)
+{
+	(void)buf_addf(out,
+		       "of the repositories deep in the workspace only those in the first %zu "
+		       "folders are looked after",
+		       folders);
+}
+
+void audit_tell_partial(struct tool_result *result, size_t folders)
+{
+	value_set_integer(tool_details(result), KEY_PARTIAL, (int64_t)folders);
+	(void)buf_end_line(&result->text);
+	(void)buf_addc(&result->text, '[');
+	audit_add_partial(&result->text, folders);
+	(void)buf_adds(&result->text, "]\n");
+}
+
+void audit_print_partial(const struct tool_result *result, struct buf *out)
+{
+	const int64_t folders = value_integer(value_member(result->details, KEY_PARTIAL));
+
+	if (folders > 0)
+		audit_add_partial(out, (size_t)folders);
 }
 
 static struct value *list_of(struct tool_result *result, const char *key)
@@ -131,6 +157,23 @@ bool audit_failed(const struct tool_result *result)
 bool audit_quarantined(const struct tool_result *result)
 {
 	return value_count(value_member(result->details, KEY_QUARANTINED)) > 0;
+}
+
+void audit_split(struct tool_result *from, struct tool_result *said)
+{
+	static const char *const keys[] = {DENIALS_KEY, KEY_FAILED, KEY_QUARANTINED,
+					   KEY_PARTIAL};
+
+	(void)buf_addstr(&said->text, buf_str(&from->text));
+	buf_clear(&from->text);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct value *value = value_member(from->details, keys[i]);
+
+		if (value == NULL)
+			continue;
+		value_set(tool_details(said), keys[i], value_ref(value));
+		value_remove(from->details, keys[i]);
+	}
 }
 
 void audit_take(struct tool_result *result, struct tool_result *from)

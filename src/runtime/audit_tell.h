@@ -11,6 +11,12 @@
 
 /* It could not be made whole, because of WHY: RESULT is failed. */
 void audit_tell_failed(struct tool_result *result, const char *why);
+/* It looked into FOLDERS folders, and there are more. RESULT stays what it was. */
+void audit_tell_partial(struct tool_result *result, size_t folders);
+/* The sentence for that. */
+void audit_add_partial(struct buf *out, size_t folders);
+/* The same of RESULT for people, nothing when it did not happen. */
+void audit_print_partial(const struct tool_result *result, struct buf *out);
 /* In the front: none was made, because of WHY. RESULT stays what it was, and says so. */
 void audit_tell_lost(struct tool_result *result, const char *why);
 /* PATH, which was new or changed, has the last name AWAY now: a denial, and `quarantined`. */
@@ -25,6 +31,9 @@ bool audit_quarantined(const struct tool_result *result); /* it put something aw
 
 /* The files in RESULT's `changed_autoexec` as one sentence, nothing when there are none. */
 void audit_print_files(const struct tool_result *result, struct buf *out);
+
+/* Move what an audit said in FROM (no more than that, and all its text) to SAID, initialised. */
+void audit_split(struct tool_result *from, struct tool_result *said);
 
 /* Move what an audit said in FROM (text, denials, quarantined …) to the end of RESULT. */
 void audit_take(struct tool_result *result, struct tool_result *from);

@@ -109,13 +109,16 @@ static void outlet_changed(void *context)
 	cell->options.changed(cell->options.context);
 }
 
-static void control_read(struct cell *cell)
+/* False when nothing was there. */
+static bool control_read(struct cell *cell)
 {
-	struct anchor_reply reply;
+	struct anchor_reply reply = {0};
 	int fds[ANCHOR_FDS];
 	struct err err;
 
-	if (!anchor_receive(cell->control, &reply, fds, 0, &err)) {
+	if (!anchor_receive(cell->control, &reply, fds, &err)) {
+		if (err.code == EAGAIN)
+			return false;
 		cell_break(cell, &err);
 	} else if (reply.kind == ANCHOR_WIDENED) {
 		reply.text[sizeof(reply.text) - 1] = '\0';
@@ -139,6 +142,7 @@ static void control_read(struct cell *cell)
 		(void)err_set(&err, ECHILD, "%s", reply.text);
 		cell_break(cell, &err);
 	}
+	return true;
 }
 
 static void control_ready(struct watch *watch, short events)
@@ -146,7 +150,7 @@ static void control_ready(struct watch *watch, short events)
 	struct cell *cell = watch->context;
 
 	(void)events;
-	control_read(cell);
+	(void)control_read(cell);
 	cell->options.changed(cell->options.context);
 }
 
@@ -159,8 +163,8 @@ static bool is_readable(int fd)
 
 void cell_catch_up(struct cell *cell)
 {
-	while (cell_broken(cell) == NULL && is_readable(cell->control))
-		control_read(cell);
+	while (cell_broken(cell) == NULL && control_read(cell))
+		;
 	for (struct worker_end *at = cell->workers; at != NULL;) {
 		struct worker_end *next = at->next;
 		if (at->state == WORKER_MAKING && is_readable(at->socket))
@@ -216,9 +220,21 @@ static void groups_open(struct cell *cell)
 {
 	const struct cell_options *options = &cell->options;
 
+	cell->grouped = true;
 	cell->groups = groups_start(options->loop, options->program, options->limits);
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next)
 		groups_add(cell->groups, &at->group, at->pidfd);
+}
+
+void cell_rest(struct cell *cell)
+{
+	if (cell_broken(cell) != NULL)
+		return;
+	if (!cell->grouped)
+		groups_open(cell);
+	cell_catch_up(cell);
+	cell_refill_due(&cell->refill);
+	cell->options.changed(cell->options.context);
 }
 
 static bool outlet_make(struct cell *cell, struct err *err)
@@ -238,12 +254,42 @@ static bool outlet_make(struct cell *cell, struct err *err)
 	return false;
 }
 
+/* From the anchor's start until the cell can take a call. */
+static bool first_steps(struct cell *cell, struct err *err)
+{
+	const struct cell_options *options = &cell->options;
+
+	if ((cell->spec.network_count > 0 || cell->spec.asks_network) &&
+	    !outlet_make(cell, err))
+		return false;
+	loop_add_timer(options->loop, &cell->refill);
+	cell_keep(cell, WORKER_PLAIN, 1);
+	cell->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
+					  .due = open_due,
+					  .context = cell};
+	if (options->direct) {
+		loop_add_timer(options->loop, &cell->open_timer);
+		handing_over_wait(cell);
+		return true;
+	}
+	if (options->meanwhile != NULL)
+		options->meanwhile(options->meanwhile_context);
+	if (!first_worker_wait(cell, err))
+		return false;
+	if (!options->rests) {
+		groups_open(cell);
+		cell_keep_ready(cell, 0);
+	}
+	return true;
+}
+
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err)
 {
 	struct cell *made = memory_alloc(sizeof(*made));
 	struct cell_start start = {.program = options->program,
 				   .direct = options->direct,
 				   .tools = options->tools};
+	bool ok;
 
 	made->options = *options;
 	made->spec = *options->take_spec;
@@ -265,25 +311,11 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 				      .due = cell_refill_due,
 				      .context = made};
 	loop_add(options->loop, &made->control_watch);
-	if ((made->spec.network_count > 0 || made->spec.asks_network) &&
-	    !outlet_make(made, err)) {
+	ok = first_steps(made, err);
+	cell_start_end(&start);
+	if (!ok) {
 		cell_close(made);
 		return false;
-	}
-	loop_add_timer(options->loop, &made->refill);
-	cell_keep(made, WORKER_PLAIN, 1);
-	made->open_timer = (struct timer){.due_ms = clock_now_ms() + CELL_OPEN_MS,
-					  .due = open_due,
-					  .context = made};
-	if (options->direct) {
-		loop_add_timer(options->loop, &made->open_timer);
-		handing_over_wait(made);
-	} else if (!first_worker_wait(made, err)) {
-		cell_close(made);
-		return false;
-	} else {
-		groups_open(made);
-		cell_keep_ready(made, 0);
 	}
 	*cell = made;
 	return true;

@@ -41,8 +41,11 @@ struct worker_end {
 	struct group_end group;
 	struct frame_reader reader;
 	struct watch watch;
-	/* While busy: a frame came, or (frame NULL) the worker has died. */
-	void (*frame)(void *context, const struct frame *frame);
+	/*
+	 * While busy: a frame came, or (frame NULL) the worker has died. True: it was a result,
+	 * and the worker is busy with another call, whose frames may have come with it.
+	 */
+	bool (*frame)(void *context, const struct frame *frame);
 	void *context;
 	struct worker_end *next;
 };
@@ -59,6 +62,10 @@ struct cell_options {
 	bool prepared;
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
+	bool rests; /* as session.h */
+	/* once, while the cell is being made by others; not with `direct`; or NULL */
+	void (*meanwhile)(void *context);
+	void *meanwhile_context;
 	/* the answer to the oldest cell_widen without one; ERR NULL: it is done */
 	void (*widened)(void *context, const struct err *err);
 	/* both as outlet.h */
@@ -145,6 +152,10 @@ void cell_let_go(struct worker_end *worker);
  * does so itself, a few milliseconds after its start.
  */
 void cell_refill(struct cell *cell);
+/* The same now, since the loop will not turn for a while. */
+void cell_rest(struct cell *cell);
+/* Are workers on their way? Then they want a processor. */
+bool cell_is_making(const struct cell *cell);
 /*
  * Give what a busy WORKER has said to its call, without the loop; the worker may be gone then.
  */

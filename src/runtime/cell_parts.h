@@ -19,6 +19,7 @@ struct cell {
 	struct cell_spec spec;
 	int control;
 	int anchor_pidfd;
+	bool grouped;          /* it was tried */
 	struct groups *groups; /* or NULL: workers look after their limits */
 	struct watch control_watch;
 	struct outlet *outlet; /* NULL: no host is listed */

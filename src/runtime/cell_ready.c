@@ -8,21 +8,23 @@
 
 enum { TIDY_AFTER_MS = 2 }; /* one at least: the caller has its answer first */
 
-static void request_worker(struct cell *cell, enum worker_kind kind)
+/* False while the anchor has as many requests as its socket holds: the rest come in time. */
+static bool request_worker(struct cell *cell, enum worker_kind kind)
 {
 	const char request = (char)kind;
 	struct err err;
 
-	if (cell_broken(cell) != NULL)
-		return;
 	ssize_t n = send(cell->control, &request, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n == 1) {
 		cell->requested[kind == WORKER_PREPARED]++;
-	} else if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
+		return true;
+	}
+	if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
 		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
 		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
 		cell_break(cell, &err);
 	}
+	return false;
 }
 
 void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
@@ -32,8 +34,8 @@ void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
 			cell_count_workers(cell, WORKER_MAKING, prepared) +
 			cell_count_workers(cell, WORKER_IDLE, prepared);
 
-	for (; coming < count && cell_broken(cell) == NULL; coming++)
-		request_worker(cell, kind);
+	while (coming < count && cell_broken(cell) == NULL && request_worker(cell, kind))
+		coming++;
 }
 
 /* What waits is served by plain ones, which are there first. */
@@ -49,6 +51,13 @@ void cell_keep_ready(struct cell *cell, size_t waiting)
 		cell_keep(cell, WORKER_PLAIN, 1);
 		cell_keep(cell, WORKER_PREPARED, options->ready);
 	}
+}
+
+bool cell_is_making(const struct cell *cell)
+{
+	return cell->requested[false] + cell->requested[true] > 0 ||
+	       cell_count_workers(cell, WORKER_MAKING, false) > 0 ||
+	       cell_count_workers(cell, WORKER_MAKING, true) > 0;
 }
 
 void cell_refill(struct cell *cell)

@@ -22,8 +22,7 @@
 /* A kernel that holds a process (a broken disk) is not waited for longer. */
 enum { ANCHOR_END_MS = 5000 };
 
-static bool start_by_exec(const struct cell_start *start, int control, int front,
-			  struct err *err)
+static bool start_by_exec(struct cell_start *start, int control, int front, struct err *err)
 {
 	char numbers[3][ROLE_ARGUMENT];
 	auto_close int spec_fd = -1;
@@ -51,25 +50,28 @@ static bool start_by_exec(const struct cell_start *start, int control, int front
 				  .argv = argv,
 				  .fds = fds,
 				  .fd_count = 3 + view->count};
-	auto_close int pidfd = -1;
-	siginfo_t info;
-	if (!role_start(&role, &pidfd, err))
-		return false;
-	/*
-	 * It clones the anchor as our child and goes; its reply waits in the control
-	 * socket.
-	 */
-	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
-		;
-	return true;
+	/* It clones the anchor as our child and goes; its reply comes by the control socket. */
+	return role_start(&role, &start->starter, err);
 }
 
-bool cell_start(const struct cell_start *start, int *control, int *pidfd, struct err *err)
+void cell_start_end(struct cell_start *start)
+{
+	siginfo_t info;
+
+	while (start->starter >= 0 &&
+	       waitid(P_PIDFD, (id_t)start->starter, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	fd_close(&start->starter);
+}
+
+bool cell_start(struct cell_start *start, int *control, int *pidfd, struct err *err)
 {
 	auto_close int front = -1;
 	int ends[2];
 	bool ok;
 
+	start->starter = -1;
 	if (!role_self(&front, err))
 		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)

@@ -83,16 +83,16 @@ static bool idle_frame(struct worker_end *worker, const struct frame *frame)
 	return true;
 }
 
-/* What a worker says to its call. */
-static void busy_frame(struct worker_end *worker, const struct frame *frame)
+/* What a worker says to its call. True: to another from here on. */
+static bool busy_frame(struct worker_end *worker, const struct frame *frame)
 {
 	if (frame != NULL && frame->kind == FRAME_READY && !worker->made) {
 		worker_is_made(worker);
-		return;
+		return false;
 	}
 	if (!worker->made && (frame == NULL || frame->kind == FRAME_REFUSED))
 		worker_refused(worker, frame);
-	worker->frame(worker->context, frame);
+	return worker->frame(worker->context, frame);
 }
 
 bool cell_read_worker(struct worker_end *worker)
@@ -106,15 +106,14 @@ bool cell_read_worker(struct worker_end *worker)
 			(void)close(frame.fds[i]); /* no worker has any to give */
 		if (worker->state != WORKER_BUSY)
 			return idle_frame(worker, &frame);
-		busy_frame(worker, &frame);
-		if (last)
+		if (!busy_frame(worker, &frame) && last)
 			return false; /* whatever follows is read in the next turn */
 	}
 	if (ok && !worker->reader.ended)
 		return false;
 	if (worker->state != WORKER_BUSY)
 		return idle_frame(worker, NULL);
-	busy_frame(worker, NULL);
+	(void)busy_frame(worker, NULL);
 	return false;
 }
 
@@ -155,6 +154,8 @@ void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_k
 	loop_add(cell->options.loop, &worker->watch);
 }
 
+enum { FITS_BEST = 4 }; /* idle, and prepared as it is wanted */
+
 /* How well a worker fits; 0: not at all. The list is newest first, the oldest is best. */
 static int worker_fits(const struct worker_end *worker, enum worker_want want)
 {
@@ -181,15 +182,23 @@ static struct worker_end *best_worker(struct cell *cell, enum worker_want want, 
 	return found;
 }
 
-struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
+/* What came since the loop last turned may be one that fits better. */
+static struct worker_end *best_of_all(struct cell *cell, enum worker_want want)
 {
 	int fits;
 	struct worker_end *found = best_worker(cell, want, &fits);
 
-	if (found == NULL || found->state != WORKER_IDLE) {
+	if (fits < FITS_BEST) {
 		cell_catch_up(cell);
 		found = best_worker(cell, want, &fits);
 	}
+	return found;
+}
+
+struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, size_t waiting)
+{
+	struct worker_end *found = best_of_all(cell, want);
+
 	if (found == NULL || cell_outlet_waits(cell)) {
 		cell_keep_ready(cell, waiting);
 		return NULL;
@@ -205,8 +214,7 @@ struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want, si
 
 void cell_expect(struct cell *cell, enum worker_want want)
 {
-	int fits;
-	const struct worker_end *found = best_worker(cell, want, &fits);
+	const struct worker_end *found = best_of_all(cell, want);
 
 	if (found != NULL && found->state == WORKER_IDLE)
 		(void)frame_send(found->socket, FRAME_COMING, (struct str){"", 0}, NULL,

@@ -7,7 +7,6 @@
 
 enum { RULE_MAX = 64, REMEDY_MAX = 512 }; /* a limit's: names, numbers and a clause */
 
-#define KEY_LIST     "denials"
 #define KEY_LEFT_OUT "denials_left_out"
 
 static const char *const kind_names[] = {
@@ -38,11 +37,11 @@ static bool is_there(const struct value *list, const struct denial *denial)
 static struct value *list_of(struct tool_result *result)
 {
 	struct value *details = tool_details(result);
-	struct value *list = value_member(details, KEY_LIST);
+	struct value *list = value_member(details, DENIALS_KEY);
 
 	if (value_kind(list) != VALUE_ARRAY) {
-		value_set(details, KEY_LIST, value_new_array());
-		list = value_member(details, KEY_LIST);
+		value_set(details, DENIALS_KEY, value_new_array());
+		list = value_member(details, DENIALS_KEY);
 	}
 	return list;
 }
@@ -131,7 +130,7 @@ bool denial_is(const struct value *denial, enum denial_kind kind)
 
 const struct value *denial_list(const struct tool_result *result)
 {
-	const struct value *list = value_member(result->details, KEY_LIST);
+	const struct value *list = value_member(result->details, DENIALS_KEY);
 
 	return value_kind(list) == VALUE_ARRAY ? list : NULL;
 }

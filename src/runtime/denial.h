@@ -19,6 +19,9 @@ struct denial {
 	bool guessed;       /* read off a program's messages, not told by the wall */
 };
 
+/* The key of the list among a result's details. */
+#define DENIALS_KEY "denials"
+
 /* More of them in one result are only counted (`denials_left_out`). */
 enum { DENIALS_MAX = 16 };
 

@@ -3,9 +3,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
+#include "runtime/pending.h"
 #include "runtime/session_parts.h"
 
 #include <errno.h>
@@ -23,6 +26,7 @@ struct widening {
 	struct extra *extra; /* valid as long as that call is there */
 	struct cell_spec addition;
 	char *path, *grant;
+	struct stat st;
 	bool writable, failed;
 	struct err why;
 };
@@ -190,6 +194,9 @@ static void answer_due(struct timer *timer)
 	if (!failed) {
 		cell_set_widened(session->cell, &first->addition);
 		policy_show(session->policy, first->path, first->writable);
+		if (first->writable)
+			pending_grant(cell_spec(session->cell)->record, first->path,
+				      &first->st);
 		/* Not before: what is not held is not known by its number. */
 		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
 			value_set_boolean(session->granted, first->grant, true);
@@ -230,6 +237,7 @@ void extra_share(struct running *running, struct extra *extra, char *take_grant)
 	made->path = memory_copy(extra->root.path);
 	made->grant = take_grant;
 	made->writable = extra->root.writable;
+	(void)fstat(extra->root.fd, &made->st);
 	spec_init(&made->addition);
 	while (*last != NULL)
 		last = &(*last)->next;
@@ -265,6 +273,18 @@ static bool ask_worker(struct running *running, struct err *why)
 	return running->asked_worker;
 }
 
+/* Before anything is begun there. */
+static void note_granted(const struct running *running)
+{
+	struct pending *record = cell_spec(running->session->cell)->record;
+	struct stat st;
+
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		if (!at->shared && at->root.writable && fstat(at->root.fd, &st) == 0)
+			pending_grant(record, at->root.path, &st);
+	}
+}
+
 struct worker_end *extra_take_worker(struct running *running, struct err *why)
 {
 	struct cell *cell = running->session->cell;
@@ -276,7 +296,77 @@ struct worker_end *extra_take_worker(struct running *running, struct err *why)
 	else
 		worker = cell_take_widened(cell, running->number);
 	running->asked_worker = running->asked_worker && worker == NULL;
+	if (worker != NULL && !running->mending)
+		note_granted(running);
 	return worker;
+}
+
+static void add_shown(struct buf *out, const char *shown)
+{
+	if (out->size > 0)
+		(void)buf_adds(out, ", ");
+	(void)buf_adds(out, shown);
+}
+
+/* The path of EXTRA as it is shown. */
+static char *shown_path(const struct extra *extra)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(extra->root.path));
+	return buf_take(&shown);
+}
+
+static bool may_write(const struct running *running)
+{
+	return running->tool != NULL && !running->quiet &&
+	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
+}
+
+void extra_print_written(const struct running *running, struct buf *out)
+{
+	const struct value *outside = running->session->outside;
+
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		auto_free char *shown = shown_path(at);
+		if (at->granted && at->root.writable &&
+		    !value_is_true(value_member(outside, shown)))
+			add_shown(out, shown);
+	}
+	for (void *at = value_first(outside); at != NULL; at = value_next(outside, at)) {
+		if (value_is_true(value_at(at)))
+			add_shown(out, value_key(at));
+	}
+}
+
+void extra_tell(struct running *running)
+{
+	struct session *session = running->session;
+	struct buf told;
+
+	if (!may_write(running))
+		return;
+	buf_init(&told, RESULT_TEXT_MAX);
+	for (const struct extra *at = running->extras; at != NULL; at = at->next) {
+		auto_free char *shown = shown_path(at);
+
+		if (!at->granted || !at->root.writable)
+			continue;
+		add_shown(&told, shown);
+		if (session->outside == NULL)
+			session->outside = value_new_object();
+		if (!value_is_true(value_member(session->outside, shown)))
+			value_set_boolean(session->outside, shown, at->shared);
+	}
+	if (told.size > 0) {
+		(void)buf_end_line(&running->result.text);
+		(void)buf_addf(&running->result.text,
+			       "[what is written in %s is in no patch, and glovebox undo does "
+			       "not put it back]\n",
+			       told.data);
+	}
+	buf_fini(&told);
 }
 
 void extra_drop_all(struct running *running)

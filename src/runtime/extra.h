@@ -8,6 +8,7 @@
  * with what they saw.
  */
 #pragma once
+#include "base/buf.h"
 #include "policy/policy.h"
 #include "runtime/shape_extra.h"
 
@@ -45,6 +46,13 @@ bool extra_needs_worker(const struct running *running);
  * that there can be none.
  */
 struct worker_end *extra_take_worker(struct running *running, struct err *why);
+
+/*
+ * Its result stands: say in it that what was written in such folders is in no patch and not undone.
+ */
+void extra_tell(struct running *running);
+/* The folders to be written that RUNNING had by a grant, between commas; nothing: none. */
+void extra_print_written(const struct running *running, struct buf *out);
 
 /* RUNNING is over. */
 void extra_drop_all(struct running *running);

@@ -43,6 +43,13 @@ struct undo_log;
  */
 void files_keep(struct files *files, struct undo_log *log);
 
+struct value;
+/*
+ * From now on a write adds to LIST (borrowed, NULL: none) the keys (git_scan.h) of the folders
+ * above it, up to the root, that hold a HEAD: git may take them for repositories.
+ */
+void files_note_heads(struct files *files, struct value *list);
+
 /* Does what is written at PATH (absolute, real) go with the cell? */
 bool files_is_passing(const struct files *files, const char *path);
 

@@ -19,6 +19,7 @@ struct files {
 	char *workspace;
 	char **blocked;       /* NULL-ended */
 	struct undo_log *log; /* files_keep */
+	struct value *heads;  /* files_note_heads */
 	int journal;          /* files_journal; -1: none */
 };
 
@@ -57,6 +58,9 @@ struct undo_state;
 bool files_keep_change(const struct files *files, const char *path, int old_fd,
 		       const struct stat *old, const struct undo_state *after,
 		       struct err *err);
+
+/* FOLDER (real) was written in. */
+void files_add_heads(const struct files *files, const char *folder);
 
 /* The one answer for what is missing, outside or blocked. */
 bool files_say_missing(const char *shown, struct err *err);

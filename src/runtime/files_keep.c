@@ -2,7 +2,16 @@
 #include "runtime/files_inside.h"
 #include "runtime/undo_log.h"
 
+#include "base/memory.h"
 #include "base/path.h"
+#include "base/value.h"
+#include "git/git_scan.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 void files_keep(struct files *files, struct undo_log *log)
 {
@@ -33,4 +42,28 @@ bool files_keep_change(const struct files *files, const char *path, int old_fd,
 			       &before, after, err) ||
 	       err_while(err, "this change could not be noted for `glovebox undo`, so "
 			      "nothing was written");
+}
+
+void files_note_heads(struct files *files, struct value *list)
+{
+	files->heads = list;
+}
+
+void files_add_heads(const struct files *files, const char *folder)
+{
+	const struct files_held *root = files_root_of(files, folder);
+	auto_free char *at = memory_copy(folder);
+	char head[PATH_MAX];
+
+	if (files->heads == NULL || root == NULL)
+		return;
+	while (strlen(at) > strlen(root->path)) {
+		auto_free char *key = git_scan_key(at);
+
+		if (snprintf(head, sizeof(head), "%s/HEAD", at) < (int)sizeof(head) &&
+		    faccessat(AT_FDCWD, head, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !value_has_text(files->heads, key))
+			value_append(files->heads, value_new_text(key));
+		*strrchr(at, '/') = '\0';
+	}
 }

@@ -28,6 +28,7 @@ struct groups {
 	struct watch watch;
 	struct group_end *ends; /* asked for, not yet answered or dropped */
 	unsigned last_id;
+	unsigned gone; /* to be told of with the next request: nobody waits for it; 0: none */
 };
 
 static bool process_start(struct groups *groups, const char *program,
@@ -111,14 +112,16 @@ static bool request_send(const struct groups *groups,
 
 void groups_add(struct groups *groups, struct group_end *end, int pidfd)
 {
-	struct groups_request request = {.add = 1};
+	struct groups_request request = {0};
 
 	*end = (struct group_end){.counts = {-1, -1, -1}};
 	if (!groups)
 		return;
 	request.id = ++groups->last_id;
+	request.gone = groups->gone;
 	if (request.id == 0 || !request_send(groups, &request, pidfd))
 		return;
+	groups->gone = 0;
 	end->id = request.id;
 	end->next = groups->ends;
 	groups->ends = end;
@@ -136,14 +139,17 @@ static void forget(struct groups *groups, const struct group_end *end)
 
 void groups_drop(struct groups *groups, struct group_end *end)
 {
-	struct groups_request request = {.id = end->id};
+	struct groups_request request = {0};
 
 	if (!groups || end->id == 0)
 		return;
 	forget(groups, end);
 	for (int i = 0; i < CGROUP_COUNTERS; i++)
 		fd_close(&end->counts[i]);
-	(void)request_send(groups, &request, -1);
+	request.gone = groups->gone;
+	if (request.gone != 0)
+		(void)request_send(groups, &request, -1);
+	groups->gone = end->id;
 	end->id = 0;
 }
 

@@ -61,8 +61,8 @@ _Noreturn void groups_role(char **argv);
 
 /* What they say to each other; descriptors travel beside. */
 struct groups_request {
-	uint32_t id;
-	uint32_t add; /* with the worker's pidfd; else: drop */
+	uint32_t gone; /* the group of a worker that is; 0: none */
+	uint32_t id;   /* for a new one, whose pidfd comes beside; 0: none */
 };
 struct groups_reply {
 	uint32_t id;

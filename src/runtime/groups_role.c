@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/message.h"
 #include "runtime/groups.h"
+#include "sandbox/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,14 +53,17 @@ struct maker {
 	unsigned made;
 };
 
-/* The pid behind PIDFD, 0 when that process has ended. */
+/* The pid behind PIDFD, 0 when that process has ended. Before Linux 6.13 a text says it. */
 static pid_t pid_of(int pidfd)
 {
+	const pid_t told = kernel_pidfd_pid(pidfd);
 	char path[64];
 	struct buf text;
 	long pid = 0;
 	const char *at;
 
+	if (told >= 0)
+		return told;
 	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	buf_init(&text, FDINFO_MAX);
 	if (fd_read_at(AT_FDCWD, path, &text) && (at = strstr(text.data, "\nPid:")) != NULL)
@@ -82,7 +87,9 @@ static struct slot *slot_take(struct maker *maker)
 		slot = &maker->slots[i];
 		if (slot->id != 0 || !cgroup_is_empty(&slot->group))
 			continue;
-		if (cgroup_left_memory(&slot->group) <= LEFT_MEMORY)
+		/* What is there in all is told at once, what of it are files takes the kernel long. */
+		if (cgroup_usage(&slot->group) <= LEFT_MEMORY ||
+		    cgroup_left_memory(&slot->group) <= LEFT_MEMORY)
 			return slot;
 		/* Its files live on, counted above; a new group begins with nothing. */
 		if (cgroup_remove(&maker->place, &slot->group))
@@ -97,14 +104,14 @@ static struct slot *slot_take(struct maker *maker)
 	return slot;
 }
 
-static void reply_send(const struct maker *maker, const struct slot *slot)
+static void reply_send(const struct maker *maker, struct slot *slot)
 {
 	struct groups_reply reply = {.id = slot->id};
 	int fds[CGROUP_COUNTERS];
 	size_t count = 0;
 
 	for (int i = 0; i < CGROUP_COUNTERS; i++) {
-		int fd = cgroup_open_count(&slot->group, (enum cgroup_controller)i);
+		int fd = cgroup_count_file(&slot->group, (enum cgroup_controller)i);
 
 		if (fd < 0)
 			continue;
@@ -113,15 +120,13 @@ static void reply_send(const struct maker *maker, const struct slot *slot)
 		fds[count++] = fd;
 	}
 	(void)message_send(maker->socket, &reply, sizeof(reply), fds, count, MSG_DONTWAIT);
-	for (size_t i = 0; i < count; i++)
-		(void)close(fds[i]);
 }
 
 /*
  * What the worker has started ahead of its call; later ones follow it into its group. No
  * deeper: these wait, too.
  */
-static bool children_enter(const struct cgroup *group, pid_t pid)
+static bool children_enter(struct cgroup *group, pid_t pid)
 {
 	char path[64];
 	struct buf text;
@@ -174,10 +179,10 @@ static bool request_take(struct maker *maker)
 
 	if (!message_receive(maker->socket, &request, sizeof(request), &pidfd, 1, 0))
 		return false;
-	if (request.add && pidfd >= 0)
+	if (request.gone)
+		worker_drop(maker, request.gone);
+	if (request.id && pidfd >= 0)
 		worker_add(maker, request.id, pidfd);
-	else if (!request.add && request.id)
-		worker_drop(maker, request.id);
 	return true;
 }
 
@@ -203,9 +208,15 @@ static void settle(const struct maker *maker)
 {
 	int low = maker->socket < maker->front ? maker->socket : maker->front;
 	int high = maker->socket < maker->front ? maker->front : maker->socket;
+	struct rlimit files;
 
 	(void)prctl(PR_SET_NAME, GROUPS_ROLE);
 	(void)setsid();
+	/* A group holds up to ten. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	(void)!chdir("/");
 	for (int number = 1; number < NSIG; number++)
 		(void)signal(number, number == SIGCHLD ? SIG_DFL : SIG_IGN);

@@ -9,9 +9,11 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "git/git_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -66,7 +68,7 @@ struct pending *pending_open(const char *folder, const char *workspace,
 		if (record_write(pending, project, guard)) {
 			/* Ours is there before theirs go: a death in between loses nothing. */
 			pending->due = *due;
-			if (pending->writes == NULL)
+			if (pending->writes == NULL && pending->granted == NULL)
 				pending_remove_left(pending, true);
 			return pending;
 		}
@@ -102,6 +104,8 @@ void pending_close(struct pending *pending)
 	/* What is not mended yet is left for the next one. */
 	pending_remove_left(pending, false);
 	value_free(pending->writes);
+	value_free(pending->granted);
+	value_free(pending->granted_roots);
 	fd_close(&pending->fd);
 	fd_close(&pending->folder);
 	free(pending);
@@ -116,6 +120,27 @@ static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 			add_line(pending->fd, rights) && fdatasync(pending->fd) == 0;
 	}
 	return pending->has_rights;
+}
+
+void pending_file(const struct stat *st, char text[PENDING_FILE])
+{
+	(void)snprintf(text, PENDING_FILE, "%jx:%jx", (uintmax_t)st->st_dev,
+		       (uintmax_t)st->st_ino);
+}
+
+void pending_grant(struct pending *pending, const char *path, const struct stat *root)
+{
+	auto_value struct value *line = value_new_object();
+	auto_free char *key = git_scan_key(path);
+	struct value *granted = value_new_object();
+	char file[PENDING_FILE];
+
+	pending_file(root, file);
+	value_set_text(granted, "path", key);
+	value_set_text(granted, "file", file);
+	value_set(line, PENDING_GRANTED, granted);
+	if (pending != NULL)
+		(void)(add_line(pending->fd, line) && fdatasync(pending->fd) == 0);
 }
 
 void pending_give(struct pending *pending, const struct cell_spec *spec,

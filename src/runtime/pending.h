@@ -13,6 +13,7 @@
 #include "base/value.h"
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 struct cell_spec;
 struct pending;
@@ -32,6 +33,23 @@ void pending_close(struct pending *pending); /* NULL is fine */
 const struct value *pending_writes(const struct pending *pending);
 /* A worker has finished them. */
 void pending_mended(struct pending *pending);
+
+/*
+ * A person lets the session write the folder ROOT, which is at PATH: what is begun there is known
+ * for that from now on.
+ */
+void pending_grant(struct pending *pending, const char *path, const struct stat *root);
+/*
+ * Writes of dead fronts that meet such folders, for a worker that has these: *ROOTS are objects
+ * with `path` and `file`, as pending_file prints it. NULL: none. And: they are finished, or can
+ * never be.
+ */
+const struct value *pending_granted(const struct pending *pending,
+				    const struct value **roots);
+void pending_granted_mended(struct pending *pending);
+
+enum { PENDING_FILE = 48 };
+void pending_file(const struct stat *st, char text[PENDING_FILE]);
 
 /* The journal of one call. */
 struct pending_journal {

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,15 @@ static void keep_known(struct value *dangers, const struct value *earlier)
 		if (!value_equal(value_member(earlier, value_key(at)), value_at(at)))
 			value_remove(dangers, value_key(at));
 	}
+}
+
+/* What came after EARLIER began is not what was there before. */
+static void keep_began(struct value *guard, const struct value *earlier)
+{
+	const int64_t began = value_integer(value_member(earlier, "began"));
+
+	if (began < value_integer(value_member(guard, "began")))
+		value_set_integer(guard, "began", began);
 }
 
 static bool is_journal_of(const char *name, const char *record)
@@ -100,24 +110,133 @@ static bool is_allowed(const struct rights *rights, const struct value *row)
 	return allowed;
 }
 
-/* What the journal NAME says that the rights of its front allowed. */
+/* The folder among ROOTS, of a record, in which FOLDER lies; NULL: none. */
+static struct value *granted_of(const struct value *roots, const char *folder)
+{
+	for (size_t i = 0; i < value_count(roots); i++) {
+		auto_free char *path = git_scan_path(
+			value_text(value_member(value_item(roots, i), "path")));
+
+		if (path != NULL && path_within(folder, path))
+			return value_item(roots, i);
+	}
+	return NULL;
+}
+
+/* What is git's is no file tool's to write, wherever it lies. */
+static bool is_gits(const char *path)
+{
+	for (const char *at = path; (at = strcasestr(at, "/.git")) != NULL; at++) {
+		if (at[5] == '/' || at[5] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* Was what ROW says of a folder that a person had granted? ROOT becomes that. */
+static bool is_granted(const struct value *roots, const struct value *row,
+		       struct value **root)
+{
+	auto_free char *folder = git_scan_path(value_text(value_member(row, "folder")));
+	const char *name = value_text(value_member(row, "name"));
+	struct buf path;
+	bool granted;
+
+	if (folder == NULL || folder[0] != '/' || name == NULL || strcmp(name, ".git") == 0)
+		return false;
+	buf_init(&path, PATH_MAX);
+	granted = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
+		  !is_gits(folder);
+	*root = granted ? granted_of(roots, folder) : NULL;
+	buf_fini(&path);
+	return *root != NULL;
+}
+
+static void list_take(struct value **list, const struct value *row, int64_t set)
+{
+	struct value *taken = value_ref((struct value *)(uintptr_t)row);
+
+	if (*list == NULL)
+		*list = value_new_array();
+	value_set_integer(taken, JOURNAL_SET, set);
+	value_append(*list, taken);
+}
+
+static void root_take(struct pending *pending, struct value *root)
+{
+	if (pending->granted_roots == NULL)
+		pending->granted_roots = value_new_array();
+	for (size_t i = 0; i < value_count(pending->granted_roots); i++) {
+		if (value_equal(value_item(pending->granted_roots, i), root))
+			return;
+	}
+	value_append(pending->granted_roots, value_ref(root));
+}
+
+/*
+ * A set that meets a folder which was granted is for the worker that has it, as a whole. The rights
+ * may name that folder too, when they were noted later.
+ */
+static bool take_granted(struct pending *pending, const struct value *rows,
+			 const struct rights *rights, const struct value *roots)
+{
+	struct value *root = NULL;
+	bool meets = false;
+
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+
+		if (!is_granted(roots, row, &root))
+			continue;
+		root_take(pending, root);
+		meets = true;
+	}
+	for (size_t i = 0; meets && i < value_count(rows); i++) {
+		const struct value *row = value_item(rows, i);
+
+		if (is_allowed(rights, row) || is_granted(roots, row, &root))
+			list_take(&pending->granted, row, pending->sets);
+	}
+	return meets;
+}
+
+/* What the journal NAME says that the rights of its front, or ROOTS, allowed. */
 static void take_journal(struct pending *pending, const char *name,
-			 const struct rights *rights)
+			 const struct rights *rights, const struct value *roots)
 {
 	auto_close int fd =
 		openat(pending->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	auto_value struct value *rows = fd >= 0 ? files_unfinished(fd) : NULL;
 
-	for (size_t i = 0; i < value_count(rows); i++) {
-		if (!is_allowed(rights, value_item(rows, i)))
-			continue;
-		if (pending->writes == NULL)
-			pending->writes = value_new_array();
-		struct value *row = value_ref(value_item(rows, i));
-		value_set_integer(row, JOURNAL_SET, pending->sets);
-		value_append(pending->writes, row);
+	if (!take_granted(pending, rows, rights, roots)) {
+		for (size_t i = 0; i < value_count(rows); i++) {
+			if (is_allowed(rights, value_item(rows, i)))
+				list_take(&pending->writes, value_item(rows, i),
+					  pending->sets);
+		}
 	}
 	pending->sets++;
+}
+
+/* Behind the guard: the rights, and what was granted. */
+static void lines_take(struct str rest, struct value **rights, struct value *roots)
+{
+	struct str line;
+
+	while (str_next_line(&rest, &line)) {
+		struct value *value = NULL;
+
+		if (!value_parse(line, 0, &value, NULL))
+			continue;
+		struct value *granted = value_member(value, PENDING_GRANTED);
+		if (granted != NULL) {
+			value_append(roots, value_ref(granted));
+			value_free(value);
+		} else {
+			value_free(*rights);
+			*rights = value;
+		}
+	}
 }
 
 /* GUARD becomes what the dead front's began with. False when there is nothing to take. */
@@ -127,6 +246,7 @@ static bool take_over(struct pending *pending, const char *name,
 	struct stat st;
 	auto_close int fd = open_left(pending->folder, name, &st);
 	auto_value struct value *earlier = NULL, *rights = NULL;
+	auto_value struct value *roots = value_new_array();
 	struct str rest, line;
 	struct buf text;
 
@@ -143,14 +263,14 @@ static bool take_over(struct pending *pending, const char *name,
 	rest = buf_str(&text);
 	if (str_next_line(&rest, &line))
 		(void)value_parse(line, 0, &earlier, NULL);
-	if (str_next_line(&rest, &line))
-		(void)value_parse(line, 0, &rights, NULL);
+	lines_take(rest, &rights, roots);
 	/* One that cannot be read says nothing of what was there: all counts as new. */
 	keep_known(value_member(guard, "dangers"), value_member(earlier, "dangers"));
+	keep_began(guard, earlier);
 	struct rights *allowed = rights_read(rights);
 	for (size_t i = 0; i < count; i++) {
 		if (is_journal_of(names[i].text, name))
-			take_journal(pending, names[i].text, allowed);
+			take_journal(pending, names[i].text, allowed, roots);
 	}
 	rights_free(allowed);
 	buf_fini(&text);
@@ -223,5 +343,22 @@ void pending_mended(struct pending *pending)
 		return;
 	value_free(pending->writes);
 	pending->writes = NULL;
-	pending_remove_left(pending, true);
+	if (pending->granted == NULL)
+		pending_remove_left(pending, true);
+}
+
+const struct value *pending_granted(const struct pending *pending, const struct value **roots)
+{
+	if (pending == NULL)
+		return NULL;
+	*roots = pending->granted_roots;
+	return pending->granted;
+}
+
+void pending_granted_mended(struct pending *pending)
+{
+	value_free(pending->granted);
+	pending->granted = NULL;
+	if (pending->writes == NULL)
+		pending_remove_left(pending, true);
 }

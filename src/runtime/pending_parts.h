@@ -10,6 +10,9 @@ enum {
 	PENDING_MAX = 8 << 20, /* of guard and rights */
 };
 
+/* The key of a line that is no guard and no rights. */
+#define PENDING_GRANTED "granted"
+
 struct pending_name {
 	char text[PENDING_NAME];
 };
@@ -28,6 +31,8 @@ struct pending {
 	struct pending_journal idle; /* one that the next call gets */
 	struct pending_left *left;   /* of dead fronts */
 	size_t left_count;
+	struct value *granted; /* those of sets that meet folders which a person granted */
+	struct value *granted_roots; /* and these folders */
 	struct value *writes; /* what their journals say that may be done; NULL: nothing */
 	int64_t sets;         /* so many journals are in it */
 };

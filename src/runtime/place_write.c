@@ -224,8 +224,13 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
 	staging_init(&staging, changes, count);
 	ok = write_all(&staging, &why);
 	staging_fini(&staging);
-	for (size_t i = count; !ok && i-- > 0;)
-		place_unmake_folders(changes[i].place);
+	for (size_t i = count; i-- > 0;) {
+		if (ok)
+			files_add_heads(changes[i].place->files,
+					changes[i].place->folder.data);
+		else
+			place_unmake_folders(changes[i].place);
+	}
 	return ok || err_set(err, why.code, "%s", why.text);
 }
 

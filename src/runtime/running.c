@@ -11,6 +11,7 @@
 #include "runtime/denial.h"
 #include "runtime/extra.h"
 #include "runtime/session_parts.h"
+#include "runtime/trace.h"
 #include "runtime/wire.h"
 
 #include <errno.h>
@@ -59,11 +60,14 @@ void running_finish(struct running *running)
 	struct session *session = running->session;
 	struct err err;
 
+	batch_recall(running);
+	loop_remove_timer(&running->recall);
 	loop_remove_timer(&running->kill_timer);
 	loop_remove_timer(&running->patience);
 	running->awaits = NULL;
 	running->question = 0;
 	approval_drop_all(running);
+	extra_tell(running);
 	extra_drop_all(running);
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
@@ -115,6 +119,15 @@ static struct value *unfinished_of(struct running *running)
 	return (struct value *)(uintptr_t)left;
 }
 
+/* File tools write in no repository, and of what they make a checkpoint tells. */
+static struct value *nested_of(const struct running *running)
+{
+	const bool looks = running->audits || (running->tool->effects & EFFECT_RUNS) != 0;
+
+	return looks ? (struct value *)(uintptr_t)keeper_nested(running->session->keeper)
+		     : NULL;
+}
+
 /* What it writes is to be old or new, whoever is killed. */
 static void journal_give(struct running *running)
 {
@@ -123,15 +136,35 @@ static void journal_give(struct running *running)
 		cell_give_journal(running->session->cell, &running->journal);
 }
 
-static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
+/* Of one that stands behind another: from when that is over. */
+static int64_t deadline_to_send(const struct running *running)
+{
+	int64_t deadline_ms = clock_deadline(running->timeout_s);
+
+	if (running->before == NULL)
+		return running->deadline_ms;
+	return running->timeout_s > 0 && deadline_ms != CLOCK_NEVER
+		       ? deadline_ms - clock_now_ms()
+		       : CLOCK_NEVER;
+}
+
+/* Beside what the cell gives every program: this call's own. NULL: nothing. */
+static struct value *environment_of(struct running *running)
+{
+	struct value *list = running_begin_network(running);
+
+	if (running->trace == NULL || (running->tool->effects & EFFECT_RUNS) == 0)
+		return list;
+	list = list != NULL ? list : value_new_array();
+	trace_add_variables(running->trace, list);
+	return list;
+}
+
+bool running_print(struct running *running, const struct worker_end *worker, struct buf *text)
 {
 	struct session *session = running->session;
 	auto_value struct value *seen = session_memory_for(session, running);
-	auto_value struct value *environment = running_begin_network(running);
-	struct buf text;
-	int fds[FRAME_FDS_MAX];
-	size_t fd_count = running->auditing ? 0 : running->fd_count;
-	const bool has_journal = !running->auditing && running->journal.fd >= 0;
+	auto_value struct value *environment = environment_of(running);
 	const struct wire_call wire = {
 		.log = running->log_fd >= 0 ? running->log : 0,
 		.tool = running->auditing                ? AUDIT_CALL
@@ -145,40 +178,49 @@ static bool call_send(struct running *running, struct worker_end *worker, struct
 		.alone = running->alone,
 		.terse = running->terse,
 		.folder = session->folder,
-		.deadline_ms = running->deadline_ms,
+		.deadline_ms = deadline_to_send(running),
+		.follows = running->before != NULL,
 		.is_last = session->one_call,
 		.keeps_memory = !groups_rely(&worker->group, CGROUP_MEMORY),
 		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),
 		.environment = environment,
 		.seen = seen,
-		.has_journal = has_journal,
+		.has_journal = !running->auditing && running->journal.fd >= 0,
 		.unfinished = unfinished_of(running),
+		.nested = nested_of(running),
 	};
 
+	return wire_print_call(&wire, text);
+}
+
+static bool call_send(struct running *running, struct worker_end *worker, struct err *err)
+{
+	struct buf text;
+	int fds[FRAME_FDS_MAX];
+	size_t fd_count = running->auditing ? 0 : running->fd_count;
+
 	memcpy(fds, running->fds, sizeof(running->fds));
-	if (has_journal)
+	if (!running->auditing && running->journal.fd >= 0)
 		fds[fd_count++] = running->journal.fd;
 	pipes_give(running);
 	buf_init(&text, FRAME_MAX);
-	bool ok = wire_print_call(&wire, &text) ||
+	const enum frame_kind kind =
+		batch_print(running, worker, &text) ? FRAME_BATCH : FRAME_CALL;
+	bool ok = kind == FRAME_BATCH || running_print(running, worker, &text) ||
 		  err_set(err, 0, "The arguments are over %d bytes; send less at once.",
 			  FRAME_MAX);
-	ok = ok && frame_send(worker->socket, FRAME_CALL, buf_str(&text), fds, fd_count,
+	ok = ok && frame_send(worker->socket, kind, buf_str(&text), fds, fd_count,
 			      clock_now_ms() + SEND_MS, err);
 	buf_fini(&text);
 	return ok;
 }
 
-static void hand_over(struct running *running, struct worker_end *worker)
+void running_begin(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
-	struct err err;
 
 	running_set_state(running, RUNNING_BUSY);
 	running->worker = worker;
-	running->audits = cell_audit_due(session->cell);
-	running->alone = running_is_alone(running);
-	running->heralds = running->alone && !running_is_file_call(running);
 	running->audits_of = session->audits_wanted;
 	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
 			       : running->timeout_s > 0
@@ -191,6 +233,19 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	if (running->deadline_ms != CLOCK_NEVER)
 		running->kill_timer.due_ms = running->deadline_ms + KILL_AFTER_MS;
 	loop_add_timer(session->loop, &running->kill_timer);
+}
+
+static void hand_over(struct running *running, struct worker_end *worker)
+{
+	struct session *session = running->session;
+	struct err err;
+
+	running_begin(running, worker);
+	/* What an audit finds is told in a call that somebody reads. */
+	running->audits = cell_audit_due(session->cell) && !running->mending;
+	running->alone = running_is_alone(running);
+	running->heralds = running->alone && !running_is_file_call(running);
+	running->recalled = false;
 	if (job_is_wanted(running))
 		job_begin_patience(running);
 	journal_give(running);
@@ -200,7 +255,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		else
 			cell_call_sent(session->cell);
 		if (running->alone && !running->heralds)
-			loop_stay(session->loop, clock_now_us() + FILE_CALL_US);
+			running_stay(session, FILE_CALL_US);
 		return;
 	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
@@ -293,6 +348,7 @@ void running_cancel(struct running *running)
 		keeper_cancel(running->session->keeper);
 		return;
 	}
+	batch_recall(running);
 	if (running->state <= RUNNING_QUEUED) {
 		(void)tool_fail(&running->result, "Cancelled before it began.");
 		running->result.status = RESULT_CANCELLED;
@@ -340,6 +396,7 @@ void running_free(struct running *running)
 		loop_remove(&session->cancel_watch);
 	value_free(running->arguments);
 	value_free(running->plan);
+	value_free(running->trace);
 	value_free(running->refused);
 	free(running->wanted);
 	if (running->leave != NULL)

@@ -48,7 +48,8 @@ static void result_garbled(struct running *running, const struct err *why)
 	running_finish_audited(running);
 }
 
-static void result_arrived(struct running *running, const struct frame *frame)
+/* True: its worker goes on with the next of its batch. */
+static bool result_arrived(struct running *running, const struct frame *frame)
 {
 	struct session *session = running->session;
 	struct worker_end *worker = running->worker;
@@ -59,7 +60,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 		cell_let_go(worker);
 		running->worker = NULL;
 		running_finish_next(running);
-		return;
+		return false;
 	}
 	/*
 	 * The worker's own seconds and level are not taken: they are this side's to
@@ -69,7 +70,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	tool_result_init(&running->result);
 	if (!wire_parse_result(frame->payload, &running->result, &err)) {
 		result_garbled(running, &err);
-		return;
+		return false;
 	}
 	if (running->mends)
 		cell_mended(session->cell);
@@ -82,9 +83,13 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	running_end_network(running);
 	claims_judge(session->policy, &running->result);
 	running->worker = NULL;
+	if (batch_go_on(running, worker)) {
+		running_finish(running);
+		return true;
+	}
 	/* One that has heard a cancel ends as well, even if its call was just done. */
 	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled ||
-		    worker->of_call != 0;
+		    running->recalled || worker->of_call != 0;
 	if (!ends)
 		cell_give_back(worker);
 	const bool waits = keeper_waits(session->keeper, running);
@@ -97,6 +102,7 @@ static void result_arrived(struct running *running, const struct frame *frame)
 	running_dispatch(session);
 	if (!waits)
 		cell_refill(session->cell);
+	return false;
 }
 
 void running_fail_without_cell(struct running *running)
@@ -148,7 +154,7 @@ static void worker_lost(struct running *running)
 	running_dispatch(session);
 }
 
-void running_frame_arrived(void *context, const struct frame *frame)
+bool running_frame_arrived(void *context, const struct frame *frame)
 {
 	struct running *running = context;
 	struct err err;
@@ -156,11 +162,11 @@ void running_frame_arrived(void *context, const struct frame *frame)
 	if (frame == NULL || frame->kind == FRAME_REFUSED) {
 		worker_lost(running);
 	} else if (frame->kind == FRAME_RESULT) {
-		result_arrived(running, frame);
+		return result_arrived(running, frame);
 	} else if (frame->kind == FRAME_ENDING && running->heralds) {
 		running->heralds =
 			false; /* whoever says it again and again is not believed */
-		loop_stay(running->session->loop, clock_now_us() + ENDING_US);
+		running_stay(running->session, ENDING_US);
 		if (keeper_will_look(running->session->keeper, running))
 			cell_expect(running->session->cell, WANT_KEPT);
 	} else if (frame->kind == FRAME_ANSWER && running->job != NULL) {
@@ -181,4 +187,5 @@ void running_frame_arrived(void *context, const struct frame *frame)
 		(void)session_emit(running->session, EVENT_TOOL_OUTPUT, running,
 				   frame->payload, data, &err);
 	}
+	return false;
 }

@@ -62,7 +62,9 @@ void running_audit_arrived(struct running *running, const struct frame *frame)
 		audit_take(&running->result, &audit);
 		value_free(running->unfinished);
 		running->unfinished = NULL;
-		running_audit_done(running, &audit);
+		running->mended = true;
+		if (!running->mending)
+			running_audit_done(running, &audit);
 	}
 	tool_result_fini(&audit);
 }

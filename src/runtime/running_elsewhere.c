@@ -76,6 +76,11 @@ const struct value *running_arguments(const struct running *running)
 	return running->arguments;
 }
 
+const struct value *running_trace(const struct running *running)
+{
+	return running->trace;
+}
+
 const char *running_id(const struct running *running)
 {
 	return running->id;

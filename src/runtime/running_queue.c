@@ -1,4 +1,5 @@
 /* running_queue: which call is next, told from counts: calls come by the hundred. */
+#include "base/clock.h"
 #include "runtime/session_parts.h"
 
 enum {
@@ -10,13 +11,35 @@ bool running_is_file_call(const struct running *running)
 	return (running->tool->effects & EFFECT_RUNS) == 0;
 }
 
+bool running_is_ours(const struct tool *tool)
+{
+	return tool == NULL || (tool->internal && !tool->is_step);
+}
+
+bool running_is_command(const struct running *running)
+{
+	return !running_is_ours(running->tool) &&
+	       (running->tool->effects & EFFECT_RUNS) != 0;
+}
+
+bool running_is_writer(const struct running *running)
+{
+	return !running_is_ours(running->tool) &&
+	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
+}
+
 /* Calls like this one, in its state, are MORE: one, or one less. */
 static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
 
-	if (running->state == RUNNING_NEW || running->state == RUNNING_DONE)
+	if (running->state == RUNNING_NEW || running->state == RUNNING_AHEAD ||
+	    running->state == RUNNING_DONE)
 		return;
+	if (running->state == RUNNING_QUEUED && running_is_command(running))
+		session->queued_commands += more;
+	else if (running->state == RUNNING_BUSY && running_is_writer(running))
+		session->busy_writers += more;
 	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
 		session->queued_files += more;
 	else if (running->state == RUNNING_QUEUED)
@@ -58,12 +81,24 @@ bool running_is_alone(const struct running *running)
 	return under_way == (running->state != RUNNING_NEW) && session->cores > 1;
 }
 
+size_t running_room(const struct session *session)
+{
+	const size_t most = session->cores * FILE_CALLS_PER_CORE;
+
+	return session->busy_files < most ? most - session->busy_files : 0;
+}
+
+void running_stay(struct session *session, int64_t us)
+{
+	if (session->cores > 2 || !cell_is_making(session->cell))
+		loop_stay(session->loop, clock_now_us() + us);
+}
+
 struct running *running_next_queued(const struct session *session, size_t *waiting)
 {
-	size_t room = session->cores * FILE_CALLS_PER_CORE;
+	const size_t room = running_room(session);
 	struct running *at = session->first_queued;
 
-	room = session->busy_files < room ? room - session->busy_files : 0;
 	*waiting = session->queued_others +
 		   (session->queued_files < room ? session->queued_files : room);
 	while (at != NULL && ((room == 0 && running_is_file_call(at)) ||

@@ -48,6 +48,7 @@ bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			.effects = tools[i]->effects,
 			.only_when_named = tools[i]->internal || tools[i]->when_named ||
 					   tools[i]->where == IN_FRONT,
+			.unlisted = tools[i]->internal,
 		};
 	}
 	return policy_check_tools(policy, known, count, err);
@@ -154,6 +155,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 		.workspace = options->workspace,
 		.program = options->program,
 		.one_call = options->direct,
+		.no_checkpoints = options->undo_folder == NULL,
 		.caller_environment = options->caller_environment != NULL
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
@@ -202,6 +204,9 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.ready = options->direct ? 0 : options->ready_workers,
 		.prepared = prepares(session, options),
 		.changed = cell_changed,
+		.rests = options->rests,
+		.meanwhile = options->meanwhile,
+		.meanwhile_context = options->meanwhile_context,
 		.refused = running_refused,
 		.asked = approval_ask_host,
 		.widened = extra_widened,
@@ -241,6 +246,8 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
+	keeper_nested_begin(made->keeper);
+	session_mend(made);
 	*session = made;
 	return true;
 }
@@ -267,6 +274,7 @@ void session_close(struct session *session)
 	value_free(session->seen);
 	value_free(session->aliases);
 	value_free(session->granted);
+	value_free(session->outside);
 	free(session->folder);
 	forget_tools(session);
 	for (char **at = session->changed; at != NULL && *at != NULL; at++)

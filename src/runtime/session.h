@@ -77,6 +77,17 @@ struct session_options {
 	/* They pass it on to somebody, and keep the time: it is over when they say so. */
 	bool relays_approvals;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
+	/*
+	 * The caller says when it waits for something else (session_rest): what is made ahead of
+	 * calls beside the first worker is made then, and not while it has to be quick.
+	 */
+	bool rests;
+	/*
+	 * What the caller has to do anyway is done here (once, not with `direct`): the cell is
+	 * made by other processes and takes some milliseconds. NULL: nothing.
+	 */
+	void (*meanwhile)(void *context);
+	void *meanwhile_context;
 };
 
 /*
@@ -162,6 +173,11 @@ struct request {
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
 	bool terse; /* nobody looks at its details: a tool that only reads may leave them out */
+	/*
+	 * Whose work it is (trace.h), for its programs and for who carries it out ELSEWHERE; or
+	 * NULL. A reference is taken.
+	 */
+	struct value *trace;
 	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
 	double most_s;     /* > 0: no later deadline than this, whoever named it */
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
@@ -194,6 +210,7 @@ void session_hear_nobody(struct session *session);
 /* For who carries out a tool that is ELSEWHERE: what is asked for, and its id, until the end. */
 const struct value *running_arguments(const struct running *running);
 const char *running_id(const struct running *running);
+const struct value *running_trace(const struct running *running); /* or NULL */
 /*
  * Ask whoever called RUNNING: KIND and REQUEST as those of a plugin's question ("form", "url",
  * "several"). The tool's `answered` follows, perhaps from within; never when the call ends
@@ -234,6 +251,12 @@ void session_call(struct session *session, const struct request *request,
  * runs while the model thinks; the first command waits for its end.
  */
 void session_checkpoint(struct session *session);
+
+/*
+ * The caller waits for something else now, such as a model, and does not turn the loop: workers
+ * for the next calls are asked for, and what the last ones left is put away. Takes no time.
+ */
+void session_rest(struct session *session);
 
 /*
  * Undo the step NUMBER of this workspace (0: the newest that can be undone), in the cell, with

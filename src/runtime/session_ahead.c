@@ -54,6 +54,11 @@ static void rest_due(struct timer *timer)
 		timer->due_ms = clock_now_ms() + SETTLE_MS;
 }
 
+void session_rest(struct session *session)
+{
+	cell_rest(session->cell);
+}
+
 void keeper_look_ahead(struct keeper *keeper)
 {
 	struct timer *timer = &keeper->ahead;

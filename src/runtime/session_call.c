@@ -63,6 +63,7 @@ static struct running *running_new(struct session *session, const struct request
 		(void)snprintf(id, sizeof(id), "c%zu", session->next_id);
 	running->quiet = request->quiet;
 	running->terse = request->terse;
+	running->trace = value_ref(request->trace);
 	running->log_fd = running->plan_fd = -1;
 	running->journal.fd = -1;
 	running->id = memory_copy(request->id != NULL ? request->id : id);
@@ -80,6 +81,15 @@ static struct running *running_new(struct session *session, const struct request
 		running->fds[i] = -1;
 	for (size_t i = 0; i < request->fd_count && i < 3; i++)
 		running->fds[running->fd_count++] = request->fds[i];
+	return running;
+}
+
+struct running *running_of_session(struct session *session, const struct tool *tool)
+{
+	const struct request request = {.quiet = true};
+	struct running *running = running_new(session, &request);
+
+	running->tool = tool;
 	return running;
 }
 
@@ -112,11 +122,11 @@ static bool wants_leave(struct running *running)
 	struct buf subject;
 	bool wants;
 
-	if (running->tool->asks_leave == NULL || running->quiet ||
+	if (running->tool->leave == NULL || running->quiet ||
 	    !running->session->answers_approvals)
 		return false;
 	buf_init(&subject, APPROVAL_SUBJECT_MAX);
-	wants = running->tool->asks_leave(&call, &subject, leave.hash) &&
+	wants = running->tool->leave->asks(&call, &subject, leave.hash) &&
 		!subject.overflowed;
 	if (wants) {
 		leave.subject = memory_copy(subject.data);

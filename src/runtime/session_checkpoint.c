@@ -184,6 +184,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 	keeper->listed = true;
 	keeper->look_us = value_integer(value_member(details, "us"));
 	left_note(keeper, details);
+	keeper->again = keeper_nested_take(keeper, details) && keeper->is_step;
 	if (keeper->owner != NULL)
 		changes_tell(details, &keeper->owner->result);
 }
@@ -228,9 +229,16 @@ static void sync_done(void *context, struct running *running)
 	}
 	keeper->fresh = true;
 	keeper->owed = false;
+	keeper->again = false;
+	keeper_nested_tell(keeper, &running->result);
 	if (!keeper->broken)
 		sync_take(keeper, &running->result);
 	files_put_back(keeper);
+	if (keeper->again) {
+		/* Its worker audits first. Who waits for the look waits for this one, too. */
+		keeper->owed = true;
+		return;
+	}
 	keeper->owner = NULL;
 	if (owner != NULL) {
 		owner->keeping = false;
@@ -276,8 +284,7 @@ void keeper_sync_start(struct keeper *keeper)
 	/* The last one took so long: who sleeps meanwhile is woken later than it ends. */
 	if (keeper->owner != NULL && keeper->session->cores > 1 &&
 	    keeper->look_us < STAY_MOST_US)
-		loop_stay(keeper->session->loop,
-			  clock_now_us() + keeper->look_us + STAY_MORE_US);
+		running_stay(keeper->session, keeper->look_us + STAY_MORE_US);
 	keeper->starting = true;
 	struct running *running =
 		session_start(keeper->session, &request, sync_done, keeper);

@@ -233,6 +233,7 @@ static struct running *work_take(struct running *running, struct job *job)
 
 	loop_remove_timer(&running->kill_timer);
 	loop_remove_timer(&running->patience);
+	loop_remove_timer(&running->recall);
 	running_set_state(running, RUNNING_NEW);
 	*work = *running;
 	work->id = memory_copy(running->id);
@@ -257,7 +258,12 @@ static struct running *work_take(struct running *running, struct job *job)
 		work->kill_timer.context = work;
 		loop_add_timer(session->loop, &work->kill_timer);
 	}
+	if (work->recalled) {
+		work->recall.context = work;
+		loop_add_timer(session->loop, &work->recall);
+	}
 	running->arguments = value_ref(work->arguments);
+	running->trace = value_ref(work->trace);
 	running->plan = NULL;
 	running->wanted = NULL;
 	running->extras = NULL;
@@ -273,6 +279,7 @@ static struct running *work_take(struct running *running, struct job *job)
 	running->journal.fd = -1;
 	running->unfinished = NULL;
 	running->kill_timer = (struct timer){.due_ms = CLOCK_NEVER};
+	running->recall = (struct timer){.due_ms = CLOCK_NEVER};
 	tool_result_init(&running->result);
 	running_set_state(work, state);
 	return work;
@@ -294,6 +301,7 @@ bool running_become_job(struct running *running)
 	    running->auditing || running->cancelled || running->first_approval != NULL ||
 	    !has_jobs(session) || count_running(session) >= SESSION_JOBS_MAX)
 		return false;
+	batch_recall(running);
 	struct job *job = job_new(session);
 	job->work = work_take(running, job);
 	/*

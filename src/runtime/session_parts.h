@@ -22,6 +22,7 @@ struct session {
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	struct running *first_queued; /* of these, by running_set_state */
 	size_t queued_files, queued_others, busy_files, busy_others;
+	size_t queued_commands, busy_writers; /* of a person or model; jobs included */
 	bool answers_questions;
 	bool answers_approvals, relays_approvals;
 	bool one_call; /* opened for one call: the cell ends with it */
@@ -38,13 +39,24 @@ struct session {
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
 	struct value *granted; /* by a person, until the end (approval.c): grant -> true */
+	/* folders to be written that were granted, as they are shown -> true: for the session */
+	struct value *outside;
 	struct widening *first_widening; /* in the order of asking (extra.c) */
 	struct timer widened;            /* due when the first of these is answered */
 	int64_t last_approval; /* below 0: the number of the last question to a person */
 };
 
-/* RUNNING_NEW also while it awaits a job: it has no worker and is not counted. */
-enum running_state { RUNNING_NEW, RUNNING_QUEUED, RUNNING_BUSY, RUNNING_DONE };
+/*
+ * RUNNING_NEW also while it awaits a job: it has no worker and is not counted. RUNNING_AHEAD: as if
+ * queued, but a worker has it already, behind another call (running_batch.c); not counted either.
+ */
+enum running_state {
+	RUNNING_NEW,
+	RUNNING_AHEAD,
+	RUNNING_QUEUED,
+	RUNNING_BUSY,
+	RUNNING_DONE
+};
 
 /* A call that goes on for nobody; its `work` is in the list of the session's calls. */
 struct job {
@@ -80,7 +92,8 @@ struct running {
 	char *id;
 	const struct tool *tool;
 	struct value *arguments;
-	struct value *plan; /* what runs in place of their command (policy.h); or NULL */
+	struct value *plan;  /* what runs in place of their command (policy.h); or NULL */
+	struct value *trace; /* of the request; or NULL */
 	int fds[3];
 	size_t fd_count;
 	enum running_state state;
@@ -100,11 +113,17 @@ struct running {
 	bool mends; /* its worker was given what dead fronts left unfinished */
 	bool alone; /* when it was sent: there was no other, and more than one processor */
 	bool heralds; /* its worker says when the result is about to come */
+	bool mending; /* it is nothing but what dead fronts left; auditing, too */
+	bool mended;  /* its worker has finished that */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
 	int64_t began_us;
 	struct worker_end *worker;
+	/* in a batch: it begins when `before` is over, and `after` when it is; or NULL */
+	struct running *before, *after;
+	bool recalled;       /* its worker has calls behind it that others make now */
+	struct timer recall; /* of the first of a batch, when it is slow */
 	struct timer kill_timer;
 	bool asks;             /* it was granted the network */
 	uint64_t number;       /* its name for the proxy; never 0 */
@@ -131,8 +150,20 @@ struct running {
 void running_set_state(struct running *running, enum running_state state);
 /* It starts no program. */
 bool running_is_file_call(const struct running *running);
+/* What calls of TOOL do belongs to nobody's steps. */
+bool running_is_ours(const struct tool *tool);
+/* It starts programs, or may write: for somebody. */
+bool running_is_command(const struct running *running);
+bool running_is_writer(const struct running *running);
 /* The only call under way, and it and its worker have a processor each. */
 bool running_is_alone(const struct running *running);
+/* How many calls of file tools may begin beside those that are busy. */
+size_t running_room(const struct session *session);
+/*
+ * An answer is expected within US: the loop stays awake for it, unless workers that are being made
+ * want the only other processor; then it would wait for ours.
+ */
+void running_stay(struct session *session, int64_t us);
 /* NULL: none may begin. *WAITING: how many could, with a worker each. */
 struct running *running_next_queued(const struct session *session, size_t *waiting);
 /* RUNNING has its tool, and is looked at: its worker may wake up meanwhile. */
@@ -177,6 +208,28 @@ bool job_writes(const struct session *session, const struct job *except);
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
 
+/* running.c: RUNNING is busy from now on, with WORKER. */
+void running_begin(struct running *running, struct worker_end *worker);
+/* What WORKER is told of it; false when it does not fit. */
+bool running_print(struct running *running, const struct worker_end *worker,
+		   struct buf *text);
+
+/*
+ * Calls that only read may be sent to a worker together, so that neither side sleeps between
+ * them (running_batch.c). batch_print: some of the queue stand behind RUNNING, which WORKER is
+ * about to get, and TEXT is all of them; false: it goes alone. batch_recall: the others of its
+ * batch are queued again. batch_go_on: RUNNING has its result; true when WORKER is busy with the
+ * next.
+ */
+bool batch_print(struct running *running, const struct worker_end *worker, struct buf *text);
+void batch_recall(struct running *running);
+bool batch_go_on(struct running *running, struct worker_end *worker);
+
+/* A quiet call of the session's own, of TOOL, that nobody has judged (session_call.c). */
+struct running *running_of_session(struct session *session, const struct tool *tool);
+/* What killed fronts left in folders that were granted to them (session_mend.c). */
+void session_mend(struct session *session);
+
 /* The end of a call that had a worker (running_audit.c). */
 void running_finish_next(struct running *running);
 /*
@@ -193,8 +246,8 @@ void running_fail_without_cell(struct running *running);
  * out from outside. Of its kill_timer.
  */
 void running_kill_due(struct timer *timer);
-/* A frame of its worker; NULL: that is lost. */
-void running_frame_arrived(void *context, const struct frame *frame);
+/* A frame of its worker; NULL: that is lost. As worker_end.frame. */
+bool running_frame_arrived(void *context, const struct frame *frame);
 /* Nothing is due any more, unless one more worker has died since this audit was sent for. */
 void running_audit_done(const struct running *running, const struct tool_result *result);
 void running_audit_arrived(struct running *running, const struct frame *frame);

@@ -15,7 +15,8 @@ bool patch_is_wanted(const struct keeper *keeper)
 {
 	if (keeper->patch.begun)
 		return false;
-	for (const struct running *at = keeper->session->first; at != NULL; at = at->next) {
+	for (const struct running *at = keeper->session->first_queued; at != NULL;
+	     at = at->next) {
 		if (at->state == RUNNING_QUEUED && at->tool->wants_changes && !at->auditing)
 			return true;
 	}
@@ -123,10 +124,23 @@ void patch_begin(struct keeper *keeper)
 	}
 }
 
+enum { NAMES_MAX = 16 }; /* of granted folders that are named */
+
+static struct value *names_of(const struct value *object)
+{
+	struct value *names = object != NULL ? value_new_array() : NULL;
+
+	for (void *at = value_first(object); at != NULL && value_count(names) < NAMES_MAX;
+	     at = value_next(object, at))
+		value_append(names, value_new_text(value_key(at)));
+	return names;
+}
+
 /* What the patch does not cover, for those who read it. */
 static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
 {
 	auto_value struct value *object = value_new_object();
+	struct value *outside;
 	struct undo_log log;
 	struct buf text;
 	bool fine;
@@ -136,6 +150,9 @@ static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
 			       keeper->why.size > 0 ? keeper->why.data
 						    : "there is no state folder");
 	value_set_integer(object, "lost", keeper->lost);
+	outside = names_of(keeper->session->outside);
+	if (outside != NULL)
+		value_set(object, "outside", outside);
 	buf_init(&text, UNDO_META_MAX);
 	undo_log_begin(&log, fd, 0);
 	fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a sentence")) &&

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "runtime/cell.h"
+#include "runtime/extra.h"
 #include "runtime/rights.h"
 #include "runtime/session_undo_parts.h"
 
@@ -99,7 +100,9 @@ void keeper_give_up(struct keeper *keeper, const char *why)
 {
 	if (!keeper->broken && keeper->trouble.size == 0)
 		(void)buf_addf(&keeper->trouble,
-			       "[what commands change cannot be undone: %s]\n", why);
+			       "[what commands change cannot be undone, and repositories that "
+			       "they make deep in the workspace are not looked after: %s]\n",
+			       why);
 	if (!keeper->broken)
 		(void)buf_adds(&keeper->why, why);
 	keeper->broken = true;
@@ -157,30 +160,21 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 	buf_clear(&keeper->trouble);
 }
 
-/* Does what it does belong to nobody's steps? */
-static bool is_ours(const struct tool *tool)
+/* A job goes on beside the others: what it does counts as theirs. */
+static bool writes_now(const struct running *running)
 {
-	return tool == NULL || (tool->internal && !tool->is_step);
-}
-
-static bool is_command(const struct running *running)
-{
-	return !is_ours(running->tool) && (running->tool->effects & EFFECT_RUNS) != 0;
-}
-
-static bool is_writer(const struct running *running)
-{
-	return !is_ours(running->tool) &&
-	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
+	return running->state == RUNNING_BUSY && !running->keeping &&
+	       running->job == NULL && running_is_writer(running);
 }
 
 /* Does somebody write right now? Then nobody can say whose a change is. */
 static bool somebody_writes(const struct keeper *keeper)
 {
-	for (const struct running *at = keeper->session->first; at != NULL; at = at->next) {
-		/* A job goes on beside the others: what it does counts as theirs. */
-		if (at->state == RUNNING_BUSY && !at->keeping && at->job == NULL &&
-		    is_writer(at))
+	const struct session *session = keeper->session;
+
+	for (const struct running *at = session->busy_writers > 0 ? session->first : NULL;
+	     at != NULL; at = at->next) {
+		if (writes_now(at))
 			return true;
 	}
 	return false;
@@ -188,8 +182,12 @@ static bool somebody_writes(const struct keeper *keeper)
 
 static bool command_waits(const struct keeper *keeper)
 {
-	for (const struct running *at = keeper->session->first; at != NULL; at = at->next) {
-		if (at->state == RUNNING_QUEUED && is_command(at) && !at->auditing)
+	const struct session *session = keeper->session;
+
+	for (const struct running *at =
+		     session->queued_commands > 0 ? session->first_queued : NULL;
+	     at != NULL; at = at->next) {
+		if (at->state == RUNNING_QUEUED && running_is_command(at) && !at->auditing)
 			return true;
 	}
 	return false;
@@ -216,7 +214,7 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 {
 	const bool wants = running->tool != NULL && running->tool->wants_changes;
 
-	if (keeper == NULL || running->auditing || (!is_writer(running) && !wants))
+	if (keeper == NULL || running->auditing || (!running_is_writer(running) && !wants))
 		return false;
 	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
 		return true;
@@ -224,7 +222,7 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 		return !keeper->patch.ready && cell_broken(keeper->session->cell) == NULL;
 	if (keeper->broken || somebody_writes(keeper))
 		return false;
-	return keeper->owed || (!keeper->fresh && is_command(running));
+	return keeper->owed || (!keeper->fresh && running_is_command(running));
 }
 
 static struct str title_of(const struct running *running)
@@ -239,12 +237,18 @@ static struct str title_of(const struct running *running)
 	return STR("");
 }
 
+/* What a person would call it: the front's own tools have names that nobody types. */
+static const char *name_of(const struct tool *tool)
+{
+	return tool->internal && tool->title != NULL ? tool->title : tool->name;
+}
+
 static bool give_log(struct keeper *keeper, struct running *running, struct err *err)
 {
 	const struct undo_meta meta = {
 		.work = UNDO_BY_TOOL,
 		.run = keeper->run,
-		.tool = running->tool->name,
+		.tool = name_of(running->tool),
 		.title = title_of(running),
 		.wall_ms = clock_wall_ms(),
 	};
@@ -264,7 +268,7 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 
 bool keeper_give(struct keeper *keeper, struct running *running, struct err *err)
 {
-	if (keeper == NULL || running->auditing || is_ours(running->tool))
+	if (keeper == NULL || running->auditing || running_is_ours(running->tool))
 		return true;
 	if (running->tool->wants_changes && running->fd_count == 0) {
 		running->fds[0] = running->plan_fd = patch_take(keeper, err);
@@ -278,16 +282,24 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 	return true;
 }
 
-/* What a job changes meanwhile cannot be told from what the command does. */
-static char *title_with_jobs(const struct running *running)
+/*
+ * What a command writes in folders that were granted is not looked at, and what a job changes
+ * meanwhile cannot be told from what the command does.
+ */
+static char *title_of_command(const struct running *running)
 {
 	const bool has_jobs = job_writes(running->session, running->job);
-	struct buf title;
+	struct buf title, outside;
 
-	buf_init(&title, TITLE_MAX + sizeof("(with jobs beside it) "));
+	buf_init(&outside, TITLE_MAX);
+	buf_init(&title, 3 * TITLE_MAX);
 	/* Before it: a list shows the beginning alone. */
 	if (has_jobs)
 		(void)buf_adds(&title, "(with jobs beside it) ");
+	extra_print_written(running, &outside);
+	if (outside.size > 0)
+		(void)buf_addf(&title, "(not what it wrote in %s) ", outside.data);
+	buf_fini(&outside);
 	(void)buf_addstr(&title, title_of(running));
 	return buf_take(&title);
 }
@@ -300,18 +312,18 @@ static bool result_waits(const struct keeper *keeper)
 
 bool keeper_will_look(const struct keeper *keeper, const struct running *running)
 {
-	return keeper != NULL && is_command(running) && !keeper->broken &&
+	return keeper != NULL && running_is_command(running) && !keeper->broken &&
 	       running->job == NULL && result_waits(keeper);
 }
 
 bool keeper_waits(struct keeper *keeper, struct running *running)
 {
-	if (keeper == NULL || !is_command(running) || keeper->broken)
+	if (keeper == NULL || !running_is_command(running) || keeper->broken)
 		return false;
 	keeper->owed = true;
 	keeper->fresh = false;
 	free(keeper->title);
-	keeper->title = title_with_jobs(running);
+	keeper->title = title_of_command(running);
 	if (running->job != NULL || !result_waits(keeper) || keeper->sync != NULL ||
 	    keeper->starting)
 		return false;
@@ -360,7 +372,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 			undo_store_drop_log(keeper->store, running->log);
 		fd_close(&running->log_fd);
 	}
-	if (is_command(running))
+	if (running_is_command(running))
 		trouble_tell(keeper, &running->result);
 	keeper_look_ahead(keeper);
 }
@@ -415,6 +427,8 @@ void keeper_close(struct keeper *keeper)
 		(void)close(keeper->objects);
 	buf_fini(&keeper->trouble);
 	buf_fini(&keeper->why);
+	value_free(keeper->nested);
+	value_free(keeper->nested_keys);
 	free(keeper->title);
 	free(keeper->folder);
 	free(keeper);

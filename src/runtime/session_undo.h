@@ -54,6 +54,13 @@ void keeper_finish(struct keeper *keeper, struct running *running);
 /* RUNNING, which waits for us, was cancelled. */
 void keeper_cancel(struct keeper *keeper);
 
+/*
+ * For the audit of a call: what is known of repositories deep in the workspace (audit.h);
+ * NULL: nothing. And, with the cell there: tell what its guard leaves out.
+ */
+const struct value *keeper_nested(const struct keeper *keeper);
+void keeper_nested_begin(struct keeper *keeper);
+
 const char *keeper_run(const struct keeper *keeper);
 /* session_adopt. */
 void keeper_adopt(struct keeper *keeper, const char *run, bool handed);

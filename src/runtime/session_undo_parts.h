@@ -40,6 +40,12 @@ struct keeper {
 	bool may_link;
 	int64_t look_us;
 	bool told_left;
+	/* repositories deep in the workspace (session_nested.c); NULL: none known */
+	struct value *nested;      /* as audit.h has it */
+	struct value *nested_keys; /* of their folders -> true */
+	size_t nested_bytes;
+	bool nested_looked, nested_full;
+	bool again;     /* what the last look found is to be audited: one more */
 	bool in_memory; /* the store: nothing can be undone, and commands are not looked at */
 	/* the logs of this session that say something, in the order in which they were written */
 	struct keeper_step {
@@ -69,6 +75,14 @@ void patch_begin(struct keeper *keeper);
 /* The plan for the call: a file with all of it. -1 with ERR. */
 int patch_take(struct keeper *keeper, struct err *err);
 void patch_forget(struct keeper *keeper);
+
+/*
+ * The repositories in DETAILS, of a checkpoint. True: there are new ones, and an audit of them is
+ * due.
+ */
+bool keeper_nested_take(struct keeper *keeper, const struct value *details);
+/* What an audit said in the RESULT of a checkpoint goes to whom it concerns. */
+void keeper_nested_tell(struct keeper *keeper, struct tool_result *result);
 
 /* Begin the checkpoint that is due. */
 void keeper_sync_start(struct keeper *keeper);

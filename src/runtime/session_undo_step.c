@@ -309,6 +309,8 @@ static void say(struct undoing *undoing)
 static void take_refused(struct undoing *undoing)
 {
 	static const char why[] = "the session of this step could not write it";
+	static const char granted[] =
+		"what is written in a folder that a person granted is not undone";
 	const struct undo_refused *refused = &undoing->plan.refused;
 	const size_t named = value_count(refused->names);
 	struct buf line;
@@ -316,8 +318,9 @@ static void take_refused(struct undoing *undoing)
 	buf_init(&line, 8 << 10);
 	for (size_t i = 0; i < named; i++) {
 		buf_clear(&line);
-		(void)buf_addf(&line, "%s (%s)",
-			       value_text(value_item(refused->names, i)), why);
+		const char *name = value_text(value_item(refused->names, i));
+		/* Outside of the workspace: the policy names it, or a person did, for that time. */
+		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
 		value_append(undoing->left, value_new_str(buf_str(&line)));
 	}
 	if (refused->count > named) {

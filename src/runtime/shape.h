@@ -31,7 +31,8 @@ struct shape_options {
 	const char *const *protected_files;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_shown *shown; /* besides the policy's; or NULL */
-	bool one_call; /* the cell is made for one call (session_options.direct) */
+	bool one_call;       /* the cell is made for one call (session_options.direct) */
+	bool no_checkpoints; /* nobody but the audit looks for repositories in the workspace */
 	enum sandbox_level level; /* what this machine can build */
 	int minimum_level;        /* enum sandbox_level; below it the shape is refused */
 };

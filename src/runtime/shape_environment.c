@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+/*
+ * Without a network a package manager fails at once: npm would try again for more than two
+ * minutes, longer than a command may take.
+ */
+static const char *const no_retries[] = {"NPM_CONFIG_FETCH_RETRIES=0", "PIP_RETRIES=0",
+					 "CARGO_NET_RETRY=0"};
+
 /* The caller's own NAME, which may be empty; NULL when it is unset. */
 static const char *callers(const struct shape_options *options, const char *name)
 {
@@ -67,5 +74,9 @@ void shape_add_environment(const struct shape_options *options,
 	spec_set_writable(spec);
 	if (zone != NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
+	for (size_t i = 0; policy->network.count == 0 && !spec->asks_network &&
+			   i < sizeof(no_retries) / sizeof(no_retries[0]);
+	     i++)
+		spec_add_environment(spec, "%s", no_retries[i]);
 	add_policys(options, &policy->environment, spec);
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -120,18 +121,21 @@ static bool is_held(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
+/* Not what lies deep: a build's checkouts there are to be moved and removed, and are audited. */
 static void hold_all(const struct protecting *protecting,
 		     const struct value *repositories, const struct value *pointers)
 {
 	for (void *at = value_first(repositories); at != NULL;
 	     at = value_next(repositories, at)) {
 		auto_free char *path = git_scan_path(value_key(at));
-		if (path != NULL && !is_held(protecting->spec, path))
+		if (path != NULL && value_is_true(value_at(at)) &&
+		    !is_held(protecting->spec, path))
 			hold_repository(protecting, path);
 	}
 	for (void *at = value_first(pointers); at != NULL; at = value_next(pointers, at)) {
 		auto_free char *path = git_scan_path(value_key(at));
-		if (path != NULL && !holds_new(protecting, path))
+		if (path != NULL && value_is_true(value_at(at)) &&
+		    !holds_new(protecting, path))
 			hold(protecting, path);
 	}
 }
@@ -263,6 +267,53 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 		hold_file(&protecting, value_text(value_item(files, i)));
 }
 
+/* The roots in which no checkpoint finds a repository that lies deep. */
+static struct value *deep_list(const struct shape_options *options,
+			       const struct cell_spec *spec, const struct value *roots)
+{
+	struct value *list = value_new_array();
+	auto_free char *workspace = git_scan_key(spec->workspace);
+
+	for (size_t i = 0; options != NULL && i < value_count(roots); i++) {
+		const char *root = value_text(value_item(roots, i));
+
+		if (options->no_checkpoints || !path_within(root, workspace))
+			value_append(list, value_new_text(root));
+	}
+	return list;
+}
+
+/*
+ * What the scan has found there is looked at by each audit from now on. Only in a cell of one
+ * call does that go through the roots once more, for what has come, and not where that would take
+ * long.
+ */
+static void guard_settle(const struct shape_options *options, struct value *guard)
+{
+	const struct value *nested = value_member(guard, "nested");
+	const bool partial = value_is_true(value_member(guard, "partial"));
+	const bool one_call = options != NULL && options->one_call;
+
+	for (size_t i = 0; i < value_count(nested); i++)
+		value_append(value_member(guard, "watched"),
+			     value_ref(value_item(nested, i)));
+	value_remove(guard, "nested");
+	if (!one_call || partial || value_count(value_member(guard, "deep")) == 0)
+		value_remove(guard, "deep");
+	if (one_call && partial) {
+		value_set_boolean(guard, "tells", true);
+		value_remove(guard, "partial");
+	}
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */
 static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
@@ -275,6 +326,11 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_text(guard, "workspace", workspace);
 	value_set(guard, "roots", roots);
 	value_set(guard, "watched", watched);
+	value_set(guard, "deep", deep_list(options, spec, roots));
+	value_set_integer(guard, "folders",
+			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
+							       : GIT_SCAN_FOLDERS);
+	value_set_integer(guard, "began", now_ns());
 	value_set(guard, "files",
 		  options != NULL ? files_list(options, roots) : value_new_array());
 	spec->guard = guard; /* freed with it, also after a failure */
@@ -285,6 +341,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	}
 	if (!audit_begin(guard, err))
 		return err_while(err, "looking at the repositories of the workspace");
+	guard_settle(options, guard);
 	if (value_count(roots) > 0) {
 		scanned_hold(options, spec);
 	} else {

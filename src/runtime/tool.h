@@ -89,6 +89,21 @@ struct running;
 struct tool_result;
 
 /*
+ * What calls of a tool would let happen later and elsewhere, for a person to approve before, as
+ * it is or not at all. Nobody is asked where nobody can be.
+ */
+struct tool_leave {
+	const char *effect; /* a word of its own, beside those of approval.h */
+	const char *wish;   /* what is wanted, behind "Agent … wants to" */
+	const char *because, *rule, *scope; /* as approval.h has them */
+	/*
+	 * All of what CALL would let happen, as text, and the HASH of its content, which execute()
+	 * then finds in call->approved. False: nothing.
+	 */
+	bool (*asks)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
+};
+
+/*
  * A tool of the table in tools.c, or one made while the program runs (a plugin, a server's):
  * workers know only the table, so that the latter names a `carrier` of it.
  */
@@ -159,13 +174,8 @@ struct tool {
 	 * of this one; NULL: what the front has for itself is in nobody's list of tools.
 	 */
 	const char *judged_as;
-	/*
-	 * IN_FRONT, by execute(): what CALL would let happen later and elsewhere, for a person to
-	 * approve before: all of it as text, and the HASH of its content, which execute() then finds
-	 * in call->approved. False: nothing. Nobody is asked where nobody can be.
-	 */
-	bool (*asks_leave)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
-	bool is_step; /* internal, and yet a step that can be undone */
+	const struct tool_leave *leave; /* IN_FRONT, by execute(); NULL: it needs none */
+	bool is_step;                   /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
 	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will

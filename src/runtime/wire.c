@@ -16,6 +16,7 @@ enum call_part {
 	CALL_PLAN,
 	CALL_SEEN,
 	CALL_UNFINISHED,
+	CALL_NESTED,
 	CALL_PARTS
 };
 
@@ -28,6 +29,7 @@ enum call_flag {
 	CALL_HAS_JOURNAL = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
+	CALL_FOLLOWS = 256,
 };
 
 struct call_head {
@@ -35,6 +37,7 @@ struct call_head {
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log; /* of what the call replaces; 0: none */
+	uint32_t zero;
 };
 
 enum result_part {
@@ -54,7 +57,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 16 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 20 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -127,7 +130,8 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_journal ? CALL_HAS_JOURNAL : 0U) |
-			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U),
+			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
+			 (call->follows ? CALL_FOLLOWS : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -140,6 +144,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	head.sizes[CALL_PLAN] = add_unless_empty(call->plan, out);
 	head.sizes[CALL_SEEN] = add_unless_empty(call->seen, out);
 	head.sizes[CALL_UNFINISHED] = add_unless_empty(call->unfinished, out);
+	head.sizes[CALL_NESTED] = add_unless_empty(call->nested, out);
 	memcpy(out->data + at, &head, sizeof(head));
 	return !out->overflowed;
 }
@@ -151,7 +156,8 @@ static bool call_values(const struct str *parts, struct wire_call *call, struct 
 	       value_take(parts[CALL_CARRIED], VALUE_OBJECT, &call->carried, err) &&
 	       value_take(parts[CALL_PLAN], VALUE_ARRAY, &call->plan, err) &&
 	       value_take(parts[CALL_SEEN], VALUE_OBJECT, &call->seen, err) &&
-	       value_take(parts[CALL_UNFINISHED], VALUE_ARRAY, &call->unfinished, err);
+	       value_take(parts[CALL_UNFINISHED], VALUE_ARRAY, &call->unfinished, err) &&
+	       value_take(parts[CALL_NESTED], VALUE_OBJECT, &call->nested, err);
 }
 
 bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err)
@@ -162,7 +168,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.deadline_ms < 0 ||
+	if (head.zero != 0 || head.deadline_ms < 0 ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
@@ -178,6 +184,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
+		.follows = (head.flags & CALL_FOLLOWS) != 0,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");
@@ -185,6 +192,27 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		return true;
 	wire_call_fini(call);
 	return err_while(err, "a call");
+}
+
+bool wire_add_to_batch(struct str call, struct buf *batch)
+{
+	const uint32_t size = (uint32_t)call.size;
+
+	return buf_add(batch, &size, sizeof(size)) && buf_addstr(batch, call);
+}
+
+bool wire_next_of_batch(struct str *rest, struct str *call)
+{
+	uint32_t size;
+
+	if (rest->size < sizeof(size))
+		return false;
+	memcpy(&size, rest->data, sizeof(size));
+	if (size > rest->size - sizeof(size))
+		return false;
+	*call = str_part(*rest, sizeof(size), size);
+	*rest = str_part(*rest, sizeof(size) + size, SIZE_MAX);
+	return true;
 }
 
 void wire_call_fini(struct wire_call *call)
@@ -195,6 +223,7 @@ void wire_call_fini(struct wire_call *call)
 	value_free(call->plan);
 	value_free(call->seen);
 	value_free(call->unfinished);
+	value_free(call->nested);
 	*call = (struct wire_call){0};
 }
 

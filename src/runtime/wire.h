@@ -20,7 +20,8 @@ struct wire_call {
 	struct value *arguments; /* validated; or NULL */
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
-	bool is_last;        /* the cell ends with this call */
+	bool follows; /* in a batch: deadline_ms counts from when the one before it is over */
+	bool is_last; /* the cell ends with this call */
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
 	bool alone;   /* there is no other: who is next may stay awake for it */
 	bool terse;   /* details may be left out of the result (session.h) */
@@ -37,11 +38,15 @@ struct wire_call {
 	struct value *seen;    /* or NULL */
 	/* what killed writers left, to be finished before anything else (files.h); or NULL */
 	struct value *unfinished;
+	struct value *nested; /* for the audits (audit.h); or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);
 /* The texts of *CALL lie in PAYLOAD, its values are its own: wire_call_fini. */
 bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err);
+/* CALL, printed, becomes the next of BATCH; and the next out of REST, false when there is none. */
+bool wire_add_to_batch(struct str call, struct buf *batch);
+bool wire_next_of_batch(struct str *rest, struct str *call);
 /* Of one that was parsed. */
 void wire_call_fini(struct wire_call *call);
 

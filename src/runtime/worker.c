@@ -102,16 +102,18 @@ static bool lock_in(struct worker *worker, struct err *err)
 
 /*
  * The way of a call once through, to no effect: it faults in what the first real one
- * would. A start of a folder fails in its very last step.
+ * would. A start of a folder fails in its very last step; who makes a shell ahead starts that
+ * anyhow, and asks for no tool.
  */
-static void rehearse(struct worker *worker)
+static void rehearse(struct worker *worker, enum worker_kind kind)
 {
 	auto_value struct value *arguments = value_new_object();
-	struct wire_call call = {.tool = "exec",
+	struct wire_call call = {.tool = kind == WORKER_PREPARED ? "" : "exec",
 				 .folder = "/",
 				 .arguments = arguments,
 				 .deadline_ms = CLOCK_NEVER};
 	struct frame frame = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};
+	const int64_t began_us = clock_now_us();
 	const struct tool *tool;
 	struct tool_result result;
 	struct file folder;
@@ -132,7 +134,8 @@ static void rehearse(struct worker *worker)
 	(void)wire_print_call(&call, &sent);
 	frame.payload = buf_str(&sent);
 	(void)worker_execute(worker, &frame, &tool, &result);
-	value_set_real(tool_details(&result), "seconds", 0.1);
+	value_set_real(tool_details(&result), "seconds",
+		       (double)(clock_now_us() - began_us) / 1e6);
 	buf_clear(&sent);
 	(void)wire_print_result(&result, &sent);
 	buf_fini(&sent);
@@ -168,16 +171,19 @@ static void serve(struct worker *worker)
 			worker->prepared_for->rouse(worker->prepared);
 		if (frame.kind == FRAME_COMING && !worker_cancel_waits(worker))
 			frame_stay(worker->socket, clock_now_us() + COMING_US);
-		if (frame.kind == FRAME_CALL)
-			follows = clock_now_us() - answered_us < FOLLOWS_US;
 		/* A cancel that came after its call's answer has nothing left to end. */
-		if (frame.kind == FRAME_CALL && !worker_serve_call(worker, &frame)) {
-			if (worker->kind != WORKER_AT_ONCE && worker->kind != WORKER_WIDENED)
-				wait_until_taken(worker);
+		if (frame.kind != FRAME_CALL && frame.kind != FRAME_BATCH)
+			continue;
+		follows = clock_now_us() - answered_us < FOLLOWS_US;
+		const bool stays = frame.kind == FRAME_CALL
+					   ? worker_serve_call(worker, &frame)
+					   : worker_serve_batch(worker, &frame);
+		if (!stays && worker->kind != WORKER_AT_ONCE &&
+		    worker->kind != WORKER_WIDENED)
+			wait_until_taken(worker);
+		if (!stays)
 			return;
-		}
-		if (frame.kind == FRAME_CALL)
-			answered_us = clock_now_us();
+		answered_us = clock_now_us();
 	}
 }
 
@@ -194,7 +200,7 @@ static void settle(struct worker *worker, enum worker_kind kind)
 	if (kind == WORKER_AT_ONCE || kind == WORKER_WIDENED || worker->spec->one_call ||
 	    call_waits(worker))
 		return;
-	rehearse(worker);
+	rehearse(worker, kind);
 	if (kind == WORKER_PREPARED && !call_waits(worker))
 		worker->prepared_for = tool_prepared(worker->tools);
 	if (worker->prepared_for != NULL) {

@@ -81,6 +81,25 @@ bool worker_cancel_waits(const struct worker *worker)
 		(unsigned char)reader->bytes.data[reader->taken] != FRAME_ASK);
 }
 
+/*
+ * No checkpoint looks for a repository that a file tool makes: what it wrote in such a folder is
+ * looked at here, and what is older than the session stays.
+ */
+static void heads_audit(struct worker *worker, struct tool_result *result)
+{
+	auto_value struct value *more = NULL;
+	struct err err;
+
+	if (worker->audit == NULL || value_count(worker->heads) == 0)
+		return;
+	more = value_new_object();
+	value_set(more, "watched", value_ref(worker->heads));
+	if (audit_begin_more(worker->spec->guard, more, &err))
+		audit_run(worker->audit, more, NULL, result);
+	else
+		audit_tell_failed(result, err.text);
+}
+
 /* What the call could write is looked at when nothing of it runs any more. */
 static void call_audit(struct worker *worker, const struct tool *tool,
 		       const struct timespec *since, struct tool_result *result)
@@ -89,7 +108,9 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
-	audit_run(worker->audit, is_command ? since : NULL, result);
+	audit_run(worker->audit, worker->nested, is_command ? since : NULL, result);
+	if (!is_command)
+		heads_audit(worker, result);
 	/* What a file tool wrote is gone again: it has not done what it says. */
 	if (!is_command && audit_quarantined(result))
 		result->status = RESULT_DENIED;
@@ -123,7 +144,9 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.carried = wire->carried;
 	call.plan = wire->plan;
 	call.folder = wire->folder;
-	call.deadline_ms = wire->deadline_ms;
+	call.deadline_ms = wire->follows && wire->deadline_ms != CLOCK_NEVER
+				   ? clock_now_ms() + wire->deadline_ms
+				   : wire->deadline_ms;
 	call.is_last = wire->is_last;
 	call.heralds = wire->heralds;
 	call.terse = wire->terse;
@@ -143,6 +166,9 @@ static void tool_execute(struct worker *worker, uint32_t number, struct call *ca
 {
 	struct undo_log log;
 
+	value_free(worker->heads);
+	worker->heads = value_new_array();
+	files_note_heads(worker->files, worker->heads);
 	if (number == 0 || call->fds[0] < 0) {
 		(void)call->tool->execute(call, result);
 		return;
@@ -166,7 +192,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		below_empty(worker);
 	files_finish_writes(worker->files, wire->unfinished);
 	if (wire->audits)
-		audit_run(worker->audit, NULL, result);
+		audit_run(worker->audit, worker->nested, NULL, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)
@@ -204,6 +230,9 @@ bool worker_execute(struct worker *worker, const struct frame *frame,
 	}
 	struct call call = call_arrived(worker, &wire, frame);
 	worker->alone = wire.alone;
+	value_free(worker->nested);
+	worker->nested = wire.nested;
+	wire.nested = NULL;
 	int journal = -1;
 	if (wire.has_journal && frame->fd_count > 0) {
 		journal = frame->fds[frame->fd_count - 1];
@@ -250,4 +279,18 @@ bool worker_serve_call(struct worker *worker, const struct frame *frame)
 	result_send(worker, &result);
 	tool_result_fini(&result);
 	return keep;
+}
+
+bool worker_serve_batch(struct worker *worker, const struct frame *frame)
+{
+	/* The payload goes when something else is read. */
+	auto_free char *copy = memory_copy_str(frame->payload);
+	struct str rest = {copy, frame->payload.size};
+	struct frame one = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};
+
+	while (wire_next_of_batch(&rest, &one.payload)) {
+		if (!worker_serve_call(worker, &one))
+			return false;
+	}
+	return true;
 }

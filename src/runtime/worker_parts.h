@@ -14,7 +14,9 @@ struct worker {
 	const struct cell_spec *spec;
 	const struct tool *const *tools;
 	struct files *files;
-	struct audit *audit; /* or NULL */
+	struct audit *audit;  /* or NULL */
+	struct value *nested; /* of the call that is served (audit.h), or NULL */
+	struct value *heads;  /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
 	int socket;
 	int rules; /* of the anchor; -1 where there are none */
@@ -50,3 +52,5 @@ bool worker_execute(struct worker *worker, const struct frame *frame,
 
 /* The same, with what follows: the audit, and the answer. */
 bool worker_serve_call(struct worker *worker, const struct frame *frame);
+/* Each call of a batch, answered before the next begins; none any more after a cancelled one. */
+bool worker_serve_batch(struct worker *worker, const struct frame *frame);

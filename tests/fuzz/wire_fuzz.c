@@ -1,5 +1,5 @@
 /*
- * wire_fuzz: any bytes as a call, a question, a result, and a cell's specification; what is
+ * wire_fuzz: any bytes as a call, some calls, a question, a result, and a cell's specification; what is
  * taken can be written again.
  */
 #include <stdint.h>
@@ -40,6 +40,18 @@ static void call(struct str payload)
 	wire_call_fini(&read);
 }
 
+static void batch(struct str payload)
+{
+	struct str rest = payload, one;
+
+	while (wire_next_of_batch(&rest, &one)) {
+		if (one.data + one.size != rest.data ||
+		    rest.data + rest.size != payload.data + payload.size)
+			abort();
+		call(one);
+	}
+}
+
 static void question(struct str text)
 {
 	struct ask read;
@@ -73,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	result(text);
 	call(text);
+	batch(text);
 	question(text);
 	specification(text);
 	return 0;

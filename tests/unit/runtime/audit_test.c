@@ -99,7 +99,7 @@ static void audit(struct place *place)
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, &place->result);
+	audit_run(ready, NULL, NULL, &place->result);
 	audit_close(ready);
 }
 
@@ -318,12 +318,12 @@ static void files_that_run_by_themselves_are_listed(void **state)
 	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
 	since.tv_sec += 100;
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, &since, &place->result);
+	audit_run(ready, NULL, &since, &place->result);
 	assert_null(place->result.details);
 	since.tv_sec -= 200;
 	assert_int_equal(mkdir(".vscode", 0755), 0);
 	put(".vscode/tasks.json", "{}");
-	audit_run(ready, &since, &place->result);
+	audit_run(ready, NULL, &since, &place->result);
 	audit_close(ready);
 	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
 			 2);
@@ -345,13 +345,13 @@ static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
 	assert_int_equal(mkdir("inner/sub", 0755), 0);
 	assert_int_equal(symlink("/nonexistent", "inner/sub/.git"), 0);
 	(void)tool_done(&place->result);
-	audit_run(ready, NULL, &place->result);
+	audit_run(ready, NULL, NULL, &place->result);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "inner/sub/.git");
 	/* One that is gone altogether cannot be looked at, and that is said. */
 	assert_int_equal(rename("inner", "gone"), 0);
 	assert_false(audit_failed(&place->result));
-	audit_run(ready, NULL, &place->result);
+	audit_run(ready, NULL, NULL, &place->result);
 	assert_true(audit_failed(&place->result));
 	audit_close(ready);
 }
@@ -371,6 +371,106 @@ static void a_folder_of_many_names_is_read_whole(void **state)
 	assert_int_equal(put_away(place), 256);
 	assert_int_equal(access(".git/hooks/hook-0000", F_OK), -1);
 	assert_int_equal(access(".git/hooks/hook-0999", F_OK), -1);
+}
+
+/* A repository at a/b/c, with a hook. */
+static void deep_repository_make(void)
+{
+	assert_int_equal(mkdir("a", 0755), 0);
+	assert_int_equal(mkdir("a/b", 0755), 0);
+	assert_int_equal(mkdir("a/b/c", 0755), 0);
+	repository_make("a/b/c/.git");
+	put("a/b/c/.git/hooks/pre-commit", "x");
+}
+
+static void a_root_is_gone_through_whole_when_it_is_deep(void **state)
+{
+	struct place *place = *state;
+
+	deep_repository_make();
+	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
+	begin(place);
+	assert_int_equal(value_count(value_member(place->guard, "nested")), 1);
+	put("a/b/c/.git/hooks/pre-push", "x");
+	assert_int_equal(mkdir("a/b/d", 0755), 0);
+	assert_int_equal(mkdir("a/b/d/e", 0755), 0);
+	put("a/b/d/e/.git", "gitdir: /nonexistent\n");
+	audit(place);
+	assert_int_equal(put_away(place), 2);
+	assert_int_equal(access("a/b/c/.git/hooks/pre-commit", F_OK), 0);
+	assert_int_equal(access("a/b/d/e/.git", F_OK), -1);
+	assert_null(value_member(place->result.details, "audit_partial"));
+}
+
+static void that_there_are_too_many_folders_is_told(void **state)
+{
+	struct place *place = *state;
+	char name[32];
+
+	for (int i = 0; i <= GIT_SCAN_FOLDERS_CALL; i++) {
+		(void)snprintf(name, sizeof(name), "folder-%d", i);
+		assert_int_equal(mkdir(name, 0755), 0);
+	}
+	value_set_integer(place->guard, "folders", GIT_SCAN_FOLDERS_CALL);
+	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
+	begin(place);
+	assert_true(value_is_true(value_member(place->guard, "partial")));
+	audit(place);
+	assert_int_equal(place->result.status, RESULT_DONE);
+	assert_false(audit_failed(&place->result));
+	assert_non_null(strstr(place->result.text.data, "the first 256 folders"));
+}
+
+/* What a checkpoint finds later: older than the guard is what was there. */
+static void more_repositories_are_known_by_their_age(void **state)
+{
+	auto_value struct value *more = value_new_object();
+	struct value *watched = value_new_array();
+	struct place *place = *state;
+	char path[PATH_MAX];
+	struct stat st;
+	struct err err;
+
+	deep_repository_make();
+	begin(place);
+	(void)snprintf(path, sizeof(path), "%s/a/b/c", place->folder);
+	value_append(watched, value_new_text(path));
+	value_set(more, "watched", watched);
+	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &st), 0);
+	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+	value_set_integer(place->guard, "began", changed - 1);
+	assert_true(audit_begin_more(place->guard, more, &err));
+	assert_int_equal(value_count(value_member(more, "dangers")), 0);
+	value_set_integer(place->guard, "began", changed);
+	assert_true(audit_begin_more(place->guard, more, &err));
+	assert_int_equal(value_count(value_member(more, "dangers")), 1);
+	struct audit *ready = audit_open(place->guard);
+	(void)tool_done(&place->result);
+	audit_run(ready, more, NULL, &place->result);
+	assert_int_equal(put_away(place), 0);
+	put("a/b/c/.git/config", "[core]\nfsmonitor = x\n");
+	audit_run(ready, more, NULL, &place->result);
+	audit_close(ready);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/config");
+}
+
+static void what_an_audit_said_is_taken_out_of_a_result(void **state)
+{
+	struct place *place = *state;
+	struct tool_result said;
+
+	tool_result_init(&said);
+	begin(place);
+	put(".git/commondir", "../other\n");
+	audit(place);
+	value_set_integer(tool_details(&place->result), "files", 3);
+	audit_split(&place->result, &said);
+	assert_string_equal(place->result.text.data, "");
+	assert_int_equal(value_count(place->result.details), 1);
+	assert_int_equal(value_count(denial_list(&said)), 1);
+	assert_true(audit_quarantined(&said));
+	tool_result_fini(&said);
 }
 
 static void a_record_goes_with_its_front(void **state)
@@ -421,6 +521,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nothing_new_is_nothing_told, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_root_is_gone_through_whole_when_it_is_deep,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(that_there_are_too_many_folders_is_told,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(more_repositories_are_known_by_their_age,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_an_audit_said_is_taken_out_of_a_result,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_appears_is_moved_and_told, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_changed_counts_as_new, set_up,

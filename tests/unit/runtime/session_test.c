@@ -288,6 +288,35 @@ static size_t descriptors(void)
 	return count;
 }
 
+static void workers_ahead_are_made_when_the_caller_rests(void **state)
+{
+	struct room *room = *state;
+	const int64_t until = clock_now_ms() + 10000;
+	const struct session_options options = {
+		.take_policy = brief_policy(room->folder),
+		.tools = small_tools,
+		.ready_workers = 3,
+		.rests = true,
+	};
+	struct tool_result result;
+	size_t before;
+
+	session_close(room->session);
+	room->session = NULL;
+	assert_true(room_open(room, options));
+	room_call(room, "say", "{\"word\": \"one\"}", &result);
+	tool_result_fini(&result);
+	before = descriptors();
+	session_rest(room->session);
+	/* Two more: the first is there. */
+	while (descriptors() < before + 4 && clock_now_ms() < until)
+		loop_turn(session_loop(room->session), clock_now_ms() + 50);
+	assert_true(descriptors() >= before + 4);
+	room_call(room, "say", "{\"word\": \"two\"}", &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	tool_result_fini(&result);
+}
+
 static void many_calls_leave_nothing_behind(void **state)
 {
 	struct room *room = *state;
@@ -378,6 +407,37 @@ static void a_program_that_is_no_anchor_is_a_set_up_failure(void **state)
 	assert_int_equal(err.code, ECHILD);
 }
 
+static void count_up(void *context)
+{
+	++*(int *)context;
+}
+
+static void what_the_caller_prepares_is_done_while_its_cell_is_made(void **state)
+{
+	struct room *room = *state;
+	int count = 0;
+	struct session_options options = {
+		.workspace = room->folder,
+		.take_policy = brief_policy(room->folder),
+		.tools = small_tools,
+		.cancel_fd = -1,
+		.meanwhile = count_up,
+		.meanwhile_context = &count,
+	};
+	struct session *session = NULL;
+	struct err err = {0};
+
+	assert_true(session_open(&options, &session, &err));
+	assert_int_equal(count, 1);
+	session_close(session);
+	/* A call waits for this one: nothing else is done before it. */
+	options.take_policy = brief_policy(room->folder);
+	options.direct = true;
+	assert_true(session_open(&options, &session, &err));
+	assert_int_equal(count, 1);
+	session_close(session);
+}
+
 #define IN_SESSION(test) cmocka_unit_test_setup_teardown(test, open_session, room_end)
 
 int main(int argc, char **argv)
@@ -396,10 +456,12 @@ int main(int argc, char **argv)
 		IN_SESSION(what_was_read_travels_with_the_next_call),
 		IN_SESSION(calls_run_side_by_side_and_can_be_cancelled),
 		IN_SESSION(nothing_a_command_started_outlives_it),
+		IN_SESSION(workers_ahead_are_made_when_the_caller_rests),
 		IN_SESSION(many_calls_leave_nothing_behind),
 		cmocka_unit_test(a_missing_workspace_is_an_error_with_its_name),
 		IN_SESSION(a_missing_folder_of_a_shipped_role_is_made_and_goes_again),
 		IN_SESSION(a_program_that_is_no_anchor_is_a_set_up_failure),
+		IN_SESSION(what_the_caller_prepares_is_done_while_its_cell_is_made),
 	};
 
 	session_role(argc, argv, small_tools);

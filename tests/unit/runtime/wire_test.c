@@ -29,6 +29,7 @@ static void a_call_is_read_back(void **state)
 					  .heralds = true,
 					  .terse = true,
 					  .alone = true,
+					  .follows = true,
 					  .keeps_pids = true,
 					  .seen = nothing};
 	buf_init(&payload, 1 << 16);
@@ -37,7 +38,8 @@ static void a_call_is_read_back(void **state)
 	assert_string_equal(read.tool, "write_file");
 	assert_string_equal(read.folder, "/w");
 	assert_true(read.deadline_ms == CLOCK_NEVER);
-	assert_true(read.heralds && read.terse && read.alone && read.keeps_pids);
+	assert_true(read.heralds && read.terse && read.alone && read.follows &&
+		    read.keeps_pids);
 	assert_false(read.is_last || read.audits || read.keeps_memory);
 	/* NUL is kept; what is no UTF-8 becomes U+FFFD. */
 	struct str content = value_str(value_member(read.arguments, "content"));
@@ -52,6 +54,35 @@ static void a_call_is_read_back(void **state)
 	buf_init(&payload, 64);
 	assert_false(wire_print_call(&written, &payload));
 	buf_fini(&payload);
+}
+
+static void calls_of_a_batch_are_read_back(void **state)
+{
+	const struct str calls[] = {STR("first"), STR(""), STR("third")};
+	struct str rest, one;
+	struct buf batch;
+
+	(void)state;
+	buf_init(&batch, 64);
+	for (size_t i = 0; i < UNIT_COUNT(calls); i++)
+		assert_true(wire_add_to_batch(calls[i], &batch));
+	rest = buf_str(&batch);
+	for (size_t i = 0; i < UNIT_COUNT(calls); i++) {
+		assert_true(wire_next_of_batch(&rest, &one));
+		assert_true(str_is(one, calls[i].data));
+	}
+	assert_false(wire_next_of_batch(&rest, &one));
+	/* Torn anywhere: what is whole, and no more. */
+	for (size_t size = 0; size < batch.size; size++) {
+		rest = str_part(buf_str(&batch), 0, size);
+		while (wire_next_of_batch(&rest, &one))
+			assert_true(one.data + one.size <= batch.data + size);
+	}
+	/* What does not fit is told. */
+	assert_false(wire_add_to_batch(STR("more than there is room for, by some bytes, "
+					   "and even more"),
+				       &batch));
+	buf_fini(&batch);
 }
 
 /* Each byte of a call gone, or one of its head changed: never more than it is. */
@@ -336,6 +367,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_is_read_back),
+		cmocka_unit_test(calls_of_a_batch_are_read_back),
 		cmocka_unit_test(a_torn_call_is_refused),
 		cmocka_unit_test(a_result_is_read_back),
 		cmocka_unit_test(the_text_of_a_result_is_made_utf_8),

@@ -1,0 +1,137 @@
+/*
+ * session_nested: repositories deep in the workspace. Checkpoints find them on their way; what
+ * the first one of a session finds was there before any command, all later ones are somebody's
+ * work, and what runs in these is put away by the audit that is due from then on.
+ */
+#include "base/path.h"
+#include "git/git_scan.h"
+#include "runtime/audit.h"
+#include "runtime/audit_tell.h"
+#include "runtime/cell.h"
+#include "runtime/session_undo_parts.h"
+
+#include <string.h>
+
+enum {
+	NESTED_MAX = 512, /* each is looked at after each command: some 100 system calls */
+	NESTED_BYTES_MAX = 256 << 10, /* of their paths, which go with each command */
+};
+
+static bool is_known(const struct keeper *keeper, const char *key)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+
+	return value_member(keeper->nested_keys, key) != NULL ||
+	       value_has_text(value_member(guard, "watched"), key);
+}
+
+static void note_full(struct keeper *keeper)
+{
+	if (!keeper->nested_full)
+		(void)buf_addf(&keeper->trouble,
+			       "[over %d repositories lie deep in the workspace: those beyond are "
+			       "not looked after]\n",
+			       NESTED_MAX);
+	keeper->nested_full = true;
+}
+
+/* What a worker has found counts where it may lie: in the workspace. */
+static bool take_one(struct keeper *keeper, struct value *list, const char *key)
+{
+	auto_free char *path = git_scan_path(key);
+
+	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
+	    is_known(keeper, key))
+		return false;
+	keeper->nested_bytes += strlen(key);
+	if (value_count(keeper->nested_keys) >= NESTED_MAX ||
+	    keeper->nested_bytes > NESTED_BYTES_MAX) {
+		note_full(keeper);
+		return false;
+	}
+	value_set_boolean(keeper->nested_keys, key, true);
+	value_append(list, value_new_text(key));
+	return true;
+}
+
+static struct value *nested_new(void)
+{
+	struct value *nested = value_new_object();
+
+	value_set(nested, "watched", value_new_array());
+	return nested;
+}
+
+/* Nothing has run yet: what is in them was there before. */
+static void take_first(struct keeper *keeper)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+	struct err err = {0};
+
+	if (!audit_begin_more(guard, keeper->nested, &err))
+		(void)buf_addf(&keeper->trouble,
+			       "[not all repositories deep in the workspace can be looked "
+			       "after: %s]\n",
+			       err.text);
+}
+
+bool keeper_nested_take(struct keeper *keeper, const struct value *details)
+{
+	const struct value *found = value_member(details, "nested");
+	const bool is_first = !keeper->nested_looked;
+	bool more = false;
+
+	if (cell_spec(keeper->session->cell)->guard == NULL)
+		return false;
+	keeper->nested_looked = true;
+	if (value_count(found) > 0 && keeper->nested == NULL) {
+		keeper->nested = nested_new();
+		keeper->nested_keys = value_new_object();
+	}
+	for (size_t i = 0; i < value_count(found); i++) {
+		const char *key = value_text(value_item(found, i));
+
+		if (key != NULL &&
+		    take_one(keeper, value_member(keeper->nested, "watched"), key))
+			more = true;
+	}
+	if (more && is_first)
+		take_first(keeper);
+	else if (more)
+		cell_set_audit_due(keeper->session->cell, true);
+	return more && !is_first;
+}
+
+const struct value *keeper_nested(const struct keeper *keeper)
+{
+	return keeper != NULL ? keeper->nested : NULL;
+}
+
+void keeper_nested_tell(struct keeper *keeper, struct tool_result *result)
+{
+	struct tool_result said;
+	struct err err = {0};
+
+	tool_result_init(&said);
+	audit_split(result, &said);
+	if (keeper->owner != NULL) {
+		audit_take(&keeper->owner->result, &said);
+	} else if (said.text.size > 0) {
+		/* Its command was answered long ago. */
+		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
+				   str_trim(buf_str(&said.text)), NULL, &err);
+		(void)buf_addstr(&keeper->trouble, buf_str(&said.text));
+	}
+	tool_result_fini(&said);
+}
+
+void keeper_nested_begin(struct keeper *keeper)
+{
+	const struct value *guard = cell_spec(keeper->session->cell)->guard;
+
+	if (!value_is_true(value_member(guard, "partial")))
+		return;
+	(void)buf_addc(&keeper->trouble, '[');
+	audit_add_partial(&keeper->trouble, GIT_SCAN_FOLDERS);
+	(void)buf_adds(&keeper->trouble, "]\n");
+}
