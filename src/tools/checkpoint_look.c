@@ -1,18 +1,20 @@
 /* checkpoint_look: what the workspace holds now, as rows. */
 #include "base/fd.h"
 #include "base/memory.h"
+#include "git/git_scan.h"
 #include "git/git_text.h"
 #include "runtime/files.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Folders with a .git of their own that are told; more are no project. */
-enum { NESTED_MAX = 512 };
+/* Folders with a repository of their own that a thread tells: more than the session takes. */
+enum { NESTED_MAX = 1024, KEY_MAX = 8 * PATH_MAX };
 
 /* What one thread of the walk has found. */
 struct finder {
@@ -26,15 +28,44 @@ struct looking {
 	struct finder finders[WALK_THREADS_MAX];
 };
 
+/* Into the folders at the top each audit looks by itself. */
+static void add_nested(struct finder *finder, struct str path)
+{
+	if (str_find(path, STR("/"), 0) == (size_t)-1 ||
+	    value_count(finder->nested) >= NESTED_MAX)
+		return;
+	auto_free char *copy = memory_copy_str(path);
+	auto_free char *key = git_scan_key(copy);
+	value_append(finder->nested, value_new_text(key));
+}
+
 static void note_nested(struct finder *finder, const struct walk_entry *entry)
 {
 	struct stat st;
 
-	if (entry->path.size == 0 || entry->folder_fd < 0 ||
-	    fstatat(entry->folder_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (value_count(finder->nested) < NESTED_MAX)
-		value_append(finder->nested, value_new_str(entry->path));
+	/* One that may be listed and not entered is looked at, too. */
+	if (entry->path.size > 0 && entry->folder_fd >= 0 &&
+	    (fstatat(entry->folder_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	     errno == EACCES))
+		add_nested(finder, entry->path);
+}
+
+#define HEAD "HEAD"
+
+/*
+ * HEAD, objects and refs, or `commondir` for the rest: git takes such a folder for a repository
+ * when it stands in it.
+ */
+static void note_bare(struct finder *finder, const struct walk_entry *entry)
+{
+	struct stat st;
+
+	if (strcmp(entry->name, HEAD) == 0 && entry->path.size > sizeof(HEAD) &&
+	    ((fstatat(entry->folder_fd, "objects", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	      fstatat(entry->folder_fd, "refs", &st, AT_SYMLINK_NOFOLLOW) == 0) ||
+	     fstatat(entry->folder_fd, "commondir", &st, AT_SYMLINK_NOFOLLOW) == 0))
+		add_nested(finder,
+			   str_part(entry->path, 0, entry->path.size - sizeof(HEAD)));
 }
 
 static void visit(void *owner, struct walker *walker, const struct walk_entry *entry)
@@ -47,6 +78,8 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 
 	if (is_folder)
 		note_nested(finder, entry);
+	else
+		note_bare(finder, entry);
 	if (entry->kind == WALK_OTHER || entry->path.size == 0 ||
 	    (is_folder ? entry->folder_fd < 0 || fstat(entry->folder_fd, &st) < 0
 		       : fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) <
@@ -65,9 +98,12 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 static void visit_ignored(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct looking *looking = owner;
+	struct finder *finder = &looking->finders[walker_number(walker)];
 
 	if (entry->kind == WALK_FOLDER)
-		note_nested(&looking->finders[walker_number(walker)], entry);
+		note_nested(finder, entry);
+	else
+		note_bare(finder, entry);
 }
 
 static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out,
@@ -78,6 +114,7 @@ static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out
 		.call = checkpoint->call,
 		.with_folders = true,
 		.ignored_only = ignored,
+		.opens = true,
 		.visit = ignored ? visit_ignored : visit,
 		.owner = looking,
 	};
@@ -96,6 +133,18 @@ static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out
 	return fine;
 }
 
+/* Keys as git_scan has them: absolute. */
+static void nested_tell(struct checkpoint *checkpoint, const char *key)
+{
+	auto_free char *workspace = git_scan_key(files_workspace(checkpoint->call->files));
+	struct buf whole;
+
+	buf_init(&whole, KEY_MAX);
+	if (buf_addf(&whole, "%s/%s", workspace, key))
+		value_append(checkpoint->nested, value_new_str(buf_str(&whole)));
+	buf_fini(&whole);
+}
+
 static bool take_found(struct looking *looking, struct err *err)
 {
 	struct checkpoint *checkpoint = looking->checkpoint;
@@ -109,8 +158,7 @@ static bool take_found(struct looking *looking, struct err *err)
 			full = !undo_list_add(&checkpoint->now, finder->rows.rows[j].path,
 					      &finder->rows.rows[j].state);
 		for (size_t j = 0; j < value_count(finder->nested); j++)
-			value_append(checkpoint->nested,
-				     value_ref(value_item(finder->nested, j)));
+			nested_tell(checkpoint, value_text(value_item(finder->nested, j)));
 		undo_list_fini(&finder->rows);
 		value_free(finder->nested);
 	}

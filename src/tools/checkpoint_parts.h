@@ -37,8 +37,8 @@ struct checkpoint {
 	bool may_link; /* git's objects are kept by links, made by the front */
 	int64_t began_ns;
 	/* found */
-	struct value *nested; /* folders below the workspace that hold a .git */
-	struct value *links;  /* new objects, to be linked */
+	struct value *nested; /* keys of folders far below the workspace that are repositories */
+	struct value *links; /* new objects, to be linked */
 	size_t unreadable;
 	/* counted */
 	size_t changed, added, removed;

@@ -47,6 +47,7 @@ struct item {
 	char *path;
 	struct undo_state base, now;
 	const char *left_out; /* why, or NULL */
+	bool is_cache;        /* left out, and not worth a line of its own */
 	struct item *from;    /* a rename: what went, which is then said here */
 	bool is_said;
 };
@@ -60,8 +61,18 @@ struct handing {
 	struct buf diff;      /* all files */
 	struct buf list;      /* lines for the text */
 	struct value *files;
-	size_t changed, left_out, sections;
+	size_t changed, left_out, caches, sections;
 };
+
+/* Python writes them wherever it imports from, and makes them anew when they are gone. */
+static bool is_cache(const char *path)
+{
+	const struct str name = str_of(path);
+
+	return str_ends(name, STR(".pyc")) &&
+	       (str_starts(name, STR("__pycache__/")) ||
+		str_find(name, STR("/__pycache__/"), 0) != (size_t)-1);
+}
 
 static const char *why_left_out(const struct handing *handing,
 				const struct undo_change *change, struct item *item)
@@ -79,7 +90,7 @@ static const char *why_left_out(const struct handing *handing,
 		return "a folder now";
 	if (change->after.kind == UNDO_FILE && change->after.source != UNDO_LOGGED)
 		return "what it was could not be kept";
-	return NULL;
+	return item->is_cache ? "a cache of Python's" : NULL;
 }
 
 static bool take_change(void *context, const struct undo_change *change)
@@ -97,6 +108,7 @@ static bool take_change(void *context, const struct undo_change *change)
 	}
 	struct item *item = &handing->items[handing->count];
 	*item = (struct item){.path = memory_copy_str(change->path), .base = change->after};
+	item->is_cache = is_cache(item->path);
 	item->left_out = why_left_out(handing, change, item);
 	if (undo_state_same(&item->base, &item->now))
 		free(item->path); /* changed and changed back */
@@ -186,6 +198,11 @@ static void note(struct handing *handing, const struct item *item, const char *s
 	else
 		value_set_text(file, "why", item->left_out);
 	value_append(handing->files, file);
+	if (item->is_cache) {
+		value_set_boolean(file, "cache", true);
+		handing->caches++;
+		return;
+	}
 	(void)buf_adds(&handing->list, "  ");
 	text_add_name(&handing->list, str_of(item->path));
 	if (item->left_out != NULL) {
@@ -312,6 +329,17 @@ static void add_item(struct handing *handing, struct item *item)
 	buf_fini(&now);
 }
 
+static void add_outside(const struct value *folders, struct buf *text)
+{
+	for (size_t i = 0; i < value_count(folders); i++) {
+		(void)buf_adds(text, i == 0 ? "What was written in granted folders is not in it: "
+					    : ", ");
+		(void)buf_adds(text, value_text(value_item(folders, i)));
+	}
+	if (value_count(folders) > 0)
+		(void)buf_addc(text, '\n');
+}
+
 static void answer(struct handing *handing, const char *title, const char *summary)
 {
 	struct buf *text = &handing->result->text;
@@ -329,11 +357,17 @@ static void answer(struct handing *handing, const char *title, const char *summa
 		text_add_count(text, handing->changed, "file");
 	if (handing->changed > 0 || handing->left_out > 0)
 		(void)buf_addf(text, " in the patch:\n%s", handing->list.data);
+	if (handing->caches > 0) {
+		(void)buf_adds(text, "Left out: ");
+		(void)text_add_count(text, handing->caches, "file");
+		(void)buf_adds(text, " of Python's caches (__pycache__).\n");
+	}
 	if (without != NULL)
 		(void)buf_addf(text,
 			       "It covers what file tools changed in this session; files changed by "
 			       "commands are not in it: %s\n",
 			       without);
+	add_outside(value_member(handing->limits, "outside"), text);
 	if (lost > 0)
 		(void)buf_addf(text,
 			       "%" PRId64 " calls of file tools changed more than could be "

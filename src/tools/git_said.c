@@ -167,10 +167,8 @@ static bool says_so(struct str output)
  * A home of the project's own has no ~/.gitconfig of the person; git's advice would be
  * followed with a name out of the air.
  */
-static void tell_identity(struct str output, struct tool_result *result)
+static void tell_identity(struct tool_result *result)
 {
-	if (str_find(output, STR("Please tell me who you are"), 0) == (size_t)-1)
-		return;
 	denial_add(result,
 		   &(struct denial){
 			   .kind = DENIAL_FS,
@@ -189,10 +187,15 @@ void git_said(struct str command, struct str output, struct tool_result *result)
 	struct shell_command one;
 	struct shell_scan scan;
 	struct buf remedy;
+	/* The output may be the result's own text, which moves when something is added to it. */
+	const bool asks_identity =
+		str_find(output, STR("Please tell me who you are"), 0) != (size_t)-1;
 
-	tell_identity(output, result);
-	if (!says_so(output))
+	if (!says_so(output)) {
+		if (asks_identity)
+			tell_identity(result);
 		return;
+	}
 	buf_init(&said.lines, REMEDY_MAX);
 	take_upstreams(&said, output);
 	shell_scan_init(&scan, command);
@@ -210,6 +213,8 @@ void git_said(struct str command, struct str output, struct tool_result *result)
 					    .target = ".git/config",
 					    .rule = "protected",
 					    .remedy = remedy.data});
+	if (asks_identity)
+		tell_identity(result);
 	buf_fini(&remedy);
 	buf_fini(&said.lines);
 }

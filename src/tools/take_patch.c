@@ -245,6 +245,7 @@ static enum result_status take_patch_execute(struct call *call, struct tool_resu
 
 const struct tool take_patch_tool = {
 	.name = "take_patch",
+	.title = "patch apply",
 	.description =
 		"Apply a patch that was handed over, where its files are what they were.",
 	.example = "{\"patch\": \"...\", \"files\": []}",

@@ -74,6 +74,7 @@ struct walk_options {
 	size_t depth;      /* deepest entries visited, 0: no bound */
 	bool with_folders; /* visit folders too, each once it is read and counted */
 	bool ignored_only; /* visit what is ignored, and nothing else */
+	bool opens; /* a folder that is closed to its owner is opened to him first */
 	/* enter only folders on the way to this one, and below it; or NULL */
 	const char *under;
 	int64_t until_ms;     /* monotonic; 0: no bound but the call's own */

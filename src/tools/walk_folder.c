@@ -5,6 +5,7 @@
 #include "tools/walk_parts.h"
 
 #include "base/fd.h"
+#include "base/memory.h"
 #include "tools/rules.h"
 
 #include <dirent.h>
@@ -12,6 +13,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -277,16 +280,46 @@ static struct rules *walker_enter(struct walker *walker, const struct walk_item 
 	return rules_enter(item->rules, &start->rules_place, fd, folder, signs);
 }
 
-static int walker_open(struct walker *walker, const struct walk_item *item)
+/* The whole path from the start: nothing but the start need be kept open. */
+static int walker_open_path(const struct walker *walker, const char *path, int flags)
 {
 	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		.flags = (uint64_t)(unsigned)(flags | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 
-	/* The whole path from the start: nothing but the start need be kept open. */
-	return (int)syscall(SYS_openat2, walker->walk->start->fd,
-			    item->path_size > 0 ? item->path : ".", &how, sizeof(how));
+	return (int)syscall(SYS_openat2, walker->walk->start->fd, path, &how, sizeof(how));
+}
+
+/* A folder that is its owner's alone to open is opened to him, by what is open of it. */
+static void walker_mend(const struct walker *walker, const char *path)
+{
+	char name[32];
+	struct stat st;
+	auto_close int fd = walker_open_path(walker, path, O_PATH);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IRWXU) == S_IRWXU)
+		return;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	(void)!chmod(name, (st.st_mode & 07777) | S_IRWXU);
+}
+
+static int walker_open(struct walker *walker, const struct walk_item *item)
+{
+	const char *path = item->path_size > 0 ? item->path : ".";
+	int fd = walker_open_path(walker, path, O_RDONLY | O_NONBLOCK);
+
+	if (fd >= 0 || errno != EACCES || !walker->walk->options->opens)
+		return fd;
+	auto_free char *above = memory_copy(path);
+	for (char *slash = strchr(above, '/'); slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		walker_mend(walker, above);
+		*slash = '/';
+	}
+	walker_mend(walker, path);
+	return walker_open_path(walker, path, O_RDONLY | O_NONBLOCK);
 }
 
 /* Is it still there, and unreadable? Then count it. */

@@ -119,8 +119,9 @@ void written_report_into(struct written *written, struct str content,
 	buf_init(&diff, WRITTEN_DIFF_MAX);
 	buf_init(&names[0], PATH_MAX + 2);
 	buf_init(&names[1], PATH_MAX + 2);
-	buf_addf(&names[0], "a/%s", shown);
-	buf_addf(&names[1], "b/%s", shown);
+	/* Outside of the workspace it begins with a slash itself. */
+	buf_addf(&names[0], "a/%s", shown + (shown[0] == '/'));
+	buf_addf(&names[1], "b/%s", shown + (shown[0] == '/'));
 	if (!diff_unified(old, content, created ? NULL : names[0].data,
 			  removed ? NULL : names[1].data, DIFF_CONTEXT, &diff, &counts)) {
 		value_set_boolean(into, "diff_cut", true);

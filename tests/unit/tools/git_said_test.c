@@ -96,6 +96,24 @@ static void what_is_not_literal_is_no_line(void **state)
 	assert_line("x=1; make", BUSY "branch 'a;b' set up to track 'o'.\n", "");
 }
 
+/* As bash hands it in: whatever is told must not be read from where the text was. */
+static void the_output_may_be_the_result_s_own_text(void **state)
+{
+	struct tool_result result;
+
+	(void)state;
+	for (size_t i = 0; i < 512; i += 8) {
+		tool_result_init(&result);
+		for (size_t j = 0; j < i; j++)
+			(void)buf_addc(&result.text, '.');
+		(void)buf_adds(&result.text, "*** Please tell me who you are.\n" BUSY
+					     "branch 'x' set up to track 'origin/x'.\n");
+		git_said(STR("git checkout -b x origin/x"), buf_str(&result.text), &result);
+		assert_int_equal(value_count(denial_list(&result)), 2);
+		tool_result_fini(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +124,7 @@ int main(void)
 		cmocka_unit_test(a_quiet_checkout_has_its_line_too),
 		cmocka_unit_test(what_git_has_done_is_not_done_again),
 		cmocka_unit_test(what_is_not_literal_is_no_line),
+		cmocka_unit_test(the_output_may_be_the_result_s_own_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
