@@ -1,12 +1,13 @@
 /*
  * plugin: scripts of the user's that are tools. What a configuration names is resolved, hashed,
  * copied, described by itself in a cell, and becomes a `struct tool` like any other. Who loads
- * brings what this layer may not know: a cell to look from, a cell to fetch with.
+ * says what cell to look from, and brings what this layer may not know: a way to fetch.
  */
 #pragma once
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/value.h"
+#include "plugins/plugin_cell.h"
 #include "plugins/plugin_package.h"
 #include "plugins/plugin_schema.h"
 #include "plugins/plugin_source.h"
@@ -48,37 +49,28 @@ struct plugins {
 	struct value *secrets;  /* texts of `plugin_config`, expanded */
 };
 
-/* What an asker looks at a script with: a made tool (session.h), and what is shown for it. */
-struct plugin_look {
-	const struct tool *tool;
-	const struct value *arguments;
-	const struct shape_shown *shown;
-};
-
 struct plugin_host {
 	/* of the configuration; each may be NULL */
 	const struct value *sources, *policy, *config, *enabled, *disabled;
 	const char *cache_dir; /* as written; NULL: below the state */
 	struct plugin_places places;
 	const char *state; /* the folder of the record; NULL: the user has none */
-	const char *workspace;
-	/* where else an agent may write: absolute paths, NULL-ended; or NULL */
-	const char *const *writable;
-	const struct tool *const *tools; /* the built-in ones */
+	struct plugin_cell *cell; /* that they are looked at from; its tools come before theirs */
+	const struct policy_paths *writable; /* where else the agent may write; or NULL */
 	/* The person names the sources at this moment: no record is asked, or written. */
 	bool named_now;
 	bool trusts; /* write the record anew, whatever it said */
-	/* Carry out LOOK in a cell that only reads. The result is initialised. */
-	bool (*look)(void *context, const struct plugin_look *look,
-		     struct tool_result *result, struct err *err);
 	/*
 	 * Fetch SOURCE, at COMMIT unless that is "", into FOLDER/files; COMMIT becomes what it
 	 * is at. FOLDER, which becomes the path of a new one, is removed in either case.
 	 */
 	bool (*fetch)(void *context, const struct plugin_source *source,
 		      struct buf *folder, char commit[HASH_HEX + 1], struct err *err);
-	void *context;
+	void *context; /* of fetch */
 };
+
+/* HOST's part that CONFIG says; the values are CONFIG's. */
+void plugin_host_configure(struct plugin_host *host, const struct config *config);
 
 /*
  * Load what HOST names. False: the configuration is wrong, or forbids it. What is wrong with
@@ -86,6 +78,9 @@ struct plugin_host {
  */
 bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err);
 void plugins_free(struct plugins *plugins);
+
+/* One of the problems in a line, as it may stand on a terminal. The caller frees it. */
+char *plugins_problem_text(const struct value *problem);
 
 /*
  * A tool that carries out SUBCOMMAND ("preview") of PLUGIN within SECONDS; its `carried` is

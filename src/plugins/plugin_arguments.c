@@ -30,7 +30,10 @@ static bool add_word(struct building *building, const char *name, struct str wor
 	return true;
 }
 
-/* A text as it is, all else as compact JSON: true, 5, 0.1, [1,2]. */
+/*
+ * A text as it is, all else as compact JSON: true, 5, 0.1, [1,2]. A number without a fraction
+ * has none here: 3.0 fits an integer, and scripts look for digits.
+ */
 static bool add_value(struct building *building, const char *name,
 		      const struct value *value, struct err *err)
 {
@@ -45,6 +48,8 @@ static bool add_value(struct building *building, const char *name,
 		     "\"%s\" is over %d bytes as JSON, more than one argument of a program can "
 		     "be: send less (or its author sets args_mode to \"json\")",
 		     name, PLUGIN_ARGUMENT_MAX - 1);
+	if (value_kind(value) == VALUE_REAL && str_ends(buf_str(&text), STR(".0")))
+		buf_truncate(&text, text.size - strlen(".0"));
 	ok = ok && add_word(building, name, buf_str(&text), err);
 	buf_fini(&text);
 	return ok;

@@ -394,7 +394,7 @@ static void add_preview(struct str output, struct buf *text)
 
 	if (!str_next_line(&output, &line))
 		return;
-	for (size_t at = 0; at < line.size && text->size < PLUGIN_PREVIEW_MAX;) {
+	for (size_t at = 0, shown = 0; at < line.size && shown < PLUGIN_PREVIEW_MAX;) {
 		struct str rest = str_part(line, at, line.size - at);
 		size_t length = text_utf8_length(rest);
 		const unsigned char *byte = (const unsigned char *)rest.data;
@@ -402,10 +402,10 @@ static void add_preview(struct str output, struct buf *text)
 		bool control = length == 0 || byte[0] < 0x20 || byte[0] == 0x7f ||
 			       (byte[0] == 0xc2 && length == 2 && byte[1] < 0xa0);
 
-		if (!control && text->size + length <= PLUGIN_PREVIEW_MAX)
+		if (!control) {
 			(void)buf_add(text, rest.data, length);
-		else if (!control)
-			return;
+			shown++;
+		}
 		at += length > 0 ? length : 1;
 	}
 }

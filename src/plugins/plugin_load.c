@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "plugins/plugin_make.h"
 #include "plugins/toolbox.h"
@@ -18,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PROBLEM_MAX = 16 << 10 };
 
 void plugin_problem(struct plugin_loading *loading, const char *source, const char *text)
 {
@@ -152,7 +155,7 @@ static bool schema_ask(struct plugin_loading *loading, const struct plugin *plug
 	struct tool_result result;
 
 	tool_result_init(&result);
-	bool ok = host->look(host->context, &look, &result, err);
+	bool ok = plugin_cell_look(host->cell, &look, &result, err);
 	if (ok && result.status == RESULT_TIMED_OUT)
 		ok = err_set(err, ETIMEDOUT, "%s: nothing came within %g s",
 			     asked(plugin), PLUGIN_SCHEMA_SECONDS);
@@ -192,7 +195,7 @@ static bool name_is_free(const struct plugin_loading *loading,
 			 const struct plugin *plugin, struct err *err)
 {
 	const char *id = plugin->schema.id;
-	const struct tool *taken = tool_find(loading->host->tools, id);
+	const struct tool *taken = tool_find(loading->host->cell->tools, id);
 
 	if (taken != NULL)
 		return err_set(err, EEXIST,
@@ -209,10 +212,20 @@ static bool name_is_free(const struct plugin_loading *loading,
 	return true;
 }
 
+/* Does one of NAMES, which may be patterns, fit ID? */
+static bool names_fit(const struct value *names, const char *id)
+{
+	for (size_t i = 0; i < value_count(names); i++) {
+		if (pattern_match(value_str(value_item(names, i)), str_of(id), 0))
+			return true;
+	}
+	return false;
+}
+
 static bool is_enabled(const struct plugin_host *host, const char *id)
 {
-	return (host->enabled == NULL || value_has_text(host->enabled, id)) &&
-	       !value_has_text(host->disabled, id);
+	return (host->enabled == NULL || names_fit(host->enabled, id)) &&
+	       !names_fit(host->disabled, id);
 }
 
 static void script_add(struct plugin_loading *loading, const struct plugin_package *package,
@@ -274,7 +287,16 @@ static void scripts_load(struct plugin_loading *loading)
 		package_scripts(loading, plugins->packages[i]);
 }
 
-/* A name that the lists hold and no plugin has is a slip. */
+static bool fits_one(const char *name, const struct value *ids)
+{
+	for (size_t i = 0; i < value_count(ids); i++) {
+		if (pattern_match(str_of(name), value_str(value_item(ids, i)), 0))
+			return true;
+	}
+	return false;
+}
+
+/* A name that the lists hold and that fits no plugin is a slip. */
 static void check_names(struct plugin_loading *loading, const struct value *names,
 			const char *key)
 {
@@ -282,7 +304,7 @@ static void check_names(struct plugin_loading *loading, const struct value *name
 		const char *name = value_text(value_item(names, i));
 		struct buf text;
 
-		if (value_has_text(loading->ids, name))
+		if (fits_one(name, loading->ids))
 			continue;
 		buf_init(&text, ERR_TEXT_MAX);
 		(void)buf_addf(&text, "it names \"%.64s\", and no plugin is called so",
@@ -296,13 +318,34 @@ static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
 {
 	size_t count = 0;
 
-	while (host->tools[count] != NULL)
+	while (host->cell->tools[count] != NULL)
 		count++;
 	plugins->tools = memory_array(count + plugins->count + 1, sizeof(*plugins->tools));
 	for (size_t i = 0; i < count; i++)
-		plugins->tools[i] = host->tools[i];
+		plugins->tools[i] = host->cell->tools[i];
 	for (size_t i = 0; i < plugins->count; i++)
 		plugins->tools[count + i] = &plugins->items[i]->tool;
+}
+
+void plugin_host_configure(struct plugin_host *host, const struct config *config)
+{
+	host->sources = config_value(config, "plugins");
+	host->policy = config_value(config, "plugin_policy");
+	host->config = config_value(config, "plugin_config");
+	host->enabled = config_value(config, "enabled_plugins");
+	host->disabled = config_value(config, "disabled_plugins");
+	host->cache_dir = value_text(config_value(config, "plugin_cache_dir"));
+}
+
+char *plugins_problem_text(const struct value *problem)
+{
+	struct buf text;
+
+	buf_init(&text, PROBLEM_MAX);
+	text_add_name(&text, value_str(value_member(problem, "source")));
+	(void)buf_adds(&text, ": ");
+	text_add_name(&text, value_str(value_member(problem, "text")));
+	return buf_take(&text);
 }
 
 bool plugins_load(const struct plugin_host *host, struct plugins **plugins, struct err *err)

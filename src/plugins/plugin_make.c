@@ -123,7 +123,7 @@ static bool set_folder(const struct plugin_host *host, const struct value *confi
 	if (folder == NULL)
 		return true;
 	buf_init(&normal, PATH_MAX);
-	bool ok = path_normal(host->workspace, folder, &normal) ||
+	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
 		  err_set(err, EINVAL, "plugin_config.working_directory: is no path");
 	if (ok)
 		value_set_text(carried, "folder", normal.data);

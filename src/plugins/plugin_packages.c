@@ -43,10 +43,10 @@ void plugin_package_free(struct plugin_package *package)
 /* May an agent of this run write there? */
 static bool is_exposed(const struct plugin_host *host, const char *place)
 {
-	bool exposed = path_within(place, host->workspace);
+	bool exposed = path_within(place, host->cell->workspace);
 
-	for (const char *const *at = host->writable; at != NULL && *at != NULL; at++)
-		exposed = exposed || path_within(place, *at);
+	for (size_t i = 0; host->writable != NULL && i < host->writable->count; i++)
+		exposed = exposed || path_within(place, host->writable->items[i].path);
 	return exposed;
 }
 
@@ -61,7 +61,7 @@ static bool cache_is_apart(const struct plugin_host *host, const char *place, st
 		return false;
 	auto_free char *real = realpath(place, NULL);
 	const char *at = real != NULL ? real : place;
-	return (!is_exposed(host, at) && !path_within(host->workspace, at)) ||
+	return (!is_exposed(host, at) && !path_within(host->cell->workspace, at)) ||
 	       err_set(err, EPERM,
 		       "%s lies where an agent may write, or holds the workspace: an agent could "
 		       "change the copies that plugins run from",
@@ -162,11 +162,11 @@ static bool local_package(struct plugin_loading *loading, const struct plugin_so
 	if (source->kind == PLUGIN_FOLDER && package->is_file)
 		return err_set(err, ENOTDIR,
 			       "path names a folder; a single script is named as file");
-	if (!package->is_file && path_within(host->workspace, real))
+	if (!package->is_file && path_within(host->cell->workspace, real))
 		return err_set(err, EINVAL,
 			       "this folder holds the workspace %s, and would be shown read-only "
 			       "over it: work elsewhere (-C), or name the script",
-			       host->workspace);
+			       host->cell->workspace);
 	package->place = memory_copy(real);
 	/* However it was named: one place has one record. */
 	free(package->source);

@@ -246,7 +246,8 @@ static bool parse_object(const struct plugin_places *places, const struct value 
 	if (ref != NULL && git == NULL)
 		return err_set(err, EINVAL, "bash_tool.ref is for git");
 	if (git != NULL)
-		return set_git(places, value_str(git), value_str(ref), source, err);
+		return set_git(places, value_str(git),
+			       ref != NULL ? value_str(ref) : (struct str){0}, source, err);
 	return set_path(places, value_str(file != NULL ? file : path),
 			file != NULL ? PLUGIN_FILE : PLUGIN_FOLDER, source, err);
 }

@@ -16,7 +16,7 @@
 #include "runtime/tool.h"
 
 enum {
-	PLUGIN_PREVIEW_MAX = 200, /* bytes */
+	PLUGIN_PREVIEW_MAX = 200, /* characters */
 	/* After the script's own time: for `error`, and for ending what ignores TERM. */
 	PLUGIN_AFTER_S = 5,
 };

@@ -20,6 +20,8 @@ static const struct row rows[] = {
 	 "{\"on\":true,\"off\":false,\"none\":null}", "|--on|--no-off|"},
 	{PLUGIN_FLAGS, "[\"n\",\"big\"]", "[]", "{\"n\":0.1,\"big\":12345678901234}",
 	 "|--n|0.1|--big|12345678901234|"},
+	{PLUGIN_FLAGS, "[\"n\",\"m\",\"l\"]", "[]", "{\"n\":3.0,\"m\":-1e2,\"l\":[1.0]}",
+	 "|--n|3|--m|-100|--l|[1.0]|"},
 	{PLUGIN_FLAGS, "[\"list\",\"o\"]", "[]", "{\"list\":[1,\"a b\"],\"o\":{\"k\":null}}",
 	 "|--list|[1,\"a b\"]|--o|{\"k\":null}|"},
 	/* Nothing of it is read by a shell. */

@@ -1,0 +1,44 @@
+/*
+ * plugin_cell: the cell that scripts are looked at from, made by the first look. It reads what the
+ * agent may, and does nothing else. Front and library look through it alike.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/value.h"
+#include "policy/config.h"
+#include "runtime/shape.h"
+#include "runtime/tool.h"
+
+#include <stdbool.h>
+
+struct plugin_cell {
+	/* borrowed */
+	const char *workspace;           /* real */
+	const char *program;             /* that becomes a cell; NULL: this one */
+	const struct tool *const *tools; /* the built-in ones */
+	int minimum_level;               /* as session_options have it */
+	/* owned */
+	struct policy *take_policy; /* moved by the first look */
+	struct session *session;    /* or NULL: nothing was looked at yet */
+};
+
+/* What a script is looked at with: a made tool (session.h), and what is shown for it. */
+struct plugin_look {
+	const struct tool *tool;
+	const struct value *arguments;
+	const struct shape_shown *shown;
+};
+
+/*
+ * The rights of that cell: those of AGENT, but reading only; as config_policy beside that. CONFIG
+ * is asked for nothing of AGENT's afterwards.
+ */
+bool plugin_cell_policy(struct config *config, const struct value *shipped,
+			const char *agent, const char *workspace, struct policy **policy,
+			struct err *err);
+
+/* One look; the first makes the cell. RESULT is initialised. */
+bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
+		      struct tool_result *result, struct err *err);
+/* Nothing is looked at any more. */
+void plugin_cell_end(struct plugin_cell *cell);
