@@ -41,6 +41,7 @@ struct exchange {
 	char error_text[CURL_ERROR_SIZE];
 	struct err *err;
 	enum http_more more;
+	bool sent;         /* and told */
 	unsigned answers;  /* status lines that came */
 	int64_t last_ms;   /* of the last sign of life */
 	int64_t enough_ms; /* when HTTP_ENOUGH was said */
@@ -329,6 +330,25 @@ static int next_wait(const struct exchange *exchange, int64_t now)
 	return wait > 0 ? (int)wait : 0;
 }
 
+/* To be done while the server works. */
+static void tell_sent(struct exchange *exchange)
+{
+	const struct http_request *request = exchange->request;
+	curl_off_t out = 0;
+
+	if (exchange->sent ||
+	    exchange->http->curl.easy_getinfo(exchange->easy, CURLINFO_SIZE_UPLOAD_T,
+					      &out) != CURLE_OK ||
+	    (uint64_t)out < request->body.size)
+		return;
+	exchange->sent = true;
+	if (request->sent)
+		request->sent(exchange->context);
+	if (!exchange->http->trimmed)
+		library_trim();
+	exchange->http->trimmed = true;
+}
+
 static bool run(struct exchange *exchange)
 {
 	const struct curl_functions *curl = &exchange->http->curl;
@@ -343,6 +363,7 @@ static bool run(struct exchange *exchange)
 
 		if (curl->multi_perform(multi, &running) != CURLM_OK)
 			return err_set(exchange->err, EIO, "libcurl gave up");
+		tell_sent(exchange);
 		message = curl->multi_info_read(multi, &left);
 		if (message && message->msg == CURLMSG_DONE)
 			return finish_transfer(exchange, message->data.result);

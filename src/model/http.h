@@ -27,6 +27,7 @@ struct http_request {
 	struct str body;            /* JSON */
 	int stop_fd; /* readable: give up with ECANCELED within 100 ms; -1: none */
 	double connect_timeout_s, idle_timeout_s; /* 0: none */
+	void (*sent)(void *context);              /* the whole of it is out; or NULL */
 };
 
 struct http_answer {

@@ -34,6 +34,7 @@ struct curl_functions {
 struct http {
 	struct curl_functions curl;
 	CURLM *multi;
+	bool trimmed; /* library_trim, once */
 };
 
 /* What every request has; WRITE takes CONTEXT. */

@@ -81,6 +81,9 @@ static void read_props(struct local_server *server, const struct value *root)
 	if (value_kind(settings) != VALUE_OBJECT)
 		return;
 	server->kind = LOCAL_LLAMA_CPP;
+	/* A router has models, and is none: its alias here is its own. */
+	if (str_is(value_str(value_member(root, "role")), "router"))
+		return;
 	model = add_model(server, alias);
 	if (!model)
 		model = add_model(server, value_member(root, "model_path"));
@@ -166,6 +169,22 @@ static enum local_kind kind_of_owner(struct str owner)
 	return str_is(owner, "llamacpp") ? LOCAL_LLAMA_CPP : LOCAL_OTHER;
 }
 
+/* A model of the list as vLLM, llama.cpp and its router describe theirs. */
+static void describe_model(struct local_model *model, const struct value *item)
+{
+	const struct value *meta = value_member(item, "meta");
+	const char *state = value_text(value_member(value_member(item, "status"), "value"));
+
+	if (state)
+		model->is_loaded = strcmp(state, "loaded") == 0;
+	model->context = tokens_of(value_member(item, "max_model_len"));
+	if (model->context == 0)
+		model->context = tokens_of(value_member(meta, "n_ctx"));
+	model->context_max = tokens_of(value_member(meta, "n_ctx_train"));
+	if (model->context_max == 0)
+		model->context_max = tokens_of(value_member(item, "context_length"));
+}
+
 static void read_models(struct local_server *server, const struct value *root)
 {
 	const struct value *list = value_member(root, "data");
@@ -187,9 +206,7 @@ static void read_models(struct local_server *server, const struct value *root)
 		if (!model)
 			continue;
 		model->is_loaded = server->kind == LOCAL_VLLM;
-		model->context = tokens_of(value_member(item, "max_model_len"));
-		model->context_max =
-			tokens_of(value_member(value_member(item, "meta"), "n_ctx_train"));
+		describe_model(model, item);
 	}
 	if (server->kind == LOCAL_NOTHING)
 		server->kind = LOCAL_OTHER;

@@ -34,6 +34,8 @@ enum { ERROR_BODY_MAX = 64 << 10 };
  * purpose.
  */
 enum { KEY_PART_MIN = 12 };
+/* What is shorter is no secret: "x" or "none", for a server of one's own that wants none. */
+enum { KEY_MIN = 8 };
 
 const struct provider *const providers[] = {&anthropic_provider, &openai_chat_provider,
 					    &openai_provider, &ollama_provider, NULL};
@@ -41,6 +43,7 @@ const struct provider *const providers[] = {&anthropic_provider, &openai_chat_pr
 /* One try of one question. */
 struct attempt {
 	struct model *model;
+	const struct model_sink *sink;
 	struct answer *answer;
 	struct reader *reader;
 	struct http_answer http;
@@ -144,6 +147,14 @@ void model_close(struct model *model)
 	free(model);
 }
 
+void model_prepare(struct model *model)
+{
+	struct err err;
+
+	if (!model->replay && !model->http)
+		(void)http_open(&model->http, &err);
+}
+
 bool model_is_replay(const struct model *model)
 {
 	return model->replay != NULL;
@@ -186,7 +197,7 @@ static void hide_key(const struct model *model, struct err *err)
 {
 	char *text = err->text;
 
-	if (!model->key)
+	if (!model->key || strlen(model->key) < KEY_MIN)
 		return;
 	while (*text) {
 		size_t size = key_size_at(text, model->key);
@@ -288,6 +299,15 @@ static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 	return err_while(err, "%s", attempt->model->host);
 }
 
+static void on_sent(void *context)
+{
+	const struct attempt *attempt = context;
+	const struct model_sink *sink = attempt->sink;
+
+	if (sink && sink->waiting)
+		sink->waiting(sink->context);
+}
+
 static bool try_once(struct attempt *attempt, struct str body, int stop_fd, struct err *err)
 {
 	struct model *model = attempt->model;
@@ -300,6 +320,7 @@ static bool try_once(struct attempt *attempt, struct str body, int stop_fd, stru
 		.stop_fd = stop_fd,
 		.connect_timeout_s = connect_timeout_s,
 		.idle_timeout_s = model->idle_timeout_s,
+		.sent = on_sent,
 	};
 	bool transferred;
 
@@ -369,7 +390,9 @@ static bool ask_service(struct model *model, const struct model_request *request
 			struct answer **answer, struct err *err)
 {
 	for (int tries = 0;; tries++) {
-		struct attempt attempt = {.model = model, .grew_ms = clock_now_ms()};
+		struct attempt attempt = {.model = model,
+					  .sink = sink,
+					  .grew_ms = clock_now_ms()};
 		double wait_s = 0;
 		bool ok, again;
 
@@ -405,6 +428,8 @@ static bool ask_replay(struct model *model, const struct model_request *request,
 		       struct err *err)
 {
 	*answer = answer_new(sink);
+	if (sink && sink->waiting)
+		sink->waiting(sink->context);
 	if (!replay_ask(model->replay, request, *answer, err))
 		return false;
 	if (!answer_has_content(*answer))

@@ -74,6 +74,11 @@ enum {
  */
 bool model_open(const struct model_options *options, struct model **model, struct err *err);
 void model_close(struct model *model);
+/*
+ * Do now what the first question would begin with, without contacting anybody: libcurl, with all
+ * that it brings, takes milliseconds to load. What fails is said by that question.
+ */
+void model_prepare(struct model *model);
 bool model_is_replay(const struct model *model);
 const char *model_name(const struct model *model); /* as shown to people */
 /* Without its provider, as in the catalogue; NULL for a replay. */
@@ -136,6 +141,8 @@ struct model_sink {
 	void (*text)(void *context, struct str fragment);
 	void (*thinking)(void *context, struct str fragment);
 	void (*call)(void *context, const char *tool); /* a call's name is known */
+	/* The request is out and its answer on the way; again with each further try. */
+	void (*waiting)(void *context);
 	/* What streamed so far is void: the answer begins again after WAIT_S. */
 	void (*retry)(void *context, const char *why, double wait_s);
 };

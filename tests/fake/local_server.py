@@ -37,6 +37,34 @@ LLAMA_CPP = {
         ],
     },
 }
+LLAMA_ROUTER = {
+    "/props": {
+        "role": "router",
+        "model_alias": "llama-server",
+        "model_path": "none",
+        "default_generation_settings": {"params": None, "n_ctx": 0},
+    },
+    "/v1/models": {
+        "object": "list",
+        "data": [
+            {
+                "id": "alpha",
+                "object": "model",
+                "owned_by": "llamacpp",
+                "status": {"value": "loaded", "args": ["/usr/bin/llama-server"]},
+                "context_length": 131072,
+                "meta": {"n_ctx": 16384, "n_ctx_train": 131072},
+            },
+            {
+                "id": "beta",
+                "object": "model",
+                "owned_by": "llamacpp",
+                "status": {"value": "unloaded", "args": ["/usr/bin/llama-server"]},
+                "context_length": 40960,
+            },
+        ],
+    },
+}
 LOADING = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
 OLLAMA = {
     "/api/tags": {
@@ -109,6 +137,7 @@ VLLM = {
 OTHER = {"/v1/models": {"data": [{"id": "one; echo a"}, {"id": "two\x1b[31m\n"}]}}
 PAGES = {
     "llama.cpp": LLAMA_CPP,
+    "router": LLAMA_ROUTER,
     "ollama": OLLAMA,
     "lm-studio": LM_STUDIO,
     "vllm": VLLM,

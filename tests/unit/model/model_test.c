@@ -25,7 +25,7 @@ struct ask {
 	struct model *model;
 	struct conversation conversation;
 	struct buf text;
-	int retries, stop_fd,
+	int waits, retries, stop_fd,
 		stop_by_sink; /* the last: written to at the first text or retry */
 	char why[ERR_TEXT_MAX];
 	double wait_s; /* as the last retry told it */
@@ -46,6 +46,13 @@ static void on_text(void *context, struct str fragment)
 
 	(void)buf_addstr(&ask->text, fragment);
 	stop_now(ask);
+}
+
+static void on_waiting(void *context)
+{
+	struct ask *ask = context;
+
+	ask->waits++;
 }
 
 static void on_retry(void *context, const char *why, double wait_s)
@@ -94,7 +101,10 @@ static bool ask_once(struct ask *ask)
 		.conversation = &ask->conversation,
 		.stop_fd = ask->stop_fd,
 	};
-	struct model_sink sink = {.context = ask, .text = on_text, .retry = on_retry};
+	struct model_sink sink = {.context = ask,
+				  .text = on_text,
+				  .waiting = on_waiting,
+				  .retry = on_retry};
 	size_t before = ask->conversation.message_count;
 	bool ok = model_ask(ask->model, &request, &sink, &ask->conversation, &ask->finish,
 			    &ask->usage, &ask->err);
@@ -136,6 +146,8 @@ static void comes_from(void **state, const char *model, const char *name, int re
 	assert_int_equal(ask.usage.output, 6);
 	assert_int_equal(ask.usage.cached, 4);
 	assert_int_equal(ask.retries, retries);
+	/* With each try, when it is out. */
+	assert_int_equal(ask.waits, retries + 1);
 	assert_int_equal(server_count(ask.server, name) - before, retries + 1);
 	ask_end(&ask);
 }
@@ -303,6 +315,18 @@ static void a_key_in_the_service_s_words_is_hidden(void **state)
 	refuses(state, "401-echo", EACCES, "wrong key: Bearer ****", 1);
 }
 
+static void a_word_for_no_key_leaves_the_message_alone(void **state)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.key = "e";
+	ask_open(&ask, "401-echo");
+	assert_false(ask_once(&ask));
+	assert_non_null(strstr(ask.err.text, "wrong key: Bearer e"));
+	ask_end(&ask);
+}
+
 static void without_a_key_the_advice_names_the_variable(void **state)
 {
 	struct ask ask;
@@ -447,6 +471,22 @@ static void a_connection_serves_several_questions(void **state)
 		assert_true(ask_once(&ask));
 	/* The one more is this question. */
 	assert_int_equal(server_connections(ask.server), before + 1);
+	ask_end(&ask);
+}
+
+static void to_prepare_asks_nobody(void **state)
+{
+	struct ask ask;
+	size_t before;
+
+	ask_begin(&ask, state);
+	ask_open(&ask, "normal");
+	before = server_connections(ask.server);
+	model_prepare(ask.model);
+	model_prepare(ask.model);
+	/* As above. */
+	assert_int_equal(server_connections(ask.server), before + 1);
+	assert_true(ask_once(&ask));
 	ask_end(&ask);
 }
 
@@ -756,10 +796,12 @@ int main(void)
 		cmocka_unit_test(the_name_says_which_key_is_meant),
 		cmocka_unit_test(what_would_be_refused_again_is_asked_once),
 		cmocka_unit_test(a_key_in_the_service_s_words_is_hidden),
+		cmocka_unit_test(a_word_for_no_key_leaves_the_message_alone),
 		cmocka_unit_test(without_a_key_the_advice_names_the_variable),
 		cmocka_unit_test(the_key_goes_as_a_bearer_token),
 		cmocka_unit_test(calls_and_their_results_make_a_conversation),
 		cmocka_unit_test(a_connection_serves_several_questions),
+		cmocka_unit_test(to_prepare_asks_nobody),
 		cmocka_unit_test(twenty_thousand_pieces_are_no_trouble),
 		cmocka_unit_test(a_stop_ends_it_wherever_it_is),
 		cmocka_unit_test(a_stop_beforehand_asks_nobody),
