@@ -53,7 +53,9 @@ static void send(struct mcp *mcp, struct mcp_way *way, bool last, int status)
 	if (way == NULL)
 		return;
 	assert(!mcp->out.overflowed);
-	way->send(way, buf_str(&mcp->out), last, status);
+	way->send(way, &mcp->out, last, status);
+	if (mcp->out.capacity > MCP_OUT_KEPT)
+		buf_fini(&mcp->out);
 }
 
 static void end_result(struct mcp_request *request)
@@ -89,7 +91,7 @@ static void add_modern(struct mcp_request *request, bool has_type)
 	(void)buf_addc(out, '}');
 }
 
-void mcp_answer_text(struct mcp_request *request, struct str members)
+struct buf *mcp_answer_begin(struct mcp_request *request)
 {
 	struct buf *out = &request->mcp->out;
 	size_t before;
@@ -98,8 +100,23 @@ void mcp_answer_text(struct mcp_request *request, struct str members)
 	(void)buf_adds(out, ",\"result\":{");
 	before = out->size;
 	add_modern(request, false);
-	if (out->size > before && members.size > 0)
+	if (out->size > before)
 		(void)buf_addc(out, ',');
+	return out;
+}
+
+void mcp_answer_end(struct mcp_request *request)
+{
+	end_result(request);
+}
+
+void mcp_answer_text(struct mcp_request *request, struct str members)
+{
+	struct buf *out = mcp_answer_begin(request);
+
+	/* Without one there is nothing for the comma to stand before. */
+	if (members.size == 0 && out->data[out->size - 1] == ',')
+		buf_truncate(out, out->size - 1);
 	(void)buf_addstr(out, members);
 	end_result(request);
 }

@@ -49,12 +49,12 @@ static void settle(struct mcp_batch *batch)
 		outer->drop(outer);
 	} else {
 		(void)buf_addc(&batch->answers, ']');
-		outer->send(outer, buf_str(&batch->answers), true, HTTP_OK);
+		outer->send(outer, &batch->answers, true, HTTP_OK);
 	}
 	batch_free(batch);
 }
 
-static void batch_send(struct mcp_way *way, struct str message, bool last, int status)
+static void batch_send(struct mcp_way *way, struct buf *message, bool last, int status)
 {
 	struct mcp_batch *batch = batch_of(way);
 
@@ -63,7 +63,7 @@ static void batch_send(struct mcp_way *way, struct str message, bool last, int s
 		return;
 	}
 	(void)buf_addc(&batch->answers, batch->answers.size == 0 ? '[' : ',');
-	(void)buf_addstr(&batch->answers, message);
+	(void)buf_addstr(&batch->answers, buf_str(message));
 	settle(batch);
 }
 

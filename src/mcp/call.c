@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "runtime/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,27 +141,25 @@ static void call_free(struct mcp_call *call)
 static void answer_output(struct mcp_call *call, struct mcp_request *request)
 {
 	const struct tool_result *result = running_result(call->running);
-	struct buf out;
+	struct buf *out;
 
 	if (result->status != RESULT_DONE) {
 		mcp_fail(request, MCP_CODE_INTERNAL, NULL, "%s", result->text.data);
 		return;
 	}
-	buf_init(&out, EVENT_JSON_MAX);
-	(void)buf_adds(&out, "\"contents\":[{\"uri\":");
-	(void)value_quote(str_of(call->uri), &out);
-	(void)buf_adds(&out, ",\"mimeType\":\"text/plain\",\"text\":");
-	(void)value_quote(buf_str(&result->text), &out);
-	(void)buf_adds(&out, "}]");
-	mcp_answer_text(request, buf_str(&out));
-	buf_fini(&out);
+	out = mcp_answer_begin(request);
+	(void)buf_adds(out, "\"contents\":[{\"uri\":");
+	(void)value_quote(str_of(call->uri), out);
+	(void)buf_adds(out, ",\"mimeType\":\"text/plain\",\"text\":");
+	(void)value_quote(buf_str(&result->text), out);
+	(void)buf_adds(out, "}]");
+	mcp_answer_end(request);
 }
 
 static void answer(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;
 	const struct tool_result *result = running_result(call->running);
-	struct buf out;
 
 	request->call = NULL;
 	if (call->uri != NULL) {
@@ -171,10 +170,10 @@ static void answer(struct mcp_call *call)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", result->text.data);
 		return;
 	}
-	buf_init(&out, EVENT_JSON_MAX);
-	mcp_result_add(call->mcp, result, &call->client, &out);
-	mcp_answer_text(request, buf_str(&out));
-	buf_fini(&out);
+	/* Whoever hears that there is one more hears of it before. */
+	auto_value struct value *link = mcp_resource_of(call->mcp, result);
+	mcp_result_add(result, link, &call->client, mcp_answer_begin(request));
+	mcp_answer_end(request);
 }
 
 void mcp_calls_settle(struct mcp *mcp)
@@ -244,6 +243,8 @@ static void start(struct mcp_call *call, const struct value *arguments)
 {
 	const struct tool *tool = tool_find(session_tools(call->mcp->session), call->tool);
 	auto_value struct value *none = NULL;
+	auto_value struct value *trace =
+		trace_of(value_member(call->request->params, "_meta"));
 	struct buf text;
 	struct request request = {
 		.tool = call->tool,
@@ -251,6 +252,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		.arguments = arguments,
 		.quiet = is_quiet(call, tool),
 		.terse = is_quiet(call, tool),
+		.trace = trace,
 		/* Who is told of progress waits as long as it takes. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};
@@ -266,6 +268,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		request.arguments_text = buf_str(&text);
 	}
 	call->unknown = tool == NULL;
+	call->counts = tool != NULL && (tool->carrier != NULL || tool->where == ELSEWHERE);
 	call->running = session_start(call->mcp->session, &request, done, call);
 	buf_fini(&text);
 	if (call->unwanted)

@@ -22,7 +22,9 @@ struct mcp_call {
 	struct value *token; /* of its progress; NULL: nobody asked */
 	struct timer tick;
 	int64_t began_ms, told_ms;
-	double told;          /* the last number that was told */
+	double told; /* the last number that was told */
+	bool counts; /* its tool may, by numbers of its own; the last one is */
+	double counted;
 	struct buf last_line; /* of its output */
 
 	int64_t question; /* the runtime's number; 0: none is open */
@@ -50,8 +52,11 @@ void mcp_question_end(struct mcp_call *call);
 bool mcp_question_resume(struct mcp_request *request, struct mcp_call **call,
 			 struct value **given);
 
-/* call_result.c: RESULT as the members of a result of tools/call, for CLIENT. */
-void mcp_result_add(struct mcp *mcp, const struct tool_result *result,
+/*
+ * call_result.c: RESULT, and LINK (or NULL) to the whole of its output, as the members of a result
+ * of tools/call, for CLIENT.
+ */
+void mcp_result_add(const struct tool_result *result, const struct value *link,
 		    const struct mcp_client *client, struct buf *out);
 
 /* call_progress.c */

@@ -12,6 +12,9 @@ enum {
 	FRAGMENT_MAX = 4096, /* of which the last line is looked for */
 };
 
+/* Of a number that is counted, for a second: less than one for as long as a call may take. */
+#define LITTLE 1e-6
+
 static void tell(struct mcp_call *call, double progress, const struct value *total,
 		 struct str message)
 {
@@ -38,9 +41,15 @@ static void tell(struct mcp_call *call, double progress, const struct value *tot
 	mcp_tell(call->mcp, call->request->way, NULL, "notifications/progress", params);
 }
 
-static double seconds(const struct mcp_call *call)
+/*
+ * That it goes on: the seconds, where nobody else counts. Else so little above what has been
+ * counted that the next number is still higher.
+ */
+static double beat(const struct mcp_call *call)
 {
-	return (double)(clock_now_ms() - call->began_ms) / 1000;
+	const double seconds = (double)(clock_now_ms() - call->began_ms) / 1000;
+
+	return call->counts ? call->counted + seconds * LITTLE : seconds;
 }
 
 static void tick_due(struct timer *timer)
@@ -48,7 +57,7 @@ static void tick_due(struct timer *timer)
 	struct mcp_call *call = timer->context;
 
 	timer->due_ms = clock_now_ms() + TICK_MS;
-	tell(call, seconds(call), NULL, buf_str(&call->last_line));
+	tell(call, beat(call), NULL, buf_str(&call->last_line));
 }
 
 void mcp_progress_begin(struct mcp_call *call)
@@ -95,11 +104,11 @@ void mcp_progress_output(struct mcp_call *call, struct str fragment)
 				  text_character_border(buf_str(&clean), LINE_MAX)));
 	buf_fini(&clean);
 	if (clock_now_ms() - call->told_ms >= TELL_EVERY_MS)
-		tell(call, seconds(call), NULL, buf_str(&call->last_line));
+		tell(call, beat(call), NULL, buf_str(&call->last_line));
 }
 
 void mcp_progress_event(struct mcp_call *call, const struct event *event)
 {
-	tell(call, value_number(value_member(event->data, "progress")),
-	     value_member(event->data, "total"), event->text);
+	call->counted = value_number(value_member(event->data, "progress"));
+	tell(call, call->counted, value_member(event->data, "total"), event->text);
 }

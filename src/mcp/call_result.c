@@ -47,10 +47,9 @@ static void add_item(const struct value *item, const struct mcp_client *client,
 		add_words(item, out);
 }
 
-void mcp_result_add(struct mcp *mcp, const struct tool_result *result,
+void mcp_result_add(const struct tool_result *result, const struct value *link,
 		    const struct mcp_client *client, struct buf *out)
 {
-	auto_value struct value *link = mcp_resource_of(mcp, result);
 	size_t count = 0;
 
 	(void)buf_adds(out, "\"content\":[");

@@ -60,17 +60,17 @@ struct carried {
 	struct mcp_peer *own; /* of a request without a session; or NULL */
 };
 
-static void send_message(struct mcp_way *way, struct str message, bool last, int status)
+static void send_message(struct mcp_way *way, struct buf *message, bool last, int status)
 {
 	struct http_exchange *exchange = ((struct carried *)way)->exchange;
 
 	if (last && !http_is_stream(exchange)) {
-		http_answer(exchange, status, JSON, message);
+		http_answer(exchange, status, JSON, buf_str(message));
 		return;
 	}
 	http_stream(exchange, EVENTS, HEARTBEAT);
 	http_stream_add(exchange, EVENT_BEGIN);
-	http_stream_add(exchange, message);
+	http_stream_add(exchange, buf_str(message));
 	http_stream_add(exchange, EVENT_END);
 	if (last)
 		http_stream_end(exchange);

@@ -82,13 +82,35 @@ static void run_due(struct timer *timer)
 }
 
 /* Whoever asks hears at once that it is not its fault, and when to ask again. */
+static void answer_busy(struct http_exchange *exchange, struct str why)
+{
+	http_add_header(exchange, "Retry-After", "1");
+	http_add_header(exchange, "Connection", "close");
+	http_answer(exchange, STATUS_BUSY, "text/plain", why);
+}
+
 static void turn_away(struct http_exchange *exchange)
 {
 	exchange->turned_away = true;
-	http_add_header(exchange, "Retry-After", "1");
-	http_add_header(exchange, "Connection", "close");
-	http_answer(exchange, STATUS_BUSY, "text/plain",
+	answer_busy(exchange,
 		    STR("Too many requests are under way; ask again in a second.\n"));
+}
+
+static void take_whole(struct http_daemon *daemon, struct http_exchange *exchange)
+{
+	exchange->whole = true;
+	http_connection_asked(exchange->carrier);
+	exchange->progress = WAITING;
+	if (exchange->crowded)
+		answer_busy(exchange,
+			    STR("Too much is being sent at once; ask again in a second.\n"));
+	else if (exchange->body.overflowed)
+		http_answer(exchange, STATUS_TOO_LARGE, "text/plain",
+			    STR("The request is too large.\n"));
+	else
+		daemon->options.whole(daemon->options.context, exchange,
+				      buf_str(&exchange->body));
+	http_exchange_forget_body(exchange);
 }
 
 /* Called for the head, for each piece of the body, for its end, and when it was woken. */
@@ -117,18 +139,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 		*size = 0;
 		return MHD_YES;
 	}
-	if (!exchange->whole) {
-		exchange->whole = true;
-		http_connection_asked(exchange->carrier);
-		exchange->progress = WAITING;
-		if (exchange->body.overflowed)
-			http_answer(exchange, STATUS_TOO_LARGE, "text/plain",
-				    STR("The request is too large.\n"));
-		else
-			daemon->options.whole(daemon->options.context, exchange,
-					      buf_str(&exchange->body));
-		http_exchange_forget_body(exchange);
-	}
+	if (!exchange->whole)
+		take_whole(daemon, exchange);
 	if (exchange->progress >= ANSWERED)
 		return http_exchange_queue(exchange);
 	http_exchange_suspend(exchange);

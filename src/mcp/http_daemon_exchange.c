@@ -78,7 +78,8 @@ void http_exchange_take_body(struct http_exchange *exchange, struct str piece)
 
 	if (exchange->body.overflowed)
 		return;
-	if (daemon->bodies + piece.size > BODIES_MAX || !buf_addstr(&exchange->body, piece)) {
+	exchange->crowded = daemon->bodies + piece.size > BODIES_MAX;
+	if (exchange->crowded || !buf_addstr(&exchange->body, piece)) {
 		http_exchange_forget_body(exchange);
 		exchange->body.overflowed = true;
 		return;

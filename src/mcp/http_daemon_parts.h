@@ -82,6 +82,7 @@ struct http_exchange {
 	struct buf body;
 	enum progress progress;
 	bool turned_away; /* there was no room: nobody has heard of it */
+	bool crowded;     /* the bodies of all together left no room for its own */
 	bool whole;       /* the request has been handed over */
 	bool queued;      /* the library has the answer */
 	bool suspended;

@@ -9,6 +9,7 @@
  * do. One thread, the loop's; nothing here waits.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -29,13 +30,17 @@ struct session;
  */
 struct mcp_way {
 	/*
-	 * One message, without a line end, valid during the call. LAST: it answers the request
-	 * that came this way. STATUS: what HTTP would say of it (200, 400, 404).
+	 * One message, without a line end. It is the sender's again afterwards, but what it holds
+	 * may have been taken. LAST: it answers the request that came this way. STATUS: what HTTP
+	 * would say of it (200, 400, 404).
 	 */
-	void (*send)(struct mcp_way *way, struct str message, bool last, int status);
+	void (*send)(struct mcp_way *way, struct buf *message, bool last, int status);
 	/* The request is over without an answer: it was cancelled. */
 	void (*drop)(struct mcp_way *way);
 };
+
+/* Memory for answers that has grown beyond is given back when one is out: most are far smaller. */
+enum { MCP_OUT_KEPT = 4 << 20 };
 
 typedef void mcp_complain(void *context, const char *sentence);
 

@@ -87,6 +87,12 @@ void mcp_settle_soon(struct mcp *mcp);
 void mcp_answer(struct mcp_request *request, struct value *take_result);
 /* The members of the result as JSON text, without the braces. */
 void mcp_answer_text(struct mcp_request *request, struct str members);
+/*
+ * The same in steps, for what is large: where its members are to be added, at least one; then the
+ * end. Nothing else is sent between.
+ */
+struct buf *mcp_answer_begin(struct mcp_request *request);
+void mcp_answer_end(struct mcp_request *request);
 void mcp_fail(struct mcp_request *request, enum mcp_code code, struct value *take_data,
 	      const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Nothing is to be answered. */

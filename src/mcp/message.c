@@ -54,6 +54,9 @@ static bool read_call(struct mcp_message *message, struct err *err)
 	/* A NUL in it would make another name of it. */
 	if (message->method == NULL || strlen(message->method) != value_str(method).size)
 		return err_set(err, MCP_CODE_INVALID, "The method must be a text.");
+	/* Some libraries write null for what is not there. */
+	if (value_kind(params) == VALUE_NULL)
+		params = NULL;
 	if (params != NULL && value_kind(params) != VALUE_OBJECT)
 		return err_set(err, MCP_CODE_PARAMS, "The params must be an object.");
 	message->params = params;
@@ -99,7 +102,8 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 	if (text.size > MCP_MESSAGE_MAX)
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);
-	if (!value_parse(text, 0, &message->whole, err)) {
+	/* What is refused here is answered without an id: who asked would wait. */
+	if (!value_parse(text, VALUE_HALVES, &message->whole, err)) {
 		if (err != NULL)
 			err->code = MCP_CODE_PARSE;
 		return false;

@@ -39,7 +39,8 @@ void remote_call_send(struct remote *remote, struct remote_call *call,
 		      struct value *take_more)
 {
 	struct value *params = take_more ? take_more : value_new_object();
-	struct value *meta = value_new_object();
+	const struct value *trace = running_trace(call->running);
+	struct value *meta = trace ? value_copy(trace) : value_new_object();
 
 	call->id = remote->last_id + 1;
 	value_set_integer(meta, "progressToken", call->id);

@@ -9,13 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-void remotes_note(struct remotes *remotes, const char *server, const char *text)
+void remotes_note(struct remotes *remotes, const char *sentence)
 {
-	struct value *problem = value_new_object();
+	value_append(remotes->problems, value_new_text(sentence));
+}
 
-	value_set_text(problem, "server", server);
-	value_set_text(problem, "text", text);
-	value_append(remotes->problems, problem);
+/* WHAT goes on behind the server's name. */
+static void note(const struct remotes_server *server, const char *what)
+{
+	struct buf text;
+
+	buf_init(&text, 2048);
+	(void)buf_addf(&text, "The MCP server %s %s", server->name, what);
+	remotes_note(server->remotes, text.data);
+	buf_fini(&text);
 }
 
 /* SERVER_tool, in the characters that model services take. */
@@ -78,10 +85,10 @@ static void note_tool(const struct remotes_tool *tool, const char *what, const c
 	struct buf text;
 
 	buf_init(&text, 1024);
-	(void)buf_adds(&text, "Its tool ");
+	(void)buf_adds(&text, "offers the tool ");
 	text_add_name(&text, str_part(str_of(tool->remote_name), 0, REMOTES_TOOL_NAME_MAX));
-	(void)buf_addf(&text, " is %s: %s.", what, why);
-	remotes_note(tool->server->remotes, tool->server->name, text.data);
+	(void)buf_addf(&text, ", which is %s: %s.", what, why);
+	note(tool->server, text.data);
 	buf_fini(&text);
 }
 
@@ -152,8 +159,7 @@ static void take_tool(struct remotes_server *server, const struct value *listing
 	if (!tool) {
 		add_tool(server, listing);
 		if (++server->made == REMOTES_MADE_MAX)
-			remotes_note(server->remotes, server->name,
-				     "It changes its tools too often: no new one is taken.");
+			note(server, "changes its tools too often: no new one is taken.");
 	} else if (value_equal(tool->listing, listing)) {
 		tool->listed = !tool->refused;
 	} else if (!tool->told && !tool->refused) {
@@ -264,8 +270,7 @@ struct remotes *remotes_start(const struct remotes_options *options)
 	start_all(remotes, options->wait_ms);
 	for (struct remotes_server *at = remotes->first; at; at = at->next) {
 		if (!at->settled)
-			remotes_note(remotes, at->name,
-				     "It has not listed its tools yet; they join when it has.");
+			note(at, "has not listed its tools yet; they join when it has.");
 	}
 	make_table(remotes);
 	remotes->first_table = remotes->table;

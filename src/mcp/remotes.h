@@ -50,5 +50,5 @@ void remotes_free(struct remotes *remotes);
 
 /* OPTIONS' tools, then theirs; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
-/* Objects {server, text}: what was left out, and why. It grows. */
+/* Sentences: which server or tool was left out, and why. It grows. */
 const struct value *remotes_problems(const struct remotes *remotes);

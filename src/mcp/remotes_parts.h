@@ -68,7 +68,8 @@ void remotes_take_tools(struct remotes_server *server);
 bool remotes_tell(struct remotes *remotes);
 /* remotes_check.c: 1 to MOST characters that may be in the name of a tool. */
 bool remotes_is_name(const char *name, size_t most);
-void remotes_note(struct remotes *remotes, const char *server, const char *text);
+/* One more of its problems: SENTENCE names the server. */
+void remotes_note(struct remotes *remotes, const char *sentence);
 
 /* remotes_server.c */
 struct remotes_server *remotes_server_new(struct remotes *remotes, const char *name,

@@ -203,6 +203,7 @@ static void program_ended(void *context, struct running *running)
 {
 	struct remotes_server *server = context;
 	const struct tool_result *result = running_result(running);
+	struct str said = str_trim(buf_str(&result->text));
 	struct buf why;
 
 	if (server->down)
@@ -210,6 +211,9 @@ static void program_ended(void *context, struct running *running)
 	for (size_t i = 0; i < 3; i++)
 		fd_close(&server->given[i]);
 	drain(server);
+	/* It is put into a sentence. */
+	if (str_ends(said, STR(".")))
+		said.size--;
 	buf_init(&why, SENTENCE_MAX / 2);
 	if (result->signal)
 		(void)buf_addf(&why, "was ended by signal %d", result->signal);
@@ -217,9 +221,8 @@ static void program_ended(void *context, struct running *running)
 		(void)buf_addf(&why, "ended with exit code %d", result->exit_code);
 	else
 		(void)buf_addf(&why, "could not be run: %.*s",
-			       (int)(result->text.size < WORDS_MAX ? result->text.size
-								   : WORDS_MAX),
-			       result->text.data);
+			       (int)(said.size < WORDS_MAX ? said.size : WORDS_MAX),
+			       said.data);
 	lost(server, why.data);
 	buf_fini(&why);
 }
@@ -378,7 +381,7 @@ static void settled(void *context, const char *why)
 		return;
 	}
 	if (first)
-		remotes_note(server->remotes, server->name, why);
+		remotes_note(server->remotes, why);
 	lost(server, "cannot be used");
 	if (first)
 		(void)remotes_tell(server->remotes);

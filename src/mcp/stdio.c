@@ -87,6 +87,8 @@ static void write_out(struct stdio *stdio)
 		}
 	}
 	if (stdio->out_from == stdio->out.size) {
+		if (stdio->out.capacity > MCP_OUT_KEPT)
+			buf_fini(&stdio->out);
 		buf_clear(&stdio->out);
 		stdio->out_from = 0;
 	}
@@ -105,7 +107,7 @@ static void flush_due(struct timer *timer)
 	write_out(timer->context);
 }
 
-static void send_message(struct mcp_way *way, struct str message, bool last, int status)
+static void send_message(struct mcp_way *way, struct buf *message, bool last, int status)
 {
 	struct stdio *stdio = (struct stdio *)((char *)way - offsetof(struct stdio, way));
 
@@ -117,7 +119,11 @@ static void send_message(struct mcp_way *way, struct str message, bool last, int
 		buf_remove(&stdio->out, 0, stdio->out_from);
 		stdio->out_from = 0;
 	}
-	(void)buf_addstr(&stdio->out, message);
+	/* Held once: what was built is what is written, while its client reads. */
+	if (stdio->out.size == 0 && message->size < OUTPUT_MAX)
+		buf_swap(&stdio->out, message);
+	else
+		(void)buf_addstr(&stdio->out, buf_str(message));
 	if (!buf_addc(&stdio->out, '\n')) {
 		(void)err_set(&stdio->failure, ENOBUFS,
 			      "standard output: the client reads nothing, and %d MiB of "

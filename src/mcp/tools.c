@@ -77,7 +77,7 @@ static bool read_cursor(const struct value *params, size_t count, size_t *first)
 	char *end;
 
 	*first = 0;
-	if (cursor == NULL)
+	if (value_kind(cursor) == VALUE_NULL)
 		return true;
 	if (text == NULL || text[0] < '1' || text[0] > '9')
 		return false;

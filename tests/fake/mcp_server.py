@@ -4,7 +4,7 @@
 Modes: good, modern, silent (never answers), dies (before it lists), flood (rubbish without end),
 deep (JSON nested too deep), ids (answers to nothing), huge (a line over every bound), cursors
 (pages without an end), deaf (never reads), stderr (says much there, then dies), late (answers
-when there is a file "go" in its folder).
+when there is a file "go" in its folder), many (twice a hundred tools more).
 """
 import json
 import os
@@ -98,7 +98,7 @@ def call(message):
     params = message["params"]
     name, arguments = params["name"], params["arguments"]
     if name == "echo":
-        return text(arguments["text"])
+        return text(arguments["text"] + params["_meta"].get("traceparent", ""))
     if name == "env.of":
         return text(os.environ.get(arguments["text"], "(unset)"))
     if name == "where":
@@ -149,6 +149,8 @@ def answer(message):
         if MODE == "cursors":
             return {"tools": [], "nextCursor": os.urandom(8).hex()}
         more = {"resultType": "complete"} if MODE == "modern" else {}
+        if MODE == "many":
+            return {"tools": [{**LATE, "name": f"n{i}"} for i in range(200)] + TOOLS}
         return {"tools": TOOLS, **more}
     if method == "tools/call":
         return call(message)

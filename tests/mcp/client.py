@@ -135,7 +135,7 @@ class Http(Connection):
         self.session = None
         self.open = []
         line = self.process.stderr.readline().decode()
-        match = re.search(r"http://([^/]+)(/\S+?)(;|\s|$)", line)
+        match = re.search(r"http://([^/]+)(/\S+)", line)
         if not match:
             raise Failure(f"no address: {line}")
         self.address, self.path = match.group(1), match.group(2)

@@ -27,6 +27,7 @@ SOON_SECONDS = 10  # sanitizers, and a grace for what runs
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
+BODIES = 9  # one more than may be under way together, each but a byte
 HEAD_SECONDS = 10  # so long a connection may take for its first head
 
 
@@ -79,6 +80,17 @@ def memory_of(pid):
 
 def descriptors_of(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def unread_at(port):
+    """What lies in the sockets of the server at PORT, and it has not read yet."""
+    unread = 0
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        for line in list(file)[1:]:
+            columns = line.split()
+            if int(columns[1].rpartition(":")[2], 16) == port and columns[3] == "01":
+                unread += int(columns[4].partition(":")[2], 16)
+    return unread
 
 
 class Cases:
@@ -332,16 +344,20 @@ class Cases:
         expect(server.close() == 0, "it failed")
 
     def more_requests_than_there_may_be_are_told_so(self):
-        server = self.http()
+        server = self.http("--patience", "0.05")
         host, _, port = server.address.rpartition(":")
         ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         head = (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                b"Content-Length: %d\r\n\r\n" % len(ping))
+                b"Content-Length: %d\r\n\r\n")
+        job = call(1, "bash", command="until [ -e go ]; do sleep 0.02; done")
+        self.say(server, "POST /mcp HTTP/1.1", body=json.dumps(job).encode())
+        wait = json.dumps(call(1, "job", id=1, action="wait")).encode()
         begun = []
         try:
-            for _ in range(REQUESTS_MAX):
+            # Those that are not there yet, and those that wait for their answer.
+            for number in range(REQUESTS_MAX):
                 begun.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
-                begun[-1].sendall(head)
+                begun[-1].sendall(head % len(wait) + wait if number % 2 else head % len(ping))
             # All of them have been seen when the next is turned away.
             for _ in range(1000):
                 answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
@@ -352,12 +368,42 @@ class Cases:
             begun[0].sendall(ping)
             answer = begun[0].recv(1 << 16)
             expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
-            begun.pop(0).close()
+            begun[0].close()
             answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
             expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+            with open(os.path.join(self.workspace, "go"), "w", encoding="ascii"):
+                pass
+            for waiting in begun[1::2]:
+                expect(b"job 1: exit code 0" in waiting.recv(1 << 16), "no answer")
         finally:
             for client in begun:
                 client.close()
+        expect(server.close() == 0, "it failed")
+
+    def bodies_that_do_not_end_have_a_ceiling_together(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        body = b" " * (MESSAGE_MAX - 1)
+        begun = []
+        try:
+            for _ in range(BODIES):
+                begun.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
+                begun[-1].sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+                                  b"Content-Type: application/json\r\n"
+                                  b"Content-Length: %d\r\n\r\n" % MESSAGE_MAX)
+                begun[-1].sendall(body)
+                while unread_at(int(port)) > 0:
+                    time.sleep(0.005)
+            begun[-1].sendall(b" ")
+            answer = begun[-1].recv(1 << 16)
+            expect(answer.startswith(b"HTTP/1.1 503"), str(answer))
+            expect(b"\r\nRetry-After: 1\r\n" in answer, str(answer))
+        finally:
+            for client in begun:
+                client.close()
+        answer = self.say(server, "POST /mcp HTTP/1.1",
+                          body=b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+        expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
         expect(server.close() == 0, "it failed")
 
     def connections_that_ask_nothing_make_room(self):

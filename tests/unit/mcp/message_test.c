@@ -27,8 +27,9 @@ static void without_an_id_it_is_a_notice(void **state)
 	struct err err;
 
 	(void)state;
-	assert_true(mcp_message_read(STR("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}"),
-				     &message, &err));
+	assert_true(
+		mcp_message_read(STR("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":null}"),
+				 &message, &err));
 	assert_int_equal(message.kind, MCP_NOTIFICATION);
 	assert_null(message.params);
 	mcp_message_fini(&message);
