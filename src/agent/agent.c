@@ -344,8 +344,6 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 
 	turn_begin(agent, &turn, text, outcome);
 	agent->turn = &turn;
-	/* Beside the model's first thoughts. */
-	session_checkpoint(agent->options.session);
 	recorded = recorder_event(agent->options.recorder, &began, err);
 	while (recorded && !turn.over)
 		recorded = turn_step(agent, &turn, err) && checks_finish(agent, &turn, err);

@@ -36,6 +36,23 @@ static void ask_thinking(void *context, struct str fragment)
 	ask_fragment(context, EVENT_THINKING, fragment);
 }
 
+/* Before the turn's first command, and beside the model's first thoughts. */
+static void ask_look(struct agent *agent)
+{
+	if (agent->turn->looked)
+		return;
+	agent->turn->looked = true;
+	session_checkpoint(agent->options.session);
+}
+
+static void ask_waiting(void *context)
+{
+	struct agent *agent = context;
+
+	ask_look(agent);
+	session_rest(agent->options.session);
+}
+
 /*
  * Does another call of MESSAGE than the one AT have this id? Earlier ones only, unless
  * ALL.
@@ -172,6 +189,7 @@ static bool ask_once(struct agent *agent, struct conversation *answer,
 		.context = agent,
 		.text = ask_text,
 		.thinking = ask_thinking,
+		.waiting = ask_waiting,
 		.retry = turn_retry,
 	};
 	const struct model_request request = {
@@ -204,6 +222,8 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 		recorded = compact_overflow(agent, turn, &shorter, err);
 	if (shorter && recorded && !turn->over)
 		answered = ask_once(agent, &answer, &finish, &usage, &why);
+	/* An answer that was there at once left no time for it. */
+	ask_look(agent);
 	if (answered)
 		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
 	else if (recorded)

@@ -133,7 +133,7 @@ static struct value *make_request(const struct orchestra *orchestra,
 static void delegation_finish(struct delegation *delegation);
 
 /* To the delegate: what the person said, bound to what it had shown. */
-static void answered(const struct approval_relay *relay, const char *answer)
+static void answered(const struct approval_relay *relay, const char *answer, const char *by)
 {
 	const struct delegation *delegation = relay->context;
 	auto_value struct value *reply = value_new_object();
@@ -142,6 +142,7 @@ static void answered(const struct approval_relay *relay, const char *answer)
 	value_set_text(reply, "action", "accept");
 	value_set(reply, "content", content);
 	value_set_text(content, "answer", answer);
+	value_set_text(content, "by", by);
 	if (delegation->asked)
 		value_set(content, "hash",
 			  value_copy(value_member(delegation->asked, relay->call)));
@@ -172,7 +173,7 @@ static void relay(struct delegation *delegation, const struct value *event)
 		delegation->asked = value_new_object();
 	value_set(delegation->asked, call, value_copy(value_member(event, "hash")));
 	if (!data || !approval_relay(delegation->running, &relay, data))
-		answered(&relay, "no");
+		answered(&relay, "no", "time");
 }
 
 static void show(void *context, struct value *child)
@@ -246,6 +247,7 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 					     "money",  "changed",    "checks"};
 	const struct delegate_report *report = delegate_report_of(delegation->delegate);
 	const struct orchestra *orchestra = delegation->orchestra;
+	struct journal *journal = recorder_journal(orchestra->recorder);
 	struct value *details = tool_details(result);
 	struct patch_search search = {.session = report->session, .details = details};
 
@@ -259,9 +261,9 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 		if (member)
 			value_set(details, of_end[i], value_copy(member));
 	}
-	if (value_count(value_member(details, "changed")) > 0 && orchestra->options.journal)
-		(void)patches_list(orchestra->options.journal, orchestra->options.workspace,
-				   false, PATCHES_LOOKED_AT, find_patch, &search, NULL);
+	if (value_count(value_member(details, "changed")) > 0 && journal)
+		(void)patches_list(journal, orchestra->options.workspace, false,
+				   PATCHES_LOOKED_AT, find_patch, &search, NULL);
 }
 
 static void add_changed(const struct value *details, struct buf *text)

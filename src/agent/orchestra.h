@@ -24,9 +24,8 @@ enum { ORCHESTRA_DEPTH_MAX = 3 };
 
 /* All borrowed for the orchestra's life. */
 struct orchestra_options {
-	const char *workspace;   /* real, absolute */
-	const char *agent;       /* of this run */
-	struct journal *journal; /* NULL: nothing is kept, and no report can be found */
+	const char *workspace; /* real, absolute */
+	const char *agent;     /* of this run */
 	/*
 	 * The agents there are: a list of {name, description, tools, write}, without what this
 	 * agent may not delegate to.

@@ -37,6 +37,16 @@ void recorder_free(struct recorder *recorder)
 	free(recorder);
 }
 
+void recorder_set_journal(struct recorder *recorder, struct journal *journal)
+{
+	recorder->journal = journal;
+}
+
+struct journal *recorder_journal(const struct recorder *recorder)
+{
+	return recorder ? recorder->journal : NULL;
+}
+
 static bool recorder_take(void *context, const struct event *event, struct err *err)
 {
 	struct event numbered = *event;

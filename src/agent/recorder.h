@@ -19,6 +19,9 @@ struct recorder;
  */
 struct recorder *recorder_new(struct journal *journal, struct event_sink front);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
+/* One that was opened since, before the session begins or goes on; and the one there is. */
+void recorder_set_journal(struct recorder *recorder, struct journal *journal);
+struct journal *recorder_journal(const struct recorder *recorder); /* NULL: of no recorder */
 
 /* For session_options.sink. */
 struct event_sink recorder_sink(struct recorder *recorder);

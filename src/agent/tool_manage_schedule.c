@@ -259,6 +259,7 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 {
 	const char *when = call_text(call, "when"), *zone = call_text(call, "zone");
 	struct schedule wanted = wanted_of(call);
+	struct schedules *schedules = NULL;
 	struct tool_result unused;
 	struct buf times;
 	struct err err;
@@ -270,11 +271,13 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 	       knows_agent(orchestra_of(call), call_text(call, "agent"), &unused) &&
 	       schedule_settle(when, zone, clock_wall_ms() / 1000, &times, &wanted.next_s,
 			       &err);
-	if (asks) {
-		wanted.times = buf_str(&times);
-		schedule_hash(&wanted, hash);
+	wanted.times = buf_str(&times);
+	/* What would be refused afterwards is not asked for. */
+	asks = asks && schedules_open_default(&schedules, &err) &&
+	       schedules_may_add(schedules, &wanted, hash, &err);
+	if (asks)
 		add_content(&wanted, hash, subject);
-	}
+	schedules_close(schedules);
 	buf_fini(&times);
 	tool_result_fini(&unused);
 	return asks;
@@ -372,6 +375,16 @@ static enum result_status manage_schedule_execute(struct call *call,
 	return status;
 }
 
+static const struct tool_leave schedule_leave = {
+	.effect = "schedule",
+	.wish = "have this done by itself, without anybody there",
+	.because = "Not written down: nothing runs by itself before the person has approved "
+		   "exactly that.",
+	.rule = "glovebox schedule approve",
+	.scope = "exactly this schedule, as long as it is there",
+	.asks = manage_schedule_asks,
+};
+
 const struct tool manage_schedule_tool = {
 	.name = "manage_schedule",
 	.description =
@@ -382,6 +395,6 @@ const struct tool manage_schedule_tool = {
 	.params = manage_schedule_params,
 	.where = IN_FRONT,
 	.timeout_s = 10,
-	.asks_leave = manage_schedule_asks,
+	.leave = &schedule_leave,
 	.execute = manage_schedule_execute,
 };

@@ -31,6 +31,7 @@ struct turn {
 	struct agent_outcome *outcome;
 	const char *text; /* what the person said */
 	bool over;
+	bool looked;         /* at the workspace as it is before the first command */
 	unsigned fruitless;  /* answers in a row without a call that were empty or cut */
 	struct value *patch; /* details of the last generate_patch that was done; owned */
 	struct value *edited; /* paths that calls of this answer changed; owned (checks.h) */

@@ -240,7 +240,10 @@ def killed_at_any_time_it_comes_to_the_same_end(place, server):
             end(process)
         if not place.events():
             code, _, err = place.resume()
-            assert code == 1 and "no session" in err, err
+            # It may have begun and recorded nothing yet.
+            if code == 0:
+                continue
+            assert code == 1 and "no session" in err, (code, err)
             continue
         code, _, err = place.resume()
         check_whole(place, server, code, err)
