@@ -9,16 +9,20 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "front/screen_calls.h"
 
 /* The answer is there before the runtime gives up waiting for it. */
-enum { SOONER_S = 1 };
+enum { SOONER_S = 1, PREVIEW_MAX = 4 << 10 };
 
 struct asking {
 	struct console *console;
 	struct screen *screen;
 	struct event_sink view; /* the screen's */
 	struct session *session;
-	int timer, woken; /* woken: the timer, or a signal */
+	asking_preview *preview; /* or NULL */
+	void *preview_context;
+	struct screen_call *calls; /* under way */
+	int timer, woken;          /* woken: the timer, or a signal */
 };
 
 /* The last is the one that everything else means. */
@@ -56,9 +60,19 @@ void asking_close(struct asking *asking)
 {
 	if (asking == NULL)
 		return;
+	while (asking->calls != NULL)
+		screen_call_free(screen_calls_take(&asking->calls, asking->calls->id));
 	fd_close(&asking->timer);
 	fd_close(&asking->woken);
 	free(asking);
+}
+
+void asking_set_preview(struct asking *asking, asking_preview *preview, void *context)
+{
+	if (asking == NULL)
+		return;
+	asking->preview = preview;
+	asking->preview_context = context;
 }
 
 void asking_set_session(struct asking *asking, struct session *session)
@@ -94,15 +108,49 @@ static void ask(const struct asking *asking, const struct event *event)
 			     value_integer(value_member(event->data, "id")), answer, NULL);
 }
 
+/* The script's own words for what it was called for; the call's arguments stand above them. */
+static bool show_preview(struct asking *asking, const struct event *event, struct err *err)
+{
+	struct screen_call *call = screen_calls_take(&asking->calls, event->call);
+	struct event notice = {.kind = EVENT_NOTICE};
+	struct buf line;
+	bool ok = true;
+
+	if (call == NULL)
+		return true;
+	buf_init(&line, PREVIEW_MAX);
+	(void)buf_addf(&line, "%s says of this call: ", call->tool);
+	if (asking->preview != NULL &&
+	    asking->preview(asking->preview_context, call->tool, call->arguments, &line)) {
+		notice.text = buf_str(&line);
+		ok = asking->view.event(asking->view.context, &notice, err);
+	}
+	buf_fini(&line);
+	call->next = asking->calls;
+	asking->calls = call;
+	return ok;
+}
+
 static bool take(void *context, const struct event *event, struct err *err)
 {
-	const struct asking *asking = context;
+	struct asking *asking = context;
 
 	if (!asking->view.event(asking->view.context, event, err))
 		return false;
-	if (event->kind == EVENT_APPROVAL_WANTED && event->call != NULL &&
-	    asking->session != NULL)
+	if (event->call == NULL)
+		return true;
+	if (event->kind == EVENT_TOOL_BEGAN) {
+		screen_calls_add(&asking->calls, event, NULL);
+	} else if (event->kind == EVENT_TOOL_ENDED) {
+		struct screen_call *call = screen_calls_take(&asking->calls, event->call);
+
+		if (call != NULL)
+			screen_call_free(call);
+	} else if (event->kind == EVENT_APPROVAL_WANTED && asking->session != NULL) {
+		if (!show_preview(asking, event, err))
+			return false;
 		ask(asking, event);
+	}
 	return true;
 }
 

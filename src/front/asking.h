@@ -21,5 +21,13 @@ void asking_close(struct asking *asking); /* NULL is fine */
 
 struct event_sink asking_sink(struct asking *asking);
 
+/*
+ * What else is shown of a question about a call of TOOL: one line of the tool's own, in LINE; false:
+ * none. ASKING NULL is fine.
+ */
+typedef bool asking_preview(void *context, const char *tool,
+			    const struct value *arguments, struct buf *line);
+void asking_set_preview(struct asking *asking, asking_preview *preview, void *context);
+
 /* Whose calls are answered from now on. ASKING NULL is fine. */
 void asking_set_session(struct asking *asking, struct session *session);

@@ -1,7 +1,8 @@
 /*
  * embedded: the files that the program brings along: the shipped roles (agents/), the
- * demo's project (examples/demo/), the replays (examples/replays/) and what is known of
- * models (models/). dev/embed makes the table at build time, sorted by name.
+ * demo's project (examples/demo/), the replays (examples/replays/), what is known of
+ * models (models/) and what shells read to complete (completions/). dev/embed makes the table
+ * at build time, sorted by name.
  */
 #pragma once
 #include "base/embedded.h"

@@ -210,17 +210,6 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 	return report;
 }
 
-static int print_json(const struct value *report)
-{
-	struct buf text;
-	bool ok;
-
-	buf_init(&text, EXPLAIN_TEXT_MAX);
-	ok = value_print(report, VALUE_PRETTY, &text) && puts(text.data) >= 0;
-	buf_fini(&text);
-	return ok ? CODE_DONE : CODE_FAILED;
-}
-
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
 		  bool as_json)
 {
@@ -234,7 +223,7 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 			report_value(setup, flags, &spec, timeout_s);
 
 		if (as_json)
-			code = print_json(report);
+			code = verb_print_json(report, VALUE_PRETTY);
 		else
 			explain_print_table(report);
 	} else {
@@ -242,5 +231,5 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 	}
 	shape_tidy(&spec);
 	spec_fini(&spec);
-	return fflush(stdout) == 0 ? code : CODE_FAILED;
+	return verb_printed(code);
 }

@@ -77,11 +77,13 @@ void found_advise(const struct found *found, struct buf *out)
 	for (size_t i = 0; i < found->count; i++) {
 		const struct local_server *server = &found->servers[i];
 
-		if (server->kind == LOCAL_NOTHING)
+		if (server->kind == LOCAL_NOTHING && !server->is_locked)
 			continue;
 		(void)buf_addf(out, "%s %s answers at %s/v1",
 			       answering++ > 0 ? "," : "On this machine",
-			       local_kind_name(server->kind), server->url);
+			       server->is_locked ? "a server that wants a key"
+						 : local_kind_name(server->kind),
+			       server->url);
 		for (size_t m = 0; m < server->model_count && m < 3; m++) {
 			(void)buf_adds(out, m == 0 ? " (" : ", ");
 			text_add_name(out, str_of(server->models[m].name));

@@ -9,7 +9,7 @@
 
 struct json_events {
 	int fd;
-	bool gone; /* nobody reads any more */
+	int gone; /* errno of the write that failed: nobody reads any more */
 	struct buf line;
 };
 
@@ -33,15 +33,21 @@ void json_events_free(struct json_events *events)
 static bool json_events_take(void *context, const struct event *event, struct err *err)
 {
 	struct json_events *events = context;
+	struct err gone;
 
-	if (events->gone)
+	if (events->gone != 0)
 		return true;
 	buf_clear(&events->line);
 	if (!event_print(event, &events->line) || !buf_addc(&events->line, '\n'))
 		return err_set(err, 0, "an event is too large to be printed");
-	events->gone =
-		!fd_write_all(events->fd, events->line.data, events->line.size, NULL);
+	if (!fd_write_all(events->fd, events->line.data, events->line.size, &gone))
+		events->gone = gone.code;
 	return true;
+}
+
+int json_events_gone(const struct json_events *events)
+{
+	return events->gone;
 }
 
 struct event_sink json_events_sink(struct json_events *events)

@@ -13,3 +13,4 @@ struct json_events;
 struct json_events *json_events_new(int fd); /* FD stays the caller's */
 void json_events_free(struct json_events *events);
 struct event_sink json_events_sink(struct json_events *events);
+int json_events_gone(const struct json_events *events); /* why, as an errno; 0: it is there */

@@ -2,16 +2,14 @@
  * main: the program. The cell's own processes are entered before anything else is set
  * up; then the command line decides.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/value.h"
 #include "front/delegate_role.h"
-#include "front/exit_code.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
 #include "proxy/proxy.h"
@@ -28,6 +26,12 @@ static void open_standard_descriptors(void)
 			abort();
 }
 
+/* What we keep of a session is ours to open, whatever the caller's umask. */
+static void keep_owner_in_modes(void)
+{
+	(void)umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
+}
+
 int main(int argc, char **argv)
 {
 	int code;
@@ -36,6 +40,7 @@ int main(int argc, char **argv)
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
 	open_standard_descriptors();
+	keep_owner_in_modes();
 	/* A reader that goes away is an error of the write, said where it happens. */
 	(void)signal(SIGPIPE, SIG_IGN);
 
@@ -45,9 +50,5 @@ int main(int argc, char **argv)
 		code = delegate_role_run(argc, argv);
 	else
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
-	if (fflush(stdout) != 0 && errno != EPIPE && code == CODE_DONE) {
-		perror("glovebox: standard output");
-		code = CODE_FAILED;
-	}
-	return code;
+	return verb_printed(code);
 }

@@ -20,7 +20,7 @@ enum option_kind {
 	OPTION_LEVEL,   /* L0 to L3, counted by its digit */
 };
 
-/* Names that the program knows: what a value or a word is one of (verb_complete.c). */
+/* Names that the program knows: what a value, or a first word, is one of (verb_complete.c). */
 enum option_names {
 	NAMES_NONE,
 	NAMES_AGENTS,
@@ -28,7 +28,12 @@ enum option_names {
 	NAMES_TOOLS,
 	NAMES_SESSIONS,
 	NAMES_PATCHES,
+	NAMES_SCHEDULES,
 	NAMES_VERBS,
+	NAMES_CLIENTS,   /* of mcp --install */
+	NAMES_QUESTIONS, /* of --ask */
+	NAMES_LEVELS,
+	NAMES_SHELLS,
 };
 
 /* A table of these ends with {0}. */
@@ -52,10 +57,11 @@ struct option_row {
 		"config", 0, OPTION_TEXT, "FILE",                     \
 			"read this configuration instead of your own" \
 	}
-#define OPTION_ROW_LEVEL                                                        \
-	{                                                                       \
-		"minimum-level", 0, OPTION_LEVEL, "L",                          \
-			"allow a weaker cell, down to level L (L3, L2, L1, L0)" \
+#define OPTION_ROW_LEVEL                                                         \
+	{                                                                        \
+		"minimum-level", 0, OPTION_LEVEL, "L",                           \
+			"allow a weaker cell, down to level L (L3, L2, L1, L0)", \
+			NAMES_LEVELS                                             \
 	}
 #define OPTION_ROW_AGENT                                                          \
 	{                                                                         \
@@ -74,7 +80,8 @@ struct option_row {
 		"ask", 0, OPTION_TEXTS, "WHAT",                                \
 			"ask me where it would refuse: commands that no rule " \
 			"lists, network (hosts), read, write (folders "        \
-			"outside; may be repeated)"                            \
+			"outside; may be repeated)",                           \
+			NAMES_QUESTIONS                                        \
 	}
 #define OPTION_ROW_HELP                                           \
 	{                                                         \

@@ -168,7 +168,6 @@ bool orchestrate_open(const struct orchestrate_options *options,
 	orchestrate->orchestra = orchestra_open(&(struct orchestra_options){
 		.workspace = setup->workspace,
 		.agent = setup->agent,
-		.journal = options->journal,
 		.registry = orchestrate->registry,
 		.chain = orchestrate->chain,
 		.request = orchestrate->request,

@@ -31,6 +31,11 @@ static size_t lines_of(const struct value *file, const char *key)
 	return lines > 0 && lines < INT32_MAX ? (size_t)lines : 0;
 }
 
+static bool is_cache(const struct value *file)
+{
+	return value_is_true(value_member(file, "cache"));
+}
+
 static void read_details(struct patch_record *record, const struct value *details)
 {
 	const char *run = text_of(details, "run");
@@ -46,7 +51,9 @@ static void read_details(struct patch_record *record, const struct value *detail
 	for (size_t i = 0; i < value_count(record->files); i++) {
 		const struct value *file = value_item(record->files, i);
 
-		if (is_left_out(file))
+		if (is_cache(file))
+			record->caches++;
+		else if (is_left_out(file))
 			record->left_out++;
 		else
 			record->count++;
@@ -260,7 +267,14 @@ void patch_record_head(const struct patch_record *record, struct buf *out)
 		(void)buf_addc(out, '\n');
 	}
 	(void)buf_addc(out, '\n');
-	for (size_t i = 0; i < value_count(record->files); i++)
-		add_file(value_item(record->files, i), out);
+	for (size_t i = 0; i < value_count(record->files); i++) {
+		if (!is_cache(value_item(record->files, i)))
+			add_file(value_item(record->files, i), out);
+	}
+	if (record->caches > 0) {
+		(void)buf_adds(out, "  not in the patch: ");
+		(void)text_add_count(out, record->caches, "file");
+		(void)buf_adds(out, " of Python's caches\n");
+	}
 	(void)buf_addc(out, '\n');
 }

@@ -26,6 +26,7 @@ struct patch_record {
 	struct str text;           /* the patch itself */
 	char hash[HASH_HEX + 1];   /* of TEXT */
 	size_t count, left_out; /* files in it, and files it names without having them */
+	size_t caches;          /* beside these: what programs cached (__pycache__) */
 	size_t added, removed;  /* lines */
 	enum patch_state state;
 	int64_t decided_ms;

@@ -18,44 +18,7 @@
 #include "store/state.h"
 #include "tools/tools.h"
 
-static bool session_make(struct front_plugins *plugins, const struct shape_shown *shown,
-			 struct err *err)
-{
-	const struct session_options options = {
-		.workspace = plugins->workspace,
-		.take_policy = plugins->take_policy,
-		.tools = builtin_tools,
-		.shown = shown,
-		.minimum_level = plugins->minimum_level,
-		.cancel_fd = -1,
-	};
-
-	plugins->take_policy = NULL;
-	return session_open(&options, &plugins->session, err) ||
-	       err_while(err, "the cell that plugins are looked at from");
-}
-
-bool front_plugins_look(void *context, const struct plugin_look *look,
-			struct tool_result *result, struct err *err)
-{
-	struct front_plugins *plugins = context;
-	const struct request request = {.tool = look->tool->name,
-					.made = look->tool,
-					.arguments = look->arguments,
-					.by_front = true,
-					.quiet = true,
-					.timeout_s = look->tool->timeout_s};
-
-	if (plugins->session == NULL) {
-		if (plugins->take_policy == NULL)
-			return err_set(err, EINVAL, "its cell is gone");
-		if (!session_make(plugins, look->shown, err))
-			return false;
-	}
-	tool_result_fini(result);
-	session_call(plugins->session, &request, result);
-	return true;
-}
+#define PREVIEW_S 2.0
 
 static bool fetch(void *context, const struct plugin_source *source, struct buf *folder,
 		  char commit[HASH_HEX + 1], struct err *err)
@@ -64,7 +27,8 @@ static bool fetch(void *context, const struct plugin_source *source, struct buf 
 
 	const struct plugin_fetch_terms terms = {.hosts = plugins->git_hosts,
 						 .resolver = plugins->resolver,
-						 .minimum_level = plugins->minimum_level};
+						 .minimum_level =
+							 plugins->cell.minimum_level};
 
 	return setup_temp_folder("fetch", folder, err) &&
 	       plugin_fetch(source, &terms, folder->data, commit, err);
@@ -101,15 +65,10 @@ static struct value *entry_of(const char *named)
 static void tell_problems(const struct plugins *loaded)
 {
 	for (size_t i = 0; i < value_count(loaded->problems); i++) {
-		const struct value *entry = value_item(loaded->problems, i);
-		struct buf text;
+		auto_free char *text =
+			plugins_problem_text(value_item(loaded->problems, i));
 
-		buf_init(&text, 16 << 10);
-		text_add_name(&text, value_str(value_member(entry, "source")));
-		(void)buf_adds(&text, ": ");
-		text_add_name(&text, value_str(value_member(entry, "text")));
-		(void)fprintf(stderr, "glovebox: a plugin is left out: %s\n", text.data);
-		buf_fini(&text);
+		(void)fprintf(stderr, "glovebox: a plugin is left out: %s\n", text);
 	}
 }
 
@@ -128,22 +87,11 @@ char *front_plugins_folder(const char *config_path)
 	return text;
 }
 
-static const char **paths_of(const struct policy_paths *paths)
-{
-	size_t count = paths != NULL ? paths->count : 0;
-	const char **list = memory_array(count + 1, sizeof(*list));
-
-	for (size_t i = 0; i < count; i++)
-		list[i] = paths->items[i].path;
-	return list;
-}
-
 bool front_plugins_load(struct front_plugins *plugins, const struct config *config,
 			const struct front_plugins_wish *wish, bool quiet, struct err *err)
 {
 	auto_value struct value *named = NULL;
 	auto_free char *folder = front_plugins_folder(plugins->config_path);
-	auto_free const char **writable = paths_of(plugins->writable);
 	struct buf state;
 	bool ok;
 
@@ -152,24 +100,17 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 	plugins->git_hosts =
 		value_member(config_value(config, "plugin_policy"), "allowed_git_hosts");
 	struct plugin_host host = {
-		.sources = config_value(config, "plugins"),
-		.policy = config_value(config, "plugin_policy"),
-		.config = config_value(config, "plugin_config"),
-		.enabled = config_value(config, "enabled_plugins"),
-		.disabled = config_value(config, "disabled_plugins"),
-		.cache_dir = value_text(config_value(config, "plugin_cache_dir")),
 		.places = {.config_dir = folder,
-			   .working_dir = plugins->workspace,
+			   .working_dir = plugins->cell.workspace,
 			   .environment = (const char *const *)(uintptr_t)environ},
-		.workspace = plugins->workspace,
-		.writable = (const char *const *)writable,
-		.tools = plugins->tools,
+		.cell = &plugins->cell,
+		.writable = plugins->writable,
 		.named_now = wish->named != NULL && !wish->trusts,
 		.trusts = wish->trusts,
-		.look = front_plugins_look,
 		.fetch = fetch,
 		.context = plugins,
 	};
+	plugin_host_configure(&host, config);
 	if (state_path("plugins", &state, NULL))
 		host.state = state.data;
 	if (wish->named != NULL) {
@@ -185,16 +126,49 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 	return ok;
 }
 
+static const struct plugin *plugin_of(const struct plugins *loaded, const char *tool)
+{
+	for (size_t i = 0; loaded != NULL && i < loaded->count; i++) {
+		if (strcmp(loaded->items[i]->tool.name, tool) == 0)
+			return loaded->items[i];
+	}
+	return NULL;
+}
+
+bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
+			   const struct value *arguments, struct buf *line)
+{
+	const struct plugin *plugin = plugin_of(plugins->loaded, tool);
+	struct tool_result result;
+	struct tool preview;
+	struct err err;
+	bool ok;
+
+	if (plugin == NULL || plugin->package->is_toolbox)
+		return false;
+	preview = plugin_look_tool(plugin, "preview", PREVIEW_S);
+	const struct plugin_look look = {.tool = &preview,
+					 .arguments = arguments,
+					 .shown = plugins->loaded->shown};
+
+	tool_result_init(&result);
+	ok = plugin_cell_look(&plugins->asked, &look, &result, &err) &&
+	     result.status == RESULT_DONE && result.text.size > 0 &&
+	     buf_addstr(line, buf_str(&result.text));
+	tool_result_fini(&result);
+	value_free(preview.carried);
+	return ok;
+}
+
 void front_plugins_rest(struct front_plugins *plugins)
 {
-	session_close(plugins->session);
-	plugins->session = NULL;
+	plugin_cell_end(&plugins->cell);
 }
 
 void front_plugins_fini(struct front_plugins *plugins)
 {
 	front_plugins_rest(plugins);
-	policy_free(plugins->take_policy);
+	plugin_cell_end(&plugins->asked);
 	plugins_free(plugins->loaded);
 	memset(plugins, 0, sizeof(*plugins));
 }

@@ -12,15 +12,13 @@
 
 struct front_plugins {
 	struct plugins *loaded;
-	struct session *session; /* that looks: made when it is wanted; or NULL */
+	struct plugin_cell cell; /* its borrowed members and its rights are the caller's to set */
+	/* the same, that outlasts it: for previews of calls that a person is asked about */
+	struct plugin_cell asked;
 	/* borrowed while loading and looking */
-	const char *workspace;
-	const struct tool *const *tools;     /* that there are already */
 	const char *config_path;             /* of the configuration; or NULL */
 	const struct policy_paths *writable; /* of the agent; or NULL */
-	struct policy *take_policy; /* of the agent, but reading only; moved when it is used */
-	const char *resolver;       /* of the configuration; or NULL */
-	int minimum_level;
+	const char *resolver;                /* of the configuration; or NULL */
 	const struct value *git_hosts;
 };
 
@@ -36,13 +34,15 @@ struct front_plugins_wish {
  */
 bool front_plugins_load(struct front_plugins *plugins, const struct config *config,
 			const struct front_plugins_wish *wish, bool quiet, struct err *err);
-/* Nothing is looked at any more: the cell that did so ends. */
+/*
+ * What the plugin TOOL says in its preview of a call with ARGUMENTS, in LINE. False: it is none, or
+ * says nothing within two seconds.
+ */
+bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
+			   const struct value *arguments, struct buf *line);
+/* Nothing is looked at any more, but for previews: the cell that did so ends. */
 void front_plugins_rest(struct front_plugins *plugins);
 void front_plugins_fini(struct front_plugins *plugins);
 
 /* The folder of the configuration at CONFIG_PATH (or NULL): CONFIG_DIR. The caller frees it. */
 char *front_plugins_folder(const char *config_path);
-
-/* One look at a script, in the cell that only reads. RESULT is initialised. */
-bool front_plugins_look(void *plugins, const struct plugin_look *look,
-			struct tool_result *result, struct err *err);

@@ -7,13 +7,14 @@
 #include "front/setup.h"
 #include "store/journal.h"
 
-/* Rows of `run`, `chat` and `sessions resume`. */
+/* Rows of `run`, `chat` and `sessions resume`; of the first two, whose session is an option. */
 /* clang-format off */
+#define RUN_OPTION_ROW_RESUME \
+	{"resume", 'r', OPTION_TEXT, "ID", "go on with the session ID, or with the last one", \
+	 NAMES_SESSIONS}
 #define RUN_OPTION_ROWS \
 	{"model", 'm', OPTION_TEXT, "MODEL", "ask this model (default: $GLOVEBOX_MODEL)", \
 	 NAMES_MODELS}, \
-	{"resume", 'r', OPTION_TEXT, "ID", "go on with the session ID, or with the last one", \
-	 NAMES_SESSIONS}, \
 	{"max-iterations", 0, OPTION_COUNT, "N", "stop after N answers of the model"}, \
 	{"budget-money", 0, OPTION_AMOUNT, "N", "stop before N US dollars are spent"}, \
 	{"budget-tokens", 0, OPTION_COUNT, "N", "stop after N tokens, in and out"}, \

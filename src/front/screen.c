@@ -38,7 +38,7 @@ struct screen {
 	size_t line_ends;        /* that came last; shown when more comes */
 	bool anything;   /* was written: the next item stands off by a blank line */
 	bool text_shown; /* of the message that is coming */
-	bool gone;       /* nobody looks any more */
+	int gone;        /* errno of the write that failed: nobody looks any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
@@ -58,19 +58,32 @@ static size_t screen_columns(const struct screen *screen)
 	return columns < SCREEN_COLUMNS_MIN ? SCREEN_COLUMNS_MIN : columns;
 }
 
+static void screen_write(struct screen *screen, const char *bytes, size_t size)
+{
+	struct err err;
+
+	if (screen->gone == 0 && !fd_write_all(screen->fd, bytes, size, &err))
+		screen->gone = err.code;
+}
+
 /* Write what was composed, over the spinner's line. */
 static void screen_flush(struct screen *screen)
 {
 	static const char clear[] = "\r\x1b[K";
 	struct buf *out = &screen->paint.out;
 
-	if (!screen->gone && screen->spinner_drawn && out->size > 0) {
-		screen->gone = !fd_write_all(screen->fd, clear, sizeof(clear) - 1, NULL);
+	if (screen->gone == 0 && screen->spinner_drawn && out->size > 0) {
+		screen_write(screen, clear, sizeof(clear) - 1);
 		screen->spinner_drawn = false;
 	}
-	if (!screen->gone && out->size > 0)
-		screen->gone = !fd_write_all(screen->fd, out->data, out->size, NULL);
+	if (out->size > 0)
+		screen_write(screen, out->data, out->size);
 	buf_clear(out);
+}
+
+int screen_gone(const struct screen *screen)
+{
+	return screen->gone;
 }
 
 static void screen_stand_off(struct screen *screen)

@@ -38,6 +38,7 @@ size_t screen_columns_of(int fd);
 struct screen *screen_new(int fd, const struct screen_options *options);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */
 struct event_sink screen_sink(struct screen *screen);
+int screen_gone(const struct screen *screen); /* why nobody looks, as an errno; 0: one may */
 
 /*
  * Nothing is under way any more: the spinner stops, and what follows begins on a line of its

@@ -131,18 +131,20 @@ static void call_status(struct paint *paint, const struct value *result)
 /*
  * The text of a result; of a command that went well without its last line, "[exit code
  * 0, 1.5 s; in .]", which the status line has. Otherwise that line tells more, and
- * stays.
+ * stays; so it does of a command whose processes were ended.
  */
 static struct str call_text(const struct value *result)
 {
 	const struct value *exit_code = value_member(result, "exit_code");
 	bool went_well =
 		value_kind(exit_code) == VALUE_INTEGER && value_integer(exit_code) == 0;
+	const struct value *details = value_member(result, "details");
 	struct str text = value_str(value_member(result, "text"));
 	struct str trimmed = str_trim(text);
 	const char *last;
 
-	if (!went_well || !value_member(value_member(result, "details"), "stdout_bytes"))
+	if (!went_well || !value_member(details, "stdout_bytes") ||
+	    value_integer(value_member(details, "left_processes")) > 0)
 		return text;
 	last = memrchr(trimmed.data, '\n', trimmed.size);
 	if (!last || last[1] != '[')
@@ -188,15 +190,44 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	paint_rule(paint, NULL);
 }
 
+/* Files of Python's caches, which are many, and nobody's work. */
+static size_t count_caches(const struct value *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(files); i++)
+		count += value_is_true(value_member(value_item(files, i), "cache"));
+	return count;
+}
+
+static void turn_caches(struct paint *paint, size_t count)
+{
+	struct buf line;
+
+	if (count == 0)
+		return;
+	buf_init(&line, PAINT_MAX);
+	buf_adds(&line, "   and ");
+	(void)text_add_count(&line, count, "file");
+	buf_adds(&line, " of Python's caches, not in the patch");
+	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
+	buf_addc(&paint->out, '\n');
+	buf_fini(&line);
+}
+
 static void turn_files(struct paint *paint, const struct value *files)
 {
-	size_t count = value_count(files);
+	const size_t caches = count_caches(files), count = value_count(files) - caches;
+	size_t shown = 0;
 
-	for (size_t i = 0; i < count && i < TURN_FILES; i++) {
+	for (size_t i = 0; i < value_count(files) && shown < TURN_FILES; i++) {
 		const struct value *file = value_item(files, i);
 		const char *state = value_text(value_member(file, "state"));
 		const bool left_out = state && strcmp(state, "left_out") == 0;
 
+		if (value_is_true(value_member(file, "cache")))
+			continue;
+		shown++;
 		buf_adds(&paint->out, "   ");
 		paint_one_line(paint, PAINT_PLAIN, value_str(value_member(file, "path")),
 			       CALL_SUBJECT_COLUMNS);
@@ -217,6 +248,7 @@ static void turn_files(struct paint *paint, const struct value *files)
 	if (count > TURN_FILES)
 		paint_format(paint, PAINT_PLAIN, "   %s %zu more files\n",
 			     paint_more(paint), count - TURN_FILES);
+	turn_caches(paint, caches);
 }
 
 /* Why the turn ended, in a person's words: "done", "model failed", "iterations". */
@@ -328,7 +360,7 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);
-	text_add_count(&line, value_count(files), "changed file");
+	text_add_count(&line, value_count(files) - count_caches(files), "changed file");
 	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
 	buf_addc(&paint->out, '\n');
 	buf_fini(&line);

@@ -43,13 +43,11 @@ static void tell_problems(struct front_servers *servers)
 	const struct value *problems = remotes_problems(servers->remotes);
 
 	for (; servers->told < value_count(problems); servers->told++) {
-		const struct value *problem = value_item(problems, servers->told);
 		struct buf text;
 
 		buf_init(&text, LINE_MAX);
-		(void)text_clean(value_str(value_member(problem, "text")), &text);
-		(void)fprintf(stderr, "glovebox: MCP server %s: %s\n",
-			      value_text(value_member(problem, "server")), text.data);
+		(void)text_clean(value_str(value_item(problems, servers->told)), &text);
+		(void)fprintf(stderr, "glovebox: %s\n", text.data);
 		buf_fini(&text);
 	}
 }

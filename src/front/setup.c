@@ -90,21 +90,6 @@ static void find_origins(struct setup *setup, const struct config *config,
 	}
 }
 
-/* What the cell may do that plugins are looked at from: read what the agent may. */
-static bool look_policy(const struct setup *setup, struct config *config,
-			const struct value *shipped, struct policy **policy, struct err *err)
-{
-	auto_value struct value *entry = value_new_object();
-
-	value_set(entry, "write", value_new_array());
-	value_set(entry, "network", value_new_array());
-	value_set(entry, "env", value_new_array());
-	value_set_boolean(entry, "scratch", false);
-	value_set_text(entry, "commands", "box");
-	return config_override(config, setup->agent, entry, "plugins", err) &&
-	       config_policy(config, shipped, setup->agent, setup->workspace, policy, err);
-}
-
 /* CONFIG is asked for nothing else afterwards. */
 static bool load_plugins(struct setup *setup, struct config *config,
 			 const struct value *shipped, const struct setup_flags *flags,
@@ -117,12 +102,16 @@ static bool load_plugins(struct setup *setup, struct config *config,
 
 	if (wish->named == NULL && value_count(config_value(config, "plugins")) == 0)
 		return true;
-	plugins->workspace = setup->workspace;
-	plugins->tools = setup->tools;
+	plugins->cell.workspace = setup->workspace;
+	plugins->cell.tools = setup->tools;
+	plugins->cell.minimum_level = setup_least_level(setup);
+	plugins->asked = plugins->cell;
 	plugins->config_path = setup->config;
 	plugins->writable = &setup->policy->write;
-	plugins->minimum_level = setup_least_level(setup);
-	if (!look_policy(setup, config, shipped, &plugins->take_policy, err) ||
+	if (!plugin_cell_policy(config, shipped, setup->agent, setup->workspace,
+				&plugins->cell.take_policy, err) ||
+	    !plugin_cell_policy(config, shipped, setup->agent, setup->workspace,
+				&plugins->asked.take_policy, err) ||
 	    !front_plugins_load(plugins, config, wish, flags->quiet_plugins, err))
 		return false;
 	setup->tools = (const struct tool *const *)plugins->loaded->tools;

@@ -125,6 +125,12 @@ bool talk_model(const char *name, const struct config_role *role,
 	return true;
 }
 
+static bool preview(void *context, const char *tool, const struct value *arguments,
+		    struct buf *line)
+{
+	return front_plugins_preview(context, tool, arguments, line);
+}
+
 static struct event_sink open_view(struct talk *talk, const struct talk_options *options)
 {
 	if (options->json) {
@@ -136,6 +142,7 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 		return screen_sink(talk->screen);
 	talk->asking = asking_open(options->console, talk->screen,
 				   interrupt_fd(talk->interrupt), NULL);
+	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
 	/* Without it nobody is asked. */
 	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
 }
@@ -168,7 +175,9 @@ static int open_agent(struct talk *talk, const char *resume)
 	return CODE_DONE;
 }
 
-static int open_session(struct talk *talk, struct setup *setup, struct session **session)
+static int open_session(struct talk *talk, struct setup *setup,
+			void (*meanwhile)(void *context), void *context,
+			struct session **session)
 {
 	struct session_options options = {
 		.ready_workers = READY_WORKERS,
@@ -176,6 +185,9 @@ static int open_session(struct talk *talk, struct setup *setup, struct session *
 		.answers_approvals = talk->answering || talk->asking != NULL,
 		.relays_approvals = talk->relays,
 		.cancel_fd = interrupt_fd(talk->interrupt),
+		.rests = true,
+		.meanwhile = meanwhile,
+		.meanwhile_context = context,
 	};
 
 	return setup_session(setup, &options, session);
@@ -188,7 +200,6 @@ static bool open_orchestrate(struct talk *talk, const struct value *request, str
 		.setup = talk->setup,
 		.request = request,
 		.model = talk->asked,
-		.journal = talk->journal,
 		.answered = talk->answered,
 		.counts_answers = talk->counts_answers,
 	};
@@ -208,9 +219,34 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	return model_open(&with, model, err);
 }
 
+/* What neither needs a cell nor is needed for one. */
+struct opening {
+	struct talk *talk;
+	const struct talk_options *options;
+	bool failed;
+	struct err err;
+};
+
+/* While the cell is being made. */
+static void open_meanwhile(void *context)
+{
+	struct opening *opening = context;
+	const struct talk_options *options = opening->options;
+	struct talk *talk = opening->talk;
+
+	opening->failed =
+		!open_model(talk, &options->model, &talk->model, &opening->err) ||
+		(options->kept && !journal_open_default(&talk->journal, &opening->err));
+	if (opening->failed)
+		return;
+	recorder_set_journal(talk->recorder, talk->journal);
+	model_prepare(talk->model);
+}
+
 int talk_open(const struct talk_options *options, struct setup *setup, struct talk **opened)
 {
 	struct talk *talk = memory_alloc(sizeof(*talk));
+	struct opening opening = {.talk = talk, .options = options};
 	struct err err = {0};
 	int code;
 
@@ -224,13 +260,12 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
 	talk->relays = options->answers && options->request != NULL;
 	setup_hide_memory();
 	if (!interrupt_open(&talk->interrupt, &err) ||
-	    !open_model(talk, &options->model, &talk->model, &err) ||
-	    (options->kept && !journal_open_default(&talk->journal, &err)))
+	    !open_orchestrate(talk, options->request, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (!open_orchestrate(talk, options->request, &err))
-		return verb_complain(CODE_FAILED, "%s", err.text);
-	talk->recorder = recorder_new(talk->journal, open_view(talk, options));
-	code = open_session(talk, setup, &talk->session);
+	talk->recorder = recorder_new(NULL, open_view(talk, options));
+	code = open_session(talk, setup, open_meanwhile, &opening, &talk->session);
+	if (code == CODE_DONE && opening.failed)
+		code = verb_complain(CODE_FAILED, "%s", opening.err.text);
 	if (code == CODE_DONE && options->answers)
 		talk->answers = answers_open(STDIN_FILENO, talk->session);
 	asking_set_session(talk->asking, talk->session);
@@ -299,6 +334,21 @@ int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outco
 	return code;
 }
 
+int talk_told(const struct talk *talk, int code)
+{
+	int gone = talk->json != NULL ? json_events_gone(talk->json)
+				      : screen_gone(talk->screen);
+
+	if (code != CODE_DONE || gone == 0 || gone == EPIPE)
+		return code;
+	return verb_complain(CODE_FAILED,
+			     "the work is done, but not all of it was printed: %s%s",
+			     strerror(gone),
+			     talk->journal != NULL
+				     ? "; glovebox sessions export last prints it"
+				     : "");
+}
+
 bool talk_is_over(const struct talk *talk)
 {
 	return talk->broken || interrupt_signal(talk->interrupt) != 0;
@@ -314,7 +364,7 @@ static int change_hands(struct talk *with, struct setup *setup)
 	with->orchestrate = NULL;
 	if (!open_orchestrate(with, NULL, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	return open_session(with, setup, &with->session);
+	return open_session(with, setup, NULL, NULL, &with->session);
 }
 
 int talk_change(struct talk *talk, struct setup *setup, const struct model_options *model)

@@ -52,6 +52,12 @@ int talk_open(const struct talk_options *options, struct setup *setup, struct ta
  */
 int talk_turn(struct talk *talk, const char *prompt, struct agent_outcome *outcome);
 
+/*
+ * CODE of the last turn; when it is CODE_DONE but not all of it could be printed, a complaint
+ * and CODE_FAILED.
+ */
+int talk_told(const struct talk *talk, int code);
+
 /* Nothing more can be recorded, or a signal asked for the end: no turn may follow. */
 bool talk_is_over(const struct talk *talk);
 

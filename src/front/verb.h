@@ -4,6 +4,7 @@
  * from that one record.
  */
 #pragma once
+#include "base/value.h"
 #include "front/options.h"
 
 #include <stdbool.h>
@@ -17,8 +18,9 @@ struct verb {
 	const char *example;              /* lines as they are typed */
 	const struct option_row *options; /* ends with {0} */
 	size_t words_least, words_most;
-	enum option_names names; /* what its words are: those of */
+	enum option_names names; /* what its first word is one of */
 	bool words_end_options;  /* what follows the first word is not ours */
+	bool folds; /* what it prints for people is folded on a terminal (fold.h) */
 	/* An exit code (exit_code.h). The words are counted, the options parsed. */
 	int (*run)(const struct options *options);
 };
@@ -60,3 +62,10 @@ int verb_dispatch(const char *const *words);
 
 /* "glovebox: sentence" and a line end on standard error, cleaned (text_clean); returns CODE. */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * What was printed on standard output is written now. CODE; when it could not be, and CODE is
+ * CODE_DONE, a complaint and CODE_FAILED. A reader that went away had what it wanted.
+ */
+int verb_printed(int code);
+/* VALUE and a line end on standard output, by enum value_flags; as verb_printed. */
+int verb_print_json(const struct value *value, unsigned flags);

@@ -161,19 +161,11 @@ static void print_row(const char *name, const struct value *row)
 	buf_fini(&text);
 }
 
-static void print_rows(const struct value *rows, bool as_json)
+static int print_rows(const struct value *rows)
 {
-	struct buf text;
-
-	for (void *at = as_json ? NULL : value_first(rows); at != NULL;
-	     at = value_next(rows, at))
+	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
 		print_row(value_key(at), value_at(at));
-	if (!as_json)
-		return;
-	buf_init(&text, VALUE_TEXT_MAX);
-	if (value_print(rows, VALUE_PRETTY, &text))
-		(void)puts(text.data);
-	buf_fini(&text);
+	return verb_printed(CODE_DONE);
 }
 
 static int list_run(const struct options *options)
@@ -184,7 +176,7 @@ static int list_run(const struct options *options)
 					  .quiet_plugins = true};
 	struct setup setup;
 	struct err err = {0};
-	int code = CODE_DONE;
+	int code = CODE_DONE, printed;
 
 	if (!setup_init_with(&setup, options, &flags, &err) ||
 	    !config_file_load(options_text(options, "config"), &config, &err)) {
@@ -196,9 +188,10 @@ static int list_run(const struct options *options)
 	if (!add_workspace(&setup, rows, &err))
 		code = verb_complain(CODE_FAILED,
 				     "the workspace's roles are left out: %s", err.text);
-	print_rows(rows, options_given(options, "json"));
+	printed = options_given(options, "json") ? verb_print_json(rows, VALUE_PRETTY)
+						 : print_rows(rows);
 	setup_fini(&setup);
-	return fflush(stdout) == 0 ? code : CODE_FAILED;
+	return code == CODE_DONE ? printed : code;
 }
 
 static const char list_help[] =
@@ -215,6 +208,7 @@ const struct verb verb_agents_list = {
 	.help = list_help,
 	.example = "  glovebox agents list --json",
 	.options = list_options,
+	.folds = true,
 	.run = list_run,
 };
 

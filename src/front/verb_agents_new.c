@@ -65,6 +65,17 @@ static bool file_make(const char *path, const char *name, struct err *err)
 	return ok;
 }
 
+static bool is_shipped(const char *name)
+{
+	char **names = agent_files_shipped();
+	bool found = false;
+
+	for (char **at = names; *at != NULL; at++)
+		found = found || strcmp(*at, name) == 0;
+	agent_files_names_free(names);
+	return found;
+}
+
 static int new_run(const struct options *options)
 {
 	const char *name = options->words[0];
@@ -81,9 +92,14 @@ static int new_run(const struct options *options)
 	else if (!file_make(path.data, name, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		(void)printf("%s\n\nNext:\n  glovebox agents show %s\n"
+		(void)printf("%s\n%s\nNext:\n  glovebox agents show %s\n"
 			     "  glovebox run --agent %s \"…\"\n",
-			     path.data, name, name);
+			     path.data,
+			     is_shipped(name)
+				     ? "It lies over the shipped role, key by key: take "
+				       "out what shall stay as shipped.\n"
+				     : "",
+			     name, name);
 	buf_fini(&path);
 	return code;
 }

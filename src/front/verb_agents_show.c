@@ -293,18 +293,7 @@ static int print_report(const struct value *report)
 		print_key(value_key(at), value_at(at));
 	for (size_t i = 0; i < value_count(notes); i++)
 		(void)printf("%s%s\n", i == 0 ? "\n" : "", value_text(value_item(notes, i)));
-	return fflush(stdout) == 0 ? CODE_DONE : CODE_FAILED;
-}
-
-static int print_json(const struct value *report)
-{
-	struct buf text;
-	bool ok;
-
-	buf_init(&text, 4 * SHOW_TEXT_MAX);
-	ok = value_print(report, VALUE_PRETTY, &text) && puts(text.data) >= 0;
-	buf_fini(&text);
-	return ok ? CODE_DONE : CODE_FAILED;
+	return verb_printed(CODE_DONE);
 }
 
 static int show_run(const struct options *options)
@@ -331,8 +320,9 @@ static int show_run(const struct options *options)
 		value_set(report, "keys",
 			  keys_value(&setup, options_given(options, "json")));
 		value_set(report, "notes", notes_value(&setup));
-		code = options_given(options, "json") ? print_json(report)
-						      : print_report(report);
+		code = options_given(options, "json")
+			       ? verb_print_json(report, VALUE_PRETTY)
+			       : print_report(report);
 	}
 	setup_fini(&setup);
 	return code;

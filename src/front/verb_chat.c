@@ -14,7 +14,7 @@
 #include "front/verb.h"
 #include "store/state.h"
 
-static const struct option_row chat_options[] = {RUN_OPTION_ROWS, {0}};
+static const struct option_row chat_options[] = {RUN_OPTION_ROW_RESUME, RUN_OPTION_ROWS, {0}};
 
 /* What was typed before, in the user's state; a conversation goes without if it must. */
 static void open_history(struct chat *chat)

@@ -1,23 +1,32 @@
 /* glovebox complete: what may stand next on a command line; shells ask when Tab is pressed. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/schedule_words.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "front/agent_files.h"
 #include "front/catalogue_file.h"
 #include "front/config_file.h"
+#include "front/embedded.h"
 #include "front/exit_code.h"
+#include "front/mcp_install.h"
 #include "front/verb.h"
 #include "model/catalogue.h"
+#include "policy/policy.h"
 #include "runtime/tool.h"
 #include "store/journal.h"
 #include "store/patches.h"
 #include "tools/tools.h"
 
+#define LEVELS "L3 L2 L1 L0"
+
 enum { NAME_MAX_BYTES = 256, RECENT_MAX = 30, TEXT_MAX = 1 << 10 };
 
 static const struct option_row complete_options[] = {
+	{"script", 0, OPTION_TEXT, "SHELL",
+	 "print what SHELL (bash, fish, zsh) reads to complete, instead", NAMES_SHELLS},
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -141,6 +150,62 @@ static void offer_verbs(const struct completing *completing, const char *group)
 	}
 }
 
+/* The words of LIST, between which blanks and commas stand. */
+static void offer_words(const struct completing *completing, const char *list)
+{
+	while (*list != '\0') {
+		const size_t length = strcspn(list, " ,");
+		char word[NAME_MAX_BYTES];
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)length, list);
+		if (length > 0)
+			offer(completing, word, "");
+		list += length + strspn(list + length, " ,");
+	}
+}
+
+static bool offer_schedule(void *context, const struct schedule *schedule)
+{
+	char id[NAME_MAX_BYTES];
+	struct buf about;
+
+	buf_init(&about, TEXT_MAX);
+	(void)buf_addf(&about, "%s: ", schedule_state_name(schedule->state));
+	(void)buf_addstr(&about, str_part(schedule->task, 0, TEXT_MAX / 8));
+	(void)snprintf(id, sizeof(id), "%" PRId64, schedule->id);
+	offer(context, id, about.data);
+	buf_fini(&about);
+	return true;
+}
+
+static void offer_schedules(struct completing *completing)
+{
+	struct schedules *schedules = NULL;
+	struct err err = {0};
+
+	if (schedules_open_default(&schedules, &err))
+		(void)schedules_find(schedules, NULL, 0, offer_schedule, completing, &err);
+	schedules_close(schedules);
+}
+
+/* The name of the shell that reads FILE, or nothing. */
+static struct str shell_of(const struct embedded_file *file)
+{
+	const struct str name = str_of(file->name);
+	const struct str stem = STR("completions/glovebox.");
+
+	return str_starts(name, stem) ? str_part(name, stem.size, name.size)
+				      : (struct str){0};
+}
+
+static void offer_shells(const struct completing *completing)
+{
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		if (shell_of(file).size > 0)
+			offer(completing, shell_of(file).data, "");
+	}
+}
+
 /* Nothing for paths and free text: there the shell knows better. */
 static void offer_names(struct completing *completing, enum option_names names)
 {
@@ -166,6 +231,21 @@ static void offer_names(struct completing *completing, enum option_names names)
 	case NAMES_SESSIONS:
 	case NAMES_PATCHES:
 		offer_recorded(completing, names);
+		break;
+	case NAMES_SCHEDULES:
+		offer_schedules(completing);
+		break;
+	case NAMES_CLIENTS:
+		offer_words(completing, MCP_INSTALL_CLIENTS);
+		break;
+	case NAMES_QUESTIONS:
+		offer_words(completing, POLICY_ASKABLE);
+		break;
+	case NAMES_LEVELS:
+		offer_words(completing, LEVELS);
+		break;
+	case NAMES_SHELLS:
+		offer_shells(completing);
 		break;
 	case NAMES_VERBS:
 		offer_verbs(completing, "");
@@ -226,6 +306,16 @@ static const struct verb *find_verb(const char **words, char group[NAME_MAX_BYTE
 	return verb_find(name);
 }
 
+/* A word of VERB behind FIRST, or the first one. */
+static void complete_word(struct completing *completing, const struct verb *verb,
+			  const char *first)
+{
+	if (first == NULL)
+		offer_names(completing, verb->names);
+	else if (verb->names == NAMES_VERBS && verb_group_exists(first))
+		offer_verbs(completing, first);
+}
+
 static void complete(const char **words, const char *last, const char *before_last)
 {
 	struct completing completing = {.begun = str_of(last), .before = ""};
@@ -250,9 +340,34 @@ static void complete(const char **words, const char *last, const char *before_la
 	else if (last[0] == '-')
 		complete_option(rows, last);
 	else if (verb != NULL)
-		offer_names(&completing, verb->names);
+		complete_word(&completing, verb, words[verb_find_word(words, at + 1)]);
 	else if (words[at] == NULL || group[0] != '\0')
 		offer_verbs(&completing, group);
+}
+
+static int print_script(const char *shell)
+{
+	char name[NAME_MAX_BYTES];
+	struct buf shells;
+	struct str text;
+
+	(void)snprintf(name, sizeof(name), "completions/glovebox.%.64s", shell);
+	text = embedded_text(name);
+	if (text.size > 0) {
+		(void)fwrite(text.data, text.size, 1, stdout);
+		return verb_printed(CODE_DONE);
+	}
+	buf_init(&shells, TEXT_MAX);
+	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
+		if (shell_of(file).size > 0)
+			(void)buf_addf(&shells, "%s%s", shells.size > 0 ? ", " : "",
+				       shell_of(file).data);
+	}
+	(void)verb_complain(CODE_USAGE,
+			    "complete: --script is for one of %s, not for \"%.64s\"",
+			    shells.data, shell);
+	buf_fini(&shells);
+	return CODE_USAGE;
 }
 
 static int complete_run(const struct options *options)
@@ -260,25 +375,29 @@ static int complete_run(const struct options *options)
 	const size_t count = options->word_count;
 	auto_free const char **words = memory_array(count + 1, sizeof(*words));
 
+	if (options_given(options, "script"))
+		return print_script(options_text(options, "script"));
 	for (size_t i = 0; i + 1 < count; i++)
 		words[i] = options->words[i];
 	complete(words, count > 0 ? options->words[count - 1] : "",
 		 count > 1 ? words[count - 2] : NULL);
-	return fflush(stdout) == 0 ? CODE_DONE : CODE_FAILED;
+	return verb_printed(CODE_DONE);
 }
 
 static const char complete_help[] =
 	"Print what may stand in the place of the last WORD of a command line of glovebox:\n"
-	"verbs, options, agents, models, tools, sessions, patches; behind a tab what it is.\n"
-	"Shells ask when Tab is pressed: bash by the file that make install puts into\n"
-	"share/bash-completion/completions.";
+	"verbs, options, agents, models, tools, sessions, patches, schedules; behind a tab\n"
+	"what it is. bash, fish and zsh ask when Tab is pressed, by files that make install\n"
+	"puts where they look for them, or by what --script prints.";
 
 const struct verb verb_complete = {
 	.name = "complete",
 	.summary = "print what may stand next on a command line, for shells",
 	.arguments = "-- [WORD…]",
 	.help = complete_help,
-	.example = "  glovebox complete -- agents sh",
+	.example = "  glovebox complete -- agents sh\n"
+		   "  source <(glovebox complete --script bash)\n"
+		   "  glovebox complete --script fish | source",
 	.options = complete_options,
 	.words_most = VERB_WORDS_ANY,
 	.run = complete_run,

@@ -83,7 +83,7 @@ static int play(const char *folder, const struct options *options)
 	else
 		code = talk_open(&talk_options, &setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_turn(talk, demo_prompt, &outcome);
+		code = talk_told(talk, talk_turn(talk, demo_prompt, &outcome));
 	talk_close(talk);
 	if (code == CODE_DONE && outcome.last_exit_code != 0)
 		code = verb_complain(CODE_FAILED, "the last run of the tests was not green");

@@ -24,7 +24,6 @@
 
 enum {
 	PATH_BYTES_MAX = 4096,
-	REPORT_MAX = 1 << 20,
 	SENTENCE_COLUMNS = 72, /* with its indent a line of a terminal of 80 */
 };
 
@@ -326,6 +325,7 @@ static int doctor_run(const struct options *options)
 	struct value *kernel = report_kernel();
 	const struct value *level;
 	int64_t minimum;
+	int printed = CODE_DONE;
 
 	value_set_text(report, "version", GLOVEBOX_VERSION);
 	value_set(report, "cell", report_cell());
@@ -334,16 +334,10 @@ static int doctor_run(const struct options *options)
 	value_set(report, "programs", report_programs());
 	value_set(report, "model", report_model());
 	value_set(report, "configuration", report_configuration(options));
-	if (options_given(options, "json")) {
-		struct buf text;
-
-		buf_init(&text, REPORT_MAX);
-		(void)value_print(report, VALUE_PRETTY, &text);
-		(void)puts(text.data);
-		buf_fini(&text);
-	} else {
+	if (options_given(options, "json"))
+		printed = verb_print_json(report, VALUE_PRETTY);
+	else
 		print_report(report);
-	}
 	level = value_member(value_member(report, "cell"), "level");
 	minimum = value_integer(
 		value_member(value_member(report, "configuration"), "minimum_level"));
@@ -353,7 +347,7 @@ static int doctor_run(const struct options *options)
 	    !all_well(value_member(report, "model")))
 		return CODE_FAILED;
 	return value_is_true(value_member(value_member(report, "configuration"), "ok"))
-		       ? CODE_DONE
+		       ? printed
 		       : CODE_FAILED;
 }
 
@@ -378,5 +372,6 @@ const struct verb verb_doctor = {
 	.example = "  glovebox doctor --json\n"
 		   "  glovebox doctor --attack",
 	.options = doctor_options,
+	.folds = true,
 	.run = doctor_run,
 };

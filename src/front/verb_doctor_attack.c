@@ -1,7 +1,6 @@
 /* verb_doctor_attack: what the attacks of attack.h came to, for people and programs. */
 #include "front/verb_doctor_attack.h"
 
-#include "base/buf.h"
 #include "base/value.h"
 #include "front/attack.h"
 #include "front/exit_code.h"
@@ -10,8 +9,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-enum { REPORT_MAX = 1 << 20 };
 
 static void print_names(const char *title, const struct value *names)
 {
@@ -35,20 +32,11 @@ static void print_score(const struct value *report)
 		     (int)value_integer(value_member(report, "shown")));
 }
 
-static void print_json(const struct value *report)
-{
-	struct buf text;
-
-	buf_init(&text, REPORT_MAX);
-	(void)value_print(report, VALUE_PRETTY, &text);
-	(void)puts(text.data);
-	buf_fini(&text);
-}
-
 static int play(bool json, const struct interrupt *interrupt)
 {
 	auto_value struct value *report = value_new_object();
 	struct err err = {0};
+	int printed = CODE_DONE;
 
 	if (!json)
 		(void)printf("Attacks, each tried in a cell and without one\n");
@@ -59,12 +47,12 @@ static int play(bool json, const struct interrupt *interrupt)
 					     : CODE_FAILED,
 				     "%s", err.text);
 	if (json)
-		print_json(report);
+		printed = verb_print_json(report, VALUE_PRETTY);
 	else
 		print_score(report);
 	return value_count(value_member(report, "through")) == 0 &&
 			       value_integer(value_member(report, "shown")) > 0
-		       ? CODE_DONE
+		       ? printed
 		       : CODE_FAILED;
 }
 

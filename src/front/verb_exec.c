@@ -177,6 +177,10 @@ static void print_denials(const struct tool_result *result, const char *policy_f
 	audit_print_files(result, &line);
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	buf_clear(&line);
+	audit_print_partial(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	/* What it did stands; that not all of it could be looked at is said. */
 	if (audit_failed(result) && result->status != RESULT_FAILED)
 		print_sentence(result);
@@ -285,6 +289,9 @@ static int exec_with(struct setup *setup, const struct options *options,
 
 	if (tty)
 		terminal_prepare();
+	/* It is nobody's step. */
+	free(setup->undo_folder);
+	setup->undo_folder = NULL;
 	code = setup_session_once(setup, interrupt, &session);
 	if (code != CODE_DONE)
 		return CODE_EXEC_NO_CELL;

@@ -45,5 +45,6 @@ const struct verb verb_help = {
 	.options = help_options,
 	.words_most = 2,
 	.names = NAMES_VERBS,
+	.folds = true,
 	.run = help_run,
 };

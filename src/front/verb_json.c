@@ -202,26 +202,16 @@ static const struct value *follow(const char *path, const struct value *value,
 
 static int print(struct str text)
 {
-	if (fwrite(text.data, 1, text.size, stdout) != text.size ||
-	    putchar('\n') == EOF || fflush(stdout) != 0)
-		return verb_complain(CODE_FAILED,
-				     "json get: cannot write to standard output");
-	return CODE_DONE;
+	(void)fwrite(text.data, 1, text.size, stdout);
+	(void)putchar('\n');
+	return verb_printed(CODE_DONE);
 }
 
 static int print_value(const struct value *value, bool bare)
 {
-	struct buf text;
-	int code;
-
 	if (bare && value_kind(value) == VALUE_STRING)
 		return print(value_str(value));
-	buf_init(&text, 2 * (size_t)VALUE_TEXT_MAX);
-	code = value_print(value, 0, &text)
-		       ? print(buf_str(&text))
-		       : verb_complain(CODE_FAILED, "json get: too large to print");
-	buf_fini(&text);
-	return code;
+	return verb_print_json(value, 0);
 }
 
 static int get_from(const struct options *options, const struct value *whole)

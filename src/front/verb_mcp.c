@@ -36,7 +36,8 @@ static const struct option_row mcp_options[] = {
 	{"patience", 0, OPTION_SECONDS, "S",
 	 "let a call go on as a job after S seconds (default: 25; 0: never)"},
 	{"install", 0, OPTION_TEXT, "CLIENT",
-	 "print the entry by which CLIENT (claude, codex, …) starts this server"},
+	 "print the entry by which CLIENT (claude, codex, …) starts this server",
+	 NAMES_CLIENTS},
 	{"write", 0, OPTION_FLAG, NULL,
 	 "with --install: add it to the client's settings, after a yes"},
 	OPTION_ROW_WORKSPACE,
@@ -172,10 +173,11 @@ static int serve_stdio(struct serving *serving, struct mcp *mcp)
 static void say_address(void *context, const char *url, bool has_token)
 {
 	(void)context;
+	/* A blank ends the address for whoever looks for it here. */
 	(void)fprintf(stderr, "glovebox: serving MCP at %s%s\n", url,
 		      has_token ? ""
-				: "; every program of this machine may call "
-				  "(--token-file: only those that know a token)");
+				: " (every program of this machine may call; --token-file: only "
+				  "those that know a token)");
 }
 
 static int serve_http(struct serving *serving, struct mcp *mcp)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
 #include "front/catalogue_file.h"
@@ -21,8 +20,7 @@
 
 enum {
 	NAME_COLUMNS = 32, /* of the table; a longer name moves its own line only */
-	MODELS_JSON_MAX = 4 << 20,
-	WAIT_MAX_S = 60, /* who needs longer has a server that needs mending */
+	WAIT_MAX_S = 60,   /* who needs longer has a server that needs mending */
 };
 
 static const struct option_row models_options[] = {
@@ -83,6 +81,12 @@ static bool any_server(const struct found *found)
 		if (found->servers[i].kind != LOCAL_NOTHING)
 			return true;
 	return false;
+}
+
+/* Worth a line: one that wants a key is there, whatever it is. */
+static bool is_shown(const struct local_server *server)
+{
+	return server->kind != LOCAL_NOTHING || server->is_locked;
 }
 
 /* "tools", "no tools", or nothing when it is not said. */
@@ -154,10 +158,16 @@ static void paint_server(struct look *look, const struct local_server *server)
 	struct paint *paint = &look->paint;
 
 	paint_format(paint, PAINT_PLAIN, "  %s ", server->url);
+	if (server->kind == LOCAL_NOTHING && !server->is_locked) {
+		paint_text(paint, PAINT_DIM, STR("no model server answers\n"));
+		return;
+	}
 	if (server->kind == LOCAL_NOTHING) {
-		paint_text(paint, PAINT_DIM,
-			   server->is_locked ? STR("wants a key\n")
-					     : STR("no model server answers\n"));
+		paint_text(paint, PAINT_YELLOW, STR("wants a key\n"));
+		paint_format(paint, PAINT_DIM,
+			     "    OPENAI_API_KEY=... GLOVEBOX_BASE_URL=%s/v1 glovebox run "
+			     "--model NAME \"PROMPT\"\n",
+			     server->url);
 		return;
 	}
 	paint_text(paint, PAINT_GREEN, str_of(local_kind_name(server->kind)));
@@ -179,13 +189,17 @@ static void paint_server(struct look *look, const struct local_server *server)
 static void paint_servers(struct look *look, bool asked)
 {
 	struct paint *paint = &look->paint;
+	bool shown = asked;
 
 	paint_text(paint, PAINT_BOLD,
 		   asked ? STR("\nServers\n") : STR("\nServers on this machine\n"));
-	for (size_t i = 0; i < look->found.count; i++)
-		if (asked || look->found.servers[i].kind != LOCAL_NOTHING)
-			paint_server(look, &look->found.servers[i]);
-	if (!asked && !any_server(&look->found))
+	for (size_t i = 0; i < look->found.count; i++) {
+		if (!asked && !is_shown(&look->found.servers[i]))
+			continue;
+		paint_server(look, &look->found.servers[i]);
+		shown = true;
+	}
+	if (!shown)
 		paint_text(paint, PAINT_DIM,
 			   STR("  none answers (llama.cpp, Ollama, LM Studio, vLLM)\n"));
 }
@@ -294,7 +308,6 @@ static int print_screen(struct look *look, bool asked)
 {
 	struct screen_options options = screen_options_of(STDOUT_FILENO);
 	struct paint *paint = &look->paint;
-	bool written;
 
 	paint_init(paint);
 	paint->colour = options.colour;
@@ -307,9 +320,9 @@ static int print_screen(struct look *look, bool asked)
 		paint_catalogue(look);
 	if (!asked && !any_key() && !any_server(&look->found))
 		paint_ways(look);
-	written = fd_write_all(STDOUT_FILENO, paint->out.data, paint->out.size, NULL);
+	(void)fwrite(paint->out.data, 1, paint->out.size, stdout);
 	paint_fini(paint);
-	return written ? CODE_DONE : CODE_FAILED;
+	return verb_printed(CODE_DONE);
 }
 
 /* Members that are not known are left out. */
@@ -388,8 +401,6 @@ static int print_json(struct look *look)
 {
 	auto_value struct value *root = value_new_object();
 	struct value *keys = value_new_array(), *servers = value_new_array();
-	struct buf text;
-	bool written;
 
 	look->json = value_new_array();
 	for (size_t i = 0; providers[i]; i++) {
@@ -409,12 +420,7 @@ static int print_json(struct look *look)
 	value_set(root, "keys", keys);
 	value_set(root, "servers", servers);
 	value_set(root, "models", look->json);
-	buf_init(&text, MODELS_JSON_MAX);
-	(void)value_print(root, VALUE_PRETTY, &text);
-	(void)buf_addc(&text, '\n');
-	written = fd_write_all(STDOUT_FILENO, text.data, text.size, NULL);
-	buf_fini(&text);
-	return written ? CODE_DONE : CODE_FAILED;
+	return verb_print_json(root, VALUE_PRETTY);
 }
 
 static int models_run(const struct options *options)
@@ -463,5 +469,6 @@ const struct verb verb_models = {
 	.options = models_options,
 	.words_least = 0,
 	.words_most = 0,
+	.folds = true,
 	.run = models_run,
 };

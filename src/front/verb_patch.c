@@ -180,6 +180,7 @@ const struct verb verb_patch_list = {
 	.help = patch_list_help,
 	.example = "  glovebox patch list\n  glovebox patch list --all --limit 100",
 	.options = list_options,
+	.folds = true,
 	.run = list_run,
 };
 
@@ -219,10 +220,8 @@ static int show_record(const struct patch_record *record, bool json)
 		(void)fwrite(head.data, 1, head.size, stdout);
 		(void)fwrite(record->text.data, 1, record->text.size, stdout);
 	}
-	if (fflush(stdout) != 0 || ferror(stdout))
-		code = CODE_FAILED;
 	buf_fini(&head);
-	return code;
+	return verb_printed(code);
 }
 
 static int show_run(const struct options *options)

@@ -53,8 +53,7 @@ static int print_json(const struct plugins *plugins)
 {
 	auto_value struct value *all = value_new_object();
 	struct value *list = value_new_array();
-	struct buf text;
-	int code = CODE_FAILED;
+	int code;
 
 	for (size_t i = 0; i < plugins->count; i++) {
 		const struct plugin *plugin = plugins->items[i];
@@ -75,11 +74,8 @@ static int print_json(const struct plugins *plugins)
 	value_set(all, "left_out",
 		  plugins->problems != NULL ? value_copy(plugins->problems)
 					    : value_new_array());
-	buf_init(&text, VALUE_TEXT_MAX);
-	if (value_print(all, VALUE_PRETTY, &text) && puts(text.data) >= 0)
-		code = value_count(plugins->problems) > 0 ? CODE_FAILED : CODE_DONE;
-	buf_fini(&text);
-	return code;
+	code = verb_print_json(all, VALUE_PRETTY);
+	return value_count(plugins->problems) > 0 ? CODE_FAILED : code;
 }
 
 static void print_plugin(const struct plugin *plugin)

@@ -18,6 +18,7 @@
 #include "front/plugins.h"
 #include "front/setup.h"
 #include "front/verb.h"
+#include "plugins/plugin_tool.h"
 #include "policy/policy.h"
 #include "runtime/schema.h"
 #include "tools/tools.h"
@@ -27,7 +28,11 @@
 /* Comes to be in the workspace when a made up text was read as a command. */
 #define TRAP "made-by-a-shell"
 
-enum { TEXT_MAX = 64 << 10, SHOWN_MAX = 400, LATE_CODE = 124 };
+enum {
+	TEXT_MAX = 64 << 10,
+	SHOWN_MAX = 4 * PLUGIN_PREVIEW_MAX, /* bytes of a line: a preview whole */
+	LATE_CODE = 124,
+};
 
 static const struct option_row check_options[] = {
 	{"args", 0, OPTION_TEXT, "JSON", "try it with these arguments (default: made up)"},
@@ -45,8 +50,7 @@ struct check {
 	size_t failures;
 };
 
-/* One line of the report: "ok   preview: …". */
-/* One line for each check: those of TEXT are joined. */
+/* One line of the report, "ok   preview: …": those of TEXT are joined. */
 static void print_line(const char *mark, const char *what, const char *text)
 {
 	struct str left = str_part(str_trim(str_of(text)), 0, SHOWN_MAX), line;
@@ -115,7 +119,7 @@ static bool ask(struct check *check, const struct tool *tool, struct tool_result
 	struct err err = {0};
 
 	tool_result_init(result);
-	if (front_plugins_look(&check->plugins, &look, result, &err))
+	if (plugin_cell_look(&check->plugins.cell, &look, result, &err))
 		return true;
 	say(check, false, "cell", err.text);
 	return false;
@@ -282,13 +286,13 @@ static int check_all(struct check *check, const struct options *options,
 	const struct plugins *loaded;
 	struct err err = {0};
 
-	check->plugins.workspace = check->folder;
-	check->plugins.tools = builtin_tools;
-	check->plugins.minimum_level =
+	check->plugins.cell.workspace = check->folder;
+	check->plugins.cell.tools = builtin_tools;
+	check->plugins.cell.minimum_level =
 		(int)options_count(options, "minimum-level", config_minimum_level(config));
-	if (check->plugins.minimum_level == 0)
-		check->plugins.minimum_level = SESSION_ANY_LEVEL;
-	check->plugins.take_policy = policy_of(check->folder);
+	if (check->plugins.cell.minimum_level == 0)
+		check->plugins.cell.minimum_level = SESSION_ANY_LEVEL;
+	check->plugins.cell.take_policy = policy_of(check->folder);
 	if (!front_plugins_load(&check->plugins, config, &wish, true, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	loaded = check->plugins.loaded;

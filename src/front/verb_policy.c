@@ -227,18 +227,6 @@ static void print_report(const struct value *report)
 				   "runs it as this agent");
 }
 
-static int print_json(const struct value *report)
-{
-	struct buf text;
-	bool ok;
-
-	buf_init(&text, VALUE_TEXT_MAX);
-	ok = value_print(report, VALUE_PRETTY, &text) && buf_addc(&text, '\n') &&
-	     fwrite(text.data, 1, text.size, stdout) == text.size;
-	buf_fini(&text);
-	return ok ? CODE_DONE : CODE_FAILED;
-}
-
 static int explain_run(const struct options *options)
 {
 	struct setup setup;
@@ -251,7 +239,7 @@ static int explain_run(const struct options *options)
 		auto_value struct value *report = report_of(setup.policy, options);
 
 		if (options_given(options, "json"))
-			code = print_json(report);
+			code = verb_print_json(report, VALUE_PRETTY);
 		else
 			print_report(report);
 		if (code == CODE_DONE && !value_is_true(value_member(report, "allowed")))

@@ -14,10 +14,23 @@
 /* A prompt beyond this is a file that belongs into the workspace. */
 enum { PROMPT_MAX = 4 << 20 };
 
+/* clang-format off */
+#define EVENT_OPTION_ROWS \
+	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"}, \
+	{"answers", 0, OPTION_FLAG, NULL, \
+	 "with --json: read the answers to what is asked as lines on standard input"}
+/* clang-format on */
+
 static const struct option_row run_options[] = {
-	{"json", 0, OPTION_FLAG, NULL, "print one event per line, as JSON"},
-	{"answers", 0, OPTION_FLAG, NULL,
-	 "with --json: read the answers to what is asked as lines on standard input"},
+	EVENT_OPTION_ROWS,
+	RUN_OPTION_ROW_RESUME,
+	RUN_OPTION_ROWS,
+	{0},
+};
+
+/* Its first word is the session. */
+static const struct option_row resume_options[] = {
+	EVENT_OPTION_ROWS,
 	RUN_OPTION_ROWS,
 	{0},
 };
@@ -82,7 +95,7 @@ static int run_with(const struct options *options, struct setup *setup,
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
-		code = talk_turn(talk, prompt, &outcome);
+		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
 	talk_close(talk);
 	console_close(talk_options.console);
 	return code;
@@ -144,10 +157,6 @@ static int run_run(const struct options *options)
 /* The same with the session as first word. */
 static int resume_run(const struct options *options)
 {
-	if (options_given(options, "resume"))
-		return verb_complain(CODE_USAGE,
-				     "sessions resume: --resume is said twice; "
-				     "usage: glovebox sessions resume ID PROMPT…");
 	return run_words(options, options->words[0],
 			 (const char *const *)options->words + 1, options->word_count - 1);
 }
@@ -183,7 +192,8 @@ const struct verb verb_run = {
 };
 
 static const char sessions_resume_help[] =
-	"Go on with the session ID: glovebox run --resume ID PROMPT, with all its options.";
+	"Go on with the session ID: glovebox run --resume ID PROMPT, with all its other\n"
+	"options.";
 
 const struct verb verb_sessions_resume = {
 	.name = "sessions resume",
@@ -191,7 +201,7 @@ const struct verb verb_sessions_resume = {
 	.arguments = "ID|last PROMPT…|-",
 	.help = sessions_resume_help,
 	.example = "  glovebox sessions resume last \"now add a test\"",
-	.options = run_options,
+	.options = resume_options,
 	.words_least = 2,
 	.words_most = VERB_WORDS_ANY,
 	.names = NAMES_SESSIONS,

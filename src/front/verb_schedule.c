@@ -401,6 +401,7 @@ const struct verb verb_schedule_approve = {
 	.options = id_options,
 	.words_least = 1,
 	.words_most = 2,
+	.names = NAMES_SCHEDULES,
 	.run = approve_run,
 };
 
@@ -413,6 +414,7 @@ const struct verb verb_schedule_enable = {
 	.options = id_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_SCHEDULES,
 	.run = enable_run,
 };
 
@@ -425,6 +427,7 @@ const struct verb verb_schedule_disable = {
 	.options = id_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_SCHEDULES,
 	.run = disable_run,
 };
 
@@ -437,5 +440,6 @@ const struct verb verb_schedule_remove = {
 	.options = id_options,
 	.words_least = 1,
 	.words_most = 1,
+	.names = NAMES_SCHEDULES,
 	.run = remove_run,
 };

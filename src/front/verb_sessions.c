@@ -197,6 +197,7 @@ const struct verb verb_sessions_list = {
 	.help = sessions_list_help,
 	.example = "  glovebox sessions list --limit 5",
 	.options = list_options,
+	.folds = true,
 	.run = list_run,
 };
 

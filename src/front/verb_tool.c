@@ -50,20 +50,6 @@ static const struct option_row call_options[] = {
 };
 
 /* VALUE as text on standard output. */
-static int print_value(const struct value *value, unsigned flags)
-{
-	struct buf text;
-	int code = CODE_DONE;
-
-	buf_init(&text, VALUE_TEXT_MAX);
-	if (!value_print(value, flags, &text) ||
-	    fwrite(text.data, 1, text.size, stdout) != text.size)
-		code = CODE_FAILED;
-	(void)fputc('\n', stdout);
-	buf_fini(&text);
-	return code;
-}
-
 static struct value *effects_of(const struct tool *tool)
 {
 	struct value *effects = value_new_array();
@@ -149,7 +135,8 @@ static int list_run(const struct options *options)
 	setup_fini(&setup);
 	if (!sound)
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	return options_given(options, "json") ? print_value(list, VALUE_PRETTY) : CODE_DONE;
+	return options_given(options, "json") ? verb_print_json(list, VALUE_PRETTY)
+					      : CODE_DONE;
 }
 
 static const char tool_list_help[] =
@@ -163,6 +150,7 @@ const struct verb verb_tool_list = {
 	.help = tool_list_help,
 	.example = "  glovebox tool list --agent reviewer",
 	.options = list_options,
+	.folds = true,
 	.run = list_run,
 };
 
@@ -182,7 +170,7 @@ static int print_schema(const struct tool *const *tools, const struct options *o
 				     nearest != NULL ? "?" : "");
 	}
 	schema = schema_of_tool(tool);
-	return print_value(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
+	return verb_print_json(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
 }
 
 /* Only who asks for no built-in one needs the configuration, with its plugins. */
@@ -277,8 +265,7 @@ static int print_result(const char *tool, const struct tool_result *result)
 	if (text.size > 0 && !str_ends(text, STR("\n")))
 		(void)fputc('\n', stdout);
 	buf_fini(&content);
-	if (fflush(stdout) != 0)
-		code = CODE_FAILED;
+	code = verb_printed(code);
 	(void)fprintf(stderr, "%s: %s", tool, result_status_name(result->status));
 	if (result->signal != 0)
 		(void)fprintf(stderr, ", signal %d", result->signal);
@@ -307,7 +294,7 @@ static int call_and_print(struct session *session, const struct verb_tool_wish *
 	if (wish->json) {
 		auto_value struct value *value = tool_result_value(&result);
 
-		printed = print_value(value, 0);
+		printed = verb_print_json(value, 0);
 	} else {
 		printed = print_result(wish->tool, &result);
 	}

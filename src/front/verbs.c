@@ -1,6 +1,8 @@
 /* verbs: the table of verbs, and the way from the command line to one of them. */
 #include "front/verb.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +11,10 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/value.h"
 #include "build_config.h"
 #include "front/exit_code.h"
+#include "front/fold.h"
 #include "front/help.h"
 
 const struct verb *const verbs[] = {
@@ -70,6 +74,44 @@ enum { VERB_NAME_MAX = 64 };
 enum { COMPLAINT_MAX = 4 << 20 };
 
 enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
+
+static bool reader_is_gone(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+int verb_printed(int code)
+{
+	const bool flushed = fflush(stdout) == 0;
+	const int why = flushed ? 0 : errno;
+
+	/* A write that failed before left a mark, without its reason, and nothing to flush. */
+	if (code != CODE_DONE || (flushed && !ferror(stdout)) || why == EPIPE ||
+	    reader_is_gone())
+		return code;
+	return verb_complain(CODE_FAILED, "standard output: %s",
+			     why != 0 ? strerror(why) : "not all could be written");
+}
+
+/* What fits as text may be longer once it is indented. */
+enum { PRINTED_MAX = 2 * VALUE_TEXT_MAX };
+
+int verb_print_json(const struct value *value, unsigned flags)
+{
+	struct buf text;
+	bool fits;
+
+	buf_init(&text, PRINTED_MAX);
+	fits = value_print(value, flags, &text) && buf_addc(&text, '\n');
+	if (fits)
+		(void)fwrite(text.data, 1, text.size, stdout);
+	buf_fini(&text);
+	return fits ? verb_printed(CODE_DONE)
+		    : verb_complain(CODE_FAILED, "as JSON this is over %d bytes",
+				    PRINTED_MAX);
+}
 
 int verb_complain(int code, const char *format, ...)
 {
@@ -190,6 +232,29 @@ static int refuse_in_group(const char *name, const char *group)
 			     name, nearest, group);
 }
 
+static bool speaks_json(const struct options *options)
+{
+	for (const struct option_row *row = options->rows; row->name != NULL; row++) {
+		if (strcmp(row->name, "json") == 0)
+			return options_given(options, "json");
+	}
+	return false;
+}
+
+/* OPTIONS fit VERB. */
+static int run_parsed(const struct verb *verb, const struct options *options)
+{
+	const bool help = options_given(options, "help");
+	struct fold *fold = NULL;
+	int code;
+
+	if (help || (verb->folds && !speaks_json(options)))
+		fold = fold_begin();
+	code = help ? help_print_verb(verb, stdout) : verb->run(options);
+	fold_end(fold);
+	return code;
+}
+
 static int run_verb(const struct verb *verb, const char *const *words)
 {
 	struct options options;
@@ -199,7 +264,7 @@ static int run_verb(const struct verb *verb, const char *const *words)
 	if (!options_parse(&options, verb->options, words, verb->words_end_options, &err))
 		code = verb_complain(CODE_USAGE, "%s: %s", verb->name, err.text);
 	else if (options_given(&options, "help"))
-		code = help_print_verb(verb, stdout);
+		code = run_parsed(verb, &options);
 	else if (options.word_count < verb->words_least)
 		code = verb_complain(CODE_USAGE, "%s: too few words; usage: glovebox %s %s",
 				     verb->name, verb->name, verb->arguments);
@@ -211,7 +276,7 @@ static int run_verb(const struct verb *verb, const char *const *words)
 				     verb->name, verb->arguments[0] != '\0' ? " " : "",
 				     verb->arguments);
 	else
-		code = verb->run(&options);
+		code = run_parsed(verb, &options);
 	options_fini(&options);
 	return code;
 }
@@ -228,6 +293,17 @@ static bool means_chat(const char *const *words)
 		options_find(verb_chat.options, words[0], &apart) != NULL);
 }
 
+/* All verbs, or those of GROUP. */
+static int print_list(const char *group)
+{
+	struct fold *fold = fold_begin();
+	const int code = group != NULL ? help_print_group(group, stdout)
+				       : help_print_overview(stdout);
+
+	fold_end(fold);
+	return code;
+}
+
 /* Only options: --version, --help, or somebody forgot the verb. */
 static int run_without_verb(const char *const *words)
 {
@@ -238,7 +314,7 @@ static int run_without_verb(const char *const *words)
 	if (means_chat(words))
 		return run_verb(&verb_chat, words);
 	if (words[0] == NULL)
-		return help_print_overview(stdout);
+		return print_list(NULL);
 	if (!options_parse(&options, main_options, words, false, &err)) {
 		bool apart;
 
@@ -250,10 +326,10 @@ static int run_without_verb(const char *const *words)
 		else
 			code = verb_complain(CODE_USAGE, "%s", err.text);
 	} else if (options_given(&options, "version")) {
-		code = printf("glovebox %s\n", GLOVEBOX_VERSION) < 0 ? CODE_FAILED
-								     : CODE_DONE;
+		(void)printf("glovebox %s\n", GLOVEBOX_VERSION);
+		code = CODE_DONE;
 	} else {
-		code = help_print_overview(stdout);
+		code = print_list(NULL);
 	}
 	options_fini(&options);
 	return code;
@@ -278,7 +354,7 @@ static int run_group(const char **words, size_t at)
 	if (words[next] == NULL) {
 		for (size_t i = 0; words[i] != NULL; i++)
 			if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
-				return help_print_group(group, stdout);
+				return print_list(group);
 		(void)help_print_group(group, stderr);
 		return CODE_USAGE;
 	}

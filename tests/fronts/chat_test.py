@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 
@@ -639,6 +640,40 @@ def a_folder_outside_is_asked_for():
         tty.prompt()
         assert tty.screen.text().count("Allow it?") == 2
         tty.leave()
+
+
+SAYS = r"""case $1 in
+schema) echo '{"id": "visit", "version": "1", "args_mode": "flags", "tools": [{"type": "function",
+  "function": {"name": "visit", "parameters": {"type": "object",
+  "properties": {"host": {"type": "string"}}, "required": ["host"]}}}]}' ;;
+preview) echo "looks at $3 and goes" ;;
+run) curl -s -m 20 "http://$3/" >/dev/null; echo visited ;;
+esac
+"""
+
+
+@tap.case
+def a_script_says_what_it_is_asked_about():
+    script = {"name": "asking", "turns": [
+        {"calls": [{"tool": "visit", "arguments": {"host": "one.example"}}]},
+        {"text": "Done.", "repeat": True}]}
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "visit.bash"), "w", encoding="utf-8") as file:
+            file.write(SAYS)
+        config = {"plugins": [f"bash:{folder}/visit.bash"],
+                  "plugin_policy": {"allow_bash_tools": True},
+                  "agents": {"default": {"ask": ["network"]}}}
+        with Chat(script, config=config) as tty:
+            tty.type(b"go\r")
+            tty.shows("Allow it?")
+            shown = tty.screen.text()
+            assert "one.example:80" in shown, shown
+            assert 'visit {"host":"one.example"}' in shown, shown
+            assert "visit says of this call: looks at one.example and goes" in shown, shown
+            tty.type(b"n")
+            tty.shows("Done.")
+            tty.prompt()
+            tty.leave()
 
 
 @tap.case

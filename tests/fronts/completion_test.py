@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
-"""Tab in a real bash, with the file that is installed: verbs, options, names, and the shell's own."""
+"""Tab in a real bash, zsh and fish, with the files that are installed: verbs, options, names, and
+the shell's own."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 import terminal  # noqa: E402
 
 GLOVEBOX = os.path.abspath(sys.argv[2])
-COMPLETION = os.path.abspath(sys.argv[3])
+COMPLETIONS = os.path.abspath(sys.argv[3])
 
 
 class Shell(terminal.Terminal):
     """bash with our completion, at its prompt."""
 
     def __init__(self, files=None):
-        start = (f"source {COMPLETION}; PS1='> '; bind 'set completion-query-items 0'; "
+        start = (f"source {COMPLETIONS}/glovebox.bash; PS1='> '; "
+                 "bind 'set completion-query-items 0'; "
                  "bind 'set page-completions off'; bind 'set enable-bracketed-paste off'\n")
         super().__init__("bash", "--noprofile", "--rcfile", "start", "-i", columns=120,
                          files={"start": start, **(files or {})},
@@ -85,13 +89,85 @@ def paths_are_the_shells_own():
         tty.becomes(b"glovebox run --config sett\t", "glovebox run --config settings.json")
 
 
+def answers(*words, **options):
+    told = subprocess.run([GLOVEBOX, "complete", "--", *words], capture_output=True, text=True,
+                          check=True, **options).stdout
+    return [line.split("\t")[0] for line in told.splitlines()]
+
+
+@tap.case
+def values_of_which_there_are_few():
+    assert answers("mcp", "--install", "c") == ["claude", "codex", "cursor"]
+    assert answers("run", "--ask", "") == ["commands", "network", "read", "write"]
+    assert answers("run", "--minimum-level=") == [f"--minimum-level=L{n}" for n in (3, 2, 1, 0)]
+    assert answers("help", "tool", "c") == ["call"]
+    assert answers("complete", "--script", "") == ["bash", "fish", "zsh"]
+
+
+@tap.case
+def schedules_by_their_numbers():
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home,
+                       "GLOVEBOX_MODEL": "replay"}
+        subprocess.run([GLOVEBOX, "schedule", "add", "--when", "every day at 9", "look"], cwd=home,
+                       env=environment, stdout=subprocess.DEVNULL, check=True)
+        for verb in ("approve", "enable", "disable", "remove"):
+            assert answers("schedule", verb, "", env=environment) == ["1"], verb
+        # A word that is no number of a schedule is not made to look like one.
+        assert answers("schedule", "approve", "1", "", env=environment) == []
+
+
+@tap.case
+def the_program_prints_what_each_shell_reads():
+    for shell in ("bash", "fish", "zsh"):
+        told = tap.run([GLOVEBOX, "complete", "--script", shell])
+        with open(f"{COMPLETIONS}/glovebox.{shell}", encoding="utf-8") as file:
+            assert told.stdout == file.read(), shell
+    told = tap.run([GLOVEBOX, "complete", "--script", "csh"])
+    assert told.returncode == 2 and "bash, fish, zsh" in told.stderr, told
+
+
+@tap.case
+def tab_in_fish():
+    assert shutil.which("fish"), "fish is not installed: dev/bootstrap test"
+    with tempfile.TemporaryDirectory() as home:
+        def completes(line):
+            script = f"source {COMPLETIONS}/glovebox.fish; complete --do-complete {line!r}"
+            told = subprocess.run(["fish", "--no-config", "--command", script], cwd=home, check=True,
+                                  env={"HOME": home, "LANG": "C.UTF-8",
+                                       "PATH": f"{os.path.dirname(GLOVEBOX)}:/usr/bin:/bin"},
+                                  capture_output=True, text=True)
+            return [row.split("\t")[0] for row in told.stdout.splitlines()]
+
+        with open(os.path.join(home, "settings.json"), "w", encoding="utf-8"):
+            pass
+        assert completes("glovebox patch ap") == ["apply"]
+        assert completes("glovebox run --budget-t") == ["--budget-tokens"]
+        assert completes("glovebox run --agent=rev") == ["--agent=reviewer"]
+        assert completes("glovebox run --config sett") == ["settings.json"]
+
+
+@tap.case
+def tab_in_zsh():
+    assert shutil.which("zsh"), "zsh is not installed: dev/bootstrap test"
+    start = f"autoload -Uz compinit; compinit -D; source {COMPLETIONS}/glovebox.zsh; PROMPT='> '\n"
+    with terminal.Terminal("zsh", "-i", looked_at=False, columns=200,
+                           files={".zshrc": start, "settings.json": "{}"},
+                           environment={"PATH": f"{os.path.dirname(GLOVEBOX)}:{os.environ['PATH']}",
+                                        "ZDOTDIR": "."}) as tty:
+        for keys, row in ((b"patch ap\t", b"patch apply"),
+                          (b"run --budget-t\t", b"run --budget-tokens"),
+                          (b"run --agent=rev\t", b"run --agent=reviewer"),
+                          (b"run --config sett\t", b"run --config settings.json")):
+            # What the line has become, in words of the shell's own.
+            tty.type(b"glovebox " + keys + b"\x01print -r '<'\x05'>'\r")
+            tty.wait_for(b"<glovebox " + row + b">")
+        tty.type(b"exit\r")
+        assert tty.end() == 0
+
+
 @tap.case
 def every_verb_and_option_is_known():
-    def answers(*words):
-        told = subprocess.run([GLOVEBOX, "complete", "--", *words], capture_output=True,
-                              text=True, check=True).stdout
-        return [line.split("\t")[0] for line in told.splitlines()]
-
     overview = subprocess.run([GLOVEBOX, "help"], capture_output=True, text=True,
                               check=True).stdout.split("Verbs\n")[1].split("\n\n")[0]
     verbs = [line[:26].split() for line in overview.splitlines()]

@@ -71,6 +71,24 @@ def a_server_that_loads_or_is_locked_is_told_from_nobody():
 
 
 @tap.case
+def a_router_is_no_model_of_its_own():
+    rows, _, _ = probe("router")
+    assert rows[0]["server"] == "llama.cpp"
+    assert rows[0]["models"] == [
+        {"name": "alpha", "loaded": True, "context": 16384, "context_max": 131072},
+        {"name": "beta", "loaded": False, "context_max": 40960}]
+
+
+@tap.case
+def a_server_that_wants_a_key_is_shown_with_the_way_to_give_it():
+    with Server("locked") as server:
+        result = models("--wait", "30", GLOVEBOX_BASE_URL=server.url + "/v1")
+    assert f"{server.url} wants a key" in result.stdout
+    assert f"OPENAI_API_KEY=... GLOVEBOX_BASE_URL={server.url}/v1" in result.stdout
+    assert "none answers" not in result.stdout
+
+
+@tap.case
 def strangers_do_no_harm_and_cost_no_time():
     for part in STRANGERS:
         began = time.monotonic()

@@ -77,7 +77,7 @@ def a_servers_tools_are_listed_with_its_name(here):
     assert "fake_echo" in tools and "fake_env_of" in tools and "bash" in tools, done.stdout
     schema = here.run("tool", "schema", "--json", "fake_echo")
     assert json.loads(schema.stdout)["required"] == ["text"], schema.stdout
-    assert "Its tool odd is left out: the dialect of its schema" in done.stderr, done.stderr
+    assert "the tool odd, which is left out: the dialect of its schema" in done.stderr, done.stderr
     assert "left out: its name is too long" in done.stderr, done.stderr
     assert not is_left(here.workspace)
 
@@ -257,7 +257,10 @@ def what_a_server_tells_of_a_call_reaches_its_caller(here):
     result = talk.call("fake_slow")
     assert result["isError"], result
     assert any(note["method"] == "notifications/progress" for note in talk.notes), talk.notes
-    assert words(talk.call("fake_echo", text="after")).startswith("after")
+    parent = "00-%s-%s-01" % ("a" * 32, "b" * 16)
+    after = talk.ask("tools/call", name="fake_echo", arguments={"text": "after "},
+                     _meta={"traceparent": parent})
+    assert words(after) == "after " + parent, after
     assert talk.end() == 0
 
 
@@ -276,6 +279,22 @@ def what_a_server_adds_and_takes_away_is_followed(here):
         talk.hear("notifications/tools/list_changed")
         assert "fake_late" not in talk.tools()
         assert talk.end() == 0
+
+
+@place
+def many_tools_come_in_pages_that_stay(here):
+    here.configure("many")
+    talk = Conversation(here)
+    pages, cursor = [], {}
+    while cursor is not None:
+        page = talk.ask("tools/list", **cursor)
+        assert page == talk.ask("tools/list", **cursor)
+        pages.append([tool["name"] for tool in page["tools"]])
+        cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+    names = [name for page in pages for name in page]
+    assert [len(page) for page in pages[:2]] == [100, 100] and len(pages) == 3, pages
+    assert len(set(names)) == len(names) and names[0] == "bash" and "fake_n199" in names, names
+    assert talk.end() == 0
 
 
 @place
@@ -302,7 +321,7 @@ def a_tool_that_says_something_else_of_itself_is_withdrawn(here):
     assert "fake_echo" in talk.tools()
     talk.program.stdin.close()
     said = talk.program.stderr.read()
-    assert "Its tool echo is withdrawn: its definition is not what it was" in said, said
+    assert "the tool echo, which is withdrawn: its definition is not what it was" in said, said
     assert talk.program.wait(timeout=60) == 0
 
 
@@ -408,7 +427,8 @@ def a_program_that_is_not_there_is_said(here):
     here.write({"mcpServers": {"gone": {"command": "no-such-program"}}})
     done = here.run("tool", "list")
     assert done.returncode == 0 and "bash" in done.stdout, done
-    assert "The MCP server gone could not be run" in done.stderr, done.stderr
+    assert done.stderr == ("glovebox: The MCP server gone could not be run: no-such-program: command "
+                           "not found. The next call starts it again.\n"), done.stderr
 
 
 @place

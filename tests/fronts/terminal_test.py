@@ -147,4 +147,18 @@ def what_could_not_start_is_said_on_a_sound_terminal():
         assert tty.is_as_before()
 
 
+@tap.case
+def lists_and_help_break_lines_between_words():
+    asked = "; ".join(f"{GLOVEBOX} {verb}" for verb in ("help", "run --help", "agents list"))
+    with terminal.Terminal("sh", "-c", asked, columns=30, looked_at=False) as tty:
+        assert tty.end() == 0
+        rows = tty.printed.decode().replace("\r", "").splitlines()
+    long = [row for row in rows if len(row) > 30]
+    assert all(row.lstrip().split()[0] in ("glovebox", "export") for row in long), long
+    assert "  -m, --model MODEL       ask" in rows and "      this model (default:" in rows, rows
+    # What is read by a program stays as it is.
+    assert "\n  run                     let an agent work on this folder\n" in \
+        tap.run([GLOVEBOX, "help"]).stdout
+
+
 tap.play()

@@ -86,6 +86,30 @@ static const char done_result[] =
 	"\"exit_code\":0,\"seconds\":0.42,\"level\":3,\"left_out\":{\"bytes\":0,\"lines\":0},"
 	"\"details\":{\"stdout_bytes\":15}}";
 
+/* "server started", and it is gone: the line that says so stays. */
+static void a_command_whose_processes_were_ended_says_so(void **state)
+{
+	static const struct cue cues[] = {
+		{"tool_began", "c1", "bash", NULL,
+		 "{\"arguments\":{\"command\":\"serve &\"}}"},
+		{"tool_ended", "c1", "bash", NULL,
+		 "{\"status\":\"done\",\"text\":\"up\\n[exit code 0; 1 process left]\","
+		 "\"exit_code\":0,\"seconds\":0.4,\"level\":3,"
+		 "\"details\":{\"stdout_bytes\":3,\"left_processes\":1}}"},
+		{0},
+	};
+
+	(void)state;
+	shows(wide, cues,
+	      "┌─ bash ────────────────────────────────\n"
+	      "│ serve &\n"
+	      "│\n"
+	      "│ ✅ exit 0 · 0.4 s\n"
+	      "│ up\n"
+	      "│ [exit code 0; 1 process left]\n"
+	      "└───────────────────────────────────────\n");
+}
+
 static void a_whole_session(void **state)
 {
 	static const struct cue cues[] = {
@@ -628,6 +652,7 @@ static void marks_of_direction_are_shown_and_not_obeyed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_command_whose_processes_were_ended_says_so),
 		cmocka_unit_test(a_whole_session),
 		cmocka_unit_test(ascii_for_other_locales),
 		cmocka_unit_test(an_edit_is_a_coloured_diff),

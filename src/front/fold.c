@@ -1,0 +1,210 @@
+/* fold: lines between their words; see fold.h. */
+#include "front/fold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "front/screen.h"
+#include "front/width.h"
+
+enum {
+	HANGING = 4, /* columns behind the beginning, where no better place is */
+	GAP = 2,     /* blanks between what stands in columns */
+	LINE_MAX_BYTES = 1 << 20,
+};
+
+/* A stream in the place of stdout. */
+struct fold {
+	FILE *stream, *before;
+	struct buf line; /* what has come of it */
+};
+
+/* What a person copies begins so. */
+static const char *const commands[] = {"glovebox ", "export ", "source ", "systemctl "};
+
+static size_t blanks_at(struct str line, size_t at)
+{
+	size_t count = 0;
+
+	while (at + count < line.size && line.data[at + count] == ' ')
+		count++;
+	return count;
+}
+
+/* Bytes of the colour that is set at AT; 0: none is. */
+static size_t colour_at(struct str line, size_t at)
+{
+	size_t size = 2;
+
+	if (!str_starts(str_part(line, at, size), STR("\x1b[")))
+		return 0;
+	while (at + size < line.size && line.data[at + size] != 'm')
+		size++;
+	return size + (at + size < line.size);
+}
+
+/* Size of the word at AT, up to the next blank; *COLUMNS: how wide it is. */
+static size_t word_at(struct str line, size_t at, size_t *columns)
+{
+	size_t end = at;
+
+	*columns = 0;
+	while (end < line.size && line.data[end] != ' ') {
+		const size_t colour = colour_at(line, end);
+		size_t wide = 0;
+
+		end += colour > 0 ? colour
+				  : width_character(str_part(line, end, line.size), &wide);
+		*columns += wide;
+	}
+	return end - at;
+}
+
+/* Where the text behind the last gap begins; *COLUMN: on the screen. */
+static size_t text_of(struct str line, size_t *column)
+{
+	size_t begin = 0, at = 0, before = 0;
+
+	*column = 0;
+	while (at < line.size) {
+		const size_t blanks = blanks_at(line, at);
+		size_t wide;
+
+		at += blanks;
+		before += blanks;
+		if (blanks >= GAP && at < line.size) {
+			begin = at;
+			*column = before;
+		}
+		at += word_at(line, at, &wide);
+		before += wide;
+	}
+	return begin;
+}
+
+/* OPENAI_API_KEY=... glovebox run: what a shell sets for one command. */
+static bool is_assignment(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && (text.data[size] == '_' ||
+				    (text.data[size] >= 'A' && text.data[size] <= 'Z')))
+		size++;
+	return size > 0 && size < text.size && text.data[size] == '=';
+}
+
+static bool is_command(struct str text)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (str_starts(text, str_of(commands[i])))
+			return true;
+	}
+	return is_assignment(text);
+}
+
+void fold_line(struct str line, size_t columns, struct buf *out)
+{
+	size_t indent, column = 0;
+	const size_t text = text_of(line, &indent);
+	bool begun = false;
+
+	if (text > 0 && is_command(str_part(line, text, line.size))) {
+		(void)buf_addstr(out, line);
+		return;
+	}
+	if (indent > columns / 2)
+		indent = blanks_at(line, 0) + HANGING;
+	for (size_t at = 0; at < line.size;) {
+		const size_t blanks = blanks_at(line, at);
+		size_t wide, size = word_at(line, at + blanks, &wide);
+
+		/* One that has no room below either stays: the terminal goes on with it. */
+		if (begun && column + blanks + wide > columns && indent + wide <= columns) {
+			(void)buf_addf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else {
+			(void)buf_addf(out, "%*s", (int)blanks, "");
+			column += blanks;
+		}
+		(void)buf_addstr(out, str_part(line, at + blanks, size));
+		column += wide;
+		begun = begun || wide > 0;
+		at += blanks + size;
+	}
+}
+
+/* The columns are asked for each time: a window may change its size meanwhile. */
+static bool write_line(const struct fold *fold, struct str line, const char *end)
+{
+	struct buf out;
+	bool ok;
+
+	buf_init(&out, 4 * LINE_MAX_BYTES);
+	fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
+	(void)buf_adds(&out, end);
+	ok = fwrite(out.data, 1, out.size, fold->before) == out.size;
+	buf_fini(&out);
+	return ok;
+}
+
+static ssize_t take(void *cookie, const char *bytes, size_t size)
+{
+	struct fold *fold = cookie;
+	struct str rest = {bytes, size};
+	bool ok = true;
+
+	while (ok && rest.size > 0) {
+		const size_t end = str_find(rest, STR("\n"), 0);
+
+		ok = buf_addstr(&fold->line, str_part(rest, 0, end));
+		if (!ok || end == (size_t)-1)
+			break;
+		ok = write_line(fold, buf_str(&fold->line), "\n");
+		buf_clear(&fold->line);
+		rest = str_part(rest, end + 1, rest.size);
+	}
+	return ok && fflush(fold->before) == 0 ? (ssize_t)size : 0;
+}
+
+static int let_go(void *cookie)
+{
+	struct fold *fold = cookie;
+
+	if (fold->line.size > 0)
+		(void)write_line(fold, buf_str(&fold->line), "");
+	stdout = fold->before;
+	buf_fini(&fold->line);
+	free(fold);
+	return 0;
+}
+
+struct fold *fold_begin(void)
+{
+	const cookie_io_functions_t functions = {.write = take, .close = let_go};
+	struct fold *fold;
+	FILE *stream;
+
+	if (!isatty(STDOUT_FILENO) || screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
+		return NULL;
+	fold = memory_alloc(sizeof(*fold));
+	fold->before = stdout;
+	buf_init(&fold->line, LINE_MAX_BYTES);
+	stream = fopencookie(fold, "w", functions);
+	if (stream == NULL) {
+		buf_fini(&fold->line);
+		free(fold);
+		return NULL;
+	}
+	(void)setvbuf(stream, NULL, _IOLBF, 0);
+	fold->stream = stream;
+	stdout = stream;
+	return fold;
+}
+
+void fold_end(struct fold *fold)
+{
+	if (fold != NULL)
+		(void)fclose(fold->stream);
+}

@@ -1,0 +1,17 @@
+/*
+ * fold: what verbs print for people, on lines of their terminal: a longer one goes on below,
+ * behind the column where its text begins. No word is cut, and what is to be copied as it stands
+ * (a command line) stays on its line. Where standard output is no terminal nothing is changed.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stddef.h>
+
+/* Append LINE (clean but for colours, without its end) to OUT, on lines of COLUMNS. */
+void fold_line(struct str line, size_t columns, struct buf *out);
+
+/* What is printed on stdout in between is folded. NULL: it is no terminal. */
+struct fold *fold_begin(void);
+void fold_end(struct fold *fold);
