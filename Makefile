@@ -42,7 +42,7 @@ check:
 
 bench: all
 	@dev/bootstrap bench || true
-	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/gate bench/read_all bench/mcp_client bench/bare_agent bench/bench-calls bench/bench-burst
+	@ninja -C $(BUILD) bench/spawn_time bench/print_line bench/walls_alone bench/flood bench/gate bench/read_all bench/mcp_client bench/bare_agent bench/bare_mcp bench/bench-calls bench/bench-burst
 	@bench/run --build $(BUILD) $(BENCH)
 
 races: all

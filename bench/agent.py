@@ -23,6 +23,8 @@ ROUNDS = 7
 OURS, CODEX, CLAUDE, FLOOR = "glovebox", "codex", "claude", "bare client and bash"
 RUN_TIMEOUT_S = 120
 TURN_MS, START_MS, MEMORY_MIB, RESUME_MS = 1.2, 10, 12, 100
+# Beside the client that starts bash: what takes no more has nothing left to save.
+TURN_TIMES = 1.2
 # Ten times the turns at ten times the cost, and what it takes to send a longer conversation.
 GROWTH = 1.1
 EVENTS = 10_000
@@ -193,7 +195,16 @@ def resume_figures(program, workspace):
                       took <= RESUME_MS, beside="a new session")
 
 
+def floor_figure(build, workspace):
+    """The start of a program that opens a socket and sends."""
+    program = program_of(FLOOR, build)
+    home = os.path.join(workspace, FLOOR)
+    start = statistics.median(Run(FLOOR, program, 1, home).first_s for _ in range(ROUNDS)) * MS
+    return warm.figure(f"{FLOOR}, start to first request", start, "ms", "", None)
+
+
 def figures(build, workspace):
+    yield floor_figure(build, workspace)
     for name in (OURS, CODEX, CLAUDE):
         program = program_of(name, build)
         if program is not None and Run(name, program, 1, os.path.join(workspace, name)).whole:
@@ -218,8 +229,8 @@ def agent_group(group, command, build, workspace):
     few, many = (f"{OURS}, a turn of {turns}" for turns in (FEW, MANY))
     return group("agent", "One agent turn: a request, its answer, a command that does nothing",
                  commands, [(few, TURN_MS), (many, few, GROWTH),
-                            (few, f"{FLOOR}, a turn of {FEW}", None),
-                            (many, f"{FLOOR}, a turn of {MANY}", None),
+                            (few, f"{FLOOR}, a turn of {FEW}", TURN_TIMES),
+                            (many, f"{FLOOR}, a turn of {MANY}", TURN_TIMES),
                             (few, f"{CODEX}, a turn of {FEW}", None),
                             (few, f"{CLAUDE}, a turn of {FEW}", None)],
                  play=play, rounds=ROUNDS, measure=figures)

@@ -1,5 +1,6 @@
 """The groups of the MCP server: glovebox over stdio beside two servers from npm, all of them
-started once and asked in turns by one client (mcp_client.c).
+started once and asked in turns by one client (mcp_client.c), as is the floor, bare_mcp.c: what
+this machine takes for the essential work alone.
 
 The peers (peers/package.json names their versions) have no sandbox. Each gets the same files in a
 folder of its own, since all of them edit.
@@ -23,6 +24,8 @@ ROUNDS = 15
 FEW_ROUNDS = 5  # a search takes a peer seconds
 SETTLE_S = 1.0  # after the first answers: what a server does at its start is done
 OURS, FILESYSTEM, COMMANDER = "glovebox", "server-filesystem", "desktop-commander"
+FLOOR, FLOOR_SYNCED = "bare server", "bare server with fsync"
+PEERS = (FILESYSTEM, COMMANDER)
 END_S = 2.0
 IDLE_MIB = 6
 DEFINITIONS_KB = 12
@@ -49,7 +52,7 @@ class Server:
         self.folder = folder
 
     def path(self, name):
-        return name if self.name == OURS else os.path.join(self.folder, name)
+        return os.path.join(self.folder, name) if self.name in PEERS else name
 
     def read(self, name):
         tool = {FILESYSTEM: "read_text_file"}.get(self.name, "read_file")
@@ -57,7 +60,7 @@ class Server:
 
     def edit(self):
         # The mark stays, so that every round finds it; the file grows by a byte.
-        if self.name == OURS:
+        if self.name not in PEERS:
             return "edit_file", {"path": "edited", "edits": [{"old": "here", "new": "here."}]}
         if self.name == FILESYSTEM:
             return "edit_file", {"path": self.path("edited"),
@@ -70,7 +73,7 @@ class Server:
         return tool, {"path": self.path("folder")}
 
     def run(self):
-        if self.name == OURS:
+        if self.name not in PEERS:
             return "bash", {"command": "true"}
         return "start_process", {"command": "true", "timeout_ms": 1000}
 
@@ -89,6 +92,9 @@ def servers(build, workspace, names):
         os.makedirs(folder, exist_ok=True)
         if name == OURS:
             argv = [os.path.join(build, "glovebox"), "mcp", "-C", folder]
+        elif name in (FLOOR, FLOOR_SYNCED):
+            argv = [os.path.join(build, "bench", "bare_mcp"), folder,
+                    *(["--sync"] if name == FLOOR_SYNCED else [])]
         else:
             argv = [program(build, node[name]), *([folder] if name == FILESYSTEM else [])]
         if argv[0] is not None:
@@ -176,7 +182,7 @@ class Conversation:
 
 
 def figures(build, workspace):
-    for server in servers(build, workspace, (OURS, FILESYSTEM, COMMANDER)):
+    for server in servers(build, workspace, (OURS, *PEERS)):
         talk = Conversation(server, workspace)
         _, size = talk.ask("tools/list", {})
         time.sleep(SETTLE_S)
@@ -200,12 +206,13 @@ def figures(build, workspace):
 
 def mcp_group(group, command, build, workspace):
     columns, commands, targets = {}, [], []
-    there = servers(build, workspace, (OURS, FILESYSTEM, COMMANDER))
+    there = servers(build, workspace, (OURS, FLOOR, FLOOR_SYNCED, *PEERS))
     for server in there:
         fill(server.folder)
 
-    def compare(what, ask, calls, window, limit, names=(OURS, FILESYSTEM, COMMANDER)):
-        for name in names:
+    def compare(what, ask, calls, window, limit, floor, names=(FLOOR, *PEERS)):
+        """LIMIT: milliseconds asked of ours; FLOOR: how often the bare server's time."""
+        for name in (OURS, *names):
             title = f"{what}, {name}"
             commands.append(command(title, []))
             server = next((one for one in there if one.name == name), None)
@@ -213,23 +220,25 @@ def mcp_group(group, command, build, workspace):
                 commands[-1].missing = "not installed"
                 continue
             columns[title] = (server, calls, window, ask(server))
-        targets.append((f"{what}, {OURS}", limit) if limit else
-                       (f"{what}, {OURS}", f"{what}, {names[1]}", None))
-        for name in names[1:] if limit else names[2:]:
-            targets.append((f"{what}, {OURS}", f"{what}, {name}", None))
+        if limit is not None:
+            targets.append((f"{what}, {OURS}", limit))
+        for name in names:
+            targets.append((f"{what}, {OURS}", f"{what}, {name}",
+                            floor if name == FLOOR else None))
 
     def small(server):
         return server.read("small")
 
-    compare("start to first answer", small, 0, 0, 3.0)
-    compare("100 × read 4 KiB, one after the other", small, 100, 1, 10.0)
-    compare("read 4 KiB after a rest", small, 1, 1, None)
-    compare("100 × read 4 KiB, 10 in flight", small, 100, 10, None)
-    compare("500 × read 4 KiB, 50 in flight", small, 500, 50, 5.0, (OURS, FILESYSTEM))
-    compare("read 1 MiB", lambda server: server.read("large"), 1, 1, 0.8)
-    compare("edit", Server.edit, 1, 1, 0.3)
-    compare("list 25 files", Server.list, 1, 1, None)
-    compare("bash, true", Server.run, 1, 1, 0.5, (OURS, COMMANDER))
+    # The floor's limits are the design's figures over those of its own bare server.
+    compare("start to first answer", small, 0, 0, 3.0, 3.3)
+    compare("100 × read 4 KiB, one after the other", small, 100, 1, 10.0, 1.6)
+    compare("read 4 KiB after a rest", small, 1, 1, None, None)
+    compare("100 × read 4 KiB, 10 in flight", small, 100, 10, None, None)
+    compare("500 × read 4 KiB, 50 in flight", small, 500, 50, 5.0, 2.3, (FLOOR, FILESYSTEM))
+    compare("read 1 MiB", lambda server: server.read("large"), 1, 1, 0.8, 1.7)
+    compare("edit", Server.edit, 1, 1, 0.3, 1.8, (FLOOR, FLOOR_SYNCED, *PEERS))
+    compare("list 25 files", Server.list, 1, 1, None, None, PEERS)
+    compare("bash, true", Server.run, 1, 1, 0.5, 0.47, (FLOOR, COMMANDER))
     return group("mcp", "MCP over stdio", commands, targets, play=play_columns(columns),
                  rounds=ROUNDS, measure=figures)
 
