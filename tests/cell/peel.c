@@ -7,7 +7,8 @@
  *   peel without WALL PROGRAM…           become PROGRAM, whose cells lack that wall
  *   peel calls FILE PROGRAM…             become PROGRAM, and write each call of a set-up
  *                                        into FILE: its role, number, first and
- *                                        third argument, and the path of an openat
+ *                                        third argument, and the path of an openat;
+ *                                        a message that is a wish counts as number 1046
  *   peel fail ROLE NUMBER NTH ERRNO PROGRAM…
  *                                        become PROGRAM, whose NTH such call fails
  */
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -30,7 +32,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 256, USAGE = 2 };
+enum {
+	PROCESSES_MAX = 256,
+	USAGE = 2,
+	WISHES = 1000, /* added to a wish's number: whether one is sent is a matter of time */
+};
 
 static const char *const role_names[] = {"front",  "front",  "mapping", "anchor",
 					 "helper", "worker", "command"};
@@ -178,9 +184,20 @@ static void leave(struct tracer *tracer)
 	}
 }
 
+/* The front's message of one part: a frame that says what is coming, or the wish for a group. */
+static bool is_wish(const struct process *process)
+{
+	struct msghdr message;
+
+	return process->role == ROLE_FRONT && process->number == SYS_sendmsg &&
+	       peel_read(process, process->arguments[1], &message, sizeof(message)) &&
+	       message.msg_iovlen == 1;
+}
+
 static void call_begins(struct tracer *tracer, struct process *process)
 {
 	const unsigned long *a = process->arguments;
+	long number = process->number + (is_wish(process) ? WISHES : 0);
 
 	process->spaces = process->number == SYS_clone ? a[0] : 0;
 	if (tracer->calls != NULL && !tracer->leaving) {
@@ -188,9 +205,9 @@ static void call_begins(struct tracer *tracer, struct process *process)
 		if (process->number == SYS_openat)
 			peel_text(process, a[1], path, sizeof(path));
 		(void)fprintf(tracer->calls, "%s %ld %lu %lu %s\n",
-			      role_names[process->role], process->number, a[0], a[2], path);
+			      role_names[process->role], number, a[0], a[2], path);
 	}
-	if (tracer->role != NULL && process->number == tracer->number &&
+	if (tracer->role != NULL && number == tracer->number &&
 	    strcmp(role_names[process->role], tracer->role) == 0 && --tracer->nth == 0)
 		peel_answer(process, -tracer->code);
 	else if (tracer->wall != NULL)
