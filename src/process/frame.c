@@ -1,6 +1,8 @@
 /* frame: sending and receiving whole messages over a stream socket. */
 #include "process/frame.h"
 
+#include "process/awake.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -239,8 +241,7 @@ void frame_stay(int socket, int64_t until_us)
 {
 	struct pollfd wanted = {.fd = socket, .events = POLLIN};
 
-	while (poll(&wanted, 1, 0) == 0 && clock_now_us() < until_us)
-		;
+	(void)awake_poll(&wanted, 1, until_us);
 }
 
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,

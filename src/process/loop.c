@@ -4,6 +4,8 @@
  */
 #include "process/loop.h"
 
+#include "process/awake.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -224,11 +226,8 @@ static int wait_awake(struct loop *loop)
 {
 	int ready = 0;
 
-	if (loop->stay_until_us == 0)
-		return 0;
-	do {
-		ready = poll(loop->polled, loop->count, 0);
-	} while (ready == 0 && clock_now_us() < loop->stay_until_us);
+	if (loop->stay_until_us != 0)
+		ready = awake_poll(loop->polled, loop->count, loop->stay_until_us);
 	loop->stay_until_us = 0;
 	return ready;
 }

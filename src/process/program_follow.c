@@ -3,6 +3,7 @@
  * poll over its output, its end, the caller's stop and the clock; no timer and no
  * grandchild that holds a pipe can keep the answer.
  */
+#include "process/awake.h"
 #include "process/program_output.h"
 #include "process/program_parts.h"
 #include "process/program_processes.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -201,19 +201,16 @@ static void take_stream(struct follow *follow, int stream, short events)
 		fd_close(&follow->pipes[stream]);
 }
 
-/* As poll, but awake as long as the end is expected; others may have the processor. */
+/* As poll, but awake as long as the end is expected. */
 static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t count,
 		      int64_t until)
 {
 	int ready = 0;
 
-	while (ready == 0 && run->stay_until_us > 0) {
-		ready = poll(slots, count, 0);
-		if (clock_now_us() >= run->stay_until_us)
-			run->stay_until_us = 0;
-		else if (ready == 0)
-			(void)sched_yield();
-	}
+	if (run->stay_until_us > 0)
+		ready = awake_poll(slots, count, run->stay_until_us);
+	if (ready == 0)
+		run->stay_until_us = 0;
 	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
 }
 
