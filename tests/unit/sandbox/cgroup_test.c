@@ -90,19 +90,12 @@ static void the_delegated_folder_beside_us_is_found(void **state)
 	assert_int_equal(place.version, 0);
 }
 
-/* As far as it was opened: such a group has no place to be removed from. */
-static void group_shut(struct cgroup *group)
+/* A group of a tree that only looks like the kernel's: nothing is to be removed. */
+static void let_go(struct cgroup *group)
 {
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-		fd_close(&group->folders[i]);
-		fd_close(&group->doors[i]);
-	}
-	for (int i = 0; i < CGROUP_COUNTERS; i++)
-		fd_close(&group->counts[i]);
-	fd_close(&group->tasks);
-	fd_close(&group->usage);
-	fd_close(&group->programs);
-	fd_close(&group->worker);
+	const struct cgroup_place nowhere = {.folders = {-1, -1}};
+
+	assert_true(cgroup_remove(&nowhere, group));
 }
 
 static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **state)
@@ -129,7 +122,7 @@ static void the_files_of_a_group_are_written_as_the_kernel_wants_them(void **sta
 	count = cgroup_count_file(&group, CGROUP_PIDS);
 	assert_int_equal(cgroup_count(count, CGROUP_PIDS), 7);
 	assert_int_equal(cgroup_count(-1, CGROUP_PIDS), 0);
-	group_shut(&group);
+	let_go(&group);
 }
 
 static int open_folder(const char *root, const char *path)
@@ -165,7 +158,7 @@ static void a_worker_of_version_2_lives_beside_its_programs(void **state)
 	expect(root, "/g/cgroup.procs", "");
 	assert_false(cgroup_is_empty(&group));
 	assert_int_equal(cgroup_left_memory(&group), 5 * MEBI);
-	group_shut(&group);
+	let_go(&group);
 }
 
 /* Whoever is in the group for memory is in that for pids: one number says that both are empty. */
@@ -192,7 +185,7 @@ static void the_number_of_tasks_says_whether_anybody_is_there(void **state)
 	fd_close(&group.doors[CGROUP_PIDS]);
 	assert_false(cgroup_enter(&group, 4711, &err));
 	expect(root, "/m/cgroup.procs", "");
-	group_shut(&group);
+	let_go(&group);
 }
 
 static void controllers_of_version_1_are_found_one_by_one(void **state)
