@@ -152,17 +152,16 @@ static bool is_granted(const struct value *roots, const struct value *row,
 	return *root != NULL;
 }
 
-static void list_take(struct value **list, const struct value *row, int64_t set)
+/* ROW becomes one of LIST, and of the journal that is the SETth. */
+static void list_add(struct value **list, struct value *row, int64_t set)
 {
-	struct value *taken = value_ref((struct value *)(uintptr_t)row);
-
 	if (*list == NULL)
 		*list = value_new_array();
-	value_set_integer(taken, JOURNAL_SET, set);
-	value_append(*list, taken);
+	value_set_integer(row, JOURNAL_SET, set);
+	value_append(*list, value_ref(row));
 }
 
-static void root_take(struct pending *pending, struct value *root)
+static void root_add(struct pending *pending, struct value *root)
 {
 	if (pending->granted_roots == NULL)
 		pending->granted_roots = value_new_array();
@@ -177,7 +176,7 @@ static void root_take(struct pending *pending, struct value *root)
  * A set that meets a folder which was granted is for the worker that has it, as a whole. The rights
  * may name that folder too, when they were noted later.
  */
-static bool take_granted(struct pending *pending, const struct value *rows,
+static bool take_granted(struct pending *pending, struct value *rows,
 			 const struct rights *rights, const struct value *roots)
 {
 	struct value *root = NULL;
@@ -188,14 +187,14 @@ static bool take_granted(struct pending *pending, const struct value *rows,
 
 		if (!is_granted(roots, row, &root))
 			continue;
-		root_take(pending, root);
+		root_add(pending, root);
 		meets = true;
 	}
 	for (size_t i = 0; meets && i < value_count(rows); i++) {
-		const struct value *row = value_item(rows, i);
+		struct value *row = value_item(rows, i);
 
 		if (is_allowed(rights, row) || is_granted(roots, row, &root))
-			list_take(&pending->granted, row, pending->sets);
+			list_add(&pending->granted, row, pending->sets);
 	}
 	return meets;
 }
@@ -211,8 +210,8 @@ static void take_journal(struct pending *pending, const char *name,
 	if (!take_granted(pending, rows, rights, roots)) {
 		for (size_t i = 0; i < value_count(rows); i++) {
 			if (is_allowed(rights, value_item(rows, i)))
-				list_take(&pending->writes, value_item(rows, i),
-					  pending->sets);
+				list_add(&pending->writes, value_item(rows, i),
+					 pending->sets);
 		}
 	}
 	pending->sets++;
