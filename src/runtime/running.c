@@ -136,18 +136,6 @@ static void journal_give(struct running *running)
 		cell_give_journal(running->session->cell, &running->journal);
 }
 
-/* Of one that stands behind another: from when that is over. */
-static int64_t deadline_to_send(const struct running *running)
-{
-	int64_t deadline_ms = clock_deadline(running->timeout_s);
-
-	if (running->before == NULL)
-		return running->deadline_ms;
-	return running->timeout_s > 0 && deadline_ms != CLOCK_NEVER
-		       ? deadline_ms - clock_now_ms()
-		       : CLOCK_NEVER;
-}
-
 /* Beside what the cell gives every program: this call's own. NULL: nothing. */
 static struct value *environment_of(struct running *running)
 {
@@ -163,6 +151,7 @@ static struct value *environment_of(struct running *running)
 bool running_print(struct running *running, const struct worker_end *worker, struct buf *text)
 {
 	struct session *session = running->session;
+	const bool is_behind = running->before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
 	const struct wire_call wire = {
@@ -178,8 +167,8 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 		.alone = running->alone,
 		.terse = running->terse,
 		.folder = session->folder,
-		.deadline_ms = deadline_to_send(running),
-		.follows = running->before != NULL,
+		.deadline_ms = is_behind ? CLOCK_NEVER : running->deadline_ms,
+		.timeout_s = is_behind && running->timeout_s > 0 ? running->timeout_s : 0,
 		.is_last = session->one_call,
 		.keeps_memory = !groups_rely(&worker->group, CGROUP_MEMORY),
 		.keeps_pids = !groups_rely(&worker->group, CGROUP_PIDS),

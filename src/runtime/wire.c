@@ -29,11 +29,11 @@ enum call_flag {
 	CALL_HAS_JOURNAL = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
-	CALL_FOLLOWS = 256,
 };
 
 struct call_head {
 	int64_t deadline_ms;
+	double timeout_s;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log; /* of what the call replaces; 0: none */
@@ -57,7 +57,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 20 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 28 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -123,6 +123,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	size_t at = out->size;
 	struct call_head head = {
 		.deadline_ms = call->deadline_ms,
+		.timeout_s = call->timeout_s,
 		.log = call->log,
 		.flags = (call->is_last ? CALL_IS_LAST : 0U) |
 			 (call->heralds ? CALL_HERALDS : 0U) |
@@ -130,8 +131,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_journal ? CALL_HAS_JOURNAL : 0U) |
-			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
-			 (call->follows ? CALL_FOLLOWS : 0U),
+			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -168,13 +168,14 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.zero != 0 || head.deadline_ms < 0 ||
+	if (head.zero != 0 || head.deadline_ms < 0 || !(head.timeout_s >= 0) ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
 		.tool = text_of(parts[CALL_TOOL]),
 		.folder = text_of(parts[CALL_FOLDER]),
 		.deadline_ms = head.deadline_ms,
+		.timeout_s = head.timeout_s,
 		.log = head.log,
 		.is_last = (head.flags & CALL_IS_LAST) != 0,
 		.heralds = (head.flags & CALL_HERALDS) != 0,
@@ -184,7 +185,6 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
-		.follows = (head.flags & CALL_FOLLOWS) != 0,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");

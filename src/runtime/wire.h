@@ -20,7 +20,8 @@ struct wire_call {
 	struct value *arguments; /* validated; or NULL */
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
-	bool follows; /* in a batch: deadline_ms counts from when the one before it is over */
+	/* > 0: it stands behind another in a batch, and has so long from when that is over */
+	double timeout_s;
 	bool is_last; /* the cell ends with this call */
 	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
 	bool alone;   /* there is no other: who is next may stay awake for it */

@@ -144,9 +144,8 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	call.carried = wire->carried;
 	call.plan = wire->plan;
 	call.folder = wire->folder;
-	call.deadline_ms = wire->follows && wire->deadline_ms != CLOCK_NEVER
-				   ? clock_now_ms() + wire->deadline_ms
-				   : wire->deadline_ms;
+	call.deadline_ms =
+		wire->timeout_s > 0 ? clock_deadline(wire->timeout_s) : wire->deadline_ms;
 	call.is_last = wire->is_last;
 	call.heralds = wire->heralds;
 	call.terse = wire->terse;

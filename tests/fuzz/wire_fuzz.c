@@ -31,7 +31,8 @@ static void call(struct str payload)
 
 	if (!wire_parse_call(payload, &read, NULL))
 		return;
-	if (read.tool == NULL || read.folder == NULL || read.deadline_ms < 0)
+	if (read.tool == NULL || read.folder == NULL || read.deadline_ms < 0 ||
+	    !(read.timeout_s >= 0))
 		abort();
 	buf_init(&again, 64 << 20);
 	if (!wire_print_call(&read, &again))

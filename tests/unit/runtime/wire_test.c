@@ -29,7 +29,7 @@ static void a_call_is_read_back(void **state)
 					  .heralds = true,
 					  .terse = true,
 					  .alone = true,
-					  .follows = true,
+					  .timeout_s = 0.5,
 					  .keeps_pids = true,
 					  .seen = nothing};
 	buf_init(&payload, 1 << 16);
@@ -38,8 +38,8 @@ static void a_call_is_read_back(void **state)
 	assert_string_equal(read.tool, "write_file");
 	assert_string_equal(read.folder, "/w");
 	assert_true(read.deadline_ms == CLOCK_NEVER);
-	assert_true(read.heralds && read.terse && read.alone && read.follows &&
-		    read.keeps_pids);
+	assert_true(read.timeout_s == 0.5);
+	assert_true(read.heralds && read.terse && read.alone && read.keeps_pids);
 	assert_false(read.is_last || read.audits || read.keeps_memory);
 	/* NUL is kept; what is no UTF-8 becomes U+FFFD. */
 	struct str content = value_str(value_member(read.arguments, "content"));
