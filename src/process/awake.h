@@ -6,13 +6,12 @@
  * was answered, may be waiting for this very one. Without that one call in two took a hundred
  * microseconds longer.
  */
-#ifndef GLOVEBOX_PROCESS_AWAKE_H
-#define GLOVEBOX_PROCESS_AWAKE_H
-
+#pragma once
 #include <poll.h>
 #include <stdint.h>
 
-/* As poll, until UNTIL_US (clock.h), which may have been: it looks once at least. */
+/*
+ * As poll, until UNTIL_US (clock.h), which may have been: it looks once at least. 0: nothing
+ * came; -1 with errno.
+ */
 int awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us);
-
-#endif

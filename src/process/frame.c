@@ -1,8 +1,6 @@
 /* frame: sending and receiving whole messages over a stream socket. */
 #include "process/frame.h"
 
-#include "process/awake.h"
-
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -235,13 +233,6 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 		fds_close(reader);
 	}
 	return true;
-}
-
-void frame_stay(int socket, int64_t until_us)
-{
-	struct pollfd wanted = {.fd = socket, .events = POLLIN};
-
-	(void)awake_poll(&wanted, 1, until_us);
 }
 
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,

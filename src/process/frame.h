@@ -64,11 +64,6 @@ struct frame {
 bool frame_fill(struct frame_reader *reader, int socket, struct err *err);
 /* The next whole frame out of what was read; false when there is none yet. */
 bool frame_next(struct frame_reader *reader, struct frame *frame);
-/*
- * Stay awake until SOCKET can be read, but not beyond UNTIL_US (clock.h): where something
- * comes at once, to be woken from a sleep takes longer than the wait.
- */
-void frame_stay(int socket, int64_t until_us);
 /* Fill and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "process/awake.h"
 #include "process/frame.h"
 #include "process/program.h"
 #include "process/program_end.h"
@@ -154,6 +155,14 @@ static void wait_until_taken(const struct worker *worker)
 	(void)poll(&front, 1, TAKEN_MS);
 }
 
+/* What comes is expected until UNTIL_US: to be woken from a sleep would take longer. */
+static void stay_awake(const struct worker *worker, int64_t until_us)
+{
+	struct pollfd front = {.fd = worker->socket, .events = POLLIN};
+
+	(void)awake_poll(&front, 1, until_us);
+}
+
 static void serve(struct worker *worker)
 {
 	struct frame frame;
@@ -163,14 +172,14 @@ static void serve(struct worker *worker)
 	for (;;) {
 		/* Calls follow each other: the next is likely to come as soon as this one. */
 		if (follows && worker->alone)
-			frame_stay(worker->socket, answered_us + FOLLOWS_US);
+			stay_awake(worker, answered_us + FOLLOWS_US);
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
 			return;
 		if (frame.kind == FRAME_COMING && worker->prepared != NULL &&
 		    worker->prepared_for->rouse != NULL)
 			worker->prepared_for->rouse(worker->prepared);
 		if (frame.kind == FRAME_COMING && !worker_cancel_waits(worker))
-			frame_stay(worker->socket, clock_now_us() + COMING_US);
+			stay_awake(worker, clock_now_us() + COMING_US);
 		/* A cancel that came after its call's answer has nothing left to end. */
 		if (frame.kind != FRAME_CALL && frame.kind != FRAME_BATCH)
 			continue;

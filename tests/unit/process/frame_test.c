@@ -210,21 +210,6 @@ static void waiting_ends_at_the_deadline(void **state)
 	assert_int_equal(err.code, ETIMEDOUT);
 }
 
-static void who_stays_awake_has_an_end(void **state)
-{
-	struct pair *pair = *state;
-	int64_t until_us = clock_now_us() + 3000;
-
-	frame_stay(pair->ends[1], until_us);
-	assert_true(clock_now_us() >= until_us);
-	assert_true(frame_send(pair->ends[0], FRAME_COMING, STR(""), NULL, 0, CLOCK_NEVER,
-			       NULL));
-	/* What is there ends it at once; so does the end of the other side. */
-	frame_stay(pair->ends[1], INT64_MAX);
-	fd_close(&pair->ends[0]);
-	frame_stay(pair->ends[1], INT64_MAX);
-}
-
 static void a_reader_that_stops_cannot_hold_the_sender(void **state)
 {
 	struct pair *pair = *state;
@@ -253,8 +238,6 @@ int main(void)
 						open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen,
 						open_pair, close_pair),
-		cmocka_unit_test_setup_teardown(who_stays_awake_has_an_end, open_pair,
-						close_pair),
 		cmocka_unit_test_setup_teardown(waiting_ends_at_the_deadline, open_pair,
 						close_pair),
 		cmocka_unit_test_setup_teardown(a_reader_that_stops_cannot_hold_the_sender,
