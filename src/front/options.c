@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "sandbox/probe.h"
 
 /* A count beyond this is a slip, and still fits every counter of ours. */
 static const uint64_t count_max = 1000000000;
@@ -87,10 +88,13 @@ static bool refuse_unknown(const struct option_row *rows, const char *word, stru
 
 static bool parse_level(const char *text, uint64_t *level)
 {
-	if (text[0] != 'L' || text[1] < '0' || text[1] > '3' || text[2] != '\0')
-		return false;
-	*level = (uint64_t)(text[1] - '0');
-	return true;
+	for (int i = SANDBOX_NONE; i <= SANDBOX_SEALED; i++) {
+		if (strcmp(probe_level_row((enum sandbox_level)i)->name, text) == 0) {
+			*level = (uint64_t)i;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Plain digits: what strtod takes beyond them ("inf", "0x1p3") is no amount. */

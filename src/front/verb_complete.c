@@ -16,11 +16,10 @@
 #include "model/catalogue.h"
 #include "policy/policy.h"
 #include "runtime/tool.h"
+#include "sandbox/probe.h"
 #include "store/journal.h"
 #include "store/patches.h"
 #include "tools/tools.h"
-
-#define LEVELS "L3 L2 L1 L0"
 
 enum { NAME_MAX_BYTES = 256, RECENT_MAX = 30, TEXT_MAX = 1 << 10 };
 
@@ -188,6 +187,13 @@ static void offer_schedules(struct completing *completing)
 	schedules_close(schedules);
 }
 
+/* The strongest first. */
+static void offer_levels(const struct completing *completing)
+{
+	for (int level = SANDBOX_SEALED; level >= SANDBOX_NONE; level--)
+		offer(completing, probe_level_row((enum sandbox_level)level)->name, "");
+}
+
 /* The name of the shell that reads FILE, or nothing. */
 static struct str shell_of(const struct embedded_file *file)
 {
@@ -242,7 +248,7 @@ static void offer_names(struct completing *completing, enum option_names names)
 		offer_words(completing, POLICY_ASKABLE);
 		break;
 	case NAMES_LEVELS:
-		offer_words(completing, LEVELS);
+		offer_levels(completing);
 		break;
 	case NAMES_SHELLS:
 		offer_shells(completing);

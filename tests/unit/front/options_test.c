@@ -8,6 +8,9 @@
 
 #include <cmocka.h>
 
+#include "policy/keys.h"
+#include "sandbox/probe.h"
+
 enum { WORDS_MAX = 12 };
 
 static const struct option_row rows[] = {
@@ -184,6 +187,37 @@ static void a_repeatable_option_keeps_all(void **state)
 	options_fini(&options);
 }
 
+/* The configuration stands below what knows the levels, and has their names once more. */
+static void levels_are_those_of_the_configuration(void **state)
+{
+	static const struct option_row level[] = {
+		{"level", 0, OPTION_LEVEL, "L", "a level"},
+		{0},
+	};
+	const struct key *row = keys_config;
+	struct str rest, name;
+	uint64_t count = 0;
+
+	(void)state;
+	while (row->name != NULL && strcmp(row->name, "minimum_level") != 0)
+		row++;
+	assert_non_null(row->name);
+	rest = str_of(row->choices);
+	while (str_next_word(&rest, &name)) {
+		struct options options;
+		char text[8];
+		const char *words[] = {"--level", text, NULL};
+
+		(void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
+		assert_true(options_parse(&options, level, words, false, NULL));
+		assert_int_equal(options_count(&options, "level", UINT64_MAX), count);
+		assert_string_equal(probe_level_row((enum sandbox_level)count)->name, text);
+		options_fini(&options);
+		count++;
+	}
+	assert_int_equal(count, SANDBOX_SEALED + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +228,7 @@ int main(void)
 		cmocka_unit_test(what_is_absent_is_what_the_caller_says),
 		cmocka_unit_test(the_last_of_two_wins),
 		cmocka_unit_test(a_repeatable_option_keeps_all),
+		cmocka_unit_test(levels_are_those_of_the_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
