@@ -31,9 +31,18 @@ static size_t lines_of(const struct value *file, const char *key)
 	return lines > 0 && lines < INT32_MAX ? (size_t)lines : 0;
 }
 
-static bool is_cache(const struct value *file)
+bool patch_record_is_cache(const struct value *file)
 {
 	return value_is_true(value_member(file, "cache"));
+}
+
+size_t patch_record_caches(const struct value *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < value_count(files); i++)
+		count += patch_record_is_cache(value_item(files, i));
+	return count;
 }
 
 static void read_details(struct patch_record *record, const struct value *details)
@@ -48,15 +57,14 @@ static void read_details(struct patch_record *record, const struct value *detail
 	record->files = value_member(details, "files");
 	record->text = value_str(value_member(details, "patch"));
 	hash_text(record->text, record->hash);
+	record->caches = patch_record_caches(record->files);
 	for (size_t i = 0; i < value_count(record->files); i++) {
 		const struct value *file = value_item(record->files, i);
 
-		if (is_cache(file))
-			record->caches++;
-		else if (is_left_out(file))
-			record->left_out++;
-		else
-			record->count++;
+		if (!patch_record_is_cache(file)) {
+			record->left_out += is_left_out(file);
+			record->count += !is_left_out(file);
+		}
 		record->added += lines_of(file, "added");
 		record->removed += lines_of(file, "removed");
 	}
@@ -268,7 +276,7 @@ void patch_record_head(const struct patch_record *record, struct buf *out)
 	}
 	(void)buf_addc(out, '\n');
 	for (size_t i = 0; i < value_count(record->files); i++) {
-		if (!is_cache(value_item(record->files, i)))
+		if (!patch_record_is_cache(value_item(record->files, i)))
 			add_file(value_item(record->files, i), out);
 	}
 	if (record->caches > 0) {

@@ -26,7 +26,7 @@ struct patch_record {
 	struct str text;           /* the patch itself */
 	char hash[HASH_HEX + 1];   /* of TEXT */
 	size_t count, left_out; /* files in it, and files it names without having them */
-	size_t caches;          /* beside these: what programs cached (__pycache__) */
+	size_t caches;          /* beside these (patch_record_caches) */
 	size_t added, removed;  /* lines */
 	enum patch_state state;
 	int64_t decided_ms;
@@ -51,6 +51,13 @@ bool patch_record_decide(const struct patch_record *record, const char *path,
 struct value *patch_record_value(const struct patch_record *record, bool whole);
 /* The records of the files that are in the patch, as tools take them (handed.h). */
 struct value *patch_record_files(const struct patch_record *record);
+
+/*
+ * Of the record of a file, and of an array of them, as generate_patch makes these: one of
+ * Python's caches (__pycache__), which are many, and nobody's work.
+ */
+bool patch_record_is_cache(const struct value *file);
+size_t patch_record_caches(const struct value *files);
 
 /* What is no text of a patch for any reader of patches: title, summary, files. */
 void patch_record_head(const struct patch_record *record, struct buf *out);

@@ -1,5 +1,6 @@
 /* screen_call: an ended call as a block, and the end of a turn. */
 #include "base/text.h"
+#include "front/patch_record.h"
 #include "front/screen_paint.h"
 #include "front/width.h"
 
@@ -190,16 +191,6 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	paint_rule(paint, NULL);
 }
 
-/* Files of Python's caches, which are many, and nobody's work. */
-static size_t count_caches(const struct value *files)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < value_count(files); i++)
-		count += value_is_true(value_member(value_item(files, i), "cache"));
-	return count;
-}
-
 static void turn_caches(struct paint *paint, size_t count)
 {
 	struct buf line;
@@ -217,7 +208,8 @@ static void turn_caches(struct paint *paint, size_t count)
 
 static void turn_files(struct paint *paint, const struct value *files)
 {
-	const size_t caches = count_caches(files), count = value_count(files) - caches;
+	const size_t caches = patch_record_caches(files),
+		     count = value_count(files) - caches;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < value_count(files) && shown < TURN_FILES; i++) {
@@ -225,7 +217,7 @@ static void turn_files(struct paint *paint, const struct value *files)
 		const char *state = value_text(value_member(file, "state"));
 		const bool left_out = state && strcmp(state, "left_out") == 0;
 
-		if (value_is_true(value_member(file, "cache")))
+		if (patch_record_is_cache(file))
 			continue;
 		shown++;
 		buf_adds(&paint->out, "   ");
@@ -360,7 +352,8 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 	buf_addf(&line, "%s%.1f s%scell L%" PRId64 "%s", dot,
 		 value_number(value_member(data, "seconds")), dot,
 		 value_integer(value_member(data, "level")), dot);
-	text_add_count(&line, value_count(files) - count_caches(files), "changed file");
+	text_add_count(&line, value_count(files) - patch_record_caches(files),
+		       "changed file");
 	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
 	buf_addc(&paint->out, '\n');
 	buf_fini(&line);
