@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/value.h"
+#include "front/confirm.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
 #include "front/json_insert.h"
@@ -290,20 +291,6 @@ static int add_json(const struct entry *entry, struct str old, struct buf *out,
 	return CODE_FAILED;
 }
 
-static bool say_yes(const char *path)
-{
-	char answer[16] = "";
-	size_t size;
-
-	(void)fprintf(stderr, "Write this to %s? [y/N] ", path);
-	(void)fflush(stderr);
-	if (fgets(answer, sizeof(answer), stdin) == NULL)
-		(void)fputc('\n', stderr);
-	size = strcspn(answer, "\r\n");
-	answer[size] = '\0';
-	return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
-}
-
 static bool is_unchanged(const char *path, const struct settings *settings)
 {
 	struct stat now;
@@ -381,7 +368,7 @@ static int change(const char *path, const struct settings *settings, struct str 
 	buf_fini(&clean);
 	if (!shown)
 		return verb_complain(CODE_FAILED, "mcp: cannot write to standard output");
-	if (!say_yes(path))
+	if (!confirm_ask(stderr, "Write this to %s?", path))
 		return verb_complain(CODE_FAILED, "mcp: nothing was written");
 	if (!replace(path, settings, text, &err))
 		return verb_complain(CODE_FAILED, "mcp: %s was not changed: %s", path,

@@ -10,6 +10,7 @@
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
+#include "front/confirm.h"
 #include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -233,8 +234,6 @@ static void print_shown(const char *file, const char *hash, struct str text)
 /* On a terminal the person is asked; elsewhere they have to say it. */
 static int is_meant(bool said, struct err *err)
 {
-	char answer[16] = "";
-
 	if (said)
 		return CODE_DONE;
 	if (!isatty(STDIN_FILENO)) {
@@ -243,10 +242,7 @@ static int is_meant(bool said, struct err *err)
 			      "what is shown, then give --yes");
 		return CODE_USAGE;
 	}
-	(void)printf("Let it in as it stands above? [y/N] ");
-	(void)fflush(stdout);
-	if (fgets(answer, sizeof(answer), stdin) != NULL &&
-	    (answer[0] == 'y' || answer[0] == 'Y'))
+	if (confirm_ask(stdout, "Let it in as it stands above?"))
 		return CODE_DONE;
 	(void)err_set(err, ECANCELED, "not let in");
 	return CODE_FAILED;

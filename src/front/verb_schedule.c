@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/value.h"
+#include "front/confirm.h"
 #include "front/exit_code.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -233,8 +234,6 @@ static bool take_content(void *context, const struct schedule *schedule)
 static bool is_meant(const struct approval *approval, const char *id, const char *named,
 		     struct err *err)
 {
-	char answer[16] = "";
-
 	if (named != NULL)
 		return (hash_is_valid(named) && hash_matches(named, approval->hash)) ||
 		       err_set(err, ESTALE,
@@ -246,12 +245,8 @@ static bool is_meant(const struct approval *approval, const char *id, const char
 			       "nobody can be asked here: name the content that is approved, as in: "
 			       "glovebox schedule approve %s %.*s",
 			       id, HASH_SHOWN, approval->hash);
-	(void)printf("Is this to run by itself from now on? [y/N] ");
-	(void)fflush(stdout);
-	if (fgets(answer, sizeof(answer), stdin) != NULL &&
-	    (answer[0] == 'y' || answer[0] == 'Y'))
-		return true;
-	return err_set(err, ECANCELED, "not approved");
+	return confirm_ask(stdout, "Is this to run by itself from now on?") ||
+	       err_set(err, ECANCELED, "not approved");
 }
 
 static bool approve(const struct options *options, struct schedules *schedules,
