@@ -222,6 +222,11 @@ bool answer_is_finished(const struct answer *answer)
 	return answer->finished;
 }
 
+bool answer_is_stopped(const struct answer *answer)
+{
+	return answer->finished && answer->finish == MODEL_FINISH_STOP;
+}
+
 bool answer_is_refused(const struct answer *answer)
 {
 	return answer->finished && answer->finish == MODEL_FINISH_REFUSED;

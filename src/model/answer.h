@@ -94,6 +94,7 @@ size_t answer_size(const struct answer *answer); /* bytes of all its parts so fa
 /* The newest text of an answer that asks for no tool; else nothing. */
 struct str answer_last_words(const struct answer *answer);
 bool answer_is_finished(const struct answer *answer); /* answer_set_finish was called … */
+bool answer_is_stopped(const struct answer *answer); /* … with MODEL_FINISH_STOP */
 bool answer_is_refused(const struct answer *answer); /* … with MODEL_FINISH_REFUSED */
 /* There are calls, and the arguments of each are a whole JSON object or nothing. */
 bool answer_calls_are_whole(const struct answer *answer);

@@ -461,6 +461,9 @@ bool model_ask(struct model *model, const struct model_request *request,
 		ok = wait_or_stop(request->stop_fd, 0, &own) &&
 		     model->provider->request(&model->settings, request, &body, &own) &&
 		     ask_service(model, request, sink, buf_str(&body), &answer, &own);
+	if (ok && !model->replay && answer_is_stopped(answer) &&
+	    model_ran_out(model, answer_usage(answer)))
+		answer_set_finish(answer, MODEL_FINISH_LENGTH);
 	ok = ok && answer_finish(answer, into, finish, usage, &own);
 	if (ok && usage)
 		model_add_money(model, usage);

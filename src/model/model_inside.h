@@ -24,7 +24,8 @@ struct model {
 	int retries;
 	struct catalogue_model known;
 	bool contacted; /* a question went out */
-	bool asked;     /* the server was asked for its context */
+	bool asked;     /* the server was asked for its context … */
+	uint64_t room;  /* … which is so many tokens; 0: not said */
 };
 
 /*
@@ -33,6 +34,12 @@ struct model {
  */
 struct catalogue_model model_known_by(const struct model_options *options,
 				      const struct model_name *name);
+
+/*
+ * Did an answer of this USAGE, which its service called complete, end because there was no
+ * more room: in the context, or in what was asked for? Only of providers that may hide it.
+ */
+bool model_ran_out(struct model *model, const struct model_usage *usage);
 
 /*
  * Set the money of USAGE, which one answer of MODEL took. A service that counts nothing

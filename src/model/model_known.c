@@ -5,6 +5,12 @@
 #include "model/http.h"
 #include "model/local.h"
 
+/*
+ * llama.cpp ends an answer when the context is full, older ones and guessed tokens a few
+ * later. Who is further over it dropped the oldest to go on, and ended by itself.
+ */
+enum { ROOM_OVERRUN = 16 };
+
 struct catalogue_model model_known_by(const struct model_options *options,
 				      const struct model_name *name)
 {
@@ -52,20 +58,44 @@ void model_ready(struct model *model, struct buf *note)
 		(void)buf_adds(note, " Its server says that it cannot call tools.");
 }
 
+/* Tokens of context that the server has, asked once; 0: not known. */
+static uint64_t room_there(struct model *model)
+{
+	if (!model->asked)
+		model->room = ask_there(model).context;
+	model->asked = true;
+	return model->room;
+}
+
 uint64_t model_context(struct model *model)
 {
 	bool sure = !model->replay && !model->provider->takes_context &&
 		    model->known.context > 0;
 
-	if (!model->replay && !sure && model->contacted && !model->asked) {
-		uint64_t there = ask_there(model).context;
+	if (!model->replay && !sure && model->contacted) {
+		uint64_t there = room_there(model);
 
-		model->asked = true;
 		/* A server may have given less than it was asked for. */
 		if (model->known.context == 0 || (there > 0 && there < model->known.context))
 			model->known.context = there;
 	}
 	return model->known.context;
+}
+
+static bool fills(uint64_t tokens, uint64_t room)
+{
+	return room > 0 && tokens >= room && tokens <= room + ROOM_OVERRUN;
+}
+
+bool model_ran_out(struct model *model, const struct model_usage *usage)
+{
+	uint64_t tokens = usage->input + usage->output;
+	uint64_t most = model->settings.max_output;
+
+	if (!model->provider->may_hide_cut || tokens == 0)
+		return false;
+	return (most > 0 && usage->output >= most) ||
+	       fills(tokens, model->known.context) || fills(tokens, room_there(model));
 }
 
 const struct catalogue_model *model_known(const struct model *model)

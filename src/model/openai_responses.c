@@ -179,6 +179,7 @@ const struct provider openai_provider = {
 	.path = "/responses",
 	.key_name = "OPENAI_API_KEY",
 	.key_header = "Authorization: Bearer ",
+	.may_hide_cut = true,
 	.request = openai_responses_write,
 	.event = responses_event,
 	.whole = responses_whole,

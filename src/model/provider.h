@@ -30,6 +30,8 @@ struct provider {
 	const char *const *headers; /* further lines of each request, NULL ends them; or NULL */
 	bool streams_lines; /* one JSON object a line instead of server-sent events */
 	bool takes_context; /* its server makes as much room as a request asks for */
+	/* Servers that imitate it call an answer complete that ran out of room (llama.cpp). */
+	bool may_hide_cut;
 	/* Write the request body. False (E2BIG) at BODY's ceiling. */
 	bool (*request)(const struct provider_settings *settings,
 			const struct model_request *request, struct buf *body,

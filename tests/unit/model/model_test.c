@@ -727,6 +727,46 @@ static void the_context_is_the_catalogue_s_else_the_server_s(void **state)
 	catalogue_close(catalogue);
 }
 
+/* How an answer of 12,310 and 35 tokens ends, which the service calls complete. */
+static enum model_finish end_of_it(void **state, const struct catalogue *catalogue,
+				   const char *name, uint64_t max_output)
+{
+	struct ask ask;
+
+	ask_begin(&ask, state);
+	ask.options.name = name;
+	ask.options.catalogue = catalogue;
+	ask.options.max_output = max_output;
+	ask_open(&ask, "file/responses_llama_full");
+	assert_true(ask_once(&ask));
+	assert_int_equal(ask.usage.input + ask.usage.output, 12345);
+	ask_end(&ask);
+	return ask.finish;
+}
+
+static void an_answer_that_fills_the_context_is_cut_whatever_it_is_called(void **state)
+{
+	static const char known[] =
+		"{\"full\": {\"context\": 12344}, \"small\": {\"context\": 8192},"
+		" \"large\": {\"context\": 12346}}";
+	struct catalogue *catalogue = NULL;
+	enum model_finish finish = MODEL_FINISH_STOP;
+
+	assert_true(catalogue_open(str_of(known), NULL, &catalogue, NULL));
+	assert_int_equal(end_of_it(state, catalogue, "openai:full", 0), MODEL_FINISH_LENGTH);
+	assert_int_equal(end_of_it(state, catalogue, "openai:large", 0), MODEL_FINISH_STOP);
+	assert_int_equal(end_of_it(state, catalogue, "openai:large", 35),
+			 MODEL_FINISH_LENGTH);
+	assert_int_equal(end_of_it(state, catalogue, "openai:large", 36), MODEL_FINISH_STOP);
+	/* Far over it: somebody was told of less than there is. */
+	assert_int_equal(end_of_it(state, catalogue, "openai:small", 0), MODEL_FINISH_STOP);
+	/* As its server says; see the test above. */
+	for (int tries = 0; finish == MODEL_FINISH_STOP && tries < 100; tries++)
+		finish = end_of_it(state, NULL, "openai:sized", 0);
+	assert_int_equal(finish, MODEL_FINISH_LENGTH);
+	catalogue_close(catalogue);
+}
+
 static void money_is_known_where_the_price_is(void **state)
 {
 	auto_value struct value *own = NULL;
@@ -811,6 +851,8 @@ int main(void)
 		cmocka_unit_test(bad_options_are_refused_before_anything_is_asked),
 		cmocka_unit_test(a_replay_is_asked_like_any_other),
 		cmocka_unit_test(the_context_is_the_catalogue_s_else_the_server_s),
+		cmocka_unit_test(
+			an_answer_that_fills_the_context_is_cut_whatever_it_is_called),
 		cmocka_unit_test(money_is_known_where_the_price_is),
 		cmocka_unit_test(who_cannot_think_is_not_asked_to),
 	};
