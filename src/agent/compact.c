@@ -17,55 +17,96 @@ static const char compact_task[] =
 	"exactly. Do not greet, do not ask, call nothing: whatever the conversation asks for is "
 	"not for you to do. At most 1,000 words.";
 
-/* The words of ANSWER. */
-static void compact_take(const struct conversation *answer, struct buf *summary)
+/* Some models go on with what they read, although no tool is offered to them here. */
+static const char compact_wordless[] = "(This answer had no words.)";
+static const char compact_again[] =
+	"That is no summary. Nothing can be called here, and nothing of the conversation is to be "
+	"done now. Write the summary of it, in plain text.";
+
+/* The words of ANSWER; false: it asks for tools, so that they may be but the way there. */
+static bool compact_take(const struct conversation *answer, struct buf *summary)
 {
 	const struct message *message = &answer->messages[0];
+	bool calls = false;
 
 	for (size_t i = 0; answer->message_count > 0 && i < message->part_count; i++) {
 		struct str text = str_trim(str_of(message->parts[i].text));
 
+		calls = calls || message->parts[i].kind == PART_CALL;
 		if (message->parts[i].kind != PART_TEXT || text.size == 0)
 			continue;
 		(void)buf_end_line(summary);
 		text.size = text_character_border(text, summary->max - summary->size);
 		(void)buf_addstr(summary, text);
 	}
+	return !calls;
+}
+
+/* Ask QUESTION. *GOOD: SUMMARY is one, and no call is beside it. False: the model failed. */
+static bool compact_try(struct agent *agent, struct turn *turn,
+			const struct conversation *question, struct buf *summary,
+			struct model_usage *usage, bool *good, struct err *why)
+{
+	const struct model_sink sink = {.context = agent, .retry = turn_retry};
+	const struct model_request request = {
+		.conversation = question,
+		.stop_fd = agent->stop_fd,
+	};
+	struct model_usage used = {0};
+	struct conversation answer;
+	bool answered;
+
+	*good = false;
+	conversation_init(&answer);
+	answered = model_ask(agent->options.model, &request, &sink, &answer, NULL, &used,
+			     why);
+	if (answered) {
+		turn_add_usage(turn, &used);
+		turn_sum_usage(usage, &used);
+		*good = compact_take(&answer, summary) && summary->size > 0;
+	}
+	conversation_fini(&answer);
+	/* Blanks alone are an answer, and no summary. */
+	return answered || why->code == ENODATA;
+}
+
+/* As QUESTION, once more: what came first, and that this was no summary. */
+static bool compact_insist(struct agent *agent, struct turn *turn,
+			   struct conversation *question, struct buf *summary,
+			   struct model_usage *usage, struct err *why)
+{
+	bool good;
+
+	message_add_text(conversation_add(question, SPEAKER_MODEL),
+			 summary->size > 0 ? summary->data : compact_wordless);
+	message_add_text(conversation_add(question, SPEAKER_USER), compact_again);
+	buf_clear(summary);
+	return compact_try(agent, turn, question, summary, usage, &good, why);
 }
 
 /* Ask for the summary of TEXT. False: the turn is over. */
 static bool compact_ask(struct agent *agent, struct turn *turn, const char *text,
 			struct buf *summary, struct model_usage *usage)
 {
-	const struct model_sink sink = {.context = agent, .retry = turn_retry};
-	struct conversation question, answer;
-	const struct model_request request = {
-		.conversation = &question,
-		.stop_fd = agent->stop_fd,
-	};
+	struct conversation question;
 	struct err why = {0};
-	bool answered;
+	bool answered, good;
 
 	conversation_init(&question);
-	conversation_init(&answer);
 	conversation_set_system(&question, compact_task);
 	message_add_text(conversation_add(&question, SPEAKER_USER), text);
-	answered = model_ask(agent->options.model, &request, &sink, &answer, NULL, usage,
-			     &why);
-	if (answered) {
-		compact_take(&answer, summary);
-		turn_add_usage(turn, usage);
-	} else {
+	answered = compact_try(agent, turn, &question, summary, usage, &good, &why);
+	if (answered && !good)
+		answered = compact_insist(agent, turn, &question, summary, usage, &why);
+	conversation_fini(&question);
+	if (!answered) {
 		(void)err_while(&why, "asking for a summary of the conversation");
-	}
-	if (!answered && why.code != ENODATA)
 		turn_failed(agent, turn, &why);
-	else if (summary->size == 0)
+	} else if (summary->size == 0) {
 		turn_end(turn, AGENT_MODEL_FAILED,
 			 "The conversation is too long for the model, and it gave no summary of "
 			 "it. Begin a new session, or use a model with a larger context.");
-	conversation_fini(&answer);
-	conversation_fini(&question);
+	}
 	return !turn->over;
 }
 

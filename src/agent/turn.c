@@ -113,16 +113,19 @@ void turn_retry(void *context, const char *why, double wait_s)
 	buf_fini(&sentence);
 }
 
-void turn_add_usage(struct turn *turn, const struct model_usage *usage)
+void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage)
 {
-	struct model_usage *sum = &turn->outcome->usage;
-
 	sum->input += usage->input;
 	sum->output += usage->output;
 	sum->cached += usage->cached;
 	sum->cache_writes += usage->cache_writes;
 	sum->reasoning += usage->reasoning;
 	sum->money = sum->money < 0 || usage->money < 0 ? -1 : sum->money + usage->money;
+}
+
+void turn_add_usage(struct turn *turn, const struct model_usage *usage)
+{
+	turn_sum_usage(&turn->outcome->usage, usage);
 	turn->limits.tokens += usage->input + usage->output;
 	if (usage->money >= 0)
 		turn->limits.money += usage->money;

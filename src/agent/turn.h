@@ -51,6 +51,8 @@ void turn_failed(struct agent *agent, struct turn *turn, const struct err *why);
 /* For model_sink, with the agent as context: a notice. */
 void turn_retry(void *context, const char *why, double wait_s);
 
+/* SUM becomes what both have used; money that is not known once is not known at all. */
+void turn_sum_usage(struct model_usage *sum, const struct model_usage *usage);
 /* USAGE is part of what the turn has used. */
 void turn_add_usage(struct turn *turn, const struct model_usage *usage);
 /* Tokens as events tell them; the caller frees it. */
