@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "front/agent_workspace.h"
 #include "front/config_file.h"
 #include "front/embedded.h"
 
@@ -146,6 +147,15 @@ static bool read_users(const char *agent, struct config *config, struct err *err
 	return fine;
 }
 
+static void know_users(struct config *config)
+{
+	char **names = agent_files_users();
+
+	for (size_t i = 0; names[i] != NULL; i++)
+		config_know_agent(config, names[i]);
+	agent_files_names_free(names);
+}
+
 bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
 		      struct value **shipped, struct err *err)
 {
@@ -157,13 +167,8 @@ bool agent_files_read(const char *agent, bool shipped_only, struct config *confi
 	if (!shipped_only && config_check_name(agent, NULL) &&
 	    !read_users(agent, config, err))
 		return false;
-	if (!shipped_only && !agent_files_know(config, found, agent)) {
-		char **names = agent_files_users();
-
-		for (size_t i = 0; names[i] != NULL; i++)
-			config_know_agent(config, names[i]);
-		agent_files_names_free(names);
-	}
+	if (!shipped_only && !agent_files_know(config, found, agent))
+		know_users(config);
 	*shipped = value_ref(found);
 	return true;
 }
@@ -173,4 +178,52 @@ bool agent_files_know(const struct config *config, const struct value *shipped,
 {
 	return shipped != NULL || strcmp(agent, POLICY_NAME_DEFAULT) == 0 ||
 	       config_says(config, agent);
+}
+
+bool agent_files_check_delegates(struct config *config, const struct value *shipped,
+				 const char *agent, const char *workspace, struct err *err)
+{
+	enum config_layer layer;
+	const struct value *list =
+		config_find(config, shipped, agent, "may_delegate_to", NULL, &layer);
+
+	if (value_count(list) > 0)
+		know_users(config);
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *name = value_text(value_item(list, i));
+
+		if (!agent_workspace_has(workspace, name) &&
+		    !config_check_agent(config, name, err))
+			return err_while(err, "agents.%s.may_delegate_to", agent);
+	}
+	return true;
+}
+
+/* All agents that CONFIG knows by now, as texts of our own: reading a role changes its own. */
+static struct value *known_agents(const struct config *config)
+{
+	auto_free const char **names = config_agents(config);
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; names[i] != NULL; i++)
+		value_append(list, value_new_text(names[i]));
+	return list;
+}
+
+bool agent_files_check(struct config *config, const char *workspace, struct err *err)
+{
+	auto_value struct value *names = NULL;
+	auto_value struct value *none = NULL;
+	bool fine = read_shipped("", config, &none, err);
+
+	know_users(config);
+	names = known_agents(config);
+	for (size_t i = 0; fine && i < value_count(names); i++) {
+		auto_value struct value *shipped = NULL;
+		const char *name = value_text(value_item(names, i));
+
+		fine = agent_files_read(name, false, config, &shipped, err) &&
+		       agent_files_check_delegates(config, shipped, name, workspace, err);
+	}
+	return fine;
 }

@@ -25,6 +25,15 @@ bool agent_files_read(const char *agent, bool shipped_only, struct config *confi
 bool agent_files_know(const struct config *config, const struct value *shipped,
 		      const char *agent);
 
+/*
+ * Is everybody there whom AGENT may delegate to: an agent of the configuration, a role, or one of
+ * WORKSPACE, let in or not? After agent_files_read.
+ */
+bool agent_files_check_delegates(struct config *config, const struct value *shipped,
+				 const char *agent, const char *workspace, struct err *err);
+/* The same of each agent that is not the workspace's; its role is read, too. */
+bool agent_files_check(struct config *config, const char *workspace, struct err *err);
+
 /* Append the folder of the user's roles; false: there is no home. */
 bool agent_files_folder(struct buf *path);
 /* Append the file of the user's role NAME; false: there is no home. */

@@ -102,6 +102,7 @@ static void add_row(const struct setup *setup, struct config *config, const char
 
 	if (config_policy(config, shipped, name, setup->workspace, &policy, NULL) &&
 	    config_role(config, shipped, name, &role, NULL) &&
+	    agent_files_check_delegates(config, shipped, name, setup->workspace, NULL) &&
 	    session_check_tools(policy, setup->tools, NULL))
 		value_append(registry, describe(setup, name, &role, policy));
 	config_role_fini(&role);

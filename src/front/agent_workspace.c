@@ -27,16 +27,28 @@ static struct policy *reading_policy(const struct policy *bounds, struct err *er
 	return policy_intersect(all, bounds);
 }
 
+static bool is_there(const char *workspace, const char *before, const char *name,
+		     const char *after)
+{
+	struct buf path;
+	bool there;
+
+	buf_init(&path, PATH_MAX);
+	there = buf_addf(&path, "%s/" WORKSPACE_FOLDER "%s%s%s", workspace, before, name,
+			 after) &&
+		access(path.data, F_OK) == 0;
+	buf_fini(&path);
+	return there;
+}
+
 bool agent_workspace_has_any(const char *workspace)
 {
-	struct buf folder;
-	bool any;
+	return is_there(workspace, "", "", "");
+}
 
-	buf_init(&folder, PATH_MAX);
-	any = buf_addf(&folder, "%s/" WORKSPACE_FOLDER, workspace) &&
-	      access(folder.data, F_OK) == 0;
-	buf_fini(&folder);
-	return any;
+bool agent_workspace_has(const char *workspace, const char *name)
+{
+	return config_check_name(name, NULL) && is_there(workspace, "/", name, ".md");
 }
 
 bool agent_workspace_read(const struct policy *bounds, const char *name,

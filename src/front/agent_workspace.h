@@ -13,6 +13,8 @@
 
 /* Is there such a folder? Nothing of it is read. */
 bool agent_workspace_has_any(const char *workspace);
+/* Is there such a file in it, for the role NAME? */
+bool agent_workspace_has(const char *workspace, const char *name);
 
 /*
  * All of them, or the one called NAME: a list of objects with `file` ("NAME.md") and `text`, or

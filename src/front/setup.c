@@ -240,7 +240,9 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	     (!agent_files_know(config, shipped, setup->agent) &&
 	      !take_workspace_role(setup, config, flags, err))))
 		return false;
-	if (!make_policy(setup, config, shipped, flags, err))
+	if (!make_policy(setup, config, shipped, flags, err) ||
+	    !agent_files_check_delegates(config, shipped, setup->agent, setup->workspace,
+					 err))
 		return false;
 	note_agents(setup, config);
 	if (flags->explain)

@@ -60,13 +60,15 @@ static void add_names(struct value *rows, char **names, const char *from)
 }
 
 /* What the agent NAME is for, as all layers say it; or why it cannot be used. */
-static void describe(struct config *config, const char *name, struct value *row)
+static void describe(struct config *config, const char *name, const char *workspace,
+		     struct value *row)
 {
 	auto_value struct value *shipped = NULL;
 	struct config_role role = {0};
 	struct err err = {0};
 
 	if (agent_files_read(name, false, config, &shipped, &err) &&
+	    agent_files_check_delegates(config, shipped, name, workspace, &err) &&
 	    config_role(config, shipped, name, &role, &err))
 		value_set_text(row, "description",
 			       role.description != NULL ? role.description : "");
@@ -112,7 +114,7 @@ static bool add_workspace(const struct setup *setup, struct value *rows, struct 
 }
 
 /* Of everybody but the workspace. */
-static void find_rows(struct config *config, struct value *rows)
+static void find_rows(struct config *config, const char *workspace, struct value *rows)
 {
 	const struct value *agents = config_value(config, "agents");
 
@@ -121,7 +123,7 @@ static void find_rows(struct config *config, struct value *rows)
 	for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
 		add_from(rows, value_key(at), "configuration");
 	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
-		describe(config, value_key(at), value_at(at));
+		describe(config, value_key(at), workspace, value_at(at));
 }
 
 /* Somebody else's text, as it may stand on a terminal, in WIDTH columns at least. */
@@ -184,7 +186,7 @@ static int list_run(const struct options *options)
 		setup_fini(&setup);
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
-	find_rows(config, rows);
+	find_rows(config, setup.workspace, rows);
 	/* Without a cell the workspace cannot be asked; the others are there all the same. */
 	if (!add_workspace(&setup, rows, &err))
 		code = verb_complain(CODE_FAILED,

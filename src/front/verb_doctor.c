@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "build_config.h"
+#include "front/agent_files.h"
 #include "front/config_file.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
@@ -218,7 +219,8 @@ static struct value *report_configuration(const struct options *options)
 		(void)buf_adds(&path, given);
 	else if (!config_file_place(&path))
 		(void)buf_adds(&path, "(no home)");
-	if (!config_file_load(given, &config, &err)) {
+	if (!config_file_load(given, &config, &err) ||
+	    !agent_files_check(config, ".", &err)) {
 		row = row_new(path.data, false, "refused", err.text);
 	} else {
 		row = row_new(path.data, true,

@@ -273,6 +273,17 @@ static bool refuse_agent(const struct config *config, const char *agent, struct 
 	return false;
 }
 
+bool config_check_agent(const struct config *config, const char *agent, struct err *err)
+{
+	auto_free const char **names = config_agents(config);
+
+	for (size_t i = 0; names[i]; i++) {
+		if (strcmp(names[i], agent) == 0)
+			return true;
+	}
+	return refuse_agent(config, agent, err);
+}
+
 bool config_entry(const struct config *config, const struct value *shipped_role,
 		  const char *agent, struct value **entry, struct err *err)
 {

@@ -97,6 +97,9 @@ const struct value *config_find(const struct config *config,
 /* All agents there are, sorted, NULL-ended. The caller frees the list; the names are CONFIG's. */
 const char **config_agents(const struct config *config);
 
+/* Is AGENT one of these? Refused with the nearest and all there are. */
+bool config_check_agent(const struct config *config, const char *agent, struct err *err);
+
 /* Is NAME fit to name an agent? */
 bool config_check_name(const char *name, struct err *err);
 

@@ -196,7 +196,8 @@ const struct key keys_agent[] = {
 			"that changed files may finish ([agents.md](agents.md)).",
 	 .rows = check_keys},
 	{"may_delegate_to", KEY_NAMES, ROLE(may_delegate_to), .initial = "every agent",
-	 .description = "Agents that it may hand tasks to, when it has the tool for that."},
+	 .description = "Agents that it may hand tasks to, when it has the tool for that; each "
+			"has to be there."},
 	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
 	 .description = "System prompt; in a role's file the text below the front matter."},
 	{0},
