@@ -1,7 +1,9 @@
 /* Tests of model/anthropic: the request body, byte by byte, and the words for errors. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "model/failure.h"
 #include "request.h"
 
 #define MARK ",\"cache_control\":{\"type\":\"ephemeral\"}"
@@ -337,6 +339,47 @@ static void an_error_names_its_request(void **state)
 	buf_fini(&out);
 }
 
+/* As an event in the middle, with status 200: there is no other word on what it is. */
+static void each_type_of_error_has_its_kind(void **state)
+{
+	static const struct {
+		const char *type;
+		int code;
+		bool may_pass;
+	} cases[] = {
+		{"invalid_request_error", EINVAL, false},
+		{"authentication_error", EACCES, false},
+		{"billing_error", EINVAL, false},
+		{"permission_error", EACCES, false},
+		{"not_found_error", EINVAL, false},
+		{"request_too_large", E2BIG, false},
+		{"rate_limit_error", EBUSY, true},
+		{"timeout_error", EAGAIN, true},
+		{"api_error", EAGAIN, true},
+		{"overloaded_error", EAGAIN, true},
+		{"conflict_error", EAGAIN, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		struct answer *answer = answer_new(NULL);
+		struct err err = {0};
+		char event[200];
+		bool end = false;
+
+		(void)snprintf(event, sizeof(event),
+			       "{\"type\":\"error\",\"error\":{\"type\":\"%s\","
+			       "\"message\":\"No.\"},\"request_id\":\"req_1\"}",
+			       cases[i].type);
+		assert_false(anthropic_provider.event(answer, STR("error"), str_of(event),
+						      &end, &err));
+		assert_int_equal(err.code, cases[i].code);
+		assert_int_equal(failure_may_pass(err.code), cases[i].may_pass);
+		assert_non_null(strstr(err.text, "request req_1"));
+		answer_free(answer);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +394,7 @@ int main(void)
 		cmocka_unit_test(each_generation_is_told_in_its_own_words),
 		cmocka_unit_test(a_body_over_its_ceiling_is_refused),
 		cmocka_unit_test(an_error_names_its_request),
+		cmocka_unit_test(each_type_of_error_has_its_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
