@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct answer;
+struct answer_part;
 
 /* Most calls in one answer; models ask for a handful, and ids are compared one by one. */
 enum { ANSWER_CALLS_MAX = 1000 };
@@ -40,16 +41,16 @@ void answer_each_extra(struct answer *answer, void (*each)(struct value *extra))
  * when the id differs from the slot's non-empty one, or a name comes after arguments
  * started; a missing index means the last slot; never merged by index alone. A name that
  * only repeats the slot's goes on with the slot while its arguments are not whole JSON.
+ * The call, valid until the next; NULL over a ceiling, or when nothing came and there is none.
  */
-void answer_add_call(struct answer *answer, int64_t index, struct str id, struct str name,
-		     struct str arguments);
+struct answer_part *answer_add_call(struct answer *answer, int64_t index, struct str id,
+				    struct str name, struct str arguments);
 
 /*
  * For APIs that name the parts they stream, by INDEX (< 0: not said), KEY (may be empty) or
  * both: the part of KIND, or a new one at the end; with neither, the newest that is not
  * settled. NULL over a ceiling (every function below takes it). Valid until the next.
  */
-struct answer_part;
 struct answer_part *answer_part(struct answer *answer, enum part_kind kind, int64_t index,
 				struct str key);
 /*

@@ -85,28 +85,29 @@ static void part_add_name(struct answer *answer, struct answer_part *part, struc
 		answer->sink->call(answer->sink->context, part->tool);
 }
 
-void answer_add_call(struct answer *answer, int64_t index, struct str id, struct str name,
-		     struct str arguments)
+struct answer_part *answer_add_call(struct answer *answer, int64_t index, struct str id,
+				    struct str name, struct str arguments)
 {
 	struct answer_part *slot;
 
 	id = str_trim(id);
 	name = str_trim(name);
 	if (!answer_takes(answer, id.size + name.size + arguments.size))
-		return;
+		return NULL;
 	slot = slot_by_id(answer, index, id, name.size == 0);
 	if (!slot)
 		slot = slot_by_index(answer, index, id.size == 0 && name.size == 0);
 	if (!slot || slot_is_another(slot, index, id, name, arguments)) {
 		if (id.size == 0 && name.size == 0 && answer_is_blank(arguments))
-			return;
+			return NULL;
 		slot = answer_new_part(answer, PART_CALL);
 		if (!slot)
-			return;
+			return NULL;
 		slot->index = index;
 	}
 	if (!slot->id && id.size > 0)
 		slot->id = memory_copy_str(id);
 	part_add_name(answer, slot, name);
 	answer_put(answer, slot, arguments);
+	return slot;
 }

@@ -21,8 +21,9 @@ static void take_calls(struct answer *answer, const struct value *calls)
 		else
 			(void)buf_addstr(&text, value_str(arguments));
 		/* Each comes whole: it is never the rest of the one before. */
-		answer_add_call(answer, -1, value_str(value_member(call, "id")),
-				value_str(value_member(function, "name")), buf_str(&text));
+		(void)answer_add_call(answer, -1, value_str(value_member(call, "id")),
+				      value_str(value_member(function, "name")),
+				      buf_str(&text));
 		buf_fini(&text);
 	}
 }

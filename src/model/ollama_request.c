@@ -41,7 +41,7 @@ static void write_model_message(const struct message *message, struct buf *body)
 		(void)buf_adds(body, ",\"thinking\":");
 		(void)value_quote(buf_str(&thinking), body);
 	}
-	request_add_calls(message, "", request_add_arguments, body);
+	request_add_calls(message, "", NULL, request_add_arguments, body);
 	(void)buf_addc(body, '}');
 	body->overflowed = body->overflowed || text.overflowed || thinking.overflowed;
 	buf_fini(&text);

@@ -81,12 +81,13 @@ static void take_content(struct answer *answer, const struct value *content)
 	}
 }
 
-static void take_call(struct answer *answer, int64_t index, const struct value *id,
-		      const struct value *function)
+static struct answer_part *take_call(struct answer *answer, int64_t index,
+				     const struct value *id, const struct value *function)
 {
 	const struct value *arguments = value_member(function, "arguments");
 	char number[32] = "";
 	struct str id_text = value_str(id);
+	struct answer_part *part;
 	struct buf text;
 
 	if (value_kind(id) == VALUE_INTEGER) {
@@ -99,8 +100,22 @@ static void take_call(struct answer *answer, int64_t index, const struct value *
 		(void)value_print(arguments, 0, &text);
 	else
 		(void)buf_addstr(&text, value_str(arguments));
-	answer_add_call(answer, index, id_text, value_str(value_member(function, "name")),
-			buf_str(&text));
+	part = answer_add_call(answer, index, id_text,
+			       value_str(value_member(function, "name")), buf_str(&text));
+	buf_fini(&text);
+	return part;
+}
+
+/* What comes with a call and has to go back with it, unchanged. */
+static void keep_extra(struct answer *answer, struct answer_part *part, struct value *extra)
+{
+	struct buf text;
+
+	if (!part || value_kind(extra) != VALUE_OBJECT || value_count(extra) == 0)
+		return;
+	buf_init(&text, MODEL_ANSWER_MAX);
+	(void)value_print(extra, 0, &text);
+	answer_part_keep(answer, part, CHAT_EXTRA_CALL, value_ref(extra), text.size);
 	buf_fini(&text);
 }
 
@@ -113,11 +128,15 @@ static void take_calls(struct answer *answer, const struct value *delta)
 		const struct value *call = value_item(calls, i);
 		const struct value *index = value_member(call, "index");
 
-		take_call(answer, value_is_number(index) ? value_integer(index) : -1,
-			  value_member(call, "id"), value_member(call, "function"));
+		struct answer_part *part =
+			take_call(answer,
+				  value_is_number(index) ? value_integer(index) : -1,
+				  value_member(call, "id"), value_member(call, "function"));
+
+		keep_extra(answer, part, value_member(call, CHAT_EXTRA_CALL));
 	}
 	if (value_kind(old) == VALUE_OBJECT)
-		take_call(answer, -1, NULL, old);
+		(void)take_call(answer, -1, NULL, old);
 }
 
 /* One delta of a stream or the message of a whole answer. */

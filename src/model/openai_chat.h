@@ -15,6 +15,9 @@
 #define CHAT_EXTRA_FIELD   "field"
 #define CHAT_EXTRA_DETAILS "reasoning_details"
 
+/* In a call's `extra`, and beside its function: what Gemini wants back, signatures of thoughts. */
+#define CHAT_EXTRA_CALL "extra_content"
+
 /* The fields in which servers send reasoning as text, in the order of preference. */
 extern const char *const chat_reasoning_fields[]; /* NULL ends it */
 

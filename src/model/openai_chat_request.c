@@ -103,7 +103,8 @@ static void write_model_message(const struct message *message, struct buf *body)
 	else
 		write_joined(message, PART_TEXT, "content", body);
 	write_reasoning(message, body);
-	request_add_calls(message, "\"type\":\"function\",", write_arguments, body);
+	request_add_calls(message, "\"type\":\"function\",", CHAT_EXTRA_CALL,
+			  write_arguments, body);
 	(void)buf_addc(body, '}');
 }
 

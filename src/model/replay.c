@@ -242,8 +242,9 @@ static void ask_for_calls(const struct replay *replay, const struct value *calls
 			(void)buf_addstr(&text, value_str(arguments));
 		else if (arguments)
 			(void)value_print(arguments, 0, &text);
-		answer_add_call(answer, (int64_t)i, str_of(id),
-				value_str(value_member(call, "tool")), buf_str(&text));
+		(void)answer_add_call(answer, (int64_t)i, str_of(id),
+				      value_str(value_member(call, "tool")),
+				      buf_str(&text));
 		buf_fini(&text);
 	}
 }

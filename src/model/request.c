@@ -29,7 +29,7 @@ void request_add_arguments(const struct part *call, struct buf *out)
 	(void)buf_addc(out, '}');
 }
 
-void request_add_calls(const struct message *message, const char *fields,
+void request_add_calls(const struct message *message, const char *fields, const char *kept,
 		       void (*arguments)(const struct part *call, struct buf *out),
 		       struct buf *out)
 {
@@ -47,7 +47,12 @@ void request_add_calls(const struct message *message, const char *fields,
 		(void)value_quote(str_of(part->tool), out);
 		(void)buf_adds(out, ",\"arguments\":");
 		arguments(part, out);
-		(void)buf_adds(out, "}}");
+		(void)buf_addc(out, '}');
+		if (kept && value_member(part->extra, kept)) {
+			(void)buf_addf(out, ",\"%s\":", kept);
+			(void)value_print(value_member(part->extra, kept), 0, out);
+		}
+		(void)buf_addc(out, '}');
 		separator = ",";
 		any = true;
 	}

@@ -19,9 +19,9 @@ void request_add_arguments(const struct part *call, struct buf *out);
 /*
  * Append the calls of MESSAGE, if it has any, as the member "tool_calls" of a message of Chat
  * Completions: each an object with its id, then FIELDS, then its function, whose arguments
- * ARGUMENTS appends.
+ * ARGUMENTS appends, then what its `extra` holds under KEPT, by that name (NULL: nothing).
  */
-void request_add_calls(const struct message *message, const char *fields,
+void request_add_calls(const struct message *message, const char *fields, const char *kept,
 		       void (*arguments)(const struct part *call, struct buf *out),
 		       struct buf *out);
 

@@ -26,7 +26,7 @@ static void note_call(void *context, const char *tool)
 static void add(struct answer *answer, int64_t index, const char *id, const char *name,
 		const char *arguments)
 {
-	answer_add_call(answer, index, str_of(id), str_of(name), str_of(arguments));
+	(void)answer_add_call(answer, index, str_of(id), str_of(name), str_of(arguments));
 }
 
 static void fragments_go_on_at_once(void **state)
@@ -105,7 +105,8 @@ static void wholeness_looks_inside_strings(void **state)
 		assert_false(answer_calls_are_whole(answer));
 		add(answer, 0, "1", "f", "");
 		for (const char *at = cases[i].arguments; *at; at++)
-			answer_add_call(answer, 0, STR(""), STR(""), (struct str){at, 1});
+			(void)answer_add_call(answer, 0, STR(""), STR(""),
+					      (struct str){at, 1});
 		assert_int_equal(answer_calls_are_whole(answer), cases[i].whole);
 		answer_free(answer);
 	}
@@ -148,7 +149,8 @@ static void refuses_to_grow_beyond_its_ceiling(void **state)
 	conversation_init(&conversation);
 	memset(piece, 'x', PIECE);
 	for (int i = 0; i < MODEL_ANSWER_MAX / PIECE; i++)
-		answer_add_call(answer, 0, STR(""), STR(""), (struct str){piece, PIECE});
+		(void)answer_add_call(answer, 0, STR(""), STR(""),
+				      (struct str){piece, PIECE});
 	assert_true(answer_fits(answer, &err));
 	answer_add_text(answer, STR("x"));
 	assert_false(answer_fits(answer, &err));
