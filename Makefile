@@ -8,6 +8,7 @@
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
 #   make gate       what the command gate calls literal beside a real bash, on TEXTS (10 million) random texts
+#   make coverage   which branches of the code for policies and paths the tests take: docs/coverage.md
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make clean
@@ -22,7 +23,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check bench races gate fuzz install clean
+.PHONY: all demo quick check bench races gate coverage fuzz install clean
 
 all:
 	@dev/bootstrap build
@@ -56,6 +57,10 @@ gate:
 	@dev/configure gcc >/dev/null
 	@ninja -C build/dev tests/gate/strings $(NINJA_FLAGS)
 	@build/dev/tests/gate/strings "$$PWD/tests/gate/strings.bash" $(TEXTS)
+
+coverage:
+	@dev/bootstrap build test
+	@dev/coverage --write
 
 fuzz:
 	@dev/bootstrap build test
