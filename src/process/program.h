@@ -189,6 +189,7 @@ struct program_run {
 	struct program_ahead ahead;
 	int64_t deadline_ms; /* a grace over the default is taken from before it */
 	double grace_s;
+	bool patient; /* a cancel leaves as much time as the deadline does */
 	double quiet_s; /* ended like at a deadline after so long without output; 0: never */
 	const struct program_watch *watch; /* or NULL */
 	struct pty *pty; /* carried while it runs (pty.h), or gathered; NULL: none */
@@ -222,8 +223,8 @@ struct program_run {
 /*
  * Start and follow: output is read until the program and everything it started are gone
  * and a read would block, so no grandchild and no passed descriptor can hold the answer.
- * At the deadline or a cancel TERM goes to its process group, after 200 ms (or grace_s)
- * KILL to everything in this pid namespace, or wherever its terms say that it is alone. False
+ * At the deadline or a cancel TERM goes to its process group, after 200 ms (70
+ * after a cancel, unless patient; or grace_s) KILL to everything in this pid namespace, or wherever its terms say that it is alone. False
  * only when the program could not be started (as program_start). Else it becomes a
  * subreaper and ends what its process group holds and its orphans, until none is left.
  */

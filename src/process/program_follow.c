@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 enum {
-	FOLLOW_GRACE_MS = 200,  /* TERM to KILL: time to flush, and little overshoot */
+	FOLLOW_GRACE_MS = 200, /* TERM to KILL: time to flush, and little overshoot */
+	FOLLOW_CANCEL_MS = 70, /* the same after a cancel: the person waits, 100 ms in all */
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/*
 	 * Nobody tells when a silent program has left our memory: microseconds after its start,
@@ -119,13 +120,15 @@ static size_t read_stream(struct follow *follow, int stream)
 
 static void send_term(struct follow *follow, enum program_ending why, int64_t now)
 {
-	int64_t grace = (int64_t)(follow->run->grace_s * 1000);
+	const bool hurry = why == PROGRAM_CANCELLED && !follow->run->patient;
+	const int64_t least = hurry ? FOLLOW_CANCEL_MS : FOLLOW_GRACE_MS;
+	const int64_t grace = (int64_t)(follow->run->grace_s * 1000);
 
 	if (follow->ending)
 		return;
 	follow->ending = true;
 	follow->run->ending = why;
-	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : FOLLOW_GRACE_MS);
+	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : least);
 	(void)kill(-follow->pid, SIGTERM);
 	(void)kill(-follow->pid, SIGCONT); /* a stopped one could not act on it */
 }

@@ -134,6 +134,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 		give_fds(call, &run);
 	run.deadline_ms = call->deadline_ms;
 	run.grace_s = call->grace_s;
+	run.patient = true;
 	run.stop_fd = call->control_fd;
 	run.stopped = exec_stopped;
 	run.context = call;

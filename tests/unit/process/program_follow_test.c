@@ -108,6 +108,35 @@ static void a_cancel_ends_it(void **state)
 	program_run_fini(&shell.run);
 }
 
+static bool has_spoken(void *context)
+{
+	const struct program_run *run = context;
+
+	return run->out.total > 0;
+}
+
+/* How long it is left alone after TERM, in its own sleeps of 10 ms: load makes them fewer. */
+static void a_cancel_leaves_less_time_than_a_deadline(void **state)
+{
+	struct shell_run shell;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	shell_init(&shell, "trap '' TERM; while :; do echo; sleep 0.01; done");
+	shell.run.stop_fd = ends[0];
+	shell.run.stopped = has_spoken;
+	shell.run.context = &shell.run;
+	shell_follow(&shell.run);
+	assert_int_equal(shell.run.ending, PROGRAM_CANCELLED);
+	assert_int_equal(shell.run.signal, SIGKILL);
+	assert_in_range(shell.run.out.total, 1, 12);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	program_run_fini(&shell.run);
+}
+
 static void a_stop_descriptor_that_means_nothing_costs_nothing(void **state)
 {
 	struct shell_run shell;
@@ -373,6 +402,7 @@ int main(void)
 		cmocka_unit_test(a_longer_grace_is_taken_from_before_the_deadline),
 		cmocka_unit_test(a_stopped_program_is_ended_too),
 		cmocka_unit_test(a_cancel_ends_it),
+		cmocka_unit_test(a_cancel_leaves_less_time_than_a_deadline),
 		cmocka_unit_test(a_stop_descriptor_that_means_nothing_costs_nothing),
 		cmocka_unit_test(silence_ends_it_and_output_keeps_it_alive),
 		cmocka_unit_test(its_watch_is_asked_and_may_end_it),
