@@ -19,6 +19,8 @@
 static const char paste_on[] = "\x1b[?2004h";
 static const char paste_off[] = "\x1b[?2004l";
 
+enum { ESCAPE = '\x1b' };
+
 void console_write(const char *bytes)
 {
 	(void)fd_write_all(STDOUT_FILENO, bytes, strlen(bytes), NULL);
@@ -106,27 +108,53 @@ static void take_signal(struct console *console)
 	(void)fd_write_all(console->news, &news, sizeof(news), NULL);
 }
 
-/* Keys while something runs: kept, but a lone Escape interrupts. */
-static void keep_keys(struct console *console)
+/*
+ * Take the Escape at the end of BYTES away when it is a key and no sequence's front: nothing
+ * follows it for a moment, or, as the key is held or pressed again, another one.
+ */
+static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 {
 	struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	while (*size > 0 && *size < CONSOLE_READ_MAX && bytes[*size - 1] == ESCAPE) {
+		ssize_t got;
+
+		if ((*size > 1 && bytes[*size - 2] == ESCAPE) ||
+		    poll(&more, 1, CONSOLE_ESCAPE_WAIT_MS) == 0) {
+			while (*size > 0 && bytes[*size - 1] == ESCAPE)
+				--*size;
+			return true;
+		}
+		got = read(STDIN_FILENO, bytes + *size, CONSOLE_READ_MAX - *size);
+		if (got <= 0)
+			break;
+		*size += (size_t)got;
+	}
+	return false;
+}
+
+/* Keys while something runs: kept, but Escape interrupts. */
+static void keep_keys(struct console *console)
+{
+	struct pollfd here = {.fd = STDIN_FILENO, .events = POLLIN};
 	char bytes[CONSOLE_READ_MAX];
-	ssize_t size = 0;
+	ssize_t got = 0;
+	size_t size;
 
 	(void)pthread_mutex_lock(&console->lock);
 	/* Between the poll and here the other thread may have begun to read. */
-	if (console->mode == MODE_WATCHING && poll(&more, 1, 0) > 0)
-		size = read(STDIN_FILENO, bytes, sizeof(bytes));
-	if (size == 1 && bytes[0] == '\x1b' && poll(&more, 1, CONSOLE_ESCAPE_WAIT_MS) == 0) {
+	if (console->mode == MODE_WATCHING && poll(&here, 1, 0) > 0)
+		got = read(STDIN_FILENO, bytes, sizeof(bytes));
+	size = got > 0 ? (size_t)got : 0;
+	if (take_escape(bytes, &size)) {
 		/* Once: a second one would end the program, as a second Ctrl+C does. */
 		if (!console->interrupted)
 			(void)kill(getpid(), SIGINT);
 		console->interrupted = true;
-		size = 0;
 	}
 	if (size > 0)
-		(void)typing_add(&console->typing, (struct str){bytes, (size_t)size});
-	else if (size < 0 || (more.revents & POLLHUP) != 0)
+		(void)typing_add(&console->typing, (struct str){bytes, size});
+	else if (got < 0 || (got == 0 && (here.revents & POLLHUP) != 0))
 		console->mode = MODE_BEFORE;
 	(void)pthread_mutex_unlock(&console->lock);
 }

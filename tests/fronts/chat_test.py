@@ -20,6 +20,10 @@ ECHO = {"name": "echo", "turns": [{"text": "You said: ${prompt}.", "repeat": Tru
 LONG = {"name": "long", "turns": [
     {"calls": [{"tool": "bash", "arguments": {"command": "echo begun; sleep 600"}}]},
     {"text": "Still here.", "repeat": True}]}
+WAITS = {"name": "waits", "turns": [
+    {"calls": [{"tool": "bash", "arguments": {
+        "command": "until test -e end; do sleep 0.05; done"}}]},
+    {"text": "Still here.", "repeat": True}]}
 EDITS = {"name": "edits", "turns": [
     {"calls": [{"tool": "write_file", "arguments": {"path": "new.txt", "content": "one\ntwo\n"}}]},
     {"text": "Written."}, {"text": "You said: ${prompt}.", "repeat": True}]}
@@ -291,6 +295,51 @@ def ctrl_c_and_escape_stop_what_runs_and_the_conversation_goes_on():
             tty.shows("Still here.")
             tty.prompt()
             tty.leave()
+
+
+@tap.case
+def escape_stops_it_however_it_is_pressed():
+    # Twice, held down, behind what was typed; a key's own sequence is none.
+    for keys, left in ((b"\x1b\x1b", ">"), (b"later\x1b", "> later"),
+                       (b"\x1b[C\x1bOD\x1b\x1b[Clater\x1b", "> later")):
+        with Chat(LONG) as tty:
+            tty.type(b"go\r")
+            tty.wait_until(lambda: tty.children("sleep"), "running")
+            tty.type(keys)
+            tty.shows("Interrupted by the user.")
+            tty.wait_until(lambda: tty.row() == left, f"at the prompt: {left}")
+            tty.type(b"\x15now\r")
+            tty.shows("Still here.")
+            tty.prompt()
+            tty.leave()
+    with Chat(WAITS) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        tty.type(b"\x1b[C\x1b\x1b[C\x1bOClater")
+        with open(os.path.join(tty.work, "end"), "w", encoding="utf-8"):
+            pass
+        tty.shows("Still here.")
+        tty.wait_until(lambda: tty.row() == "> later", "at the prompt")
+        assert "Interrupted" not in tty.screen.text()
+        tty.type(b"\x15")
+        tty.prompt()
+        tty.leave()
+
+
+@tap.case
+def an_escape_that_is_held_stops_it():
+    with Chat(LONG) as tty:
+        tty.type(b"go\r")
+        tty.wait_until(lambda: tty.children("sleep"), "running")
+        # Each comes before the one before it was alone for long.
+        while "Interrupted by the user." not in tty.screen.text():
+            tty.type(b"\x1b")
+        tty.prompt()
+        # The last one and the key behind it are Alt and that key.
+        tty.type(b".any")
+        tty.shows("> any")
+        tty.typed(b"\x15", ">", 2)
+        tty.leave()
 
 
 @tap.case
