@@ -41,8 +41,9 @@ int main(int argc, char **argv)
 	proxy_role(argc, argv);
 	open_standard_descriptors();
 	keep_owner_in_modes();
-	/* A reader that goes away is an error of the write, said where it happens. */
+	/* A reader that goes away and a file that may not grow are errors of the write. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 
 	if (patch_program_is(argc > 0 ? argv[0] : NULL))
 		code = patch_program_run(argc, argv);

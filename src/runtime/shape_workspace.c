@@ -1,11 +1,14 @@
 /* shape_workspace: the workspace, and what may not be one. */
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +44,24 @@ bool shape_is_home(const char *path, const char *home)
 	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
 }
 
+/* By its name, without the "..", and where it really lies. */
+static bool is_callers_home(const struct shape_options *options, const char *path)
+{
+	const char *home = shape_environment(options, "HOME");
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+	struct buf normal;
+	bool is_home;
+
+	buf_init(&normal, PATH_MAX);
+	is_home = shape_is_home(path, home != NULL && home[0] == '/' &&
+						      path_normal("/", home, &normal)
+					      ? normal.data
+					      : NULL) ||
+		  shape_is_home(path, real);
+	buf_fini(&normal);
+	return is_home;
+}
+
 static bool workspace_check(const struct shape_options *options,
 			    const struct policy *policy, const char *path, struct err *err)
 {
@@ -55,8 +76,7 @@ static bool workspace_check(const struct shape_options *options,
 	    path_within(path, "/dev"))
 		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
 			       path);
-	if (shape_is_home(path, shape_environment(options, "HOME")) &&
-	    !policy_names(policy, path))
+	if (is_callers_home(options, path) && !policy_names(policy, path))
 		return err_set(err, EPERM,
 			       "%s is a home folder: name a project folder with -C, or name it "
 			       "as `base` in the agent's policy",

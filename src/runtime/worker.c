@@ -87,8 +87,10 @@ static bool lock_in(struct worker *worker, struct err *err)
 	/* All others the anchor has made plain. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* Nobody's default action ends a pid 1; where this process is none it has to ask. */
-	if (getpid() != 1)
+	if (getpid() != 1) {
 		(void)signal(SIGPIPE, SIG_IGN);
+		(void)signal(SIGXFSZ, SIG_IGN);
+	}
 	(void)prctl(PR_SET_NAME, "glovebox-worker");
 	if (!sandbox_enter(&walls, &worker->reach, err))
 		return false;
