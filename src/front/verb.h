@@ -41,6 +41,9 @@ extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_to
 	verb_schedule_add, verb_schedule_approve, verb_schedule_enable,
 	verb_schedule_disable, verb_schedule_remove, verb_schedule_run, verb_complete;
 
+/* What may stand alone, without a verb and without the options of a conversation. */
+extern const struct option_row verb_none_options[];
+
 /* The verb of this name ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
 

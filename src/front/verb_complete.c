@@ -259,18 +259,35 @@ static void offer_names(struct completing *completing, enum option_names names)
 	}
 }
 
-static void offer_options(const struct completing *completing, const struct option_row *rows)
+static void offer_option(const struct completing *completing, const struct option_row *row)
 {
 	char word[NAME_MAX_BYTES];
 
-	for (; rows->name != NULL; rows++) {
-		(void)snprintf(word, sizeof(word), "--%s", rows->name);
-		offer(completing, word, rows->help);
+	(void)snprintf(word, sizeof(word), "--%s", row->name);
+	offer(completing, word, row->help);
+}
+
+static void offer_options(const struct completing *completing, const struct option_row *rows)
+{
+	for (; rows->name != NULL; rows++)
+		offer_option(completing, rows);
+}
+
+/* Those that stand alone, without what is in KNOWN. */
+static void offer_alone(const struct completing *completing, const struct option_row *known)
+{
+	for (const struct option_row *row = verb_none_options; row->name != NULL; row++) {
+		const struct option_row *same = known;
+
+		while (same->name != NULL && strcmp(same->name, row->name) != 0)
+			same++;
+		if (same->name == NULL)
+			offer_option(completing, row);
 	}
 }
 
-/* LAST is the word to be completed, an option's or its value behind "=". */
-static void complete_option(const struct option_row *rows, const char *last)
+/* LAST is the word to be completed, an option's or its value behind "="; FIRST: the first one. */
+static void complete_option(const struct option_row *rows, const char *last, bool first)
 {
 	struct completing completing = {.begun = str_of(last), .before = ""};
 	const char *equals = strchr(last, '=');
@@ -280,6 +297,8 @@ static void complete_option(const struct option_row *rows, const char *last)
 
 	if (equals == NULL) {
 		offer_options(&completing, rows);
+		if (first)
+			offer_alone(&completing, rows);
 		return;
 	}
 	row = options_find(rows, last, &apart);
@@ -344,7 +363,7 @@ static void complete(const char **words, const char *last, const char *before_la
 	if (row != NULL && apart)
 		offer_names(&completing, row->names);
 	else if (last[0] == '-')
-		complete_option(rows, last);
+		complete_option(rows, last, words[0] == NULL);
 	else if (verb != NULL)
 		complete_word(&completing, verb, words[verb_find_word(words, at + 1)]);
 	else if (words[at] == NULL || group[0] != '\0')

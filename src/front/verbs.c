@@ -60,8 +60,7 @@ const struct verb *const verbs[] = {
 	NULL,
 };
 
-/* What may stand alone, without a verb. */
-static const struct option_row main_options[] = {
+const struct option_row verb_none_options[] = {
 	{"version", 'V', OPTION_FLAG, NULL, "print the version"},
 	OPTION_ROW_HELP,
 	{0},
@@ -161,7 +160,7 @@ bool verb_group_exists(const char *group)
 /* Is WORD an option of any verb, so that it may stand before the verb itself? */
 static bool known_option(const char *word, bool *apart)
 {
-	if (options_find(main_options, word, apart) != NULL)
+	if (options_find(verb_none_options, word, apart) != NULL)
 		return true;
 	for (size_t i = 0; verbs[i] != NULL; i++)
 		if (options_find(verbs[i]->options, word, apart) != NULL)
@@ -289,7 +288,7 @@ static bool means_chat(const char *const *words)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
 	return words[0] == NULL ||
-	       (options_find(main_options, words[0], &apart) == NULL &&
+	       (options_find(verb_none_options, words[0], &apart) == NULL &&
 		options_find(verb_chat.options, words[0], &apart) != NULL);
 }
 
@@ -315,7 +314,7 @@ static int run_without_verb(const char *const *words)
 		return run_verb(&verb_chat, words);
 	if (words[0] == NULL)
 		return print_list(NULL);
-	if (!options_parse(&options, main_options, words, false, &err)) {
+	if (!options_parse(&options, verb_none_options, words, false, &err)) {
 		bool apart;
 
 		if (known_option(words[0], &apart))

@@ -179,6 +179,9 @@ def every_verb_and_option_is_known():
         options = [word.rstrip(",") for line in words.splitlines()
                    for word in line.split()[:2] if word.startswith("--")]
         assert "--help" in options and answers(*verb, "--") == options, verb
+    conversation = answers("chat", "--")
+    assert answers("--") == [*conversation, "--version"]
+    assert answers("--agent", "coder", "--") == conversation
 
 
 tap.play()
