@@ -200,6 +200,9 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	}
 	if (is_content_of(old, file)) {
 		keep_old(checkpoint, old, state);
+		/* Its permissions alone are other ones: git's name of it says nothing to undo. */
+		if (checkpoint->is_step && !state->hashed && state->mode != old->mode)
+			(void)undo_state_hash(file, state, NULL);
 		return true;
 	}
 	if (!has_room(checkpoint, state->size)) {
