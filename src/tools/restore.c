@@ -83,6 +83,14 @@ static bool is_as(const struct undo_state *now, const struct undo_state *wanted)
 	return undo_state_same(now, wanted);
 }
 
+/* An undo that was killed may have made it, or taken it away. */
+static bool is_done_folder(const struct path_plan *plan)
+{
+	return plan->expected.kind == UNDO_FOLDER
+		       ? plan->now.kind == UNDO_ABSENT
+		       : plan->target.kind == UNDO_FOLDER && plan->now.kind == UNDO_FOLDER;
+}
+
 /*
  * Git writes its index anew when somebody only asks for the status. Without it the rest is
  * still right: what is staged then differs.
@@ -102,8 +110,7 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 		why = err.text;
 	else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER)
 		plan->skipped = ++restoring->already > 0;
-	else if (!is_as(&plan->now, &plan->expected) &&
-		 !(plan->expected.kind == UNDO_FOLDER && plan->now.kind == UNDO_ABSENT))
+	else if (!is_as(&plan->now, &plan->expected) && !is_done_folder(plan))
 		why = plan->now.kind == UNDO_ABSENT        ? "is not there any more"
 		      : plan->expected.kind == UNDO_ABSENT ? "is there again"
 							   : "has changed since";
