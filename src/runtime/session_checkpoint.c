@@ -214,10 +214,20 @@ static bool log_settle(struct keeper *keeper)
 	return true;
 }
 
+void keeper_release_owner(struct keeper *keeper)
+{
+	struct running *owner = keeper->owner;
+
+	keeper->owner = NULL;
+	if (owner == NULL)
+		return;
+	owner->keeping = false;
+	running_finish(owner);
+}
+
 static void sync_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
-	struct running *owner = keeper->owner;
 	struct err err;
 
 	keeper->sync = NULL;
@@ -239,10 +249,8 @@ static void sync_done(void *context, struct running *running)
 		keeper->owed = true;
 		return;
 	}
-	keeper->owner = NULL;
-	if (owner != NULL) {
-		owner->keeping = false;
-		running_finish(owner);
+	if (keeper->owner != NULL) {
+		keeper_release_owner(keeper);
 	} else if (!keeper->broken) {
 		/* Nobody waits: the next one may be somebody's. */
 		fd_close(&keeper->fds[0]);
@@ -259,14 +267,9 @@ void keeper_sync_start(struct keeper *keeper)
 	keeper->over = NULL;
 	keeper->is_step = keeper->owed;
 	if (!files_open_all(keeper, &err)) {
-		struct running *owner = keeper->owner;
 		keeper_sync_close(keeper);
 		keeper_give_up(keeper, err.text);
-		keeper->owner = NULL;
-		if (owner != NULL) {
-			owner->keeping = false;
-			running_finish(owner);
-		}
+		keeper_release_owner(keeper);
 		return;
 	}
 	value_set_integer(arguments, "log", keeper->log);

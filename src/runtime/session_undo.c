@@ -160,6 +160,12 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 	buf_clear(&keeper->trouble);
 }
 
+/* There are no more workers, and so no more looks. */
+static bool is_lost(const struct keeper *keeper)
+{
+	return cell_broken(keeper->session->cell) != NULL;
+}
+
 /* A job goes on beside the others: what it does counts as theirs. */
 static bool writes_now(const struct running *running)
 {
@@ -195,9 +201,10 @@ static bool command_waits(const struct keeper *keeper)
 
 void keeper_begin(struct keeper *keeper)
 {
+	if (keeper != NULL && keeper->sync == NULL && is_lost(keeper))
+		keeper_release_owner(keeper);
 	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
-	    keeper->patch.fetch != NULL || somebody_writes(keeper) ||
-	    cell_broken(keeper->session->cell) != NULL)
+	    keeper->patch.fetch != NULL || somebody_writes(keeper) || is_lost(keeper))
 		return;
 	const bool wanted = patch_is_wanted(keeper);
 	/* What a job does meanwhile belongs to the patch, too. */
@@ -214,12 +221,13 @@ bool keeper_holds(const struct keeper *keeper, const struct running *running)
 {
 	const bool wants = running->tool != NULL && running->tool->wants_changes;
 
-	if (keeper == NULL || running->auditing || (!running_is_writer(running) && !wants))
+	if (keeper == NULL || running->auditing || is_lost(keeper) ||
+	    (!running_is_writer(running) && !wants))
 		return false;
 	if (keeper->sync != NULL || keeper->starting || keeper->patch.fetch != NULL)
 		return true;
 	if (wants)
-		return !keeper->patch.ready && cell_broken(keeper->session->cell) == NULL;
+		return !keeper->patch.ready;
 	if (keeper->broken || somebody_writes(keeper))
 		return false;
 	return keeper->owed || (!keeper->fresh && running_is_command(running));

@@ -86,6 +86,8 @@ void keeper_nested_tell(struct keeper *keeper, struct tool_result *result);
 
 /* Begin the checkpoint that is due. */
 void keeper_sync_start(struct keeper *keeper);
+/* Whose result waits for a checkpoint has it as it is. */
+void keeper_release_owner(struct keeper *keeper);
 /* Close the files of one. */
 void keeper_sync_close(struct keeper *keeper);
 /* Make those files of the next one that can wait for it. False with ERR. */

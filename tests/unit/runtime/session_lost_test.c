@@ -1,0 +1,173 @@
+/*
+ * Tests of a session with undo whose cell breaks while it runs: a worker that is made ahead
+ * cannot lock itself in. Whoever asks for something gets an answer; nobody waits for a look at
+ * the workspace that nobody can make any more.
+ */
+#include "../base/tree.h"
+#include "../base/unit.h"
+#include "room.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "runtime/call.h"
+#include "runtime/files.h"
+
+enum {
+	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */
+	LONG_US = 1000000, /* so long that nobody looks ahead, when all is quiet */
+};
+
+/* Workers go to the workspace last of all. With `no-more` in it those that are made die there. */
+int chdir(const char *path)
+{
+	char name[PATH_MAX];
+
+	(void)snprintf(name, sizeof(name), "%s/no-more", path);
+	if (access(name, F_OK) == 0) {
+		errno = EPERM;
+		return -1;
+	}
+	return (int)syscall(SYS_chdir, path);
+}
+
+static enum result_status look(struct call *call, struct tool_result *result)
+{
+	struct value *details = tool_details(result);
+
+	(void)call;
+	value_set_boolean(details, "list", false);
+	value_set_integer(details, "us", LONG_US);
+	return tool_done(result);
+}
+
+/* A file that undo knows of, and by which the next worker dies as this one does. */
+static enum result_status end_all(struct call *call, struct tool_result *result)
+{
+	struct place place;
+	struct err err;
+
+	place_init(&place);
+	const bool fine = files_place(call->files, "no-more", false, &place, &err) &&
+			  place_write(&place, STR(""), NULL, &err);
+	place_fini(&place);
+	if (fine)
+		_exit(9);
+	return tool_fail(result, "%s", err.text);
+}
+
+static enum result_status work(struct call *call, struct tool_result *result)
+{
+	(void)call;
+	return tool_done(result);
+}
+
+static const struct tool_param checkpoint_params[] = {
+	{"log", PARAM_COUNT, true, "Number of the log"},
+	{"step", PARAM_BOOLEAN, false, "Of a command"},
+	{"known", PARAM_BOOLEAN, false, "Of this session"},
+	{"links", PARAM_BOOLEAN, false, "Objects are linked"},
+	{0},
+};
+static const struct tool_param no_params[] = {{0}};
+
+static const struct tool checkpoint = {.name = "checkpoint",
+				       .description = "Look.",
+				       .example = "{\"log\": 1}",
+				       .params = checkpoint_params,
+				       .effects = EFFECT_READS,
+				       .internal = true,
+				       .timeout_s = 5,
+				       .execute = look};
+static const struct tool end = {.name = "end",
+				.description = "End all.",
+				.example = "{}",
+				.params = no_params,
+				.effects = EFFECT_WRITES,
+				.timeout_s = 5,
+				.execute = end_all};
+static const struct tool command = {.name = "command",
+				    .description = "Run.",
+				    .example = "{}",
+				    .params = no_params,
+				    .effects = EFFECT_RUNS,
+				    .timeout_s = 5,
+				    .execute = work};
+static const struct tool *const tools[] = {&checkpoint, &end, &command, NULL};
+
+struct lost {
+	struct room room;
+	char store[64];
+};
+
+static int open_session(void **state)
+{
+	struct lost *lost = *state = memory_alloc(sizeof(*lost));
+
+	(void)snprintf(lost->store, sizeof(lost->store), "/tmp/lost-test-XXXXXX");
+	if (!room_make(&lost->room) || mkdtemp(lost->store) == NULL)
+		return -1;
+	const struct session_options options = {
+		.take_policy = room_policy(lost->room.folder),
+		.tools = tools,
+		.undo_folder = lost->store,
+		.ready_workers = 1,
+	};
+	return room_open(&lost->room, options) ? 0 : -1;
+}
+
+static int close_session(void **state)
+{
+	struct lost *lost = *state;
+
+	room_close(&lost->room);
+	tree_remove(lost->store);
+	free(lost);
+	return 0;
+}
+
+static void a_command_of_a_broken_cell_is_answered(void **state)
+{
+	const struct request request = {.tool = "command", .arguments_text = STR("{}")};
+	struct lost *lost = *state;
+	struct session *session = lost->room.session;
+	struct tool_result result;
+
+	room_call(&lost->room, "command", "{}", &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	tool_result_fini(&result);
+	room_call(&lost->room, "end", "{}", &result);
+	assert_int_equal(result.status, RESULT_FAILED);
+	tool_result_fini(&result);
+	session_rest(session);
+
+	const int64_t deadline = clock_now_ms() + SOON_MS;
+	while (session_broken(session) == NULL && clock_now_ms() < deadline)
+		loop_turn(session_loop(session), deadline);
+	assert_non_null(session_broken(session));
+
+	struct running *running = session_start(session, &request, NULL, NULL);
+	while (!running_is_done(running) && clock_now_ms() < deadline)
+		loop_turn(session_loop(session), deadline);
+	assert_true(running_is_done(running));
+	assert_int_equal(running_result(running)->status, RESULT_FAILED);
+	running_free(running);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest cases[] = {
+		cmocka_unit_test_setup_teardown(a_command_of_a_broken_cell_is_answered,
+						open_session, close_session),
+	};
+
+	session_role(argc, argv, tools);
+	return cmocka_run_group_tests(cases, NULL, NULL);
+}
