@@ -11,6 +11,8 @@ bool plugin_cell_policy(struct config *config, const struct value *shipped,
 {
 	auto_value struct value *entry = value_new_object();
 
+	/* Not those of the agent, which may name what is only to be looked at here. */
+	value_set(entry, "tools", value_new_array());
 	value_set(entry, "write", value_new_array());
 	value_set(entry, "network", value_new_array());
 	value_set(entry, "env", value_new_array());
