@@ -149,14 +149,15 @@ static struct value *limit_value(const struct key *key, const struct policy *pol
 	return value_new_integer((int64_t) * (const uint64_t *)(const void *)place);
 }
 
-static struct value *limits_value(const struct setup *setup, double timeout_s)
+static struct value *limits_value(const struct setup *setup, double timeout_s,
+				  const char *who)
 {
 	struct value *list = value_new_object();
 	const struct key *key = keys_agent;
 	struct value *row = value_new_object();
 
 	value_set(row, "value", value_new_real(timeout_s));
-	value_set_text(row, "why", timeout_s > 0 ? "--timeout" : "default");
+	value_set_text(row, "why", who);
 	value_set(list, "timeout_s", row);
 	while (key->name != NULL && strcmp(key->name, "limits") != 0)
 		key++;
@@ -189,7 +190,8 @@ static struct value *environment_value(const struct cell_spec *spec)
 }
 
 static struct value *report_value(const struct setup *setup, const struct setup_flags *flags,
-				  const struct cell_spec *spec, double timeout_s)
+				  const struct cell_spec *spec, double timeout_s,
+				  const char *who)
 {
 	struct value *report = value_new_object();
 	struct buf above;
@@ -200,7 +202,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 		       flags->policy_file != NULL ? flags->policy_file : setup->agent);
 	value_set_integer(report, "uid", spec->identity.uid);
 	value_set(report, "view", view_value(setup, flags, &spec->view));
-	value_set(report, "limits", limits_value(setup, timeout_s));
+	value_set(report, "limits", limits_value(setup, timeout_s, who));
 	value_set(report, "network", value_new_texts(spec->network));
 	value_set(report, "env", environment_value(spec));
 	buf_init(&above, EXPLAIN_TEXT_MAX);
@@ -211,7 +213,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 }
 
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
-		  bool as_json)
+		  const char *who, bool as_json)
 {
 	struct cell_spec spec;
 	struct err err = {0};
@@ -220,7 +222,7 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 	spec_init(&spec);
 	if (setup_shape(setup, &spec, &err)) {
 		auto_value struct value *report =
-			report_value(setup, flags, &spec, timeout_s);
+			report_value(setup, flags, &spec, timeout_s, who);
 
 		if (as_json)
 			code = verb_print_json(report, VALUE_PRETTY);

@@ -11,7 +11,7 @@
 /*
  * Print it on standard output, as a table or as one JSON object. SETUP was made with
  * flags.explain; FLAGS are its flags. An exit code; complaints have been printed. Values of
- * variables are not shown.
+ * variables are not shown. TIMEOUT_S is what WHO says, 0 for none.
  */
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
-		  bool as_json);
+		  const char *who, bool as_json);

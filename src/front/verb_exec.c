@@ -31,7 +31,7 @@
 
 static const struct option_row exec_options[] = {
 	{"timeout", 't', OPTION_SECONDS, "S",
-	 "end the program after S seconds (default: 0, never)"},
+	 "end the program after S seconds, 0: never (default: the policy's wall_s, if it says one)"},
 	{"write", 'w', OPTION_TEXTS, "DIR",
 	 "DIR may be written, instead of what the policy says (may be repeated)"},
 	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"},
@@ -188,7 +188,21 @@ static void print_denials(const struct tool_result *result, const char *policy_f
 	buf_fini(&words);
 }
 
-static int code_of(const struct tool_result *result, double timeout_s,
+/* How long the program may take (0: for ever), and who says so. */
+struct exec_time {
+	double seconds;
+	const char *why;
+};
+
+static struct exec_time time_of(const struct options *options, double wall_s)
+{
+	if (options_given(options, "timeout"))
+		return (struct exec_time){options_seconds(options, "timeout", 0),
+					  "--timeout"};
+	return (struct exec_time){wall_s, wall_s > 0 ? "limits.wall_s" : "default"};
+}
+
+static int code_of(const struct tool_result *result, const struct exec_time *time,
 		   const struct interrupt *interrupt)
 {
 	int number = interrupt_signal(interrupt);
@@ -198,7 +212,8 @@ static int code_of(const struct tool_result *result, double timeout_s,
 		return result->signal != 0 ? CODE_SIGNAL + result->signal
 					   : result->exit_code;
 	case RESULT_TIMED_OUT:
-		(void)fprintf(stderr, "glovebox: ended after %g s (--timeout)\n", timeout_s);
+		(void)fprintf(stderr, "glovebox: ended after %g s (%s)\n", time->seconds,
+			      time->why);
 		return CODE_TIMED_OUT;
 	case RESULT_CANCELLED:
 		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
@@ -239,16 +254,16 @@ static void ask_for_terminal(struct value *arguments)
 }
 
 static int follow(struct session *session, const struct options *options,
-		  struct interrupt *interrupt, struct relay *relay)
+		  const struct exec_time *time, struct interrupt *interrupt,
+		  struct relay *relay)
 {
-	double timeout_s = options_seconds(options, "timeout", 0);
 	auto_value struct value *arguments = arguments_of(options);
 	struct request request = {
 		.tool = "exec",
 		.arguments = arguments,
 		.fd_count = relay_fd_count(relay),
 		.by_front = true,
-		.timeout_s = timeout_s > 0 ? timeout_s : -1,
+		.timeout_s = time->seconds > 0 ? time->seconds : -1,
 	};
 	struct terminal *terminal = NULL;
 	struct running *running;
@@ -272,7 +287,7 @@ static int follow(struct session *session, const struct options *options,
 	relay_tail(relay, &messages);
 	hint_network(running_result(running), session, buf_str(&messages));
 	buf_fini(&messages);
-	code = code_of(running_result(running), timeout_s, interrupt);
+	code = code_of(running_result(running), time, interrupt);
 	running_free(running);
 	/* The program wrote to a pipe of ours and could not know. */
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
@@ -281,6 +296,7 @@ static int follow(struct session *session, const struct options *options,
 static int exec_with(struct setup *setup, const struct options *options,
 		     struct interrupt *interrupt)
 {
+	const struct exec_time time = time_of(options, setup->wall_s);
 	bool tty = options_given(options, "tty");
 	struct session *session = NULL;
 	struct relay *relay = NULL;
@@ -297,7 +313,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		return CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
 		: relay_open(session_loop(session), &relay, &err))
-		code = follow(session, options, interrupt, relay);
+		code = follow(session, options, &time, interrupt, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
@@ -325,6 +341,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 			  const struct setup_flags *flags)
 {
 	struct interrupt *interrupt = NULL;
+	struct exec_time time;
 	struct err err = {0};
 	int code;
 
@@ -334,8 +351,9 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 					     err.text);
 	if (!setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
+	time = time_of(options, setup->wall_s);
 	if (flags->explain)
-		return explain_print(setup, flags, options_seconds(options, "timeout", 0),
+		return explain_print(setup, flags, time.seconds, time.why,
 				     options_given(options, "json"));
 	if (interrupt_open(&interrupt, &err))
 		code = exec_with(setup, options, interrupt);

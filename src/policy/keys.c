@@ -57,8 +57,9 @@ static const struct key limit_keys[] = {
 	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
 			"(models.md))."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
-	 .description = "Seconds one command may take, unless its call asks for another "
-			"time. (Not for `glovebox exec`, which has `--timeout`.)"},
+	 .description =
+		 "Seconds one command may take, unless its call asks for another "
+		 "time. (`glovebox exec` has no limit unless this is said, or `--timeout`.)"},
 	{"shell_s", KEY_SECONDS, LIMIT(shell_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description = "Seconds all commands of one run may take together."},
 	{"run_s", KEY_SECONDS, LIMIT(run_s), .min = SECONDS_MIN, .max = SECONDS_MAX,

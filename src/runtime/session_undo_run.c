@@ -181,10 +181,12 @@ void session_undo_run(struct session *session, const char *run, uint32_t last,
 	    !undo_store_steps(undo.store, &undo.steps, &err)) {
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
+		result->level = session_level(session);
 		return;
 	}
 	undo_plan_init(&undo.plan);
 	run_undo(&undo);
 	undo_plan_fini(&undo.plan);
 	undo_steps_fini(&undo.steps);
+	result->level = session_level(session);
 }

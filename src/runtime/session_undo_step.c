@@ -394,6 +394,7 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
 		value_free(undoing.left);
+		result->level = session_level(session);
 		return;
 	}
 	undo_plan_init(&undoing.plan);
@@ -402,6 +403,7 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	undo_steps_fini(&undoing.steps);
 	value_free(undoing.left);
 	fd_close(&undoing.log);
+	result->level = session_level(session);
 }
 
 bool session_made_step(struct session *session, uint32_t number)
