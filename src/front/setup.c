@@ -224,6 +224,15 @@ static void note_agents(struct setup *setup, const struct config *config)
 	}
 }
 
+static void take_wall(struct setup *setup, const struct config *config,
+		      const struct value *shipped)
+{
+	enum config_layer layer;
+
+	if (config_find(config, shipped, setup->agent, "limits", "wall_s", &layer) != NULL)
+		setup->wall_s = setup->policy->limits.wall_s;
+}
+
 /* CONFIG is complete; the agent's role, from all layers, and its policy. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
@@ -244,6 +253,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	    !agent_files_check_delegates(config, shipped, setup->agent, setup->workspace,
 					 err))
 		return false;
+	take_wall(setup, config, shipped);
 	note_agents(setup, config);
 	if (flags->explain)
 		find_origins(setup, config, shipped, flags);

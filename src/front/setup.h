@@ -36,6 +36,7 @@ struct setup {
 	struct policy *bounds;
 	struct value *asked; /* what the person named by --ask, for the whole run; NULL: nothing */
 	struct config_role role;
+	double wall_s; /* limits.wall_s, when somebody said it; 0: nobody */
 	unsigned minimum_level;
 	bool level_is_asked; /* by --minimum-level, which goes before the configuration's */
 	char *resolver;      /* of the configuration; NULL: the machine's own */
