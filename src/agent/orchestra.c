@@ -31,6 +31,7 @@ void orchestra_close(struct orchestra *orchestra)
 	if (!orchestra)
 		return;
 	delegations_end(orchestra);
+	free(orchestra->table_before);
 	free(orchestra->table);
 	free(orchestra);
 }
@@ -42,12 +43,14 @@ const struct tool *const *orchestra_tools(struct orchestra *orchestra,
 
 	while (tools[count])
 		count++;
-	free(orchestra->table);
+	free(orchestra->table_before);
+	orchestra->table_before = orchestra->table;
 	orchestra->table = memory_array(count + 1, sizeof(const struct tool *));
 	for (size_t i = 0; i < count; i++) {
 		orchestra->table[i] = tools[i];
 		for (size_t j = 0; j < ORCHESTRA_TOOLS; j++) {
-			if (tools[i] == orchestra_rows[j])
+			if (tools[i] == orchestra_rows[j] &&
+			    !(orchestra->options.alone && tools[i]->begin))
 				orchestra->table[i] = &orchestra->tools[j];
 		}
 	}

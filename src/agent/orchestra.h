@@ -2,7 +2,7 @@
  * orchestra: what the tools of the front share in one run: list_agents, delegate_agent,
  * shared_context, query_reports, manage_schedule (docs/orchestration.md). Each is a file
  * tool_NAME.c with its rows; they touch no file of the workspace and are offered to agents
- * that name them. Here they get a run to work for.
+ * that name them. Here they get a run to work for; all but delegate_agent do without.
  */
 #pragma once
 #include "agent/agent.h"
@@ -41,6 +41,8 @@ struct orchestra_options {
 	/* Does an agent by itself, or one it may delegate to, change files or run commands? */
 	bool (*only_reads)(void *context, const char *agent);
 	void *context;
+	/* There is no run: one call, or those of an MCP client. Nobody is behind delegate_agent. */
+	bool alone;
 	/* --max-iterations holds for all answers of this run, those of delegates included. */
 	bool counts_answers;
 };
@@ -49,8 +51,8 @@ struct orchestra *orchestra_open(const struct orchestra_options *options);
 void orchestra_close(struct orchestra *orchestra); /* ends all delegates; NULL is fine */
 
 /*
- * TOOLS (NULL-ended) with its own in the places of the rows above; NULL-ended, valid as long
- * as the orchestra.
+ * TOOLS (NULL-ended) with its own in the places of the rows above; NULL-ended. The table is valid
+ * until the second call from now, the tools in it as long as the orchestra.
  */
 const struct tool *const *orchestra_tools(struct orchestra *orchestra,
 					  const struct tool *const *tools);

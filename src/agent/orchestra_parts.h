@@ -15,7 +15,7 @@ struct delegation; /* one call of delegate_agent */
 struct orchestra {
 	struct orchestra_options options;
 	struct tool tools[ORCHESTRA_TOOLS];
-	const struct tool **table;
+	const struct tool **table, **table_before;
 	struct agent *agent;
 	struct session *session;
 	struct recorder *recorder;

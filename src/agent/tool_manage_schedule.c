@@ -16,14 +16,15 @@
 
 static const struct tool_param manage_schedule_params[] = {
 	{"action", PARAM_CHOICE, true,
-	 "list them; add one; remove, disable or enable the one of `id`; next: say when `when` "
-	 "would run, and add nothing",
-	 .choices = "list add remove enable disable next"},
-	{"agent", PARAM_TEXT, false, "For add: who is to do it", .max = SCHEDULES_NAME_MAX},
-	{"task", PARAM_TEXT, false, "For add: what is to be done, as one would ask for it",
+	 "list them; create one (add does the same); remove, disable or enable the one of `id`; "
+	 "next: say when `when` would run, and write nothing down",
+	 .choices = "list create add remove enable disable next"},
+	{"agent", PARAM_TEXT, false, "For create: who is to do it",
+	 .max = SCHEDULES_NAME_MAX},
+	{"task", PARAM_TEXT, false, "For create: what is to be done, as one would ask for it",
 	 .aliases = "prompt", .max = SCHEDULES_TASK_MAX},
 	{"when", PARAM_TEXT, false,
-	 "For add and next: \"every weekday at 9\", \"every 90 minutes\", or five fields as cron "
+	 "For create and next: \"every weekday at 9\", \"every 90 minutes\", or five fields as cron "
 	 "has them: \"0 9 * * 1-5\"",
 	 .max = WHEN_TEXT_MAX},
 	{"zone", PARAM_TEXT, false,
@@ -33,6 +34,11 @@ static const struct tool_param manage_schedule_params[] = {
 	 .max = INT32_MAX},
 	{0},
 };
+
+static bool creates(const char *action)
+{
+	return strcmp(action, "create") == 0 || strcmp(action, "add") == 0;
+}
 
 struct listing {
 	struct buf *text;
@@ -105,9 +111,10 @@ static void say_times(struct call *call, const struct buf *times, int64_t now_s,
 	value_set_text(tool_details(result), "when", times->data);
 }
 
-static bool knows_agent(const struct orchestra *orchestra, const char *agent,
-			struct tool_result *result)
+static bool knows_agent(struct call *call, struct tool_result *result)
 {
+	const struct orchestra *orchestra = orchestra_of(call);
+	const char *agent = call_text(call, "agent");
 	struct buf names;
 
 	if (agent && (strcmp(agent, orchestra->options.agent) == 0 ||
@@ -116,8 +123,8 @@ static bool knows_agent(const struct orchestra *orchestra, const char *agent,
 	buf_init(&names, 4096);
 	orchestra_add_names(orchestra, &names);
 	(void)tool_fail(result,
-			"add needs an `agent` that you may have work: %s, or %s itself.",
-			names.data, orchestra->options.agent);
+			"%s needs an `agent` that you may have work: %s, or %s itself.",
+			call_text(call, "action"), names.data, orchestra->options.agent);
 	buf_fini(&names);
 	return false;
 }
@@ -155,7 +162,6 @@ static bool approve(const struct call *call, struct schedules *schedules, int64_
 static enum result_status add(struct call *call, struct schedules *schedules,
 			      struct tool_result *result)
 {
-	const struct orchestra *orchestra = orchestra_of(call);
 	const int64_t now_s = clock_wall_ms() / 1000;
 	struct schedule wanted = wanted_of(call);
 	char hash[HASH_HEX + 1];
@@ -163,7 +169,7 @@ static enum result_status add(struct call *call, struct schedules *schedules,
 	struct err err;
 	int64_t id;
 
-	if (!knows_agent(orchestra, call_text(call, "agent"), result))
+	if (!knows_agent(call, result))
 		return result->status;
 	buf_init(&times, WHEN_TEXT_MAX * 4);
 	if (!settle(call, &times, now_s, &wanted.next_s, result)) {
@@ -267,8 +273,7 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 
 	tool_result_init(&unused);
 	buf_init(&times, WHEN_TEXT_MAX * 4);
-	asks = when && wanted.task.size > 0 &&
-	       knows_agent(orchestra_of(call), call_text(call, "agent"), &unused) &&
+	asks = when && wanted.task.size > 0 && knows_agent(call, &unused) &&
 	       schedule_settle(when, zone, clock_wall_ms() / 1000, &times, &wanted.next_s,
 			       &err);
 	wanted.times = buf_str(&times);
@@ -289,7 +294,7 @@ static bool manage_schedule_asks(struct call *call, struct buf *subject,
 {
 	const char *action = call_text(call, "action");
 
-	if (strcmp(action, "add") == 0)
+	if (creates(action))
 		return add_asks(call, subject, hash);
 	return strcmp(action, "enable") == 0 && enable_asks(call, subject, hash);
 }
@@ -367,7 +372,7 @@ static enum result_status manage_schedule_execute(struct call *call,
 		return tool_fail(result, "%s", err.text);
 	if (strcmp(action, "list") == 0)
 		status = list(call, schedules, result);
-	else if (strcmp(action, "add") == 0)
+	else if (creates(action))
 		status = add(call, schedules, result);
 	else
 		status = change(call, schedules, result);
@@ -390,10 +395,11 @@ const struct tool manage_schedule_tool = {
 	.description =
 		"Schedules: which agent is to do what, and when, in this workspace. What is "
 		"added waits until the person approves it.",
-	.example = "{\"action\": \"add\", \"agent\": \"reviewer\", \"task\": \"Review what was "
+	.example = "{\"action\": \"create\", \"agent\": \"reviewer\", \"task\": \"Review what was "
 		   "changed since yesterday.\", \"when\": \"every weekday at 9\"}",
 	.params = manage_schedule_params,
 	.where = IN_FRONT,
+	.keeps = true,
 	.timeout_s = 10,
 	.leave = &schedule_leave,
 	.execute = manage_schedule_execute,

@@ -216,7 +216,8 @@ static bool take_row(void *context, const struct report_row *row)
 	return !search->more;
 }
 
-static enum result_status query_reports_execute(struct call *call, struct tool_result *result)
+static enum result_status search_reports(struct call *call, struct journal *journal,
+					 struct tool_result *result)
 {
 	const struct orchestra *orchestra = orchestra_of(call);
 	const int64_t since_s = call_count(call, "since_s", 0);
@@ -232,12 +233,8 @@ static enum result_status query_reports_execute(struct call *call, struct tool_r
 		.text = call_text(call, "text"),
 		.limit = (size_t)call_count(call, "limit", REPORTS_UNLESS_TOLD),
 	};
-	struct journal *journal = recorder_journal(orchestra->recorder);
 	struct err err;
 
-	if (!journal)
-		return tool_fail(result,
-				 "No journal is kept of this run: there are no reports.");
 	search.reports = value_new_array();
 	value_set(tool_details(result), "reports", search.reports);
 	(void)buf_adds(&result->text,
@@ -255,6 +252,26 @@ static enum result_status query_reports_execute(struct call *call, struct tool_r
 		(void)buf_adds(&result->text,
 			       "There are more: narrow it by agent, reason, since_s or text.\n");
 	return tool_done(result);
+}
+
+static enum result_status query_reports_execute(struct call *call, struct tool_result *result)
+{
+	const struct orchestra *orchestra = orchestra_of(call);
+	struct journal *journal = recorder_journal(orchestra->recorder), *own = NULL;
+	enum result_status status;
+	struct err err;
+
+	if (orchestra->options.alone) {
+		if (!journal_open_default(&own, &err))
+			return tool_fail(result, "%s", err.text);
+		journal = own;
+	}
+	if (!journal)
+		return tool_fail(result,
+				 "No journal is kept of this run: there are no reports.");
+	status = search_reports(call, journal, result);
+	journal_close(own);
+	return status;
 }
 
 const struct tool query_reports_tool = {

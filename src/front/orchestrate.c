@@ -142,6 +142,22 @@ static void make_prompt(struct orchestrate *orchestrate, const struct setup *set
 	buf_fini(&prompt);
 }
 
+/* What delegates are started by, and what the agent is told of them. */
+static void make_request(struct orchestrate *orchestrate,
+			 const struct orchestrate_options *options)
+{
+	const struct setup *setup = options->setup;
+
+	orchestrate->request = orchestrate_request(setup, options->model);
+	value_set(orchestrate->request, "chain", value_copy(orchestrate->chain));
+	value_set(orchestrate->request, "bounds", bounds_of(options));
+	if (options->answered)
+		value_set(orchestrate->request, "asks", asks_of(options));
+	if (setup->asked != NULL)
+		value_set(orchestrate->request, "ask", value_copy(setup->asked));
+	make_prompt(orchestrate, setup);
+}
+
 bool orchestrate_open(const struct orchestrate_options *options,
 		      struct orchestrate **made, struct err *err)
 {
@@ -157,14 +173,8 @@ bool orchestrate_open(const struct orchestrate_options *options,
 	value_append(orchestrate->chain, value_new_text(setup->agent));
 	if (!agent_registry_make(setup, orchestrate->chain, &orchestrate->registry, err))
 		return err_while(err, "the agents there are");
-	orchestrate->request = orchestrate_request(setup, options->model);
-	value_set(orchestrate->request, "chain", value_copy(orchestrate->chain));
-	value_set(orchestrate->request, "bounds", bounds_of(options));
-	if (options->answered)
-		value_set(orchestrate->request, "asks", asks_of(options));
-	if (setup->asked != NULL)
-		value_set(orchestrate->request, "ask", value_copy(setup->asked));
-	make_prompt(orchestrate, setup);
+	if (!options->alone)
+		make_request(orchestrate, options);
 	orchestrate->orchestra = orchestra_open(&(struct orchestra_options){
 		.workspace = setup->workspace,
 		.agent = setup->agent,
@@ -173,9 +183,10 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		.request = orchestrate->request,
 		.only_reads = only_reads,
 		.context = orchestrate,
+		.alone = options->alone,
 		.counts_answers = options->counts_answers,
 	});
-	setup->tools = orchestra_tools(orchestrate->orchestra, setup->tools);
+	setup->orchestra = orchestrate->orchestra;
 	return true;
 }
 

@@ -14,8 +14,9 @@ struct orchestrate;
 struct orchestrate_options {
 	struct setup *setup; /* its policy is still its own */
 	const struct value *request; /* by which this process was started (delegate_role.h); NULL: a person */
-	const char *model;   /* of this run; NULL: the embedded replay */
-	bool answered;       /* somebody answers what delegates ask */
+	const char *model; /* of this run; NULL: the embedded replay */
+	bool alone;    /* there is no run (orchestra.h); the rest is of no account then */
+	bool answered; /* somebody answers what delegates ask */
 	bool counts_answers; /* the person said how many there may be of all */
 };
 

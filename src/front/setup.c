@@ -118,7 +118,10 @@ static bool load_plugins(struct setup *setup, struct config *config,
 	return true;
 }
 
-/* What the MCP servers may do is what the agent may, whatever it may start by itself. */
+/*
+ * What the MCP servers may do is what the agent may, whatever it may start or call by itself: it
+ * may name tools that are only known when they run.
+ */
 static bool read_servers(struct setup *setup, struct config *config,
 			 const struct value *shipped, struct err *err)
 {
@@ -130,6 +133,7 @@ static bool read_servers(struct setup *setup, struct config *config,
 	if (servers->settings == NULL)
 		return true;
 	value_set_text(entry, "commands", "box");
+	value_set(entry, "tools", value_new_array());
 	return config_override(config, setup->agent, entry, "mcpServers", err) &&
 	       config_policy(config, shipped, setup->agent, setup->workspace,
 			     &servers->take_policy, err);

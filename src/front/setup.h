@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct interrupt;
+struct orchestra;
 
 /* What a person said on the command line beside -C, --config and --agent. */
 struct setup_flags {
@@ -56,6 +57,7 @@ struct setup {
 	struct front_plugins plugins;
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
+	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
 	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
 };
 
@@ -100,6 +102,12 @@ void setup_fini(struct setup *setup);
 /* The level that a cell must reach: of --minimum-level, else the configuration's. */
 int setup_least_level(const struct setup *setup);
 
+/*
+ * The tools there are now, with those of servers that have come or gone since, and with whoever is
+ * behind those of the front. The table there was before is valid until the next call.
+ */
+const struct tool *const *setup_tools(const struct setup *setup);
+
 /* Does the agent have this tool? */
 bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 
@@ -120,6 +128,9 @@ bool setup_session_err(struct setup *setup, struct session_options *options,
  * wiped, and signals go to INTERRUPT once the session is open.
  */
 int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session);
+/* The same for a tool of the front: this process keeps its environment, and the cell has none. */
+int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
 		       struct session **session);
 
 /*

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "agent/orchestra.h"
 #include "front/environment.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
@@ -31,6 +32,15 @@ void setup_hide_memory(void)
 /* The first NULL ends the list: the one that is always there comes first. */
 enum { PROTECTED_FILES = 3 };
 
+const struct tool *const *setup_tools(const struct setup *setup)
+{
+	const struct tool *const *tools = setup->tools;
+
+	if (setup->servers.remotes != NULL)
+		tools = front_servers_tools(&setup->servers);
+	return setup->orchestra != NULL ? orchestra_tools(setup->orchestra, tools) : tools;
+}
+
 static void fill_options(const struct setup *setup, const char *files[PROTECTED_FILES],
 			 struct session_options *options)
 {
@@ -40,7 +50,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->workspace = setup->workspace;
 	options->protected_files = files;
 	options->resolver = setup->resolver;
-	options->tools = setup->tools;
+	options->tools = setup_tools(setup);
 	options->shown =
 		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
 	options->undo_folder = setup->undo_folder;
@@ -96,8 +106,6 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
-		/* Some may have come, or gone, since they were started. */
-		options->tools = front_servers_tools(&setup->servers);
 		/* Their cell's ends are among our descriptors: no copy of this process then. */
 		options->direct = false;
 	}
@@ -133,23 +141,41 @@ int setup_session(struct setup *setup, struct session_options *options,
 				     setup->policy_file, err.text);
 }
 
-int setup_session_once(struct setup *setup, struct interrupt *interrupt,
-		       struct session **session)
+/* OPTIONS for one call, whose signals go to INTERRUPT. */
+static int session_of_one_call(struct setup *setup, struct session_options *options,
+			       struct interrupt *interrupt, struct session **session)
 {
-	struct session_options options = {
-		.direct = true,
-		.ready_workers = 1,
-		.caller_environment = environment_wipe(&setup->policy->environment),
-		.cancel_fd = interrupt_fd(interrupt),
-	};
 	struct err err = {0};
-	int code = setup_session(setup, &options, session);
+	int code;
+
+	options->ready_workers = 1;
+	options->cancel_fd = interrupt_fd(interrupt);
+	code = setup_session(setup, options, session);
 
 	if (code != CODE_DONE || interrupt_start(interrupt, &err))
 		return code;
 	session_close(*session);
 	*session = NULL;
 	return verb_complain(CODE_FAILED, "%s", err.text);
+}
+
+int setup_session_once(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {
+		.direct = true,
+		.caller_environment = environment_wipe(&setup->policy->environment),
+	};
+
+	return session_of_one_call(setup, &options, interrupt, session);
+}
+
+int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
+		       struct session **session)
+{
+	struct session_options options = {0};
+
+	return session_of_one_call(setup, &options, interrupt, session);
 }
 
 bool setup_open_session(struct setup *setup, struct session_options *options,

@@ -13,6 +13,7 @@
 #include "front/interrupt.h"
 #include "front/mcp_install.h"
 #include "front/mcp_packages.h"
+#include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "mcp/http.h"
@@ -55,7 +56,8 @@ struct serving {
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct loop *loop;
-	struct mcp *mcp;         /* NULL: not made yet, or about to end */
+	struct mcp *mcp; /* NULL: not made yet, or about to end */
+	struct orchestrate *orchestrate;
 	struct session *session; /* its own; NULL: not opened yet */
 	struct value *packages;  /* what plugin packages bring */
 };
@@ -235,8 +237,7 @@ static bool tools_changed(void *context)
 
 	if (serving->session == NULL || serving->mcp == NULL)
 		return serving->session == NULL;
-	if (!session_set_tools(serving->session,
-			       front_servers_tools(&serving->setup.servers), &err)) {
+	if (!session_set_tools(serving->session, setup_tools(&serving->setup), &err)) {
 		(void)verb_complain(CODE_FAILED, "%s", err.text);
 		return false;
 	}
@@ -246,13 +247,15 @@ static bool tools_changed(void *context)
 
 static bool start_servers(struct serving *serving, struct err *err)
 {
+	const struct orchestrate_options options = {.setup = &serving->setup, .alone = true};
 	struct front_servers *servers = &serving->setup.servers;
 
 	servers->wait_ms = SERVERS_MS;
 	servers->asks = true;
 	servers->changed = tools_changed;
 	servers->context = serving;
-	return setup_serve(&serving->setup, err);
+	return setup_serve(&serving->setup, err) &&
+	       orchestrate_open(&options, &serving->orchestrate, err);
 }
 
 /* What stands beside --install is what the server is to be started with. */
@@ -319,6 +322,7 @@ static int mcp_run(const struct options *options)
 	else
 		code = serve(&serving);
 	interrupt_close(serving.interrupt);
+	orchestrate_close(serving.orchestrate);
 	setup_fini(&serving.setup);
 	return code;
 }

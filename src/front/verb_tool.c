@@ -11,6 +11,7 @@
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
+#include "front/orchestrate.h"
 #include "front/screen.h"
 #include "front/screen_paint.h"
 #include "front/setup.h"
@@ -129,7 +130,8 @@ static int list_run(const struct options *options)
 		value_set(row, "schema", schema_of_tool(tool));
 		value_set_text(row, "example", tool->example);
 		value_set_text(row, "aliases", tool->aliases != NULL ? tool->aliases : "");
-		value_set_boolean(row, "only_in_runs", tool->where == IN_FRONT);
+		value_set_boolean(row, "only_in_runs",
+				  tool->where == IN_FRONT && tool->begin != NULL);
 		value_append(list, row);
 	}
 	setup_fini(&setup);
@@ -316,12 +318,37 @@ bool verb_tool_read_arguments(const struct options *options, struct buf *input,
 	return true;
 }
 
+/* A tool of the front needs the environment, by which it finds what is kept of the person. */
+static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
+			 struct interrupt *interrupt)
+{
+	const struct orchestrate_options options = {.setup = setup, .alone = true};
+	struct orchestrate *orchestrate = NULL;
+	struct session *session = NULL;
+	struct err err = {0};
+	int code;
+
+	if (!orchestrate_open(&options, &orchestrate, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = setup_session_kept(setup, interrupt, &session);
+	if (code == CODE_DONE)
+		code = call_and_print(session, wish, interrupt);
+	session_close(session);
+	orchestrate_close(orchestrate);
+	return code;
+}
+
 int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 			struct interrupt *interrupt)
 {
+	const struct tool *tool = tool_find(setup->tools, wish->tool);
 	struct session *session = NULL;
-	int code = setup_session_once(setup, interrupt, &session);
+	int code;
 
+	if (tool != NULL && tool->where == IN_FRONT)
+		return call_in_front(setup, wish, interrupt);
+	code = setup_session_once(setup, interrupt, &session);
 	if (code != CODE_DONE)
 		return code;
 	code = call_and_print(session, wish, interrupt);

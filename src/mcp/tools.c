@@ -26,7 +26,7 @@ static void add_title(const struct tool *tool, struct buf *out)
 static void add_annotations(const struct mcp *mcp, const struct tool *tool, struct buf *out)
 {
 	const bool runs = (tool->effects & EFFECT_RUNS) != 0;
-	const bool changes = runs || (tool->effects & EFFECT_WRITES) != 0;
+	const bool changes = runs || tool->keeps || (tool->effects & EFFECT_WRITES) != 0;
 	const bool open = runs && session_policy(mcp->session)->network.count > 0;
 	const struct {
 		const char *key;

@@ -31,14 +31,22 @@ static bool tool_choose(struct running *running, const struct request *request)
 		running->by_front = request->by_front;
 		return true;
 	}
+	if (tool != NULL && tool->where == IN_FRONT &&
+	    policy_has_tool(session->policy, tool->name)) {
+		(void)tool_fail(&running->result,
+				"%s works in the run of an agent only: glovebox run --agent %s "
+				"\"…\".",
+				tool->name, session->policy->name);
+		return false;
+	}
 	buf_init(&list, SENTENCE_MAX);
 	for (size_t i = 0; session->offered[i] != NULL; i++)
 		(void)buf_addf(&list, "%s%s", i > 0 ? ", " : "", session->offered[i]->name);
 	const char *nearest = tool_nearest(session->offered, request->tool);
-	(void)tool_fail(&running->result,
-			"There is no tool \"%.100s\".%s%s%s The tools are: %s.",
+	(void)tool_fail(&running->result, "There is no tool \"%.100s\".%s%s%s %s%s.",
 			request->tool, nearest != NULL ? " Did you mean " : "",
 			nearest != NULL ? nearest : "", nearest != NULL ? "?" : "",
+			list.size > 0 ? "The tools are: " : "This agent has none",
 			list.data);
 	buf_fini(&list);
 	return false;

@@ -167,6 +167,7 @@ struct tool {
 			    void (*visit)(void *context, const char *path), void *context);
 	/* its first descriptor is a log of what the session has changed (undo_plan.h) */
 	bool wants_changes;
+	bool keeps; /* IN_FRONT: changes what is kept there (facts, schedules), no file of the workspace */
 	bool when_named; /* of no agent's but those that name it: "every tool" is without it */
 	bool internal; /* not offered to models or clients: the front's own (exec) */
 	/*

@@ -119,6 +119,27 @@ def it_runs_in_a_cell_with_the_agents_rights(here):
 
 
 @place
+def an_agent_may_name_a_servers_tools_and_those_of_the_front(here):
+    here.write({"mcpServers": {"fake": {"command": "python3", "args": ["server.py"]}},
+                "agents": {"picky": {"tools": ["fake_echo"]},
+                           "boss": {"tools": ["list_agents", "delegate_agent", "read_file"],
+                                    "may_delegate_to": ["default"]}}})
+    done = here.call("fake_echo", HI, "--agent", "picky")
+    assert (done.returncode, done.stdout) == (0, "hi\n"), done
+    done = here.call("list_agents", "{}", "--agent", "boss")
+    assert done.returncode == 0 and done.stdout.startswith("- default: "), done
+    script = os.path.join(here.root, "replay.json")
+    with open(script, "w", encoding="utf-8") as file:
+        json.dump({"turns": [{"calls": [{"tool": "delegate_agent",
+                                         "arguments": {"agent": "default", "task": "x"}}]},
+                             {"text": "Well."}]}, file)
+    done = here.run("run", "--json", "--agent", "boss", "--model", f"replay:{script}", "x")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    ended = [event for event in events if event["event"] == "tool_ended"]
+    assert [(event["tool"], event["status"]) for event in ended] == [("delegate_agent", "done")], done
+
+
+@place
 def pictures_are_content_and_failures_failures(here):
     here.configure()
     done = here.call("fake_picture", "{}", "--json")
