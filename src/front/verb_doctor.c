@@ -219,15 +219,16 @@ static struct value *report_configuration(const struct options *options)
 		(void)buf_adds(&path, given);
 	else if (!config_file_place(&path))
 		(void)buf_adds(&path, "(no home)");
-	if (!config_file_load(given, &config, &err) ||
-	    !agent_files_check(config, ".", &err)) {
+	if (!config_file_load(given, &config, &err))
 		row = row_new(path.data, false, "refused", err.text);
-	} else {
+	else if (!agent_files_check(config, ".", &err))
+		row = row_new(path.data, false, "an agent is refused", err.text);
+	else
 		row = row_new(path.data, true,
 			      access(path.data, F_OK) == 0 ? "read" : "none, which is fine",
 			      NULL);
+	if (config != NULL)
 		value_set_integer(row, "minimum_level", config_minimum_level(config));
-	}
 	buf_fini(&path);
 	return row;
 }
@@ -363,8 +364,9 @@ static const char doctor_help[] =
 	"how many held and which got through. The scripts run with your own rights and\n"
 	"touch nothing but that folder; it takes some seconds.\n\n"
 	"Exit codes: 0 all is well, 1 a needed program or a model's name is missing or\n"
-	"the configuration is refused, 5 the cell cannot be built or is weaker than the\n"
-	"configuration's minimum_level. With --attack: 0 all attacks held, 1 one got through.";
+	"the configuration or an agent is refused, 5 the cell cannot be built or is weaker\n"
+	"than the configuration's minimum_level. With --attack: 0 all attacks held, 1 one\n"
+	"got through.";
 
 const struct verb verb_doctor = {
 	.name = "doctor",
