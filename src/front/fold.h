@@ -12,6 +12,9 @@
 /* Append LINE (clean but for colours, without its end) to OUT, on lines of COLUMNS. */
 void fold_line(struct str line, size_t columns, struct buf *out);
 
-/* What is printed on stdout in between is folded. NULL: it is no terminal. */
+/*
+ * What is printed on stdout in between is folded, line by line: one that has no end yet waits for
+ * it, so nobody is asked anything meanwhile. NULL: it is no terminal, and nothing is to be ended.
+ */
 struct fold *fold_begin(void);
 void fold_end(struct fold *fold);

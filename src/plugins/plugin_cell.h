@@ -37,8 +37,11 @@ bool plugin_cell_policy(struct config *config, const struct value *shipped,
 			const char *agent, const char *workspace, struct policy **policy,
 			struct err *err);
 
-/* One look; the first makes the cell. RESULT is initialised. */
+/*
+ * One look; the first makes the cell, and false with ERR when it cannot. RESULT, which the caller
+ * has initialised and frees, becomes what the tool said.
+ */
 bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
 		      struct tool_result *result, struct err *err);
-/* Nothing is looked at any more. */
+/* Nothing is looked at any more; also of one that was never looked from. */
 void plugin_cell_end(struct plugin_cell *cell);

@@ -13,12 +13,8 @@
 #include "runtime/pending.h"
 #include "runtime/session_parts.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MEND_MS = 10000 }; /* a cell and a worker on a busy machine */
 

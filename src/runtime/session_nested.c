@@ -29,9 +29,9 @@ static void note_full(struct keeper *keeper)
 {
 	if (!keeper->nested_full)
 		(void)buf_addf(&keeper->trouble,
-			       "[over %d repositories lie deep in the workspace: those beyond are "
+			       "[over %zu repositories lie deep in the workspace: those beyond are "
 			       "not looked after]\n",
-			       NESTED_MAX);
+			       value_count(keeper->nested_keys));
 	keeper->nested_full = true;
 }
 

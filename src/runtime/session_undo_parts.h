@@ -1,6 +1,6 @@
 /*
- * session_undo_parts: the inside of a keeper, for session_undo*.c, session_checkpoint.c and
- * session_patch.c only.
+ * session_undo_parts: the inside of a keeper, for session_undo*.c, session_ahead.c,
+ * session_checkpoint.c, session_nested.c and session_patch.c only.
  */
 #pragma once
 #include "runtime/session_parts.h"
