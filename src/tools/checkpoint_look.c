@@ -52,18 +52,10 @@ static void note_nested(struct finder *finder, const struct walk_entry *entry)
 
 #define HEAD "HEAD"
 
-/*
- * HEAD, objects and refs, or `commondir` for the rest: git takes such a folder for a repository
- * when it stands in it.
- */
+/* A folder with a HEAD may be a repository itself: whether git takes it for one, git_scan says. */
 static void note_bare(struct finder *finder, const struct walk_entry *entry)
 {
-	struct stat st;
-
-	if (strcmp(entry->name, HEAD) == 0 && entry->path.size > sizeof(HEAD) &&
-	    ((fstatat(entry->folder_fd, "objects", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	      fstatat(entry->folder_fd, "refs", &st, AT_SYMLINK_NOFOLLOW) == 0) ||
-	     fstatat(entry->folder_fd, "commondir", &st, AT_SYMLINK_NOFOLLOW) == 0))
+	if (strcmp(entry->name, HEAD) == 0 && entry->path.size > sizeof(HEAD))
 		add_nested(finder,
 			   str_part(entry->path, 0, entry->path.size - sizeof(HEAD)));
 }
