@@ -232,9 +232,13 @@ int main(int argc, char **argv)
 	ssize_t n;
 
 	syncs = argc == 3 && strcmp(argv[2], "--sync") == 0;
+	if (argc != (syncs ? 3 : 2)) {
+		(void)fputs("usage: bare_mcp FOLDER [--sync]\n", stderr);
+		return 2;
+	}
 	output = malloc(OUTPUT_MAX);
-	if (argc < 2 || output == NULL || chdir(argv[1]) < 0)
-		fail("usage: bare_mcp FOLDER [--sync]");
+	if (output == NULL || chdir(argv[1]) < 0)
+		fail(argv[1]);
 	while ((n = read(STDIN_FILENO, input + have, sizeof(input) - have)) > 0) {
 		char *line = input, *end;
 
@@ -250,5 +254,10 @@ int main(int argc, char **argv)
 		have -= (size_t)(line - input);
 		memmove(input, line, have);
 	}
-	return 0;
+	if (n < 0)
+		fail("read");
+	if (have == 0)
+		return 0;
+	errno = have == sizeof(input) ? EMSGSIZE : EPROTO;
+	fail("a request without an end");
 }
