@@ -13,8 +13,10 @@ enum {
 	REMEDY_MAX = 4096,
 };
 
+#define AND " && "
+
 struct said {
-	struct buf lines; /* joined by " && " */
+	struct buf lines; /* joined by AND, which is in none of them */
 	unsigned count;
 };
 
@@ -27,6 +29,22 @@ static bool is_literal(struct str word)
 			return false;
 	}
 	return word.size > 0;
+}
+
+static bool is_said(const struct said *said, struct str line)
+{
+	struct str rest = buf_str(&said->lines);
+
+	while (rest.size > 0) {
+		const size_t end = str_find(rest, STR(AND), 0);
+
+		if (str_equal(str_part(rest, 0, end), line))
+			return true;
+		if (end == (size_t)-1)
+			break;
+		rest = str_part(rest, end + strlen(AND), rest.size);
+	}
+	return false;
 }
 
 static void line_add(struct said *said, const char *format, ...)
@@ -42,10 +60,9 @@ static void line_add(struct said *said, const char *format, ...)
 	bool fits = buf_addv(&line, format, arguments);
 	va_end(arguments);
 	/* The same command twice is one line. */
-	if (fits && said->count < LINES_MAX &&
-	    str_find(buf_str(&said->lines), buf_str(&line), 0) == (size_t)-1) {
+	if (fits && said->count < LINES_MAX && !is_said(said, buf_str(&line))) {
 		if (said->count++ > 0)
-			(void)buf_adds(&said->lines, " && ");
+			(void)buf_adds(&said->lines, AND);
 		(void)buf_addstr(&said->lines, buf_str(&line));
 	}
 	buf_fini(&line);

@@ -60,6 +60,9 @@ static void the_command_itself_is_the_line(void **state)
 		    "/usr/bin/git remote add o ../r");
 	assert_line("git config a.b c; git config a.b c; git config d.e f", BUSY,
 		    "git config a.b c && git config d.e f");
+	/* One that begins like an earlier one is another. */
+	assert_line("git config a.b cd; git config a.b c", BUSY,
+		    "git config a.b cd && git config a.b c");
 }
 
 static void an_upstream_is_taken_from_what_git_says(void **state)
