@@ -48,14 +48,31 @@ static bool wait_writable(int socket, int64_t deadline_ms, struct err *err)
 		       strerror(answer == 0 ? ETIMEDOUT : errno));
 }
 
+union rights {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
+};
+
+/* FDS go with MESSAGE, as they are put into RIGHTS. */
+static void add_fds(struct msghdr *message, union rights *rights, const int *fds,
+		    size_t count)
+{
+	const size_t size = sizeof(int) * count;
+
+	message->msg_control = rights->bytes;
+	message->msg_controllen = CMSG_SPACE(size);
+	struct cmsghdr *head = CMSG_FIRSTHDR(message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(head), fds, size);
+}
+
 bool frame_send(int socket, enum frame_kind kind, struct str payload, const int *fds,
 		size_t fd_count, int64_t deadline_ms, struct err *err)
 {
 	unsigned char header[FRAME_HEADER];
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
-	} control = {0};
+	union rights rights = {0};
 	size_t sent = 0, total = FRAME_HEADER + payload.size;
 
 	if (payload.size > FRAME_MAX || fd_count > FRAME_FDS_MAX)
@@ -75,15 +92,8 @@ bool frame_send(int socket, enum frame_kind kind, struct str payload, const int 
 			parts[message.msg_iovlen++] =
 				(struct iovec){(char *)(uintptr_t)payload.data + done,
 					       payload.size - done};
-		if (sent == 0 && fd_count > 0) {
-			message.msg_control = control.bytes;
-			message.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
-			struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-			rights->cmsg_level = SOL_SOCKET;
-			rights->cmsg_type = SCM_RIGHTS;
-			rights->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
-			memcpy(CMSG_DATA(rights), fds, sizeof(int) * fd_count);
-		}
+		if (sent == 0 && fd_count > 0)
+			add_fds(&message, &rights, fds, fd_count);
 		ssize_t n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0)
 			sent += (size_t)n;
