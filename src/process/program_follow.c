@@ -217,34 +217,33 @@ static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t coun
 	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
 }
 
-static void poll_once(struct follow *follow, int64_t now)
+/* How long to wait from NOW on; LISTENS: the stop is asked, too. */
+static int64_t wait_until(const struct follow *follow, int64_t now, bool listens)
 {
-	struct program_run *run = follow->run;
-	bool listen = run->stop_fd >= 0 && !follow->ending && now >= follow->quiet_until_ms;
-	struct pollfd slots[SLOT_COUNT] = {
-		[SLOT_OUT] = {.fd = follow->pipes[0], .events = POLLIN},
-		[SLOT_ERROR] = {.fd = follow->pipes[1], .events = POLLIN},
-		/* A pidfd stays readable after the end: not looked at again. */
-		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
-			      .events = POLLIN},
-		[SLOT_STOP] = {.fd = listen ? run->stop_fd : -1, .events = POLLIN},
-		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
-		[SLOT_ASKED] = {.fd = follow->listener, .events = POLLIN},
-		[SLOT_SIDE] = {.fd = run->side_fd, .events = POLLIN},
-		[SLOT_PTY] = {.fd = -1},
-	};
 	int64_t until = next_moment(follow);
 
-	if (run->stop_fd >= 0 && !follow->ending && !listen && follow->quiet_until_ms < until)
-		until = follow->quiet_until_ms;
+	if (follow->run->stop_fd >= 0 && !follow->ending && !listens)
+		until = earlier(until, follow->quiet_until_ms);
 	/* The group's last process may be nobody's child we could wait for. */
-	if (follow->ending && follow->ended && !follow->is_init &&
-	    until > now + FOLLOW_QUIET_MS)
-		until = now + FOLLOW_QUIET_MS;
-	if (run->pty)
-		pty_slots(run->pty, &slots[SLOT_PTY]);
-	if (slots_wait(run, slots, run->pty ? SLOT_COUNT : SLOT_PTY, until) <= 0)
-		return;
+	if (follow->ending && follow->ended && !follow->is_init)
+		until = earlier(until, now + FOLLOW_QUIET_MS);
+	return until;
+}
+
+static void take_end(struct follow *follow)
+{
+	struct signalfd_siginfo info;
+
+	/* However many have ended, one signal waits; a later one makes it ready again. */
+	if (follow->is_init)
+		(void)!read(follow->end_fd, &info, sizeof(info));
+	follow->is_alone = program_processes_reap(follow);
+}
+
+static void take_ready(struct follow *follow, const struct pollfd slots[SLOT_COUNT])
+{
+	struct program_run *run = follow->run;
+
 	if (run->pty)
 		pty_ready(run->pty, &slots[SLOT_PTY]);
 	if (follow->terms.answer && slots[SLOT_ASKED].revents & POLLIN)
@@ -253,14 +252,8 @@ static void poll_once(struct follow *follow, int64_t now)
 		fd_close(&follow->listener); /* nobody is left under the filter */
 	take_stream(follow, 0, slots[SLOT_OUT].revents);
 	take_stream(follow, 1, slots[SLOT_ERROR].revents);
-	if (slots[SLOT_END].revents) {
-		struct signalfd_siginfo info;
-
-		/* However many have ended, one signal waits; a later one makes it ready again. */
-		if (follow->is_init)
-			(void)!read(follow->end_fd, &info, sizeof(info));
-		follow->is_alone = program_processes_reap(follow);
-	}
+	if (slots[SLOT_END].revents)
+		take_end(follow);
 	if (slots[SLOT_SIDE].revents)
 		run->side(run->context);
 	if (run->watch && slots[SLOT_WATCH].revents)
@@ -271,6 +264,31 @@ static void poll_once(struct follow *follow, int64_t now)
 		else
 			follow->quiet_until_ms = clock_now_ms() + FOLLOW_QUIET_MS;
 	}
+}
+
+static void poll_once(struct follow *follow, int64_t now)
+{
+	struct program_run *run = follow->run;
+	const bool listens =
+		run->stop_fd >= 0 && !follow->ending && now >= follow->quiet_until_ms;
+	struct pollfd slots[SLOT_COUNT] = {
+		[SLOT_OUT] = {.fd = follow->pipes[0], .events = POLLIN},
+		[SLOT_ERROR] = {.fd = follow->pipes[1], .events = POLLIN},
+		/* A pidfd stays readable after the end: not looked at again. */
+		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
+			      .events = POLLIN},
+		[SLOT_STOP] = {.fd = listens ? run->stop_fd : -1, .events = POLLIN},
+		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
+		[SLOT_ASKED] = {.fd = follow->listener, .events = POLLIN},
+		[SLOT_SIDE] = {.fd = run->side_fd, .events = POLLIN},
+		[SLOT_PTY] = {.fd = -1},
+	};
+
+	if (run->pty)
+		pty_slots(run->pty, &slots[SLOT_PTY]);
+	if (slots_wait(run, slots, run->pty ? SLOT_COUNT : SLOT_PTY,
+		       wait_until(follow, now, listens)) > 0)
+		take_ready(follow, slots);
 }
 
 /*
