@@ -206,6 +206,13 @@ char *fd_name(int fd, char name[FD_NAME_ROOM])
 	return name;
 }
 
+bool fd_link(int fd, int folder, const char *name)
+{
+	char own[FD_NAME_ROOM];
+
+	return linkat(AT_FDCWD, fd_name(fd, own), folder, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
 bool fd_real_path(int fd, struct buf *path)
 {
 	char name[FD_NAME_ROOM], target[PATH_MAX];

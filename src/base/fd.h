@@ -37,6 +37,8 @@ int fd_of_text(const char *text);
  */
 enum { FD_NAME_ROOM = 32 };
 char *fd_name(int fd, char name[FD_NAME_ROOM]);
+/* Give the file FD the name NAME in FOLDER, where none is by that name. False with errno. */
+bool fd_link(int fd, int folder, const char *name);
 
 /*
  * Replace PATH by the absolute path at which FD lies now, as the kernel has it (" (deleted)"

@@ -95,10 +95,7 @@ bool temp_write(struct temp *temp, struct str content)
 
 bool temp_link(const struct temp *temp, const char *name)
 {
-	char own[FD_NAME_ROOM];
-
-	return linkat(AT_FDCWD, fd_name(temp->fd, own), temp->folder_fd, name,
-		      AT_SYMLINK_FOLLOW) == 0;
+	return fd_link(temp->fd, temp->folder_fd, name);
 }
 
 bool temp_sync_folder(int folder_fd)

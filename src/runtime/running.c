@@ -243,6 +243,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 			cell_hold(session->cell);
 		else
 			cell_call_sent(session->cell);
+		keeper_sent(session->keeper, running);
 		if (running->alone && !running->heralds)
 			running_stay(session, FILE_CALL_US);
 		return;

@@ -1,6 +1,6 @@
 /*
  * session_ahead: what undo does while a session rests, so that no call waits for it: files for
- * the next checkpoint, the look that the next command would begin with, and a tidy store.
+ * the next steps and the next checkpoint, the look that the next command would begin with, and a tidy store.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -39,6 +39,7 @@ static void rest_due(struct timer *timer)
 	if (keeper->untidy)
 		undo_store_tidy(keeper->store);
 	keeper->untidy = false;
+	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
 	fd_close(&keeper->fds[0]);
 	/* What cannot be made now is made, or told, when it is wanted. */
 	if (keeper->listed)

@@ -290,6 +290,13 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 	return true;
 }
 
+void keeper_sent(struct keeper *keeper, const struct running *running)
+{
+	/* A session of one call has no next one. */
+	if (keeper != NULL && running->log_fd >= 0 && !keeper->session->one_call)
+		undo_store_make_ahead(keeper->store, 1);
+}
+
 /*
  * What a command writes in folders that were granted is not looked at, and what a job changes
  * meanwhile cannot be told from what the command does.

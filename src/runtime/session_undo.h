@@ -45,6 +45,8 @@ void keeper_begin(struct keeper *keeper);
 bool keeper_holds(const struct keeper *keeper, const struct running *running);
 /* RUNNING goes to a worker: give it its log. False with the sentence in ERR. */
 bool keeper_give(struct keeper *keeper, struct running *running, struct err *err);
+/* RUNNING is with its worker: what the next one would wait for is made beside it. */
+void keeper_sent(struct keeper *keeper, const struct running *running);
 /* Is a checkpoint made between the result of RUNNING and its end? */
 bool keeper_will_look(const struct keeper *keeper, const struct running *running);
 /* The result of RUNNING stands. True: it is to be finished by us, a little later. */

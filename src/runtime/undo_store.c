@@ -132,6 +132,8 @@ void undo_store_close(struct undo_store *store)
 		fd_close(&store->memory[i]);
 	if (store->list_name[0] != '\0')
 		(void)unlinkat(store->folder, store->list_name, 0);
+	undo_blanks_fini(&store->blank_logs);
+	undo_blanks_fini(&store->blank_steps);
 	fd_close(&store->folder);
 	free(store->workspace);
 	free(store->rights_text);
@@ -140,15 +142,32 @@ void undo_store_close(struct undo_store *store)
 	free(store);
 }
 
-int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
-		       uint32_t *number, struct err *err)
+/* A log with the name NAME, where none has it: BLANK, which is taken, or one that is made. */
+static int named_log(const struct undo_store *store, int *blank, const char *name)
 {
-	char name[UNDO_NAME_MAX];
-	auto_close int fd = -1;
+	if (*blank >= 0) {
+		if (fd_link(*blank, store->folder, name))
+			return fd_take(blank);
+		if (errno == EEXIST)
+			return -1;
+		/* No /proc to give it a name by. */
+		fd_close(blank);
+	}
+	int fd = openat(store->folder, name,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* As long as somebody has it open it is not taken for an old one. */
+	if (fd >= 0)
+		(void)flock(fd, LOCK_SH | LOCK_NB);
+	return fd;
+}
 
-	if (store->folder < 0)
-		fd = memory_log(store, number, err);
-	for (int i = 0; fd < 0 && store->folder >= 0 && i < NUMBER_TRIES; i++) {
+static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
+{
+	auto_close int blank = undo_blanks_take(&store->blank_logs);
+	char name[UNDO_NAME_MAX];
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && i < NUMBER_TRIES; i++) {
 		if (i > 0 && errno != EEXIST)
 			break;
 		/* Others count too. */
@@ -156,19 +175,26 @@ int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
 			store->last = last_number(store->folder);
 		*number = ++store->last;
 		log_name(*number, name);
-		fd = openat(store->folder, name,
-			    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = named_log(store, &blank, name);
 	}
-	if (fd < 0 && store->folder >= 0)
+	if (fd < 0)
 		(void)err_set(err, errno, "the undo store: %s", strerror(errno));
+	return fd;
+}
+
+int undo_store_new_log(struct undo_store *store, const struct undo_meta *meta,
+		       uint32_t *number, struct err *err)
+{
+	if (store->folder < 0)
+		return memory_log(store, number, err);
+	auto_close int fd = next_log(store, number, err);
 	if (fd < 0)
 		return -1;
-	/* As long as somebody has it open it is not taken for an old one. */
-	(void)flock(fd, LOCK_SH | LOCK_NB);
-	if (store->folder >= 0 && !undo_store_write_step(store, *number, meta, err)) {
+	if (!undo_store_write_step(store, *number, meta, err)) {
 		undo_store_drop_log(store, *number);
 		return -1;
 	}
+	store->writes = true;
 	return fd_take(&fd);
 }
 
@@ -189,11 +215,11 @@ uint32_t undo_store_next_number(struct undo_store *store)
 bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
 			 const struct undo_meta *meta, struct err *err)
 {
-	char name[UNDO_NAME_MAX], own[FD_NAME_ROOM];
+	char name[UNDO_NAME_MAX];
 
 	log_name(number, name);
 	/* First the name: what stands beside it is then ours to write. */
-	if (linkat(AT_FDCWD, fd_name(fd, own), store->folder, name, AT_SYMLINK_FOLLOW) < 0) {
+	if (!fd_link(fd, store->folder, name)) {
 		const int code = errno;
 		if (code == EEXIST)
 			store->last = last_number(store->folder);
@@ -340,7 +366,6 @@ static int open_kept(const struct undo_store *store, const char *name, const cha
 
 bool undo_store_link(const struct undo_store *store, int objects, const char *name)
 {
-	char own[FD_NAME_ROOM];
 	const char *last;
 	struct stat st;
 
@@ -356,8 +381,7 @@ bool undo_store_link(const struct undo_store *store, int objects, const char *na
 		errno = EINVAL;
 		return false;
 	}
-	return linkat(AT_FDCWD, fd_name(file, own), folder, last, AT_SYMLINK_FOLLOW) == 0 ||
-	       errno == EEXIST;
+	return fd_link(file, folder, last) || errno == EEXIST;
 }
 
 int undo_store_linked(const struct undo_store *store, const char *name)

@@ -26,6 +26,7 @@ enum {
 	UNDO_STEPS_MAX = 500,
 	UNDO_AGE_MAX_S = 30 * 24 * 3600,
 	UNDO_NAME_MAX = 64,
+	UNDO_AHEAD_MAX = 2, /* steps; more are made beside the calls that follow at once */
 };
 /* Of all logs of a project: twice what one checkpoint copies at most. */
 #define UNDO_STORE_MAX ((uint64_t)2 << 30)
@@ -79,6 +80,13 @@ int undo_store_blank_log(const struct undo_store *store);
 uint32_t undo_store_next_number(struct undo_store *store);
 bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
 			 const struct undo_meta *meta, struct err *err);
+/*
+ * Where a log was begun before: have the files of COUNT more of them, at most UNDO_AHEAD_MAX, so
+ * that nothing is created when undo_store_new_log is called. They have no names: nobody else
+ * sees them, and they go with whoever made them. Where the file system has no such files the
+ * next log is made when it begins.
+ */
+void undo_store_make_ahead(struct undo_store *store, size_t count);
 /*
  * Read the log NUMBER as undo_log_read does, but only those changes that its session could have
  * made, and that outlast it; the others are REFUSED (or NULL). Of a log that is the reader's

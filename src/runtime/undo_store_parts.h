@@ -11,11 +11,22 @@ enum { UNDO_RIGHTS_DIGITS = 32 };
 
 struct rights;
 
+/* Files of the store that have no name yet (undo_store_ahead.c): zeros are none. */
+struct undo_blanks {
+	int fds[UNDO_AHEAD_MAX];
+	size_t count;
+};
+/* One of them, or -1. */
+int undo_blanks_take(struct undo_blanks *blanks);
+void undo_blanks_fini(struct undo_blanks *blanks);
+
 struct undo_store {
 	int folder;                    /* -1: in memory */
 	int *memory;                   /* logs there, by number from 1; -1: dropped */
 	uint32_t last;                 /* number given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
+	bool writes;                   /* a step was begun here: there will be others */
+	struct undo_blanks blank_logs, blank_steps;
 	char *workspace;
 	/* of who writes now; NULL and "" until they are set */
 	char *rights_text;
@@ -43,7 +54,7 @@ void undo_store_names(const struct undo_store *store, const char *ending,
 		      void (*take)(void *context, const char *name), void *context);
 
 /* What stands beside the log NUMBER (undo_store_rights.c). */
-bool undo_store_write_step(const struct undo_store *store, uint32_t number,
+bool undo_store_write_step(struct undo_store *store, uint32_t number,
 			   const struct undo_meta *meta, struct err *err);
 void undo_store_drop_step(const struct undo_store *store, uint32_t number);
 /* False: nothing. STEP is to be ended in either case. */

@@ -69,6 +69,15 @@ static bool write_whole(const struct undo_store *store, const char *name, struct
 	return true;
 }
 
+/* The same with a file made ahead, which is whole before it has a name; false: make one. */
+static bool write_ahead(struct undo_store *store, const char *name, struct str text)
+{
+	auto_close int fd = undo_blanks_take(&store->blank_steps);
+
+	return fd >= 0 && fd_write_all(fd, text.data, text.size, NULL) &&
+	       fd_link(fd, store->folder, name);
+}
+
 /* Its time says that somebody needs it still. */
 static bool keep_rights(const struct undo_store *store, struct err *err)
 {
@@ -83,7 +92,7 @@ static bool keep_rights(const struct undo_store *store, struct err *err)
 	       write_whole(store, name, text, err);
 }
 
-bool undo_store_write_step(const struct undo_store *store, uint32_t number,
+bool undo_store_write_step(struct undo_store *store, uint32_t number,
 			   const struct undo_meta *meta, struct err *err)
 {
 	auto_value struct value *object = value_new_object();
@@ -104,7 +113,8 @@ bool undo_store_write_step(const struct undo_store *store, uint32_t number,
 	buf_init(&text, UNDO_META_MAX);
 	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
 		    keep_rights(store, err) &&
-		    write_whole(store, name, buf_str(&text), err);
+		    (write_ahead(store, name, buf_str(&text)) ||
+		     write_whole(store, name, buf_str(&text), err));
 	buf_fini(&text);
 	return fine;
 }

@@ -76,7 +76,6 @@ static long scan(int folder_fd, long drop)
 bool spill_keep(int fd, const char *folder, struct buf *path)
 {
 	auto_close int folder_fd = open_folder(folder);
-	char own[FD_NAME_ROOM];
 	long number;
 
 	if (folder_fd < 0)
@@ -86,8 +85,7 @@ bool spill_keep(int fd, const char *folder, struct buf *path)
 		char name[SPILL_NAME];
 
 		(void)snprintf(name, sizeof(name), "%ld.log", number);
-		if (linkat(AT_FDCWD, fd_name(fd, own), folder_fd, name,
-			   AT_SYMLINK_FOLLOW) == 0) {
+		if (fd_link(fd, folder_fd, name)) {
 			if (number > SPILL_KEPT)
 				(void)scan(folder_fd, number - SPILL_KEPT);
 			return buf_addf(path, "%s/%s", folder, name);

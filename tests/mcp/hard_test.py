@@ -82,6 +82,19 @@ def descriptors_of(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def nameless(pid):
+    """Files for undo that it holds and that have no name."""
+    found = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{number}")
+        except FileNotFoundError:
+            continue
+        if "/glovebox/undo/" in target and target.endswith(" (deleted)"):
+            found.append(target)
+    return found
+
+
 def unread_at(port):
     """What lies in the sockets of the server at PORT, and it has not read yet."""
     unread = 0
@@ -209,6 +222,83 @@ class Cases:
             server.process.send_signal(number)
             ends_soon(server.process, [128 + number])
             server.process.stdin.close()
+
+    def stored(self):
+        """Names in the store of the workspace, the only one."""
+        every = os.path.join(self.environment["XDG_STATE_HOME"], "glovebox", "undo")
+        return [name for _, _, names in os.walk(every) for name in names]
+
+    def expect_steps(self, count=None):
+        """Nothing but steps, each with what is said of it, lies in the store."""
+        names = self.stored()
+        odd = [name for name in names if not re.fullmatch(
+            r"\d{8}\.(log|step)|[0-9a-f]{32}\.(rights|list)", name)]
+        expect(not odd, f"in the store: {odd}")
+        logs = {name[:8] for name in names if name.endswith(".log")}
+        steps = {name[:8] for name in names if name.endswith(".step")}
+        expect(steps <= logs, f"said of no log: {steps - logs}")
+        expect(count is None or len(logs) == len(steps) == count, f"{names}")
+
+    def count(self):
+        with open(os.path.join(self.workspace, "count.txt"), encoding="ascii") as file:
+            return int(file.read())
+
+    def files_of_the_next_steps_lie_ready_when_it_rests(self):
+        try:
+            os.close(os.open(os.path.dirname(self.workspace), os.O_TMPFILE | os.O_RDWR))
+        except OSError:
+            return  # a file system without nameless files: nothing lies ready on such
+        server = self.stdio()
+        initialize(server)
+        server.send(call(1, "read_file", path="a.txt"))
+        server.wait_answer(1)
+        expect(not nameless(server.process.pid), "made before anything was written")
+        for number in range(2, 4):
+            server.send(call(number, "write_file", path=f"{number}.txt", content="x"))
+            server.wait_answer(number)
+            until = time.monotonic() + WAIT_SECONDS
+            while len(nameless(server.process.pid)) != 4 and time.monotonic() < until:
+                time.sleep(0.01)
+            found = nameless(server.process.pid)
+            expect(len(found) == 4, f"ready for two steps, each a log and what is said of it: "
+                   f"{found}")
+        server.close()
+        self.expect_steps(2)
+
+    def steps_of_a_killed_server_can_be_undone(self):
+        for answers in range(8):
+            begun = sum(name.endswith(".log") for name in self.stored())
+            with open(os.path.join(self.workspace, "count.txt"), "w", encoding="ascii") as file:
+                file.write("0\n")
+            server = self.stdio()
+            initialize(server)
+            for number in range(answers + 1):
+                server.send(call(number, "edit_file", path="count.txt",
+                                 edits=[{"old": f"{number}\n", "new": f"{number + 1}\n"}]))
+                if number < answers:
+                    server.wait_answer(number)
+            # At once, or when the last one has begun, somewhere in it.
+            until = time.monotonic() + WAIT_SECONDS
+            while answers % 2 and time.monotonic() < until and \
+                    sum(name.endswith(".log") for name in self.stored()) <= begun + answers:
+                pass
+            server.process.kill()
+            server.process.wait()
+            server.process.stdin.close()
+            expect(not left_behind(), "it goes on")
+            reached = self.count()
+            expect(reached in (answers, answers + 1), f"{answers} answers, but {reached}")
+            self.expect_steps()
+            # One that was noted and not done any more is as before already.
+            for _ in range(answers + 3):
+                said = subprocess.run([self.program, "undo"], cwd=self.workspace,
+                                      env=self.environment, capture_output=True, text=True,
+                                      check=False)
+                if said.returncode != 0:
+                    break
+            expect("nothing to undo" in said.stdout + said.stderr, said.stdout + said.stderr)
+            expect(self.count() == 0, f"after {answers} answers, undone: {self.count()}")
+            self.expect_steps()
 
     def the_death_of_its_parent_ends_it(self):
         ours, theirs = os.pipe(), os.pipe()
@@ -517,7 +607,8 @@ class Cases:
 def main():
     cases = Cases(os.path.abspath(sys.argv[1]))
     adopt_orphans()
-    helpers = {"play", "stdio", "http", "await_file", "say"}
+    helpers = {"play", "stdio", "http", "await_file", "say", "stored", "expect_steps",
+               "count"}
     names = [name for name in vars(Cases) if not name.startswith("_") and name not in helpers]
     names = [name for name in names if len(sys.argv) < 3 or sys.argv[2] in name]
     print(f"1..{len(names)}", flush=True)

@@ -1,0 +1,270 @@
+/* Tests of runtime/undo_store: the files of the next steps, made ahead and named when they begin. */
+#include "../base/tree.h"
+#include "../base/unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/value.h"
+#include "runtime/undo_store.h"
+
+enum { MANY = 300 };
+
+static const struct undo_meta meta = {
+	.work = UNDO_BY_TOOL,
+	.run = "0123456789ab",
+	.tool = "edit_file",
+};
+
+/* A folder of stores, and the one of a workspace in it. */
+struct shed {
+	char base[64];
+	char folder[PATH_MAX]; /* of that store */
+};
+
+static struct undo_store *open_store(const struct shed *shed)
+{
+	auto_value struct value *rights = value_new_object();
+	struct undo_store *store = NULL;
+	struct err err = {0};
+
+	assert_true(undo_store_open(shed->base, "/somewhere", &store, &err));
+	undo_store_set_rights(store, rights);
+	return store;
+}
+
+/* Where files without a name cannot be made nothing is made ahead. */
+static void need_blanks(const struct shed *shed)
+{
+	auto_close int fd = open(shed->base, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		unit_skip("no files without a name where tests have theirs");
+}
+
+static int shed_set_up(void **state)
+{
+	struct shed *shed = memory_alloc(sizeof(*shed));
+
+	(void)snprintf(shed->base, sizeof(shed->base), "%s/glovebox-unit-XXXXXX",
+		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(shed->base));
+	undo_store_close(open_store(shed));
+	DIR *names = opendir(shed->base);
+	assert_non_null(names);
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (at->d_name[0] != '.')
+			(void)snprintf(shed->folder, sizeof(shed->folder), "%s/%s",
+				       shed->base, at->d_name);
+	}
+	(void)closedir(names);
+	*state = shed;
+	return 0;
+}
+
+static int shed_tear_down(void **state)
+{
+	struct shed *shed = *state;
+
+	tree_remove(shed->base);
+	free(shed);
+	return 0;
+}
+
+static size_t count_names(const char *folder, const char *ending)
+{
+	DIR *names = opendir(folder);
+	size_t count = 0;
+
+	assert_non_null(names);
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (at->d_name[0] != '.' && str_ends(str_of(at->d_name), str_of(ending)))
+			count++;
+	}
+	(void)closedir(names);
+	return count;
+}
+
+static size_t count_open(void)
+{
+	return count_names("/proc/self/fd", "");
+}
+
+static int new_log(struct undo_store *store, uint32_t *number)
+{
+	struct err err = {0};
+	int fd = undo_store_new_log(store, &meta, number, &err);
+
+	if (fd < 0)
+		fail_msg("no log: %s", err.text);
+	return fd;
+}
+
+static void begin_and_end(struct undo_store *store)
+{
+	uint32_t number;
+	auto_close int fd = new_log(store, &number);
+
+	assert_true(undo_store_is_ours(store, number));
+}
+
+/* From here on this process can open nothing; what it could is put back by the caller. */
+static void refuse_to_open(struct rlimit *before)
+{
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before->rlim_max}), 0);
+	assert_int_equal(open("/", O_PATH | O_CLOEXEC), -1);
+}
+
+static void a_step_begins_with_files_made_before(void **state)
+{
+	const struct shed *shed = *state;
+	int fds[UNDO_AHEAD_MAX] = {-1};
+	uint32_t numbers[UNDO_AHEAD_MAX];
+	struct rlimit before;
+
+	need_blanks(shed);
+	struct undo_store *store = open_store(shed);
+	begin_and_end(store);
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	refuse_to_open(&before);
+	for (size_t i = 0; i < UNDO_AHEAD_MAX; i++) {
+		struct err err = {0};
+
+		fds[i] = undo_store_new_log(store, &meta, &numbers[i], &err);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	for (size_t i = 0; i < UNDO_AHEAD_MAX; i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(numbers[i], 2 + i);
+		assert_true(undo_store_is_ours(store, numbers[i]));
+		auto_close int again = undo_store_open_log(store, numbers[i], true);
+		assert_true(again >= 0);
+		/* It is in use: nobody takes it for an old one. */
+		assert_int_equal(flock(again, LOCK_EX | LOCK_NB), -1);
+		fd_close(&fds[i]);
+		assert_int_equal(flock(again, LOCK_EX | LOCK_NB), 0);
+	}
+	undo_store_close(store);
+}
+
+static void who_never_writes_has_nothing_ahead(void **state)
+{
+	struct undo_store *store = open_store(*state);
+	const size_t open_before = count_open();
+
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	assert_int_equal(count_open(), open_before);
+	undo_store_close(store);
+}
+
+static void what_is_ahead_has_no_name_and_goes_with_the_store(void **state)
+{
+	const struct shed *shed = *state;
+	const size_t open_before = count_open();
+
+	need_blanks(shed);
+	struct undo_store *store = open_store(shed);
+	begin_and_end(store);
+	undo_store_make_ahead(store, 1);
+	assert_int_equal(count_open(), open_before + 1 + 2);
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	assert_int_equal(count_open(), open_before + 1 + 2 * UNDO_AHEAD_MAX);
+	/* The log, what stands beside it, and the rights. */
+	assert_int_equal(count_names(shed->folder, ""), 3);
+	undo_store_close(store);
+	assert_int_equal(count_open(), open_before);
+	assert_int_equal(count_names(shed->folder, ""), 3);
+}
+
+static void many_steps_leave_as_many_files_and_no_descriptor(void **state)
+{
+	const struct shed *shed = *state;
+	struct undo_store *store = open_store(shed);
+	size_t open_first = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		begin_and_end(store);
+		undo_store_make_ahead(store, 1 + (size_t)i % UNDO_AHEAD_MAX);
+		if (i == 1)
+			open_first = count_open();
+	}
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	assert_int_equal(count_open(), open_first);
+	assert_int_equal(count_names(shed->folder, ".log"), MANY);
+	assert_int_equal(count_names(shed->folder, ".step"), MANY);
+	assert_int_equal(count_names(shed->folder, ""), 2 * MANY + 1);
+	undo_store_close(store);
+}
+
+static void two_sessions_take_neither_numbers_nor_files_of_each_other(void **state)
+{
+	const struct shed *shed = *state;
+	struct undo_store *stores[2] = {open_store(shed), open_store(shed)};
+	uint32_t last = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		struct undo_store *store = stores[i % 3 != 0];
+		struct undo_reader reader = {0};
+		uint32_t number;
+		auto_close int fd = new_log(store, &number);
+		struct undo_log log;
+
+		assert_true(number > last);
+		last = number;
+		undo_log_begin(&log, fd, number);
+		assert_int_equal(log.at, 0);
+		assert_true(undo_log_end(&log, NULL));
+		/* Each finds what the other has begun. */
+		assert_true(undo_store_read_log(stores[i % 2], number, true, &reader,
+						NULL, NULL));
+		assert_true(reader.ended);
+		undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	}
+	assert_int_equal(count_names(shed->folder, ".log"), MANY);
+	assert_int_equal(count_names(shed->folder, ".step"), MANY);
+	undo_store_close(stores[0]);
+	undo_store_close(stores[1]);
+}
+
+/* What stands beside a log that is no more says nothing of the one that gets its number. */
+static void an_old_step_is_replaced(void **state)
+{
+	const struct shed *shed = *state;
+	struct undo_store *store = open_store(shed);
+	char old[PATH_MAX + 32];
+
+	begin_and_end(store);
+	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
+	(void)snprintf(old, sizeof(old), "%s/00000002.step", shed->folder);
+	auto_close int fd = open(old, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	begin_and_end(store);
+	assert_int_equal(count_names(shed->folder, ""), 5);
+	undo_store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, shed_set_up, shed_tear_down)
+		TEST(a_step_begins_with_files_made_before),
+		TEST(who_never_writes_has_nothing_ahead),
+		TEST(what_is_ahead_has_no_name_and_goes_with_the_store),
+		TEST(many_steps_leave_as_many_files_and_no_descriptor),
+		TEST(two_sessions_take_neither_numbers_nor_files_of_each_other),
+		TEST(an_old_step_is_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
