@@ -90,20 +90,19 @@ static ssize_t fd_read_some(int fd, void *data, size_t size)
 	}
 }
 
-static size_t fd_expected_size(int fd)
+static off_t fd_known_size(int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
-		return FD_CHUNK;
-	/* One byte more, so that the read that finds the end needs no larger buffer. */
-	return (size_t)st.st_size + 1;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* fd_read_all with a ceiling of MAX bytes for what is read, besides the buffer's own. */
-static bool fd_read_to(int fd, struct buf *buf, size_t max, const char *what, struct err *err)
+/* At most MAX bytes, besides the buffer's own ceiling; SIZE is a guess, 0: none. */
+static bool fd_read_to(int fd, off_t size, struct buf *buf, size_t max, const char *what,
+		       struct err *err)
 {
-	size_t start = buf->size, chunk = fd_expected_size(fd);
+	/* One byte more, so that the read that finds the end needs no larger buffer. */
+	size_t start = buf->size, chunk = size > 0 ? (size_t)size + 1 : FD_CHUNK;
 
 	if (max > buf->max - start)
 		max = buf->max - start;
@@ -142,7 +141,12 @@ static bool fd_read_to(int fd, struct buf *buf, size_t max, const char *what, st
 
 bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err)
 {
-	return fd_read_to(fd, buf, buf->max, what, err);
+	return fd_read_to(fd, fd_known_size(fd), buf, buf->max, what, err);
+}
+
+bool fd_read_looked(int fd, off_t size, struct buf *buf, const char *what, struct err *err)
+{
+	return fd_read_to(fd, size, buf, buf->max, what, err);
 }
 
 bool fd_write_all(int fd, const void *data, size_t size, struct err *err)
@@ -260,7 +264,7 @@ bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err
 		return err_set(err, EISDIR, "%s: %s", path, strerror(EISDIR));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: not a regular file", path);
-	return fd_read_to(fd, buf, max, path, err);
+	return fd_read_to(fd, fd_known_size(fd), buf, max, path, err);
 }
 
 bool fd_read_at(int folder_fd, const char *name, struct buf *buf)

@@ -58,6 +58,8 @@ int fd_open_beneath(int folder, const char *name, int flags);
  * reached before the end. WHAT names the source in the sentence.
  */
 bool fd_read_all(int fd, struct buf *buf, const char *what, struct err *err);
+/* The same of a file that was looked at: it had SIZE bytes, and may have others by now. */
+bool fd_read_looked(int fd, off_t size, struct buf *buf, const char *what, struct err *err);
 
 /* Write all, over short writes and EINTR (waits on EAGAIN). */
 bool fd_write_all(int fd, const void *data, size_t size, struct err *err);

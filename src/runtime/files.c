@@ -294,23 +294,30 @@ bool files_reach(struct files *files, const char *path, enum files_want want,
 	return err_set(err, why.code, "%s", why.text);
 }
 
+int files_open_regular(int folder_fd, const char *name, struct stat *st)
+{
+	auto_close int fd =
+		openat(folder_fd, name,
+		       O_NOFOLLOW | O_CLOEXEC | O_RDONLY | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || fstat(fd, st) < 0)
+		return -1;
+	if (!S_ISREG(st->st_mode)) {
+		fd_close(&fd);
+		errno = S_ISDIR(st->st_mode) ? EISDIR : ENXIO;
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
 int files_open_below(int folder_fd, const char *name, enum files_want want)
 {
 	int flags = O_NOFOLLOW | O_CLOEXEC;
 	struct stat st;
-	auto_close int fd = -1;
 
 	if (want == FILES_FOLDER)
 		return openat(folder_fd, name, flags | O_RDONLY | O_DIRECTORY);
 	if (want == FILES_ANY)
 		return openat(folder_fd, name, flags | O_PATH);
-	fd = openat(folder_fd, name, flags | O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -1;
-	if (!S_ISREG(st.st_mode)) {
-		fd_close(&fd);
-		errno = S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
-		return -1;
-	}
-	return fd_take(&fd);
+	return files_open_regular(folder_fd, name, &st);
 }

@@ -85,6 +85,8 @@ bool files_reach(struct files *files, const char *path, enum files_want want,
  * checks. -1 with errno.
  */
 int files_open_below(int folder_fd, const char *name, enum files_want want);
+/* The regular file NAME there, to be read, and what was seen of it: the same check, asked once. */
+int files_open_regular(int folder_fd, const char *name, struct stat *st);
 
 /* ERR.code of what only git writes; no system call of ours says so. */
 #define FILES_PROTECTED EKEYREJECTED

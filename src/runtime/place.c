@@ -316,21 +316,11 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 
 int place_open_old(const struct place *place, struct stat *st, struct err *err)
 {
-	auto_close int fd = files_open_below(place->folder_fd, place->name, FILES_READ);
+	int fd = files_open_regular(place->folder_fd, place->name, st);
 
-	if (fd < 0 || fstat(fd, st) < 0) {
+	if (fd < 0)
 		files_say(errno, place->name, err);
-		return -1;
-	}
-	return fd_take(&fd);
-}
-
-bool place_read_old(int fd, const struct stat *st, const char *name, struct buf *content,
-		    struct err *err)
-{
-	if (st->st_size > 0 && (uint64_t)st->st_size <= content->max)
-		(void)buf_reserve(content, (size_t)st->st_size);
-	return fd_read_all(fd, content, name, err);
+	return fd;
 }
 
 bool place_read(const struct place *place, size_t max, struct buf *content,
@@ -343,5 +333,5 @@ bool place_read(const struct place *place, size_t max, struct buf *content,
 	if (st->st_size > 0 && (uint64_t)st->st_size > max)
 		return err_set(err, EFBIG, "%s has %jd bytes; at most %zu are taken.",
 			       place->name, (intmax_t)st->st_size, max);
-	return place_read_old(fd, st, place->name, content, err);
+	return fd_read_looked(fd, st->st_size, content, place->name, err);
 }

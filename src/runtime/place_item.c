@@ -79,8 +79,11 @@ static int lock_old(struct place *place, struct stat *st, struct err *err)
 			continue;
 		}
 		if (fstatat(place->folder_fd, place->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    same_file(&named, st) && fstat(fd, st) == 0)
+		    same_file(&named, st)) {
+			/* As it is under the lock. */
+			*st = named;
 			return fd_take(&fd);
+		}
 		i++;
 	}
 	err_set(err, EBUSY, "%s is locked by another program for more than %d s.",
@@ -105,7 +108,7 @@ static bool check_mark(int fd, const struct stat *st, const struct place_change 
 
 	buf_init(&old, FILES_HASHED_MAX);
 	if (st->st_size <= FILES_HASHED_MAX)
-		ok = place_read_old(fd, st, place->name, &old, err);
+		ok = fd_read_looked(fd, st->st_size, &old, place->name, err);
 	if (ok && st->st_size <= FILES_HASHED_MAX && change->expected.data) {
 		ok = str_equal(buf_str(&old), change->expected) || say_changed(place, err);
 	} else if (ok) {
@@ -178,14 +181,11 @@ bool place_item_keep(const struct place_item *item, struct err *err)
 	const struct place *place = item->change->place;
 	struct undo_state after = undo_absent;
 	struct buf path;
-	struct stat st;
 
 	if (place->files == NULL || !files_keeps(place->files))
 		return true;
 	if (!item->change->removes) {
-		if (fstat(item->temp.fd, &st) < 0)
-			return place_say_write(errno, place, err);
-		undo_state_of(&st, &after);
+		undo_state_of(&item->row.made, &after);
 		undo_state_hash_text(item->change->content, &after);
 	}
 	buf_init(&path, PATH_MAX);

@@ -4,5 +4,3 @@
 
 /* Open what is at PLACE for reading and look at it. -1 with the sentence. */
 int place_open_old(const struct place *place, struct stat *st, struct err *err);
-bool place_read_old(int fd, const struct stat *st, const char *name, struct buf *content,
-		    struct err *err);

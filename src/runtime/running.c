@@ -103,7 +103,8 @@ static void pipes_give(const struct running *running)
 
 	for (size_t i = 0; cell->change && i < running->fd_count; i++) {
 		int fd = running->fds[i];
-		if (fd_is_pipe(fd) && fstat(fd, &st) == 0 && st.st_uid == geteuid())
+		if (fd != running->log_fd && fd_is_pipe(fd) && fstat(fd, &st) == 0 &&
+		    st.st_uid == geteuid())
 			(void)!fchown(fd, cell->uid, cell->gid);
 	}
 }

@@ -376,15 +376,15 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		hand_over(keeper, running);
 	if (running->log_fd >= 0) {
 		struct stat st;
-		const bool used = undo_store_is_used(running->log_fd);
-		if (used) {
+		/* One that cannot be looked at may hold something. */
+		const bool known = fstat(running->log_fd, &st) == 0;
+		if (known && st.st_size == 0) {
+			undo_store_drop_log(keeper->store, running->log);
+		} else {
 			keeper->fresh = false;
 			keeper_add_step(keeper, running->log, false);
+			keeper->kept += known ? (uint64_t)st.st_size : 0;
 		}
-		if (used && fstat(running->log_fd, &st) == 0)
-			keeper->kept += (uint64_t)st.st_size;
-		if (!used)
-			undo_store_drop_log(keeper->store, running->log);
 		fd_close(&running->log_fd);
 	}
 	if (running_is_command(running))
