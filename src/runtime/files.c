@@ -51,7 +51,7 @@ bool files_open(const struct files_root *roots, size_t count, const char *worksp
 
 	made->roots = memory_array(count, sizeof(*made->roots));
 	made->workspace = memory_copy(workspace);
-	made->journal = -1;
+	made->journal = made->replaced = -1;
 	while (blocked && blocked[blocked_count])
 		blocked_count++;
 	made->blocked = memory_array(blocked_count + 1, sizeof(*made->blocked));
@@ -79,6 +79,7 @@ void files_close(struct files *files)
 	}
 	for (char **at = files->blocked; *at; at++)
 		free(*at);
+	files_settle(files);
 	free(files->roots);
 	free(files->blocked);
 	free(files->workspace);
@@ -88,6 +89,17 @@ void files_close(struct files *files)
 void files_journal(struct files *files, int fd)
 {
 	files->journal = fd;
+}
+
+void files_close_later(struct files *files, int fd)
+{
+	files_settle(files);
+	files->replaced = fd;
+}
+
+void files_settle(struct files *files)
+{
+	fd_close(&files->replaced);
 }
 
 const char *files_workspace(const struct files *files)

@@ -105,7 +105,7 @@ struct place {
 	bool exists;
 	struct stat st;      /* when it exists; a regular file */
 	size_t made_folders; /* parents made for it, from the folder upwards */
-	const struct files *files;
+	struct files *files;
 	const struct files_held *root; /* that it lies in */
 };
 void place_init(struct place *place);
@@ -159,6 +159,12 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
  * to be done should this process be killed.
  */
 void files_journal(struct files *files, int fd);
+
+/*
+ * The call is answered: let go of the file that it replaced. That is the file's end, for which
+ * the file system takes its time.
+ */
+void files_settle(struct files *files);
 /* What the journal FD of a killed writer says, a list; NULL: its write was over. */
 struct value *files_unfinished(int fd);
 /*

@@ -21,6 +21,7 @@ struct files {
 	struct undo_log *log; /* files_keep */
 	struct value *heads;  /* files_note_heads */
 	int journal;          /* files_journal; -1: none */
+	int replaced;         /* files_close_later; -1: none */
 };
 
 /*
@@ -58,6 +59,9 @@ struct undo_state;
 bool files_keep_change(const struct files *files, const char *path, int old_fd,
 		       const struct stat *old, const struct undo_state *after,
 		       struct err *err);
+
+/* FD, of a file that has lost its name, is closed by files_settle, or when another comes. */
+void files_close_later(struct files *files, int fd);
 
 /* FOLDER (real) was written in. */
 void files_add_heads(const struct files *files, const char *folder);

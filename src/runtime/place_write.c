@@ -223,6 +223,8 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
 
 	staging_init(&staging, changes, count);
 	ok = write_all(&staging, &why);
+	if (ok && count == 1 && changes->place->files != NULL)
+		files_close_later(changes->place->files, fd_take(&staging.items->old_fd));
 	staging_fini(&staging);
 	for (size_t i = count; i-- > 0;) {
 		if (ok)

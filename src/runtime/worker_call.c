@@ -276,6 +276,7 @@ bool worker_serve_call(struct worker *worker, const struct frame *frame)
 		below_empty(worker);
 	call_audit(worker, tool, &since, &result);
 	result_send(worker, &result);
+	files_settle(worker->files);
 	tool_result_fini(&result);
 	return keep;
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -144,6 +145,32 @@ static void a_replaced_file_keeps_mode_owner_and_attributes(void **state)
 	ground_assert_holds(here, "ws/src/a.c", "int b;\n");
 	ground_at(here, "ws/src", path);
 	assert_int_equal(count_names(path), 1);
+}
+
+/* Its end may take the file system a while: it is nobody's who waits for an answer. */
+static void a_replaced_file_is_let_go_when_the_call_is_answered(void **state)
+{
+	struct ground *here = *state;
+	struct err err = {0};
+	struct stat st;
+	char path[256];
+
+	ground_at(here, "ws/src/a.c", path);
+	auto_close int old = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(replace_at(here, "src/a.c", "one\n", &err));
+	assert_int_equal(fstat(old, &st), 0);
+	assert_int_equal(st.st_nlink, 0);
+	/* Its lock is the writer's still, and is not in the way of the next one. */
+	assert_int_equal(flock(old, LOCK_EX | LOCK_NB), -1);
+	assert_true(replace_at(here, "src/a.c", "two\n", &err));
+	assert_int_equal(flock(old, LOCK_EX | LOCK_NB), 0);
+	fd_close(&old);
+	old = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(replace_at(here, "src/a.c", "three\n", &err));
+	assert_int_equal(flock(old, LOCK_EX | LOCK_NB), -1);
+	files_settle(here->files);
+	assert_int_equal(flock(old, LOCK_EX | LOCK_NB), 0);
+	ground_assert_holds(here, "ws/src/a.c", "three\n");
 }
 
 static void a_link_stays_and_its_target_is_written(void **state)
@@ -408,6 +435,7 @@ int main(void)
 		TEST(places_are_where_the_policy_lets_write),
 		TEST(a_new_file_never_replaces),
 		TEST(a_replaced_file_keeps_mode_owner_and_attributes),
+		TEST(a_replaced_file_is_let_go_when_the_call_is_answered),
 		TEST(a_link_stays_and_its_target_is_written),
 		TEST(a_file_that_changed_is_not_replaced),
 		TEST(a_full_disk_leaves_the_old_file),
