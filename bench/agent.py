@@ -7,6 +7,7 @@ journal on disk.
 import glob
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -23,6 +24,8 @@ ROUNDS = 7
 OURS, CODEX, CLAUDE, FLOOR = "glovebox", "codex", "claude", "bare client and bash"
 RUN_TIMEOUT_S = 120
 TURN_MS, START_MS, MEMORY_MIB, RESUME_MS = 1.2, 10, 12, 100
+# An answer that comes in so many pieces, and what one of them may take.
+PIECES, PIECE_US = 20_000, 2
 # Beside the client that starts bash: what takes no more has nothing left to save.
 TURN_TIMES = 1.2
 # Ten times the turns at ten times the cost, and what it takes to send a longer conversation.
@@ -76,24 +79,23 @@ def environment_of(home, url):
 class Run:
     """One task from start to end, and what it took."""
 
-    def __init__(self, name, program, turns, home, arguments=()):
+    def __init__(self, name, program, turns, home, arguments=(), pieces=1):
         self.memory = {}  # by the names of processes: how many, bytes
         self.process = None
-        model = agent_model.Model(turns, self.look)
+        model = agent_model.Model(turns, self.look, pieces)
         workspace = os.path.join(home, "work")
         os.makedirs(workspace, exist_ok=True)
         began = time.perf_counter()
-        usage = os.times()
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         argv = argv_of(name, program, model.url, turns)
         self.process = subprocess.Popen(
             [*argv[:-1], *arguments, argv[-1]], cwd=workspace,
             env=environment_of(home, model.url), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         error = self.process.communicate(timeout=RUN_TIMEOUT_S)[1]
-        after = os.times()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         model.close()
-        self.cpu_s = (after.children_user + after.children_system
-                      - usage.children_user - usage.children_system)
+        self.cpu_s = after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
         self.whole = len(model.arrived) == turns + 1 and self.process.returncode == 0
         self.error = error.decode("utf-8", "replace").strip().splitlines()
         if self.whole:
@@ -134,6 +136,9 @@ def play(build, running, rounds, workspace):
 def figures_of(name, program, home):
     ours = name == OURS
     runs = [Run(name, program, FEW, home) for _ in range(ROUNDS)]
+    short, pieces = (statistics.median(Run(name, program, 0, home, pieces=count).cpu_s
+                                       for _ in range(ROUNDS)) for count in (1, PIECES))
+    piece = (pieces - short) / PIECES * 1e6
     long = Run(name, program, MANY, home)
     start = statistics.median(run.first_s for run in runs) * MS
     cpu = long.cpu_s / MANY * MS
@@ -141,6 +146,8 @@ def figures_of(name, program, home):
     yield warm.figure(f"{name}, start to first request", start, "ms",
                       f"≤ {START_MS} ms" if ours else "", start <= START_MS if ours else None)
     yield warm.figure(f"{name}, processor time of a turn (of {MANY})", cpu, "ms", "", None)
+    yield warm.figure(f"{name}, processor time of a piece of an answer (of {PIECES:,})", piece, "µs",
+                      f"≤ {PIECE_US} µs" if ours else "", piece <= PIECE_US if ours else None)
     yield warm.figure(f"{name}, memory of all its processes at the last of {MANY} turns", memory,
                       "MiB", f"≤ {MEMORY_MIB} MiB" if ours else "",
                       memory <= MEMORY_MIB if ours else None)

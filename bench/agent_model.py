@@ -1,5 +1,5 @@
 """The model that the agents of bench/agent.py ask: on loopback, by each of the three APIs, with a
-command that does nothing again and again, then a word. It reads no more of a request than it must,
+command that does nothing again and again, then words. It reads no more of a request than it must,
 so that what is measured is the agent.
 """
 import json
@@ -11,23 +11,23 @@ CHUNK = 1 << 18
 ENOUGH = "All is done."
 
 
-def chat(number, tool, arguments, text):
-    delta = ({"content": text} if text else
-             {"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function",
-                              "function": {"name": tool, "arguments": arguments}}]})
-    finish = "stop" if text else "tool_calls"
-    return [{"id": "x", "object": "chat.completion.chunk",
-             "choices": [{"index": 0, "delta": {"role": "assistant", **delta},
-                          "finish_reason": None}]},
-            {"id": "x", "object": "chat.completion.chunk",
-             "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
+def chat(number, tool, arguments, words):
+    def chunk(delta, finish=None):
+        return {"id": "x", "object": "chat.completion.chunk",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+    deltas = [{"content": word} for word in words] or [
+        {"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function",
+                         "function": {"name": tool, "arguments": arguments}}]}]
+    return [chunk({"role": "assistant", **deltas[0]}), *map(chunk, deltas[1:]),
+            chunk({}, "stop" if words else "tool_calls"),
             {"id": "x", "object": "chat.completion.chunk", "choices": [],
              "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}]
 
 
-def responses(number, tool, arguments, text):
+def responses(number, tool, arguments, words):
     item = ({"type": "message", "role": "assistant", "id": f"msg_{number}", "status": "completed",
-             "content": [{"type": "output_text", "text": text, "annotations": []}]} if text else
+             "content": [{"type": "output_text", "text": "".join(words), "annotations": []}]}
+            if words else
             {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
              "name": tool, "arguments": arguments, "status": "completed"})
     whole = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item],
@@ -37,24 +37,26 @@ def responses(number, tool, arguments, text):
     begun = {**whole, "status": "in_progress", "output": []}
     return [{"type": "response.created", "response": begun},
             {"type": "response.output_item.added", "output_index": 0, "item": item},
+            *({"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0,
+               "content_index": 0, "delta": word} for word in words[1:]),
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": whole}]
 
 
-def messages(number, tool, arguments, text):
-    block = ({"type": "text", "text": ""} if text else
+def messages(number, tool, arguments, words):
+    block = ({"type": "text", "text": ""} if words else
              {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": {}})
-    delta = ({"type": "text_delta", "text": text} if text else
-             {"type": "input_json_delta", "partial_json": arguments})
+    deltas = [{"type": "text_delta", "text": word} for word in words] or [
+        {"type": "input_json_delta", "partial_json": arguments}]
     return [{"type": "message_start", "message": {
                 "id": f"msg_{number}", "type": "message", "role": "assistant", "model": "mock",
                 "content": [], "stop_reason": None, "stop_sequence": None,
                 "usage": {"input_tokens": 10, "output_tokens": 1}}},
             {"type": "content_block_start", "index": 0, "content_block": block},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
+            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
             {"type": "content_block_stop", "index": 0},
             {"type": "message_delta", "usage": {"output_tokens": 5},
-             "delta": {"stop_reason": "end_turn" if text else "tool_use", "stop_sequence": None}},
+             "delta": {"stop_reason": "end_turn" if words else "tool_use", "stop_sequence": None}},
             {"type": "message_stop"}]
 
 
@@ -77,10 +79,14 @@ def shell_of(body):
 
 
 class Model:
-    """Serves one run of TURNS commands; AT_LAST is called when the last one has been answered."""
+    """
+    Serves one run of TURNS commands; AT_LAST is called when the last one has been answered, and
+    what it is told then comes in PIECES.
+    """
 
-    def __init__(self, turns, at_last=None):
+    def __init__(self, turns, at_last=None, pieces=1):
         self.turns = turns
+        self.last_words = [ENOUGH, *["word "] * (pieces - 1)]
         self.at_last = at_last
         self.arrived = []  # when each request that counts came, in seconds
         self.shell = None
@@ -133,17 +139,17 @@ class Model:
             return b"HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\n{}"
         shell = self.shell or shell_of(body)
         if shell is None:  # a question of its own: a title, a summary
-            return self.stream(api(0, None, None, "Well."), api)
+            return self.stream(api(0, None, None, ["Well."]), api)
         self.shell = shell
         self.arrived.append(time.perf_counter())
         number = len(self.arrived)
         if number > self.turns:
             if self.at_last:
                 self.at_last()
-            return self.stream(api(number, None, None, ENOUGH), api)
+            return self.stream(api(number, None, None, self.last_words), api)
         # No two the same: who calls the same again and again is stopped.
         arguments = json.dumps(SHELLS[shell](f"true {number}"))
-        return self.stream(api(number, shell, arguments, None), api)
+        return self.stream(api(number, shell, arguments, []), api)
 
     @staticmethod
     def stream(events, api):
