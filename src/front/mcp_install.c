@@ -320,27 +320,57 @@ static bool fill(int fd, const struct settings *settings, struct str text, struc
 	return true;
 }
 
+/* Without a name until it is whole: a kill leaves nothing beside what is somebody else's. */
+static int open_nameless(const char *path)
+{
+	auto_free char *folder = memory_copy(path);
+	char *slash = strrchr(folder, '/');
+
+	if (slash == NULL)
+		return -1;
+	slash[slash == folder] = '\0';
+	return open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+}
+
+/* One that was killed between this and the rename has left the same name. */
+static bool give_name(int fd, const char *name)
+{
+	char own[FD_NAME_ROOM];
+
+	(void)unlink(name);
+	return linkat(AT_FDCWD, fd_name(fd, own), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* A file for the new text, and in TEMP the name that it has, or is to get. */
+static int open_temp(const char *path, bool *nameless, struct buf *temp)
+{
+	int fd = open_nameless(path);
+
+	*nameless = fd >= 0;
+	(void)buf_addf(temp, "%s.%s", path, *nameless ? "glovebox-new" : "XXXXXX");
+	return *nameless ? fd : mkostemp(temp->data, O_CLOEXEC);
+}
+
 /* The old file or the new one, never half of it. */
 static bool replace(const char *path, const struct settings *settings, struct str text,
 		    struct err *err)
 {
 	struct buf temp;
-	bool fits;
-	int fd;
+	bool fits, nameless;
 
 	if (!fd_make_folders(path, err))
 		return false;
 	buf_init(&temp, PATH_MAX + 32);
-	(void)buf_addf(&temp, "%s.XXXXXX", path);
-	fd = mkostemp(temp.data, O_CLOEXEC);
+	auto_close int fd = open_temp(path, &nameless, &temp);
 	if (fd < 0) {
 		fits = err_set(err, errno, "%s: %s", path, strerror(errno));
 	} else {
 		fits = fill(fd, settings, text, err);
-		(void)close(fd);
 		if (fits && !is_unchanged(path, settings))
 			fits = err_set(err, 0,
 				       "somebody has changed it meanwhile; try again");
+		if (fits && nameless && !give_name(fd, temp.data))
+			fits = err_set(err, errno, "%s: %s", temp.data, strerror(errno));
 		/* What came into being just now is not replaced. */
 		if (fits && renameat2(AT_FDCWD, temp.data, AT_FDCWD, path,
 				      settings->exists ? 0 : RENAME_NOREPLACE) < 0)
