@@ -93,7 +93,9 @@ bool undo_step_read(const struct undo_store *store, uint32_t number, struct undo
 	/* One that does not hold together is shown with what could be read of it. */
 	(void)undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
-	return step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole);
+	/* An undo that found all as it was before changed nothing, and is one nevertheless. */
+	return step->work == UNDO_BY_UNDO ||
+	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole));
 }
 
 static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)
