@@ -421,6 +421,29 @@ def what_a_killed_process_had_made_is_handed_over(place, _server):
     assert place.events()[-1]["changed"] == [], "handed over twice"
 
 
+LONG_RUN = [{"calls": [call(f"b{at}", "bash", command=f"echo {at} >> log.txt; seq 3000")]}
+            for at in range(40)]
+
+
+@case([*LONG_RUN, {"text": "All is done."}], repeat_last=True)
+def a_store_that_takes_no_more_ends_the_turn_and_it_can_be_gone_on_with(place, server):
+    # So large that a cell can be built, too small for the record of 40 long results.
+    shell = 'ulimit -f 256; exec "$0" "$@"'
+    process = subprocess.run(["bash", "-c", shell, PROGRAM, "run", "--json", "Do the task."],
+                             env=place.environment, cwd=place.workspace, text=True,
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                             timeout=TIMEOUT_S)
+    assert process.returncode == 1, process
+    assert re.fullmatch(r"glovebox: recording the session: [^\n]+\n", process.stderr), process.stderr
+    shown = [json.loads(line) for line in process.stdout.splitlines()]
+    kept = [event for event in shown if "n" in event]
+    assert kept == place.events(), "what was shown is not what was kept"
+    assert kept[-1]["event"] != "turn_ended" and len(place.read("log.txt").split()) < 40
+    code, _, err = place.resume("--max-iterations", "100")
+    check_whole(place, server, code, err)
+    assert "log.txt" in [file["path"] for file in place.events()[-1]["changed"]]
+
+
 @case([{"calls": [call("b1", "bash", command="sleep 1000")]}, {"text": "Never."}])
 def an_interrupt_does_not_wait_for_a_checkpoint(place, _server):
     for number in range(20000):
