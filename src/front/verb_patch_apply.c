@@ -151,7 +151,8 @@ static void call_tool(struct deciding *deciding, const char *tool, struct value 
 	session_call(deciding->session, &request, &deciding->result);
 }
 
-static struct value *arguments_of(const struct deciding *deciding)
+/* LOOK: only compare. */
+static struct value *arguments_of(const struct deciding *deciding, bool look)
 {
 	const struct patch_record *record = &deciding->record;
 	struct value *arguments = value_new_object();
@@ -159,7 +160,7 @@ static struct value *arguments_of(const struct deciding *deciding)
 	value_set_str(arguments, "patch", record->text);
 	value_set_text(arguments, "title", record->title);
 	value_set(arguments, "files", patch_record_files(record));
-	if (is_dry(deciding))
+	if (look)
 		value_set_boolean(arguments, "look", true);
 	return arguments;
 }
@@ -193,7 +194,7 @@ static void print_result(struct deciding *deciding, int code)
 
 static int apply_to_files(struct deciding *deciding)
 {
-	auto_value struct value *arguments = arguments_of(deciding);
+	auto_value struct value *arguments = arguments_of(deciding, is_dry(deciding));
 	const struct patch_decision decision = {.state = PATCH_APPLIED,
 						.place = str_of(deciding->setup.workspace)};
 	int code;
@@ -210,7 +211,7 @@ static int apply_to_files(struct deciding *deciding)
 
 static int apply_to_branch(struct deciding *deciding, const char *branch)
 {
-	auto_value struct value *arguments = arguments_of(deciding);
+	auto_value struct value *arguments = arguments_of(deciding, is_dry(deciding));
 	const char *from = options_text(deciding->options, "from");
 	const struct patch_decision decision = {.state = PATCH_APPLIED,
 						.place = str_of(deciding->setup.workspace),
@@ -347,6 +348,32 @@ const struct verb verb_patch_apply = {
 	.run = apply_run,
 };
 
+/* No step of the run is left to be undone: so many files hold what it made all the same. */
+static int64_t count_applied_again(const struct deciding *deciding)
+{
+	auto_value struct value *arguments = arguments_of(deciding, true);
+	const struct request request = {.tool = "take_patch",
+					.arguments = arguments,
+					.by_front = true};
+	struct tool_result look;
+	int64_t count = 0;
+
+	if (deciding->record.text.size == 0)
+		return 0;
+	tool_result_init(&look);
+	session_call(deciding->session, &request, &look);
+	count = value_integer(value_member(look.details, "already"));
+	tool_result_fini(&look);
+	return count;
+}
+
+static bool undid_nothing(const struct deciding *deciding)
+{
+	const struct value *steps = value_member(deciding->result.details, "steps");
+
+	return deciding->result.status == RESULT_DONE && value_integer(steps) == 0;
+}
+
 /* Put the folder back as before the run. */
 static int undo_run_of(struct deciding *deciding)
 {
@@ -366,15 +393,26 @@ static int undo_run_of(struct deciding *deciding)
 		return code;
 	session_undo_run(deciding->session, deciding->record.run,
 			 deciding->record.last_step, &deciding->result);
+	if (undid_nothing(deciding) && count_applied_again(deciding) > 0) {
+		buf_clear(&deciding->result.text);
+		(void)tool_fail(&deciding->result,
+				"Nothing was undone: the run's steps are undone already, and its "
+				"files hold the patch again. `glovebox undo --list` shows the "
+				"step that applied it; undo that one");
+	}
 	return code_of(deciding);
 }
 
 static int reject_it(struct deciding *deciding)
 {
 	const char *reason = options_text(deciding->options, "reason");
-	const struct patch_decision decision = {.state = PATCH_REJECTED,
-						.reason = str_of(reason != NULL ? reason
-										: "")};
+	const char *before = deciding->record.reason;
+	const struct patch_decision decision = {
+		.state = PATCH_REJECTED,
+		.reason = str_of(reason != NULL   ? reason
+				 : before != NULL ? before
+						  : ""),
+	};
 	int code = CODE_DONE;
 
 	if (decision.reason.size > REASON_MAX || !text_is_utf8(decision.reason))
