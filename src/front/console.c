@@ -248,6 +248,12 @@ bool console_open(struct console **opened, struct err *err)
 	return false;
 }
 
+bool console_open_if_any(struct console **opened, struct err *err)
+{
+	*opened = NULL;
+	return !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || console_open(opened, err);
+}
+
 void console_close(struct console *console)
 {
 	const uint64_t end = END_COUNT;

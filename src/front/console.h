@@ -20,6 +20,8 @@ struct console;
 
 /* ERR: standard input or output is no terminal. *CONSOLE is NULL then. */
 bool console_open(struct console **console, struct err *err);
+/* The same where there is one; else *CONSOLE is NULL, and that is no error. */
+bool console_open_if_any(struct console **console, struct err *err);
 void console_close(struct console *console); /* puts all back; NULL is fine */
 
 enum console_answer {

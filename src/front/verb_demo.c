@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "front/console.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
@@ -72,12 +73,16 @@ static int play(const char *folder, const struct options *options)
 			},
 	};
 	struct agent_outcome outcome = {0};
+	struct console *console = NULL;
 	struct talk *talk = NULL;
 	struct setup setup;
 	struct err err = {0};
 	int code;
 
 	plain.terminal = plain.colour = false;
+	/* It asks nothing; Escape ends it. */
+	if (!talk_options.json && !console_open_if_any(&console, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!setup_init_shipped(&setup, folder, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
@@ -85,6 +90,7 @@ static int play(const char *folder, const struct options *options)
 	if (code == CODE_DONE)
 		code = talk_told(talk, talk_turn(talk, demo_prompt, &outcome));
 	talk_close(talk);
+	console_close(console);
 	if (code == CODE_DONE && outcome.last_exit_code != 0)
 		code = verb_complain(CODE_FAILED, "the last run of the tests was not green");
 	setup_fini(&setup);

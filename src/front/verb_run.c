@@ -57,16 +57,11 @@ static bool read_prompt(const char *const *words, size_t count, struct buf *prom
 	return true;
 }
 
-/* Is there something to ask a person, and a person? */
-static bool asks_at_terminal(const struct options *options, const struct setup *setup)
+/* Is there something to ask a person? */
+static bool asks(const struct policy *policy)
 {
-	const struct policy *policy = setup->policy;
-	const bool asks = policy->asks.count > 0 ||
-			  policy_has_tool(policy, "delegate_agent") ||
-			  policy_has_tool(policy, "manage_schedule");
-
-	return asks && !options_given(options, "json") && isatty(STDIN_FILENO) &&
-	       isatty(STDOUT_FILENO);
+	return policy->asks.count > 0 || policy_has_tool(policy, "delegate_agent") ||
+	       policy_has_tool(policy, "manage_schedule");
 }
 
 static int run_with(const struct options *options, struct setup *setup,
@@ -80,6 +75,7 @@ static int run_with(const struct options *options, struct setup *setup,
 		.counts_answers = options_given(options, "max-iterations"),
 	};
 	struct agent_outcome outcome;
+	struct console *console = NULL;
 	struct talk *talk = NULL;
 	struct err err = {0};
 	int code;
@@ -91,13 +87,16 @@ static int run_with(const struct options *options, struct setup *setup,
 	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
 			&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	if (asks_at_terminal(options, setup) && !console_open(&talk_options.console, &err))
+	/* Also where nothing is asked: Escape ends the run. */
+	if (!talk_options.json && !console_open_if_any(&console, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (asks(setup->policy))
+		talk_options.console = console;
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
 		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
 	talk_close(talk);
-	console_close(talk_options.console);
+	console_close(console);
 	return code;
 }
 
@@ -172,6 +171,7 @@ static const char run_help[] =
 	"  anthropic:NAME  Anthropic's Messages; the key is in ANTHROPIC_API_KEY\n"
 	"When nothing names a model a recorded answer is played; --model replay:FILE\n"
 	"plays yours.\n\n"
+	"At a terminal Escape ends it, as Ctrl+C does.\n\n"
 	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
 	"agent, with its model, with all that was said and read. ID is what `glovebox\n"
 	"sessions list` shows, the beginning of it, or `last`.\n\n"

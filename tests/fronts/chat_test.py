@@ -793,6 +793,18 @@ def run_asks_at_a_terminal_too():
 
 
 @tap.case
+def escape_ends_a_run_at_a_terminal_too():
+    # Also where the agent has nothing to ask.
+    for verb in (("run", "--model", "replay:r.json", "go"), ("demo",)):
+        with terminal.Terminal(GLOVEBOX, *verb, files={"r.json": json.dumps(LONG)}) as tty:
+            tty.wait_until(lambda: "bash" in tty.screen.text(), "running")
+            tty.type(b"\x1b")
+            assert tty.end() == 128 + signal.SIGINT, tty.screen.text()
+            assert "Interrupted by the user." in tty.screen.text()
+            assert tty.is_as_before()
+
+
+@tap.case
 def a_model_server_that_is_killed_ends_the_turn_alone():
     server = subprocess.Popen([sys.executable, MODEL_SERVER], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
