@@ -91,9 +91,12 @@ bool value_parse(struct str text, unsigned flags, struct value **value, struct e
 	if (!value_syntax_depth(plain, err))
 		return false;
 	json = value_load(plain, &error);
-	if (!json && (flags & (VALUE_HALVES | VALUE_REPAIR))) {
+	if (!json && (flags & (VALUE_HALVES | VALUE_REPAIR | VALUE_WIDE))) {
 		copy = copy ? copy : memory_copy_str(text);
-		value_syntax_mend_halves(copy, text.size);
+		if (flags & (VALUE_HALVES | VALUE_REPAIR))
+			value_syntax_mend_halves(copy, text.size);
+		if (flags & VALUE_WIDE)
+			value_syntax_mend_integers(copy, text.size);
 		plain.data = copy;
 		json = value_load(plain, &error);
 	}

@@ -32,6 +32,8 @@ enum value_flags {
 	VALUE_SORTED = 8, /* value_print: keys in order */
 	/* half of an escaped surrogate pair is U+FFFD: a text that was cut inside a character */
 	VALUE_HALVES = 16,
+	/* an integer beyond 64 bits is the real that is as large: others know only those */
+	VALUE_WIDE = 32,
 };
 
 /*

@@ -314,6 +314,43 @@ void value_syntax_mend_halves(char *text, size_t size)
 	}
 }
 
+/* Of the DIGITS of an integer, without a sign. */
+static bool value_fits(struct str digits, bool negative)
+{
+	static const char least[] = "9223372036854775808", most[] = "9223372036854775807";
+	const size_t room = sizeof(most) - 1;
+
+	return digits.size < room ||
+	       (digits.size == room &&
+		memcmp(digits.data, negative ? least : most, room) <= 0);
+}
+
+void value_syntax_mend_integers(char *text, size_t size)
+{
+	const struct str whole = {text, size};
+
+	for (size_t at = 0; at < size;) {
+		const bool negative = text[at] == '-';
+		const size_t start = at + negative;
+		size_t end = start;
+
+		if (!negative && !value_is_digit(text[at])) {
+			at = text[at] == '"' ? value_skip_string(whole, at) : at + 1;
+			continue;
+		}
+		while (end < size && value_is_digit(text[end]))
+			end++;
+		at = end;
+		while (at < size && text[at] != '\0' && strchr("+-.eE0123456789", text[at]))
+			at++;
+		/* The rest of a number makes a real of it. */
+		if (at > end || value_fits(str_part(whole, start, end - start), negative))
+			continue;
+		text[end - 2] = 'e';
+		text[end - 1] = '2';
+	}
+}
+
 static bool value_read_escape(struct value_reader *reader)
 {
 	char c = reader->at + 1 < reader->text.size ? reader->text.data[reader->at + 1]

@@ -19,6 +19,9 @@ bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err
 /* Write \ufffd over each half of a surrogate pair that is escaped without the other. */
 void value_syntax_mend_halves(char *text, size_t size);
 
+/* Write each integer that 64 bits do not hold as a real, to the nearest hundred below. */
+void value_syntax_mend_integers(char *text, size_t size);
+
 /* False when TEXT nests deeper than VALUE_DEPTH_MAX or has more than VALUE_PARTS_MAX values. */
 bool value_syntax_depth(struct str text, struct err *err);
 

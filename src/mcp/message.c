@@ -103,7 +103,7 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);
 	/* What is refused here is answered without an id: who asked would wait. */
-	if (!value_parse(text, VALUE_HALVES, &message->whole, err)) {
+	if (!value_parse(text, VALUE_HALVES | VALUE_WIDE, &message->whole, err)) {
 		if (err != NULL)
 			err->code = MCP_CODE_PARSE;
 		return false;

@@ -255,6 +255,42 @@ static void a_models_words_are_repaired_where_nothing_is_lost(void **state)
 	assert_null(none);
 }
 
+static void integers_beyond_64_bits_become_reals_where_that_is_wanted(void **state)
+{
+	static const struct {
+		const char *text, *wanted;
+	} cases[] = {
+		{"[9223372036854775807, -9223372036854775808, 5, 18446744073709551616]",
+		 "[9223372036854775807,-9223372036854775808,5,1.84467440737095516e19]"},
+		{"[9223372036854775808]", "[9.2233720368547758e18]"},
+		{"[-9223372036854775809]", "[-9.2233720368547758e18]"},
+		{"[\"18446744073709551616\", 100000000000000000000]",
+		 "[\"18446744073709551616\",1e20]"},
+		{"[0.18446744073709551616, 100000000000000000000]",
+		 "[0.18446744073709551616,1e20]"},
+		{"[1e+10, 100000000000000000000]", "[1e10,1e20]"},
+		{"100000000000000000000", "1e20"},
+	};
+	static const char *const refused[] = {"[1e999, 1]",
+					      "[00000000000000000000000]",
+					      "[100000000000000000000",
+					      "[100000000000000000000.]",
+					      "[-]",
+					      "[\"100000000000000000000"};
+	struct value *none = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(cases); i++) {
+		auto_value struct value *value = parsed(cases[i].text, VALUE_WIDE);
+		auto_value struct value *wanted = parsed(cases[i].wanted, 0);
+
+		assert_true(value_equal(value, wanted));
+	}
+	for (size_t i = 0; i < UNIT_COUNT(refused); i++)
+		assert_false(value_parse(str_of(refused[i]), VALUE_WIDE, &none, NULL));
+	assert_null(none);
+}
+
 static void readers_of_the_wrong_kind_give_the_empty_answer(void **state)
 {
 	auto_value struct value *array =
@@ -539,6 +575,7 @@ int main(void)
 		cmocka_unit_test(texts_over_the_ceiling_are_refused_unread),
 		cmocka_unit_test(comments_and_trailing_commas_in_configuration),
 		cmocka_unit_test(a_models_words_are_repaired_where_nothing_is_lost),
+		cmocka_unit_test(integers_beyond_64_bits_become_reals_where_that_is_wanted),
 		cmocka_unit_test(readers_of_the_wrong_kind_give_the_empty_answer),
 		cmocka_unit_test(kinds_have_names),
 		cmocka_unit_test(strings_may_hold_nul),

@@ -111,6 +111,23 @@ static void what_is_wrong_has_its_code_and_keeps_the_id(void **state)
 	refused("{\"jsonrpc\":\"2.0\",\"result\":1}", MCP_CODE_INVALID, false);
 }
 
+static void large_integers_are_taken_but_for_ids(void **state)
+{
+	struct mcp_message message;
+	struct err err;
+
+	(void)state;
+	assert_true(mcp_message_read(STR("{\"jsonrpc\":\"2.0\",\"id\":9007199254740993,"
+					 "\"method\":\"m\","
+					 "\"params\":{\"a\":18446744073709551616}}"),
+				     &message, &err));
+	assert_int_equal(value_integer(message.id), 9007199254740993);
+	assert_true(value_number(value_member(message.params, "a")) > 1.8e19);
+	mcp_message_fini(&message);
+	refused("{\"jsonrpc\":\"2.0\",\"id\":18446744073709551616,\"method\":\"m\"}",
+		MCP_CODE_INVALID, false);
+}
+
 static void an_id_has_a_longest_length(void **state)
 {
 	char text[MCP_ID_MAX + 100] = "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":\"";
@@ -149,6 +166,7 @@ int main(void)
 		cmocka_unit_test(without_a_method_it_is_a_response),
 		cmocka_unit_test(a_batch_is_a_list_of_messages),
 		cmocka_unit_test(what_is_wrong_has_its_code_and_keeps_the_id),
+		cmocka_unit_test(large_integers_are_taken_but_for_ids),
 		cmocka_unit_test(an_id_has_a_longest_length),
 		cmocka_unit_test(a_message_has_a_largest_size),
 	};
