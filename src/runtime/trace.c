@@ -3,12 +3,17 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "base/text.h"
 
 #include <string.h>
 
 enum {
-	PARENT_SIZE = 55, /* "00-", 32 digits, "-", 16, "-", 2 */
+	/* "00-", 32 digits, "-", 16, "-", 2 */
+	TRACE_AT = 3,
+	TRACE_SIZE = 32,
+	DIGITS = 16,
+	SPAN_AT = 36,
+	SPAN_SIZE = 16,
+	PARENT_SIZE = 55,
 	STATE_MAX = 512,
 	BAGGAGE_MAX = 8192,
 	VARIABLE_MAX = BAGGAGE_MAX + 32,
@@ -26,16 +31,28 @@ static const struct {
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
+static bool is_zero(struct str digits)
+{
+	for (size_t i = 0; i < digits.size; i++) {
+		if (digits.data[i] != '0')
+			return false;
+	}
+	return true;
+}
+
+/* Digits in lower case: capitals, ids of nothing but zeros and version ff are invalid. */
 static bool is_parent(struct str text)
 {
+	static const char digits[] = "0123456789abcdef";
 	static const char form[] =
 		"xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
-	bool fine = text.size == PARENT_SIZE;
+	bool fine = text.size == PARENT_SIZE && !str_starts(text, STR("ff"));
 
 	for (size_t i = 0; fine && i < PARENT_SIZE; i++)
-		fine = form[i] == 'x' ? text_hex_digit(text.data[i]) >= 0
+		fine = form[i] == 'x' ? memchr(digits, text.data[i], DIGITS) != NULL
 				      : text.data[i] == form[i];
-	return fine;
+	return fine && !is_zero(str_part(text, TRACE_AT, TRACE_SIZE)) &&
+	       !is_zero(str_part(text, SPAN_AT, SPAN_SIZE));
 }
 
 static bool is_printable(struct str text)
