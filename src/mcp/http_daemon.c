@@ -101,10 +101,10 @@ static void take_whole(struct http_daemon *daemon, struct http_exchange *exchang
 	exchange->whole = true;
 	http_connection_asked(exchange->carrier);
 	exchange->progress = WAITING;
-	if (exchange->crowded)
+	if (exchange->taken == BODY_CROWDED_OUT)
 		answer_busy(exchange,
 			    STR("Too much is being sent at once; ask again in a second.\n"));
-	else if (exchange->body.overflowed)
+	else if (exchange->taken == BODY_TOO_LARGE)
 		http_answer(exchange, STATUS_TOO_LARGE, "text/plain",
 			    STR("The request is too large.\n"));
 	else

@@ -18,6 +18,7 @@ struct http_daemon_options {
 	struct loop *loop;
 	int take_socket; /* that listens */
 	size_t body_max;
+	int beat_ms; /* so long a stream says nothing; 0: 15 s */
 	/* The head is there. It may be answered at once: the body is then not asked for. */
 	void (*head)(void *context, struct http_exchange *exchange);
 	/* All of it is there. It is answered now or later. */
@@ -54,7 +55,7 @@ bool http_is_answered(const struct http_exchange *exchange); /* or has begun to 
 
 /*
  * A stream of bytes instead; nothing happens when it has begun. BEAT is sent whenever nothing
- * else was for some time, so that nobody on the way takes it for dead.
+ * else was for `beat_ms`, so that nobody on the way takes it for dead.
  */
 void http_stream(struct http_exchange *exchange, const char *type, struct str beat);
 void http_stream_add(struct http_exchange *exchange, struct str bytes);

@@ -115,6 +115,13 @@ enum MHD_Result http_exchange_queue(struct http_exchange *exchange)
 	return queued;
 }
 
+static int64_t next_beat_ms(const struct http_exchange *exchange)
+{
+	const int ms = exchange->daemon->options.beat_ms;
+
+	return clock_now_ms() + (ms > 0 ? ms : BEAT_MS);
+}
+
 static void set_type(struct http_exchange *exchange, const char *type, struct str beat)
 {
 	char *type_copy = memory_copy(type);
@@ -165,7 +172,7 @@ void http_stream(struct http_exchange *exchange, const char *type, struct str be
 	exchange->status = MHD_HTTP_OK;
 	auto_free char *beat_copy = memory_copy_str(beat);
 	set_type(exchange, type, str_of(beat_copy));
-	exchange->late.due_ms = clock_now_ms() + BEAT_MS;
+	exchange->late.due_ms = next_beat_ms(exchange);
 	http_exchange_wake(exchange);
 }
 
@@ -174,14 +181,14 @@ void http_stream_if_late(struct http_exchange *exchange, const char *type, struc
 	if (exchange->progress >= ANSWERED)
 		return;
 	set_type(exchange, type, beat);
-	exchange->late.due_ms = clock_now_ms() + BEAT_MS;
+	exchange->late.due_ms = next_beat_ms(exchange);
 }
 
 void http_stream_add(struct http_exchange *exchange, struct str bytes)
 {
 	if (exchange->progress != STREAMING || exchange->ended)
 		return;
-	exchange->late.due_ms = clock_now_ms() + BEAT_MS;
+	exchange->late.due_ms = next_beat_ms(exchange);
 	add(exchange, bytes);
 	http_exchange_wake(exchange);
 }

@@ -76,15 +76,16 @@ void http_exchange_take_body(struct http_exchange *exchange, struct str piece)
 {
 	struct http_daemon *daemon = exchange->daemon;
 
-	if (exchange->body.overflowed)
+	if (exchange->taken != BODY_HELD)
 		return;
-	exchange->crowded = daemon->bodies + piece.size > BODIES_MAX;
-	if (exchange->crowded || !buf_addstr(&exchange->body, piece)) {
+	if (daemon->bodies + piece.size > BODIES_MAX)
+		exchange->taken = BODY_CROWDED_OUT;
+	else if (!buf_addstr(&exchange->body, piece))
+		exchange->taken = BODY_TOO_LARGE;
+	if (exchange->taken == BODY_HELD)
+		daemon->bodies += piece.size;
+	else
 		http_exchange_forget_body(exchange);
-		exchange->body.overflowed = true;
-		return;
-	}
-	daemon->bodies += piece.size;
 }
 
 struct http_exchange *http_exchange_new(struct http_daemon *daemon,

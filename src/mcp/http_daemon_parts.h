@@ -72,6 +72,9 @@ struct http_connection {
 
 enum progress { READING, WAITING, ANSWERED, STREAMING };
 
+/* What becomes of a body: it is dropped, for the others leave it no room, or for its own size. */
+enum taken { BODY_HELD, BODY_CROWDED_OUT, BODY_TOO_LARGE };
+
 struct http_exchange {
 	struct http_daemon *daemon;
 	struct http_exchange *next, *previous;
@@ -80,9 +83,9 @@ struct http_exchange {
 	char *method, *path;
 	void *owner;
 	struct buf body;
+	enum taken taken;
 	enum progress progress;
 	bool turned_away; /* there was no room: nobody has heard of it */
-	bool crowded;     /* the bodies of all together left no room for its own */
 	bool whole;       /* the request has been handed over */
 	bool queued;      /* the library has the answer */
 	bool suspended;
