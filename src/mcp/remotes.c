@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A sentence, with words of the server's in it; what does not fit is not said. */
+enum { WHAT_MAX = 1024, NOTE_MAX = 2 * WHAT_MAX };
+
 void remotes_note(struct remotes *remotes, const char *sentence)
 {
 	value_append(remotes->problems, value_new_text(sentence));
@@ -19,7 +22,7 @@ static void note(const struct remotes_server *server, const char *what)
 {
 	struct buf text;
 
-	buf_init(&text, 2048);
+	buf_init(&text, NOTE_MAX);
 	(void)buf_addf(&text, "The MCP server %s %s", server->name, what);
 	remotes_note(server->remotes, text.data);
 	buf_fini(&text);
@@ -84,7 +87,7 @@ static void note_tool(const struct remotes_tool *tool, const char *what, const c
 {
 	struct buf text;
 
-	buf_init(&text, 1024);
+	buf_init(&text, WHAT_MAX);
 	(void)buf_adds(&text, "offers the tool ");
 	text_add_name(&text, str_part(str_of(tool->remote_name), 0, REMOTES_TOOL_NAME_MAX));
 	(void)buf_addf(&text, ", which is %s: %s.", what, why);
