@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -15,6 +16,8 @@ enum {
 	BODY_MS = 60000, /* from there to the end of the body: 16 MiB at 2 Mbit/s */
 	/* With so many, one that says nothing goes for each that comes. */
 	CROWDED = 480,
+	/* From the end of what its client says to its own: for what it said before. */
+	GONE_MS = 1000,
 	/* An answer that takes longer to be read holds no place against others. */
 	READ_MS = 30000,
 };
@@ -26,6 +29,22 @@ static void late_due(struct timer *timer)
 	timer->due_ms = CLOCK_NEVER;
 	/* The library sees its end, and closes it. */
 	(void)shutdown(connection->fd, SHUT_RDWR);
+}
+
+/*
+ * The library misses an end that comes together with the last bytes: an edge of epoll tells of both,
+ * and it reads only those. Whose request is whole by then is left to that request.
+ */
+static void client_gone(struct watch *watch, short events)
+{
+	struct http_connection *connection = watch->context;
+	const struct http_exchange *exchange = connection->exchange;
+
+	(void)events;
+	loop_remove(watch);
+	connection->gone = true;
+	if (exchange == NULL || exchange->progress == READING)
+		connection->late.due_ms = clock_now_ms() + GONE_MS;
 }
 
 static bool may_go(const struct http_connection *connection)
@@ -67,6 +86,13 @@ static struct http_connection *connection_new(struct http_daemon *daemon,
 				    .due = late_due,
 				    .context = made};
 	loop_add_timer(daemon->options.loop, &made->late);
+	made->end = (struct watch){.fd = made->fd,
+				   .events = POLLRDHUP,
+				   .ready = client_gone,
+				   .context = made,
+				   .stays = true};
+	if (made->fd >= 0)
+		loop_add(daemon->options.loop, &made->end);
 	made->previous = daemon->last_connection;
 	if (made->previous != NULL)
 		made->previous->next = made;
@@ -81,6 +107,7 @@ static void connection_free(struct http_connection *connection)
 {
 	struct http_daemon *daemon = connection->daemon;
 
+	loop_remove(&connection->end);
 	loop_remove_timer(&connection->late);
 	if (connection->previous != NULL)
 		connection->previous->next = connection->next;
@@ -122,7 +149,7 @@ void http_connection_asks(struct http_connection *connection, struct http_exchan
 	if (connection == NULL)
 		return;
 	connection->exchange = exchange;
-	connection->late.due_ms = clock_now_ms() + BODY_MS;
+	connection->late.due_ms = clock_now_ms() + (connection->gone ? GONE_MS : BODY_MS);
 }
 
 void http_connection_asked(struct http_connection *connection)
@@ -143,5 +170,6 @@ void http_connection_rests(struct http_connection *connection)
 		return;
 	connection->exchange = NULL;
 	connection->since_ms = clock_now_ms();
-	connection->late.due_ms = CLOCK_NEVER;
+	connection->late.due_ms =
+		connection->gone ? connection->since_ms + GONE_MS : CLOCK_NEVER;
 }

@@ -67,6 +67,8 @@ struct http_connection {
 	struct http_exchange *exchange; /* NULL: it says nothing */
 	int fd;
 	int64_t since_ms; /* it says nothing, or is answered, since then */
+	struct watch end; /* of what its client says */
+	bool gone;        /* that has come */
 	struct timer late;
 };
 

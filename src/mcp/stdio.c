@@ -24,7 +24,11 @@ enum {
 	UNREAD_MAX = 4 << 20,
 	/* What may pile up beyond, of calls that were under way; then it is given up. */
 	OUTPUT_MAX = 256 << 20,
-	/* After the end of the input. Clients send a signal 2 s later. */
+	/*
+	 * After the end of the input; and after the last byte that went out, when the client has ended
+	 * its input, reads nothing, and what it said is not read for that. Clients send a signal 2 s
+	 * later.
+	 */
 	LAST_WORD_MS = 1000,
 };
 
@@ -38,11 +42,12 @@ struct stdio {
 	bool skipping;            /* the rest of a line that is too long */
 	int output;               /* our own, which never waits; or the caller's */
 	bool is_socket;
-	struct watch reading, writing, stopping, parent;
+	struct watch reading, closing, writing, stopping, parent;
 	struct timer flush;
-	bool ended;   /* the input */
-	bool stopped; /* everything */
-	bool opened;  /* the session has been opened, or tried to be */
+	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
+	bool ended;       /* the input */
+	bool stopped;     /* everything */
+	bool opened;      /* the session has been opened, or tried to be */
 	struct err failure;
 };
 
@@ -78,6 +83,8 @@ static void write_out(struct stdio *stdio)
 
 		if (n > 0) {
 			stdio->out_from += (size_t)n;
+			if (stdio->until_ms != CLOCK_NEVER && !stdio->ended)
+				stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
 			if (stdio->output == stdio->options.output && !stdio->is_socket)
 				break; /* perhaps the next piece would wait */
 		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -166,13 +173,17 @@ static void refuse_long_line(struct stdio *stdio)
 	stdio->searched = 0;
 }
 
+static bool is_read(const struct stdio *stdio)
+{
+	return stdio->out.size - stdio->out_from < UNREAD_MAX;
+}
+
 /* May more be taken? Who waits for an answer of the client's must hear it. */
 static bool has_room(const struct stdio *stdio)
 {
 	const struct mcp *mcp = stdio->options.mcp;
 
-	return stdio->out.size - stdio->out_from < UNREAD_MAX &&
-	       (mcp_busy(mcp) < BUSY_MAX || mcp_asks(mcp));
+	return is_read(stdio) && (mcp_busy(mcp) < BUSY_MAX || mcp_asks(mcp));
 }
 
 static bool next_line(struct stdio *stdio, struct str *line)
@@ -253,12 +264,23 @@ static void input_ready(struct watch *watch, short events)
 		return;
 	if (n <= 0) {
 		stdio->ended = true;
+		stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
 		loop_remove(watch);
 	} else if (stdio->skipping) {
 		buf_commit(&stdio->in, skip_line(stdio, room, (size_t)n));
 	} else {
 		buf_commit(&stdio->in, (size_t)n);
 	}
+}
+
+/* Its end, seen over what has not been read. */
+static void closing_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+
+	(void)events;
+	loop_remove(watch);
+	stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
 }
 
 static void stop_ready(struct watch *watch, short events)
@@ -318,6 +340,10 @@ static void begin(struct stdio *stdio)
 					.events = POLLIN,
 					.ready = input_ready,
 					.context = stdio};
+	stdio->closing = (struct watch){.fd = stdio->options.input,
+					.events = POLLRDHUP,
+					.ready = closing_ready,
+					.context = stdio};
 	stdio->writing = (struct watch){.fd = stdio->output,
 					.events = POLLOUT,
 					.ready = output_ready,
@@ -338,6 +364,7 @@ static void begin(struct stdio *stdio)
 static void end(struct stdio *stdio)
 {
 	loop_remove(&stdio->reading);
+	loop_remove(&stdio->closing);
 	loop_remove(&stdio->writing);
 	loop_remove(&stdio->stopping);
 	loop_remove(&stdio->parent);
@@ -361,27 +388,28 @@ static void settle_reading(struct stdio *stdio)
 		loop_add(stdio->options.loop, &stdio->reading);
 	else
 		loop_remove(&stdio->reading);
+	if (is_read(stdio)) {
+		loop_remove(&stdio->closing);
+		stdio->until_ms = CLOCK_NEVER;
+	} else if (stdio->until_ms == CLOCK_NEVER) {
+		loop_add(stdio->options.loop, &stdio->closing);
+	}
 }
 
-static bool is_over(const struct stdio *stdio, int64_t until)
+static bool is_over(const struct stdio *stdio)
 {
-	if (!stdio->ended)
-		return stdio->stopped;
-	return stdio->stopped || clock_now_ms() >= until ||
-	       (mcp_busy(stdio->options.mcp) == 0 && stdio->out.size == 0 &&
-		stdio->in.size == stdio->in_from);
+	return stdio->stopped || clock_now_ms() >= stdio->until_ms ||
+	       (stdio->ended && mcp_busy(stdio->options.mcp) == 0 &&
+		stdio->out.size == 0 && stdio->in.size == stdio->in_from);
 }
 
 bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
 {
-	struct stdio stdio = {.options = *options, .output = -1};
-	int64_t until = CLOCK_NEVER;
+	struct stdio stdio = {.options = *options, .output = -1, .until_ms = CLOCK_NEVER};
 
 	begin(&stdio);
-	while (!is_over(&stdio, until)) {
-		loop_turn(options->loop, until);
-		if (stdio.ended && until == CLOCK_NEVER)
-			until = clock_now_ms() + LAST_WORD_MS;
+	while (!is_over(&stdio)) {
+		loop_turn(options->loop, stdio.until_ms);
 		settle_reading(&stdio);
 	}
 	if (stdio.failure.text[0] == '\0') {

@@ -28,6 +28,7 @@ MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
 BODIES = 9  # one more than may be under way together, each but a byte
+ESTABLISHED, CLOSE_WAIT = "01", "08"  # in /proc/net/tcp
 HEAD_SECONDS = 10  # so long a connection may take for its first head
 
 
@@ -95,15 +96,17 @@ def nameless(pid):
     return found
 
 
+def sockets_at(port, state):
+    """The rows of the server's sockets at PORT in this STATE of the kernel's."""
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [line.split() for line in list(file)[1:]]
+    return [row for row in rows
+            if int(row[1].rpartition(":")[2], 16) == port and row[3] == state]
+
+
 def unread_at(port):
     """What lies in the sockets of the server at PORT, and it has not read yet."""
-    unread = 0
-    with open("/proc/net/tcp", encoding="ascii") as file:
-        for line in list(file)[1:]:
-            columns = line.split()
-            if int(columns[1].rpartition(":")[2], 16) == port and columns[3] == "01":
-                unread += int(columns[4].partition(":")[2], 16)
-    return unread
+    return sum(int(row[4].partition(":")[2], 16) for row in sockets_at(port, ESTABLISHED))
 
 
 class Cases:
@@ -343,6 +346,27 @@ class Cases:
         except (BrokenPipeError, BlockingIOError):
             pass
 
+    def a_client_that_says_no_more_and_does_not_read_is_left(self):
+        server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
+                                  env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+        os.set_blocking(server.stdin.fileno(), False)
+        data = b"".join(json.dumps(modern(call(number, "read_file", path="long.txt"))).encode() +
+                        b"\n" for number in range(MANY))
+        written, quiet = 0, 0
+        while quiet < 100:
+            try:
+                written += os.write(server.stdin.fileno(), data[written % len(data):])
+                quiet = 0
+            except BlockingIOError:
+                quiet += 1
+                time.sleep(0.01)
+            expect(written < 64 << 20, "it takes all there is")
+        # What it has not read stands before the end.
+        server.stdin.close()
+        ends_soon(server, [0])
+        server.stdout.close()
+
     def a_reader_that_goes_away_ends_it(self):
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
                                   env=self.environment, stdin=subprocess.PIPE,
@@ -378,6 +402,34 @@ class Cases:
             answer = server.wait_answer(2)
             expect("none" in answer["result"]["content"][0]["text"], str(answer))
             expect(server.close() == 0, "it failed")
+
+    def connections_that_end_in_the_midst_hold_no_place(self):
+        server = self.http()
+        host, _, port = server.address.rpartition(":")
+        begin = (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 b"Content-Length: 100\r\n\r\n{")
+        # Its end comes together with what it says.
+        server.process.send_signal(signal.SIGSTOP)
+        for number in range(AT_ONCE):
+            with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+                client.sendall(begin[:-20] if number % 2 else begin)
+        server.process.send_signal(signal.SIGCONT)
+        expect(len(sockets_at(int(port), CLOSE_WAIT)) > 0, "they have gone already")
+        until = time.monotonic() + HEAD_SECONDS / 2
+        while sockets_at(int(port), CLOSE_WAIT):
+            expect(time.monotonic() < until, "they stay")
+            time.sleep(0.01)
+        # Who says all that belongs to a request before it ends is answered.
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        with socket.create_connection((host, int(port)), WAIT_SECONDS) as client:
+            client.settimeout(WAIT_SECONDS)
+            server.process.send_signal(signal.SIGSTOP)
+            client.sendall(begin[:-1].replace(b"100", b"%d" % len(ping)) + ping)
+            client.shutdown(socket.SHUT_WR)
+            server.process.send_signal(signal.SIGCONT)
+            answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+            expect(b'"result":{}' in answer, str(answer))
+        expect(server.close() == 0, "it failed")
 
     def rubbish_on_the_port_is_survived(self):
         server = self.http()
