@@ -113,13 +113,34 @@ static bool take_question(struct plugin_channel *channel, const struct value *li
 	return true;
 }
 
-bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct err *err)
+/* ANSWER goes to the script, with the ID it gave its question. */
+static void answer(struct plugin_channel *channel, const struct value *id,
+		   struct value *take_answer)
 {
-	auto_value struct value *line = NULL;
+	struct buf line;
 
-	if (!value_parse(text, 0, &line, err))
-		return false;
-	struct str type = value_str(value_member(line, "type"));
+	value_set(take_answer, "id", value_copy(id));
+	buf_init(&line, ANSWERS_PIPE);
+	/* One that its script does not read is lost: nobody waits for it here. */
+	if (value_print(take_answer, 0, &line) && buf_addc(&line, '\n') &&
+	    channel->write_fd >= 0 && write(channel->write_fd, line.data, line.size) < 0)
+		fd_close(&channel->write_fd);
+	buf_fini(&line);
+	value_free(take_answer);
+}
+
+/* Its script waits for a line all the same. */
+static void answer_nobody(struct plugin_channel *channel, const struct value *id)
+{
+	struct value *nobody = value_new_object();
+
+	value_set_text(nobody, "action", "cancel");
+	answer(channel, id, nobody);
+}
+
+static bool take_line(struct plugin_channel *channel, const struct value *line,
+		      struct str type, struct err *err)
+{
 	if (++channel->messages > PLUGIN_CHANNEL_MESSAGES)
 		return err_set(err, E2BIG, "over %d lines", PLUGIN_CHANNEL_MESSAGES);
 	if (str_is(type, "progress"))
@@ -134,9 +155,24 @@ bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct
 			       "progress, log, question, questions, sampling or roots");
 	if (!item_is_sound(line, type, err))
 		return false;
-	return tool_add_content(channel->result, value_ref(line)) ||
+	return tool_add_content(channel->result,
+				value_ref((struct value *)(uintptr_t)line)) ||
 	       err_set(err, E2BIG, "over %d items or %d bytes of content",
 		       RESULT_CONTENT_ITEMS_MAX, RESULT_CONTENT_BYTES_MAX);
+}
+
+bool plugin_channel_line(struct plugin_channel *channel, struct str text, struct err *err)
+{
+	auto_value struct value *line = NULL;
+
+	if (!value_parse(text, 0, &line, err))
+		return false;
+	const struct str type = value_str(value_member(line, "type"));
+	if (take_line(channel, line, type, err))
+		return true;
+	if (plugin_question_is(type))
+		answer_nobody(channel, value_member(line, "id"));
+	return false;
 }
 
 static void note_fault(struct plugin_channel *channel, const char *why)
@@ -192,35 +228,17 @@ bool plugin_channel_read(struct plugin_channel *channel)
 	return size > 0;
 }
 
-/* ANSWER goes to the script, with the id it gave its question. */
-static void answer(struct plugin_channel *channel, struct value *take_answer)
-{
-	struct buf line;
-
-	value_set(take_answer, "id",
-		  channel->open_id != NULL ? value_copy(channel->open_id)
-					   : value_new_null());
-	value_free(channel->open_id);
-	channel->open_id = NULL;
-	buf_init(&line, ANSWERS_PIPE);
-	/* One that its script does not read is lost: nobody waits for it here. */
-	if (value_print(take_answer, 0, &line) && buf_addc(&line, '\n') &&
-	    channel->write_fd >= 0 && write(channel->write_fd, line.data, line.size) < 0)
-		fd_close(&channel->write_fd);
-	buf_fini(&line);
-	value_free(take_answer);
-}
-
 void plugin_channel_turn(struct plugin_channel *channel)
 {
 	struct value *reply = call_take_reply(channel->call);
 
 	if (reply != NULL)
-		answer(channel, reply);
+		answer(channel, channel->open_id, reply);
 	while (!channel->call->awaits_reply && value_count(channel->questions) > 0) {
 		struct value *question = value_item(channel->questions, 0);
 		auto_value struct value *rest = value_new_array();
 
+		value_free(channel->open_id);
 		channel->open_id = value_copy(value_member(question, "id"));
 		bool asked = call_ask(channel->call,
 				      value_text(value_member(question, "kind")),
@@ -232,9 +250,7 @@ void plugin_channel_turn(struct plugin_channel *channel)
 		rest = NULL;
 		if (asked)
 			return;
-		struct value *nobody = value_new_object();
-		value_set_text(nobody, "action", "cancel");
-		answer(channel, nobody);
+		answer_nobody(channel, channel->open_id);
 	}
 }
 
