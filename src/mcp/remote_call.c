@@ -146,22 +146,27 @@ void remote_calls_fail(struct remote *remote, const char *why)
 	}
 }
 
-/* Text joins the text, anything else the content. */
-static void add_item(struct tool_result *result, const struct value *item, struct buf *text)
+/* Text joins the text, anything else the content. False: ITEM is left out. */
+static bool add_item(struct tool_result *result, const struct value *item, struct buf *text)
 {
 	const struct value *type = value_member(item, "type");
 
-	if (!str_is(value_str(type), "text")) {
-		if (!tool_add_content(result, value_copy(item)))
-			(void)buf_adds(text,
-				       "[an item of the answer is left out: too large, or of "
-				       "no known form]\n");
-		return;
-	}
+	if (!str_is(value_str(type), "text"))
+		return tool_add_content(result, value_copy(item));
 	(void)buf_end_line(text);
 	if (!buf_addstr(text, value_str(value_member(item, "text"))))
 		(void)buf_addstr(text, str_part(value_str(value_member(item, "text")), 0,
 						text->max - text->size));
+	return true;
+}
+
+/* What holds nothing may be meant so; what is something else is no success. */
+static bool is_answer(const struct value *answer)
+{
+	const struct value *content = value_member(answer, "content");
+
+	return value_kind(answer) == VALUE_OBJECT &&
+	       (content == NULL || value_kind(content) == VALUE_ARRAY);
 }
 
 static void fill(const struct value *answer, struct tool_result *result)
@@ -171,16 +176,24 @@ static void fill(const struct value *answer, struct tool_result *result)
 	const struct value *structured = value_member(answer, "structuredContent");
 	struct text_cut cut = {0};
 	struct buf text, clean;
+	size_t left_out = 0;
 
 	buf_init(&text, TEXT_MAX);
 	buf_init(&clean, 4 * TEXT_MAX);
 	for (size_t i = 0; i < value_count(content); i++)
-		add_item(result, value_item(content, i), &text);
+		left_out += !add_item(result, value_item(content, i), &text);
 	/* Who sends both says the same twice. */
 	if (value_count(content) == 0 && structured)
 		(void)value_print(structured, 0, &text);
 	(void)text_clean(buf_str(&text), &clean);
 	(void)text_shorten(buf_str(&clean), &limits, &result->text, &cut);
+	if (left_out > 0) {
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text,
+			       "[items of the answer that are left out, too large or of no known "
+			       "form: %zu]\n",
+			       left_out);
+	}
 	result->left_out_bytes = cut.bytes;
 	result->left_out_lines = cut.lines;
 	buf_fini(&clean);
@@ -198,6 +211,8 @@ static void fill_error(const struct remote *remote, const struct value *error,
 	buf_init(&clean, SHOWN_BYTES);
 	(void)text_clean(str_part(words, 0, text_character_border(words, SHOWN_BYTES / 8)),
 			 &clean);
+	if (clean.size == 0)
+		(void)buf_adds(&clean, "it gives no reason");
 	(void)tool_fail(result, "The MCP server %s refused the call: %s (code %lld)",
 			remote->name, clean.data,
 			(long long)value_integer(value_member(error, "code")));
@@ -227,6 +242,10 @@ bool remote_call_answered(struct remote *remote, const struct mcp_message *messa
 		(void)tool_fail(&result,
 				"The MCP server %s wants to ask something back: too often, what is "
 				"not offered to it, or where nobody can be asked.",
+				remote->name);
+	else if (!is_answer(message->result))
+		(void)tool_fail(&result,
+				"The MCP server %s answers in a form that is not known.",
 				remote->name);
 	else
 		fill(message->result, &result);

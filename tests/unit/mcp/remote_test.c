@@ -298,6 +298,12 @@ static void answers_become_results(void **state)
 		  "The MCP server x wants to ask something back: too often, what is not "
 		  "offered to it, or where nobody can be asked.");
 	answer_is(server, "{}", RESULT_DONE, "");
+	answer_is(server, "{\"error\": 5}", RESULT_FAILED,
+		  "The MCP server x refused the call: it gives no reason (code 0)");
+	answer_is(server, "[[]]", RESULT_FAILED,
+		  "The MCP server x answers in a form that is not known.");
+	answer_is(server, "{\"content\": \"text\"}", RESULT_FAILED,
+		  "The MCP server x answers in a form that is not known.");
 	assert_true(remote_has_served(server->remote));
 	assert_non_null(strstr(server->sent.data,
 			       "\"params\":{\"_meta\":{\"progressToken\":4},\"name\":\"their.name\","
@@ -311,12 +317,15 @@ static void what_is_more_than_text_is_content(void **state)
 
 	play(server,
 	     "{" LEGACY ONE_TOOL ", \"tools/call\": {\"content\": [{\"type\": \"image\", "
-	     "\"data\": \"AAAA\", \"mimeType\": \"image/png\"}, 7]}}");
+	     "\"data\": \"AAAA\", \"mimeType\": \"image/png\"}, 7, {}, "
+	     "{\"type\": \"text\", \"text\": \"words\"}]}}");
 	struct running *running = session_start(server->room.session, &request, NULL, NULL);
 	pump(server);
 	const struct tool_result *result = running_result(running);
 	assert_int_equal(value_count(result->content), 1);
-	assert_non_null(strstr(result->text.data, "an item of the answer is left out"));
+	assert_string_equal(result->text.data,
+			    "words\n[items of the answer that are left out, too large or of no "
+			    "known form: 2]\n");
 	running_free(running);
 }
 
