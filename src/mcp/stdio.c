@@ -18,8 +18,12 @@
 
 enum {
 	READ_BYTES = 256 << 10,
-	/* More than its workers are kept busy with; what comes then waits unread. */
+	/*
+	 * More than its workers are kept busy with; what comes then waits unread. But not for long, if
+	 * none of them ends: behind it may be a ping, or what cancels them.
+	 */
 	BUSY_MAX = 96,
+	BUSY_MS = 250,
 	/* A client that does not read: no more of its requests are taken. */
 	UNREAD_MAX = 4 << 20,
 	/* What may pile up beyond, of calls that were under way; then it is given up. */
@@ -43,7 +47,8 @@ struct stdio {
 	int output;               /* our own, which never waits; or the caller's */
 	bool is_socket;
 	struct watch reading, closing, writing, stopping, parent;
-	struct timer flush;
+	struct timer flush, stall;
+	size_t busy_max;  /* so many requests may be under way before no more are read */
 	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
 	bool ended;       /* the input */
 	bool stopped;     /* everything */
@@ -183,7 +188,34 @@ static bool has_room(const struct stdio *stdio)
 {
 	const struct mcp *mcp = stdio->options.mcp;
 
-	return is_read(stdio) && (mcp_busy(mcp) < BUSY_MAX || mcp_asks(mcp));
+	return is_read(stdio) && (mcp_busy(mcp) < stdio->busy_max || mcp_asks(mcp));
+}
+
+/* Never so many that the next would be refused. */
+static void stall_due(struct timer *timer)
+{
+	struct stdio *stdio = timer->context;
+
+	if (stdio->busy_max + BUSY_MAX <= MCP_REQUESTS_MAX)
+		stdio->busy_max += BUSY_MAX;
+}
+
+/* Before more is taken: something has ended. */
+static void note_ended(struct stdio *stdio)
+{
+	const size_t busy = mcp_busy(stdio->options.mcp);
+
+	if (busy < stdio->busy_max)
+		stdio->stall.due_ms = CLOCK_NEVER;
+	if (busy < BUSY_MAX)
+		stdio->busy_max = BUSY_MAX;
+}
+
+static void note_busy(struct stdio *stdio)
+{
+	if (mcp_busy(stdio->options.mcp) >= stdio->busy_max &&
+	    stdio->stall.due_ms == CLOCK_NEVER)
+		stdio->stall.due_ms = clock_now_ms() + BUSY_MS;
 }
 
 static bool next_line(struct stdio *stdio, struct str *line)
@@ -354,10 +386,14 @@ static void begin(struct stdio *stdio)
 					 .context = stdio};
 	stdio->flush =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = flush_due, .context = stdio};
+	stdio->stall =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = stdio};
+	stdio->busy_max = BUSY_MAX;
 	loop_add(loop, &stdio->reading);
 	if (stdio->options.stop_fd >= 0)
 		loop_add(loop, &stdio->stopping);
 	loop_add_timer(loop, &stdio->flush);
+	loop_add_timer(loop, &stdio->stall);
 	watch_parent(stdio);
 }
 
@@ -369,6 +405,7 @@ static void end(struct stdio *stdio)
 	loop_remove(&stdio->stopping);
 	loop_remove(&stdio->parent);
 	loop_remove_timer(&stdio->flush);
+	loop_remove_timer(&stdio->stall);
 	mcp_peer_free(stdio->peer);
 	fd_close(&stdio->parent.fd);
 	if (stdio->output != stdio->options.output)
@@ -380,7 +417,9 @@ static void end(struct stdio *stdio)
 /* Reading pauses while there is no room, and goes on by itself. */
 static void settle_reading(struct stdio *stdio)
 {
+	note_ended(stdio);
 	take_lines(stdio);
+	note_busy(stdio);
 	write_out(stdio);
 	if (stdio->ended)
 		return;

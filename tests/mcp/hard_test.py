@@ -24,6 +24,7 @@ GROWTH_MAX = 8 << 20  # bytes, after as many calls as went before the first look
 FIRST_LOOK = 1000
 FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
 SOON_SECONDS = 10  # sanitizers, and a grace for what runs
+MORE_THAN_READ = 100  # calls over stdio: 96 are taken at once
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
@@ -366,6 +367,22 @@ class Cases:
         server.stdin.close()
         ends_soon(server, [0])
         server.stdout.close()
+
+    def calls_that_do_not_end_leave_room_for_what_ends_them(self):
+        server = self.stdio()
+        initialize(server)
+        for number in range(MORE_THAN_READ):
+            message = call(number, "bash", command="sleep 1000")
+            message["params"]["_meta"] = {"progressToken": number}  # it is no job after a time
+            server.send(message)
+        server.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
+        server.wait_answer("ping")
+        for number in range(MORE_THAN_READ):
+            server.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                         "params": {"requestId": number}})
+        server.send(call("last", "read_file", path="a.txt"))
+        expect(not server.wait_answer("last")["result"]["isError"], "it failed")
+        expect(server.close() == 0, "it failed")
 
     def a_reader_that_goes_away_ends_it(self):
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
