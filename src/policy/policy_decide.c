@@ -270,6 +270,28 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 	verdict_set_rule(verdict, policy, "blocked");
 }
 
+/*
+ * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c". What is
+ * there does not count, so that no answer tells whether something outside exists.
+ */
+static bool has_stray_slash(const struct policy *policy, const char *path)
+{
+	static const char *const tops[] = {
+		"bin",    "boot",  "dev", "etc", "home", "lib",  "lib32", "lib64",
+		"libx32", "media", "mnt", "nix", "opt",  "proc", "root",  "run",
+		"sbin",   "snap",  "srv", "sys", "tmp",  "usr",  "var",
+	};
+	size_t first = path[0] == '/' ? strcspn(path + 1, "/") : 0;
+
+	if (policy->workspace && path_within(path, policy->workspace))
+		return false;
+	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+		if (strlen(tops[i]) == first && strncmp(path + 1, tops[i], first) == 0)
+			return false;
+	}
+	return first > 0;
+}
+
 static void deny_path(const struct policy *policy, const char *tool,
 		      const struct policy_request_path *path, struct verdict *verdict)
 {
@@ -286,7 +308,13 @@ static void deny_path(const struct policy *policy, const char *tool,
 	if (anywhere) {
 		(void)buf_addf(&because, "%ss only below ", verb);
 		add_roots(&because, policy, first, second);
-		(void)buf_addf(&because, ". %s there, or ", path->writes ? "Write" : "Read");
+		(void)buf_addf(&because, ". %s there", path->writes ? "Write" : "Read");
+		if (has_stray_slash(policy, path->path)) {
+			(void)buf_adds(&because, " (in the workspace it would be ");
+			add_path(&because, policy, path->path + 1);
+			(void)buf_addc(&because, ')');
+		}
+		(void)buf_adds(&because, ", or ");
 	} else {
 		(void)buf_addf(&because, "%ss nothing here. Do without it, or ", verb);
 	}

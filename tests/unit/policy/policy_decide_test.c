@@ -177,8 +177,13 @@ static void a_denial_names_rule_and_remedy(void **state)
 		 "agents.tester.read in the configuration."},
 		{"read_file", "/x", false, "agents.tester.read",
 		 "read_file may not read /x: agent \"tester\" reads only below the workspace and "
-		 "/srv/data. Read there, or ask the user to add \"/x\" to agents.tester.read in the "
+		 "/srv/data. Read there (in the workspace it would be x), or ask the user to add "
+		 "\"/x\" to agents.tester.read in the "
 		 "configuration."},
+		{"write_file", "/src/a.c", true, "agents.tester.write",
+		 "write_file may not write /src/a.c: agent \"tester\" writes only below tests/ and "
+		 "docs/a. Write there (in the workspace it would be src/a.c), or ask the user to add "
+		 "\"/src\" to agents.tester.write in the configuration."},
 		{"read_file", WORKSPACE "/tests/secret/k", false, "agents.tester.blocked",
 		 "read_file may not read tests/secret/k: tests/secret is blocked by the policy of agent "
 		 "\"tester\". Do without it; only the user can take it out of agents.tester.blocked "
