@@ -121,7 +121,11 @@ struct glovebox_options {
 GLOVEBOX_EXPORT struct glovebox_session *glovebox_open(const struct glovebox_options *options,
 						       char *error, size_t error_size);
 
-/* End everything that runs in the cell, and the cell. NULL is fine. */
+/*
+ * End everything that runs in the cell, and the cell. Where commands could write in a tree of over
+ * 256 folders, a look at the repositories there goes before, which takes a second at most
+ * (docs/security.md). NULL is fine.
+ */
 GLOVEBOX_EXPORT void glovebox_close(struct glovebox_session *session);
 
 /* How strong the cell is on this machine: 3 (namespaces, Landlock, seccomp) down to 0. */

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count)
@@ -17,12 +18,21 @@ void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, siz
 
 void git_scan_fini(struct git_scan *scan)
 {
-	value_free(scan->repositories);
-	value_free(scan->pointers);
-	value_free(scan->dangers);
-	value_free(scan->indexes);
+	git_scan_forget(scan);
 	value_free(scan->files);
 	value_free(scan->nested);
+	free(scan->missed);
+}
+
+void git_scan_forget(struct git_scan *scan)
+{
+	struct value **const lists[] = {&scan->repositories, &scan->pointers,
+					&scan->dangers, &scan->indexes};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		value_free(*lists[i]);
+		*lists[i] = NULL;
+	}
 }
 
 const struct value *git_scan_known(const struct git_scan *scan, const char *key)
@@ -148,7 +158,7 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched)
 }
 
 /* Last: what is found otherwise counts as that. */
-static void look_deep(struct git_scan *scan)
+void git_scan_whole(struct git_scan *scan)
 {
 	scan->is_deep = true;
 	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
@@ -175,7 +185,7 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		if (path != NULL && path[0] == '/')
 			look_file(scan, path);
 	}
-	look_deep(scan);
+	git_scan_whole(scan);
 	return scan->trouble.text[0] == '\0' ||
 	       err_set(err, scan->trouble.code, "%s", scan->trouble.text);
 }

@@ -27,11 +27,13 @@ enum {
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
 	GIT_SCAN_NAMES = 1 << 20, /* and names read of folders */
 	/*
-	 * Folders gone through below a root in `deep`, some 4 us each: for one call, and once for
-	 * a session. `partial` when there are more.
+	 * Folders gone through below a root in `deep`, some 3 us each: with each call, once for a
+	 * session, and by a whole look. `partial` when there are more.
 	 */
 	GIT_SCAN_FOLDERS_CALL = 256,
 	GIT_SCAN_FOLDERS = 4096,
+	GIT_SCAN_FOLDERS_WHOLE = 65536,
+	GIT_SCAN_PATHS = 16 << 20, /* bytes of the folders that wait to be read */
 };
 
 /*
@@ -56,6 +58,15 @@ struct git_scan {
 	const struct value *known_indexes, *more_indexes;
 	const struct value *deep; /* roots that are gone through whole: their keys; or NULL */
 	size_t folders_max;       /* of each of these */
+	int64_t deadline_ms;      /* no further into these after that; 0: none */
+	/*
+	 * A leaf of theirs that has not changed since (wall clock, nanoseconds; 0: any may have)
+	 * is not asked what it holds.
+	 */
+	int64_t unchanged_ns;
+	/* what lies deep is given to this and forgotten, one repository at a time; or NULL */
+	void (*each)(struct git_scan *scan, void *context);
+	void *context;
 	/* what was found; NULL: nothing of the kind, as in most folders */
 	/* path -> true; false: one that only going through a root in `deep` has found */
 	struct value *repositories; /* git folders */
@@ -65,6 +76,8 @@ struct git_scan {
 	struct value *indexes;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
 	bool partial;         /* there are more folders than were gone through */
+	size_t folders;       /* so many were */
+	char *missed;         /* the first that was not; NULL: none */
 	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
 	size_t looks, names;
@@ -81,6 +94,9 @@ void git_scan_fini(struct git_scan *scan);
  */
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		  const struct value *files, struct err *err);
+
+/* Go through the roots in `deep`, and no more than that; what is not seen is in `trouble`. */
+void git_scan_whole(struct git_scan *scan);
 
 /* Look at some more folders, at any time of the scan; what is not seen is in `trouble`. */
 void git_scan_watch(struct git_scan *scan, const struct value *watched);

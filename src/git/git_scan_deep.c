@@ -21,13 +21,21 @@
 
 /* The folders that are still to be read, and what the one that is read shows. */
 struct deep {
+	const struct git_scan_root *root;
 	bool counts_folders; /* the links of a folder are those in it, and two */
 	size_t seen;
-	char **paths; /* relative to the root; "" is that */
-	size_t count;
+	char **paths;        /* relative to the root; "" is that */
+	size_t count, bytes; /* those that wait: a hostile tree has long names */
 	const char *at;
 	bool is_repository;
 };
+
+/* Nothing in a folder is newer than its own last change, which is nobody's to set. */
+static bool is_unchanged(const struct git_scan *scan, const struct stat *st)
+{
+	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec <
+	       scan->unchanged_ns;
+}
 
 /* Has NAME no folder in it, and no repository whose folders are elsewhere either? */
 static bool is_empty_of_folders(const struct look *look, const struct deep *deep,
@@ -35,27 +43,45 @@ static bool is_empty_of_folders(const struct look *look, const struct deep *deep
 {
 	struct stat st;
 
-	return deep->counts_folders &&
-	       fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2 &&
-	       !look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD");
+	if (!deep->counts_folders ||
+	    fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink != 2)
+		return false;
+	return is_unchanged(look->scan, &st) ||
+	       (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD"));
+}
+
+/* The first folder that is not gone into says where the rest lies. */
+static void miss(struct git_scan *scan, const struct git_scan_root *root, const char *path)
+{
+	struct buf whole;
+
+	scan->partial = true;
+	if (scan->missed != NULL)
+		return;
+	buf_init(&whole, 2 * PATH_MAX);
+	(void)buf_addf(&whole, "%s%s%s", root->path, path[0] != '\0' ? "/" : "", path);
+	scan->missed = buf_take(&whole);
 }
 
 static void push(const struct look *look, struct deep *deep, const char *name)
 {
 	struct buf path;
 
-	if (deep->seen++ >= look->scan->folders_max) {
-		look->scan->partial = true;
+	if (deep->seen >= look->scan->folders_max || deep->bytes >= GIT_SCAN_PATHS) {
+		miss(look->scan, deep->root, deep->at);
 		return;
 	}
+	deep->seen++;
 	if (is_empty_of_folders(look, deep, name))
 		return;
 	buf_init(&path, PATH_MAX);
 	/* A path that no program could open holds nothing for git. */
-	if (buf_addf(&path, "%s%s%s", deep->at, deep->at[0] != '\0' ? "/" : "", name))
+	if (buf_addf(&path, "%s%s%s", deep->at, deep->at[0] != '\0' ? "/" : "", name)) {
+		deep->bytes += path.size;
 		deep->paths[deep->count++] = buf_take(&path);
-	else
+	} else {
 		buf_fini(&path);
+	}
 }
 
 static void each_below(const struct look *look, const char *name, void *context)
@@ -79,16 +105,38 @@ static bool is_deep(const char *path)
 	return strchr(path, '/') != NULL;
 }
 
+/* Repositories count for ceilings of their own, when each is judged by itself. */
+static void give(struct git_scan *scan)
+{
+	if (scan->each == NULL)
+		return;
+	scan->each(scan, scan->context);
+	git_scan_forget(scan);
+}
+
+static void note_nested(struct git_scan *scan, const char *path)
+{
+	auto_free char *key = git_scan_key(path);
+
+	if (scan->nested == NULL)
+		scan->nested = value_new_array();
+	value_append(scan->nested, value_new_text(key));
+}
+
 static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 		      struct deep *deep)
 {
 	const struct look above = {scan, root->fd, root->path, DT_DIR};
 	char path[PATH_MAX];
 
+	if (scan->each != NULL)
+		scan->looks = scan->names = 0;
 	/* Nothing below it will be read: asking for two names costs less than reading all. */
 	if (deep->seen >= scan->folders_max && !look_may_hold(&above, deep->at, ".git") &&
-	    !look_may_hold(&above, deep->at, "HEAD"))
+	    !look_may_hold(&above, deep->at, "HEAD")) {
+		miss(scan, root, deep->at);
 		return;
+	}
 	if (snprintf(path, sizeof(path), "%s%s%s", root->path,
 		     deep->at[0] != '\0' ? "/" : "", deep->at) >= (int)sizeof(path))
 		return;
@@ -100,11 +148,10 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 	look_names(&look, each_below, deep);
 	if (!deep->is_repository || !is_deep(deep->at))
 		return;
-	auto_free char *key = git_scan_key(path);
-	if (scan->nested == NULL)
-		scan->nested = value_new_array();
-	value_append(scan->nested, value_new_text(key));
+	if (scan->each == NULL)
+		note_nested(scan, path);
 	git_scan_worktree(scan, fd, path, 1);
+	give(scan);
 }
 
 /* Others say 1, or what they like. */
@@ -119,15 +166,21 @@ static bool counts_folders(int fd)
 
 void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 {
-	struct deep deep = {.paths = memory_array(scan->folders_max, sizeof(char *)),
+	struct deep deep = {.root = root,
+			    .paths = memory_array(scan->folders_max, sizeof(char *)),
 			    .counts_folders = counts_folders(root->fd),
 			    .at = ""};
 
 	look_deep(scan, root, &deep);
 	for (size_t i = 0; i < deep.count; i++) {
 		deep.at = deep.paths[i];
-		look_deep(scan, root, &deep);
+		if (look_is_late(scan))
+			miss(scan, root, deep.at);
+		else
+			look_deep(scan, root, &deep);
+		deep.bytes -= strlen(deep.at);
 		free(deep.paths[i]);
 	}
+	scan->folders += deep.seen;
 	free(deep.paths);
 }

@@ -1,4 +1,5 @@
 /* git_scan_look: how a scan opens and reads names. Everything it meets may be hostile. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -202,6 +203,14 @@ enum look_found look_read(const struct look *look, const char *name, size_t max,
 	return fd_read_all(fd, content, name, &err) ? LOOK_READ : LOOK_ODD;
 }
 
+bool look_is_late(struct git_scan *scan)
+{
+	if (scan->deadline_ms == 0 || clock_now_ms() < scan->deadline_ms)
+		return false;
+	scan->partial = true;
+	return true;
+}
+
 bool look_is_aside(const char *name)
 {
 	return strstr(name, GIT_QUARANTINE) != NULL;
@@ -259,6 +268,7 @@ void look_names(const struct look *look,
 			more = name_give(&here, entry->d_name, entry->d_type, each, context);
 			at += entry->d_reclen;
 		}
+		more = more && !look_is_late(look->scan);
 	}
 	if (size < 0)
 		(void)look_trouble(look, errno, ".");

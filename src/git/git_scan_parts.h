@@ -70,6 +70,9 @@ bool look_may_hold(const struct look *look, const char *folder, const char *name
 
 bool look_stat(const struct look *look, const char *name, struct stat *st);
 
+/* Its deadline is over, and it is `partial` for that. */
+bool look_is_late(struct git_scan *scan);
+
 /* NAME in LOOK runs or leads something: FINGERPRINT by its content, or by what it is. */
 void look_mark(const struct look *look, const char *name, struct str content);
 void look_mark_stat(const struct look *look, const char *name, const struct stat *st);
@@ -82,6 +85,9 @@ struct git_folder {
 	unsigned depth;       /* of repositories inside each other */
 	bool sha256;          /* its object names are long: read of its configuration */
 };
+
+/* What was found of repositories is let go of. */
+void git_scan_forget(struct git_scan *scan);
 
 /* A git folder and everything in it (git_scan_folder.c). WORKTREE: where it belongs. */
 void git_scan_folder(struct git_scan *scan, int fd, const char *path,

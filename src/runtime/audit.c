@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "git/git_scan.h"
+#include "runtime/audit_parts.h"
 #include "runtime/audit_tell.h"
 
 #include <errno.h>
@@ -24,22 +24,6 @@ enum {
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* One of the guard's roots, as it was when it was opened. */
-struct root {
-	char *path;
-	bool is_folder; /* a single file has nothing below it */
-	dev_t device;
-	ino_t inode;
-};
-
-struct audit {
-	const struct value *guard;
-	struct root *roots;
-	size_t count;
-	struct git_scan_root *folders; /* those among the roots, open */
-	size_t folder_count;
-};
-
 static void roots_close(struct audit *audit)
 {
 	for (size_t i = 0; i < audit->folder_count; i++)
@@ -53,16 +37,16 @@ static void roots_close(struct audit *audit)
 
 static bool root_open(struct audit *audit, const char *path, struct err *err)
 {
-	struct root *root = &audit->roots[audit->count];
+	struct audit_root *root = &audit->roots[audit->count];
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	*root = (struct root){.path = memory_copy(path),
-			      .is_folder = S_ISDIR(st.st_mode),
-			      .device = st.st_dev,
-			      .inode = st.st_ino};
+	*root = (struct audit_root){.path = memory_copy(path),
+				    .is_folder = S_ISDIR(st.st_mode),
+				    .device = st.st_dev,
+				    .inode = st.st_ino};
 	audit->count++;
 	if (root->is_folder)
 		audit->folders[audit->folder_count++] =
@@ -95,7 +79,7 @@ static bool roots_hold(const struct audit *audit)
 	if (audit->count != value_count(value_member(audit->guard, "roots")))
 		return false;
 	for (size_t i = 0; i < audit->count; i++) {
-		const struct root *root = &audit->roots[i];
+		const struct audit_root *root = &audit->roots[i];
 
 		if (stat(root->path, &st) < 0 || st.st_dev != root->device ||
 		    st.st_ino != root->inode || S_ISDIR(st.st_mode) != root->is_folder)
@@ -134,16 +118,14 @@ bool audit_begin(struct value *guard, struct err *err)
 	value_set(guard, "pointers", value_ref(found.pointers));
 	value_set(guard, "nested", value_ref(found.nested));
 	value_set_boolean(guard, "partial", found.partial);
+	value_set_integer(guard, "seen", (int64_t)found.folders);
 	git_scan_fini(&found);
 	roots_close(&audit);
 	return fine;
 }
 
-/* Was what lies at KEY there before the guard began? Its last change is nobody's to set. */
-static bool was_before(const struct git_scan *scan, const struct value *guard,
-		       const char *key)
+bool audit_was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
 {
-	const int64_t began = value_integer(value_member(guard, "began"));
 	auto_free char *path = git_scan_path(key);
 	struct stat st;
 	const char *name;
@@ -152,12 +134,15 @@ static bool was_before(const struct git_scan *scan, const struct value *guard,
 		return false;
 	auto_close int folder = git_scan_open_parent(scan, path, &name);
 	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (int64_t)st.st_ctim.tv_sec * SECOND_NS + st.st_ctim.tv_nsec <= began;
+	       (int64_t)st.st_ctim.tv_sec * SECOND_NS + st.st_ctim.tv_nsec < before_ns;
 }
 
-bool audit_begin_more(const struct value *guard, struct value *more, struct err *err)
+bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
+		      struct err *err)
 {
 	const struct value *known = value_member(guard, "dangers");
+	const int64_t before_ns = ran ? value_integer(value_member(guard, "ticked"))
+				      : value_integer(value_member(guard, "began")) + 1;
 	const struct value *indexes = value_member(guard, "indexes");
 	struct value *dangers = value_new_object(), *read = value_new_object();
 	struct audit audit = {.guard = guard};
@@ -173,7 +158,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, struct err 
 	for (void *at = value_first(found.dangers); at != NULL;
 	     at = value_next(found.dangers, at)) {
 		if (value_member(known, value_key(at)) == NULL &&
-		    was_before(&found, guard, value_key(at)))
+		    audit_was_before(&found, value_key(at), before_ns))
 			value_set(dangers, value_key(at), value_ref(value_at(at)));
 	}
 	for (void *at = value_first(found.indexes); at != NULL;
@@ -262,8 +247,8 @@ static const struct value *known_as(const struct value *guard, const struct valu
 	return known != NULL ? known : value_member(value_member(more, "dangers"), key);
 }
 
-static void judge(const struct value *guard, const struct value *more,
-		  const struct git_scan *scan, struct tool_result *result)
+void audit_judge(const struct value *guard, const struct value *more,
+		 const struct git_scan *scan, int64_t before_ns, struct tool_result *result)
 {
 	char away[NAME_MAX + 1];
 
@@ -272,7 +257,8 @@ static void judge(const struct value *guard, const struct value *more,
 	auto_free char *workspace = workspace_of(guard);
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
-		if (value_equal(known_as(guard, more, value_key(at)), value_at(at)))
+		if (value_equal(known_as(guard, more, value_key(at)), value_at(at)) ||
+		    (before_ns > 0 && audit_was_before(scan, value_key(at), before_ns)))
 			continue;
 		auto_free char *path = git_scan_path(value_key(at));
 		if (path == NULL)
@@ -285,7 +271,20 @@ static void judge(const struct value *guard, const struct value *more,
 	}
 }
 
-void audit_run(struct audit *audit, const struct value *more,
+/* What has seen less than all leaves it to a whole look, where one follows. */
+static void partial_tell(const struct audit *audit, const struct git_scan *scan,
+			 bool is_command, struct tool_result *result)
+{
+	if (!scan->partial &&
+	    !(is_command && value_is_true(value_member(audit->guard, "tells"))))
+		return;
+	if (is_command && value_is_true(value_member(audit->guard, "one_call")))
+		audit_note_partial(result, scan->folders_max);
+	else
+		audit_tell_partial(result, scan->folders_max, scan->missed);
+}
+
+void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
 	       const struct timespec *since, struct tool_result *result)
 {
 	struct git_scan found;
@@ -302,7 +301,8 @@ void audit_run(struct audit *audit, const struct value *more,
 	found.may_mend = true;
 	found.known_indexes = value_member(audit->guard, "indexes");
 	found.more_indexes = value_member(more, "indexes");
-	deep_begin(audit->guard, &found);
+	if (reach == AUDIT_NEAR)
+		deep_begin(audit->guard, &found);
 	found.wants_files = since != NULL;
 	if (since != NULL)
 		found.since = *since;
@@ -310,11 +310,12 @@ void audit_run(struct audit *audit, const struct value *more,
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
 	/* What was seen is put away even when not all was seen. */
-	judge(audit->guard, more, &found, result);
+	audit_judge(audit->guard, more, &found, 0, result);
+	if (reach != AUDIT_NEAR)
+		fine = audit_look_whole(audit, more, reach, result, &err) && fine;
 	if (!fine)
 		audit_tell_failed(result, err.text);
-	if (found.partial || value_is_true(value_member(audit->guard, "tells")))
-		audit_tell_partial(result, found.folders_max);
+	partial_tell(audit, &found, since != NULL, result);
 	if (value_count(found.files) > 0) {
 		auto_free char *workspace = workspace_of(audit->guard);
 		audit_tell_files(found.files, workspace, result);

@@ -6,8 +6,11 @@
  *
  * The start of a comparison is the guard, made once with the cell: an object with
  * `workspace`, `roots`, `watched` and `files` (lists of paths), `deep` (those roots that
- * each scan goes through whole, as far as `folders` go), `tells` (true: say that this is not
- * all), `began` (nanoseconds, wall clock: what is older was there before), `dangers` (path ->
+ * each audit goes through, as far as `folders` go), `whole` (those that a whole look goes
+ * through), `complete` (true: the beginning has seen all of these), `tells` (true: it has not, and
+ * the audits do not try), `one_call` (true: a whole look follows a command's audit that has not
+ * seen all), `began` (nanoseconds, wall clock: what is older was there before), `ticked` (the same
+ * of the kernel's clock for files: what is not older may have come since), `dangers` (path ->
  * fingerprint), and `indexes`, which only save time.
  *
  * What lies deep in a workspace whose checkpoints look there (undo) is found by these, while
@@ -30,15 +33,18 @@ struct audit;
 /*
  * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `pointers`
  * are put there too, for who binds them (not those that a root in `deep` has far down: the paths
- * of their folders are `nested`), and `partial` when such a root has too many folders.
+ * of their folders are `nested`), `partial` when such a root has too many folders, and how many
+ * were `seen`.
  */
 bool audit_begin(struct value *guard, struct err *err);
 
 /*
  * The front's: fill MORE, whose `watched` are folders that a first look found, by what is
- * dangerous in them now and was so before the guard began.
+ * dangerous in them now and was so before the guard began. RAN: something of the session has
+ * run, so that what changed in that very tick counts as later.
  */
-bool audit_begin_more(const struct value *guard, struct value *more, struct err *err);
+bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
+		      struct err *err);
 
 /*
  * What a worker needs for its audits, with the roots of GUARD opened while nobody waits. GUARD
@@ -47,11 +53,17 @@ bool audit_begin_more(const struct value *guard, struct value *more, struct err 
 struct audit *audit_open(const struct value *guard);
 void audit_close(struct audit *audit);
 
+enum audit_reach {
+	AUDIT_NEAR,  /* what each call ends with: the roots in `deep`, if any */
+	AUDIT_WHOLE, /* those in `whole`, as far as a second goes */
+	AUDIT_ALL,   /* the same of all roots, whoever else looks there */
+};
+
 /*
  * In a worker, nothing else of the call running: compare with the guard (AUDIT NULL: nothing is
  * looked at) and with MORE (or NULL), put away what is new, tell it in RESULT: `denials` and
  * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`. When the
  * audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
  */
-void audit_run(struct audit *audit, const struct value *more,
+void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
 	       const struct timespec *since, struct tool_result *result);

@@ -17,6 +17,7 @@ enum {
 #define RULE_PROTECTED  "protected"
 #define KEY_FAILED      "audit_failed"
 #define KEY_PARTIAL     "audit_partial"
+#define KEY_MISSED      "audit_missed"
 #define KEY_QUARANTINED "quarantined"
 #define KEY_FILES       "changed_autoexec"
 
@@ -39,21 +40,44 @@ void audit_tell_lost(struct tool_result *result, const char *why)
 	value_set_boolean(tool_details(result), KEY_FAILED, true);
 }
 
-void audit_add_partial(struct buf *out, size_t folders)
+void audit_add_partial(struct buf *out, size_t folders, const char *missed)
 {
 	(void)buf_addf(out,
 		       "of the repositories deep in the workspace only those in the first %zu "
 		       "folders are looked after",
 		       folders);
+	if (missed != NULL)
+		(void)buf_addf(out, ", and not all behind %s", missed);
 }
 
-void audit_tell_partial(struct tool_result *result, size_t folders)
+void audit_note_partial(struct tool_result *result, size_t folders)
 {
 	value_set_integer(tool_details(result), KEY_PARTIAL, (int64_t)folders);
+}
+
+bool audit_take_partial(struct tool_result *result)
+{
+	if (!audit_is_partial(result))
+		return false;
+	value_remove(result->details, KEY_PARTIAL);
+	return true;
+}
+
+void audit_tell_partial(struct tool_result *result, size_t folders, const char *missed)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	audit_note_partial(result, folders);
+	if (missed != NULL) {
+		text_add_name(&shown, str_of(missed));
+		value_set_text(tool_details(result), KEY_MISSED, shown.data);
+	}
 	(void)buf_end_line(&result->text);
 	(void)buf_addc(&result->text, '[');
-	audit_add_partial(&result->text, folders);
+	audit_add_partial(&result->text, folders, missed != NULL ? shown.data : NULL);
 	(void)buf_adds(&result->text, "]\n");
+	buf_fini(&shown);
 }
 
 void audit_print_partial(const struct tool_result *result, struct buf *out)
@@ -61,7 +85,8 @@ void audit_print_partial(const struct tool_result *result, struct buf *out)
 	const int64_t folders = value_integer(value_member(result->details, KEY_PARTIAL));
 
 	if (folders > 0)
-		audit_add_partial(out, (size_t)folders);
+		audit_add_partial(out, (size_t)folders,
+				  value_text(value_member(result->details, KEY_MISSED)));
 }
 
 static struct value *list_of(struct tool_result *result, const char *key)
@@ -149,6 +174,11 @@ void audit_tell_files(const struct value *files, const char *workspace,
 	(void)buf_adds(text, "]\n");
 }
 
+bool audit_is_partial(const struct tool_result *result)
+{
+	return value_member(result->details, KEY_PARTIAL) != NULL;
+}
+
 bool audit_failed(const struct tool_result *result)
 {
 	return value_is_true(value_member(result->details, KEY_FAILED));
@@ -162,7 +192,7 @@ bool audit_quarantined(const struct tool_result *result)
 void audit_split(struct tool_result *from, struct tool_result *said)
 {
 	static const char *const keys[] = {DENIALS_KEY, KEY_FAILED, KEY_QUARANTINED,
-					   KEY_PARTIAL};
+					   KEY_PARTIAL, KEY_MISSED};
 
 	(void)buf_addstr(&said->text, buf_str(&from->text));
 	buf_clear(&from->text);

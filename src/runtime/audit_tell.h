@@ -11,10 +11,17 @@
 
 /* It could not be made whole, because of WHY: RESULT is failed. */
 void audit_tell_failed(struct tool_result *result, const char *why);
-/* It looked into FOLDERS folders, and there are more. RESULT stays what it was. */
-void audit_tell_partial(struct tool_result *result, size_t folders);
-/* The sentence for that. */
-void audit_add_partial(struct buf *out, size_t folders);
+/*
+ * It looked into FOLDERS folders, and there are more, such as those at and behind MISSED (NULL:
+ * not known). RESULT stays what it was.
+ */
+void audit_tell_partial(struct tool_result *result, size_t folders, const char *missed);
+/* The sentence for that; MISSED as it is shown. */
+void audit_add_partial(struct buf *out, size_t folders, const char *missed);
+/* The same for the front alone, in words it is said when no whole look follows. */
+void audit_note_partial(struct tool_result *result, size_t folders);
+/* It was said so of RESULT, and no more from now on: a whole look follows. */
+bool audit_take_partial(struct tool_result *result);
 /* The same of RESULT for people, nothing when it did not happen. */
 void audit_print_partial(const struct tool_result *result, struct buf *out);
 /* In the front: none was made, because of WHY. RESULT stays what it was, and says so. */
@@ -26,6 +33,7 @@ void audit_tell_moved(struct tool_result *result, const char *workspace, const c
 void audit_tell_files(const struct value *files, const char *workspace,
 		      struct tool_result *result);
 
+bool audit_is_partial(const struct tool_result *result); /* it has not seen all folders */
 bool audit_failed(const struct tool_result *result); /* it was not made, or not whole */
 bool audit_quarantined(const struct tool_result *result); /* it put something away */
 

@@ -27,13 +27,41 @@ enum {
 	EMPTY_AGE_S = 3600,
 };
 
-/* Keep of DANGERS only what EARLIER had too: the rest came in between. */
-static void keep_known(struct value *dangers, const struct value *earlier)
+static bool is_watched(const struct value *guard, const char *key)
 {
+	const struct value *watched = value_member(guard, "watched");
+
+	for (size_t i = 0; i < value_count(watched); i++) {
+		if (path_within(key, value_text(value_item(watched, i))))
+			return true;
+	}
+	return false;
+}
+
+/* Does KEY lie deep, where EARLIER had not looked, and has it not changed since that began? */
+static bool was_unseen(const struct value *guard, const struct value *earlier,
+		       const char *key)
+{
+	auto_free char *path = git_scan_path(key);
+	struct stat st;
+
+	return !value_is_true(value_member(earlier, "complete")) &&
+	       value_member(value_member(earlier, "dangers"), key) == NULL &&
+	       is_watched(guard, key) && path != NULL && lstat(path, &st) == 0 &&
+	       (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec <
+		       value_integer(value_member(earlier, "ticked"));
+}
+
+/* Keep of GUARD's dangers only what EARLIER had too, or could not have: the rest came in between. */
+static void keep_known(struct value *guard, const struct value *earlier)
+{
+	struct value *dangers = value_member(guard, "dangers");
+	const struct value *then = value_member(earlier, "dangers");
 	auto_value struct value *all = value_copy(dangers);
 
 	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
-		if (!value_equal(value_member(earlier, value_key(at)), value_at(at)))
+		if (!value_equal(value_member(then, value_key(at)), value_at(at)) &&
+		    !was_unseen(guard, earlier, value_key(at)))
 			value_remove(dangers, value_key(at));
 	}
 }
@@ -41,10 +69,15 @@ static void keep_known(struct value *dangers, const struct value *earlier)
 /* What came after EARLIER began is not what was there before. */
 static void keep_began(struct value *guard, const struct value *earlier)
 {
-	const int64_t began = value_integer(value_member(earlier, "began"));
+	static const char *const keys[] = {"began", "ticked"};
 
-	if (began < value_integer(value_member(guard, "began")))
-		value_set_integer(guard, "began", began);
+	for (size_t i = 0; i < 2; i++) {
+		const int64_t then = value_integer(value_member(earlier, keys[i]));
+
+		if (then < value_integer(value_member(guard, keys[i])))
+			value_set_integer(guard, keys[i], then);
+	}
+	value_remove(guard, "complete");
 }
 
 static bool is_journal_of(const char *name, const char *record)
@@ -264,7 +297,7 @@ static bool take_over(struct pending *pending, const char *name,
 		(void)value_parse(line, 0, &earlier, NULL);
 	lines_take(rest, &rights, roots);
 	/* One that cannot be read says nothing of what was there: all counts as new. */
-	keep_known(value_member(guard, "dangers"), value_member(earlier, "dangers"));
+	keep_known(guard, earlier);
 	keep_began(guard, earlier);
 	struct rights *allowed = rights_read(rights);
 	for (size_t i = 0; i < count; i++) {

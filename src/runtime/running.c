@@ -164,6 +164,7 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 		.carried = running->auditing ? NULL : running->tool->carried,
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
+		.reach = running->reach,
 		.heralds = running->heralds,
 		.alone = running->alone,
 		.terse = running->terse,
@@ -233,6 +234,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running_begin(running, worker);
 	/* What an audit finds is told in a call that somebody reads. */
 	running->audits = cell_audit_due(session->cell) && !running->mending;
+	running->reach = audit_reach_of(running);
 	running->alone = running_is_alone(running);
 	running->heralds = running->alone && !running_is_file_call(running);
 	running->recalled = false;

@@ -87,6 +87,10 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 		running_finish(running);
 		return true;
 	}
+	if (running_looks_whole(running)) {
+		cell_let_go(worker);
+		return false;
+	}
 	/* One that has heard a cancel ends as well, even if its call was just done. */
 	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled ||
 		    running->recalled || worker->of_call != 0;

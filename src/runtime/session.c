@@ -246,6 +246,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		session_close(made);
 		return false;
 	}
+	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
 	session_mend(made);
 	*session = made;
@@ -260,11 +261,13 @@ void session_close(struct session *session)
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel(job->work);
 	running_cancel_all(session);
+	const bool misses = keeper_misses_nested(session->keeper);
 	keeper_close(session->keeper);
 	session->keeper = NULL;
 	while (session->first != NULL)
 		running_free(session->first);
 	job_free_all(session);
+	session_look_whole(session, misses);
 	extra_session_end(session);
 	loop_remove(&session->cancel_watch);
 	cell_close(session->cell);

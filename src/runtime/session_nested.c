@@ -29,8 +29,8 @@ static void note_full(struct keeper *keeper)
 {
 	if (!keeper->nested_full)
 		(void)buf_addf(&keeper->trouble,
-			       "[over %zu repositories lie deep in the workspace: those beyond are "
-			       "not looked after]\n",
+			       "[over %zu repositories lie deep in the workspace: from now on each "
+			       "command is followed by a look through all folders]\n",
 			       value_count(keeper->nested_keys));
 	keeper->nested_full = true;
 }
@@ -54,6 +54,18 @@ static bool take_one(struct keeper *keeper, struct value *list, const char *key)
 	return true;
 }
 
+/*
+ * Those beyond the ceiling go with no call: after each command one look finds them all, whatever
+ * it has made to fill the list. True: that is due, once.
+ */
+static bool sweep_due(struct keeper *keeper)
+{
+	if (!keeper->nested_full || !keeper->is_step)
+		return false;
+	keeper->sweeping = !keeper->sweeping;
+	return keeper->sweeping;
+}
+
 static struct value *nested_new(void)
 {
 	struct value *nested = value_new_object();
@@ -68,7 +80,7 @@ static void take_first(struct keeper *keeper)
 	const struct value *guard = cell_spec(keeper->session->cell)->guard;
 	struct err err = {0};
 
-	if (!audit_begin_more(guard, keeper->nested, &err))
+	if (!audit_begin_more(guard, keeper->nested, false, &err))
 		(void)buf_addf(&keeper->trouble,
 			       "[not all repositories deep in the workspace can be looked "
 			       "after: %s]\n",
@@ -97,9 +109,16 @@ bool keeper_nested_take(struct keeper *keeper, const struct value *details)
 	}
 	if (more && is_first)
 		take_first(keeper);
-	else if (more)
+	const bool due = sweep_due(keeper) || (more && !is_first);
+	if (due)
 		cell_set_audit_due(keeper->session->cell, true);
-	return more && !is_first;
+	return due;
+}
+
+bool keeper_misses_nested(const struct keeper *keeper)
+{
+	return keeper != NULL &&
+	       (keeper->nested_full || (keeper->broken && !keeper->in_memory));
 }
 
 const struct value *keeper_nested(const struct keeper *keeper)
@@ -132,6 +151,6 @@ void keeper_nested_begin(struct keeper *keeper)
 	if (!value_is_true(value_member(guard, "partial")))
 		return;
 	(void)buf_addc(&keeper->trouble, '[');
-	audit_add_partial(&keeper->trouble, GIT_SCAN_FOLDERS);
-	(void)buf_adds(&keeper->trouble, "]\n");
+	audit_add_partial(&keeper->trouble, GIT_SCAN_FOLDERS, NULL);
+	(void)buf_adds(&keeper->trouble, ", the others when the session ends]\n");
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "process/loop.h"
+#include "runtime/audit.h"
 #include "runtime/cell.h"
 #include "runtime/session.h"
 #include "runtime/session_undo.h"
@@ -34,7 +35,9 @@ struct session {
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
 	size_t audits_wanted;  /* how often a worker died before its audit */
-	char **changed;        /* made anew by session_changed */
+	bool unseen; /* commands may have left something where none of their audits looked */
+	bool taken_over; /* what a dead front's commands left has not been looked at yet */
+	char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
@@ -99,9 +102,10 @@ struct running {
 	enum running_state state;
 	bool cancelled;
 	bool audits; /* its worker first looks at what an earlier call may have left */
-	size_t audits_of; /* `audits_wanted` when it was sent */
-	bool quiet;       /* the session's own: no event tells of it */
-	bool terse;       /* its details may be left out */
+	enum audit_reach reach; /* of that */
+	size_t audits_of;       /* `audits_wanted` when it was sent */
+	bool quiet;             /* the session's own: no event tells of it */
+	bool terse;             /* its details may be left out */
 	bool by_front; /* the front's own: its policy need not name a tool that only reads */
 	bool keeping; /* the result stands; a checkpoint is made before it is told */
 	uint32_t log; /* the number of its undo log */
@@ -237,6 +241,18 @@ void running_finish_next(struct running *running);
  * worker before the call is answered; the result stands already.
  */
 void running_finish_audited(struct running *running);
+/* How far RUNNING's worker looks first. */
+enum audit_reach audit_reach_of(const struct running *running);
+/*
+ * The result of RUNNING has come. True: what its audit did not reach is looked at before it is
+ * answered, by a fresh worker, as in a cell of one call. In others the session's end does that.
+ */
+bool running_looks_whole(struct running *running);
+/*
+ * The session's end, nothing of it runs: look where no audit has, and tell it as a notice. Where
+ * that cannot be done the next session does it. ALL: also in the trees where checkpoints looked.
+ */
+void session_look_whole(struct session *session, bool all);
 /* running_answer.c: it ends without an answer of a worker, for WHY; running_finish is the caller's. */
 void running_fail(struct running *running, const char *why);
 /* It ends because there is no cell any more. */

@@ -62,6 +62,8 @@ void keeper_cancel(struct keeper *keeper);
  */
 const struct value *keeper_nested(const struct keeper *keeper);
 void keeper_nested_begin(struct keeper *keeper);
+/* Are there some that no list of it holds, or none that checkpoints still find? */
+bool keeper_misses_nested(const struct keeper *keeper);
 
 const char *keeper_run(const struct keeper *keeper);
 /* session_adopt. */

@@ -45,7 +45,8 @@ struct keeper {
 	struct value *nested_keys; /* of their folders -> true */
 	size_t nested_bytes;
 	bool nested_looked, nested_full;
-	bool again;     /* what the last look found is to be audited: one more */
+	bool sweeping; /* a look through all folders follows the last command's */
+	bool again;    /* what the last look found is to be audited: one more */
 	bool in_memory; /* the store: nothing can be undone, and commands are not looked at */
 	/* the logs of this session that say something, in the order in which they were written */
 	struct keeper_step {

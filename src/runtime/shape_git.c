@@ -209,8 +209,25 @@ static void lists_join(struct value *guard, const struct value *more, const char
 	struct value *list = value_member(guard, name);
 	const struct value *items = value_member(more, name);
 
+	if (list == NULL && value_count(items) > 0) {
+		list = value_new_array();
+		value_set(guard, name, list);
+	}
 	for (size_t i = 0; i < value_count(items); i++)
 		value_append(list, value_copy(value_item(items, i)));
+}
+
+/* GUARD, of folders that a person has granted, goes back to the beginning of the cell's. */
+static void beginning_keep(struct value *guard, const struct value *cells)
+{
+	static const char *const keys[] = {"one_call", "tells", "began", "ticked"};
+
+	for (size_t i = 0; cells != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (value_member(cells, keys[i]) != NULL)
+			value_set(guard, keys[i], value_copy(value_member(cells, keys[i])));
+	}
+	if (cells != NULL && !value_is_true(value_member(cells, "complete")))
+		value_remove(guard, "complete");
 }
 
 static void objects_join(struct value *guard, const struct value *more, const char *name)
@@ -274,43 +291,53 @@ static struct value *deep_list(const struct shape_options *options,
 	struct value *list = value_new_array();
 	auto_free char *workspace = git_scan_key(spec->workspace);
 
-	for (size_t i = 0; options != NULL && i < value_count(roots); i++) {
+	for (size_t i = 0; i < value_count(roots); i++) {
 		const char *root = value_text(value_item(roots, i));
 
-		if (options->no_checkpoints || !path_within(root, workspace))
+		if (options == NULL || options->no_checkpoints ||
+		    !path_within(root, workspace))
 			value_append(list, value_new_text(root));
 	}
 	return list;
 }
 
 /*
- * What the scan has found there is looked at by each audit from now on. Only in a cell of one
- * call does that go through the roots once more, for what has come, and not where that would take
- * long.
+ * What the scan has found there is looked at by each audit from now on. That goes through the
+ * roots once more, for what has come, where it does not take long; elsewhere a whole look does, at
+ * the end.
  */
 static void guard_settle(const struct shape_options *options, struct value *guard)
 {
 	const struct value *nested = value_member(guard, "nested");
 	const bool partial = value_is_true(value_member(guard, "partial"));
 	const bool one_call = options != NULL && options->one_call;
+	const bool large = partial || value_integer(value_member(guard, "seen")) >
+					      GIT_SCAN_FOLDERS_CALL;
 
 	for (size_t i = 0; i < value_count(nested); i++)
 		value_append(value_member(guard, "watched"),
 			     value_ref(value_item(nested, i)));
 	value_remove(guard, "nested");
-	if (!one_call || partial || value_count(value_member(guard, "deep")) == 0)
+	value_remove(guard, "seen");
+	value_set_integer(guard, "folders", GIT_SCAN_FOLDERS_CALL);
+	if (value_count(value_member(guard, "deep")) > 0) {
+		value_set(guard, "whole", value_copy(value_member(guard, "deep")));
+		value_set_boolean(guard, "complete", !partial);
+		value_set_boolean(guard, "tells", one_call && large);
+	}
+	if (large || value_count(value_member(guard, "deep")) == 0)
 		value_remove(guard, "deep");
-	if (one_call && partial) {
-		value_set_boolean(guard, "tells", true);
+	if (one_call) {
+		value_set_boolean(guard, "one_call", true);
 		value_remove(guard, "partial");
 	}
 }
 
-static int64_t now_ns(void)
+static int64_t now_ns(clockid_t clock)
 {
 	struct timespec now = {0};
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -330,7 +357,9 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_integer(guard, "folders",
 			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
 							       : GIT_SCAN_FOLDERS);
-	value_set_integer(guard, "began", now_ns());
+	value_set_integer(guard, "began", now_ns(CLOCK_REALTIME));
+	/* What files are stamped by: it stands still between the kernel's ticks. */
+	value_set_integer(guard, "ticked", now_ns(CLOCK_REALTIME_COARSE));
 	value_set(guard, "files",
 		  options != NULL ? files_list(options, roots) : value_new_array());
 	spec->guard = guard; /* freed with it, also after a failure */
@@ -360,12 +389,14 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
 			 struct err *err)
 {
-	static const char *const lists[] = {"roots", "watched", "files"};
+	static const char *const lists[] = {"roots", "watched", "files", "deep", "whole"};
 	static const char *const objects[] = {"dangers", "indexes"};
 
 	if (!guard_make(NULL, addition, err))
 		return false;
-	for (size_t i = 0; addition->guard != NULL && i < 3; i++)
+	if (addition->guard != NULL)
+		beginning_keep(addition->guard, cell->guard);
+	for (size_t i = 0; addition->guard != NULL && i < 5; i++)
 		lists_join(addition->guard, cell->guard, lists[i]);
 	for (size_t i = 0; addition->guard != NULL && i < 2; i++)
 		objects_join(addition->guard, cell->guard, objects[i]);

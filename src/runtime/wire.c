@@ -29,6 +29,8 @@ enum call_flag {
 	CALL_HAS_JOURNAL = 32,
 	CALL_TERSE = 64,
 	CALL_ALONE = 128,
+	CALL_WHOLE = 256, /* the audit's reach */
+	CALL_ALL = 512,
 };
 
 struct call_head {
@@ -131,7 +133,9 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 			 (call->keeps_memory ? CALL_KEEPS_MEMORY : 0U) |
 			 (call->keeps_pids ? CALL_KEEPS_PIDS : 0U) |
 			 (call->has_journal ? CALL_HAS_JOURNAL : 0U) |
-			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U),
+			 (call->terse ? CALL_TERSE : 0U) | (call->alone ? CALL_ALONE : 0U) |
+			 (call->reach == AUDIT_WHOLE ? CALL_WHOLE : 0U) |
+			 (call->reach == AUDIT_ALL ? CALL_ALL : 0U),
 	};
 
 	if (!buf_add(out, &head, sizeof(head)))
@@ -185,6 +189,9 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.has_journal = (head.flags & CALL_HAS_JOURNAL) != 0,
 		.terse = (head.flags & CALL_TERSE) != 0,
 		.alone = (head.flags & CALL_ALONE) != 0,
+		.reach = (head.flags & CALL_ALL) != 0     ? AUDIT_ALL
+			 : (head.flags & CALL_WHOLE) != 0 ? AUDIT_WHOLE
+							  : AUDIT_NEAR,
 	};
 	if (call->tool == NULL || call->folder == NULL)
 		return err_set(err, EPROTO, "a call without tool or folder");

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "runtime/audit.h"
 #include "runtime/tool.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct wire_call {
 	/* its journal (pending.h) is the last descriptor */
 	bool has_journal;
 	bool audits; /* first look at what an earlier call may have left (audit.h) */
+	enum audit_reach reach; /* so far */
 	/* these limits are the worker's to look after, and no control group's */
 	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */

@@ -94,8 +94,8 @@ static void heads_audit(struct worker *worker, struct tool_result *result)
 		return;
 	more = value_new_object();
 	value_set(more, "watched", value_ref(worker->heads));
-	if (audit_begin_more(worker->spec->guard, more, &err))
-		audit_run(worker->audit, more, NULL, result);
+	if (audit_begin_more(worker->spec->guard, more, true, &err))
+		audit_run(worker->audit, more, AUDIT_NEAR, NULL, result);
 	else
 		audit_tell_failed(result, err.text);
 }
@@ -108,7 +108,8 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
-	audit_run(worker->audit, worker->nested, is_command ? since : NULL, result);
+	audit_run(worker->audit, worker->nested, AUDIT_NEAR, is_command ? since : NULL,
+		  result);
 	if (!is_command)
 		heads_audit(worker, result);
 	/* What a file tool wrote is gone again: it has not done what it says. */
@@ -191,7 +192,7 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		below_empty(worker);
 	files_finish_writes(worker->files, wire->unfinished);
 	if (wire->audits)
-		audit_run(worker->audit, worker->nested, NULL, result);
+		audit_run(worker->audit, worker->nested, wire->reach, NULL, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)

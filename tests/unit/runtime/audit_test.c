@@ -99,7 +99,17 @@ static void audit(struct place *place)
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
+	audit_close(ready);
+}
+
+static void look_whole(struct place *place, enum audit_reach reach)
+{
+	tool_result_fini(&place->result);
+	tool_result_init(&place->result);
+	(void)tool_done(&place->result);
+	struct audit *ready = audit_open(place->guard);
+	audit_run(ready, NULL, reach, NULL, &place->result);
 	audit_close(ready);
 }
 
@@ -318,12 +328,12 @@ static void files_that_run_by_themselves_are_listed(void **state)
 	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
 	since.tv_sec += 100;
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, &since, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, &since, &place->result);
 	assert_null(place->result.details);
 	since.tv_sec -= 200;
 	assert_int_equal(mkdir(".vscode", 0755), 0);
 	put(".vscode/tasks.json", "{}");
-	audit_run(ready, NULL, &since, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, &since, &place->result);
 	audit_close(ready);
 	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
 			 2);
@@ -345,13 +355,13 @@ static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
 	assert_int_equal(mkdir("inner/sub", 0755), 0);
 	assert_int_equal(symlink("/nonexistent", "inner/sub/.git"), 0);
 	(void)tool_done(&place->result);
-	audit_run(ready, NULL, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "inner/sub/.git");
 	/* One that is gone altogether cannot be looked at, and that is said. */
 	assert_int_equal(rename("inner", "gone"), 0);
 	assert_false(audit_failed(&place->result));
-	audit_run(ready, NULL, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
 	assert_true(audit_failed(&place->result));
 	audit_close(ready);
 }
@@ -438,21 +448,101 @@ static void more_repositories_are_known_by_their_age(void **state)
 	value_set(more, "watched", watched);
 	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &st), 0);
 	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-	value_set_integer(place->guard, "began", changed - 1);
-	assert_true(audit_begin_more(place->guard, more, &err));
+	value_set_integer(place->guard, "ticked", changed);
+	assert_true(audit_begin_more(place->guard, more, true, &err));
 	assert_int_equal(value_count(value_member(more, "dangers")), 0);
-	value_set_integer(place->guard, "began", changed);
-	assert_true(audit_begin_more(place->guard, more, &err));
+	value_set_integer(place->guard, "ticked", changed + 1);
+	assert_true(audit_begin_more(place->guard, more, true, &err));
 	assert_int_equal(value_count(value_member(more, "dangers")), 1);
 	struct audit *ready = audit_open(place->guard);
 	(void)tool_done(&place->result);
-	audit_run(ready, more, NULL, &place->result);
+	audit_run(ready, more, AUDIT_NEAR, NULL, &place->result);
 	assert_int_equal(put_away(place), 0);
 	put("a/b/c/.git/config", "[core]\nfsmonitor = x\n");
-	audit_run(ready, more, NULL, &place->result);
+	audit_run(ready, more, AUDIT_NEAR, NULL, &place->result);
 	audit_close(ready);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/config");
+}
+
+/* The guard has seen nothing of it: what is older than that stays, and what is not goes. */
+static void a_whole_look_lets_pass_what_is_older(void **state)
+{
+	struct place *place = *state;
+	struct stat st;
+
+	begin(place);
+	deep_repository_make();
+	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &st), 0);
+	const int64_t changed = st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	value_set_integer(place->guard, "ticked", changed + 1);
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 0);
+	/* One of the tick in which it began may have come since. */
+	value_set_integer(place->guard, "ticked", changed);
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/hooks/pre-commit");
+}
+
+/* It has seen all: age says nothing then, such as of what was moved there. */
+static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
+{
+	struct place *place = *state;
+
+	value_set(place->guard, "deep", value_ref(value_member(place->guard, "roots")));
+	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	begin(place);
+	deep_repository_make();
+	value_set_boolean(place->guard, "complete", true);
+	value_set_integer(place->guard, "ticked", INT64_MAX);
+	look_whole(place, AUDIT_ALL);
+	assert_int_equal(put_away(place), 0);
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 1);
+}
+
+static void count(struct git_scan *scan, void *context)
+{
+	size_t *repositories = context;
+
+	*repositories += value_count(scan->repositories);
+}
+
+static void a_whole_look_has_a_ceiling_and_says_what_is_behind(void **state)
+{
+	struct place *place = *state;
+	auto_close int fd = open(place->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct git_scan_root root = {place->folder, fd};
+	struct git_scan scan;
+	char behind[PATH_MAX];
+	size_t repositories = 0;
+
+	deep_repository_make();
+	for (size_t folders_max = 2; folders_max <= 3; folders_max++) {
+		git_scan_init(&scan, &root, 1);
+		scan.deep = value_member(place->guard, "roots");
+		scan.each = count;
+		scan.context = &repositories;
+		scan.folders_max = folders_max;
+		git_scan_whole(&scan);
+		assert_int_equal(scan.partial, folders_max == 2);
+		assert_int_equal(repositories, folders_max == 2 ? 0 : 1);
+		assert_null(scan.repositories);
+		(void)snprintf(behind, sizeof(behind), "%s/a/b", place->folder);
+		if (scan.partial)
+			assert_string_equal(scan.missed, behind);
+		git_scan_fini(&scan);
+	}
+	git_scan_init(&scan, &root, 1);
+	scan.deep = value_member(place->guard, "roots");
+	scan.folders_max = 3;
+	scan.deadline_ms = 1;
+	git_scan_whole(&scan);
+	assert_true(scan.partial);
+	assert_non_null(scan.missed);
+	git_scan_fini(&scan);
 }
 
 static void what_an_audit_said_is_taken_out_of_a_result(void **state)
@@ -526,6 +616,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(that_there_are_too_many_folders_is_told,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(more_repositories_are_known_by_their_age,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_whole_look_lets_pass_what_is_older,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_whole_look_has_a_ceiling_and_says_what_is_behind,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_an_audit_said_is_taken_out_of_a_result,
 						set_up, tear_down),

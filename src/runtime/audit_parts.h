@@ -1,0 +1,36 @@
+/* audit_parts: the inside of an audit, for audit.c and audit_whole.c only. */
+#pragma once
+#include "git/git_scan.h"
+#include "runtime/audit.h"
+
+#include <sys/types.h>
+
+/* One of the guard's roots, as it was when it was opened. */
+struct audit_root {
+	char *path;
+	bool is_folder; /* a single file has nothing below it */
+	dev_t device;
+	ino_t inode;
+};
+
+struct audit {
+	const struct value *guard;
+	struct audit_root *roots;
+	size_t count;
+	struct git_scan_root *folders; /* those among the roots, open */
+	size_t folder_count;
+};
+
+/*
+ * Put away what SCAN has found and GUARD and MORE do not know, and tell it in RESULT. BEFORE_NS
+ * (wall clock; 0: nothing is let pass so): what has not changed since was there before.
+ */
+void audit_judge(const struct value *guard, const struct value *more,
+		 const struct git_scan *scan, int64_t before_ns,
+		 struct tool_result *result);
+/* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
+bool audit_was_before(const struct git_scan *scan, const char *key, int64_t before_ns);
+
+/* The whole look, REACH not AUDIT_NEAR, with AUDIT's roots open. False: not all was seen. */
+bool audit_look_whole(const struct audit *audit, const struct value *more,
+		      enum audit_reach reach, struct tool_result *result, struct err *err);
