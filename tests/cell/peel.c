@@ -8,11 +8,14 @@
  *   peel calls FILE PROGRAM…             become PROGRAM, and write each call of a set-up
  *                                        into FILE: its role, number, first and
  *                                        third argument, and the path of an openat;
- *                                        a message that is a wish counts as number 1046
+ *                                        a message that is a wish (for a group, or that
+ *                                        a call comes) counts as number 1046
  *   peel fail ROLE NUMBER NTH ERRNO PROGRAM…
  *                                        become PROGRAM, whose NTH such call fails
  */
 #include "peel.h"
+
+#include "process/frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +38,11 @@
 enum {
 	PROCESSES_MAX = 256,
 	USAGE = 2,
-	WISHES = 1000, /* added to a wish's number: whether one is sent is a matter of time */
+	/*
+	 * Added to a wish's number: whether one is sent is a matter of time. One that says that a
+	 * call comes, a header alone, does not arrive, so that its reader reads as often each time.
+	 */
+	WISHES = 1000,
 };
 
 static const char *const role_names[] = {"front",  "front",  "mapping", "anchor",
@@ -184,20 +191,25 @@ static void leave(struct tracer *tracer)
 	}
 }
 
-/* The front's message of one part: a frame that says what is coming, or the wish for a group. */
-static bool is_wish(const struct process *process)
+/* What the front's message of one part holds, a wish; 0: it is none. */
+static size_t wish_size(const struct process *process)
 {
 	struct msghdr message;
+	struct iovec part;
 
-	return process->role == ROLE_FRONT && process->number == SYS_sendmsg &&
-	       peel_read(process, process->arguments[1], &message, sizeof(message)) &&
-	       message.msg_iovlen == 1;
+	if (process->role != ROLE_FRONT || process->number != SYS_sendmsg ||
+	    !peel_read(process, process->arguments[1], &message, sizeof(message)) ||
+	    message.msg_iovlen != 1 ||
+	    !peel_read(process, (unsigned long)message.msg_iov, &part, sizeof(part)))
+		return 0;
+	return part.iov_len;
 }
 
 static void call_begins(struct tracer *tracer, struct process *process)
 {
 	const unsigned long *a = process->arguments;
-	long number = process->number + (is_wish(process) ? WISHES : 0);
+	size_t wish = wish_size(process);
+	long number = process->number + (wish ? WISHES : 0);
 
 	process->spaces = process->number == SYS_clone ? a[0] : 0;
 	if (tracer->calls != NULL && !tracer->leaving) {
@@ -210,6 +222,8 @@ static void call_begins(struct tracer *tracer, struct process *process)
 	if (tracer->role != NULL && number == tracer->number &&
 	    strcmp(role_names[process->role], tracer->role) == 0 && --tracer->nth == 0)
 		peel_answer(process, -tracer->code);
+	else if (wish == FRAME_HEADER && tracer->wall == NULL)
+		peel_answer(process, FRAME_HEADER);
 	else if (tracer->wall != NULL)
 		tracer->wall->remove(process);
 	/* An ordinary user's tracer reads no memory of who hides it. */
