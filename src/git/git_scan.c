@@ -122,10 +122,8 @@ static void each_top(const struct look *look, const char *name, void *context)
 	(void)context;
 	if (look->scan->wants_files)
 		git_scan_file(look, name);
-	/* A repository that was put away whole is left; other folders may be called what they like. */
-	if (strcmp(name, ".git") == 0 ||
-	    str_starts(str_of(name), STR(".git" GIT_QUARANTINE)) ||
-	    (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
+	/* A folder may be called what it likes: none that was put away lies here. */
+	if (strcmp(name, ".git") == 0 || (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")))
 		return;
 	auto_close int fd = look_enter(look, name, path);

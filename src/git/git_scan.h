@@ -110,5 +110,5 @@ bool git_scan_above(const char *folder, struct value *list, struct err *err);
 /* The folder that holds PATH, beneath its root, and the last name. -1 with errno. */
 int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);
 
-/* Our mark in the name of what was put away. */
-#define GIT_QUARANTINE ".quarantine-"
+/* Our mark in the name of what was put away: no branch can be called so, for git refuses "..". */
+#define GIT_QUARANTINE "..quarantine-"

@@ -94,8 +94,7 @@ static void each_below(const struct look *look, const char *name, void *context)
 		deep->is_repository = true;
 	if (type == DT_UNKNOWN && look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
-	if (type == DT_DIR && strcmp(name, ".git") != 0 &&
-	    !str_starts(str_of(name), STR(".git" GIT_QUARANTINE)))
+	if (type == DT_DIR && strcmp(name, ".git") != 0)
 		push(look, deep, name);
 }
 

@@ -34,6 +34,21 @@ static void each_name(const struct look *look, const char *name, void *context)
 		look_mark_stat(look, name, &st);
 }
 
+/* A module is found by the name that the worktree's `.gitmodules` gives it: that may be any. */
+static void each_module(const struct look *look, const char *name, void *context)
+{
+	const struct git_folder *above = context;
+	char path[PATH_MAX];
+
+	if (!look_is_aside(name)) {
+		each_name(look, name, NULL);
+		return;
+	}
+	auto_close int fd = look_enter_or_mark(look, name, path);
+	if (fd >= 0)
+		git_scan_folder(look->scan, fd, path, NULL, above->depth + 1);
+}
+
 /* NAME, a folder each of whose entries counts; anything but a folder counts itself. */
 static void look_entries(const struct look *look, const char *name,
 			 void (*each)(const struct look *, const char *, void *),
@@ -148,7 +163,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	git_scan_config(&folder, "config");
 	git_scan_config(&folder, "config.worktree");
 	look_entries(&folder.look, "hooks", each_hook, NULL);
-	look_entries(&folder.look, "modules", each_name, NULL);
+	look_entries(&folder.look, "modules", each_module, &folder);
 	/* The old places of remotes, read for names that the configuration does not have. */
 	look_entries(&folder.look, "remotes", each_name, NULL);
 	look_entries(&folder.look, "branches", each_name, NULL);

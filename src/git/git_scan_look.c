@@ -250,13 +250,23 @@ static bool name_give(struct look *here, const char *name, int type,
 	return true;
 }
 
+static int open_names(const struct look *look)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	int fd = openat(look->fd, ".", flags);
+
+	if (fd < 0 && errno == EACCES && mend_folder(look))
+		fd = openat(look->fd, ".", flags);
+	return fd;
+}
+
 void look_names(const struct look *look,
 		void (*each)(const struct look *look, const char *name, void *context),
 		void *context)
 {
 	/* The kernel's records, without the 32 KiB of the C library's reader. */
 	_Alignas(struct dirent64) char bytes[NAMES_READ];
-	auto_close int fd = openat(look->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd = open_names(look);
 	struct look here = *look;
 	ssize_t size = -1;
 	bool more = fd >= 0;

@@ -155,7 +155,7 @@ static void what_appears_is_moved_and_told(void **state)
 		value_item(value_member(place->result.details, "quarantined"), 0);
 	assert_int_equal(lstat(value_text(value_member(item, "moved_to")), &st), 0);
 	assert_non_null(
-		strstr(place->result.text.data, "mv -- '.git/commondir.quarantine-"));
+		strstr(place->result.text.data, "mv -- '.git/commondir..quarantine-"));
 	/* It stays where it is, and is not told again. */
 	audit(place);
 	assert_int_equal(put_away(place), 0);
