@@ -344,37 +344,68 @@ static void add_bytes(double bytes, struct buf *out)
 	(void)buf_addf(out, "%g%c", bytes, units[unit]);
 }
 
+/* CHOICES (or NULL), each between OPEN and CLOSE. */
+static void add_choices(const char *choices, const char *open, const char *close,
+			struct buf *out)
+{
+	struct str rest = str_of(choices), choice;
+
+	while (str_next_word(&rest, &choice))
+		(void)buf_addf(out, "%s%s%.*s%s", choice.data == choices ? "" : ", ",
+			       open, (int)choice.size, choice.data, close);
+}
+
+/* A kind in words; NULL: its row says more. */
+static const char *words_of(enum key_kind kind)
+{
+	switch (kind) {
+	case KEY_HOSTS:
+		return "list of hosts";
+	case KEY_RESOLVER:
+		return "address";
+	case KEY_PATH:
+		return "path";
+	case KEY_PATHS:
+		return "list of paths";
+	case KEY_VARIABLES:
+		return "list of `NAME` or `NAME=value`";
+	case KEY_FLAG:
+		return "`true` or `false`";
+	case KEY_TEXTS:
+		return "list of texts";
+	case KEY_LIST:
+		return "list of objects";
+	case KEY_SOURCES:
+		return "list of texts or objects";
+	case KEY_COMMANDS:
+		return "`\"box\"`, `\"list\"` or object";
+	case KEY_ROWS:
+	case KEY_ENTRIES:
+	case KEY_VALUES:
+	case KEY_CHECKS:
+		return "object";
+	case KEY_TEXT:
+	case KEY_NAMES:
+	case KEY_COUNT:
+	case KEY_SIZE:
+	case KEY_SECONDS:
+	case KEY_NUMBER:
+	case KEY_CHOICE:
+		break;
+	}
+	return NULL;
+}
+
 /* What may stand there, in words. */
 static void describe_kind(const struct key *key, struct buf *out)
 {
-	struct str choices = str_of(key->choices), choice;
-
 	switch (key->kind) {
 	case KEY_TEXT:
 		(void)buf_addf(out, "text of at most %g bytes", key->max);
 		break;
 	case KEY_NAMES:
-		(void)buf_adds(out, "list of ");
-		while (str_next_word(&choices, &choice))
-			(void)buf_addf(out, "%s`%.*s`",
-				       choice.data == key->choices ? "" : ", ",
-				       (int)choice.size, choice.data);
-		(void)buf_adds(out, key->choices ? "" : "names");
-		break;
-	case KEY_HOSTS:
-		(void)buf_adds(out, "list of hosts");
-		break;
-	case KEY_PATH:
-		(void)buf_adds(out, "path");
-		break;
-	case KEY_PATHS:
-		(void)buf_adds(out, "list of paths");
-		break;
-	case KEY_VARIABLES:
-		(void)buf_adds(out, "list of `NAME` or `NAME=value`");
-		break;
-	case KEY_FLAG:
-		(void)buf_adds(out, "`true` or `false`");
+		(void)buf_adds(out, key->choices ? "list of " : "list of names");
+		add_choices(key->choices, "`", "`", out);
 		break;
 	case KEY_COUNT:
 		(void)buf_addf(out, "whole number, %.0f to %.0f", key->min, key->max);
@@ -392,33 +423,10 @@ static void describe_kind(const struct key *key, struct buf *out)
 		(void)buf_addf(out, "number, %g to %g", key->min, key->max);
 		break;
 	case KEY_CHOICE:
-		while (str_next_word(&choices, &choice)) {
-			(void)buf_addf(out, "%s`\"%.*s\"`",
-				       choice.data == key->choices ? "" : ", ",
-				       (int)choice.size, choice.data);
-		}
+		add_choices(key->choices, "`\"", "\"`", out);
 		break;
-	case KEY_RESOLVER:
-		(void)buf_adds(out, "address");
-		break;
-	case KEY_TEXTS:
-		(void)buf_adds(out, "list of texts");
-		break;
-	case KEY_LIST:
-		(void)buf_adds(out, "list of objects");
-		break;
-	case KEY_SOURCES:
-		(void)buf_adds(out, "list of texts or objects");
-		break;
-	case KEY_COMMANDS:
-		(void)buf_adds(out, "`\"box\"`, `\"list\"` or object");
-		break;
-	case KEY_CHECKS:
-	case KEY_ROWS:
-	case KEY_VALUES:
-	case KEY_ENTRIES:
-		(void)buf_adds(out, "object");
-		break;
+	default:
+		(void)buf_adds(out, words_of(key->kind));
 	}
 }
 
