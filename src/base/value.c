@@ -14,7 +14,7 @@
 /* 2^63, the first number that no int64_t has; INT64_MAX itself is not a double. */
 #define VALUE_INTEGERS_END 9223372036854775808.0
 
-/* jansson's readers take const, its iterators do not, and neither changes anything. */
+/* jansson's readers take const, its iterators and counts do not, and none changes what is read. */
 static json_t *value_json(const struct value *value)
 {
 	return (json_t *)(uintptr_t)value;
@@ -114,7 +114,7 @@ void value_free(struct value *value)
 	json_decref(value_json(value));
 }
 
-struct value *value_ref(struct value *value)
+struct value *value_ref(const struct value *value)
 {
 	return value_of(json_incref(value_json(value)));
 }

@@ -52,7 +52,8 @@ void value_own_memory(void);
 bool value_parse(struct str text, unsigned flags, struct value **value, struct err *err);
 
 void value_free(struct value *value); /* NULL is fine */
-struct value *value_ref(struct value *value);
+/* One more owner of VALUE, who changes nothing of it that others see. NULL is NULL. */
+struct value *value_ref(const struct value *value);
 void value_auto_free(struct value **value);
 #define auto_value __attribute__((cleanup(value_auto_free)))
 

@@ -187,10 +187,9 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	request->peer = peer;
 	request->way = way;
 	request->client = peer->client;
-	request->id = value_ref((struct value *)(uintptr_t)message->id);
-	request->params = message->params != NULL
-				  ? value_ref((struct value *)(uintptr_t)message->params)
-				  : value_new_object();
+	request->id = value_ref(message->id);
+	request->params =
+		message->params != NULL ? value_ref(message->params) : value_new_object();
 	request->previous = mcp->last;
 	if (mcp->last != NULL)
 		mcp->last->next = request;

@@ -1,7 +1,6 @@
 /* message: what makes a JSON value a message of MCP; see message.h. */
 #include "mcp/message.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static const char *const version_names[MCP_VERSIONS] = {
@@ -119,7 +118,7 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 bool mcp_message_of(const struct value *value, struct mcp_message *message, struct err *err)
 {
 	memset(message, 0, sizeof(*message));
-	message->whole = value_ref((struct value *)(uintptr_t)value);
+	message->whole = value_ref(value);
 	return read_one(message, err);
 }
 

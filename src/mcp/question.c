@@ -337,8 +337,7 @@ static void resume(struct mcp_request *request, struct mcp_call *call,
 	if (call->question == 0)
 		return; /* it ended meanwhile: its result is due */
 	value_free(call->given);
-	call->given =
-		answers != NULL ? value_ref((struct value *)(uintptr_t)answers) : NULL;
+	call->given = answers != NULL ? value_ref(answers) : NULL;
 	answer_known(call, true);
 	if (is_answered(call))
 		hand_back(call);

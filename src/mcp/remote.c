@@ -277,7 +277,7 @@ void remote_reply(struct remote *remote, const struct value *id,
 {
 	struct value *answer = value_new_object();
 
-	value_set(answer, "id", value_ref((struct value *)(uintptr_t)id));
+	value_set(answer, "id", value_ref(id));
 	if (take_result)
 		value_set(answer, "result", take_result);
 	else

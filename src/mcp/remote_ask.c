@@ -134,7 +134,7 @@ bool remote_asked(struct remote *remote, const struct mcp_message *message)
 		return true;
 	}
 	call->questions++;
-	call->asked_id = value_ref((struct value *)(uintptr_t)message->id);
+	call->asked_id = value_ref(message->id);
 	/* It may be answered, and the call be over, before this returns. */
 	running = call->running;
 	if (!running_ask(running, kind_of(question), question)) {

@@ -155,8 +155,7 @@ static bool take_line(struct plugin_channel *channel, const struct value *line,
 			       "progress, log, question, questions, sampling or roots");
 	if (!item_is_sound(line, type, err))
 		return false;
-	return tool_add_content(channel->result,
-				value_ref((struct value *)(uintptr_t)line)) ||
+	return tool_add_content(channel->result, value_ref(line)) ||
 	       err_set(err, E2BIG, "over %d items or %d bytes of content",
 		       RESULT_CONTENT_ITEMS_MAX, RESULT_CONTENT_BYTES_MAX);
 }

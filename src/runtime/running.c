@@ -115,9 +115,9 @@ static struct value *unfinished_of(struct running *running)
 	const struct value *left = cell_unfinished(running->session->cell);
 
 	if (running->auditing)
-		return running->unfinished;
+		return value_ref(running->unfinished);
 	running->mends = left != NULL;
-	return (struct value *)(uintptr_t)left;
+	return value_ref(left);
 }
 
 /* File tools write in no repository, and of what they make a checkpoint tells. */
@@ -125,8 +125,7 @@ static struct value *nested_of(const struct running *running)
 {
 	const bool looks = running->audits || (running->tool->effects & EFFECT_RUNS) != 0;
 
-	return looks ? (struct value *)(uintptr_t)keeper_nested(running->session->keeper)
-		     : NULL;
+	return looks ? value_ref(keeper_nested(running->session->keeper)) : NULL;
 }
 
 /* What it writes is to be old or new, whoever is killed. */
@@ -155,6 +154,8 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 	const bool is_behind = running->before != NULL;
 	auto_value struct value *seen = session_memory_for(session, running);
 	auto_value struct value *environment = environment_of(running);
+	auto_value struct value *unfinished = unfinished_of(running);
+	auto_value struct value *nested = nested_of(running);
 	const struct wire_call wire = {
 		.log = running->log_fd >= 0 ? running->log : 0,
 		.tool = running->auditing                ? AUDIT_CALL
@@ -177,8 +178,8 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 		.environment = environment,
 		.seen = seen,
 		.has_journal = !running->auditing && running->journal.fd >= 0,
-		.unfinished = unfinished_of(running),
-		.nested = nested_of(running),
+		.unfinished = unfinished,
+		.nested = nested,
 	};
 
 	return wire_print_call(&wire, text);

@@ -122,7 +122,7 @@ static bool may_ask(const struct running *running)
 
 /* False: nobody has heard of it. */
 static bool open_question(struct running *running, int64_t id, const char *kind,
-			  struct value *request)
+			  const struct value *request)
 {
 	auto_value struct value *data = value_new_object();
 
@@ -155,8 +155,7 @@ bool running_ask(struct running *running, const char *kind, const struct value *
 {
 	if (running->question != 0 || running->tool->answered == NULL || !may_ask(running))
 		return false;
-	return open_question(running, (int64_t)++running->ask, kind,
-			     (struct value *)(uintptr_t)request);
+	return open_question(running, (int64_t)++running->ask, kind, request);
 }
 
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
