@@ -118,14 +118,23 @@ void http_connection_asked(struct http_connection *connection);
 void http_connection_answered(struct http_connection *connection);
 void http_connection_rests(struct http_connection *connection);
 
-/* http_daemon_exchange.c */
+/*
+ * http_daemon_exchange.c: a request of which the head is there, from CONNECTION; METHOD and PATH
+ * are copied. It is the daemon's until http_exchange_free, which tells the owner that it is over.
+ */
 struct http_exchange *http_exchange_new(struct http_daemon *daemon,
 					struct MHD_Connection *connection,
 					const char *method, const char *path);
 void http_exchange_free(struct http_exchange *exchange);
+/* PIECE is the next of its body. What there is no room for is dropped, and `taken` says why. */
 void http_exchange_take_body(struct http_exchange *exchange, struct str piece);
+/* The body is not wanted any more: its room is for others. */
 void http_exchange_forget_body(struct http_exchange *exchange);
+/*
+ * The library asks nothing of it until it is woken; when its client goes meanwhile, the owner is
+ * told at once. Either may be said twice.
+ */
 void http_exchange_suspend(struct http_exchange *exchange);
 void http_exchange_wake(struct http_exchange *exchange);
-/* Its answer goes to the library. */
+/* http_daemon_answer.c: its answer, or the begin of its stream, goes to the library. */
 enum MHD_Result http_exchange_queue(struct http_exchange *exchange);
