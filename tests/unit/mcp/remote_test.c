@@ -10,10 +10,12 @@
 
 #include "base/memory.h"
 #include "mcp/remote.h"
+#include "process/loop.h"
 #include "runtime/event.h"
 #include "runtime/session.h"
 
 struct server {
+	struct loop *loop;
 	struct room room;
 	struct remote *remote;
 	struct tool tool;
@@ -140,16 +142,18 @@ static int open_server(void **state)
 				     .stop = stop,
 				     .keeper = server};
 	server->table[0] = &server->tool;
+	server->loop = loop_new();
 	if (!room_make(&server->room))
 		return -1;
 	const struct session_options options = {
 		.take_policy = room_policy(server->room.folder),
 		.tools = server->table,
 		.sink = {note_event, server},
+		.loop = server->loop,
 	};
 	if (!room_open(&server->room, options))
 		return -1;
-	const struct remote_options remote = {.loop = session_loop(server->room.session),
+	const struct remote_options remote = {.loop = server->loop,
 					      .version = "1",
 					      .send = send_line,
 					      .settled = settled,
@@ -162,8 +166,10 @@ static int close_server(void **state)
 {
 	struct server *server = *state;
 
-	remote_free(server->remote);
+	/* The session stops calls under way by the remote, and that has a timer in the loop. */
 	room_close(&server->room);
+	remote_free(server->remote);
+	loop_free(server->loop);
 	value_free(server->script);
 	buf_fini(&server->sent);
 	buf_fini(&server->replies);
