@@ -335,10 +335,8 @@ static int open_nameless(const char *path)
 /* One that was killed between this and the rename has left the same name. */
 static bool give_name(int fd, const char *name)
 {
-	char own[FD_NAME_ROOM];
-
 	(void)unlink(name);
-	return linkat(AT_FDCWD, fd_name(fd, own), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+	return fd_link(fd, AT_FDCWD, name);
 }
 
 /* A file for the new text, and in TEMP the name that it has, or is to get. */

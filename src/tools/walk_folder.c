@@ -294,14 +294,13 @@ static int walker_open_path(const struct walker *walker, const char *path, int f
 /* A folder that is its owner's alone to open is opened to him, by what is open of it. */
 static void walker_mend(const struct walker *walker, const char *path)
 {
-	char name[32];
+	char name[FD_NAME_ROOM];
 	struct stat st;
 	auto_close int fd = walker_open_path(walker, path, O_PATH);
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IRWXU) == S_IRWXU)
 		return;
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	(void)!chmod(name, (st.st_mode & 07777) | S_IRWXU);
+	(void)!chmod(fd_name(fd, name), (st.st_mode & 07777) | S_IRWXU);
 }
 
 static int walker_open(struct walker *walker, const struct walk_item *item)
