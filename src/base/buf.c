@@ -175,11 +175,11 @@ struct str buf_str(const struct buf *buf)
 void buf_swap(struct buf *a, struct buf *b)
 {
 	const struct buf held = *a;
+	const size_t max = b->max;
 
-	assert(a->size <= b->max && b->size <= a->max);
+	assert(a->size <= max && b->size <= held.max);
 	*a = *b;
 	a->max = held.max;
-	const size_t max = b->max;
 	*b = held;
 	b->max = max;
 }

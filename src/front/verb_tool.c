@@ -50,7 +50,6 @@ static const struct option_row call_options[] = {
 	{0},
 };
 
-/* VALUE as text on standard output. */
 static struct value *effects_of(const struct tool *tool)
 {
 	struct value *effects = value_new_array();

@@ -223,10 +223,11 @@ struct program_run {
 /*
  * Start and follow: output is read until the program and everything it started are gone
  * and a read would block, so no grandchild and no passed descriptor can hold the answer.
- * At the deadline or a cancel TERM goes to its process group, after 200 ms (70
- * after a cancel, unless patient; or grace_s) KILL to everything in this pid namespace, or wherever its terms say that it is alone. False
- * only when the program could not be started (as program_start). Else it becomes a
- * subreaper and ends what its process group holds and its orphans, until none is left.
+ * At the deadline or a cancel TERM goes to its process group, after 200 ms (70 after a cancel,
+ * unless patient; or grace_s) KILL to everything in this pid namespace, or wherever its terms
+ * say that it is alone. False only when the program could not be started (as program_start).
+ * Else it becomes a subreaper and ends what its process group holds and its orphans, until none
+ * is left.
  */
 bool program_follow(struct program_run *run, struct err *err);
 void program_run_init(struct program_run *run);

@@ -1,6 +1,7 @@
 /*
  * session_ahead: what undo does while a session rests, so that no call waits for it: files for
- * the next steps and the next checkpoint, the look that the next command would begin with, and a tidy store.
+ * the next steps and the next checkpoint, the look that the next command would begin with, and
+ * a tidy store.
  */
 #include "base/clock.h"
 #include "base/fd.h"
