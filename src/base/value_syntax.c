@@ -1,5 +1,5 @@
 /* value_syntax: the grammar of JSON; see value_syntax.h. */
-#include "base/value_syntax.h"
+#include "base/value_syntax_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,25 +11,6 @@
 
 /* As much as a sentence repeats of the text: enough to find the place. */
 enum { VALUE_NEAR = 40 };
-
-bool value_syntax_mend(struct str text, struct buf *out)
-{
-	while (text.size) {
-		size_t good = 0, length = 1;
-
-		while (good < text.size && length) {
-			length = text_utf8_length(str_part(text, good, 4));
-			good += length;
-		}
-		if (!buf_add(out, text.data, good))
-			return false;
-		text = str_part(text, good, text.size);
-		if (text.size && !buf_adds(out, "\xef\xbf\xbd"))
-			return false;
-		text = str_part(text, 1, text.size);
-	}
-	return true;
-}
 
 bool value_syntax_fail(struct str text, size_t at, const char *what, struct err *err)
 {
@@ -105,8 +86,7 @@ size_t value_syntax_skip_plain(struct str text, size_t from)
 	}
 }
 
-/* Offset behind the string that opens at AT; the size of the text when it has no end. */
-static size_t value_skip_string(struct str text, size_t at)
+size_t value_syntax_skip_string(struct str text, size_t at)
 {
 	for (at++; at < text.size; at++) {
 		if (text.data[at] == '\\')
@@ -125,7 +105,7 @@ bool value_syntax_depth(struct str text, struct err *err)
 	for (size_t at = 0; at < text.size; at++) {
 		switch (text.data[at]) {
 		case '"':
-			at = value_skip_string(text, at) - 1;
+			at = value_syntax_skip_string(text, at) - 1;
 			break;
 		case ',':
 			if (++parts <= VALUE_PARTS_MAX)
@@ -147,95 +127,6 @@ bool value_syntax_depth(struct str text, struct err *err)
 		default:
 			break;
 		}
-	}
-	return true;
-}
-
-static void value_blank(char *text, size_t from, size_t to)
-{
-	for (; from < to; from++) {
-		if (text[from] != '\n' && text[from] != '\r')
-			text[from] = ' ';
-	}
-}
-
-/*
- * Blank a comment that opens at AT; returns its end, or AT when it is none or has no end.
- */
-static size_t value_blank_comment(char *text, size_t size, size_t at)
-{
-	struct str whole = {text, size};
-	size_t end;
-
-	if (at + 1 >= size || (text[at + 1] != '/' && text[at + 1] != '*'))
-		return at;
-	if (text[at + 1] == '/') {
-		end = str_find(whole, STR("\n"), at);
-		end = end == (size_t)-1 ? size : end;
-	} else {
-		end = str_find(whole, STR("*/"), at + 2);
-		if (end == (size_t)-1)
-			return at;
-		end += 2;
-	}
-	value_blank(text, at, end);
-	return end;
-}
-
-/* A model's "```json … ```" around the value: both fences go, or none. */
-static void value_blank_fence(char *text, size_t size)
-{
-	struct str inside = str_trim((struct str){text, size});
-	size_t start = (size_t)(inside.data - text), opened, closed;
-
-	if (!str_starts(inside, STR("```")) || !str_ends(inside, STR("```")))
-		return;
-	opened = str_find((struct str){text, size}, STR("\n"), start);
-	closed = start + inside.size - 3;
-	if (opened == (size_t)-1 || opened > closed)
-		return;
-	value_blank(text, start, opened);
-	value_blank(text, closed, closed + 3);
-}
-
-bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err)
-{
-	const size_t none = (size_t)-1;
-	/* A comma that waits for what follows it, and what stood before that comma. */
-	size_t comma = none;
-	char before = '[';
-
-	if (flags & VALUE_REPAIR)
-		value_blank_fence(text, size);
-	for (size_t at = 0; at < size;) {
-		char c = text[at];
-
-		if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-			at++;
-			continue;
-		}
-		if (c == '/' && (flags & VALUE_COMMENTS)) {
-			size_t end = value_blank_comment(text, size, at);
-
-			if (end == at && at + 1 < size && text[at + 1] == '*')
-				return value_syntax_fail((struct str){text, size}, at,
-							 "a comment without end", err);
-			if (end > at) {
-				at = end;
-				continue;
-			}
-		}
-		if ((c == ']' || c == '}') && comma != none)
-			text[comma] = ' ';
-		comma = none;
-		/*
-		 * "[,]" and "[1,,]" are no trailing commas: something would be missing.
-		 */
-		if (c == ',' && before != '[' && before != '{' && before != ',' &&
-		    before != ':')
-			comma = at;
-		before = c;
-		at = c == '"' ? value_skip_string((struct str){text, size}, at) : at + 1;
 	}
 	return true;
 }
@@ -266,13 +157,12 @@ static void value_skip_blanks(struct value_reader *reader)
 		reader->at++;
 }
 
-static bool value_is_digit(char c)
+bool value_syntax_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* The four digits of a \u escape, or -1. */
-static int value_unit(struct str text, size_t at)
+int value_syntax_unit(struct str text, size_t at)
 {
 	int unit = 0;
 
@@ -286,69 +176,13 @@ static int value_unit(struct str text, size_t at)
 	return unit;
 }
 
-/* Does UNIT, of the escape at AT, make a character with the escape behind it? */
-static bool value_is_paired(struct str text, size_t at, int unit)
+bool value_syntax_is_paired(struct str text, size_t at, int unit)
 {
 	int low = str_starts(str_part(text, at + 6, 2), STR("\\u"))
-			  ? value_unit(text, at + 8)
+			  ? value_syntax_unit(text, at + 8)
 			  : -1;
 
 	return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff;
-}
-
-void value_syntax_mend_halves(char *text, size_t size)
-{
-	const struct str whole = {text, size};
-
-	/* A backslash that stands in no string is no JSON whatever follows it. */
-	for (size_t at = 0; at + 1 < size;) {
-		const int unit = str_starts(str_part(whole, at, 2), STR("\\u"))
-					 ? value_unit(whole, at + 2)
-					 : -1;
-		const bool half = unit >= 0xd800 && unit <= 0xdfff;
-		const bool paired = half && value_is_paired(whole, at, unit);
-
-		for (size_t i = 0; half && !paired && i < 6; i++)
-			text[at + i] = "\\ufffd"[i];
-		at += paired ? 12 : text[at] == '\\' ? 2 : 1;
-	}
-}
-
-/* Of the DIGITS of an integer, without a sign. */
-static bool value_fits(struct str digits, bool negative)
-{
-	static const char least[] = "9223372036854775808", most[] = "9223372036854775807";
-	const size_t room = sizeof(most) - 1;
-
-	return digits.size < room ||
-	       (digits.size == room &&
-		memcmp(digits.data, negative ? least : most, room) <= 0);
-}
-
-void value_syntax_mend_integers(char *text, size_t size)
-{
-	const struct str whole = {text, size};
-
-	for (size_t at = 0; at < size;) {
-		const bool negative = text[at] == '-';
-		const size_t start = at + negative;
-		size_t end = start;
-
-		if (!negative && !value_is_digit(text[at])) {
-			at = text[at] == '"' ? value_skip_string(whole, at) : at + 1;
-			continue;
-		}
-		while (end < size && value_is_digit(text[end]))
-			end++;
-		at = end;
-		while (at < size && text[at] != '\0' && strchr("+-.eE0123456789", text[at]))
-			at++;
-		/* The rest of a number makes a real of it. */
-		if (at > end || value_fits(str_part(whole, start, end - start), negative))
-			continue;
-		text[end - 2] = 'e';
-		text[end - 1] = '2';
-	}
 }
 
 static bool value_read_escape(struct value_reader *reader)
@@ -363,11 +197,11 @@ static bool value_read_escape(struct value_reader *reader)
 		reader->at += 2;
 		return true;
 	}
-	unit = value_unit(reader->text, reader->at + 2);
+	unit = value_syntax_unit(reader->text, reader->at + 2);
 	if (unit < 0)
 		return value_wrong(reader, "expected four hex digits after \\u");
 	if (unit >= 0xd800 && unit <= 0xdfff) {
-		if (!value_is_paired(reader->text, reader->at, unit))
+		if (!value_syntax_is_paired(reader->text, reader->at, unit))
 			return value_wrong(reader, "half of a surrogate pair");
 		reader->at += 6;
 	}
@@ -407,7 +241,7 @@ static bool value_read_string(struct value_reader *reader)
 
 static void value_skip_digits(struct value_reader *reader)
 {
-	while (value_is_digit(value_peek(reader)))
+	while (value_syntax_is_digit(value_peek(reader)))
 		reader->at++;
 }
 
@@ -416,11 +250,11 @@ static bool value_read_number(struct value_reader *reader)
 	size_t start = reader->at;
 
 	reader->at += value_peek(reader) == '-';
-	if (!value_is_digit(value_peek(reader)))
+	if (!value_syntax_is_digit(value_peek(reader)))
 		return value_wrong(reader, "expected a digit");
 	if (value_peek(reader) == '0') {
 		reader->at++;
-		if (value_is_digit(value_peek(reader))) {
+		if (value_syntax_is_digit(value_peek(reader))) {
 			reader->at = start;
 			return value_wrong(reader, "a number with a leading zero");
 		}
@@ -428,14 +262,14 @@ static bool value_read_number(struct value_reader *reader)
 	value_skip_digits(reader);
 	if (value_peek(reader) == '.') {
 		reader->at++;
-		if (!value_is_digit(value_peek(reader)))
+		if (!value_syntax_is_digit(value_peek(reader)))
 			return value_wrong(reader, "expected a digit after the point");
 		value_skip_digits(reader);
 	}
 	if (value_peek(reader) == 'e' || value_peek(reader) == 'E') {
 		reader->at++;
 		reader->at += value_peek(reader) == '+' || value_peek(reader) == '-';
-		if (!value_is_digit(value_peek(reader)))
+		if (!value_syntax_is_digit(value_peek(reader)))
 			return value_wrong(reader, "expected a digit of the exponent");
 		value_skip_digits(reader);
 	}
@@ -493,7 +327,7 @@ static bool value_read(struct value_reader *reader)
 		return value_read_container(reader, c == '{' ? '}' : ']');
 	if (c == '"')
 		return value_read_string(reader);
-	if (c == '-' || value_is_digit(c))
+	if (c == '-' || value_syntax_is_digit(c))
 		return value_read_number(reader);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (str_equal(str_part(reader->text, reader->at, words[i].size), words[i])) {
