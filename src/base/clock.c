@@ -31,6 +31,11 @@ int64_t clock_wall_ms(void)
 	return clock_read_us(CLOCK_REALTIME) / 1000;
 }
 
+int64_t clock_ns(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * CLOCK_SECOND_NS + time->tv_nsec;
+}
+
 void clock_text_local(int64_t wall_ms, char text[CLOCK_TEXT])
 {
 	const time_t seconds = (time_t)(wall_ms / 1000);

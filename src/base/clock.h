@@ -1,13 +1,17 @@
 /* clock: time for deadlines (monotonic) and for records (wall). */
 #pragma once
 #include <stdint.h>
+#include <time.h>
 
 /* "No deadline" wherever a deadline in milliseconds is taken. */
-#define CLOCK_NEVER INT64_MAX
+#define CLOCK_NEVER     INT64_MAX
+
+#define CLOCK_SECOND_NS INT64_C(1000000000)
 
 int64_t clock_now_ms(void); /* CLOCK_MONOTONIC: the same in every process */
 int64_t clock_now_us(void);
-int64_t clock_wall_ms(void); /* since 1970, UTC */
+int64_t clock_wall_ms(void);                   /* since 1970, UTC */
+int64_t clock_ns(const struct timespec *time); /* TIME, of a clock or a file, in nanoseconds */
 
 /*
  * WALL_MS as people here read it: "2026-03-29 14:05:09" in the machine's time zone (or TZ's).

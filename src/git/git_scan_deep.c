@@ -4,6 +4,7 @@
  * open: a tree may be as deep as it likes. One without folders in it is not opened, where the
  * file system says so: most are such.
  */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -33,8 +34,7 @@ struct deep {
 /* Nothing in a folder is newer than its own last change, which is nobody's to set. */
 static bool is_unchanged(const struct git_scan *scan, const struct stat *st)
 {
-	return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec <
-	       scan->unchanged_ns;
+	return clock_ns(&st->st_ctim) < scan->unchanged_ns;
 }
 
 /* Has NAME no folder in it, and no repository whose folders are elsewhere either? */

@@ -1,6 +1,7 @@
 /* audit: what appeared is moved aside, by a rename in its own folder. */
 #include "runtime/audit.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/audit_parts.h"
@@ -21,8 +22,6 @@ enum {
 	NAME_KEPT = 200, /* bytes of a name that keep, with our mark, below NAME_MAX */
 	QUARANTINE_TRIES = 8, /* random names, all taken: somebody makes them */
 };
-
-#define SECOND_NS INT64_C(1000000000)
 
 static void roots_close(struct audit *audit)
 {
@@ -134,7 +133,7 @@ bool audit_was_before(const struct git_scan *scan, const char *key, int64_t befo
 		return false;
 	auto_close int folder = git_scan_open_parent(scan, path, &name);
 	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (int64_t)st.st_ctim.tv_sec * SECOND_NS + st.st_ctim.tv_nsec < before_ns;
+	       clock_ns(&st.st_ctim) < before_ns;
 }
 
 bool audit_begin_more(const struct value *guard, struct value *more, bool ran,

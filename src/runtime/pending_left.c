@@ -4,6 +4,7 @@
 #include "runtime/rights.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -48,8 +49,7 @@ static bool was_unseen(const struct value *guard, const struct value *earlier,
 	return !value_is_true(value_member(earlier, "complete")) &&
 	       value_member(value_member(earlier, "dangers"), key) == NULL &&
 	       is_watched(guard, key) && path != NULL && lstat(path, &st) == 0 &&
-	       (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec <
-		       value_integer(value_member(earlier, "ticked"));
+	       clock_ns(&st.st_ctim) < value_integer(value_member(earlier, "ticked"));
 }
 
 /* Keep of GUARD's dangers only what EARLIER had too, or could not have: the rest came in between. */

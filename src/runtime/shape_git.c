@@ -3,6 +3,7 @@
  * read-only over itself wherever a writable tree holds it, and pinned, so that none of it is
  * renamed away. Only what exists costs anything.
  */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -338,7 +339,7 @@ static int64_t now_ns(clockid_t clock)
 	struct timespec now = {0};
 
 	(void)clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return clock_ns(&now);
 }
 
 /* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */

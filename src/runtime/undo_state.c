@@ -2,6 +2,8 @@
 #include "runtime/undo_state.h"
 #include "runtime/undo_log_parts.h"
 
+#include "base/clock.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -118,8 +120,6 @@ bool undo_path_is_sound(struct str path)
 
 void undo_state_of(const struct stat *st, struct undo_state *state)
 {
-	static const int64_t second = 1000000000;
-
 	*state = (struct undo_state){
 		.kind = S_ISREG(st->st_mode)   ? UNDO_FILE
 			: S_ISLNK(st->st_mode) ? UNDO_LINK
@@ -128,7 +128,7 @@ void undo_state_of(const struct stat *st, struct undo_state *state)
 		.mode = st->st_mode & 07777,
 		.size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
 		.inode = st->st_ino,
-		.mtime_ns = st->st_mtim.tv_sec * second + st->st_mtim.tv_nsec,
-		.ctime_ns = st->st_ctim.tv_sec * second + st->st_ctim.tv_nsec,
+		.mtime_ns = clock_ns(&st->st_mtim),
+		.ctime_ns = clock_ns(&st->st_ctim),
 	};
 }

@@ -30,7 +30,7 @@ static int64_t now_ns(void)
 	struct timespec now = {0};
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return clock_ns(&now);
 }
 
 static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *err)

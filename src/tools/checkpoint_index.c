@@ -1,4 +1,5 @@
 /* checkpoint_index: the files that git tracks, read from its index by our own reader. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "git/git_index.h"
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { SECOND_NS = 1000000000 };
 
 static int compare_tracked(const void *a, const void *b)
 {
@@ -85,8 +84,7 @@ bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	checkpoint->tracked.index_mtime_ns =
-		st.st_mtim.tv_sec * SECOND_NS + st.st_mtim.tv_nsec;
+	checkpoint->tracked.index_mtime_ns = clock_ns(&st.st_mtim);
 	buf_init(&text, GIT_INDEX_MAX);
 	if (st.st_size > 0 && st.st_size < GIT_INDEX_MAX)
 		(void)buf_reserve(&text, (size_t)st.st_size + 1);
@@ -108,9 +106,9 @@ bool tracked_is_clean(const struct tracked_files *files, const struct tracked *t
 	       executable == ((tracked->mode & 0100) != 0) &&
 	       tracked->size == (uint32_t)state->size &&
 	       tracked->inode == (uint32_t)state->inode &&
-	       tracked->mtime_s == (uint32_t)(state->mtime_ns / SECOND_NS) &&
-	       tracked->mtime_ns == (uint32_t)(state->mtime_ns % SECOND_NS) &&
-	       tracked->ctime_s == (uint32_t)(state->ctime_ns / SECOND_NS) &&
-	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % SECOND_NS) &&
+	       tracked->mtime_s == (uint32_t)(state->mtime_ns / CLOCK_SECOND_NS) &&
+	       tracked->mtime_ns == (uint32_t)(state->mtime_ns % CLOCK_SECOND_NS) &&
+	       tracked->ctime_s == (uint32_t)(state->ctime_ns / CLOCK_SECOND_NS) &&
+	       tracked->ctime_ns == (uint32_t)(state->ctime_ns % CLOCK_SECOND_NS) &&
 	       state->mtime_ns < files->index_mtime_ns;
 }

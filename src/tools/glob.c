@@ -151,7 +151,7 @@ static void glob_visit(void *owner, struct walker *walker, const struct walk_ent
 	    fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	part->total++;
-	found.time_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	found.time_ns = clock_ns(&st.st_mtim);
 	found.size = (uint64_t)st.st_size;
 	if (!ranking_wants(&part->best, &found))
 		return;

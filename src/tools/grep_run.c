@@ -58,7 +58,7 @@ static void grep_count(struct grep *grep, struct grep_worker *worker, int fd, st
 		return;
 	worker->files++;
 	worker->lines += found.count;
-	found.time_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	found.time_ns = clock_ns(&st.st_mtim);
 	found.size = (uint64_t)st.st_size;
 	found.path = memory_copy_str(path);
 	ranking_add(&worker->best, found);

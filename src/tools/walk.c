@@ -203,8 +203,8 @@ static void walker_wait(struct walker *walker)
 	}
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += STOP_POLL_MS * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
+	if (until.tv_nsec >= CLOCK_SECOND_NS) {
+		until.tv_nsec -= CLOCK_SECOND_NS;
 		until.tv_sec++;
 	}
 	(void)pthread_cond_timedwait(&walk->changed, &walk->lock, &until);
