@@ -2,6 +2,7 @@
 #include "git/git_text.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool git_text_line(struct str text, struct str *path)
 {
@@ -60,4 +61,17 @@ bool git_text_is_empty(struct str text)
 			return false;
 	}
 	return true;
+}
+
+bool git_text_names_git(const char *path)
+{
+	while (*path != '\0') {
+		const size_t size = strcspn(path, "/");
+
+		if (size == 4 && strncasecmp(path, ".git", size) == 0)
+			return true;
+		path += size;
+		path += *path == '/';
+	}
+	return false;
 }

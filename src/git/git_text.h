@@ -29,3 +29,6 @@ bool git_text_strategy_is_own(struct str text);
 
 /* Only blank lines and comments? */
 bool git_text_is_empty(struct str text);
+
+/* Is one of the names of PATH `.git`, in whatever case a file system takes it? */
+bool git_text_names_git(const char *path);

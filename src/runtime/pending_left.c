@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan.h"
+#include "git/git_text.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -156,16 +157,6 @@ static struct value *granted_of(const struct value *roots, const char *folder)
 	return NULL;
 }
 
-/* What is git's is no file tool's to write, wherever it lies. */
-static bool is_gits(const char *path)
-{
-	for (const char *at = path; (at = strcasestr(at, "/.git")) != NULL; at++) {
-		if (at[5] == '/' || at[5] == '\0')
-			return true;
-	}
-	return false;
-}
-
 /* Was what ROW says of a folder that a person had granted? ROOT becomes that. */
 static bool is_granted(const struct value *roots, const struct value *row,
 		       struct value **root)
@@ -175,11 +166,12 @@ static bool is_granted(const struct value *roots, const struct value *row,
 	struct buf path;
 	bool granted;
 
-	if (folder == NULL || folder[0] != '/' || name == NULL || strcmp(name, ".git") == 0)
+	if (folder == NULL || folder[0] != '/' || name == NULL || git_text_names_git(name))
 		return false;
 	buf_init(&path, PATH_MAX);
 	granted = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
-		  !is_gits(folder);
+		  /* What is git's is no file tool's to write, wherever it lies. */
+		  !git_text_names_git(folder);
 	*root = granted ? granted_of(roots, folder) : NULL;
 	buf_fini(&path);
 	return *root != NULL;

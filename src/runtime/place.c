@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "git/git_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,20 +52,6 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
 		       st->st_ctim.tv_nsec);
 }
 
-/* Is one of the names of PATH (relative) `.git`, in whatever case a file system takes it? */
-static bool names_git(const char *path)
-{
-	while (*path) {
-		size_t size = strcspn(path, "/");
-
-		if (size == 4 && strncasecmp(path, ".git", 4) == 0)
-			return true;
-		path += size;
-		path += *path == '/';
-	}
-	return false;
-}
-
 /*
  * Is REAL git's own record? What a file tool puts there (a HEAD, a ref, an index) git takes as
  * its own, and no audit can tell it from git's work. A root in a `.git` was named as such.
@@ -75,8 +62,8 @@ static bool is_gits(const struct files *files, const char *real)
 
 	if (!root || files_is_passing(files, real))
 		return false;
-	return names_git(path_relative(real, root->path)) ||
-	       names_git(path_base_name(root->path));
+	return git_text_names_git(path_relative(real, root->path)) ||
+	       git_text_names_git(path_base_name(root->path));
 }
 
 /* May REAL (folder and name put together) be written at all? */
