@@ -52,16 +52,20 @@ struct value *git_scan_list(struct value **list)
 void git_scan_note(const struct git_scan *scan, struct value **list, const char *key)
 {
 	if (value_member(*list, key) == NULL)
-		value_set_boolean(git_scan_list(list), key, !scan->is_deep);
+		value_set_boolean(git_scan_list(list), key, !scan->goes_through);
 }
 
-/* HEAD, objects and refs: git takes such a folder for a repository when it stands in it. */
+const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
+
 static bool is_whole(const struct look *look)
 {
 	struct stat st;
 
-	return look_stat(look, "HEAD", &st) && look_stat(look, "objects", &st) &&
-	       look_stat(look, "refs", &st);
+	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
+		if (!look_stat(look, *name, &st))
+			return false;
+	}
+	return true;
 }
 
 /* A linked worktree's part of a repository that is found by itself, and looked at with that. */
@@ -158,7 +162,7 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched)
 /* Last: what is found otherwise counts as that. */
 void git_scan_whole(struct git_scan *scan)
 {
-	scan->is_deep = true;
+	scan->goes_through = true;
 	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
 		auto_free char *key = git_scan_key(scan->roots[i].path);
 

@@ -81,7 +81,7 @@ struct git_scan {
 	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
 	size_t looks, names;
-	bool is_deep;       /* it goes through one of these */
+	bool goes_through;  /* one of the roots in `deep`, now */
 	struct err trouble; /* the first; text empty: none */
 };
 
@@ -106,6 +106,9 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched);
  * it, if there is one: what that user's `git status` enters. The front's own.
  */
 bool git_scan_above(const char *folder, struct value *list, struct err *err);
+
+/* What git takes a folder for a repository by, when it stands in it: names in it, NULL-ended. */
+extern const char *const git_scan_repository[];
 
 /* The folder that holds PATH, beneath its root, and the last name. -1 with errno. */
 int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);

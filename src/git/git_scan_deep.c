@@ -99,9 +99,9 @@ static void each_below(const struct look *look, const char *name, void *context)
 }
 
 /* At the root and in the folders directly in it git_scan_run has looked. */
-static bool is_deep(const char *path)
+static bool is_near(const char *path)
 {
-	return strchr(path, '/') != NULL;
+	return strchr(path, '/') == NULL;
 }
 
 /* Repositories count for ceilings of their own, when each is judged by itself. */
@@ -145,7 +145,7 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 		return;
 	deep->is_repository = false;
 	look_names(&look, each_below, deep);
-	if (!deep->is_repository || !is_deep(deep->at))
+	if (!deep->is_repository || is_near(deep->at))
 		return;
 	if (scan->each == NULL)
 		note_nested(scan, path);

@@ -75,7 +75,7 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 bool shape_check_root(const char *path, bool writable, struct err *err);
 /* Is PATH a home folder (HOME: the caller's, or NULL), or does it hold the caller's? */
 bool shape_is_home(const char *path, const char *home);
-/* Does PATH hold HEAD, objects and refs? Then git takes it for a repository. */
+/* Does git take PATH for a repository (git_scan_repository)? */
 bool shape_is_repository(const char *path);
 
 /* Where a person may be asked for folders: note what of the caller's none opens (shape_extra.h). */

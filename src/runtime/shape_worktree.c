@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_config.h"
+#include "git/git_scan.h"
 #include "git/git_text.h"
 #include "runtime/shape_parts.h"
 
@@ -87,13 +88,11 @@ static char *common_of(const char *workspace)
 
 bool shape_is_repository(const char *path)
 {
-	static const char *const parts[] = {"HEAD", "objects", "refs"};
 	char part[PATH_MAX];
 	struct stat st;
 
-	for (size_t i = 0; i < 3; i++) {
-		if (snprintf(part, sizeof(part), "%s/%s", path, parts[i]) >=
-			    (int)sizeof(part) ||
+	for (const char *const *name = git_scan_repository; *name != NULL; name++) {
+		if (snprintf(part, sizeof(part), "%s/%s", path, *name) >= (int)sizeof(part) ||
 		    lstat(part, &st) < 0)
 			return false;
 	}
