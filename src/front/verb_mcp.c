@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "build_config.h"
 #include "front/config_file.h"
 #include "front/exit_code.h"
@@ -258,28 +259,51 @@ static bool start_servers(struct serving *serving, struct err *err)
 	       orchestrate_open(&options, &serving->orchestrate, err);
 }
 
+static void pass(struct value *words, const char *name, const char *text)
+{
+	char option[32];
+
+	(void)snprintf(option, sizeof(option), "--%s", name);
+	value_append(words, value_new_text(option));
+	value_append(words, value_new_text(text));
+}
+
+/* The client starts the server elsewhere; what begins with "$" it fills in itself. */
+static void pass_path(struct value *words, const char *name, const char *path)
+{
+	auto_free char *here =
+		path[0] == '/' || path[0] == '$' ? NULL : realpath(".", NULL);
+	struct buf place;
+
+	buf_init(&place, PATH_MAX);
+	pass(words, name, here && path_normal(here, path, &place) ? place.data : path);
+	buf_fini(&place);
+}
+
 /* What stands beside --install is what the server is to be started with. */
 static int install(const struct options *options)
 {
-	static const char *const passed[] = {"workspace", "config", "agent",
-					     "minimum-level", "patience"};
-	const char *const *hosts = options_texts(options, "allow-host");
+	static const char *const paths[] = {"workspace", "config"};
+	static const char *const passed[] = {"agent", "minimum-level", "patience"};
+	static const char *const repeated[] = {"allow-host", "ask"};
 	struct value *list = value_new_array();
 	auto_free const char **words = NULL;
-	char name[32];
 	int code;
 
 	value_append(list, value_new_text("mcp"));
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
-		if (!options_given(options, passed[i]))
-			continue;
-		(void)snprintf(name, sizeof(name), "--%s", passed[i]);
-		value_append(list, value_new_text(name));
-		value_append(list, value_new_text(options_text(options, passed[i])));
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (options_given(options, paths[i]))
+			pass_path(list, paths[i], options_text(options, paths[i]));
 	}
-	for (; *hosts != NULL; hosts++) {
-		value_append(list, value_new_text("--allow-host"));
-		value_append(list, value_new_text(*hosts));
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		if (options_given(options, passed[i]))
+			pass(list, passed[i], options_text(options, passed[i]));
+	}
+	for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
+		const char *const *texts = options_texts(options, repeated[i]);
+
+		for (; *texts != NULL; texts++)
+			pass(list, repeated[i], *texts);
 	}
 	words = memory_array(value_count(list) + 1, sizeof(*words));
 	for (size_t i = 0; i < value_count(list); i++)
