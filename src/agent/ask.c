@@ -228,6 +228,9 @@ bool ask_model(struct agent *agent, struct turn *turn, struct err *err)
 		recorded = ask_take(agent, turn, &answer.messages[0], finish, &usage, err);
 	else if (recorded)
 		turn_failed(agent, turn, &why);
+	/* A model that failed gave no answer; one that was interrupted gave a part of one. */
+	if (!answered && why.code != ECANCELED)
+		turn->limits.iterations--;
 	conversation_fini(&answer);
 	return recorded;
 }

@@ -133,11 +133,13 @@ static void print_end(const struct value *event)
 	const struct value *changed = value_member(event, "changed");
 	const struct value *usage = value_member(event, "usage");
 
+	const int64_t answers = value_integer(value_member(event, "iterations"));
+
 	(void)fputs("## End of the turn\n\n", stdout);
 	print_clean(value_str(value_member(event, "reason")));
-	(void)printf(", %" PRId64 " answers, %" PRId64 " tokens in, %" PRId64
+	(void)printf(", %" PRId64 " answer%s, %" PRId64 " tokens in, %" PRId64
 		     " out, %.1f s\n\n",
-		     value_integer(value_member(event, "iterations")),
+		     answers, answers == 1 ? "" : "s",
 		     value_integer(value_member(usage, "input")),
 		     value_integer(value_member(usage, "output")),
 		     value_number(value_member(event, "seconds")));
