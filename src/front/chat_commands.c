@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "front/exit_code.h"
+#include "front/fold.h"
 #include "front/verb.h"
 #include "front/width.h"
 #include "runtime/session.h"
@@ -35,6 +36,15 @@ static void add_line(struct paint *paint, struct str text)
 {
 	paint_one_line(paint, PAINT_PLAIN, text, LISTED_COLUMNS);
 	(void)buf_addc(&paint->out, '\n');
+}
+
+/* As it is. */
+static void flush(struct chat *chat)
+{
+	struct buf *out = &chat->paint.out;
+
+	(void)fd_write_all(STDOUT_FILENO, out->data, out->size, NULL);
+	buf_clear(out);
 }
 
 static void add_name(void *context, const char *name)
@@ -180,12 +190,15 @@ static void run_diff(struct chat *chat, const char *argument)
 		paint_lines(&chat->paint, str_trim(buf_str(&result.text)),
 			    &(struct paint_excerpt){.head = DIFF_HEAD});
 	}
+	/* Lines of files are not broken. */
+	flush(chat);
 	tool_result_fini(&result);
 }
 
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
+	struct fold *fold = fold_begin();
 	struct options options;
 	struct err err = {0};
 
@@ -195,6 +208,7 @@ static void run_sessions(struct chat *chat, const char *argument)
 		(void)verb_sessions_list.run(&options);
 	options_fini(&options);
 	(void)fflush(stdout);
+	fold_end(fold);
 }
 
 static void run_quit(struct chat *chat, const char *argument)
@@ -230,8 +244,8 @@ static void run_help(struct chat *chat, const char *argument)
 	}
 	(void)buf_adds(out,
 		       "\nA backslash at the end of a line, or Alt+Enter, begins another one. "
-		       "Tab completes\na command, Ctrl+R searches what was typed before. While the "
-		       "agent works, Ctrl+C or\nEscape stops it, Ctrl+C again quits.\n");
+		       "Tab completes a command, Ctrl+R searches what was typed before. While the "
+		       "agent works, Ctrl+C or Escape stops it, Ctrl+C again quits.\n");
 }
 
 /* The name in "/name …", and where its argument begins. */
@@ -274,6 +288,26 @@ static void refuse(struct chat *chat, const char *name)
 		(void)buf_adds(&chat->paint.out, "; /help lists what there is.\n");
 }
 
+/* What a command has to say, on lines of the terminal. */
+static void show(struct chat *chat)
+{
+	struct buf *out = &chat->paint.out;
+	struct str rest = buf_str(out);
+	struct buf lines;
+
+	buf_init(&lines, 4 * out->max);
+	while (rest.size > 0) {
+		const size_t end = str_find(rest, STR("\n"), 0);
+
+		fold_line(str_part(rest, 0, end), chat->paint.columns, &lines);
+		(void)buf_addc(&lines, '\n');
+		rest = end == SIZE_MAX ? STR("") : str_part(rest, end + 1, rest.size);
+	}
+	(void)fd_write_all(STDOUT_FILENO, lines.data, lines.size, NULL);
+	buf_clear(out);
+	buf_fini(&lines);
+}
+
 void chat_command(struct chat *chat, struct str text)
 {
 	struct buf *out = &chat->paint.out;
@@ -286,8 +320,7 @@ void chat_command(struct chat *chat, struct str text)
 	(void)buf_adds(out, "> ");
 	paint_one_line(&chat->paint, PAINT_BOLD, text, LISTED_COLUMNS);
 	(void)buf_addc(out, '\n');
-	(void)fd_write_all(STDOUT_FILENO, out->data, out->size, NULL);
-	buf_clear(out);
+	flush(chat);
 	while (i < COMMANDS && strcmp(commands[i].name, name) != 0)
 		i++;
 	if (i == COMMANDS)
@@ -296,8 +329,7 @@ void chat_command(struct chat *chat, struct str text)
 		(void)buf_addf(out, "/%s takes nothing more.\n", name);
 	else
 		commands[i].run(chat, argument);
-	(void)fd_write_all(STDOUT_FILENO, out->data, out->size, NULL);
-	buf_clear(out);
+	show(chat);
 }
 
 struct candidates {

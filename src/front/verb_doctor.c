@@ -17,6 +17,7 @@
 #include "front/config_file.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
+#include "front/screen.h"
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verb_doctor_attack.h"
@@ -25,6 +26,7 @@
 
 enum {
 	PATH_BYTES_MAX = 4096,
+	SENTENCE_INDENT = 7,
 	SENTENCE_COLUMNS = 72, /* with its indent a line of a terminal of 80 */
 };
 
@@ -255,17 +257,22 @@ static void print_rows(const char *title, const struct value *rows)
 /* A sentence of ours, indented and broken between words. */
 static void print_sentence(const char *text)
 {
+	const size_t screen = screen_columns_of(STDOUT_FILENO);
+	const size_t columns = screen < SENTENCE_INDENT + SENTENCE_COLUMNS &&
+					       screen > 2 * (size_t)SENTENCE_INDENT
+				       ? screen - SENTENCE_INDENT
+				       : SENTENCE_COLUMNS;
 	struct str rest = str_of(text);
 
 	while (rest.size > 0) {
 		size_t size = rest.size;
 
-		if (size > SENTENCE_COLUMNS) {
-			size = SENTENCE_COLUMNS;
+		if (size > columns) {
+			size = columns;
 			while (size > 1 && rest.data[size] != ' ')
 				size--;
 		}
-		(void)printf("       %.*s\n", (int)size, rest.data);
+		(void)printf("%*s%.*s\n", SENTENCE_INDENT, "", (int)size, rest.data);
 		rest = str_trim(str_part(rest, size, rest.size));
 	}
 }

@@ -435,6 +435,20 @@ def a_stop_gives_the_terminal_back_meanwhile():
 
 
 @tap.case
+def what_a_command_says_is_broken_between_words():
+    with Chat(columns=40) as tty:
+        for command, broken in (
+                ("help", "A backslash at the end of a line, or\nAlt+Enter, begins another one. Tab"),
+                ("model", "/model NAME goes on with another;\nglovebox models lists what can be asked"),
+                ("agent", "goes\non as another, with the rights of that\none:"),
+                ("sessions", "\n    events  default  ")):
+            tty.type(f"/{command}\r".encode())
+            tty.shows(broken)
+            tty.prompt()
+        tty.leave()
+
+
+@tap.case
 def commands_are_completed_and_slips_are_named():
     with Chat(config=CONFIG) as tty:
         tty.typed(b"/he\t", "> /help", 8)

@@ -148,6 +148,17 @@ def what_could_not_start_is_said_on_a_sound_terminal():
 
 
 @tap.case
+def a_sentence_of_the_doctor_fills_its_lines():
+    with terminal.Terminal(GLOVEBOX, "doctor", columns=40, looked_at=False) as tty:
+        tty.end()
+        said = tty.printed.decode().replace("\r", "")
+    indent = "\n" + 7 * " "
+    assert indent.join(("", "no network, no sockets of the",
+                        "host, no tracing, a small kernel;",
+                        "every file of yours can be read", "and changed\n")) in said, said
+
+
+@tap.case
 def lists_and_help_break_lines_between_words():
     asked = "; ".join(f"{GLOVEBOX} {verb}" for verb in ("help", "run --help", "agents list"))
     with terminal.Terminal("sh", "-c", asked, columns=30, looked_at=False) as tty:
