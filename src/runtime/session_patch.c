@@ -209,7 +209,7 @@ const char *const *session_changed(struct session *session)
 	session->changed = memory_array(plan.count + 1, sizeof(char *));
 	for (size_t i = 0; i < plan.count; i++) {
 		const struct undo_item *item = &plan.items[i];
-		if (item->target.kind != UNDO_FOLDER && item->expected.kind != UNDO_FOLDER &&
+		if (!undo_is_of_folders(item->target.kind, item->expected.kind) &&
 		    !str_starts(item->path, STR(".git/")))
 			session->changed[count++] = memory_copy_str(item->path);
 	}

@@ -13,6 +13,13 @@
 
 enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
 
+/* Was a folder alone made or removed? Git has none, only what is in them. */
+static inline bool undo_is_of_folders(enum undo_kind before, enum undo_kind after)
+{
+	return (before == UNDO_FOLDER && (after == UNDO_FOLDER || after == UNDO_ABSENT)) ||
+	       (before == UNDO_ABSENT && after == UNDO_FOLDER);
+}
+
 /* Where the content of a file or link can be had. */
 enum undo_source {
 	UNDO_NOWHERE, /* not kept: over the ceilings */

@@ -88,6 +88,8 @@ static const char *why_left_out(const struct handing *handing,
 		return "a symbolic link";
 	if (item->now.kind == UNDO_FOLDER)
 		return "a folder now";
+	if (item->base.kind == UNDO_FOLDER)
+		return "a folder before";
 	if (change->after.kind == UNDO_FILE && change->after.source != UNDO_LOGGED)
 		return "what it was could not be kept";
 	return item->is_cache ? "a cache of Python's" : NULL;
@@ -97,9 +99,7 @@ static bool take_change(void *context, const struct undo_change *change)
 {
 	struct handing *handing = context;
 
-	/* Git has no folders, only what is in them. */
-	if (change->after.kind == UNDO_FOLDER ||
-	    (change->after.kind == UNDO_ABSENT && change->before.kind == UNDO_FOLDER))
+	if (undo_is_of_folders(change->before.kind, change->after.kind))
 		return !call_stopped(handing->call);
 	if (handing->count == handing->room) {
 		handing->room = handing->room > 0 ? 2 * handing->room : 64;

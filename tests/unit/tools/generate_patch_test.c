@@ -148,6 +148,7 @@ static void what_cannot_be_in_it_is_named(void **state)
 	for (size_t i = 0; i < 600 << 10; i++)
 		large[i] = i % 64 == 63 ? '\n' : (char)('a' + i % 23);
 	hand_puts(hand, "large", large);
+	hand_puts(hand, "place", "text\n");
 	plan_begin(&plan);
 	plan_add(&plan, "/etc/hosts", STR("x\n"), 0644);
 	plan_add(&plan, "binary", STR("text\n"), 0644);
@@ -157,6 +158,8 @@ static void what_cannot_be_in_it_is_named(void **state)
 	plan_add(&plan, "link", STR("text\n"), 0644);
 	struct undo_state lost = {.kind = UNDO_FILE, .mode = 0644, .size = 7};
 	assert_true(undo_log_change(&plan.log, STR("lost"), &undo_absent, &lost, NULL));
+	struct undo_state place = {.kind = UNDO_FOLDER, .mode = 0755};
+	assert_true(undo_log_change(&plan.log, STR("place"), &lost, &place, NULL));
 	plan_run(&plan, hand);
 	hand_assert_says(hand, "/etc/hosts: left out of the patch (outside the workspace)");
 	hand_assert_says(hand, "binary: left out of the patch (binary)");
@@ -167,6 +170,7 @@ static void what_cannot_be_in_it_is_named(void **state)
 	hand_assert_says(hand, "link: left out of the patch (a symbolic link)");
 	hand_assert_says(hand,
 			 "lost: left out of the patch (what it was could not be kept)");
+	hand_assert_says(hand, "place: left out of the patch (a folder before)");
 	assert_string_equal(patch_of(hand), "");
 }
 
