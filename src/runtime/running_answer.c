@@ -1,5 +1,4 @@
 /* running_answer: what comes of a call that a worker has: its frames, its result, its loss. */
-#include "base/clock.h"
 #include "runtime/audit_tell.h"
 #include "runtime/claims.h"
 #include "runtime/session_parts.h"
@@ -48,20 +47,12 @@ static void result_garbled(struct running *running, const struct err *why)
 	running_finish_audited(running);
 }
 
-/* True: its worker goes on with the next of its batch. */
-static bool result_arrived(struct running *running, const struct frame *frame)
+/* False: it could not be read, and RUNNING is at its end. */
+static bool result_take(struct running *running, const struct frame *frame)
 {
 	struct session *session = running->session;
-	struct worker_end *worker = running->worker;
 	struct err err;
 
-	if (running->auditing) {
-		running_audit_arrived(running, frame);
-		cell_let_go(worker);
-		running->worker = NULL;
-		running_finish_next(running);
-		return false;
-	}
 	/*
 	 * The worker's own seconds and level are not taken: they are this side's to
 	 * say.
@@ -78,22 +69,21 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 		running_audit_done(running, &running->result);
 	/* A file tool that did what was asked met no limit: to look costs two system calls. */
 	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
-		groups_tell(&worker->group, session->policy, &running->result);
+		groups_tell(&running->worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
 	running_end_network(running);
 	claims_judge(session->policy, &running->result);
-	running->worker = NULL;
-	if (batch_go_on(running, worker)) {
-		running_finish(running);
-		return true;
-	}
-	if (running_looks_whole(running)) {
-		cell_let_go(worker);
-		return false;
-	}
+	return true;
+}
+
+/* The result stands: RUNNING ends, now or after its checkpoint, and WORKER serves the next or ends. */
+static void result_stands(struct running *running, struct worker_end *worker)
+{
+	struct session *session = running->session;
 	/* One that has heard a cancel ends as well, even if its call was just done. */
-	bool ends = (running->tool->effects & EFFECT_RUNS) != 0 || running->cancelled ||
-		    running->recalled || worker->of_call != 0;
+	const bool ends = (running->tool->effects & EFFECT_RUNS) != 0 ||
+			  running->cancelled || running->recalled || worker->of_call != 0;
+
 	if (!ends)
 		cell_give_back(worker);
 	const bool waits = keeper_waits(session->keeper, running);
@@ -106,6 +96,31 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 	running_dispatch(session);
 	if (!waits)
 		cell_refill(session->cell);
+}
+
+/* True: its worker goes on with the next of its batch. */
+static bool result_arrived(struct running *running, const struct frame *frame)
+{
+	struct worker_end *worker = running->worker;
+
+	if (running->auditing) {
+		running_audit_arrived(running, frame);
+		cell_let_go(worker);
+		running->worker = NULL;
+		running_finish_next(running);
+		return false;
+	}
+	if (!result_take(running, frame))
+		return false;
+	running->worker = NULL;
+	if (batch_go_on(running, worker)) {
+		running_finish(running);
+		return true;
+	}
+	if (running_looks_whole(running))
+		cell_let_go(worker);
+	else
+		result_stands(running, worker);
 	return false;
 }
 

@@ -223,45 +223,39 @@ static struct job *job_new(struct session *session)
 	return job;
 }
 
-/* All of RUNNING that is the work's: whoever waits for RUNNING keeps an empty shell. */
-static struct running *work_take(struct running *running, struct job *job)
+/* Before RUNNING in its place: the list is in the order of numbers. */
+static void insert_before(struct running *work, struct running *running)
 {
-	struct session *session = running->session;
-	struct running *work = memory_alloc(sizeof(*work));
-
-	const enum running_state state = running->state;
-
-	loop_remove_timer(&running->kill_timer);
-	loop_remove_timer(&running->patience);
-	loop_remove_timer(&running->recall);
-	running_set_state(running, RUNNING_NEW);
-	*work = *running;
-	work->id = memory_copy(running->id);
-	work->job = job;
-	work->done = work_done;
-	work->context = job;
-	work->heralds = false;
-	work->patience = (struct timer){.due_ms = CLOCK_NEVER};
-	work->patience_s = 0;
-	/* In its place: the list is in the order of numbers. */
 	if (work->previous != NULL)
 		work->previous->next = work;
 	else
-		session->first = work;
+		work->session->first = work;
 	work->next = running;
 	running->previous = work;
+}
+
+/* Who knew RUNNING, which it was, knows WORK. */
+static void work_announce(struct running *work, struct running *running)
+{
+	struct loop *loop = work->session->loop;
+
 	if (work->worker != NULL)
 		work->worker->context = work;
 	else if (work->tool->moved != NULL)
 		work->tool->moved(work->tool->keeper, running, work);
 	if (work->worker != NULL || work->tool->where == ELSEWHERE) {
 		work->kill_timer.context = work;
-		loop_add_timer(session->loop, &work->kill_timer);
+		loop_add_timer(loop, &work->kill_timer);
 	}
 	if (work->recalled) {
 		work->recall.context = work;
-		loop_add_timer(session->loop, &work->recall);
+		loop_add_timer(loop, &work->recall);
 	}
+}
+
+/* What is left of RUNNING when all else is its WORK's: arguments to tell of, and no worker. */
+static void leave_shell(struct running *running, const struct running *work)
+{
 	running->arguments = value_ref(work->arguments);
 	running->trace = value_ref(work->trace);
 	running->plan = NULL;
@@ -281,6 +275,29 @@ static struct running *work_take(struct running *running, struct job *job)
 	running->kill_timer = (struct timer){.due_ms = CLOCK_NEVER};
 	running->recall = (struct timer){.due_ms = CLOCK_NEVER};
 	tool_result_init(&running->result);
+}
+
+/* All of RUNNING that is the work's: whoever waits for RUNNING keeps an empty shell. */
+static struct running *work_take(struct running *running, struct job *job)
+{
+	const enum running_state state = running->state;
+	struct running *work = memory_alloc(sizeof(*work));
+
+	loop_remove_timer(&running->kill_timer);
+	loop_remove_timer(&running->patience);
+	loop_remove_timer(&running->recall);
+	running_set_state(running, RUNNING_NEW);
+	*work = *running;
+	work->id = memory_copy(running->id);
+	work->job = job;
+	work->done = work_done;
+	work->context = job;
+	work->heralds = false;
+	work->patience = (struct timer){.due_ms = CLOCK_NEVER};
+	work->patience_s = 0;
+	insert_before(work, running);
+	work_announce(work, running);
+	leave_shell(running, work);
 	running_set_state(work, state);
 	return work;
 }

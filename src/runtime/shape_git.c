@@ -4,7 +4,6 @@
  * renamed away. Only what exists costs anything.
  */
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan.h"
@@ -395,11 +394,12 @@ bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *additio
 
 	if (!guard_make(NULL, addition, err))
 		return false;
-	if (addition->guard != NULL)
-		beginning_keep(addition->guard, cell->guard);
-	for (size_t i = 0; addition->guard != NULL && i < 5; i++)
+	if (addition->guard == NULL)
+		return true;
+	beginning_keep(addition->guard, cell->guard);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		lists_join(addition->guard, cell->guard, lists[i]);
-	for (size_t i = 0; addition->guard != NULL && i < 2; i++)
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		objects_join(addition->guard, cell->guard, objects[i]);
 	return true;
 }
