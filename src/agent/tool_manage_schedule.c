@@ -8,8 +8,6 @@
 #include "agent/schedule_words.h"
 #include "agent/when.h"
 #include "base/clock.h"
-#include "base/memory.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "agent/orchestra_parts.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "store/facts.h"
 #include "store/state.h"

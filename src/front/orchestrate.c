@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "front/agent_registry.h"
-#include "front/delegate_role.h"
 
 enum { PROMPT_MAX = 1 << 20 };
 

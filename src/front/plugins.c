@@ -7,13 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "front/plugin_fetch.h"
 #include "front/setup.h"
-#include "front/verb.h"
 #include "runtime/session.h"
 #include "store/state.h"
 #include "tools/tools.h"

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "front/screen_calls.h"
 #include "front/screen_child.h"
 #include "front/screen_flow.h"

@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "front/patch_record.h"
 #include "front/screen_paint.h"
-#include "front/width.h"
 
 #include <inttypes.h>
 #include <string.h>

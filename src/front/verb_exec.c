@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exec_hints.h"

@@ -3,11 +3,11 @@
  * another program for it. It reads no setting and starts nothing.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"

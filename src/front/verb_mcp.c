@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "build_config.h"

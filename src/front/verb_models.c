@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/value.h"
 #include "front/catalogue_file.h"
 #include "front/config_file.h"

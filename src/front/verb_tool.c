@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "git/git_scan_parts.h"
 
 #include <dirent.h>

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
 #include "runtime/session.h"
 #include "tools/tools.h"
 

@@ -1,5 +1,4 @@
 /* answer: what goes out: results, errors, notices, and requests of our own. */
-#include "base/memory.h"
 #include "mcp/mcp_parts.h"
 
 #include <assert.h>

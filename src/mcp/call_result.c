@@ -1,5 +1,4 @@
 /* call_result: what became of a call, as content. */
-#include "base/memory.h"
 #include "mcp/call.h"
 
 #include <string.h>

@@ -5,7 +5,6 @@
  */
 #include "mcp/remote_parts.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

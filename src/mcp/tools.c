@@ -1,5 +1,4 @@
 /* tools: the list of tools, in the one order that the table and the plugins have. */
-#include "base/memory.h"
 #include "mcp/mcp_parts.h"
 #include "runtime/schema.h"
 

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "model/failure.h"
 #include "model/http.h"
 #include "model/model_inside.h"

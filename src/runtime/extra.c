@@ -1,7 +1,6 @@
 /* extra: see extra.h. */
 #include "runtime/extra.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"

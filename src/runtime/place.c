@@ -4,7 +4,6 @@
 #include "runtime/place_parts.h"
 #include "runtime/undo_log.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -15,7 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "runtime/cell.h"
 #include "runtime/session_parts.h"
 #include "runtime/spec.h"
-#include "runtime/tell.h"
 
 static void stop(struct running *running)
 {

@@ -3,7 +3,6 @@
 
 #include "base/cores.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
 #include "runtime/extra.h"

@@ -1,7 +1,6 @@
 /* undo_store: the folder of logs; see undo_store.h. */
 #include "runtime/undo_store.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"

@@ -4,7 +4,6 @@
  * very log), and the log of the undo itself. All is compared first: where somebody has changed
  * a file since, nothing is touched.
  */
-#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/undo_list.h"

@@ -7,7 +7,6 @@
 
 #include "base/diff.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <errno.h>
