@@ -1,4 +1,4 @@
-/* checkpoint_index: the files that git tracks, read from its index by our own reader. */
+/* checkpoint_index: the files that git tracks, and whether its index says anything new of them. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int compare_tracked(const void *a, const void *b)
 {
@@ -95,6 +96,61 @@ bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
 	}
 	buf_fini(&text);
 	return checkpoint->tracked.count > 0;
+}
+
+struct says {
+	struct hash *hash;
+	uint8_t object_size;
+};
+
+static bool add_said(void *context, const struct git_index_entry *entry)
+{
+	const struct says *says = context;
+
+	if (entry->unsure)
+		return false;
+	hash_add(says->hash, (struct str){(const char *)&entry->mode, sizeof(entry->mode)});
+	hash_add(says->hash, (struct str){(const char *)entry->object, says->object_size});
+	hash_add(says->hash, entry->path);
+	hash_add(says->hash, (struct str){"", 1});
+	return true;
+}
+
+/* Of a submodule nothing but its path is told. */
+static bool refuse_link(void *context, struct str path)
+{
+	(void)context;
+	(void)path;
+	return false;
+}
+
+static bool index_says_as(struct str text, bool sha256, uint8_t digest[HASH_BYTES])
+{
+	struct says says = {.hash = hash_new(), .object_size = sha256 ? 32 : 20};
+	struct git_index_reader reader = {
+		.sha256 = sha256,
+		.entry = add_said,
+		.link = refuse_link,
+		.context = &says,
+	};
+	bool all = git_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
+
+	hash_digest(says.hash, digest);
+	hash_free(says.hash);
+	return all;
+}
+
+bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES])
+{
+	struct buf text;
+
+	buf_init(&text, GIT_INDEX_MAX);
+	bool all = lseek(file, 0, SEEK_SET) == 0 &&
+		   fd_read_all(file, &text, "index", NULL) &&
+		   (index_says_as(buf_str(&text), false, digest) ||
+		    index_says_as(buf_str(&text), true, digest));
+	buf_fini(&text);
+	return all;
 }
 
 bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,

@@ -20,6 +20,7 @@
  */
 #define TICKS_NS   INT64_C(20000000)
 #define STOP_EVERY 256
+#define GIT_INDEX  ".git/index"
 
 /* A content over this is not held against a git object's name: it is copied. */
 enum { BLOB_MAX = 64 << 20 };
@@ -87,13 +88,24 @@ static bool passes(const struct checkpoint *checkpoint, struct str path)
 	return passing;
 }
 
+/* git writes its index anew for the times of files alone. */
+static bool is_index_refreshed(struct str path, const struct undo_state *before,
+			       const struct undo_state *after)
+{
+	return str_is(path, GIT_INDEX) && before->kind == UNDO_FILE &&
+	       after->kind == UNDO_FILE && before->mode == after->mode &&
+	       before->object_size == HASH_BYTES && after->object_size == HASH_BYTES &&
+	       memcmp(before->object, after->object, HASH_BYTES) == 0;
+}
+
 static bool tell_change(struct checkpoint *checkpoint, struct str path,
 			const struct undo_state *before, const struct undo_state *after,
 			struct err *err)
 {
 	const char *name;
 
-	if (!checkpoint->is_step || passes(checkpoint, path))
+	if (!checkpoint->is_step || passes(checkpoint, path) ||
+	    is_index_refreshed(path, before, after))
 		return true;
 	/*
 	 * New objects stay: git lets go of them itself. One that is still there never changes,
@@ -224,6 +236,21 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	       err_set(err, why.code, "%s", why.text);
 }
 
+/* What the index says stands in the place of an object's name, which its copy has none of. */
+static void note_index(const struct checkpoint *checkpoint, struct undo_state *state)
+{
+	auto_close int file = fd_open_beneath(checkpoint->start.fd, GIT_INDEX, O_RDONLY);
+	struct undo_state now;
+	struct stat st;
+
+	state->object_size = 0;
+	if (file < 0 || !checkpoint_index_says(file, state->object) || fstat(file, &st) < 0)
+		return;
+	undo_state_of(&st, &now);
+	if (same_times(&now, state))
+		state->object_size = HASH_BYTES;
+}
+
 static bool keep_link(struct checkpoint *checkpoint, struct undo_row *row, struct err *err)
 {
 	const char *name = strrchr(row->path.data, '/');
@@ -263,6 +290,8 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 		fine = keep_file(checkpoint, row, old, err);
 	else if (state->kind == UNDO_LINK)
 		fine = keep_link(checkpoint, row, err);
+	if (state->kind == UNDO_FILE && str_is(row->path, GIT_INDEX))
+		note_index(checkpoint, state);
 	if (is_young)
 		state->inode = 0;
 	return fine;

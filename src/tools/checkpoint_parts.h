@@ -1,5 +1,6 @@
 /* checkpoint_parts: what checkpoint*.c share and nobody else includes. */
 #pragma once
+#include "base/hash.h"
 #include "runtime/call.h"
 #include "runtime/undo_list.h"
 #include "tools/walk.h"
@@ -56,6 +57,12 @@ bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err);
 
 /* The files of the repository whose git folder is GIT, an open one (checkpoint_index.c). */
 bool checkpoint_read_index(struct checkpoint *checkpoint, int git);
+/*
+ * A hash of what the index FILE says of each file (path, type, object), without the times by which
+ * git knows it again: those are new whenever somebody asks for the status. False: it says more
+ * than that (a conflict, a submodule, another part), or cannot be read.
+ */
+bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES]);
 const struct tracked *tracked_find(const struct tracked_files *files, struct str path);
 /* Does ROW hold what the index says of it? */
 bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,
