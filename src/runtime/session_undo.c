@@ -201,7 +201,8 @@ static bool command_waits(const struct keeper *keeper)
 
 void keeper_begin(struct keeper *keeper)
 {
-	if (keeper != NULL && keeper->sync == NULL && is_lost(keeper))
+	if (keeper != NULL && keeper->sync == NULL && !keeper->starting &&
+	    (keeper->broken || is_lost(keeper)))
 		keeper_release_owner(keeper);
 	if (keeper == NULL || keeper->sync != NULL || keeper->starting ||
 	    keeper->patch.fetch != NULL || somebody_writes(keeper) || is_lost(keeper))
@@ -415,6 +416,19 @@ void session_checkpoint(struct session *session)
 	}
 }
 
+/* What is owed to a command is looked at still, and again when that says so. */
+static void close_look(struct keeper *keeper, int64_t deadline)
+{
+	do {
+		if (keeper->session->cell != NULL)
+			keeper_begin(keeper);
+		/* One that no command is owed is for nobody any more. */
+		if (keeper->sync == NULL || !keeper->is_step)
+			return;
+		loop_turn(keeper->session->loop, deadline);
+	} while (clock_now_ms() < deadline);
+}
+
 void keeper_close(struct keeper *keeper)
 {
 	int64_t deadline = clock_now_ms() + KEEPER_CLOSE_MS;
@@ -424,14 +438,14 @@ void keeper_close(struct keeper *keeper)
 	loop_remove_timer(&keeper->ahead);
 	while (somebody_writes(keeper) && clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
-	if (keeper->session->cell != NULL)
-		keeper_begin(keeper);
-	/* One that no command is owed is for nobody any more. */
-	while (keeper->sync != NULL && keeper->is_step && clock_now_ms() < deadline)
-		loop_turn(keeper->session->loop, deadline);
+	close_look(keeper, deadline);
 	keeper->broken = true;
 	running_free(keeper->sync);
 	running_free(keeper->over);
+	keeper->sync = keeper->over = NULL;
+	/* Its look came to no end in time, or never began. */
+	keeper_release_owner(keeper);
+	loop_remove_timer(&keeper->ahead);
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
 	if (keeper->untidy)

@@ -1,13 +1,15 @@
 /*
- * Tests of a session with undo whose cell breaks while it runs: a worker that is made ahead
- * cannot lock itself in. Whoever asks for something gets an answer; nobody waits for a look at
- * the workspace that nobody can make any more.
+ * Tests of a session with undo that comes to its end. Its cell breaks while it runs: a worker
+ * that is made ahead cannot lock itself in. Or it is closed while a command still waits for a look
+ * at the workspace. Whoever asks for something gets an answer; nobody waits for a look that
+ * nobody makes any more.
  */
 #include "../base/tree.h"
 #include "../base/unit.h"
 #include "room.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,8 @@
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */
 	LONG_US = 1000000, /* so long that nobody looks ahead, when all is quiet */
+	WORK_US = 100000,  /* a command that hears of no cancel */
+	HANG_S = 60,
 };
 
 /* Workers go to the workspace last of all. With `no-more` in it those that are made die there. */
@@ -44,7 +48,17 @@ static enum result_status look(struct call *call, struct tool_result *result)
 
 	(void)call;
 	value_set_boolean(details, "list", false);
-	value_set_integer(details, "us", LONG_US);
+	value_set_integer(details, "us", access("quick", F_OK) == 0 ? 0 : LONG_US);
+	/* A repository deep in the workspace, another one each time: it is looked at again. */
+	if (access("quick", F_OK) == 0) {
+		struct value *nested = value_new_array();
+		char path[PATH_MAX], whole[PATH_MAX + 16];
+
+		(void)snprintf(whole, sizeof(whole), "%s/deep-%" PRIi64,
+			       getcwd(path, sizeof(path)), clock_now_us());
+		value_append(nested, value_new_text(whole));
+		value_set(details, "nested", nested);
+	}
 	return tool_done(result);
 }
 
@@ -66,6 +80,8 @@ static enum result_status end_all(struct call *call, struct tool_result *result)
 static enum result_status work(struct call *call, struct tool_result *result)
 {
 	(void)call;
+	if (access("quick", F_OK) == 0)
+		(void)usleep(WORK_US);
 	return tool_done(result);
 }
 
@@ -161,9 +177,38 @@ static void a_command_of_a_broken_cell_is_answered(void **state)
 	running_free(running);
 }
 
+/* It was cancelled, and had an answer all the same. */
+static void a_command_that_waits_for_a_look_does_not_hold_the_end(void **state)
+{
+	const struct request request = {.tool = "command", .arguments_text = STR("{}")};
+	struct lost *lost = *state;
+	struct session *session = lost->room.session;
+	struct tool_result result;
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/quick", lost->room.folder);
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+	room_call(&lost->room, "command", "{}", &result);
+	assert_int_equal(result.status, RESULT_DONE);
+	tool_result_fini(&result);
+
+	struct running *running = session_start(session, &request, NULL, NULL);
+	assert_false(running_is_done(running));
+	running_cancel(running);
+	lost->room.session = NULL;
+	(void)alarm(HANG_S);
+	session_close(session);
+	(void)alarm(0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
+		cmocka_unit_test_setup_teardown(
+			a_command_that_waits_for_a_look_does_not_hold_the_end,
+			open_session, close_session),
 		cmocka_unit_test_setup_teardown(a_command_of_a_broken_cell_is_answered,
 						open_session, close_session),
 	};
