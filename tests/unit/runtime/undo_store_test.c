@@ -112,9 +112,10 @@ static int new_log(struct undo_store *store, uint32_t *number)
 static void begin_and_end(struct undo_store *store)
 {
 	uint32_t number;
-	auto_close int fd = new_log(store, &number);
+	int fd = new_log(store, &number);
 
 	assert_true(undo_store_is_ours(store, number));
+	fd_close(&fd);
 }
 
 /* From here on this process can open nothing; what it could is put back by the caller. */
