@@ -17,6 +17,7 @@
 #include "front/config_file.h"
 #include "front/exit_code.h"
 #include "front/find_program.h"
+#include "front/fold.h"
 #include "front/screen.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -26,8 +27,9 @@
 
 enum {
 	PATH_BYTES_MAX = 4096,
+	SENTENCE_MAX = 4096,
 	SENTENCE_INDENT = 7,
-	SENTENCE_COLUMNS = 72, /* with its indent a line of a terminal of 80 */
+	SENTENCE_COLUMNS = 79, /* a line of a terminal of 80 */
 };
 
 static const struct option_row doctor_options[] = {
@@ -254,27 +256,20 @@ static void print_rows(const char *title, const struct value *rows)
 		print_row(value_item(rows, i));
 }
 
-/* A sentence of ours, indented and broken between words. */
+/* A sentence of ours, indented and broken between words, also where no terminal is. */
 static void print_sentence(const char *text)
 {
 	const size_t screen = screen_columns_of(STDOUT_FILENO);
-	const size_t columns = screen < SENTENCE_INDENT + SENTENCE_COLUMNS &&
-					       screen > 2 * (size_t)SENTENCE_INDENT
-				       ? screen - SENTENCE_INDENT
-				       : SENTENCE_COLUMNS;
-	struct str rest = str_of(text);
+	struct buf line, lines;
 
-	while (rest.size > 0) {
-		size_t size = rest.size;
-
-		if (size > columns) {
-			size = columns;
-			while (size > 1 && rest.data[size] != ' ')
-				size--;
-		}
-		(void)printf("%*s%.*s\n", SENTENCE_INDENT, "", (int)size, rest.data);
-		rest = str_trim(str_part(rest, size, rest.size));
-	}
+	buf_init(&line, SENTENCE_MAX);
+	buf_init(&lines, 2 * SENTENCE_MAX);
+	(void)buf_addf(&line, "%*s%s", SENTENCE_INDENT, "", text);
+	fold_line(buf_str(&line), screen < SENTENCE_COLUMNS ? screen : SENTENCE_COLUMNS,
+		  &lines);
+	(void)printf("%s\n", lines.data);
+	buf_fini(&line);
+	buf_fini(&lines);
 }
 
 static void print_levels(const struct value *levels)
