@@ -79,7 +79,7 @@ static bool look_for_path(void *context, const struct undo_change *change)
 
 	/* A folder is everybody's; git writes its index by itself. */
 	if (change->before.kind == UNDO_FOLDER || change->after.kind == UNDO_FOLDER ||
-	    str_is(change->path, ".git/index") ||
+	    str_is(change->path, UNDO_GIT_INDEX) ||
 	    !undo_plan_touches(touching->plan, change->path))
 		return true;
 	touching->path = memory_copy_str(change->path);

@@ -20,6 +20,9 @@ static inline bool undo_is_of_folders(enum undo_kind before, enum undo_kind afte
 	       (before == UNDO_ABSENT && after == UNDO_FOLDER);
 }
 
+/* git writes it anew when somebody only asks for the status. */
+#define UNDO_GIT_INDEX ".git/index"
+
 /* Where the content of a file or link can be had. */
 enum undo_source {
 	UNDO_NOWHERE, /* not kept: over the ceilings */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int compare_tracked(const void *a, const void *b)
 {
@@ -61,9 +60,27 @@ static bool take_entry(void *context, const struct git_index_entry *entry)
 	return true;
 }
 
-static void read_index_as(struct checkpoint *checkpoint, struct str text, bool sha256)
+/* The index FILE, taken with names of one size, or else the other. What neither fits is false. */
+static bool read_either(int file,
+			bool (*take_as)(void *context, struct str text, bool sha256),
+			void *context)
 {
-	struct tracked_files *files = &checkpoint->tracked;
+	struct buf text;
+	struct stat st;
+
+	buf_init(&text, GIT_INDEX_MAX);
+	if (fstat(file, &st) == 0 && st.st_size > 0 && st.st_size < GIT_INDEX_MAX)
+		(void)buf_reserve(&text, (size_t)st.st_size + 1);
+	bool taken = fd_read_all(file, &text, "index", NULL) &&
+		     (take_as(context, buf_str(&text), false) ||
+		      take_as(context, buf_str(&text), true));
+	buf_fini(&text);
+	return taken;
+}
+
+static bool take_tracked_as(void *context, struct str text, bool sha256)
+{
+	struct tracked_files *files = context;
 	struct git_index_reader reader = {
 		.sha256 = sha256,
 		.entry = take_entry,
@@ -75,32 +92,24 @@ static void read_index_as(struct checkpoint *checkpoint, struct str text, bool s
 	/* A split or broken index holds nothing for us: all is copied. */
 	if (!git_index_read(&reader, text, NULL) || reader.shared[0] != '\0')
 		files->count = 0;
+	return files->count > 0;
 }
 
 bool checkpoint_read_index(struct checkpoint *checkpoint, int git)
 {
 	auto_close int fd = fd_open_beneath(git, "index", O_RDONLY);
-	struct buf text;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	checkpoint->tracked.index_mtime_ns = clock_ns(&st.st_mtim);
-	buf_init(&text, GIT_INDEX_MAX);
-	if (st.st_size > 0 && st.st_size < GIT_INDEX_MAX)
-		(void)buf_reserve(&text, (size_t)st.st_size + 1);
-	if (fd_read_all(fd, &text, "index", NULL)) {
-		read_index_as(checkpoint, buf_str(&text), false);
-		if (checkpoint->tracked.count == 0)
-			read_index_as(checkpoint, buf_str(&text), true);
-	}
-	buf_fini(&text);
-	return checkpoint->tracked.count > 0;
+	return read_either(fd, take_tracked_as, &checkpoint->tracked);
 }
 
 struct says {
 	struct hash *hash;
 	uint8_t object_size;
+	uint8_t *digest;
 };
 
 static bool add_said(void *context, const struct git_index_entry *entry)
@@ -124,33 +133,29 @@ static bool refuse_link(void *context, struct str path)
 	return false;
 }
 
-static bool index_says_as(struct str text, bool sha256, uint8_t digest[HASH_BYTES])
+static bool take_said_as(void *context, struct str text, bool sha256)
 {
-	struct says says = {.hash = hash_new(), .object_size = sha256 ? 32 : 20};
+	struct says *says = context;
 	struct git_index_reader reader = {
 		.sha256 = sha256,
 		.entry = add_said,
 		.link = refuse_link,
-		.context = &says,
+		.context = says,
 	};
-	bool all = git_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
 
-	hash_digest(says.hash, digest);
-	hash_free(says.hash);
+	says->hash = hash_new();
+	says->object_size = sha256 ? 32 : 20;
+	bool all = git_index_read(&reader, text, NULL) && reader.shared[0] == '\0';
+	hash_digest(says->hash, says->digest);
+	hash_free(says->hash);
 	return all;
 }
 
 bool checkpoint_index_says(int file, uint8_t digest[HASH_BYTES])
 {
-	struct buf text;
+	struct says says = {.digest = digest};
 
-	buf_init(&text, GIT_INDEX_MAX);
-	bool all = lseek(file, 0, SEEK_SET) == 0 &&
-		   fd_read_all(file, &text, "index", NULL) &&
-		   (index_says_as(buf_str(&text), false, digest) ||
-		    index_says_as(buf_str(&text), true, digest));
-	buf_fini(&text);
-	return all;
+	return read_either(file, take_said_as, &says);
 }
 
 bool tracked_is_clean(const struct tracked_files *files, const struct tracked *tracked,

@@ -20,7 +20,6 @@
  */
 #define TICKS_NS   INT64_C(20000000)
 #define STOP_EVERY 256
-#define GIT_INDEX  ".git/index"
 
 /* A content over this is not held against a git object's name: it is copied. */
 enum { BLOB_MAX = 64 << 20 };
@@ -88,11 +87,11 @@ static bool passes(const struct checkpoint *checkpoint, struct str path)
 	return passing;
 }
 
-/* git writes its index anew for the times of files alone. */
+/* Anew, but only the times of files in it are. */
 static bool is_index_refreshed(struct str path, const struct undo_state *before,
 			       const struct undo_state *after)
 {
-	return str_is(path, GIT_INDEX) && before->kind == UNDO_FILE &&
+	return str_is(path, UNDO_GIT_INDEX) && before->kind == UNDO_FILE &&
 	       after->kind == UNDO_FILE && before->mode == after->mode &&
 	       before->object_size == HASH_BYTES && after->object_size == HASH_BYTES &&
 	       memcmp(before->object, after->object, HASH_BYTES) == 0;
@@ -239,7 +238,8 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 /* What the index says stands in the place of an object's name, which its copy has none of. */
 static void note_index(const struct checkpoint *checkpoint, struct undo_state *state)
 {
-	auto_close int file = fd_open_beneath(checkpoint->start.fd, GIT_INDEX, O_RDONLY);
+	auto_close int file =
+		fd_open_beneath(checkpoint->start.fd, UNDO_GIT_INDEX, O_RDONLY);
 	struct undo_state now;
 	struct stat st;
 
@@ -290,7 +290,7 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 		fine = keep_file(checkpoint, row, old, err);
 	else if (state->kind == UNDO_LINK)
 		fine = keep_link(checkpoint, row, err);
-	if (state->kind == UNDO_FILE && str_is(row->path, GIT_INDEX))
+	if (state->kind == UNDO_FILE && str_is(row->path, UNDO_GIT_INDEX))
 		note_index(checkpoint, state);
 	if (is_young)
 		state->inode = 0;

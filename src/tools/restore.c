@@ -90,13 +90,10 @@ static bool is_done_folder(const struct path_plan *plan)
 		       : plan->target.kind == UNDO_FOLDER && plan->now.kind == UNDO_FOLDER;
 }
 
-/*
- * Git writes its index anew when somebody only asks for the status. Without it the rest is
- * still right: what is staged then differs.
- */
+/* Without git's index the rest is still right: what is staged then differs. */
 static bool may_be_left(const char *path)
 {
-	return strcmp(path, ".git/index") == 0;
+	return strcmp(path, UNDO_GIT_INDEX) == 0;
 }
 
 /* True: nobody has changed it since. */
