@@ -3,7 +3,7 @@
 #
 #   make            release build: build/glovebox
 #   make demo       watch an agent mend a small project; no key, no network
-#   make quick      incremental sanitizer build and the quick tests, under a minute
+#   make quick      incremental sanitizer build and the quick tests, about a minute
 #   make check      everything: all suites, both compilers, linters, an installation
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
