@@ -4,6 +4,7 @@
  * one line per round, one column of microseconds per command.
  *
  *   bare PROGRAM…     posix_spawn and waitpid
+ *   asked SERVER…     a server that is started once (walls_alone -w): a byte there, a byte back
  *   pipe PROGRAM…     the same, and read its output to the end
  *   exec PROGRAM…     the same program by the tool behind `glovebox exec`, in a warm cell
  *   tool NAME JSON    a tool, as an agent or a client calls it
@@ -46,7 +47,7 @@ enum {
 	SWAP_BYTES = 64 << 20,
 };
 
-enum kind { BARE, PIPE, EXEC, TOOL, COLD, AGAIN, LINES, SWAP };
+enum kind { BARE, PIPE, ASKED, EXEC, TOOL, COLD, AGAIN, LINES, SWAP };
 
 struct bench {
 	struct session *prepared, *plain;
@@ -56,6 +57,8 @@ struct command {
 	enum kind kind;
 	char **words;
 	struct value *arguments;
+	pid_t server; /* of ASKED; 0: none */
+	int asks, answers;
 };
 
 /* As a plain program would: one pipe, made larger, read in large pieces. */
@@ -94,6 +97,43 @@ static bool bare_run(char **argv, bool with_pipe)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool server_start(struct command *command)
+{
+	posix_spawn_file_actions_t actions;
+	int asks[2], answers[2];
+
+	if (pipe2(asks, O_CLOEXEC) < 0 || pipe2(answers, O_CLOEXEC) < 0)
+		return false;
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, asks[0], STDIN_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, answers[1], STDOUT_FILENO);
+	int failed = posix_spawnp(&command->server, command->words[0], &actions, NULL,
+				  command->words, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(asks[0]);
+	(void)close(answers[1]);
+	command->asks = asks[1];
+	command->answers = answers[0];
+	return failed == 0;
+}
+
+static void server_end(struct command *command)
+{
+	if (command->server == 0)
+		return;
+	(void)close(command->asks);
+	(void)close(command->answers);
+	(void)waitpid(command->server, NULL, 0);
+}
+
+static bool server_ask(const struct command *command)
+{
+	unsigned char code = 1;
+
+	return write(command->asks, &code, 1) == 1 &&
+	       read(command->answers, &code, 1) == 1 && code == 0;
 }
 
 static bool call_run(struct session *session, const struct command *command)
@@ -187,6 +227,7 @@ static int64_t command_time(const struct bench *bench, const struct command *com
 		rest(session);
 	int64_t began = clock_now_us();
 	bool ok = command->kind == LINES || command->kind == SWAP ? floor_run(command)
+		  : command->kind == ASKED                        ? server_ask(command)
 		  : command->kind == BARE || command->kind == PIPE
 			  ? bare_run(command->words, command->kind == PIPE)
 			  : call_run(session, command);
@@ -195,7 +236,7 @@ static int64_t command_time(const struct bench *bench, const struct command *com
 
 static bool kind_read(const char *word, enum kind *kind)
 {
-	static const char *const names[] = {"bare", "pipe",  "exec",  "tool",
+	static const char *const names[] = {"bare", "pipe",  "asked", "exec", "tool",
 					    "cold", "again", "lines", "swap"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -213,6 +254,8 @@ static bool arguments_read(struct command *command)
 
 	if (command->words[0] == NULL)
 		return false;
+	if (command->kind == ASKED)
+		return server_start(command);
 	if (command->kind == EXEC) {
 		struct value *list = value_new_array();
 		for (char **word = command->words; *word != NULL; word++)
@@ -308,7 +351,9 @@ int main(int argc, char **argv)
 	}
 	session_close(bench.plain);
 	session_close(bench.prepared);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		server_end(&commands[i]);
 		value_free(commands[i].arguments);
+	}
 	return code;
 }

@@ -1,14 +1,17 @@
 /*
- * walls_alone [-n COUNT] PROGRAM [ARG…]: what a cell costs without Glovebox around it. The same
- * calls of the kernel in the same two processes, with a view written down here: no
+ * walls_alone [-n COUNT | -w] PROGRAM [ARG…]: what a cell costs without Glovebox around it. The
+ * same calls of the kernel in the same two processes, with a view written down here: no
  * configuration, no role, no policy, no call, no output carried. Run in the workspace. What a
  * cold start takes beyond this is ours; this is the walls' own price. With -n so many at once in
- * one cell; prints the microseconds from the first worker's making to the last one's end.
+ * one cell; prints the microseconds from the first worker's making to the last one's end. With -w
+ * one after the other, each in a worker that waits for it: a byte on standard input starts one,
+ * its exit code is a byte on standard output, the end of the input ends all.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,8 @@ enum { ENTRIES_MAX = 64, TMP_MODE = 01777, PROCESSES = 512 };
 
 struct walled {
 	char workspace[4096];
-	size_t count; /* of workers at once; 0: one, and its exit code */
+	size_t count;      /* of workers at once; 0: one, and its exit code */
+	int asks, answers; /* -w: who asks; -1: nobody */
 	struct sandbox_identity identity;
 	struct view_entry entries[ENTRIES_MAX];
 	struct view view;
@@ -107,6 +111,21 @@ static _Noreturn void complain(const struct err *err)
 	_exit(125);
 }
 
+/* The child's part of a start, in memory that is its parent's. */
+static _Noreturn void become(bool silent, char **argv)
+{
+	bool asks;
+	const struct sock_fprog *filter = sandbox_program_filter(SANDBOX_SEALED, &asks);
+
+	for (int fd = 0; silent && fd < 3; fd++) {
+		(void)close(fd);
+		(void)open("/dev/null", O_RDWR);
+	}
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0)
+		(void)execvp(argv[0], argv);
+	_exit(127);
+}
+
 static _Noreturn void worker(const struct walled *walled, int answer, char **argv)
 {
 	const char *const writable[] = {walled->workspace, "/tmp", "/dev/shm",
@@ -117,8 +136,7 @@ static _Noreturn void worker(const struct walled *walled, int answer, char **arg
 				    .processes = PROCESSES};
 	struct reach reach;
 	struct err err;
-	bool asks;
-	const struct sock_fprog *filter = sandbox_program_filter(SANDBOX_SEALED, &asks);
+	unsigned char code = 0;
 	int status = 0;
 
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -126,20 +144,36 @@ static _Noreturn void worker(const struct walled *walled, int answer, char **arg
 		complain(&err);
 	if (chdir(walled->workspace) < 0)
 		_exit(1);
+	/* Nobody asks any more: the front is told, and ends all. */
+	if (walled->asks >= 0 && read(walled->asks, &code, 1) != 1) {
+		(void)!write(answer, &code, 1);
+		_exit(0);
+	}
 	/* What a start is. NOLINTNEXTLINE(clang-analyzer-security.*) */
 	pid_t pid = vfork();
-	if (pid == 0) {
+	if (pid == 0)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Vfork): it stays in the kernel */
-		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0)
-			(void)execvp(argv[0], argv);
-		_exit(127);
-	}
+		become(walled->asks >= 0, argv);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	const unsigned char code =
-		WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : 1;
-	(void)!write(answer, &code, 1);
+	code = WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : 1;
+	(void)!write(walled->asks >= 0 ? walled->answers : answer, &code, 1);
 	_exit(0);
+}
+
+static void clone_worker(const struct walled *walled, int answer, char **argv)
+{
+	struct pollfd ended = {.fd = -1, .events = POLLIN};
+	struct err err;
+	pid_t pid;
+
+	if (!sandbox_clone_worker(SANDBOX_SEALED, &pid, &ended.fd, &err))
+		complain(&err);
+	if (pid == 0)
+		worker(walled, answer, argv);
+	if (walled->asks >= 0)
+		(void)poll(&ended, 1, -1);
+	(void)close(ended.fd);
 }
 
 static _Noreturn void anchor(struct walled *walled, struct sandbox_network *network,
@@ -150,6 +184,8 @@ static _Noreturn void anchor(struct walled *walled, struct sandbox_network *netw
 					      .open_files = 4096};
 	struct err err;
 	struct reach reach;
+	const int keep[] = {walled->asks, walled->answers, answer};
+	const bool asked = walled->asks >= 0;
 	int rules;
 
 	/* Workers are reaped by the kernel. */
@@ -157,19 +193,13 @@ static _Noreturn void anchor(struct walled *walled, struct sandbox_network *netw
 	if (!sandbox_become(SANDBOX_SEALED, &walled->identity, front, &err) ||
 	    !sandbox_build(SANDBOX_SEALED, &walled->view, &rules, &err) ||
 	    !sandbox_join(network, &err) ||
-	    !sandbox_settle(SANDBOX_SEALED, &limits, &answer, 1, &reach, &err))
+	    !sandbox_settle(SANDBOX_SEALED, &limits, asked ? keep : keep + 2,
+			    asked ? 3 : 1, &reach, &err))
 		complain(&err);
 	if (walled->count > 0)
 		(void)!write(answer, "", 1);
-	for (size_t i = 0; i == 0 || i < walled->count; i++) {
-		int pidfd = -1;
-		pid_t pid;
-		if (!sandbox_clone_worker(SANDBOX_SEALED, &pid, &pidfd, &err))
-			complain(&err);
-		if (pid == 0)
-			worker(walled, answer, argv);
-		(void)close(pidfd);
-	}
+	for (size_t i = 0; i == 0 || walled->asks >= 0 || i < walled->count; i++)
+		clone_worker(walled, answer, argv);
 	for (;;)
 		(void)pause();
 }
@@ -193,7 +223,7 @@ static unsigned char time_all(int answers, size_t count)
 
 int main(int argc, char **argv)
 {
-	static struct walled walled;
+	static struct walled walled = {.asks = -1, .answers = -1};
 	struct sandbox_mapping mapping = {.fd = -1};
 	struct sandbox_network network;
 	struct err err;
@@ -206,6 +236,11 @@ int main(int argc, char **argv)
 		walled.count = strtoul(argv[2], NULL, 10);
 		argc -= 2;
 		argv += 2;
+	} else if (argc > 2 && strcmp(argv[1], "-w") == 0) {
+		walled.asks = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		walled.answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		argc--;
+		argv++;
 	}
 	if (argc < 2 || getcwd(walled.workspace, sizeof(walled.workspace)) == NULL)
 		return 2;

@@ -108,14 +108,19 @@ def figure(of, value, unit, limit, met, beside=""):
 
 # ---- warm: one program ----
 
-def warm_group(group, command, _build, _workspace):
+def warm_group(group, command, build, _workspace):
+    walls = ["asked", os.path.join(build, "bench", "walls_alone"), "-w"]
     return group("warm", "One program in a warm cell", [
         command("true, bare", ["bare", "true"]),
+        command("true, our walls alone", [*walls, "true"]),
         command("true, warm cell", ["exec", "true"]),
         command("bash -c true, bare", ["bare", "bash", "-c", "true"]),
+        command("bash -c true, our walls alone", [*walls, "bash", "-c", "true"]),
         command("bash -c true, warm cell", ["exec", "bash", "-c", "true"]),
     ], [("true, warm cell", "true, bare", 1.10),
-        ("bash -c true, warm cell", "bash -c true, bare", 1.10)], play=play_calls)
+        ("true, our walls alone", "true, bare", None),
+        ("bash -c true, warm cell", "bash -c true, bare", 1.10),
+        ("bash -c true, our walls alone", "bash -c true, bare", None)], play=play_calls)
 
 
 # ---- shell: the bash tool ----
@@ -221,15 +226,18 @@ def burst_group(group, command, _build, _workspace):
 
 # ---- search: what the walls cost a program that opens many files ----
 
-def search_group(group, command, _build, workspace):
+def search_group(group, command, build, workspace):
     tree.make(os.path.join(workspace, "tree"), SEARCHED_FILES)
     words = ["rg", "--no-config", "--no-ignore", "-cF", tree.MARK.strip(), workspace + "/tree"]
     if shutil.which("rg") is None:
         raise SystemExit("bench: search: ripgrep is not installed")
     return group("search", f"ripgrep over {SEARCHED_FILES:,} files", [
         command("rg, outside", ["bare", *words]),
+        command("rg, our walls alone", ["asked", os.path.join(build, "bench", "walls_alone"),
+                                        "-w", *words]),
         command("rg, inside", ["exec", *words]),
-    ], [("rg, inside", "rg, outside", 1.05)], play=few, rounds=15)
+    ], [("rg, inside", "rg, outside", 1.05),
+        ("rg, our walls alone", "rg, outside", None)], play=few, rounds=15)
 
 
 # ---- output: child output ----
