@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "policy/network.h"
+#include "runtime/system_folders.h"
 
 #include <limits.h>
 #include <string.h>
@@ -100,18 +101,6 @@ static struct str path_in(struct str line, size_t message)
 	return found;
 }
 
-/* What no policy gives or takes. */
-static bool is_the_kernels(const char *path)
-{
-	static const char *const places[] = {"/proc", "/sys", "/dev"};
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (path_within(path, places[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Can PATH, or what would hold it, be read? Then it was a write that was refused. */
 static bool can_be_read(const char *path)
 {
@@ -145,7 +134,8 @@ static void gather_path(struct str line, size_t message, enum saying saying,
 	memcpy(text, path.data, path.size);
 	text[path.size] = '\0';
 	buf_init(&absolute, PATH_MAX - 1);
-	if (path_normal(folder, text, &absolute) && !is_the_kernels(absolute.data))
+	if (path_normal(folder, text, &absolute) &&
+	    system_folder_around(absolute.data, FOLDER_KERNEL) == NULL)
 		add_path(result, absolute.data,
 			 saying == SAYS_READ_ONLY ||
 				 (saying == SAYS_CLOSED && can_be_read(absolute.data)),

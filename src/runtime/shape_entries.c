@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,27 +118,11 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 	return ok;
 }
 
-/*
- * Here every cell has folders of its own, which would cover the host's or be covered by
- * them; programs and settings of the system may be read, and are never written.
- */
-static const char *const own[] = {"/",    "/proc", "/dev",     "/home",    "/run",
-				  "/tmp", "/sys",  "/var/tmp", "/dev/shm", NULL};
-static const char *const systems[] = {"/usr",   "/etc",   "/bin",    "/sbin", "/lib",
-				      "/lib32", "/lib64", "/libx32", NULL};
-
-static bool is_among(const char *const *paths, const char *path)
-{
-	for (; *paths != NULL; paths++) {
-		if (strcmp(path, *paths) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool shape_check_root(const char *path, bool writable, struct err *err)
 {
-	if (is_among(own, path) || path_within(path, "/proc") || path_within(path, "/dev"))
+	/* What a cell has of its own would cover the host's, or be covered by it. */
+	if (system_folder_is(path, FOLDER_OWN) || path_within(path, "/proc") ||
+	    path_within(path, "/dev"))
 		return err_set(err, EINVAL,
 			       "%s cannot be shown as a whole: every cell has its own%s",
 			       path,
@@ -145,7 +130,7 @@ bool shape_check_root(const char *path, bool writable, struct err *err)
 				       ? ", which is writable; name a folder below it to show "
 					 "the host's"
 				       : "; name the folders below it");
-	if (writable && is_among(systems, path))
+	if (writable && system_folder_is(path, FOLDER_FIXED))
 		return err_set(err, EINVAL,
 			       "%s is what every cell runs on and stays read-only; name folders "
 			       "below it",
@@ -213,9 +198,6 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 	return true;
 }
 
-/* Without these nothing runs in a cell. */
-static const char *const needed[] = {"/usr", "/etc", "/proc", "/dev", "/tmp", NULL};
-
 static bool blocked_open(const struct opening *opening, struct err *err)
 {
 	struct policy_paths *blocked = &opening->policy->blocked;
@@ -227,9 +209,7 @@ static bool blocked_open(const struct opening *opening, struct err *err)
 		const char *path = blocked->items[i].path;
 		bool whole = strcmp(path, opening->spec->workspace) != 0 &&
 			     path_within(opening->spec->workspace, path);
-		for (size_t j = 0; needed[j] != NULL; j++)
-			whole = whole || path_within(needed[j], path);
-		if (whole)
+		if (whole || system_folder_within(path, FOLDER_NEEDED) != NULL)
 			return err_set(err, EINVAL,
 				       "agents.%s.blocked: %s holds what every cell needs; "
 				       "name folders or files below it",

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,13 +42,6 @@ static const char *const secrets[] = {
 	".config/chromium",
 	".local/share/keyrings",
 };
-
-/* Programs and settings of the system, and what starts it. */
-static const char *const systems[] = {
-	"/usr",    "/etc",  "/bin", "/sbin",           "/lib", "/lib32", "/lib64",
-	"/libx32", "/boot", "/opt", "/var/spool/cron", NULL};
-/* Not even to be read: sockets, devices and the kernel's own. */
-static const char *const never[] = {"/proc", "/sys", "/dev", "/run", "/var/run", NULL};
 
 /* Where PATH leads, or would if it were made: what lies above it may be reached by a link. */
 static void close_path(struct cell_spec *spec, const char *path)
@@ -109,15 +103,6 @@ void shape_note_closed(const struct shape_options *options, struct cell_spec *sp
 	close_xdg(options, spec, "XDG_CONFIG_HOME", ".config");
 	for (; at != NULL && *at != NULL; at++)
 		close_path(spec, *at);
-}
-
-static const char *holder_of(const char *const *folders, const char *path)
-{
-	for (; *folders != NULL; folders++) {
-		if (path_within(path, *folders))
-			return *folders;
-	}
-	return NULL;
 }
 
 /*
@@ -236,10 +221,11 @@ bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *e
 			"a cell below level L3 has no view that a folder could be added to");
 	if (!shape_check_root(path, extra->writable, err))
 		return false;
-	met = holder_of(never, path);
+	met = system_folder_around(path, FOLDER_KERNEL | FOLDER_RUNNING);
 	if (met != NULL)
 		return err_set(err, EPERM, "nothing of %s is ever shown", met);
-	if (extra->writable && holder_of(systems, path) != NULL)
+	if (extra->writable &&
+	    system_folder_around(path, FOLDER_SYSTEM | FOLDER_START) != NULL)
 		return err_set(err, EPERM, "%s is part of the system", path);
 	if (shape_is_home(path, cell->callers_home))
 		return err_set(err, EPERM, "%s is a home folder, or holds one", path);

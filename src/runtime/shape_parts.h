@@ -12,8 +12,9 @@
 #define SHAPE_HOME "/home/glovebox"
 
 /* Where our own program lies. */
-#define SHAPE_BIN     "/run/glovebox/bin"
-#define SHAPE_PROGRAM SHAPE_BIN "/glovebox"
+#define SHAPE_PROGRAMS "/run/glovebox"
+#define SHAPE_BIN      SHAPE_PROGRAMS "/bin"
+#define SHAPE_PROGRAM  SHAPE_BIN "/glovebox"
 /* The same program by the name under which it applies patches. */
 #define SHAPE_PATCH SHAPE_BIN "/apply_patch"
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 
 	if (!program_path(options, path))
 		return;
-	if (path_within(path, "/usr") || path_within(path, "/opt")) {
+	if (system_folder_around(path, FOLDER_SYSTEM) != NULL) {
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PROGRAM, path);
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");
 		return;

@@ -2,24 +2,18 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-/* A cell stands on these, and on whatever holds one. */
-static const char *const needed[] = {"/usr",          "/etc",   "/bin", "/sbin",
-				     "/lib",          "/lib64", "/dev", "/proc",
-				     "/run/glovebox", "/tmp",   NULL};
-
+/* A cell stands on its system, and on whatever it has of its own. */
 static bool covers(const struct cell_spec *spec, const char *path)
 {
-	for (size_t i = 0; needed[i] != NULL; i++) {
-		if (path_within(needed[i], path))
-			return true;
-	}
-	return path_within("/proc", path) || path_within(path, "/proc") ||
-	       path_within(path, "/dev") || path_within(spec->workspace, path) ||
+	return system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED) != NULL ||
+	       system_folder_around(path, FOLDER_KERNEL) != NULL ||
+	       path_within(SHAPE_PROGRAMS, path) || path_within(spec->workspace, path) ||
 	       path_within(SHAPE_HOME, path);
 }
 

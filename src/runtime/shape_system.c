@@ -4,6 +4,7 @@
  */
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -146,14 +147,12 @@ static void add_private(struct policy *policy, struct cell_spec *spec)
 
 void shape_add_system(struct policy *policy, struct cell_spec *spec)
 {
-	static const char *const folders[] = {"/usr",    "/bin",   "/sbin",
-					      "/lib",    "/lib32", "/lib64",
-					      "/libx32", "/opt",   "/etc"};
+	const char *folder;
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		folder_or_link(spec, folders[i]);
-		if (access(folders[i], F_OK) == 0)
-			shape_grant(policy, spec, folders[i], false);
+	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_SYSTEM)) != NULL;) {
+		folder_or_link(spec, folder);
+		if (access(folder, F_OK) == 0)
+			shape_grant(policy, spec, folder, false);
 	}
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);

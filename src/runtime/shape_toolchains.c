@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -84,17 +85,6 @@ static void toolchain_show(struct policy *policy, struct cell_spec *spec,
 				     toolchain->value);
 }
 
-static bool is_system(const char *folder)
-{
-	static const char *const roots[] = {"/usr", "/bin", "/sbin", "/opt", NULL};
-
-	for (size_t i = 0; roots[i] != NULL; i++) {
-		if (path_within(folder, roots[i]))
-			return true;
-	}
-	return false;
-}
-
 static bool path_holds(const struct buf *path, const char *folder)
 {
 	struct str rest = buf_str(path), part;
@@ -121,7 +111,8 @@ static void path_add(struct policy *policy, struct cell_spec *spec, const char *
 			toolchain = home != NULL ? toolchain_of(normal.data, home) : NULL;
 			if (toolchain != NULL)
 				toolchain_show(policy, spec, toolchain, home);
-			taken = toolchain != NULL || is_system(normal.data);
+			taken = toolchain != NULL ||
+				system_folder_around(normal.data, FOLDER_SYSTEM) != NULL;
 		}
 	}
 	if (taken && !path_holds(path, normal.data))

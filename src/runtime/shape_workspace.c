@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* These make the view what it is; a workspace there would cover it. */
-static const char *const reserved[] = {"/",      "/proc", "/sys", "/dev",  "/run",
-				       "/usr",   "/etc",  "/bin", "/sbin", "/lib",
-				       "/lib64", "/boot", "/tmp", "/var",  NULL};
 
 static bool policy_names(const struct policy *policy, const char *path)
 {
@@ -65,15 +61,13 @@ static bool is_callers_home(const struct shape_options *options, const char *pat
 static bool workspace_check(const struct shape_options *options,
 			    const struct policy *policy, const char *path, struct err *err)
 {
-	for (size_t i = 0; reserved[i] != NULL; i++) {
-		if (strcmp(path, reserved[i]) == 0)
-			return err_set(err, EPERM,
-				       "%s cannot be a workspace: it is part of the system; "
-				       "name a project folder with -C",
-				       path);
-	}
-	if (path_within(path, "/proc") || path_within(path, "/sys") ||
-	    path_within(path, "/dev"))
+	/* These make the view what it is: a workspace there would cover it. */
+	if (system_folder_is(path, FOLDER_FIXED | FOLDER_KERNEL | FOLDER_CROWD))
+		return err_set(err, EPERM,
+			       "%s cannot be a workspace: it is part of the system; name a "
+			       "project folder with -C",
+			       path);
+	if (system_folder_around(path, FOLDER_KERNEL) != NULL)
 		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
 			       path);
 	if (is_callers_home(options, path) && !policy_names(policy, path))
