@@ -243,6 +243,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 		job_begin_patience(running);
 	journal_give(running);
 	if (keeper_give(session->keeper, running, &err) && call_send(running, worker, &err)) {
+		running->begun = true;
 		if (running->quiet)
 			cell_hold(session->cell);
 		else

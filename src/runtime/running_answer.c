@@ -141,6 +141,8 @@ static void worker_lost(struct running *running)
 	struct session *session = running->session;
 	bool was_made = running->worker->made;
 
+	running->begun &= was_made;
+	running->lost = true;
 	if (running->worker->refused != NULL && !running->auditing) {
 		running_fail(running, running->worker->refused);
 		(void)cell_kill_worker(running->worker, KILL_WAIT_MS);

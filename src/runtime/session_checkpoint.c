@@ -174,6 +174,8 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 					       : "the checkpoint failed");
 		return;
 	}
+	if (keeper->owner != NULL)
+		keeper->owner->looked = true;
 	links_make(keeper, value_member(details, "link"));
 	if (value_is_true(value_member(details, "list")) &&
 	    !undo_store_take_list(keeper->store, &err)) {
@@ -225,6 +227,34 @@ void keeper_release_owner(struct keeper *keeper)
 	running_finish(owner);
 }
 
+/*
+ * The worker of the look has ended, killed or out of memory: another one looks again, once. What it
+ * had written of its log is no step.
+ */
+static bool is_lost_once(struct keeper *keeper, const struct running *running)
+{
+	const bool again = running->lost && !keeper->lost_one && !keeper->broken &&
+			   cell_broken(keeper->session->cell) == NULL;
+
+	keeper->lost_one = running->lost;
+	if (again && !keeper->blank && keeper->fds[2] >= 0)
+		undo_store_drop_log(keeper->store, keeper->log);
+	return again;
+}
+
+/* What has ended meanwhile is owed a look of its own. */
+static void owe_next(struct keeper *keeper)
+{
+	if (!keeper->owed_next || keeper->broken)
+		return;
+	keeper->owed_next = false;
+	keeper->owed = true;
+	keeper->fresh = false;
+	free(keeper->title);
+	keeper->title = keeper->next_title;
+	keeper->next_title = NULL;
+}
+
 static void sync_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
@@ -232,23 +262,22 @@ static void sync_done(void *context, struct running *running)
 
 	keeper->sync = NULL;
 	keeper->over = running;
-	if (!log_settle(keeper)) {
+	if (is_lost_once(keeper, running) || !log_settle(keeper)) {
 		/* It is owed still, and begins anew with the next look at the queue. */
 		keeper_sync_close(keeper);
 		return;
 	}
 	keeper->fresh = true;
-	keeper->owed = false;
 	keeper->again = false;
 	keeper_nested_tell(keeper, &running->result);
 	if (!keeper->broken)
 		sync_take(keeper, &running->result);
 	files_put_back(keeper);
-	if (keeper->again) {
-		/* Its worker audits first. Who waits for the look waits for this one, too. */
-		keeper->owed = true;
+	keeper->owed = keeper->again;
+	/* Its worker audits first. Who waits for the look waits for this one, too. */
+	if (keeper->again)
 		return;
-	}
+	owe_next(keeper);
 	if (keeper->owner != NULL) {
 		keeper_release_owner(keeper);
 	} else if (!keeper->broken) {

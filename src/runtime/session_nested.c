@@ -3,6 +3,7 @@
  * the first one of a session finds was there before any command, all later ones are somebody's
  * work, and what runs in these is put away by the audit that is due from then on.
  */
+#include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
@@ -126,13 +127,32 @@ const struct value *keeper_nested(const struct keeper *keeper)
 	return keeper != NULL ? keeper->nested : NULL;
 }
 
+/* Why it failed comes first, in one line, and stays; the audit's lines are behind it. */
+static void split_failed(struct tool_result *result, struct tool_result *said)
+{
+	struct str rest = buf_str(&result->text), line = {0};
+
+	(void)str_next_line(&rest, &line);
+	auto_free char *why = memory_copy_str(line);
+	auto_free char *others = memory_copy_str(rest);
+	audit_split(result, said);
+	(void)buf_adds(&result->text, why);
+	if (audit_failed(said))
+		return;
+	buf_clear(&said->text);
+	(void)buf_adds(&said->text, others);
+}
+
 void keeper_nested_tell(struct keeper *keeper, struct tool_result *result)
 {
 	struct tool_result said;
 	struct err err = {0};
 
 	tool_result_init(&said);
-	audit_split(result, &said);
+	if (result->status == RESULT_DONE)
+		audit_split(result, &said);
+	else
+		split_failed(result, &said);
 	if (keeper->owner != NULL) {
 		audit_take(&keeper->owner->result, &said);
 	} else if (said.text.size > 0) {

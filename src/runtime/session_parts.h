@@ -108,6 +108,9 @@ struct running {
 	bool terse;             /* its details may be left out */
 	bool by_front; /* the front's own: its policy need not name a tool that only reads */
 	bool keeping; /* the result stands; a checkpoint is made before it is told */
+	bool begun;   /* a worker had it: it may have changed something */
+	bool looked;  /* a checkpoint has seen what it changed */
+	bool lost;    /* its worker ended before it answered */
 	uint32_t log; /* the number of its undo log */
 	int log_fd;   /* -1: it has none */
 	int plan_fd;  /* what the session has changed, for the patch; -1: none */

@@ -98,15 +98,31 @@ bool keeper_has_news(const struct keeper *keeper)
 
 void keeper_give_up(struct keeper *keeper, const char *why)
 {
-	if (!keeper->broken && keeper->trouble.size == 0)
-		(void)buf_addf(&keeper->trouble,
-			       "[what commands change cannot be undone, and repositories that "
-			       "they make deep in the workspace are not looked after: %s]\n",
-			       why);
-	if (!keeper->broken)
-		(void)buf_adds(&keeper->why, why);
+	if (!keeper->broken) {
+		(void)buf_addstr(&keeper->why, str_trim(str_of(why)));
+		keeper->tells_broken = true;
+	}
 	keeper->broken = true;
-	keeper->owed = false;
+	keeper_tell_unseen(keeper, why);
+}
+
+void keeper_tell_unseen(struct keeper *keeper, const char *why)
+{
+	const bool is_told = keeper->owner != NULL;
+	const bool owed = keeper->owed || keeper->owed_next;
+	struct buf text;
+	struct err err = {0};
+
+	keeper->owed = keeper->owed_next = false;
+	if (!owed || is_told)
+		return;
+	buf_init(&text, ERR_TEXT_MAX + 8 * TITLE_MAX);
+	(void)buf_adds(&text, "Undo cannot take back what a command has changed (");
+	text_add_name(&text, str_of(keeper->title));
+	(void)buf_adds(&text, "): ");
+	(void)buf_addstr(&text, str_trim(str_of(why)));
+	(void)session_emit(keeper->session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &err);
+	buf_fini(&text);
 }
 
 bool keeper_keeps(const struct keeper *keeper)
@@ -164,6 +180,42 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 static bool is_lost(const struct keeper *keeper)
 {
 	return cell_broken(keeper->session->cell) != NULL;
+}
+
+/*
+ * Why no look will see what the command RUNNING has changed; NULL: one has, or will, or it is
+ * so by choice.
+ */
+static const char *unseen_why(const struct keeper *keeper, const struct running *running)
+{
+	if (!running->begun || running->looked || keeper->folder == NULL)
+		return NULL;
+	if (keeper->broken)
+		return keeper->why.data;
+	return cell_broken(keeper->session->cell);
+}
+
+/* At length once, then in one sentence with each. */
+static void unseen_tell(struct keeper *keeper, struct running *running)
+{
+	const char *why = unseen_why(keeper, running);
+	struct buf *text = &running->result.text;
+
+	if (why != NULL)
+		value_set_text(tool_details(&running->result), "no_undo", why);
+	if (why == NULL && !keeper->tells_broken)
+		return;
+	(void)buf_end_line(text);
+	if (keeper->tells_broken)
+		(void)buf_addf(text,
+			       "[what commands change cannot be undone, and repositories that "
+			       "they make deep in the workspace are not looked after: %s]\n",
+			       keeper->why.data);
+	else
+		(void)buf_addf(text,
+			       "[what this command has changed cannot be undone: %s]\n",
+			       why);
+	keeper->tells_broken = false;
 }
 
 /* A job goes on beside the others: what it does counts as theirs. */
@@ -336,12 +388,18 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 {
 	if (keeper == NULL || !running_is_command(running) || keeper->broken)
 		return false;
+	/* The look that is under way may have been there already. */
+	if (keeper->sync != NULL || keeper->starting) {
+		keeper->owed_next = true;
+		free(keeper->next_title);
+		keeper->next_title = title_of_command(running);
+		return false;
+	}
 	keeper->owed = true;
 	keeper->fresh = false;
 	free(keeper->title);
 	keeper->title = title_of_command(running);
-	if (running->job != NULL || !result_waits(keeper) || keeper->sync != NULL ||
-	    keeper->starting)
+	if (running->job != NULL || !result_waits(keeper))
 		return false;
 	running->keeping = true;
 	if (somebody_writes(keeper)) {
@@ -388,14 +446,21 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		}
 		fd_close(&running->log_fd);
 	}
-	if (running_is_command(running))
+	if (running_is_command(running)) {
+		unseen_tell(keeper, running);
 		trouble_tell(keeper, &running->result);
+	}
 	keeper_look_ahead(keeper);
 }
 
 void keeper_cancel(struct keeper *keeper)
 {
-	if (keeper != NULL && keeper->sync != NULL)
+	if (keeper == NULL)
+		return;
+	/* Nobody waits any more, and what was changed is a step all the same. */
+	if (!keeper->session->one_call)
+		keeper_release_owner(keeper);
+	else if (keeper->sync != NULL)
 		running_cancel(keeper->sync);
 }
 
@@ -429,6 +494,20 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 	} while (clock_now_ms() < deadline);
 }
 
+/* No look is made from now on. */
+static void keeper_end(struct keeper *keeper)
+{
+	const struct cell *cell = keeper->session->cell;
+	const char *why = cell != NULL ? cell_broken(cell) : NULL;
+
+	if (why == NULL)
+		why = "the session has ended before anybody had looked at it";
+	if (!keeper->broken)
+		(void)buf_adds(&keeper->why, why);
+	keeper->broken = true;
+	keeper_tell_unseen(keeper, why);
+}
+
 void keeper_close(struct keeper *keeper)
 {
 	int64_t deadline = clock_now_ms() + KEEPER_CLOSE_MS;
@@ -436,10 +515,12 @@ void keeper_close(struct keeper *keeper)
 	if (keeper == NULL)
 		return;
 	loop_remove_timer(&keeper->ahead);
-	while (somebody_writes(keeper) && clock_now_ms() < deadline)
+	/* What the jobs have changed until now is owed a look, too. */
+	while ((somebody_writes(keeper) || job_writes(keeper->session, NULL)) &&
+	       clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
 	close_look(keeper, deadline);
-	keeper->broken = true;
+	keeper_end(keeper);
 	running_free(keeper->sync);
 	running_free(keeper->over);
 	keeper->sync = keeper->over = NULL;
@@ -459,6 +540,7 @@ void keeper_close(struct keeper *keeper)
 	value_free(keeper->nested);
 	value_free(keeper->nested_keys);
 	free(keeper->title);
+	free(keeper->next_title);
 	free(keeper->folder);
 	free(keeper);
 }

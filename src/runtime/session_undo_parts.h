@@ -23,7 +23,11 @@ struct keeper {
 	bool broken;        /* no store, or checkpoints fail: commands run without */
 	struct buf trouble; /* to be told once, with the next result */
 	struct buf why;     /* broken: the reason */
+	bool tells_broken;  /* in full, with the next command's result */
 	char *title;        /* of the command that is owed one */
+	bool owed_next;     /* a job ended while one was under way: it is owed the next */
+	char *next_title;
+	bool lost_one; /* the worker of the last look ended: another one looks again */
 	/* the checkpoint under way */
 	struct running *sync;
 	struct running *owner; /* waits for it, or NULL */
@@ -97,8 +101,13 @@ bool keeper_sync_files(struct keeper *keeper, struct err *err);
 /* A call has come to its end: do ahead what the next one would wait for, once it is quiet. */
 void keeper_look_ahead(struct keeper *keeper);
 
-/* Commands run without checkpoints from here on. */
+/*
+ * Commands run without checkpoints from here on. Each of their results says so; of one that was
+ * answered before a notice tells.
+ */
 void keeper_give_up(struct keeper *keeper, const char *why);
+/* The command that is owed a look gets none: tell it where nobody waits for its result. */
+void keeper_tell_unseen(struct keeper *keeper, const char *why);
 /* A log in the store, and its NUMBER. -1 with ERR. */
 int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
 		   struct err *err);
