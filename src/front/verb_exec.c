@@ -177,6 +177,10 @@ static void print_denials(const struct tool_result *result, const char *policy_f
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	buf_clear(&line);
+	audit_print_doubtful(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	buf_clear(&line);
 	audit_print_partial(result, &line);
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);

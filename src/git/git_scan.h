@@ -34,6 +34,7 @@ enum {
 	GIT_SCAN_FOLDERS = 4096,
 	GIT_SCAN_FOLDERS_WHOLE = 65536,
 	GIT_SCAN_PATHS = 16 << 20, /* bytes of the folders that wait to be read */
+	GIT_SCAN_PLACES = 1024,    /* folders in `places`: those near the root */
 };
 
 /*
@@ -60,10 +61,14 @@ struct git_scan {
 	size_t folders_max;       /* of each of these */
 	int64_t deadline_ms;      /* no further into these after that; 0: none */
 	/*
-	 * A leaf of theirs that has not changed since (wall clock, nanoseconds; 0: any may have)
-	 * is not asked what it holds.
+	 * A leaf of theirs that has neither changed since nor been moved with a folder above is not
+	 * asked what it holds.
 	 */
-	int64_t unchanged_ns;
+	struct git_scan_when {
+		int64_t before_ns;          /* wall clock; 0: all may have changed */
+		const struct value *places; /* as below, of then; NULL: none are known */
+	} when;
+	bool wants_places;
 	/* what lies deep is given to this and forgotten, one repository at a time; or NULL */
 	void (*each)(struct git_scan *scan, void *context);
 	void *context;
@@ -75,9 +80,10 @@ struct git_scan {
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
-	bool partial;         /* there are more folders than were gone through */
-	size_t folders;       /* so many were */
-	char *missed;         /* the first that was not; NULL: none */
+	struct value *places; /* folders below roots in `deep` that have some in them: path -> inode */
+	bool partial;   /* there are more folders than were gone through */
+	size_t folders; /* so many were */
+	char *missed;   /* the first that was not; NULL: none */
 	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
 	size_t looks, names;
@@ -100,6 +106,18 @@ void git_scan_whole(struct git_scan *scan);
 
 /* Look at some more folders, at any time of the scan; what is not seen is in `trouble`. */
 void git_scan_watch(struct git_scan *scan, const struct value *watched);
+
+/*
+ * Was what lies at KEY there before WHEN? By times that no program can set: a file's own says when
+ * it came or was renamed, but what lies in a folder comes along when that is moved. Then this one
+ * has changed, and so has the folder it came into; both do also when something is made in them, so
+ * that there may be a doubt. Likewise when a repository that SCAN has found has changed: it may
+ * have become one. The system must keep the time of change of what it renames, as ext4, XFS, Btrfs,
+ * tmpfs and overlays do.
+ */
+enum git_scan_age { GIT_SCAN_OLD, GIT_SCAN_DOUBTFUL, GIT_SCAN_NEW };
+enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
+			       const struct git_scan_when *when);
 
 /*
  * Append to LIST the gitlinks below FOLDER of the repository whose root is an ancestor of

@@ -4,9 +4,9 @@
  * open: a tree may be as deep as it likes. One without folders in it is not opened, where the
  * file system says so: most are such.
  */
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "git/git_scan_parts.h"
 
 #include <dirent.h>
@@ -19,34 +19,46 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+/* A folder, since git_scan.when. */
+enum state {
+	STATE_CHANGED = 1,
+	STATE_MOVED = 2, /* or one above it; perhaps */
+};
+
 /* The folders that are still to be read, and what the one that is read shows. */
 struct deep {
 	const struct git_scan_root *root;
 	bool counts_folders; /* the links of a folder are those in it, and two */
 	size_t seen;
-	char **paths;        /* relative to the root; "" is that */
-	size_t count, bytes; /* those that wait: a hostile tree has long names */
+	char **paths;          /* relative to the root; "" is that */
+	unsigned char *states; /* enum state of each */
+	unsigned state;        /* of the one that is read */
+	size_t count, bytes;   /* those that wait: a hostile tree has long names */
 	const char *at;
 	bool is_repository;
 };
 
-/* Nothing in a folder is newer than its own last change, which is nobody's to set. */
-static bool is_unchanged(const struct git_scan *scan, const struct stat *st)
+/* Has the folder NAME with the status ST no repository whose folders are elsewhere? */
+static bool is_empty(const struct look *look, const char *name, const struct stat *st,
+		     unsigned state)
 {
-	return clock_ns(&st->st_ctim) < scan->unchanged_ns;
+	/* Nothing in a folder is newer than its own last change, which is nobody's to set. */
+	return st->st_nlink == 2 && (state == 0 || (!look_may_hold(look, name, ".git") &&
+						    !look_may_hold(look, name, "HEAD")));
 }
 
-/* Has NAME no folder in it, and no repository whose folders are elsewhere either? */
-static bool is_empty_of_folders(const struct look *look, const struct deep *deep,
-				const char *name)
+/* The state of PATH, with the status ST, in the folder that is read. */
+static unsigned state_of(const struct git_scan *scan, const struct deep *deep,
+			 const char *path, const struct stat *st)
 {
-	struct stat st;
+	const unsigned changed =
+		look_is_since(&st->st_ctim, scan->when.before_ns) ? STATE_CHANGED : 0;
+	const unsigned moved = deep->state & STATE_MOVED;
 
-	if (!deep->counts_folders ||
-	    fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink != 2)
-		return false;
-	return is_unchanged(look->scan, &st) ||
-	       (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD"));
+	if (changed == 0 || moved != 0 || (deep->state & STATE_CHANGED) == 0 ||
+	    look_is_in_place(scan->when.places, path, st))
+		return changed | moved;
+	return changed | STATE_MOVED;
 }
 
 /* The first folder that is not gone into says where the rest lies. */
@@ -62,25 +74,40 @@ static void miss(struct git_scan *scan, const struct git_scan_root *root, const 
 	scan->missed = buf_take(&whole);
 }
 
+static void note_place(struct git_scan *scan, const char *path, const struct stat *st)
+{
+	if (!scan->wants_places || value_count(scan->places) >= GIT_SCAN_PLACES)
+		return;
+	auto_free char *key = git_scan_key(path);
+	value_set_integer(git_scan_list(&scan->places), key, (int64_t)st->st_ino);
+}
+
 static void push(const struct look *look, struct deep *deep, const char *name)
 {
-	struct buf path;
+	struct git_scan *scan = look->scan;
+	char path[PATH_MAX];
+	unsigned state = 0;
+	struct stat st;
 
-	if (deep->seen >= look->scan->folders_max || deep->bytes >= GIT_SCAN_PATHS) {
-		miss(look->scan, deep->root, deep->at);
+	if (deep->seen >= scan->folders_max || deep->bytes >= GIT_SCAN_PATHS) {
+		miss(scan, deep->root, deep->at);
 		return;
 	}
 	deep->seen++;
-	if (is_empty_of_folders(look, deep, name))
-		return;
-	buf_init(&path, PATH_MAX);
 	/* A path that no program could open holds nothing for git. */
-	if (buf_addf(&path, "%s%s%s", deep->at, deep->at[0] != '\0' ? "/" : "", name)) {
-		deep->bytes += path.size;
-		deep->paths[deep->count++] = buf_take(&path);
-	} else {
-		buf_fini(&path);
+	if (snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
+		return;
+	if ((deep->counts_folders || scan->wants_places) &&
+	    fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		state = state_of(scan, deep, path, &st);
+		if (deep->counts_folders && is_empty(look, name, &st, state))
+			return;
+		note_place(scan, path, &st);
 	}
+	char *relative = memory_copy(path_relative(path, deep->root->path));
+	deep->bytes += strlen(relative);
+	deep->states[deep->count] = (unsigned char)state;
+	deep->paths[deep->count++] = relative;
 }
 
 static void each_below(const struct look *look, const char *name, void *context)
@@ -166,12 +193,17 @@ void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 {
 	struct deep deep = {.root = root,
 			    .paths = memory_array(scan->folders_max, sizeof(char *)),
+			    .states = memory_array(scan->folders_max, 1),
 			    .counts_folders = counts_folders(root->fd),
 			    .at = ""};
+	struct stat st;
 
+	if (deep.counts_folders && fstat(root->fd, &st) == 0)
+		deep.state = state_of(scan, &deep, root->path, &st);
 	look_deep(scan, root, &deep);
 	for (size_t i = 0; i < deep.count; i++) {
 		deep.at = deep.paths[i];
+		deep.state = deep.states[i];
 		if (look_is_late(scan))
 			miss(scan, root, deep.at);
 		else
@@ -180,5 +212,6 @@ void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root)
 		free(deep.paths[i]);
 	}
 	scan->folders += deep.seen;
+	free(deep.states);
 	free(deep.paths);
 }

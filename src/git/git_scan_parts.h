@@ -70,6 +70,11 @@ bool look_may_hold(const struct look *look, const char *folder, const char *name
 
 bool look_stat(const struct look *look, const char *name, struct stat *st);
 
+/* Is CHANGED not before BEFORE_NS? */
+bool look_is_since(const struct timespec *changed, int64_t before_ns);
+/* Does PLACES say that the folder PATH, with the status ST, lay there? */
+bool look_is_in_place(const struct value *places, const char *path, const struct stat *st);
+
 /* Its deadline is over, and it is `partial` for that. */
 bool look_is_late(struct git_scan *scan);
 

@@ -110,7 +110,10 @@ bool audit_begin(struct value *guard, struct err *err)
 
 	git_scan_init(&found, audit.folders, audit.folder_count);
 	deep_begin(guard, &found);
+	found.wants_places = true;
 	fine = fine && scan(&audit, &found, err);
+	if (found.partial)
+		value_set(guard, "places", value_ref(found.places));
 	value_set(guard, "dangers", value_ref(found.dangers));
 	value_set(guard, "indexes", value_ref(found.indexes));
 	value_set(guard, "repositories", value_ref(found.repositories));
@@ -246,8 +249,26 @@ static const struct value *known_as(const struct value *guard, const struct valu
 	return known != NULL ? known : value_member(value_member(more, "dangers"), key);
 }
 
+/* Was it there before? Where there is a doubt it is told. */
+static bool stays(const struct git_scan *scan, const char *key,
+		  const struct git_scan_when *when, const char *workspace,
+		  struct tool_result *result)
+{
+	enum git_scan_age age;
+
+	if (when == NULL || when->before_ns == 0)
+		return false;
+	age = git_scan_age(scan, key, when);
+	if (age == GIT_SCAN_DOUBTFUL) {
+		auto_free char *path = git_scan_path(key);
+		audit_tell_doubtful(result, workspace, path);
+	}
+	return age != GIT_SCAN_NEW;
+}
+
 void audit_judge(const struct value *guard, const struct value *more,
-		 const struct git_scan *scan, int64_t before_ns, struct tool_result *result)
+		 const struct git_scan *scan, const struct git_scan_when *when,
+		 struct tool_result *result)
 {
 	char away[NAME_MAX + 1];
 
@@ -257,7 +278,7 @@ void audit_judge(const struct value *guard, const struct value *more,
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
 		if (value_equal(known_as(guard, more, value_key(at)), value_at(at)) ||
-		    (before_ns > 0 && audit_was_before(scan, value_key(at), before_ns)))
+		    stays(scan, value_key(at), when, workspace, result))
 			continue;
 		auto_free char *path = git_scan_path(value_key(at));
 		if (path == NULL)
@@ -309,7 +330,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
 	/* What was seen is put away even when not all was seen. */
-	audit_judge(audit->guard, more, &found, 0, result);
+	audit_judge(audit->guard, more, &found, NULL, result);
 	if (reach != AUDIT_NEAR)
 		fine = audit_look_whole(audit, more, reach, result, &err) && fine;
 	if (!fine)

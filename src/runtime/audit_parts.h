@@ -22,11 +22,12 @@ struct audit {
 };
 
 /*
- * Put away what SCAN has found and GUARD and MORE do not know, and tell it in RESULT. BEFORE_NS
- * (wall clock; 0: nothing is let pass so): what has not changed since was there before.
+ * Put away what SCAN has found and GUARD and MORE do not know, and tell it in RESULT. WHEN (NULL,
+ * or its time 0: nothing is let pass so): what was there before stays; where there is a doubt it
+ * stays, and is told.
  */
 void audit_judge(const struct value *guard, const struct value *more,
-		 const struct git_scan *scan, int64_t before_ns,
+		 const struct git_scan *scan, const struct git_scan_when *when,
 		 struct tool_result *result);
 /* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
 bool audit_was_before(const struct git_scan *scan, const char *key, int64_t before_ns);

@@ -19,6 +19,7 @@ enum {
 #define KEY_PARTIAL     "audit_partial"
 #define KEY_MISSED      "audit_missed"
 #define KEY_QUARANTINED "quarantined"
+#define KEY_DOUBTFUL    "doubtful"
 #define KEY_FILES       "changed_autoexec"
 
 void audit_tell_failed(struct tool_result *result, const char *why)
@@ -138,6 +139,53 @@ void audit_tell_moved(struct tool_result *result, const char *workspace, const c
 	buf_fini(&remedy);
 }
 
+void audit_tell_doubtful(struct tool_result *result, const char *workspace, const char *path)
+{
+	struct value *list = list_of(result, KEY_DOUBTFUL);
+	struct buf shown;
+
+	if (value_count(list) >= QUARANTINED_LISTED)
+		return;
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(path_relative(path, workspace)));
+	value_append(list, value_new_text(shown.data));
+	buf_fini(&shown);
+}
+
+static void names_print(const struct value *list, struct buf *out)
+{
+	const size_t count = value_count(list);
+
+	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++)
+		(void)buf_addf(out, "%s%s", i > 0 ? ", " : " ",
+			       value_text(value_item(list, i)));
+	if (count > FILES_IN_TEXT)
+		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
+}
+
+void audit_print_doubtful(const struct tool_result *result, struct buf *out)
+{
+	const struct value *list = value_member(result->details, KEY_DOUBTFUL);
+
+	if (value_count(list) == 0)
+		return;
+	(void)buf_adds(out, "older than the command, and may have been moved to where git runs "
+			    "it; look before git is used there:");
+	names_print(list, out);
+}
+
+void audit_end_doubtful(struct tool_result *result)
+{
+	struct buf *text = &result->text;
+
+	if (value_count(value_member(result->details, KEY_DOUBTFUL)) == 0)
+		return;
+	(void)buf_end_line(text);
+	(void)buf_addc(text, '[');
+	audit_print_doubtful(result, text);
+	(void)buf_adds(text, "]\n");
+}
+
 void audit_print_files(const struct tool_result *result, struct buf *out)
 {
 	const struct value *list = value_member(result->details, KEY_FILES);
@@ -192,7 +240,7 @@ bool audit_quarantined(const struct tool_result *result)
 void audit_split(struct tool_result *from, struct tool_result *said)
 {
 	static const char *const keys[] = {DENIALS_KEY, KEY_FAILED, KEY_QUARANTINED,
-					   KEY_PARTIAL, KEY_MISSED};
+					   KEY_PARTIAL, KEY_MISSED, KEY_DOUBTFUL};
 
 	(void)buf_addstr(&said->text, buf_str(&from->text));
 	buf_clear(&from->text);

@@ -29,6 +29,15 @@ void audit_tell_lost(struct tool_result *result, const char *why);
 /* PATH, which was new or changed, has the last name AWAY now: a denial, and `quarantined`. */
 void audit_tell_moved(struct tool_result *result, const char *workspace, const char *path,
 		      const char *away);
+/*
+ * PATH stays, and nobody knows whether it was there before or was moved there: `doubtful`. A line
+ * of all of them ends the look.
+ */
+void audit_tell_doubtful(struct tool_result *result, const char *workspace,
+			 const char *path);
+void audit_end_doubtful(struct tool_result *result);
+/* The same of RESULT for people, nothing when there are none. */
+void audit_print_doubtful(const struct tool_result *result, struct buf *out);
 /* FILES that other programs run by themselves were written: `changed_autoexec`. */
 void audit_tell_files(const struct value *files, const char *workspace,
 		      struct tool_result *result);

@@ -13,7 +13,7 @@ enum { WHOLE_MS = 1000 };
 struct whole {
 	const struct audit *audit;
 	const struct value *more;
-	int64_t before_ns;
+	struct git_scan_when when;
 	struct tool_result *result;
 };
 
@@ -21,7 +21,7 @@ static void each_repository(struct git_scan *scan, void *context)
 {
 	const struct whole *whole = context;
 
-	audit_judge(whole->audit->guard, whole->more, scan, whole->before_ns, whole->result);
+	audit_judge(whole->audit->guard, whole->more, scan, &whole->when, whole->result);
 }
 
 bool audit_look_whole(const struct audit *audit, const struct value *more,
@@ -33,7 +33,10 @@ bool audit_look_whole(const struct audit *audit, const struct value *more,
 
 	/* Where the guard's beginning has seen all, what it does not know is new. */
 	if (reach == AUDIT_ALL || !value_is_true(value_member(guard, "complete")))
-		whole.before_ns = value_integer(value_member(guard, "ticked"));
+		whole.when = (struct git_scan_when){
+			.before_ns = value_integer(value_member(guard, "ticked")),
+			.places = value_member(guard, "places"),
+		};
 	git_scan_init(&scan, audit->folders, audit->folder_count);
 	scan.may_mend = true;
 	scan.known_indexes = value_member(guard, "indexes");
@@ -41,10 +44,11 @@ bool audit_look_whole(const struct audit *audit, const struct value *more,
 	scan.deep = value_member(guard, reach == AUDIT_ALL ? "roots" : "whole");
 	scan.folders_max = GIT_SCAN_FOLDERS_WHOLE;
 	scan.deadline_ms = clock_now_ms() + WHOLE_MS;
-	scan.unchanged_ns = whole.before_ns;
+	scan.when = whole.when;
 	scan.each = each_repository;
 	scan.context = &whole;
 	git_scan_whole(&scan);
+	audit_end_doubtful(result);
 	if (scan.partial)
 		audit_tell_partial(result, scan.folders, scan.missed);
 	const bool fine = scan.trouble.text[0] == '\0' ||

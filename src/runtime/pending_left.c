@@ -40,17 +40,52 @@ static bool is_watched(const struct value *guard, const char *key)
 	return false;
 }
 
-/* Does KEY lie deep, where EARLIER had not looked, and has it not changed since that began? */
-static bool was_unseen(const struct value *guard, const struct value *earlier,
-		       const char *key)
+/* The folders that the guard names, open for git_scan_age. */
+struct roots {
+	struct git_scan_root *folders;
+	char **paths;
+	size_t count;
+};
+
+static void roots_open(struct roots *roots, const struct value *list)
 {
-	auto_free char *path = git_scan_path(key);
-	struct stat st;
+	roots->folders = memory_array(value_count(list), sizeof(*roots->folders));
+	roots->paths = memory_array(value_count(list), sizeof(*roots->paths));
+	for (size_t i = 0; i < value_count(list); i++) {
+		char *path = git_scan_path(value_text(value_item(list, i)));
+		int fd = path != NULL ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd < 0) {
+			free(path);
+			continue;
+		}
+		roots->paths[roots->count] = path;
+		roots->folders[roots->count++] = (struct git_scan_root){path, fd};
+	}
+}
+
+static void roots_close(struct roots *roots)
+{
+	for (size_t i = 0; i < roots->count; i++) {
+		fd_close(&roots->folders[i].fd);
+		free(roots->paths[i]);
+	}
+	free(roots->folders);
+	free(roots->paths);
+}
+
+/* Does KEY lie deep, where EARLIER had not looked, and was it there when that began? */
+static bool was_unseen(const struct value *guard, const struct value *earlier,
+		       const struct git_scan *scan, const char *key)
+{
+	const struct git_scan_when when = {
+		.before_ns = value_integer(value_member(earlier, "ticked")),
+		.places = value_member(earlier, "places"),
+	};
 
 	return !value_is_true(value_member(earlier, "complete")) &&
 	       value_member(value_member(earlier, "dangers"), key) == NULL &&
-	       is_watched(guard, key) && path != NULL && lstat(path, &st) == 0 &&
-	       clock_ns(&st.st_ctim) < value_integer(value_member(earlier, "ticked"));
+	       is_watched(guard, key) && git_scan_age(scan, key, &when) != GIT_SCAN_NEW;
 }
 
 /* Keep of GUARD's dangers only what EARLIER had too, or could not have: the rest came in between. */
@@ -59,12 +94,18 @@ static void keep_known(struct value *guard, const struct value *earlier)
 	struct value *dangers = value_member(guard, "dangers");
 	const struct value *then = value_member(earlier, "dangers");
 	auto_value struct value *all = value_copy(dangers);
+	struct roots roots = {0};
+	struct git_scan scan;
 
+	roots_open(&roots, value_member(guard, "roots"));
+	git_scan_init(&scan, roots.folders, roots.count);
 	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
 		if (!value_equal(value_member(then, value_key(at)), value_at(at)) &&
-		    !was_unseen(guard, earlier, value_key(at)))
+		    !was_unseen(guard, earlier, &scan, value_key(at)))
 			value_remove(dangers, value_key(at));
 	}
+	git_scan_fini(&scan);
+	roots_close(&roots);
 }
 
 /* What came after EARLIER began is not what was there before. */
@@ -79,6 +120,7 @@ static void keep_began(struct value *guard, const struct value *earlier)
 			value_set_integer(guard, keys[i], then);
 	}
 	value_remove(guard, "complete");
+	value_set(guard, "places", value_copy(value_member(earlier, "places")));
 }
 
 static bool is_journal_of(const char *name, const char *record)

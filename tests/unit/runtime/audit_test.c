@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "git/git_scan.h"
@@ -486,6 +487,75 @@ static void a_whole_look_lets_pass_what_is_older(void **state)
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/hooks/pre-commit");
 }
 
+/* The guard begins now: what was made so far is older, what comes is not. */
+static void tick(struct place *place)
+{
+	struct stat before, st;
+
+	assert_int_equal(lstat("a/b/c/.git/hooks/pre-commit", &before), 0);
+	do {
+		assert_int_equal(mkdir("tick", 0755), 0);
+		assert_int_equal(lstat("tick", &st), 0);
+		assert_int_equal(rmdir("tick"), 0);
+	} while (clock_ns(&st.st_ctim) <= clock_ns(&before.st_ctim));
+	value_set_integer(place->guard, "ticked", clock_ns(&st.st_ctim));
+}
+
+static size_t doubtful(const struct place *place)
+{
+	return value_count(value_member(place->result.details, "doubtful"));
+}
+
+/* A rename changes no time below what it moves. */
+static void a_whole_look_finds_what_was_moved_with_a_folder_above(void **state)
+{
+	struct place *place = *state;
+
+	begin(place);
+	deep_repository_make();
+	assert_int_equal(mkdir("d", 0755), 0);
+	tick(place);
+	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place) + doubtful(place), 0);
+	assert_int_equal(rename("a/b", "d/b"), 0);
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), "d/b/c/.git/hooks/pre-commit");
+	assert_int_equal(doubtful(place), 0);
+}
+
+/* It says nothing of folders that lie where they lay. */
+static void a_whole_look_tells_what_may_have_been_moved(void **state)
+{
+	struct value *places = value_new_object();
+	struct place *place = *state;
+	char path[PATH_MAX];
+	struct stat st;
+
+	begin(place);
+	deep_repository_make();
+	assert_int_equal(lstat("a", &st), 0);
+	tick(place);
+	put("new", "x");
+	put("a/new", "x");
+	value_set(place->guard, "whole", value_ref(value_member(place->guard, "roots")));
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 0);
+	assert_int_equal(doubtful(place), 1);
+	assert_non_null(strstr(place->result.text.data, "a/b/c/.git/hooks/pre-commit"));
+	(void)snprintf(path, sizeof(path), "%s/a", place->folder);
+	value_set_integer(places, path, (int64_t)st.st_ino);
+	value_set(place->guard, "places", places);
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place) + doubtful(place), 0);
+	/* A repository that got its last name is one since then. */
+	put("a/b/c/.git/new", "x");
+	look_whole(place, AUDIT_WHOLE);
+	assert_int_equal(put_away(place), 0);
+	assert_int_equal(doubtful(place), 1);
+}
+
 /* It has seen all: age says nothing then, such as of what was moved there. */
 static void a_whole_look_asks_the_age_of_what_was_not_seen_only(void **state)
 {
@@ -618,6 +688,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(more_repositories_are_known_by_their_age,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_lets_pass_what_is_older,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_whole_look_finds_what_was_moved_with_a_folder_above, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_whole_look_tells_what_may_have_been_moved,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_whole_look_asks_the_age_of_what_was_not_seen_only,
 						set_up, tear_down),
