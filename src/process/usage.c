@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -31,6 +33,7 @@ struct walk {
 	bool exact;
 	uint64_t shared; /* exact: mapped memory that has no file of the host */
 	uint64_t files;  /* exact: memory files that somebody has open */
+	bool hides;      /* exact: there may be others that we do not see */
 	ino_t *seen;
 	size_t seen_count;
 };
@@ -66,7 +69,7 @@ static void add_cheap(struct walk *walk, const char *pid)
 	walk->usage->tasks += field(&walk->text, "Threads") / KIB;
 	walk->usage->memory += field(&walk->text, "RssAnon") +
 			       field(&walk->text, "RssShmem") +
-			       field(&walk->text, "VmSwap");
+			       field(&walk->text, "VmSwap") + field(&walk->text, "VmPTE");
 }
 
 /* False when the process closes itself to us: then what it holds counts in full. */
@@ -80,6 +83,9 @@ static bool add_share(struct walk *walk, const char *pid)
 	walk->usage->memory +=
 		field(&walk->text, "Pss_Anon") + field(&walk->text, "SwapPss");
 	walk->shared += field(&walk->text, "Pss_Shmem");
+	(void)snprintf(path, sizeof(path), "%s/status", pid);
+	if (read_at(walk, path))
+		walk->usage->memory += field(&walk->text, "VmPTE");
 	return true;
 }
 
@@ -94,6 +100,25 @@ static bool seen_before(struct walk *walk, ino_t inode)
 	return false;
 }
 
+static void add_memory_file(struct walk *walk, int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, 0) == 0 && !seen_before(walk, st.st_ino))
+		walk->files += (uint64_t)st.st_blocks * STAT_BLOCK;
+}
+
+/* Are descriptors on their way through the socket NAME? Linux 5.4 and later say so. */
+static void look_at_socket(struct walk *walk, const char *pid, const char *name)
+{
+	char path[2 * NAME_MAX + sizeof("/fdinfo/")];
+
+	if (walk->hides)
+		return;
+	(void)snprintf(path, sizeof(path), "%s/fdinfo/%s", pid, name);
+	walk->hides = read_at(walk, path) && field(&walk->text, "scm_fds") > 0;
+}
+
 /* Memory files (memfd_create) that the process has open: nothing need be mapped of them. */
 static void add_memory_files(struct walk *walk, const char *pid)
 {
@@ -103,24 +128,26 @@ static void add_memory_files(struct walk *walk, const char *pid)
 
 	(void)snprintf(path, sizeof(path), "%s/fd", pid);
 	fd = openat(walk->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	walk->hides = walk->hides || (fd < 0 && errno == EACCES);
 	folder = fd < 0 ? NULL : fdopendir(fd);
 	if (!folder) {
 		fd_close(&fd);
 		return;
 	}
 	for (struct dirent *entry; (entry = readdir(folder));) {
-		static const char prefix[] = "/memfd:";
-		char target[sizeof(prefix)];
-		struct stat st;
+		static const char file[] = "/memfd:", socket[] = "socket:";
+		char target[sizeof(file)];
 		ssize_t size = readlinkat(dirfd(folder), entry->d_name, target,
 					  sizeof(target) - 1);
 
-		if (size != (ssize_t)sizeof(target) - 1 ||
-		    memcmp(target, prefix, sizeof(prefix) - 1) != 0)
+		/* Who may list it need not be who may look. */
+		walk->hides = walk->hides || (size < 0 && errno == EACCES);
+		if (size != (ssize_t)sizeof(target) - 1)
 			continue;
-		if (fstatat(dirfd(folder), entry->d_name, &st, 0) == 0 &&
-		    !seen_before(walk, st.st_ino))
-			walk->files += (uint64_t)st.st_blocks * STAT_BLOCK;
+		if (memcmp(target, file, sizeof(file) - 1) == 0)
+			add_memory_file(walk, dirfd(folder), entry->d_name);
+		else if (memcmp(target, socket, sizeof(socket) - 1) == 0)
+			look_at_socket(walk, pid, entry->d_name);
 	}
 	(void)closedir(folder);
 }
@@ -168,7 +195,42 @@ static void walk_processes(struct walk *walk)
 	(void)closedir(folder);
 }
 
-static void measure_exactly(struct walk *walk)
+/* What files hold that are memory, whoever has them open. */
+static uint64_t kept_in_files(void)
+{
+	static const char *const folders[] = {"/tmp", "/dev/shm"};
+	uint64_t sum = 0;
+	struct statfs fs;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if (statfs(folders[i], &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+			sum += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+	}
+	return sum;
+}
+
+static uint64_t shared_of_machine(void)
+{
+	struct sysinfo machine;
+
+	return sysinfo(&machine) == 0 ? (uint64_t)machine.sharedram * machine.mem_unit : 0;
+}
+
+void usage_begin(struct usage_memory *memory)
+{
+	memory->shared_at_first = shared_of_machine();
+	memory->kept_at_first = kept_in_files();
+}
+
+/* What is NOW more than *THEN, which goes down with it. */
+static uint64_t growth(uint64_t *then, uint64_t now)
+{
+	if (now < *then)
+		*then = now;
+	return now - *then;
+}
+
+static void measure_exactly(struct walk *walk, uint64_t grown, uint64_t kept)
 {
 	uint64_t tasks = walk->usage->tasks;
 	uint64_t other;
@@ -179,9 +241,13 @@ static void measure_exactly(struct walk *walk)
 	walk_processes(walk);
 	free(walk->seen);
 	walk->usage->tasks = tasks;
-	/* What is mapped and what is open are mostly the same: the larger sum is taken. */
-	other = walk->files + segments(walk);
-	walk->usage->memory += other > walk->shared ? other : walk->shared;
+	/* What is mapped, open or kept is mostly the same: the larger sum is taken. */
+	other = walk->files + segments(walk) + kept;
+	if (other < walk->shared)
+		other = walk->shared;
+	if (walk->hides && other < grown)
+		other = grown;
+	walk->usage->memory += other;
 }
 
 bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *usage)
@@ -189,22 +255,20 @@ bool usage_measure(struct usage_memory *memory, uint64_t limit, struct usage *us
 	auto_close int proc_fd =
 		getpid() == 1 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct walk walk = {.proc_fd = proc_fd, .usage = usage};
-	struct sysinfo machine;
-	uint64_t shared = 0, grown;
 
 	*usage = (struct usage){0};
 	if (proc_fd < 0)
 		return false;
 	buf_init(&walk.text, FILE_MAX);
 	walk_processes(&walk);
-	if (limit && sysinfo(&machine) == 0)
-		shared = (uint64_t)machine.sharedram * machine.mem_unit;
-	if (!memory->looked || shared < memory->shared_at_first)
-		memory->shared_at_first = shared;
-	memory->looked = true;
-	grown = shared - memory->shared_at_first;
-	if (limit && usage->memory + grown > limit)
-		measure_exactly(&walk);
+	if (limit) {
+		const uint64_t grown =
+			growth(&memory->shared_at_first, shared_of_machine());
+
+		if (usage->memory + grown > limit)
+			measure_exactly(&walk, grown,
+					growth(&memory->kept_at_first, kept_in_files()));
+	}
 	buf_fini(&walk.text);
 	return true;
 }

@@ -89,6 +89,8 @@ void limit_watch_start(struct limit_watch *watch, struct call *call, struct prog
 	*watch = (struct limit_watch){.call = call};
 	/* Before it runs: on a busy machine it may be done before anybody looks. */
 	set_floor(watch);
+	if (limits->memory)
+		usage_begin(&watch->memory);
 	watch->watch = (struct program_watch){
 		.after_ms = EVERY_MS,
 		.reached = limit_reached,
