@@ -1,6 +1,7 @@
 /* git_scan_look: how a scan opens and reads names. Everything it meets may be hostile. */
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan_parts.h"
@@ -61,7 +62,7 @@ static void mend(const struct look *look, const char *name, mode_t mode)
 	struct stat st;
 
 	if (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISLNK(st.st_mode))
-		(void)!fchmodat(look->fd, name, (st.st_mode & 07777) | mode, 0);
+		(void)!fchmodat(look->fd, name, folder_mode_opened(st.st_mode, mode), 0);
 }
 
 static bool is_absence(int code)
@@ -169,7 +170,7 @@ static bool mend_folder(const struct look *look)
 	struct stat st;
 
 	return look->scan->may_mend && fstat(look->fd, &st) == 0 &&
-	       fchmod(look->fd, (st.st_mode & 07777) | S_IRWXU) == 0;
+	       fchmod(look->fd, folder_mode_opened(st.st_mode, S_IRWXU)) == 0;
 }
 
 bool look_stat(const struct look *look, const char *name, struct stat *st)

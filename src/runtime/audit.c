@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "runtime/audit_parts.h"
 #include "runtime/audit_tell.h"
@@ -224,11 +225,11 @@ static bool put_away(const struct git_scan *scan, const char *path, char *away, 
 		return true;
 	/* A folder that its owner may not write is no shelter: he may change that. */
 	if (errno != EACCES || fstat(folder, &st) < 0 ||
-	    fchmod(folder, (st.st_mode & 07777) | S_IRWXU) < 0)
+	    fchmod(folder, folder_mode_opened(st.st_mode, S_IRWXU)) < 0)
 		return false;
 	bool moved = rename_away(folder, name, away, size);
 	int code = errno;
-	(void)fchmod(folder, st.st_mode & 07777);
+	(void)fchmod(folder, folder_mode_opened(st.st_mode, 0));
 	errno = code;
 	return moved;
 }
