@@ -50,6 +50,20 @@ static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
 		memcpy(came, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
+/* An end that closes with messages unread resets: that is told before its own last words. */
+static ssize_t receive(int socket, struct msghdr *message, int flags)
+{
+	bool reset = false, again;
+	ssize_t n;
+
+	do {
+		n = recvmsg(socket, message, flags);
+		again = n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset));
+		reset = reset || (n < 0 && errno == ECONNRESET);
+	} while (again);
+	return n;
+}
+
 bool message_receive(int socket, void *data, size_t size, int *fds, size_t count, int flags)
 {
 	union rights rights = {0};
@@ -64,9 +78,7 @@ bool message_receive(int socket, void *data, size_t size, int *fds, size_t count
 	assert(count <= MESSAGE_FDS_MAX);
 	for (size_t i = 0; i < count; i++)
 		fds[i] = -1;
-	do {
-		n = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	n = receive(socket, &message, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return false;
 	take_rights(&message, came);

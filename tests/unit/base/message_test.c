@@ -110,6 +110,24 @@ static void nothing_yet_and_the_end_are_told_apart(void **state)
 	fd_close(&ends[1]);
 }
 
+static void the_last_words_of_an_end_that_left_messages_unread_arrive(void **state)
+{
+	const struct note sent = {7, "seven"};
+	struct note came = {0};
+	int ends[2];
+
+	(void)state;
+	pair(ends);
+	assert_true(message_send(ends[1], &sent, sizeof(sent), NULL, 0, 0));
+	assert_true(message_send(ends[0], &sent, sizeof(sent), NULL, 0, 0));
+	fd_close(&ends[0]);
+	assert_true(message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
+	assert_int_equal(came.number, 7);
+	assert_false(message_receive(ends[1], &came, sizeof(came), NULL, 0, MSG_DONTWAIT));
+	assert_int_equal(errno, ECONNRESET);
+	fd_close(&ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +135,7 @@ int main(void)
 		cmocka_unit_test(descriptors_nobody_wants_are_closed),
 		cmocka_unit_test(another_size_is_no_message_and_leaks_nothing),
 		cmocka_unit_test(nothing_yet_and_the_end_are_told_apart),
+		cmocka_unit_test(the_last_words_of_an_end_that_left_messages_unread_arrive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
