@@ -39,8 +39,10 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 	if (getpid() != 1 && !(start->terms && start->terms->alone))
 		made.others = children_list(start->terms ? start->terms->children_fd : 0);
 	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
-		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err) &&
-		  program_start_listening(&child, &made.pid, &made.listener, err);
+		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err);
+	if (!ok)
+		err->code = ECHILD; /* nothing of the program's */
+	ok = ok && program_start_listening(&child, &made.pid, &made.listener, err);
 	/* Our copies of the write ends: while they are open no end of output would show. */
 	for (int i = 1; i < 3; i++) {
 		if (start->fds[i] < 0)

@@ -74,7 +74,7 @@ static bool set_up_init(struct follow *follow, struct err *err)
 				 ? follow->terms.ends_fd
 				 : program_ends_open(&follow->mask_before);
 	return follow->end_fd >= 0 ||
-	       err_set(err, errno, "No signalfd: %s.", strerror(errno));
+	       err_set(err, ECHILD, "No signalfd: %s.", strerror(errno));
 }
 
 /* What is there for longer than this run stays. */
