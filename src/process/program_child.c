@@ -122,6 +122,12 @@ IN_CHILD static int child_exec(const struct program_child *child)
 	return code;
 }
 
+/* The same descriptors, its own from now on; unshare is forbidden in many containers. */
+IN_CHILD static bool child_own_fds(void)
+{
+	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
+}
+
 /*
  * A filter that asks has its listener where its first process is. The child shares our
  * descriptors just so long that it becomes ours as well.
@@ -134,7 +140,7 @@ IN_CHILD static bool child_listen(struct program_child *child)
 	if (listener < 0)
 		return false;
 	child->listener = (int)listener;
-	return syscall(SYS_unshare, CLONE_FILES) == 0;
+	return child_own_fds();
 }
 
 /* What needs descriptors that are closed later. */
@@ -200,7 +206,7 @@ IN_CHILD static bool child_wait(struct program_child *child)
 	while (turn_of(child) == TURN_RISES)
 		program_child_rest(&child->turn, TURN_RISES, NULL);
 	child->failed = STEP_DESCRIPTORS;
-	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
+	return child_own_fds();
 }
 
 IN_CHILD static bool child_become(struct program_child *child)
