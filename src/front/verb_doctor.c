@@ -103,17 +103,16 @@ static int try_cell(struct err *err)
 static struct value *report_cell(void)
 {
 	struct value *cell = value_new_object();
+	struct probe_reach reach;
 	struct err err = {0};
-	int level = try_cell(&err);
+	int level;
 
+	/* First: a session hides our memory, and with it our own /proc/self/uid_map. */
+	probe_reach(&reach);
+	level = try_cell(&err);
 	if (level >= 0) {
-		struct probe_reach reach;
-
 		value_set_integer(cell, "level", level);
-		if (level == SANDBOX_SEALED)
-			return cell;
-		probe_reach(&reach);
-		if (reach.because[0] != '\0') {
+		if (level < SANDBOX_SEALED && reach.because[0] != '\0') {
 			value_set_text(cell, "because", reach.because);
 			value_set_text(cell, "remedy", reach.remedy);
 		}
@@ -326,8 +325,7 @@ static int doctor_run(const struct options *options)
 	if (options_given(options, "attack"))
 		return doctor_attack(options_given(options, "json"));
 	auto_value struct value *report = value_new_object();
-	/* First: a session hides our memory, and with it our own /proc/self/uid_map. */
-	struct value *kernel = report_kernel();
+	struct value *kernel = report_kernel(); /* before the session, too */
 	const struct value *level;
 	int64_t minimum;
 	int printed = CODE_DONE;

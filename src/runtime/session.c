@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 void session_role(int argc, char **argv, const struct tool *const *tools)
@@ -130,7 +131,8 @@ static bool level_explain(int minimum, struct err *err)
 {
 	struct probe_reach reach;
 
-	if (err->code != ECHILD)
+	/* Of a process that hides its memory no child can be given ID maps. */
+	if (err->code != ECHILD || prctl(PR_GET_DUMPABLE) != 1)
 		return false;
 	probe_reach(&reach);
 	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
@@ -139,6 +141,17 @@ static bool level_explain(int minimum, struct err *err)
 		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
 		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
 		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+}
+
+/* The same of one call, which began before its cell was ready, and holds no key. */
+static bool level_explain_once(int minimum, struct err *err)
+{
+	const int shown = prctl(PR_GET_DUMPABLE);
+
+	(void)prctl(PR_SET_DUMPABLE, 1);
+	bool explained = level_explain(minimum, err);
+	(void)prctl(PR_SET_DUMPABLE, shown == 1);
+	return explained;
 }
 
 static int level_least(const struct session_options *options)
@@ -210,7 +223,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		.asked = approval_ask_host,
 		.widened = extra_widened,
 		.context = session,
-		.explain = level_explain,
+		.explain = options->direct ? level_explain_once : level_explain,
 		.minimum_level = minimum,
 	};
 	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);

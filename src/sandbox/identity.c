@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -80,6 +79,9 @@ static const char *refusal_hint(int code)
 		return "; user namespaces are forbidden here: see `glovebox doctor`";
 	if (code == ENOSPC || code == EUSERS)
 		return "; raise user.max_user_namespaces: see `glovebox doctor`";
+	if (code == EAGAIN)
+		return "; raise the limit of processes (ulimit -u, or pids.max of the control "
+		       "group)";
 	return "";
 }
 
@@ -90,8 +92,11 @@ static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *
 	int child_pidfd = -1;
 	pid_t child = raw_clone(flags, &child_pidfd);
 
-	if (child < 0)
-		return err_set(err, errno, "%s: %s", what, strerror(errno));
+	if (child < 0) {
+		int code = errno;
+		return err_set(err, code, "%s: %s%s", what, strerror(code),
+			       code == EAGAIN ? refusal_hint(code) : "");
+	}
 	*pid = child;
 	if (child != 0)
 		*pidfd = child_pidfd;
@@ -255,13 +260,17 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 {
 	struct pollfd parent = {.fd = parent_pidfd, .events = POLLIN};
 
+	/*
+	 * By number: a clone of a process with threads has one of them only, and the C library
+	 * would wait for the others to change as well.
+	 */
 	if (identity->change) {
-		if (setgroups(0, NULL) < 0)
+		if (syscall(SYS_setgroups, 0, NULL) < 0)
 			return err_set(err, errno, "dropping groups: %s", strerror(errno));
-		if (setresgid(identity->gid, identity->gid, identity->gid) < 0)
+		if (syscall(SYS_setresgid, identity->gid, identity->gid, identity->gid) < 0)
 			return err_set(err, errno, "becoming group %u: %s", identity->gid,
 				       strerror(errno));
-		if (setresuid(identity->uid, identity->uid, identity->uid) < 0)
+		if (syscall(SYS_setresuid, identity->uid, identity->uid, identity->uid) < 0)
 			return err_set(err, errno, "becoming user %u: %s", identity->uid,
 				       strerror(errno));
 	}

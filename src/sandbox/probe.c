@@ -89,7 +89,7 @@ static void add_namespaces(struct facts *facts)
 	struct probe_spaces spaces;
 
 	probe_namespaces(&spaces);
-	if (spaces.lacking == SPACES_USER) {
+	if (spaces.lacking == SPACES_USER || spaces.lacking == SPACES_UNTRIED) {
 		(void)snprintf(user->value, sizeof(user->value), "%s", spaces.because);
 		set_missing(user, "%s", spaces.remedy);
 		return;
@@ -102,6 +102,12 @@ static void add_namespaces(struct facts *facts)
 	}
 	others = add_fact(facts, "a /proc of one's own", "yes");
 	if (spaces.lacking == SPACES_PROC) {
+		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
+		set_missing(others, "%s", spaces.remedy);
+		return;
+	}
+	others = add_fact(facts, "a view of mounts", "yes");
+	if (spaces.lacking == SPACES_VIEW) {
 		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
 		set_missing(others, "%s", spaces.remedy);
 	}

@@ -11,7 +11,15 @@ enum { SYSCTL_MAX = 256 };
  */
 bool probe_read(const char *path, char text[SYSCTL_MAX]);
 
-enum spaces_lacking { SPACES_NOTHING, SPACES_USER, SPACES_OTHERS, SPACES_PROC };
+/* SPACES_UNTRIED: there is no room for the try itself, which says nothing of the machine. */
+enum spaces_lacking {
+	SPACES_NOTHING,
+	SPACES_UNTRIED,
+	SPACES_USER,
+	SPACES_OTHERS,
+	SPACES_PROC,
+	SPACES_VIEW
+};
 
 /* What became of namespaces made as the anchor makes them. */
 struct probe_spaces {

@@ -52,10 +52,12 @@ void probe_reach(struct probe_reach *reach)
 		return;
 	}
 	probe_namespaces(&spaces);
-	if (spaces.lacking != SPACES_NOTHING)
+	/* A cell of L3 then says itself what it had no room for: it is never built weaker. */
+	if (spaces.lacking != SPACES_NOTHING && spaces.lacking != SPACES_UNTRIED)
 		say(reach, SANDBOX_RULES,
 		    spaces.lacking == SPACES_USER     ? "user namespaces"
 		    : spaces.lacking == SPACES_OTHERS ? "namespaces"
-						      : "a /proc of one's own",
+		    : spaces.lacking == SPACES_PROC   ? "a /proc of one's own"
+						      : "a view of mounts",
 		    spaces.because, spaces.remedy);
 }

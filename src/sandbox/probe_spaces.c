@@ -5,6 +5,7 @@
 #include "sandbox/probe_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +14,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sandbox/kernel.h"
 #include "sandbox/network.h"
+#include "sandbox/view.h"
 
 /* The steps of a child that goes the anchor's way, in their order. */
-enum step { STEP_USER, STEP_OTHERS, STEPS_DONE };
-
-/* How its exit status says which mount was refused, and why: errors end before 128. */
-enum { CODE_MASK = 0x7f, CODE_OF_PROC = 0x80 };
+enum step { STEP_USER, STEP_OTHERS, STEP_PROC, STEP_VIEW, STEPS_DONE };
 
 struct outcome {
 	enum step step; /* the first that failed, or STEPS_DONE */
@@ -33,32 +33,80 @@ static bool switch_is(const char *path, const char *value)
 	return probe_read(path, text) && strcmp(text, value) == 0;
 }
 
-/* The anchor's own call, and the mounts that a container around us may forbid. */
-static struct outcome try_anchor(struct err *err)
+/* In the child: what a container around us may forbid of the mounts. */
+static struct outcome try_mounts(const struct sandbox_identity *identity, int parent,
+				 struct sandbox_network *network)
+{
+	struct view_entry folder = {.kind = VIEW_FOLDER,
+				    .path = "/tmp",
+				    .fd = -1,
+				    .mode = S_IRWXU};
+	struct view view = {&folder, 1};
+	struct err err = {0};
+	int rules = -1;
+
+	if (!sandbox_become(SANDBOX_SEALED, identity, parent, &err) ||
+	    !sandbox_join(network, &err))
+		return (struct outcome){STEP_OTHERS, err.code};
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return (struct outcome){STEP_OTHERS, errno};
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return (struct outcome){STEP_PROC, errno};
+	auto_close int tree =
+		kernel_open_tree(AT_FDCWD, "/",
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		return (struct outcome){STEP_VIEW, errno};
+	if (!sandbox_build(SANDBOX_SEALED, &view, &rules, &err))
+		return (struct outcome){STEP_VIEW, err.code};
+	return (struct outcome){STEPS_DONE, 0};
+}
+
+/* What the child PID says before it ends. */
+static struct outcome outcome_read(int ends[2], pid_t pid)
+{
+	struct outcome outcome;
+
+	fd_close(&ends[1]);
+	if (read(ends[0], &outcome, sizeof(outcome)) != (ssize_t)sizeof(outcome))
+		outcome = (struct outcome){STEP_OTHERS, EIO};
+	fd_close(&ends[0]);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return outcome;
+}
+
+static _Noreturn void outcome_say(const int ends[2], struct outcome outcome)
+{
+	(void)!write(ends[1], &outcome, sizeof(outcome));
+	_exit(0);
+}
+
+/* The anchor's own call, and a view of one empty folder. */
+static struct outcome try_anchor(void)
 {
 	const struct stat roots_own = {.st_uid = 0};
 	struct sandbox_identity identity;
 	struct sandbox_network network;
-	int pidfd = -1, status = 0;
+	struct err err = {0};
+	auto_close int parent = kernel_pidfd_open(getpid());
+	int pidfd = -1, ends[2];
 	pid_t pid;
 
+	if (parent < 0)
+		return (struct outcome){STEP_USER, errno};
+	if (!fd_pipe(ends, &err))
+		return (struct outcome){STEP_USER, err.code};
 	sandbox_identity(&roots_own, &identity);
-	if (!sandbox_clone(SANDBOX_SEALED, &identity, 0, &network, &pid, &pidfd, err))
-		return (struct outcome){STEP_USER, err->code};
-	if (pid == 0) {
-		if (!sandbox_join(&network, err))
-			_exit(err->code & CODE_MASK);
-		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-			_exit(errno & CODE_MASK);
-		if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  NULL) < 0)
-			_exit(CODE_OF_PROC | (errno & CODE_MASK));
-		_exit(0);
+	if (!sandbox_clone(SANDBOX_SEALED, &identity, 0, &network, &pid, &pidfd, &err)) {
+		fd_close(&ends[0]);
+		fd_close(&ends[1]);
+		return (struct outcome){STEP_USER, err.code};
 	}
+	if (pid == 0)
+		outcome_say(ends, try_mounts(&identity, parent, &network));
 	fd_close(&pidfd);
-	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
-		;
-	return (struct outcome){STEPS_DONE, status};
+	return outcome_read(ends, pid);
 }
 
 /* Which of the namespaces it is: unshared one after the other. */
@@ -66,30 +114,18 @@ static struct outcome try_steps(void)
 {
 	const int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			   CLONE_NEWNET | CLONE_NEWCGROUP;
-	struct outcome outcome = {STEP_USER, EIO};
 	int ends[2];
 
 	if (!fd_pipe(ends, NULL))
-		return outcome;
+		return (struct outcome){STEP_USER, EIO};
 	pid_t pid = fork();
-	if (pid == 0) {
-		if (unshare(CLONE_NEWUSER) < 0)
-			outcome = (struct outcome){STEP_USER, errno};
-		else if (unshare(others) < 0)
-			outcome = (struct outcome){STEP_OTHERS, errno};
-		else
-			outcome = (struct outcome){STEPS_DONE, 0};
-		(void)!write(ends[1], &outcome, sizeof(outcome));
-		_exit(0);
-	}
-	fd_close(&ends[1]);
-	if (pid > 0) {
-		if (read(ends[0], &outcome, sizeof(outcome)) != (ssize_t)sizeof(outcome))
-			outcome = (struct outcome){STEP_USER, EIO};
-		(void)waitpid(pid, NULL, 0);
-	}
-	fd_close(&ends[0]);
-	return outcome;
+	if (pid != 0)
+		return outcome_read(ends, pid);
+	if (unshare(CLONE_NEWUSER) < 0)
+		outcome_say(ends, (struct outcome){STEP_USER, errno});
+	if (unshare(others) < 0)
+		outcome_say(ends, (struct outcome){STEP_OTHERS, errno});
+	outcome_say(ends, (struct outcome){STEPS_DONE, 0});
 }
 
 static const char *switch_remedy(void)
@@ -137,11 +173,24 @@ static void explain_user(struct probe_spaces *spaces, int code)
 	explain(spaces, SPACES_USER, code, "refused", remedy);
 }
 
+/* A /proc in which this process is found by the number that it has for itself. */
+static bool has_own_proc(void)
+{
+	char pid[32], found[32] = "";
+
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return readlink("/proc/self", found, sizeof(found) - 1) > 0 &&
+	       strcmp(pid, found) == 0 && access("/proc/self/uid_map", W_OK) == 0;
+}
+
 static void explain_maps(struct probe_spaces *spaces, int code)
 {
 	const char *remedy = switch_remedy();
 
-	if (remedy == NULL && geteuid() == 0)
+	if (remedy == NULL && !has_own_proc())
+		remedy = "/proc has to be mounted, for this PID namespace and writable: mount -t "
+			 "proc proc /proc";
+	else if (remedy == NULL && geteuid() == 0)
 		remedy = "root here lacks capabilities: run the container with SETUID, SETGID "
 			 "and (since Linux 5.12) SETFCAP, or glovebox as an ordinary user";
 	else if (remedy == NULL)
@@ -160,6 +209,12 @@ static void explain_others(struct probe_spaces *spaces, int code, const char *wh
 	explain(spaces, SPACES_OTHERS, code, what, remedy);
 }
 
+/* A limit of the moment: of processes, descriptors or memory, not of namespaces. */
+static bool is_passing(int code)
+{
+	return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
 static void explain_failure(struct probe_spaces *spaces, int code)
 {
 	struct outcome outcome = try_steps();
@@ -176,20 +231,28 @@ static void explain_failure(struct probe_spaces *spaces, int code)
 
 void probe_namespaces(struct probe_spaces *spaces)
 {
-	struct err err = {0};
-	struct outcome outcome = try_anchor(&err);
-	int code = WEXITSTATUS(outcome.code);
+	struct outcome outcome = try_anchor();
+	int code = outcome.code;
 
 	memset(spaces, 0, sizeof(*spaces));
-	if (outcome.step != STEPS_DONE)
-		explain_failure(spaces, outcome.code);
-	else if (!WIFEXITED(outcome.code))
-		explain_others(spaces, EIO, "cannot be used");
-	else if (code > CODE_OF_PROC)
-		explain(spaces, SPACES_PROC, code & CODE_MASK, "refused",
+	if (outcome.step == STEPS_DONE)
+		return;
+	if (is_passing(code))
+		explain(spaces, SPACES_UNTRIED, code, "could not be tried",
+			"raise the limit of processes (ulimit -u, pids.max of the control "
+			"group), descriptors (ulimit -n) or memory");
+	else if (outcome.step == STEP_USER)
+		explain_failure(spaces, code);
+	else if (outcome.step == STEP_OTHERS)
+		explain_others(spaces, code, "cannot be used");
+	else if (outcome.step == STEP_PROC)
+		explain(spaces, SPACES_PROC, code, "refused",
 			"a container runtime has hidden parts of /proc: run the container "
 			"with --security-opt systempaths=unconfined (docker) or "
 			"--security-opt unmask=ALL (podman)");
-	else if (code != 0)
-		explain_others(spaces, code, "cannot be used");
+	else
+		explain(spaces, SPACES_VIEW, code, "cannot be made",
+			"a kernel of 5.12 or newer, and where a container is around us a "
+			"seccomp profile that allows open_tree, move_mount, fsopen, fsconfig, "
+			"fsmount, mount_setattr and pivot_root");
 }
