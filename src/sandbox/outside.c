@@ -118,7 +118,7 @@ static bool become_nobody(struct err *err)
 {
 	const uid_t id = SANDBOX_OUTSIDE_UID;
 
-	if (geteuid() != 0)
+	if (!sandbox_is_root())
 		return true;
 	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
 		return err_set(err, errno, "becoming an ordinary user: %s", strerror(errno));

@@ -55,6 +55,12 @@ struct sandbox_identity {
 enum { SANDBOX_UID = 1985229 };
 
 /*
+ * Is this process root, with other users to become? In a user namespace that has no other ID
+ * (`unshare -r`, some containers) root is an ordinary user's other name, and counts as him.
+ */
+bool sandbox_is_root(void);
+
+/*
  * An ordinary user stays who he is. Root becomes the owner of the workspace (WORKSPACE:
  * its stat), or SANDBOX_UID when the workspace is root's own.
  */
