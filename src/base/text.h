@@ -75,7 +75,7 @@ bool text_add_count(struct buf *out, size_t count, const char *noun);
 int text_hex_digit(char digit);
 
 /*
- * A number with an optional unit. Sizes: bytes or K, M, G (powers of 1024). Times:
+ * A number with an optional unit. Sizes: bytes or K, M, G, T (powers of 1024). Times:
  * seconds, fractions allowed. ERR says what is wrong.
  */
 struct err;

@@ -142,8 +142,8 @@ bool text_parse_count(const char *text, uint64_t max, uint64_t *count, struct er
 
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err)
 {
-	static const char form[] = "give bytes, or a number with K, M or G, as in 512M";
-	static const char letters[] = "KMG";
+	static const char form[] = "give bytes, or a number with K, M, G or T, as in 512M";
+	static const char letters[] = "KMGT";
 	const char *at = text, *letter;
 	uint64_t number;
 	unsigned shift = 0;

@@ -113,9 +113,13 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 {
 	value->given = true;
 	value->text = text;
+	if ((row->kind == OPTION_TEXT || row->kind == OPTION_TEXTS) && text[0] == '\0')
+		return err_set(err, EINVAL, "--%s: its value is empty: --%s %s",
+			       row->name, row->name, row->value);
 	switch (row->kind) {
 	case OPTION_FLAG:
 	case OPTION_TEXT:
+	case OPTION_WORDS:
 		return true;
 	case OPTION_TEXTS:
 		value->texts = memory_grow(value->texts, value->text_count + 2,

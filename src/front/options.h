@@ -14,6 +14,7 @@ enum option_kind {
 	OPTION_FLAG = 1,
 	OPTION_TEXT,
 	OPTION_TEXTS,   /* may be given several times */
+	OPTION_WORDS,   /* as OPTION_TEXT, and may be empty */
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
 	OPTION_AMOUNT,  /* a decimal number > 0 */

@@ -276,11 +276,29 @@ static void take_tools(struct setup *setup)
 	setup->tools = setup->own_tools;
 }
 
+static const char *workspace_remedy(const char *folder, int code)
+{
+	if (code == ENOENT && strcmp(folder, ".") == 0)
+		return "; it has been removed: go to another folder, or name one with -C";
+	if (code == ENAMETOOLONG)
+		return "; the whole path has to be shorter than 4,096 bytes";
+	return "";
+}
+
 static bool set_workspace(struct setup *setup, const char *folder, struct err *err)
 {
 	setup->workspace = realpath(folder, NULL);
-	if (setup->workspace == NULL)
-		return err_set(err, errno, "workspace %s: %s", folder, strerror(errno));
+	/* realpath has no limit for what it allocates. */
+	if (setup->workspace != NULL && strlen(setup->workspace) >= PATH_MAX) {
+		free(setup->workspace);
+		setup->workspace = NULL;
+		errno = ENAMETOOLONG;
+	}
+	if (setup->workspace == NULL) {
+		int code = errno;
+		return err_set(err, code, "workspace %s: %s%s", folder, strerror(code),
+			       workspace_remedy(folder, code));
+	}
 	return true;
 }
 
@@ -455,5 +473,6 @@ bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err)
 	if (!buf_addf(folder, "%s/glovebox-%s-XXXXXX", parent, verb))
 		return err_set(err, ENAMETOOLONG, "TMPDIR: the path is too long");
 	return mkdtemp(folder->data) != NULL ||
-	       err_set(err, errno, "%s: %s", folder->data, strerror(errno));
+	       err_set(err, errno, "%s: %s; name a folder that can be written to in TMPDIR",
+		       folder->data, strerror(errno));
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 static const struct option_row get_options[] = {
-	{"default", 0, OPTION_TEXT, "TEXT", "print TEXT when PATH is not there, or null"},
+	{"default", 0, OPTION_WORDS, "TEXT", "print TEXT when PATH is not there, or null"},
 	{"json", 0, OPTION_FLAG, NULL, "print a string as JSON too, fit for other JSON"},
 	OPTION_ROW_HELP,
 	{0},

@@ -37,7 +37,7 @@ static const struct option_row apply_options[] = {
 };
 
 static const struct option_row reject_options[] = {
-	{"reason", 0, OPTION_TEXT, "TEXT", "why; shown by patch list and show"},
+	{"reason", 0, OPTION_WORDS, "TEXT", "why; shown by patch list and show"},
 	{"undo", 0, OPTION_FLAG, NULL, "and undo the run, where nothing has changed since"},
 	{"json", 0, OPTION_FLAG, NULL, "print the result as one JSON object"},
 	{"workspace", 'C', OPTION_TEXT, "DIR",

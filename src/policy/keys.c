@@ -330,7 +330,7 @@ const struct key keys_config[] = {
 	{0},
 };
 
-static void add_bytes(double bytes, struct buf *out)
+void keys_print_size(double bytes, struct buf *out)
 {
 	static const char units[] = "KMGT";
 	size_t unit = 0;
@@ -412,9 +412,9 @@ static void describe_kind(const struct key *key, struct buf *out)
 		break;
 	case KEY_SIZE:
 		(void)buf_adds(out, "size, ");
-		add_bytes(key->min, out);
+		keys_print_size(key->min, out);
 		(void)buf_adds(out, " to ");
-		add_bytes(key->max, out);
+		keys_print_size(key->max, out);
 		break;
 	case KEY_SECONDS:
 		(void)buf_addf(out, "seconds, %g to %.0f", key->min, key->max);
@@ -439,7 +439,7 @@ static void describe_initial(const struct key *key, const struct policy_limits *
 	if (key->initial)
 		(void)buf_adds(out, key->initial);
 	else if (key->kind == KEY_SIZE)
-		add_bytes((double)*(const uint64_t *)(const void *)place, out);
+		keys_print_size((double)*(const uint64_t *)(const void *)place, out);
 	else if (key->kind == KEY_COUNT)
 		(void)buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)place);
 	else

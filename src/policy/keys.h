@@ -22,7 +22,7 @@ enum key_kind {
 	KEY_VARIABLES, /* struct policy_names: NAME or NAME=value */
 	KEY_FLAG,      /* bool */
 	KEY_COUNT,     /* uint64_t */
-	KEY_SIZE,      /* uint64_t: bytes, or text with K, M, G */
+	KEY_SIZE,      /* uint64_t: bytes, or text with K, M, G, T */
 	KEY_SECONDS,   /* double */
 	KEY_NUMBER,    /* double */
 	KEY_CHOICE,    /* unsigned: index in `choices` */
@@ -78,6 +78,9 @@ bool keys_check(const struct key *rows, const struct value *object, const char *
  */
 void keys_store(const struct key *rows, const struct value *object, enum key_home home,
 		void *target);
+
+/* Append BYTES as a policy has it, in the largest unit: "16M". */
+void keys_print_size(double bytes, struct buf *out);
 
 /*
  * Append the list of keys as Markdown tables: the generated part of docs/policy.md. False

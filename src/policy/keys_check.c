@@ -173,10 +173,16 @@ static bool check_size(const struct key *key, const char *pointer,
 	} else if (!text_parse_size(value_text(value), &bytes, &why)) {
 		return err_set(err, EINVAL, "%s: %s", pointer, why.text);
 	}
-	if ((double)bytes < key->min || (double)bytes > key->max)
-		return err_set(err, ERANGE, "%s: must be %.0f to %.0f bytes", pointer,
-			       key->min, key->max);
-	return true;
+	if ((double)bytes >= key->min && (double)bytes <= key->max)
+		return true;
+	struct buf range;
+	buf_init(&range, QUOTED_MAX);
+	keys_print_size(key->min, &range);
+	(void)buf_adds(&range, " to ");
+	keys_print_size(key->max, &range);
+	err_set(err, ERANGE, "%s: must be %s", pointer, range.data);
+	buf_fini(&range);
+	return false;
 }
 
 static bool check_choice(const struct key *key, const char *pointer,

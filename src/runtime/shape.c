@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What build tools ask for at most, and far from a fork bomb's reach. */
 enum { OPEN_FILES = 4096 };
@@ -37,9 +38,14 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 /* The real path of what FD holds. */
 bool shape_real_path(int fd, struct buf *path, struct err *err)
 {
-	return fd_real_path(fd, path) ||
-	       err_set(err, errno, "the real path of a held descriptor: %s",
-		       strerror(errno));
+	if (fd_real_path(fd, path))
+		return true;
+	int code = errno;
+	return err_set(err, code, "the real path of a held descriptor: %s%s",
+		       strerror(code),
+		       access("/proc/self", F_OK) < 0
+			       ? "; /proc has to be mounted: mount -t proc proc /proc"
+			       : "");
 }
 
 bool shape_cell(const struct shape_options *options, struct policy *policy,

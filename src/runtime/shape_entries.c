@@ -92,6 +92,15 @@ static int entry_make(const struct opening *opening, const struct policy_path *e
 	return fd;
 }
 
+static const char *missing_call(int code)
+{
+	return code == ENOSYS
+		       ? "; the call openat2 is missing: take a kernel of 5.12 or newer, "
+			 "and leave the sandbox around us that hides it (a cell of "
+			 "Glovebox does)"
+		       : "";
+}
+
 static bool entry_open(const struct opening *opening, struct policy_path *entry,
 		       const char *key, int *fd, struct err *err)
 {
@@ -108,7 +117,8 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 			       : errno == ELOOP ? "a link, which is not followed where two "
 						  "agents' rights are put together"
 						: strerror(errno),
-			       errno == ENOENT ? "; create it or take the entry out" : "");
+			       errno == ENOENT ? "; create it or take the entry out"
+					       : missing_call(errno));
 	buf_init(&real, PATH_MAX);
 	bool ok = shape_real_path(found, &real, err);
 	if (ok)
@@ -275,11 +285,12 @@ static bool base_open(struct opening *opening, int workspace_fd, struct err *err
 				     path_relative(base->path, opening->spec->workspace),
 				     &how, sizeof(how));
 	if (opening->base_fd < 0)
-		return err_set(err, errno, "agents.%s.base: \"%s\": %s",
+		return err_set(err, errno, "agents.%s.base: \"%s\": %s%s",
 			       opening->policy->name,
 			       base->text != NULL ? base->text : base->path,
 			       errno == EXDEV ? "a link leads out of the workspace"
-					      : strerror(errno));
+					      : strerror(errno),
+			       missing_call(errno));
 	return true;
 }
 

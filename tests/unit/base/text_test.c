@@ -534,6 +534,8 @@ static void sizes_of_people(void **state)
 	assert_int_equal(bytes, 16384);
 	assert_true(text_parse_size("512M", &bytes, &err));
 	assert_int_equal(bytes, 536870912);
+	assert_true(text_parse_size("2T", &bytes, NULL));
+	assert_int_equal(bytes, (uint64_t)2 << 40);
 	assert_true(text_parse_size("2G", &bytes, NULL));
 	assert_true(bytes == (uint64_t)2 << 30);
 	assert_true(text_parse_size("9223372036854775807", &bytes, &err));

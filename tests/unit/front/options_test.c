@@ -20,6 +20,7 @@ static const struct option_row rows[] = {
 	{"json", 0, OPTION_FLAG, NULL, "as JSON"},
 	{"quiet", 'q', OPTION_FLAG, NULL, "say less"},
 	{"write", 'w', OPTION_TEXTS, "DIR", "several times"},
+	{"reason", 0, OPTION_WORDS, "TEXT", "may be empty"},
 	OPTION_ROW_WORKSPACE,
 	{0},
 };
@@ -63,7 +64,7 @@ static void words_are_what_is_no_option(void **state)
 		{{"-t2", "a", NULL}, false, "a"},
 		{{"-t=2", "a", NULL}, false, "a"},
 		{{"-C", "--json", "a", NULL}, false, "a"},
-		{{"--workspace=", "a", NULL}, false, "a"},
+		{{"--reason=", "a", NULL}, false, "a"},
 	};
 	char text[ERR_TEXT_MAX];
 
@@ -87,6 +88,9 @@ static void refusals_name_what_is_wrong(void **state)
 		{{"-q1", NULL}, "--quiet takes no value"},
 		{{"--timeout", NULL}, "--timeout needs a value: --timeout S"},
 		{{"a", "-C", NULL}, "-C needs a value: --workspace DIR"},
+		{{"--workspace=", "a", NULL},
+		 "--workspace: its value is empty: --workspace DIR"},
+		{{"-C", "", NULL}, "--workspace: its value is empty: --workspace DIR"},
 		{{"--timeout", "soon", NULL}, "--timeout: "},
 		{{"--timeout=", NULL}, "--timeout: "},
 		{{"--limit", "0", NULL}, "0 is too small"},
