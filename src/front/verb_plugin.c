@@ -28,6 +28,7 @@ static const struct option_row call_options[] = {
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
 	{0},
@@ -205,6 +206,8 @@ static int call_run(const struct options *options)
 	if (!verb_tool_read_arguments(options, &input, &arguments, &err) ||
 	    !setup_init_with(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!setup_allow_hosts(&setup, options, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
 		code = call_with(options, &setup, arguments, by_place);
 	setup_fini(&setup);
