@@ -72,11 +72,21 @@ static void batch_drop(struct mcp_way *way)
 	settle(batch_of(way));
 }
 
+static bool batch_has_room(const struct mcp_way *way)
+{
+	const struct mcp_way *outer =
+		((const struct mcp_batch *)((const char *)way -
+					    offsetof(struct mcp_batch, way)))
+			->outer;
+
+	return outer->has_room == NULL || outer->has_room(outer);
+}
+
 static struct mcp_batch *batch_new(struct mcp *mcp, struct mcp_way *outer)
 {
 	struct mcp_batch *batch = memory_alloc(sizeof(*batch));
 
-	batch->way = (struct mcp_way){batch_send, batch_drop};
+	batch->way = (struct mcp_way){batch_send, batch_drop, batch_has_room};
 	batch->outer = outer;
 	batch->mcp = mcp;
 	batch->waiting = 1;

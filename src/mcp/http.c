@@ -36,11 +36,16 @@ enum {
 	STATUS_ACCEPT = 406,
 	STATUS_CONFLICT = 409,
 	STATUS_MEDIA = 415,
+	STATUS_BUSY = 503,
 	TOKEN_MAX = 4096,
 	TOKEN_LEAST = 16, /* less can be guessed by asking */
 	BACKLOG = 128,
 	OTHERS = 077, /* what a token's file grants to nobody */
 };
+
+static const char crowded[] =
+	"As many requests as there may be are under way: wait for one to end, or cancel one by "
+	"notifications/cancelled.";
 
 struct server {
 	const struct mcp_http *options;
@@ -233,6 +238,11 @@ static void open_notices(struct carried *carried)
 
 	if (peer == NULL)
 		return;
+	if (http_is_crowded(carried->exchange)) {
+		http_ask_again(carried->exchange);
+		refuse(carried, STATUS_BUSY, crowded);
+		return;
+	}
 	if (!http_accepts(header(carried, "Accept"), STR(EVENTS))) {
 		refuse(carried, STATUS_ACCEPT, "Accept must have " EVENTS ".");
 		return;
@@ -313,11 +323,20 @@ static bool is_modern(const struct carried *carried, const struct mcp_message *m
 	       (message->method != NULL && strcmp(message->method, MCP_DISCOVER) == 0);
 }
 
+static void refuse_crowded(struct carried *carried, const struct mcp_message *message)
+{
+	struct err err;
+
+	(void)err_set(&err, MCP_CODE_INTERNAL, "%s", crowded);
+	http_ask_again(carried->exchange);
+	mcp_refuse(carried->server->options->mcp, &carried->way, message, STATUS_BUSY, &err);
+}
+
 static void take_post(struct carried *carried, struct str body)
 {
 	struct mcp_message message;
 	struct err err;
-	bool answered;
+	bool answered = true;
 
 	if (!mcp_message_read(body, &message, &err)) {
 		mcp_refuse(carried->server->options->mcp, &carried->way, &message,
@@ -326,7 +345,9 @@ static void take_post(struct carried *carried, struct str body)
 		return;
 	}
 	http_stream_if_late(carried->exchange, EVENTS, HEARTBEAT);
-	if (message.kind != MCP_RESPONSE && is_modern(carried, &message))
+	if (http_is_crowded(carried->exchange) && mcp_may_last(&message))
+		refuse_crowded(carried, &message);
+	else if (message.kind != MCP_RESPONSE && is_modern(carried, &message))
 		answered = take_modern(carried, &message);
 	else
 		answered = take_legacy(carried, &message);

@@ -17,9 +17,10 @@
 enum {
 	/*
 	 * That the library takes. Fewer requests than that may be under way, so that there is always
-	 * one for whoever is to be told so.
+	 * one for what is answered at once (a ping, a cancel), and for whoever is to be told so.
 	 */
 	CONNECTIONS_MAX = 512,
+	CROWDED_MAX = 464,
 	REQUESTS_MAX = 448,
 	IDLE_S = 120,          /* a connection without a request */
 	MEMORY_MAX = 64 << 10, /* of a connection: its headers */
@@ -82,11 +83,21 @@ static void run_due(struct timer *timer)
 }
 
 /* Whoever asks hears at once that it is not its fault, and when to ask again. */
-static void answer_busy(struct http_exchange *exchange, struct str why)
+void http_ask_again(struct http_exchange *exchange)
 {
 	http_add_header(exchange, "Retry-After", "1");
 	http_add_header(exchange, "Connection", "close");
+}
+
+static void answer_busy(struct http_exchange *exchange, struct str why)
+{
+	http_ask_again(exchange);
 	http_answer(exchange, STATUS_BUSY, "text/plain", why);
+}
+
+bool http_is_crowded(const struct http_exchange *exchange)
+{
+	return exchange->crowded;
 }
 
 static void turn_away(struct http_exchange *exchange)
@@ -125,7 +136,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection,
 	if (exchange == NULL) {
 		exchange = http_exchange_new(daemon, connection, method, url);
 		*own = exchange;
-		if (daemon->busy > REQUESTS_MAX)
+		exchange->crowded = daemon->busy > REQUESTS_MAX;
+		if (daemon->busy > CROWDED_MAX)
 			turn_away(exchange);
 		else
 			daemon->options.head(daemon->options.context, exchange);

@@ -52,6 +52,13 @@ void http_add_header(struct http_exchange *exchange, const char *name, const cha
 void http_answer(struct http_exchange *exchange, int status, const char *type,
 		 struct str body);
 bool http_is_answered(const struct http_exchange *exchange); /* or has begun to be */
+/*
+ * So many requests are under way that this one is to be answered at once, if by a refusal
+ * (http_ask_again). Of a few more nobody hears: they are answered with 503.
+ */
+bool http_is_crowded(const struct http_exchange *exchange);
+/* Before the answer: the client is to ask again in a second, by another connection. */
+void http_ask_again(struct http_exchange *exchange);
 
 /*
  * A stream of bytes instead; nothing happens when it has begun. BEAT is sent whenever nothing

@@ -87,6 +87,7 @@ struct http_exchange {
 	struct buf body;
 	enum taken taken;
 	enum progress progress;
+	bool crowded;     /* there is room only for what is answered at once */
 	bool turned_away; /* there was no room: nobody has heard of it */
 	bool whole;       /* the request has been handed over */
 	bool queued;      /* the library has the answer */

@@ -20,17 +20,17 @@ static const struct mcp_method methods[] = {
 	{MCP_DISCOVER, false, true, LIST_TTL_MS, mcp_discover},
 	{"ping", true, false, -1, mcp_ping},
 	{"tools/list", true, true, LIST_TTL_MS, mcp_tools_list},
-	{"tools/call", true, true, -1, mcp_tools_call},
+	{"tools/call", true, true, -1, mcp_tools_call, true},
 	{"resources/list", true, true, READ_TTL_MS, mcp_resources_list},
 	{"resources/templates/list", true, true, LIST_TTL_MS, mcp_templates_list},
-	{"resources/read", true, true, READ_TTL_MS, mcp_resources_read},
+	{"resources/read", true, true, READ_TTL_MS, mcp_resources_read, true},
 	{"resources/subscribe", true, false, -1, mcp_resources_subscribe},
 	{"resources/unsubscribe", true, false, -1, mcp_resources_unsubscribe},
 	{"prompts/list", true, true, READ_TTL_MS, mcp_prompts_list},
 	{"prompts/get", true, true, -1, mcp_prompts_get},
 	{"completion/complete", true, true, -1, mcp_complete},
 	{"logging/setLevel", true, false, -1, mcp_set_level},
-	{"subscriptions/listen", false, true, -1, mcp_listen},
+	{"subscriptions/listen", false, true, -1, mcp_listen, true},
 	{0},
 };
 
@@ -164,6 +164,16 @@ size_t mcp_busy(const struct mcp *mcp)
 	return mcp->busy;
 }
 
+size_t mcp_waiting(const struct mcp *mcp)
+{
+	return mcp->waiting;
+}
+
+bool mcp_is_full(const struct mcp *mcp)
+{
+	return mcp->busy >= MCP_REQUESTS_MAX || mcp->bytes >= MCP_REQUESTS_BYTES_MAX;
+}
+
 /* Of an id, an integer or a text (FNV-1a, 32 bits). */
 static size_t slot_of(const struct value *id)
 {
@@ -198,14 +208,37 @@ static struct mcp_request *request_new(struct mcp_peer *peer, struct mcp_way *wa
 	mcp->last = request;
 	request->next_here = mcp->by_id[slot_of(request->id)];
 	mcp->by_id[slot_of(request->id)] = request;
+	request->bytes = message->bytes;
+	mcp->bytes += request->bytes;
 	mcp->busy++;
 	return request;
+}
+
+static struct mcp_request *waiting_from(struct mcp_request *request)
+{
+	while (request != NULL && !request->waits)
+		request = request->next;
+	return request;
+}
+
+static void stop_waiting(struct mcp_request *request)
+{
+	struct mcp *mcp = request->mcp;
+
+	if (!request->waits)
+		return;
+	request->waits = false;
+	mcp->waiting--;
+	if (mcp->first_waiting == request)
+		mcp->first_waiting = waiting_from(request->next);
 }
 
 void mcp_request_free(struct mcp_request *request)
 {
 	struct mcp *mcp = request->mcp;
 
+	stop_waiting(request);
+	mcp->bytes -= request->bytes;
 	if (request->previous != NULL)
 		request->previous->next = request->next;
 	else
@@ -254,6 +287,53 @@ static bool may_come_now(const struct mcp_request *request, enum mcp_manner mann
 	       request->method->run == mcp_initialize || request->method->run == mcp_ping;
 }
 
+bool mcp_may_last(const struct mcp_message *message)
+{
+	bool lasts = false;
+
+	if (message->kind == MCP_REQUEST) {
+		for (const struct mcp_method *at = methods; at->name != NULL; at++)
+			lasts = lasts ||
+				(at->lasts && strcmp(at->name, message->method) == 0);
+	} else if (message->kind == MCP_BATCH) {
+		lasts = true; /* as far as anybody knows before it is taken apart */
+	}
+	return lasts;
+}
+
+/* Who comes back with answers has begun already. */
+static bool may_begin(const struct mcp_request *request)
+{
+	const struct mcp_way *way = request->way;
+
+	return !request->method->lasts || way->has_room == NULL ||
+	       value_member(request->params, "requestState") != NULL ||
+	       (request->mcp->waiting == 0 && way->has_room(way));
+}
+
+void mcp_begin_waiting(struct mcp *mcp)
+{
+	struct mcp_request *at;
+
+	while ((at = mcp->first_waiting) != NULL && at->way->has_room(at->way)) {
+		stop_waiting(at);
+		at->method->run(at);
+	}
+}
+
+static void begin(struct mcp_request *request)
+{
+	struct mcp *mcp = request->mcp;
+
+	if (may_begin(request)) {
+		request->method->run(request);
+		return;
+	}
+	request->waits = true;
+	if (mcp->waiting++ == 0)
+		mcp->first_waiting = request;
+}
+
 static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 			 const struct mcp_message *message, enum mcp_manner manner)
 {
@@ -261,6 +341,7 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 	const bool modern = manner == MCP_MODERN || mcp_modern_version(message) != NULL ||
 			    strcmp(message->method, MCP_DISCOVER) == 0;
 	const bool taken = request_find(peer, message->id) != NULL;
+	const bool full = mcp_is_full(peer->mcp);
 	struct mcp_request *request = request_new(peer, way, message);
 
 	if (modern && !mcp_read_modern(request))
@@ -269,10 +350,6 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 	if (taken)
 		mcp_fail(request, MCP_CODE_INVALID, NULL,
 			 "A request with this id is still under way.");
-	else if (peer->mcp->busy > MCP_REQUESTS_MAX)
-		mcp_fail(request, MCP_CODE_INTERNAL, NULL,
-			 "%d requests are under way; wait for one to end.",
-			 MCP_REQUESTS_MAX);
 	else if (request->method == NULL)
 		mcp_fail(request, MCP_CODE_METHOD, NULL,
 			 "There is no method \"%.100s\" in this version of the protocol.",
@@ -281,8 +358,13 @@ static void take_request(struct mcp_peer *peer, struct mcp_way *way,
 		mcp_fail(request, MCP_CODE_PARAMS, NULL,
 			 "Begin with initialize, or say in each request's _meta which "
 			 "version it speaks (" MCP_META_VERSION ").");
+	else if (full && request->method->lasts)
+		mcp_fail(request, MCP_CODE_INTERNAL, NULL,
+			 "As much as there may be is under way (%d requests, or %d MiB of "
+			 "them): wait for one to end, or cancel one by notifications/cancelled.",
+			 MCP_REQUESTS_MAX, MCP_REQUESTS_BYTES_MAX >> 20);
 	else
-		request->method->run(request);
+		begin(request);
 }
 
 /* Too late is no mistake: clients send it after each answer. */

@@ -37,6 +37,11 @@ struct mcp_way {
 	void (*send)(struct mcp_way *way, struct buf *message, bool last, int status);
 	/* The request is over without an answer: it was cancelled. */
 	void (*drop)(struct mcp_way *way);
+	/*
+	 * May one more request that may last begin? NULL: any. Else it waits, and whoever keeps the way
+	 * says mcp_begin_waiting when it may be otherwise.
+	 */
+	bool (*has_room)(const struct mcp_way *way);
 };
 
 /* Memory for answers that has grown beyond is given back when one is out: most are far smaller. */
@@ -76,8 +81,12 @@ struct mcp_options {
 enum {
 	/* Clients cut what is longer, or drop it. */
 	MCP_INSTRUCTIONS_MAX = 2000,
-	/* Requests under way; more are refused. A transport does well to read no more before. */
+	/*
+	 * Requests under way, begun or not, and bytes of these: with so many, one more that may last
+	 * is refused. A transport does well to read no more for a moment.
+	 */
 	MCP_REQUESTS_MAX = 1024,
+	MCP_REQUESTS_BYTES_MAX = 128 << 20,
 };
 
 struct mcp *mcp_new(const struct mcp_options *options);
@@ -127,9 +136,17 @@ void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
 /* The session has other tools than it had: tell whoever wants to hear of it. */
 void mcp_tools_changed(struct mcp *mcp);
 
-/* Requests under way, those that only listen aside. */
+/* Requests under way, those that only listen aside; of these, those that wait to begin. */
 size_t mcp_busy(const struct mcp *mcp);
-/* Some of them wait for a client's answer, so that its messages must be read. */
-bool mcp_asks(const struct mcp *mcp);
+size_t mcp_waiting(const struct mcp *mcp);
+/* No more that may last are taken. */
+bool mcp_is_full(const struct mcp *mcp);
+/*
+ * May the answer of MESSAGE take long, or is anything of it such a request? All others are answered
+ * at once, whatever is under way: who waits can always ask whether we live, and cancel.
+ */
+bool mcp_may_last(const struct mcp_message *message);
+/* Begin what waits, in the order of its coming, as far as there is room. */
+void mcp_begin_waiting(struct mcp *mcp);
 /* End gracefully: tell those who listen that nothing follows. */
 void mcp_goodbye(struct mcp *mcp);

@@ -40,6 +40,8 @@ struct mcp_request {
 	struct mcp_client client;
 	struct mcp_call *call; /* what it waits for; NULL: it listens, or is under way */
 	struct value *listens_to; /* what a client agreed to hear of; NULL: it does not listen */
+	size_t bytes;             /* of its message */
+	bool waits;               /* to begin */
 };
 
 struct mcp_method {
@@ -47,6 +49,7 @@ struct mcp_method {
 	bool legacy, modern;
 	int ttl_ms; /* of its result, in the modern era; < 0: it says nothing of it */
 	void (*run)(struct mcp_request *request);
+	bool lasts; /* its answer may take long */
 };
 
 enum { MCP_RUN = 16 };
@@ -62,8 +65,11 @@ struct mcp {
 	struct err failure;      /* why it is not there */
 	struct mcp_peer *first_peer;
 	struct mcp_request *first, *last;
+	struct mcp_request *first_waiting;
 	struct mcp_request *by_id[MCP_SLOTS];
-	size_t busy, asking; /* of these, with a question to their client */
+	size_t busy;    /* of these, that do not only listen */
+	size_t bytes;   /* of their messages */
+	size_t waiting; /* of these, to begin */
 	struct mcp_call *first_call, *last_call;
 	struct mcp_call *by_number[MCP_SLOTS];
 	struct mcp_call *first_done; /* their answers are due */

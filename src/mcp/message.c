@@ -98,6 +98,7 @@ static bool read_one(struct mcp_message *message, struct err *err)
 bool mcp_message_read(struct str text, struct mcp_message *message, struct err *err)
 {
 	memset(message, 0, sizeof(*message));
+	message->bytes = text.size;
 	if (text.size > MCP_MESSAGE_MAX)
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);

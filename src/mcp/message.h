@@ -61,6 +61,7 @@ struct mcp_message {
 	const struct value *params; /* an object, or NULL */
 	const struct value *result; /* of a response; NULL: it is an error */
 	const struct value *error;  /* of a response, or NULL */
+	size_t bytes;               /* of its text; 0: it came in a batch */
 };
 
 /*

@@ -40,7 +40,6 @@ static void forget(struct mcp_call *call)
 	value_free(call->answers);
 	call->requests = NULL;
 	call->answers = NULL;
-	call->mcp->asking -= call->question != 0;
 	call->question = 0;
 	free(call->hash);
 	call->hash = NULL;
@@ -234,7 +233,6 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 		return;
 	call->question = value_integer(value_member(data, "id"));
 	call->hash = memory_copy(value_text(value_member(data, "hash")));
-	call->mcp->asking++;
 	call->asked = ++call->mcp->next_question;
 	call->answers = value_new_object();
 	call->requests = ask_requests(kind, request, call->asked, &call->one);
@@ -260,11 +258,6 @@ void mcp_question_end(struct mcp_call *call)
 	forget(call);
 	value_free(call->given);
 	call->given = NULL;
-}
-
-bool mcp_asks(const struct mcp *mcp)
-{
-	return mcp->asking > 0;
 }
 
 /* The call that asked the question of this ID ("q7.1") of PEER, and its key. */

@@ -16,13 +16,19 @@
 #include <unistd.h>
 
 enum {
-	READ_BYTES = 256 << 10,
+	READ_BYTES = 64 << 10,
 	/*
-	 * More than its workers are kept busy with; what comes then waits unread. But not for long, if
-	 * none of them ends: behind it may be a ping, or what cancels them.
+	 * More than its workers are kept busy with; calls that come then wait to begin. But not for
+	 * long, if none of these ends: they may wait for one that waits.
 	 */
 	BUSY_MAX = 96,
 	BUSY_MS = 250,
+	/*
+	 * With as many as the server takes no more is read, for so long: behind the next call may be a
+	 * ping, or what cancels others. Then calls are refused until there is nothing left to be read.
+	 * A client that does not wait for answers meets that with less than 650 calls a second.
+	 */
+	FULL_MS = 1000,
 	/* A client that does not read: no more of its requests are taken. */
 	UNREAD_MAX = 4 << 20,
 	/* What may pile up beyond, of calls that were under way; then it is given up. */
@@ -43,11 +49,14 @@ struct stdio {
 	size_t in_from, out_from; /* what is before has been taken */
 	size_t searched;          /* no line ends before */
 	bool skipping;            /* the rest of a line that is too long */
-	int output;               /* our own, which never waits; or the caller's */
+	struct mcp_message next;  /* has been read, and not taken */
+	bool has_next;
+	bool refuses; /* what there is no room for is taken, to be refused */
+	int output;   /* our own, which never waits; or the caller's */
 	bool is_socket;
 	struct watch reading, closing, writing, stopping, parent;
-	struct timer flush, stall;
-	size_t busy_max;  /* so many requests may be under way before no more are read */
+	struct timer flush, stall, full;
+	size_t busy_max; /* so many requests that may last are begun before others wait */
 	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
 	bool ended;       /* the input */
 	bool stopped;     /* everything */
@@ -150,18 +159,26 @@ static void drop(struct mcp_way *way)
 	(void)way;
 }
 
-static void take_line(struct stdio *stdio, struct str line)
+/* False: it is no message. */
+static bool read_line(struct stdio *stdio, struct str line)
 {
-	struct mcp_message message;
 	struct err err;
 
 	if (str_trim(line).size == 0)
-		return;
-	if (mcp_message_read(line, &message, &err))
-		(void)mcp_take(stdio->peer, &stdio->way, &message, MCP_AS_AGREED);
-	else
-		mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
-	mcp_message_fini(&message);
+		return false;
+	stdio->has_next = mcp_message_read(line, &stdio->next, &err);
+	if (stdio->has_next)
+		return true;
+	mcp_refuse(stdio->options.mcp, &stdio->way, &stdio->next, 0, &err);
+	mcp_message_fini(&stdio->next);
+	return false;
+}
+
+static void take_next(struct stdio *stdio)
+{
+	stdio->has_next = false;
+	(void)mcp_take(stdio->peer, &stdio->way, &stdio->next, MCP_AS_AGREED);
+	mcp_message_fini(&stdio->next);
 }
 
 static void refuse_long_line(struct stdio *stdio)
@@ -182,39 +199,57 @@ static bool is_read(const struct stdio *stdio)
 	return stdio->out.size - stdio->out_from < UNREAD_MAX;
 }
 
-/* May more be taken? Who waits for an answer of the client's must hear it. */
-static bool has_room(const struct stdio *stdio)
+static size_t begun(const struct stdio *stdio)
 {
-	const struct mcp *mcp = stdio->options.mcp;
-
-	return is_read(stdio) && (mcp_busy(mcp) < stdio->busy_max || mcp_asks(mcp));
+	return mcp_busy(stdio->options.mcp) - mcp_waiting(stdio->options.mcp);
 }
 
-/* Never so many that the next would be refused. */
+static bool has_room(const struct mcp_way *way)
+{
+	const struct stdio *stdio =
+		(const struct stdio *)((const char *)way - offsetof(struct stdio, way));
+
+	return is_read(stdio) && begun(stdio) < stdio->busy_max;
+}
+
 static void stall_due(struct timer *timer)
 {
 	struct stdio *stdio = timer->context;
 
-	if (stdio->busy_max + BUSY_MAX <= MCP_REQUESTS_MAX)
-		stdio->busy_max += BUSY_MAX;
+	stdio->busy_max += BUSY_MAX;
 }
 
-/* Before more is taken: something has ended. */
+/* Before more begin: something has ended. */
 static void note_ended(struct stdio *stdio)
 {
-	const size_t busy = mcp_busy(stdio->options.mcp);
-
-	if (busy < stdio->busy_max)
+	if (begun(stdio) < stdio->busy_max)
 		stdio->stall.due_ms = CLOCK_NEVER;
-	if (busy < BUSY_MAX)
+	if (begun(stdio) < BUSY_MAX)
 		stdio->busy_max = BUSY_MAX;
 }
 
 static void note_busy(struct stdio *stdio)
 {
-	if (mcp_busy(stdio->options.mcp) >= stdio->busy_max &&
-	    stdio->stall.due_ms == CLOCK_NEVER)
+	if (mcp_waiting(stdio->options.mcp) > 0 && stdio->stall.due_ms == CLOCK_NEVER)
 		stdio->stall.due_ms = clock_now_ms() + BUSY_MS;
+}
+
+static void full_due(struct timer *timer)
+{
+	struct stdio *stdio = timer->context;
+
+	stdio->refuses = true;
+}
+
+/* May the next message be taken now? */
+static bool may_take(struct stdio *stdio)
+{
+	if (stdio->refuses || !mcp_is_full(stdio->options.mcp) ||
+	    !mcp_may_last(&stdio->next))
+		return true;
+	if (stdio->full.due_ms == CLOCK_NEVER)
+		stdio->full.due_ms = clock_now_ms() + FULL_MS;
+	return false;
 }
 
 static bool next_line(struct stdio *stdio, struct str *line)
@@ -236,18 +271,29 @@ static bool next_line(struct stdio *stdio, struct str *line)
 	return true;
 }
 
-static void take_lines(struct stdio *stdio)
+static bool next_message(struct stdio *stdio)
 {
 	struct str line;
 
-	while (!stdio->stopped && has_room(stdio) && next_line(stdio, &line)) {
-		take_line(stdio, line);
+	while (!stdio->has_next && next_line(stdio, &line) && !read_line(stdio, line))
+		;
+	return stdio->has_next;
+}
+
+static void take_messages(struct stdio *stdio)
+{
+	while (!stdio->stopped && is_read(stdio) && next_message(stdio) && may_take(stdio)) {
+		take_next(stdio);
 		/* A client times the first answer: it goes out before the cell is made. */
 		if (!stdio->opened) {
 			stdio->opened = true;
 			write_out(stdio);
 			(void)mcp_open(stdio->options.mcp, NULL);
 		}
+	}
+	if (!stdio->has_next && stdio->searched == stdio->in.size) {
+		stdio->refuses = false;
+		stdio->full.due_ms = CLOCK_NEVER;
 	}
 	if (stdio->in_from == stdio->in.size) {
 		buf_clear(&stdio->in);
@@ -258,7 +304,8 @@ static void take_lines(struct stdio *stdio)
 		stdio->searched -= stdio->in_from;
 		stdio->in_from = 0;
 	}
-	if (stdio->in.size - stdio->in_from > MCP_MESSAGE_MAX && has_room(stdio))
+	if (stdio->in.size - stdio->in_from > MCP_MESSAGE_MAX &&
+	    stdio->searched == stdio->in.size)
 		refuse_long_line(stdio);
 }
 
@@ -282,7 +329,9 @@ static size_t skip_line(struct stdio *stdio, char *data, size_t size)
 static void input_ready(struct watch *watch, short events)
 {
 	struct stdio *stdio = watch->context;
-	char *room = buf_reserve(&stdio->in, READ_BYTES);
+	/* What came before has not been looked at yet: it is not to wait behind much. */
+	const bool is_enough = stdio->in.size > stdio->searched;
+	char *room = is_enough ? NULL : buf_reserve(&stdio->in, READ_BYTES);
 	ssize_t n;
 
 	(void)events;
@@ -365,7 +414,7 @@ static void begin(struct stdio *stdio)
 	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
 	buf_init(&stdio->out, OUTPUT_MAX);
 	open_output(stdio);
-	stdio->way = (struct mcp_way){send_message, drop};
+	stdio->way = (struct mcp_way){send_message, drop, has_room};
 	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
 	stdio->reading = (struct watch){.fd = stdio->options.input,
 					.events = POLLIN,
@@ -387,12 +436,15 @@ static void begin(struct stdio *stdio)
 		(struct timer){.due_ms = CLOCK_NEVER, .due = flush_due, .context = stdio};
 	stdio->stall =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = stdio};
+	stdio->full =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = full_due, .context = stdio};
 	stdio->busy_max = BUSY_MAX;
 	loop_add(loop, &stdio->reading);
 	if (stdio->options.stop_fd >= 0)
 		loop_add(loop, &stdio->stopping);
 	loop_add_timer(loop, &stdio->flush);
 	loop_add_timer(loop, &stdio->stall);
+	loop_add_timer(loop, &stdio->full);
 	watch_parent(stdio);
 }
 
@@ -405,6 +457,9 @@ static void end(struct stdio *stdio)
 	loop_remove(&stdio->parent);
 	loop_remove_timer(&stdio->flush);
 	loop_remove_timer(&stdio->stall);
+	loop_remove_timer(&stdio->full);
+	if (stdio->has_next)
+		mcp_message_fini(&stdio->next);
 	mcp_peer_free(stdio->peer);
 	fd_close(&stdio->parent.fd);
 	if (stdio->output != stdio->options.output)
@@ -417,12 +472,14 @@ static void end(struct stdio *stdio)
 static void settle_reading(struct stdio *stdio)
 {
 	note_ended(stdio);
-	take_lines(stdio);
+	mcp_begin_waiting(stdio->options.mcp);
+	take_messages(stdio);
 	note_busy(stdio);
 	write_out(stdio);
 	if (stdio->ended)
 		return;
-	if (has_room(stdio) && stdio->in.size - stdio->in_from <= MCP_MESSAGE_MAX)
+	if (is_read(stdio) && !stdio->has_next &&
+	    stdio->in.size - stdio->in_from <= MCP_MESSAGE_MAX)
 		loop_add(stdio->options.loop, &stdio->reading);
 	else
 		loop_remove(&stdio->reading);
@@ -437,8 +494,8 @@ static void settle_reading(struct stdio *stdio)
 static bool is_over(const struct stdio *stdio)
 {
 	return stdio->stopped || clock_now_ms() >= stdio->until_ms ||
-	       (stdio->ended && mcp_busy(stdio->options.mcp) == 0 &&
-		stdio->out.size == 0 && stdio->in.size == stdio->in_from);
+	       (stdio->ended && mcp_busy(stdio->options.mcp) == 0 && stdio->out.size == 0 &&
+		stdio->in.size == stdio->in_from && !stdio->has_next);
 }
 
 bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)

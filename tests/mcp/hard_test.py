@@ -24,10 +24,12 @@ GROWTH_MAX = 8 << 20  # bytes, after as many calls as went before the first look
 FIRST_LOOK = 1000
 FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
 SOON_SECONDS = 10  # sanitizers, and a grace for what runs
-MORE_THAN_READ = 100  # calls over stdio: 96 are taken at once
+MORE_THAN_BEGUN = 100  # calls over stdio: 96 are begun at once
+ALL = 1024  # requests that may be under way
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
+SHORT_MAX = 16  # beyond these, of what is answered at once
 BODIES = 9  # one more than may be under way together, each but a byte
 ESTABLISHED, CLOSE_WAIT = "01", "08"  # in /proc/net/tcp
 HEAD_SECONDS = 10  # so long a connection may take for its first head
@@ -371,18 +373,45 @@ class Cases:
     def calls_that_do_not_end_leave_room_for_what_ends_them(self):
         server = self.stdio()
         initialize(server)
-        for number in range(MORE_THAN_READ):
+        for number in range(MORE_THAN_BEGUN):
             message = call(number, "bash", command="sleep 1000")
             message["params"]["_meta"] = {"progressToken": number}  # it is no job after a time
             server.send(message)
         server.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
         server.wait_answer("ping")
-        for number in range(MORE_THAN_READ):
+        for number in range(MORE_THAN_BEGUN):
             server.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
                          "params": {"requestId": number}})
         server.send(call("last", "read_file", path="a.txt"))
         expect(not server.wait_answer("last")["result"]["isError"], "it failed")
         expect(server.close() == 0, "it failed")
+
+    def as_many_calls_as_there_may_be_leave_room_for_what_is_answered_at_once(self):
+        server = self.stdio()
+        initialize(server)
+        server.send(call("job", "bash", command="exec sleep 1000", background=True))
+        server.wait_answer("job")
+        for number in range(ALL):
+            message = call(number, "job", id=1, action="wait", timeout_s=600)
+            message["params"]["_meta"] = {"progressToken": number}
+            server.send(message)
+        server.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
+        server.wait_answer("ping")
+        server.send({"jsonrpc": "2.0", "id": "list", "method": "tools/list"})
+        server.wait_answer("list")
+        server.send(call("beyond", "read_file", path="a.txt"))
+        refusal = server.wait_answer("beyond")
+        expect(f"{ALL} requests" in refusal["error"]["message"] and
+               "notifications/cancelled" in refusal["error"]["message"], str(refusal))
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                     "params": {"requestId": ALL - 1}})
+        server.send(call("within", "job", action="list"))
+        expect("job 1" in server.wait_answer("within")["result"]["content"][0]["text"],
+               "the place of a cancelled one is nobody's")
+        expect(not [m for m in server.inbox if m.get("id") in range(ALL)], "some have ended")
+        # Its end is seen as well.
+        server.process.stdin.close()
+        ends_soon(server.process, [0])
 
     def a_reader_that_goes_away_ends_it(self):
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
@@ -518,12 +547,32 @@ class Cases:
                 begun.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
                 begun[-1].sendall(head % len(wait) + wait if number % 2 else head % len(ping))
             # All of them have been seen when the next is turned away.
+            one_more = json.dumps(call(1, "read_file", path="a.txt")).encode()
+            for _ in range(1000):
+                answer = self.say(server, "POST /mcp HTTP/1.1", body=one_more)
+                if not answer.startswith(b"HTTP/1.1 200"):
+                    break
+            expect(answer.startswith(b"HTTP/1.1 503"), str(answer))
+            expect(b"\r\nRetry-After: 1\r\n" in answer and b"notifications/cancelled" in answer,
+                   str(answer))
+            # But not what is answered at once.
+            answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
+            expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
+            answer = self.say(server, "POST /mcp HTTP/1.1",
+                              body=b'{"jsonrpc":"2.0","method":"notifications/cancelled"}')
+            expect(answer.startswith(b"HTTP/1.1 202"), str(answer))
+            # Of those there are not any number at once either.
+            for _ in range(SHORT_MAX):
+                begun.append(socket.create_connection((host, int(port)), WAIT_SECONDS))
+                begun[-1].sendall(head % len(ping))
             for _ in range(1000):
                 answer = self.say(server, "POST /mcp HTTP/1.1", body=ping)
                 if not answer.startswith(b"HTTP/1.1 200"):
                     break
             expect(answer.startswith(b"HTTP/1.1 503"), str(answer))
-            expect(b"\r\nRetry-After: 1\r\n" in answer, str(answer))
+            for client in begun[REQUESTS_MAX:]:
+                client.close()
+            del begun[REQUESTS_MAX:]
             begun[0].sendall(ping)
             answer = begun[0].recv(1 << 16)
             expect(answer.startswith(b"HTTP/1.1 200"), str(answer))
@@ -533,7 +582,8 @@ class Cases:
             with open(os.path.join(self.workspace, "go"), "w", encoding="ascii"):
                 pass
             for waiting in begun[1::2]:
-                expect(b"job 1: exit code 0" in waiting.recv(1 << 16), "no answer")
+                answer = waiting.recv(1 << 16)
+                expect(b"exit code 0" in answer, f"no answer: {answer}")
         finally:
             for client in begun:
                 client.close()
