@@ -25,9 +25,11 @@ static bool may_share(const struct running *running)
 	       running->extras == NULL;
 }
 
-static struct running *next_to_share(struct running *at)
+/* Searches hold some workers only, so that no other call stands behind one. */
+static struct running *next_to_share(struct running *at, bool searches)
 {
-	while (at != NULL && (at->state != RUNNING_QUEUED || !may_share(at)))
+	while (at != NULL && (at->state != RUNNING_QUEUED ||
+			      at->tool->searches != searches || !may_share(at)))
 		at = at->next;
 	return at;
 }
@@ -39,20 +41,21 @@ static bool has_duties(const struct cell *cell)
 }
 
 /* Of the call that is busy now and those that wait, for its worker and whoever is free beside it. */
-static size_t share_of(const struct session *session)
+static size_t share_of(const struct running *running)
 {
-	const size_t workers = running_room(session) + 1;
+	const bool searches = running->tool->searches;
+	const size_t workers = running_room(running->session, searches) + 1;
 
-	return (1 + session->queued_files + workers - 1) / workers;
+	return (1 + running_queued(running->session, searches) + workers - 1) / workers;
 }
 
 static void gather(struct running *running)
 {
-	const size_t share = share_of(running->session);
+	const size_t share = share_of(running);
 	struct running *last = running, *next = running->session->first_queued;
 
 	for (size_t count = 1; count < BATCH_MAX && count < share; count++) {
-		next = next_to_share(next);
+		next = next_to_share(next, running->tool->searches);
 		if (next == NULL)
 			return;
 		running_set_state(next, RUNNING_AHEAD);
@@ -67,7 +70,8 @@ static void recall_due(struct timer *timer)
 	struct running *running = timer->context;
 
 	/* Nobody else could begin them. */
-	if (running->after != NULL && running_room(running->session) == 0) {
+	if (running->after != NULL &&
+	    running_room(running->session, running->tool->searches) == 0) {
 		timer->due_ms = clock_now_ms() + RECALL_MS;
 		return;
 	}

@@ -4,6 +4,8 @@
 
 enum {
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
+	/* Each takes all cores it finds. The other workers are for whoever only wants a file. */
+	SEARCHES_PER_CORE = 1,
 };
 
 bool running_is_file_call(const struct running *running)
@@ -32,6 +34,7 @@ bool running_is_writer(const struct running *running)
 static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
+	const bool searches = running->tool != NULL && running->tool->searches;
 
 	if (running->state == RUNNING_NEW || running->state == RUNNING_AHEAD ||
 	    running->state == RUNNING_DONE)
@@ -40,6 +43,10 @@ static void count(const struct running *running, size_t more)
 		session->queued_commands += more;
 	else if (running->state == RUNNING_BUSY && running_is_writer(running))
 		session->busy_writers += more;
+	if (running->state == RUNNING_QUEUED && searches)
+		session->queued_searches += more;
+	else if (running->state == RUNNING_BUSY && searches)
+		session->busy_searches += more;
 	if (running->state == RUNNING_QUEUED && running_is_file_call(running))
 		session->queued_files += more;
 	else if (running->state == RUNNING_QUEUED)
@@ -81,11 +88,30 @@ bool running_is_alone(const struct running *running)
 	return under_way == (running->state != RUNNING_NEW) && session->cores > 1;
 }
 
-size_t running_room(const struct session *session)
+static size_t room_beside(size_t busy, size_t most)
 {
-	const size_t most = session->cores * FILE_CALLS_PER_CORE;
+	return busy < most ? most - busy : 0;
+}
 
-	return session->busy_files < most ? most - session->busy_files : 0;
+static size_t smaller(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+size_t running_room(const struct session *session, bool searches)
+{
+	const size_t room =
+		room_beside(session->busy_files, session->cores * FILE_CALLS_PER_CORE);
+
+	return searches ? smaller(room, room_beside(session->busy_searches,
+						    session->cores * SEARCHES_PER_CORE))
+			: room;
+}
+
+size_t running_queued(const struct session *session, bool searches)
+{
+	return searches ? session->queued_searches
+			: session->queued_files - session->queued_searches;
 }
 
 void running_stay(struct session *session, int64_t us)
@@ -96,13 +122,19 @@ void running_stay(struct session *session, int64_t us)
 
 struct running *running_next_queued(const struct session *session, size_t *waiting)
 {
-	const size_t room = running_room(session);
+	const size_t room = running_room(session, false);
+	const size_t searching = running_room(session, true);
 	struct running *at = session->first_queued;
 
 	*waiting = session->queued_others +
-		   (session->queued_files < room ? session->queued_files : room);
-	while (at != NULL && ((room == 0 && running_is_file_call(at)) ||
-			      keeper_holds(session->keeper, at)))
+		   smaller(room, running_queued(session, false) +
+					 smaller(searching, running_queued(session, true)));
+	/* Nothing but what there is no room for: calls come by the hundred. */
+	if (*waiting == 0)
+		return NULL;
+	while (at != NULL &&
+	       ((running_is_file_call(at) && (at->tool->searches ? searching : room) == 0) ||
+		keeper_holds(session->keeper, at)))
 		at = queued_from(at->next);
 	return at;
 }

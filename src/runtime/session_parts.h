@@ -23,7 +23,8 @@ struct session {
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
 	struct running *first_queued; /* of these, by running_set_state */
 	size_t queued_files, queued_others, busy_files, busy_others;
-	size_t queued_commands, busy_writers; /* of a person or model; jobs included */
+	size_t queued_searches, busy_searches; /* of the file calls */
+	size_t queued_commands, busy_writers;  /* of a person or model; jobs included */
 	bool answers_questions;
 	bool answers_approvals, relays_approvals;
 	bool one_call; /* opened for one call: the cell ends with it */
@@ -164,8 +165,10 @@ bool running_is_command(const struct running *running);
 bool running_is_writer(const struct running *running);
 /* The only call under way, and it and its worker have a processor each. */
 bool running_is_alone(const struct running *running);
-/* How many calls of file tools may begin beside those that are busy. */
-size_t running_room(const struct session *session);
+/* How many calls of file tools may begin beside those that are busy: SEARCHES, or others. */
+size_t running_room(const struct session *session, bool searches);
+/* How many of these are queued. */
+size_t running_queued(const struct session *session, bool searches);
 /*
  * An answer is expected within US: the loop stays awake for it, unless workers that are being made
  * want the only other processor; then it would wait for ours.

@@ -141,6 +141,11 @@ struct tool {
 	 */
 	double job_max_s;
 	bool answers; /* asks (ask.h) while it runs */
+	/*
+	 * It looks through a whole tree, by all cores, and takes as long as what it looks for: such calls
+	 * hold some of the workers for file calls, never all.
+	 */
+	bool searches;
 	enum tool_where where;
 	/*
 	 * ELSEWHERE, IN_FRONT: take RUNNING on; running_end, from within or later, is its result. `stop`:

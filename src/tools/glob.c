@@ -322,6 +322,7 @@ const struct tool glob_tool = {
 	.aliases = "find_files search_files",
 	.params = glob_params,
 	.effects = EFFECT_READS,
+	.searches = true,
 	.timeout_s = 10,
 	.execute = glob_execute,
 };

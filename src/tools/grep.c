@@ -217,6 +217,7 @@ const struct tool grep_tool = {
 	.aliases = "grep_codebase search ripgrep rg",
 	.params = grep_params,
 	.effects = EFFECT_READS,
+	.searches = true,
 	.timeout_s = 30,
 	.execute = grep_execute,
 };

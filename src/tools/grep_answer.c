@@ -228,6 +228,9 @@ static void answer_gaps(const struct answer *answer, struct buf *out)
 			       " could not be searched whole: the pattern needs too many "
 			       "steps on some lines. Simplify it (nested * or +).\n");
 	}
+	if (grep->summary.end == WALK_GIVEN_UP)
+		(void)buf_adds(out,
+			       "The search was given up for that: there may be more.\n");
 	if (all->unreadable > 0) {
 		add_plural(out, all->unreadable, "file", "files");
 		(void)buf_adds(out, " could not be read.\n");

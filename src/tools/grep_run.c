@@ -102,6 +102,8 @@ static void grep_visit(void *owner, struct walker *walker, const struct walk_ent
 	worker->scan.stop_owner = walker;
 	grep_count(grep, worker, fd, entry->path);
 	fd_bare_close(fd);
+	if (grep_scan_gave_up(&worker->scan))
+		walker_give_up(walker);
 }
 
 /* All that the threads found into workers[0]. */
@@ -126,6 +128,7 @@ static void grep_gather(struct grep *grep)
 		*worker = (struct grep_worker){0};
 	}
 	ranking_sort(&all->best);
+	all->scan.limits = 0; /* what was found is shown */
 	all->scan.stopped = stopped_by_call;
 	all->scan.stop_owner = grep->call;
 }
@@ -148,6 +151,8 @@ void grep_run(struct grep *grep)
 		grep_count(grep, worker, grep->file_fd, STR(""));
 		if (call_stopped(grep->call))
 			grep->summary.end = WALK_STOPPED;
+		else if (grep_scan_gave_up(&worker->scan))
+			grep->summary.end = WALK_GIVEN_UP;
 	}
 	grep_gather(grep);
 }

@@ -21,7 +21,7 @@ enum {
 	 * character that is cut at the end of the subject.
 	 */
 	BUFFER_PADDING = 8,
-	/* Questions to the regex between two whether to stop: each may take 0.1 s. */
+	/* Questions to the regex between two whether to stop, of those that met no limit. */
 	STOP_EVERY = 16,
 };
 
@@ -202,10 +202,25 @@ static void line_around(const struct grep_scan *scan, size_t from, size_t hit,
 static enum regex_answer scan_find(struct grep_scan *scan, struct str text,
 				   struct regex_span *span)
 {
-	if (++scan->found_calls % STOP_EVERY == 0 && scan->stopped &&
-	    scan->stopped(scan->stop_owner))
+	const enum regex_answer answer =
+		regex_find(scan->pattern->regex, scan->scratch, text, 0, span);
+
+	if ((++scan->found_calls % STOP_EVERY == 0 || answer == REGEX_LIMIT) &&
+	    scan->stopped && scan->stopped(scan->stop_owner))
 		scan->ended = true;
-	return regex_find(scan->pattern->regex, scan->scratch, text, 0, span);
+	return answer;
+}
+
+bool grep_scan_gave_up(const struct grep_scan *scan)
+{
+	return scan->limits >= GREP_LIMITED_MAX;
+}
+
+static void note_limit(struct grep_scan *scan)
+{
+	scan->limited = true;
+	scan->limits++;
+	scan->ended = scan->ended || grep_scan_gave_up(scan);
 }
 
 /* Does the regex match LINE? */
@@ -218,7 +233,8 @@ static bool scan_line_matches(struct grep_scan *scan, struct grep_line *line)
 	if (scan->pattern->drop_cr && str_ends(text, STR("\r")))
 		text.size--;
 	answer = scan_find(scan, text, &span);
-	scan->limited = scan->limited || answer == REGEX_LIMIT;
+	if (answer == REGEX_LIMIT)
+		note_limit(scan);
 	if (answer != REGEX_FOUND)
 		return false;
 	line->match_start = line->start + span.start;

@@ -24,6 +24,11 @@ enum {
 	GREP_OVERLAP = 4 << 10,
 	/* Most bytes kept for lines of context before a match. */
 	GREP_KEEP = 64 << 10,
+	/*
+	 * Lines of one scan on which the regex may meet its limits, 0.1 s each: such a pattern seldom
+	 * meets them on a few only, and other searches wait meanwhile.
+	 */
+	GREP_LIMITED_MAX = 16,
 };
 
 struct grep_line {
@@ -57,8 +62,9 @@ struct grep_scan {
 	size_t slow_until;    /* search up to here line by line */
 	bool short_is_end;    /* a short read is the end of the file */
 	unsigned found_calls; /* of the regex */
+	unsigned limits;      /* that it met, in all files */
 	bool at_end, checked;
-	bool ended; /* told to stop */
+	bool ended; /* told to stop, or limits enough */
 	/* What there is to say of the file. */
 	bool binary, binary_hit, failed, limited;
 };
@@ -68,6 +74,8 @@ void grep_scan_fini(struct grep_scan *scan);
 
 /* Begin the file FD, which stays the caller's. */
 void grep_scan_begin(struct grep_scan *scan, int fd, bool short_is_end);
+/* Has it met so many limits that what is left would be a waste? */
+bool grep_scan_gave_up(const struct grep_scan *scan);
 /* The next matching line; false at the end, with `binary`, `failed` and `limited` set. */
 bool grep_scan_next(struct grep_scan *scan, struct grep_line *line);
 /* Go on to the next piece without searching the rest of this one. False at the end. */

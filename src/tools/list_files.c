@@ -415,6 +415,7 @@ const struct tool list_files_tool = {
 	.aliases = "ls list_dir list_directory",
 	.params = list_files_params,
 	.effects = EFFECT_READS,
+	.searches = true,
 	.timeout_s = 10,
 	.execute = list_files_execute,
 };

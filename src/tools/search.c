@@ -65,7 +65,8 @@ void search_set_details(struct tool_result *result, const struct walk_summary *s
 	struct value *details = tool_details(result);
 
 	value_set_boolean(details, "stopped_early",
-			  summary->end == WALK_STOPPED || summary->end == WALK_FULL);
+			  summary->end == WALK_STOPPED || summary->end == WALK_FULL ||
+				  summary->end == WALK_GIVEN_UP);
 	value_set_integer(details, "entries", (int64_t)summary->entries);
 	value_set_integer(details, "ignored", (int64_t)summary->ignored);
 	value_set_integer(details, "unreadable_folders", (int64_t)summary->unreadable);

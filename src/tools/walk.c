@@ -49,6 +49,11 @@ void walk_end_with(struct walk *walk, enum walk_end end)
 	(void)atomic_compare_exchange_strong(&walk->end, &complete, (int)end);
 }
 
+void walker_give_up(struct walker *walker)
+{
+	walk_end_with(walker->walk, WALK_GIVEN_UP);
+}
+
 unsigned walker_number(const struct walker *walker)
 {
 	return walker->number;

@@ -89,9 +89,10 @@ struct walk_options {
 
 enum walk_end {
 	WALK_COMPLETE,
-	WALK_STOPPED, /* by the call: its deadline or a cancel */
-	WALK_LATE,    /* by until_ms */
-	WALK_FULL,    /* by entries_max or the ceiling for folders still to be read */
+	WALK_STOPPED,  /* by the call: its deadline or a cancel */
+	WALK_LATE,     /* by until_ms */
+	WALK_FULL,     /* by entries_max or the ceiling for folders still to be read */
+	WALK_GIVEN_UP, /* by its visitor */
 };
 
 struct walk_summary {
@@ -112,3 +113,5 @@ void walk_run(const struct walk_start *start, const struct walk_options *options
 /* For visitors: the number of the thread, below WALK_THREADS_MAX, and whether to stop. */
 unsigned walker_number(const struct walker *walker);
 bool walker_stopped(struct walker *walker);
+/* They end it, for all threads. */
+void walker_give_up(struct walker *walker);

@@ -26,6 +26,7 @@ FILES_MORE = 32  # ten workers: how many there are depends on how fast they were
 SOON_SECONDS = 10  # sanitizers, and a grace for what runs
 MORE_THAN_BEGUN = 100  # calls over stdio: 96 are begun at once
 ALL = 1024  # requests that may be under way
+SEARCHES = 32
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
@@ -412,6 +413,29 @@ class Cases:
         # Its end is seen as well.
         server.process.stdin.close()
         ends_soon(server.process, [0])
+
+    def searches_that_take_long_hold_up_no_other_call(self):
+        # Some 10 ms a line, below the limits of the expression.
+        with open(os.path.join(self.workspace, "slow.txt"), "w", encoding="ascii") as file:
+            file.write(("a" * 22 + "!\n") * 20000)
+        server = self.stdio("--patience", "0")
+        initialize(server)
+        for number in range(SEARCHES):
+            server.send(call(number, "grep", pattern="(a+)+$", path="slow.txt"))
+        server.send(call("read", "read_file", path="a.txt"))
+        server.send(call("write", "write_file", path="new.txt", content="x\n"))
+        server.send(call("run", "bash", command="cat new.txt"))
+        for name in ("read", "write", "run"):
+            expect(not server.wait_answer(name)["result"]["isError"], f"{name} failed")
+        expect(not [m for m in server.inbox if m.get("id") in range(SEARCHES)],
+               "a search has ended: there was nothing to wait for")
+        for number in range(SEARCHES):
+            server.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                         "params": {"requestId": number}})
+        server.send(call("found", "grep", pattern="hello"))
+        expect("1: hello" in server.wait_answer("found")["result"]["content"][0]["text"],
+               "the next search found nothing")
+        expect(server.close() == 0, "it failed")
 
     def a_reader_that_goes_away_ends_it(self):
         server = subprocess.Popen([self.program, "mcp"], cwd=self.workspace,
