@@ -21,10 +21,11 @@ struct attack_file {
 	mode_t mode;
 };
 
-/* In the scripts, %base%, %work%, %home%, %glovebox%, %uid% and %pid% are filled in. */
+/* In scripts and files %base%, %work%, %home%, %call%, %glovebox%, %uid% and %pid% are filled in. */
 struct attack {
 	const char *group, *name;
-	const char *attack; /* sh; exits with 0 when it succeeds */
+	const char *attack; /* bash; exits with 0 when it succeeds */
+	int code;           /* with which it ends when AFTER alone tells; 0: none */
 	const char *bare;   /* without a cell, when other words are needed; or NULL */
 	const char *host;   /* before, on the host; or NULL */
 	const char *beside; /* meanwhile; it makes %base%/ready when it is there */
@@ -32,6 +33,7 @@ struct attack {
 	enum attack_by bare_by;
 	const struct attack_file *files; /* ends with {0}; or NULL */
 	const char *const *variables; /* NAME=VALUE of the caller, NULL-ended; or NULL */
+	const char *const *needs;     /* programs of the system, NULL-ended; or NULL */
 };
 
 /* Ends with a row without a name. */
@@ -39,13 +41,17 @@ extern const struct attack attacks[];
 
 struct interrupt;
 
+/* Is there such a group? ERR names those there are. */
+bool attack_check_group(const char *group, struct err *err);
+
 /*
  * Play them in folders of their own, which are gone afterwards; who is not root leaves out
  * what only root could do without a cell. A line for each group goes to PROGRESS unless
- * it is NULL. The report has the numbers "held", "shown" and "root_only", the names in
- * "through" and "unshown", and "groups" ({"name", "held", "shown"}). False with ECHILD when
- * no cell can be built, with ECANCELED when INTERRUPT came, else when the folders cannot
- * be made.
+ * it is NULL. ONLY: those of this group alone, NULL: all. The report has the numbers "held",
+ * "shown" and "root_only", the names in "through" and "unshown", "groups" ({"name", "held",
+ * "shown"}), and "missing", from the name of a program that is not installed to the number of
+ * attacks that need it and were left out. False with ECHILD when no cell can be built, with ENOENT
+ * where there is no bash, with ECANCELED when INTERRUPT came, else when the folders cannot be made.
  */
-bool attack_play_all(FILE *progress, const struct interrupt *interrupt,
+bool attack_play_all(const char *only, FILE *progress, const struct interrupt *interrupt,
 		     struct value *report, struct err *err);

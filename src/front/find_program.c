@@ -7,9 +7,9 @@
 
 #include "base/path.h"
 
-bool find_program(const char *name, struct buf *found)
+bool find_program_on(const char *folders, const char *name, struct buf *found)
 {
-	struct str rest = str_of(getenv("PATH")), folder;
+	struct str rest = str_of(folders), folder;
 	struct stat st;
 
 	while (path_next_folder(&rest, &folder)) {
@@ -21,4 +21,9 @@ bool find_program(const char *name, struct buf *found)
 	}
 	buf_clear(found);
 	return false;
+}
+
+bool find_program(const char *name, struct buf *found)
+{
+	return find_program_on(getenv("PATH"), name, found);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
+#include "front/attack_call.h"
 #include "front/delegate_role.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
@@ -39,6 +40,8 @@ int main(int argc, char **argv)
 	value_own_memory();
 	session_role(argc, argv, builtin_tools);
 	proxy_role(argc, argv);
+	if (attack_call_is(argc, argv))
+		attack_call_run(argv + 2);
 	open_standard_descriptors();
 	keep_owner_in_modes();
 	/* A reader that goes away and a file that may not grow are errors of the write. */

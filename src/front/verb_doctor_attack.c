@@ -19,6 +19,13 @@ static void print_names(const char *title, const struct value *names)
 		(void)printf("  %s\n", value_text(value_item(names, i)));
 }
 
+static void print_missing(const struct value *missing)
+{
+	for (void *at = value_first(missing); at != NULL; at = value_next(missing, at))
+		(void)printf("\nNot played, since they need %s, which is not installed: %d\n",
+			     value_key(at), (int)value_integer(value_at(at)));
+}
+
 static void print_score(const struct value *report)
 {
 	print_names("Got through:", value_member(report, "through"));
@@ -27,12 +34,13 @@ static void print_score(const struct value *report)
 	if (value_integer(value_member(report, "root_only")) > 0)
 		(void)printf("\nNot played, since only root could do them without a cell: %d\n",
 			     (int)value_integer(value_member(report, "root_only")));
+	print_missing(value_member(report, "missing"));
 	(void)printf("\n%d of %d attacks held\n",
 		     (int)value_integer(value_member(report, "held")),
 		     (int)value_integer(value_member(report, "shown")));
 }
 
-static int play(bool json, const struct interrupt *interrupt)
+static int play(const char *only, bool json, const struct interrupt *interrupt)
 {
 	auto_value struct value *report = value_new_object();
 	struct err err = {0};
@@ -40,7 +48,7 @@ static int play(bool json, const struct interrupt *interrupt)
 
 	if (!json)
 		(void)printf("Attacks, each tried in a cell and without one\n");
-	if (!attack_play_all(json ? NULL : stdout, interrupt, report, &err))
+	if (!attack_play_all(only, json ? NULL : stdout, interrupt, report, &err))
 		return verb_complain(err.code == ECHILD ? CODE_NO_CELL
 				     : err.code == ECANCELED
 					     ? CODE_SIGNAL + interrupt_signal(interrupt)
@@ -56,18 +64,20 @@ static int play(bool json, const struct interrupt *interrupt)
 		       : CODE_FAILED;
 }
 
-int doctor_attack(bool json)
+int doctor_attack(const char *only, bool json)
 {
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
 	int code;
 
+	if (only != NULL && !attack_check_group(only, &err))
+		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (!interrupt_open(&interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!interrupt_start(interrupt, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = play(json, interrupt);
+		code = play(only, json, interrupt);
 	interrupt_close(interrupt);
 	return code;
 }

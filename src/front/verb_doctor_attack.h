@@ -2,5 +2,5 @@
 #pragma once
 #include <stdbool.h>
 
-/* Play, print (JSON: one object), and return an exit code. */
-int doctor_attack(bool json);
+/* Play (ONLY: this group alone; or NULL), print (JSON: one object), and return an exit code. */
+int doctor_attack(const char *only, bool json);

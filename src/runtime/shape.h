@@ -11,6 +11,13 @@
 
 #include <stdbool.h>
 
+/* Where our own program lies in the view. */
+#define SHAPE_PROGRAMS "/run/glovebox"
+#define SHAPE_BIN      SHAPE_PROGRAMS "/bin"
+#define SHAPE_PROGRAM  SHAPE_BIN "/glovebox"
+/* The same program by the name under which it applies patches. */
+#define SHAPE_PATCH SHAPE_BIN "/apply_patch"
+
 /* A folder or file of the host, shown read-only; a table of them ends with {0}. */
 struct shape_shown {
 	const char *source; /* where it lies; absolute, opened once */

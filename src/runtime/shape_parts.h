@@ -11,13 +11,6 @@
 /* Where the private home lies in the view. */
 #define SHAPE_HOME "/home/glovebox"
 
-/* Where our own program lies. */
-#define SHAPE_PROGRAMS "/run/glovebox"
-#define SHAPE_BIN      SHAPE_PROGRAMS "/bin"
-#define SHAPE_PROGRAM  SHAPE_BIN "/glovebox"
-/* The same program by the name under which it applies patches. */
-#define SHAPE_PATCH SHAPE_BIN "/apply_patch"
-
 /* The value of NAME in the caller's environment, or NULL when unset or empty. */
 const char *shape_environment(const struct shape_options *options, const char *name);
 

@@ -2,8 +2,7 @@
  * call: system calls by number, for the cases of the cell. It says what the kernel
  * answered: "= 3" and exit code 0, or "EPERM" and exit code 1.
  *
- *   call NUMBER ARGUMENTS…        one call; an argument is a number, s:TEXT, z:N (N zero
- *                                 bytes) or w:A,B,… (words of eight bytes)
+ *   call NUMBER ARGUMENTS…        one call; the arguments are those of front/attack_call.h
  *   call int80 NUMBER ARGUMENTS…  the same through the 32-bit gate
  *   call spaceless PROGRAM…       become PROGRAM where no namespace can be made
  *   call without NUMBER[=ERRNO],… PROGRAM…
@@ -11,6 +10,8 @@
  *   call listened PROGRAM…        become PROGRAM under a filter that has a listener already,
  *                                 as some containers have: the kernel takes no second one
  */
+#include "front/attack_call.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -26,47 +27,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 6, REFUSED_MAX = 32, WORDS_MAX = 64, USAGE = 2 };
+enum { REFUSED_MAX = 32, USAGE = 2 };
 
 static _Noreturn void die(const char *what)
 {
 	(void)fprintf(stderr, "call: %s: %s\n", what, strerror(errno));
 	exit(USAGE);
-}
-
-/* The block a `w:` argument points to: numbers of eight bytes. */
-static uintptr_t words_of(const char *text)
-{
-	uint64_t *words = calloc(WORDS_MAX, sizeof(*words));
-	char *at = (char *)(uintptr_t)text;
-
-	if (words == NULL)
-		die("memory");
-	for (size_t i = 0; i < WORDS_MAX && *at != '\0'; i++) {
-		words[i] = strtoull(at, &at, 0);
-		at += *at == ',';
-	}
-	return (uintptr_t)words;
-}
-
-static uintptr_t argument_of(const char *text)
-{
-	if (strncmp(text, "s:", 2) == 0)
-		return (uintptr_t)(text + 2);
-	if (strncmp(text, "w:", 2) == 0)
-		return words_of(text + 2);
-	if (strncmp(text, "z:", 2) == 0) {
-		void *zeros = calloc(1, strtoul(text + 2, NULL, 0));
-		if (zeros == NULL)
-			die("memory");
-		return (uintptr_t)zeros;
-	}
-	return text[0] == '-' ? (uintptr_t)strtoll(text, NULL, 0) : strtoull(text, NULL, 0);
-}
-
-static long call_plain(long number, const uintptr_t *a)
-{
-	return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static long call_int80(long number, const uintptr_t *a)
@@ -88,23 +54,6 @@ static long call_int80(long number, const uintptr_t *a)
 	errno = ENOSYS;
 	return -1;
 #endif
-}
-
-static int make_call(char **words, long (*call)(long, const uintptr_t *))
-{
-	uintptr_t arguments[ARGUMENTS] = {0};
-	long number = strtol(words[0], NULL, 0);
-
-	for (size_t i = 0; i < ARGUMENTS && words[i + 1] != NULL; i++)
-		arguments[i] = argument_of(words[i + 1]);
-	long answer = call(number, arguments);
-	if (answer < 0) {
-		const char *name = strerrorname_np(errno);
-		(void)printf("%s\n", name != NULL ? name : "?");
-		return 1;
-	}
-	(void)printf("= %ld\n", answer);
-	return 0;
 }
 
 static void refuse(const char *list)
@@ -183,7 +132,7 @@ static _Noreturn void become(char **argv)
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "int80") == 0)
-		return make_call(argv + 2, call_int80);
+		return attack_call_make(argv + 2, call_int80);
 	if (argc > 2 && strcmp(argv[1], "listened") == 0) {
 		listen_first();
 		(void)execvp(argv[2], argv + 2);
@@ -198,7 +147,7 @@ int main(int argc, char **argv)
 		become(argv + 2);
 	}
 	if (argc > 1)
-		return make_call(argv + 1, call_plain);
+		return attack_call_make(argv + 1, attack_call_plain);
 	(void)fprintf(stderr, "call: see the head of call.c\n");
 	return USAGE;
 }
