@@ -9,6 +9,7 @@
 #include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/verb.h"
+#include "runtime/undo_aim.h"
 
 enum { SENTENCE_MAX = 1024 };
 
@@ -122,12 +123,14 @@ static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 		    struct tool_result *result)
 {
 	struct session_options options = {.cancel_fd = talk_interrupt_fd(chat->talk)};
+	const struct undo_aim aim = {.step = number};
 	struct session *session = NULL;
 	struct setup setup;
 	bool made;
 
-	made = run_setup(chat->options, name, &setup) == CODE_DONE &&
-	       setup_session(&setup, &options, &session) == CODE_DONE &&
+	made = run_setup(chat->options, name, &setup) == CODE_DONE;
+	setup.undoes = &aim;
+	made = made && setup_session(&setup, &options, &session) == CODE_DONE &&
 	       session_made_step(session, number);
 	if (made)
 		session_undo(session, number, result);

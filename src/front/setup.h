@@ -58,6 +58,7 @@ struct setup {
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
+	const struct undo_aim *undoes; /* what the session is opened to undo; NULL: nothing */
 	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
 };
 

@@ -54,6 +54,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->shown =
 		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
 	options->undo_folder = setup->undo_folder;
+	options->undoes = setup->undoes;
 }
 
 bool setup_serve(struct setup *setup, struct err *err)

@@ -15,6 +15,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
+#include "runtime/undo_aim.h"
 
 enum { REASON_MAX = 1000, MESSAGE_MAX = 64 << 10 };
 
@@ -105,7 +106,8 @@ static const char *choose_folder(const struct deciding *deciding, const char *in
 }
 
 /* The cell in FOLDER. An exit code; complaints have been printed. */
-static int open_cell(struct deciding *deciding, const char *folder)
+static int open_cell(struct deciding *deciding, const char *folder,
+		     const struct undo_aim *undoes)
 {
 	const struct setup_flags flags = {.workspace = folder};
 	struct err err = {0};
@@ -118,6 +120,7 @@ static int open_cell(struct deciding *deciding, const char *folder)
 		return verb_complain(CODE_FAILED, "%.400s is being replaced", folder);
 	/* What is applied or put back is to last: nothing goes to a throw-away layer. */
 	deciding->setup.policy->scratch = false;
+	deciding->setup.undoes = undoes;
 	return setup_session_once(&deciding->setup, deciding->interrupt, &deciding->session);
 }
 
@@ -298,7 +301,7 @@ static int apply_it(struct deciding *deciding)
 	if (folder == NULL)
 		return options_text(deciding->options, "into") != NULL ? CODE_USAGE
 								       : CODE_FAILED;
-	code = open_cell(deciding, folder);
+	code = open_cell(deciding, folder, NULL);
 	if (code != CODE_DONE)
 		return code;
 	code = branch != NULL ? apply_to_branch(deciding, branch)
@@ -377,6 +380,8 @@ static bool undid_nothing(const struct deciding *deciding)
 /* Put the folder back as before the run. */
 static int undo_run_of(struct deciding *deciding)
 {
+	const struct undo_aim aim = {.run = deciding->record.run,
+				     .step = deciding->record.last_step};
 	const char *folder;
 	int code;
 
@@ -388,7 +393,7 @@ static int undo_run_of(struct deciding *deciding)
 	folder = choose_folder(deciding, NULL);
 	if (folder == NULL)
 		return CODE_FAILED;
-	code = open_cell(deciding, folder);
+	code = open_cell(deciding, folder, &aim);
 	if (code != CODE_DONE)
 		return code;
 	session_undo_run(deciding->session, deciding->record.run,

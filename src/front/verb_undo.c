@@ -11,6 +11,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
+#include "runtime/undo_aim.h"
 #include "runtime/undo_store.h"
 
 enum { TITLE_SHOWN = 60 };
@@ -121,6 +122,7 @@ static int list_steps(const struct setup *setup, bool json)
 
 static int undo_one(struct setup *setup, uint32_t number, bool json)
 {
+	const struct undo_aim aim = {.step = number};
 	struct interrupt *interrupt = NULL;
 	struct session *session = NULL;
 	struct tool_result result;
@@ -129,6 +131,7 @@ static int undo_one(struct setup *setup, uint32_t number, bool json)
 
 	if (!interrupt_open(&interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	setup->undoes = &aim;
 	code = setup_session_once(setup, interrupt, &session);
 	if (code == CODE_DONE) {
 		tool_result_init(&result);

@@ -9,6 +9,7 @@
 #include "runtime/groups.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
+#include "runtime/undo_aim.h"
 #include "sandbox/probe.h"
 
 #include <errno.h>
@@ -159,8 +160,8 @@ static int level_least(const struct session_options *options)
 	return options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
 }
 
-bool session_shape(const struct session_options *options, struct policy *policy,
-		   struct cell_spec *spec, struct err *err)
+static bool shape_make(const struct session_options *options, const struct undo_plan *undoes,
+		       struct policy *policy, struct cell_spec *spec, struct err *err)
 {
 	const int minimum = level_least(options);
 	const struct shape_options shape = {
@@ -172,6 +173,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 					      ? options->caller_environment
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
+		.undoes = undoes,
 		.resolver = options->resolver,
 		.shown = options->shown,
 		.level = level_choose(minimum),
@@ -183,6 +185,23 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 	else if (shape_cell(&shape, policy, spec, err))
 		return true;
 	return level_explain(minimum, err);
+}
+
+bool session_shape(const struct session_options *options, struct policy *policy,
+		   struct cell_spec *spec, struct err *err)
+{
+	struct undo_plan undoes;
+	bool fine;
+
+	if (options->undoes == NULL)
+		return shape_make(options, NULL, policy, spec, err);
+	auto_free char *workspace = realpath(options->workspace, NULL);
+	undo_plan_init(&undoes);
+	if (workspace != NULL)
+		undo_aim_plan(options->undoes, options->undo_folder, workspace, &undoes);
+	fine = shape_make(options, &undoes, policy, spec, err);
+	undo_plan_fini(&undoes);
+	return fine;
 }
 
 /* Workers with a shell that waits? Where commands are listed they run without one. */

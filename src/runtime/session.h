@@ -21,6 +21,7 @@
 struct cell_spec;
 struct session;
 struct shape_shown;
+struct undo_aim;
 
 /* As minimum_level: a cell of any strength will do. */
 enum { SESSION_ANY_LEVEL = -1 };
@@ -59,6 +60,8 @@ struct session_options {
 	 * what this session does cannot be undone.
 	 */
 	const char *undo_folder;
+	/* The session is there to undo this (undo_aim.h); NULL: it is not. */
+	const struct undo_aim *undoes;
 	/*
 	 * Trees and files that are shown read-only besides, each at a path of its own; ends with
 	 * {0} (shape.h). NULL: none.

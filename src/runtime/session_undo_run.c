@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "runtime/session_undo_parts.h"
+#include "runtime/undo_aim.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,25 +14,19 @@ struct run_undo {
 	struct session *session;
 	struct undo_store *store;
 	struct undo_steps steps;
-	const char *run;
-	uint32_t first, last;
+	struct undo_aim aim;
+	uint32_t first;
 	struct undo_plan plan;
 	struct tool_result *result;
 	size_t known, due; /* its steps, and those that are not undone */
 };
-
-static bool is_of_run(const struct run_undo *undo, const struct undo_step *step)
-{
-	return step->work != UNDO_BY_UNDO && step->number <= undo->last &&
-	       strcmp(step->run, undo->run) == 0;
-}
 
 static bool plan_fill(struct run_undo *undo, struct err *err)
 {
 	for (size_t i = 0; i < undo->steps.count; i++) {
 		const struct undo_step *step = &undo->steps.steps[i];
 
-		if (!is_of_run(undo, step))
+		if (!undo_aim_has(&undo->aim, step))
 			continue;
 		undo->known++;
 		if (step->undone)
@@ -52,7 +47,8 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 		const struct undo_step *other = &undo->steps.steps[i];
 		auto_free char *path = NULL;
 
-		if (other->number <= undo->first || other->undone || is_of_run(undo, other) ||
+		if (other->number <= undo->first || other->undone ||
+		    undo_aim_has(&undo->aim, other) ||
 		    (other->work == UNDO_BY_UNDO &&
 		     (other->undoes >= undo->first || !other->whole)))
 			continue;
@@ -127,7 +123,7 @@ static void undo_each(struct run_undo *undo)
 		const struct undo_step *step = &undo->steps.steps[i];
 		struct tool_result one;
 
-		if (!is_of_run(undo, step) || step->undone || step->files == 0)
+		if (!undo_aim_has(&undo->aim, step) || step->undone || step->files == 0)
 			continue;
 		tool_result_init(&one);
 		session_undo(undo->session, step->number, &one);
@@ -173,7 +169,9 @@ static void run_undo(struct run_undo *undo)
 void session_undo_run(struct session *session, const char *run, uint32_t last,
 		      struct tool_result *result)
 {
-	struct run_undo undo = {.session = session, .run = run, .last = last, .result = result};
+	struct run_undo undo = {.session = session,
+				.aim = {.run = run, .step = last},
+				.result = result};
 	struct err err = {0};
 
 	undo.store = keeper_store(session->keeper);

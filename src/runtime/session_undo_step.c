@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "runtime/session_undo_parts.h"
+#include "runtime/undo_aim.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,31 +26,9 @@ struct undoing {
 	uint32_t number;
 };
 
-static const struct undo_step *find_step(const struct undo_steps *steps, uint32_t number)
-{
-	for (size_t i = 0; i < steps->count; i++) {
-		if (steps->steps[i].number == number)
-			return &steps->steps[i];
-	}
-	return NULL;
-}
-
-/* The newest that was not undone; an undo is undone by its number only. */
-static const struct undo_step *newest_step(const struct undo_steps *steps)
-{
-	for (size_t i = steps->count; i-- > 0;) {
-		const struct undo_step *step = &steps->steps[i];
-		if (!step->undone && step->work != UNDO_BY_UNDO && step->files > 0)
-			return step;
-	}
-	return NULL;
-}
-
 static bool step_choose(struct undoing *undoing, uint32_t number)
 {
-	const struct undo_steps *steps = &undoing->steps;
-
-	undoing->step = number != 0 ? find_step(steps, number) : newest_step(steps);
+	undoing->step = undo_aim_step(&undoing->steps, number);
 	if (undoing->step == NULL) {
 		if (number == 0)
 			(void)tool_fail(undoing->result, "There is nothing to undo here.");
@@ -70,17 +49,27 @@ static bool step_choose(struct undoing *undoing, uint32_t number)
 
 struct touching {
 	const struct undo_plan *plan;
+	bool takes_repository;
 	char *path; /* the first one found */
 };
+
+static bool is_in_git(const struct undo_state *state)
+{
+	return state->source == UNDO_IN_GIT || state->source == UNDO_LINKED;
+}
 
 static bool look_for_path(void *context, const struct undo_change *change)
 {
 	struct touching *touching = context;
 
 	/* A folder is everybody's; git writes its index by itself. */
-	if (change->before.kind == UNDO_FOLDER || change->after.kind == UNDO_FOLDER ||
-	    str_is(change->path, UNDO_GIT_INDEX) ||
-	    !undo_plan_touches(touching->plan, change->path))
+	const bool is_everybodys = change->before.kind == UNDO_FOLDER ||
+				   change->after.kind == UNDO_FOLDER ||
+				   str_is(change->path, UNDO_GIT_INDEX);
+
+	/* What a repository holds goes with it. */
+	if ((is_everybodys || !undo_plan_touches(touching->plan, change->path)) &&
+	    !(touching->takes_repository && is_in_git(&change->before)))
 		return true;
 	touching->path = memory_copy_str(change->path);
 	return false;
@@ -89,7 +78,8 @@ static bool look_for_path(void *context, const struct undo_change *change)
 bool undo_step_touches(const struct undo_store *store, uint32_t number,
 		       const struct undo_plan *plan, char **path, struct err *err)
 {
-	struct touching touching = {.plan = plan};
+	struct touching touching = {.plan = plan,
+				    .takes_repository = undo_plan_takes_repository(plan)};
 	struct undo_reader reader = {.change = look_for_path, .context = &touching};
 
 	if (!undo_store_read_log(store, number, false, &reader, NULL, err)) {
@@ -200,8 +190,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 static bool has_git_part(const struct undo_plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
-		if (str_starts(plan->items[i].path, STR(".git")) &&
-		    (plan->items[i].path.size == 4 || plan->items[i].path.data[4] == '/'))
+		if (undo_is_gits(plan->items[i].path))
 			return true;
 	}
 	return false;
@@ -346,14 +335,18 @@ static bool plan_is_allowed(struct undoing *undoing)
 	}
 	/* The worker would refuse it as well, but had what others' files held before. */
 	for (size_t i = 0; i < plan->count; i++) {
-		const char *path = plan->items[i].path.data;
+		const struct str path = plan->items[i].path;
 
-		if (undo_store_may_write(undoing->store, plan->items[i].path))
+		if (undo_store_may_write(undoing->store, path))
 			continue;
+		/* The view of a session that does more than undo stands (shape_git.c). */
 		(void)tool_fail(undoing->result,
 				"Step %" PRIu32 " cannot be undone: %.300s may not be "
-				"written by this agent",
-				undoing->step->number, path);
+				"written by this agent%s",
+				undoing->step->number, path.data,
+				undo_is_gits(path) ? " in this session. In one of its own "
+						     "it may: leave, and run `glovebox undo`"
+						   : "");
 		return false;
 	}
 	return true;
@@ -415,7 +408,7 @@ bool session_made_step(struct session *session, uint32_t number)
 
 	if (!keeper_keeps(session->keeper) || !undo_store_steps(store, &steps, NULL))
 		return true;
-	step = number != 0 ? find_step(&steps, number) : newest_step(&steps);
+	step = undo_aim_step(&steps, number);
 	made = step == NULL || undo_store_is_ours(store, step->number);
 	undo_steps_fini(&steps);
 	return made;

@@ -26,6 +26,8 @@ struct shape_shown {
 	const char *why; /* for who explains the view */
 };
 
+struct undo_plan;
+
 struct shape_options {
 	const char *workspace; /* as the user named it */
 	/*
@@ -36,6 +38,11 @@ struct shape_options {
 	const char *program; /* glovebox itself; NULL: the program that runs now */
 	/* files that no command may change or make; NULL-ended, or NULL */
 	const char *const *protected_files;
+	/*
+	 * The cell is made to undo this: of what git follows that is not bound read-only, the
+	 * audit alone judges it, as when it was done. NULL: nothing.
+	 */
+	const struct undo_plan *undoes;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_shown *shown; /* besides the policy's; or NULL */
 	bool one_call;       /* the cell is made for one call (session_options.direct) */

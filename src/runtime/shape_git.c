@@ -10,6 +10,7 @@
 #include "runtime/audit.h"
 #include "runtime/pending.h"
 #include "runtime/shape_parts.h"
+#include "runtime/undo_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +31,10 @@ static const char *const names[] = {"hooks",    "config",          "config.workt
 
 struct protecting {
 	struct cell_spec *spec;
-	const struct value *dangers; /* what is there now */
-	const struct value *known;   /* and what was when the guard began */
-	const struct value *roots;   /* what may be written on the host */
+	const struct value *dangers;    /* what is there now */
+	const struct value *known;      /* and what was when the guard began */
+	const struct value *roots;      /* what may be written on the host */
+	const struct undo_plan *undoes; /* what the cell is made to undo, or NULL */
 };
 
 static bool is_root(const struct value *roots, const char *path)
@@ -81,6 +83,15 @@ static bool holds_new(const struct protecting *protecting, const char *path)
 	return false;
 }
 
+/* What it is made to put back has to be written. */
+static bool is_undone(const struct protecting *protecting, const char *path)
+{
+	const char *workspace = protecting->spec->workspace;
+
+	return protecting->undoes != NULL && path_within(path, workspace) &&
+	       undo_plan_touches(protecting->undoes, str_of(path_relative(path, workspace)));
+}
+
 /*
  * PATH read-only, in its place. A symlink cannot be held (the audit sees it change), and what
  * the policy names in `write` by this very path its user has opened.
@@ -91,7 +102,8 @@ static void hold(const struct protecting *protecting, const char *path)
 	struct stat st;
 
 	if (lstat(path, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-	    is_root(protecting->roots, path) || is_blocked(spec, path))
+	    is_root(protecting->roots, path) || is_blocked(spec, path) ||
+	    is_undone(protecting, path))
 		return;
 	shape_pin_above(spec, path);
 	spec_add_entry(spec, VIEW_PIN, path, NULL)->why = "protected";
@@ -273,6 +285,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 		.dangers = dangers,
 		.known = value_member(guard, "dangers"),
 		.roots = value_member(guard, "roots"),
+		.undoes = options != NULL ? options->undoes : NULL,
 	};
 
 	value_remove(guard, "repositories");

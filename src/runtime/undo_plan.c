@@ -108,6 +108,13 @@ bool undo_plan_touches(const struct undo_plan *plan, struct str path)
 	return find_item(plan, path) != NULL;
 }
 
+bool undo_plan_takes_repository(const struct undo_plan *plan)
+{
+	const struct undo_item *item = find_item(plan, STR(UNDO_GIT));
+
+	return item != NULL && item->target.kind == UNDO_ABSENT;
+}
+
 size_t undo_plan_wants_git(const struct undo_plan *plan)
 {
 	size_t count = 0;
@@ -157,9 +164,7 @@ bool undo_plan_take_git(struct undo_plan *plan, int fd, struct err *err)
 
 static bool in_part(struct str path, enum undo_part part)
 {
-	bool is_git = str_is(path, ".git") || str_starts(path, STR(".git/"));
-
-	return (part & (is_git ? UNDO_PART_GIT : UNDO_PART_REST)) != 0;
+	return (part & (undo_is_gits(path) ? UNDO_PART_GIT : UNDO_PART_REST)) != 0;
 }
 
 /* The log or link that holds the content; -1: nobody has it. */

@@ -41,6 +41,8 @@ bool undo_plan_add(struct undo_plan *plan, const struct undo_store *store,
 void undo_plan_settle(struct undo_plan *plan);
 
 bool undo_plan_touches(const struct undo_plan *plan, struct str path);
+/* Did the steps make the workspace's repository, so that it goes? */
+bool undo_plan_takes_repository(const struct undo_plan *plan);
 
 /* Which items: those in the git folder, which come first, or those outside. */
 enum undo_part { UNDO_PART_GIT = 1, UNDO_PART_REST = 2, UNDO_PART_ALL = 3 };

@@ -97,6 +97,11 @@ bool undo_state_same(const struct undo_state *a, const struct undo_state *b)
 	       memcmp(a->object, b->object, a->object_size) == 0;
 }
 
+bool undo_is_gits(struct str path)
+{
+	return str_is(path, UNDO_GIT) || str_starts(path, STR(UNDO_GIT "/"));
+}
+
 bool undo_path_is_sound(struct str path)
 {
 	size_t at = path.size > 0 && path.data[0] == '/';

@@ -20,8 +20,12 @@ static inline bool undo_is_of_folders(enum undo_kind before, enum undo_kind afte
 	       (before == UNDO_ABSENT && after == UNDO_FOLDER);
 }
 
+/* The repository of the workspace: its folder, or what leads to that. */
+#define UNDO_GIT ".git"
+/* Is PATH that, or in it? */
+bool undo_is_gits(struct str path);
 /* git writes it anew when somebody only asks for the status. */
-#define UNDO_GIT_INDEX ".git/index"
+#define UNDO_GIT_INDEX UNDO_GIT "/index"
 
 /* Where the content of a file or link can be had. */
 enum undo_source {

@@ -102,7 +102,8 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 		    checkpoint_look(&checkpoint, &err);
 	look_us = clock_now_us() - began_us;
 	const uint64_t begin = checkpoint.log.at;
-	fine = fine && checkpoint_keep(&checkpoint, &err);
+	fine = fine && checkpoint_keep(&checkpoint, &err) &&
+	       checkpoint_tell_made(&checkpoint, &err);
 	fine = fine &&
 	       (!checkpoint.differs || list_write(&checkpoint, call->fds[FD_NEW], &err));
 	fine = fine && (!checkpoint.is_step || checkpoint.log.at == begin ||

@@ -19,13 +19,16 @@ enum {
 
 #define OBJECTS_PATH ".git/objects/"
 
+const char *const checkpoint_unlisted[] = {"objects", "hooks", "modules", "lfs", NULL};
+
 static bool is_left_out(const char *name, unsigned depth)
 {
 	struct str text = str_of(name);
 
-	if (depth == 0 && (strcmp(name, "objects") == 0 || strcmp(name, "hooks") == 0 ||
-			   strcmp(name, "modules") == 0 || strcmp(name, "lfs") == 0))
-		return true;
+	for (size_t i = 0; depth == 0 && checkpoint_unlisted[i] != NULL; i++) {
+		if (strcmp(name, checkpoint_unlisted[i]) == 0)
+			return true;
+	}
 	return str_ends(text, STR(".lock")) || strcmp(name, ".") == 0 ||
 	       strcmp(name, "..") == 0;
 }

@@ -24,11 +24,6 @@
 /* A content over this is not held against a git object's name: it is copied. */
 enum { BLOB_MAX = 64 << 20 };
 
-static bool is_gits(struct str path)
-{
-	return str_is(path, ".git") || str_starts(path, STR(".git/"));
-}
-
 static bool same_times(const struct undo_state *a, const struct undo_state *b)
 {
 	return a->inode != 0 && a->inode == b->inode && a->kind == b->kind &&
@@ -61,7 +56,7 @@ static void note_place(struct checkpoint *checkpoint, struct str path)
 static void count(struct checkpoint *checkpoint, struct str path,
 		  const struct undo_state *before, const struct undo_state *after)
 {
-	if (is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
+	if (undo_is_gits(path) || before->kind == UNDO_FOLDER || after->kind == UNDO_FOLDER)
 		return;
 	if (before->kind == UNDO_ABSENT)
 		checkpoint->added++;
@@ -72,8 +67,7 @@ static void count(struct checkpoint *checkpoint, struct str path,
 	note_place(checkpoint, path);
 }
 
-/* Is PATH in a layer that goes with the cell? What happens there is no change. */
-static bool passes(const struct checkpoint *checkpoint, struct str path)
+bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path)
 {
 	struct buf whole;
 	bool passing;
@@ -103,7 +97,7 @@ static bool tell_change(struct checkpoint *checkpoint, struct str path,
 {
 	const char *name;
 
-	if (!checkpoint->is_step || passes(checkpoint, path) ||
+	if (!checkpoint->is_step || checkpoint_passes(checkpoint, path) ||
 	    is_index_refreshed(path, before, after))
 		return true;
 	/*
@@ -180,6 +174,12 @@ static bool is_content_of(const struct undo_state *old, int file)
 	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
 }
 
+/* What a repository held nobody holds once it is gone. */
+static bool is_lost(const struct checkpoint *checkpoint, const struct undo_state *old)
+{
+	return old->source == UNDO_IN_GIT && !checkpoint->has_git;
+}
+
 static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		      const struct undo_state *old, struct err *err)
 {
@@ -209,7 +209,12 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 		(void)undo_state_hash(file, state, NULL);
 		return true;
 	}
-	if (is_content_of(old, file)) {
+	const bool is_old = is_content_of(old, file);
+	if (is_old && is_lost(checkpoint, old)) {
+		/* It is known again by the name that git had for it. */
+		state->object_size = old->object_size;
+		memcpy(state->object, old->object, sizeof(state->object));
+	} else if (is_old) {
 		keep_old(checkpoint, old, state);
 		/* Its permissions alone are other ones: git's name of it says nothing to undo. */
 		if (checkpoint->is_step && !state->hashed && state->mode != old->mode)
@@ -305,6 +310,7 @@ bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 	size_t at = 0;
 	bool fine = true;
 
+	checkpoint->has_git = undo_list_find(now, STR(UNDO_GIT)) != NULL;
 	for (size_t i = 0; fine && i <= now->count; i++) {
 		struct undo_row *row = i < now->count ? &now->rows[i] : NULL;
 		const struct undo_state *was = NULL;
@@ -320,11 +326,12 @@ bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 			break;
 		if (at < old->count && str_equal(old->rows[at].path, row->path))
 			was = &old->rows[at++].state;
-		if (was != NULL && same_times(was, &row->state)) {
+		if (was != NULL && same_times(was, &row->state) &&
+		    !is_lost(checkpoint, was)) {
 			keep_old(checkpoint, was, &row->state);
 			continue;
 		}
-		if (passes(checkpoint, row->path)) {
+		if (checkpoint_passes(checkpoint, row->path)) {
 			/* Of the disk nothing is known anew: the next session looks. */
 			row->state.inode = 0;
 			continue;

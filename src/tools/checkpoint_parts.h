@@ -1,4 +1,4 @@
-/* checkpoint_parts: what checkpoint*.c share and nobody else includes. */
+/* checkpoint_parts: what checkpoint*.c share, and restore.c; nobody else includes it. */
 #pragma once
 #include "base/hash.h"
 #include "runtime/call.h"
@@ -36,6 +36,7 @@ struct checkpoint {
 	struct undo_log log;
 	bool is_step;  /* differences are a command's */
 	bool may_link; /* git's objects are kept by links, made by the front */
+	bool has_git;  /* the workspace is a repository */
 	int64_t began_ns;
 	/* found */
 	struct value *nested; /* keys of folders far below the workspace that are repositories */
@@ -70,5 +71,11 @@ bool tracked_is_clean(const struct tracked_files *files, const struct tracked *t
 
 /* Rows for what lies in the git folder of the workspace (checkpoint_git.c). */
 bool checkpoint_look_git(struct checkpoint *checkpoint, int git);
+/* Names in it that have no rows, but for the objects themselves; ends with NULL. */
+extern const char *const checkpoint_unlisted[];
+/* Tell the log of these, too, when the step made the repository (checkpoint_made.c). */
+bool checkpoint_tell_made(struct checkpoint *checkpoint, struct err *err);
+/* Is PATH in a layer that goes with the cell? What happens there is no change. */
+bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path);
 /* Is PATH one of git's objects? Then NAME is the part that names it. */
 bool checkpoint_is_object(struct str path, const char **name);

@@ -4,15 +4,21 @@
  * very log), and the log of the undo itself. All is compared first: where somebody has changed
  * a file since, nothing is touched.
  */
+#include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/undo_list.h"
 #include "runtime/undo_place.h"
+#include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
 
 #include "runtime/call.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +47,10 @@ struct restoring {
 	struct path_plan *plans;
 	size_t room;
 	struct undo_log log;
+	struct walk_start workspace;
+	bool takes_repository; /* it was made by the step */
+	/* git's objects in it that came later, each folder before what is in it */
+	struct undo_list objects;
 	struct value *conflicts, *left;
 	size_t restored, removed, already;
 };
@@ -59,6 +69,9 @@ static bool take_change(void *context, const struct undo_change *change)
 	}
 	restoring->plans[at] =
 		(struct path_plan){.expected = change->before, .target = change->after};
+	restoring->takes_repository |= str_is(change->path, UNDO_GIT) &&
+				       change->before.kind == UNDO_FOLDER &&
+				       change->after.kind == UNDO_ABSENT;
 	return true;
 }
 
@@ -91,9 +104,23 @@ static bool is_done_folder(const struct path_plan *plan)
 }
 
 /* Without git's index the rest is still right: what is staged then differs. */
-static bool may_be_left(const char *path)
+static bool may_be_left(const struct restoring *restoring, const char *path)
 {
-	return strcmp(path, UNDO_GIT_INDEX) == 0;
+	return strcmp(path, UNDO_GIT_INDEX) == 0 && !restoring->takes_repository;
+}
+
+/* When the repository goes its index has to say what it said; git may have written it anew. */
+static bool says_the_same(const struct restoring *restoring, const char *path,
+			  const struct undo_state *expected)
+{
+	uint8_t digest[HASH_BYTES];
+
+	if (strcmp(path, UNDO_GIT_INDEX) != 0 || !restoring->takes_repository ||
+	    expected->object_size != HASH_BYTES)
+		return false;
+	auto_close int index = fd_open_beneath(restoring->workspace.fd, path, O_RDONLY);
+	return index >= 0 && checkpoint_index_says(index, digest) &&
+	       memcmp(digest, expected->object, HASH_BYTES) == 0;
 }
 
 /* True: nobody has changed it since. */
@@ -106,7 +133,8 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 		why = err.text;
 	else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER)
 		plan->skipped = ++restoring->already > 0;
-	else if (!is_as(&plan->now, &plan->expected) && !is_done_folder(plan))
+	else if (!is_as(&plan->now, &plan->expected) && !is_done_folder(plan) &&
+		 !says_the_same(restoring, path, &plan->expected))
 		why = plan->now.kind == UNDO_ABSENT        ? "is not there any more"
 		      : plan->expected.kind == UNDO_ABSENT ? "is there again"
 							   : "has changed since";
@@ -115,7 +143,7 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	if (why == NULL)
 		return true;
 	plan->skipped = true;
-	if (may_be_left(path)) {
+	if (may_be_left(restoring, path)) {
 		note(restoring->left, path, why);
 		return true;
 	}
@@ -150,9 +178,27 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 	return true;
 }
 
+static bool remove_objects(struct restoring *restoring, struct err *err)
+{
+	struct undo_state now;
+	bool fine = true, left;
+
+	for (size_t i = restoring->objects.count; fine && i-- > 0;) {
+		const char *path = restoring->objects.rows[i].path.data;
+
+		fine = undo_place_look(restoring->call->files, path, &now, err) &&
+		       undo_place_put(restoring->call->files, path, &now, &undo_absent,
+				      restoring->call->fds[FD_PLAN], &restoring->log,
+				      &left, err);
+	}
+	return fine;
+}
+
 /* First what goes, the deepest first; then what comes, folders before what is in them. */
 static bool put_all(struct restoring *restoring, struct err *err)
 {
+	if (!remove_objects(restoring, err))
+		return false;
 	for (size_t i = restoring->paths.count; i-- > 0;) {
 		const struct path_plan *plan = &restoring->plans[i];
 		if (!plan->skipped && plan->target.kind == UNDO_ABSENT &&
@@ -194,9 +240,63 @@ static enum result_status answer(struct restoring *restoring)
 	return tool_done(restoring->result);
 }
 
+static bool look_for_others(struct restoring *restoring, int folder, struct str path);
+
+static bool look_for_other(struct restoring *restoring, int folder, struct str above,
+			   const char *name)
+{
+	char path[PATH_MAX];
+	const int size =
+		snprintf(path, sizeof(path), "%.*s/%s", (int)above.size, above.data, name);
+	const struct str whole = {path, (size_t)size};
+	const char *object;
+
+	if (size >= (int)sizeof(path))
+		return false;
+	if (undo_list_find(&restoring->paths, whole) == NULL &&
+	    !(checkpoint_is_object(whole, &object) &&
+	      undo_list_add(&restoring->objects, whole, &undo_absent))) {
+		note(restoring->conflicts, path, "has come");
+		return false;
+	}
+	auto_close int below = fd_open_beneath(folder, name, O_RDONLY | O_DIRECTORY);
+	return below < 0 || look_for_others(restoring, below, whole);
+}
+
+/*
+ * Has anything come into the repository that goes? True: no, but for objects. Those that later
+ * steps made stay when these are undone; nothing leads to them when all else is as it was.
+ */
+static bool look_for_others(struct restoring *restoring, int folder, struct str path)
+{
+	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	bool fine = names != NULL;
+
+	if (names == NULL) {
+		fd_close(&fd);
+		return false;
+	}
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
+			fine = look_for_other(restoring, folder, path, at->d_name) && fine;
+	}
+	(void)closedir(names);
+	return fine;
+}
+
+static bool is_alone_in_repository(struct restoring *restoring)
+{
+	if (!restoring->takes_repository)
+		return true;
+	auto_close int git =
+		fd_open_beneath(restoring->workspace.fd, UNDO_GIT, O_RDONLY | O_DIRECTORY);
+	return git < 0 || look_for_others(restoring, git, STR(UNDO_GIT));
+}
+
 static bool compare_all(struct restoring *restoring)
 {
-	bool fine = true;
+	bool fine = is_alone_in_repository(restoring);
 
 	for (size_t i = 0; i < restoring->paths.count; i++)
 		fine = compare(restoring, restoring->paths.rows[i].path.data,
@@ -210,6 +310,7 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 	struct restoring restoring = {
 		.call = call,
 		.result = result,
+		.workspace = {.fd = -1},
 		.conflicts = value_new_array(),
 		.left = value_new_array(),
 	};
@@ -217,9 +318,12 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 	struct err err = {0};
 
 	undo_list_init(&restoring.paths);
+	undo_list_init(&restoring.objects);
 	undo_log_begin(&restoring.log, call->fds[FD_LOG],
 		       (uint32_t)call_count(call, "log", 0));
-	if (!undo_log_read(&reader, call->fds[FD_PLAN], &err))
+	if (!undo_log_read(&reader, call->fds[FD_PLAN], &err) ||
+	    (restoring.takes_repository &&
+	     !walk_start_open(&restoring.workspace, call, ".", &err)))
 		(void)tool_fail(result, "%s", err.text);
 	else if (!compare_all(&restoring))
 		(void)refuse(&restoring);
@@ -233,7 +337,9 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 				err.text);
 	else
 		(void)answer(&restoring);
+	walk_start_fini(&restoring.workspace);
 	undo_list_fini(&restoring.paths);
+	undo_list_fini(&restoring.objects);
 	free(restoring.plans);
 	value_free(restoring.conflicts);
 	value_free(restoring.left);
