@@ -120,6 +120,3 @@ void keeper_add_step(struct keeper *keeper, uint32_t number, bool foreign);
  */
 bool undo_step_touches(const struct undo_store *store, uint32_t number,
 		       const struct undo_plan *plan, char **path, struct err *err);
-
-/* "3 files restored, 1 removed": what an undo did, for people; "0 files restored" for nothing. */
-void undo_add_counts(struct buf *text, int64_t restored, int64_t removed);

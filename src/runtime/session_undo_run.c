@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "runtime/session_undo_parts.h"
 #include "runtime/undo_aim.h"
+#include "runtime/undo_told.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,8 +93,7 @@ static bool is_untouched(struct run_undo *undo, struct err *err)
 	return undo->result->status == RESULT_DONE;
 }
 
-static void say(struct run_undo *undo, size_t undone, int64_t restored, int64_t removed,
-		struct value *left)
+static void say(struct run_undo *undo, size_t undone, const struct undo_told *told)
 {
 	struct buf *text = &undo->result->text;
 	struct value *details = tool_details(undo->result);
@@ -102,23 +102,21 @@ static void say(struct run_undo *undo, size_t undone, int64_t restored, int64_t 
 	(void)buf_adds(text, "Undone: ");
 	(void)text_add_count(text, undone, "step");
 	(void)buf_adds(text, " of the run, ");
-	undo_add_counts(text, restored, removed);
+	undo_told_print_counts(told, text);
 	(void)buf_adds(text, ".\n");
-	for (size_t i = 0; i < value_count(left); i++)
-		(void)buf_addf(text, "Left alone: %s\n", value_text(value_item(left, i)));
+	undo_told_print_files(told, text);
+	undo_told_print_left(told, text);
 	value_set_integer(details, "steps", (int64_t)undone);
-	value_set_integer(details, "restored", restored);
-	value_set_integer(details, "removed", removed);
-	value_set(details, "left", value_ref(left));
+	undo_told_details(told, details);
 	(void)tool_done(undo->result);
 }
 
 static void undo_each(struct run_undo *undo)
 {
-	auto_value struct value *all_left = value_new_array();
-	int64_t restored = 0, removed = 0;
+	struct undo_told told;
 	size_t undone = 0;
 
+	undo_told_init(&told);
 	for (size_t i = undo->steps.count; i-- > 0;) {
 		const struct undo_step *step = &undo->steps.steps[i];
 		struct tool_result one;
@@ -134,17 +132,15 @@ static void undo_each(struct run_undo *undo)
 			(void)buf_addf(&undo->result->text,
 				       "%zu of the run's steps are undone, that one is not.",
 				       undone);
+			undo_told_fini(&told);
 			return;
 		}
-		const struct value *left = value_member(one.details, "left");
-		removed += value_integer(value_member(one.details, "removed"));
-		restored += value_integer(value_member(one.details, "restored"));
-		for (size_t j = 0; j < value_count(left); j++)
-			value_append(all_left, value_ref(value_item(left, j)));
+		undo_told_add(&told, one.details);
 		tool_result_fini(&one);
 		undone++;
 	}
-	say(undo, undone, restored, removed, all_left);
+	say(undo, undone, &told);
+	undo_told_fini(&told);
 }
 
 static void run_undo(struct run_undo *undo)
@@ -159,7 +155,7 @@ static void run_undo(struct run_undo *undo)
 				"longer.",
 				session_workspace(undo->session));
 	else if (undo->due == 0)
-		say(undo, 0, 0, 0, NULL);
+		say(undo, 0, &(struct undo_told){0});
 	else if (is_alone(undo, &err) && is_untouched(undo, &err))
 		undo_each(undo);
 	else if (err.text[0] != '\0')

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "runtime/session_undo_parts.h"
 #include "runtime/undo_aim.h"
+#include "runtime/undo_told.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,9 +21,8 @@ struct undoing {
 	const struct undo_step *step;
 	struct undo_plan plan;
 	struct tool_result *result;
-	int64_t restored, removed, already;
-	struct value *left; /* what was left alone, with the reason */
-	int log;            /* of the undo, which is a step too */
+	struct undo_told told;
+	int log; /* of the undo, which is a step too */
 	uint32_t number;
 };
 
@@ -177,13 +177,7 @@ static bool restore(struct undoing *undoing, enum undo_part part, const char *mo
 	if (!call_quietly(undoing->session, "restore", arguments, file, undoing->log, -1,
 			  undoing->result))
 		return false;
-	const struct value *details = undoing->result->details;
-	const struct value *left = value_member(details, "left");
-	undoing->restored += value_integer(value_member(details, "restored"));
-	undoing->removed += value_integer(value_member(details, "removed"));
-	undoing->already += value_integer(value_member(details, "already"));
-	for (size_t i = 0; i < value_count(left); i++)
-		value_append(undoing->left, value_ref(value_item(left, i)));
+	undo_told_add(&undoing->told, undoing->result->details);
 	return true;
 }
 
@@ -246,20 +240,6 @@ static bool log_open(struct undoing *undoing, struct err *err)
 	return undoing->log >= 0;
 }
 
-void undo_add_counts(struct buf *text, int64_t restored, int64_t removed)
-{
-	if (restored > 0 || removed == 0) {
-		(void)text_add_count(text, (size_t)restored, "file");
-		(void)buf_adds(text, " restored");
-	}
-	if (restored > 0 && removed > 0)
-		(void)buf_addf(text, ", %" PRId64 " removed", removed);
-	else if (removed > 0) {
-		(void)text_add_count(text, (size_t)removed, "file");
-		(void)buf_adds(text, " removed");
-	}
-}
-
 static void say(struct undoing *undoing)
 {
 	const struct undo_step *step = undoing->step;
@@ -273,25 +253,19 @@ static void say(struct undoing *undoing)
 		       step->tool[0] != '\0' ? " " : "");
 	text_add_name(text, str_of(step->title));
 	(void)buf_adds(text, "\n");
-	undo_add_counts(text, undoing->restored, undoing->removed);
-	if (undoing->already > 0)
-		(void)buf_addf(text, ", %" PRId64 " already as before", undoing->already);
+	undo_told_print_files(&undoing->told, text);
+	undo_told_print_counts(&undoing->told, text);
 	/* Nobody can tell apart who changed a file between two looks. */
 	(void)buf_addf(text, "%s. To take that back: glovebox undo %" PRIu32 "\n",
 		       step->work == UNDO_BY_COMMAND
 			       ? ", with what others changed in them while it ran"
 			       : "",
 		       undoing->number);
-	for (size_t i = 0; i < value_count(undoing->left); i++)
-		(void)buf_addf(text, "Left alone: %s\n",
-			       value_text(value_item(undoing->left, i)));
+	undo_told_print_left(&undoing->told, text);
 	details = tool_details(undoing->result);
 	value_set_integer(details, "step", step->number);
 	value_set_integer(details, "undo", undoing->number);
-	value_set_integer(details, "restored", undoing->restored);
-	value_set_integer(details, "removed", undoing->removed);
-	value_set_integer(details, "already", undoing->already);
-	value_set(details, "left", value_ref(undoing->left));
+	undo_told_details(&undoing->told, details);
 }
 
 /* What its session could not have done is not undone either; it is told with the rest. */
@@ -310,12 +284,12 @@ static void take_refused(struct undoing *undoing)
 		const char *name = value_text(value_item(refused->names, i));
 		/* Outside of the workspace: the policy names it, or a person did, for that time. */
 		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
-		value_append(undoing->left, value_new_str(buf_str(&line)));
+		value_append(undoing->told.left, value_new_str(buf_str(&line)));
 	}
 	if (refused->count > named) {
 		buf_clear(&line);
 		(void)buf_addf(&line, "%zu more (%s)", refused->count - named, why);
-		value_append(undoing->left, value_new_str(buf_str(&line)));
+		value_append(undoing->told.left, value_new_str(buf_str(&line)));
 	}
 	buf_fini(&line);
 }
@@ -328,9 +302,9 @@ static bool plan_is_allowed(struct undoing *undoing)
 
 	if (plan->count == 0 && plan->refused.count > 0) {
 		(void)tool_fail(undoing->result, "Nothing was undone:");
-		for (size_t i = 0; i < value_count(undoing->left); i++)
+		for (size_t i = 0; i < value_count(undoing->told.left); i++)
 			(void)buf_addf(text, "\n  %s",
-				       value_text(value_item(undoing->left, i)));
+				       value_text(value_item(undoing->told.left, i)));
 		return false;
 	}
 	/* The worker would refuse it as well, but had what others' files held before. */
@@ -375,10 +349,7 @@ static void undo_step(struct undoing *undoing, uint32_t number)
 
 void session_undo(struct session *session, uint32_t number, struct tool_result *result)
 {
-	struct undoing undoing = {.session = session,
-				  .result = result,
-				  .left = value_new_array(),
-				  .log = -1};
+	struct undoing undoing = {.session = session, .result = result, .log = -1};
 	struct err err = {0};
 
 	undoing.store = keeper_store(session->keeper);
@@ -386,15 +357,15 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
 		(void)tool_fail(result, "There is nothing to undo here%s%s.",
 				err.text[0] != '\0' ? ": " : "", err.text);
-		value_free(undoing.left);
 		result->level = session_level(session);
 		return;
 	}
+	undo_told_init(&undoing.told);
 	undo_plan_init(&undoing.plan);
 	undo_step(&undoing, number);
 	undo_plan_fini(&undoing.plan);
 	undo_steps_fini(&undoing.steps);
-	value_free(undoing.left);
+	undo_told_fini(&undoing.told);
 	fd_close(&undoing.log);
 	result->level = session_level(session);
 }

@@ -25,7 +25,8 @@
 enum {
 	FD_PLAN,
 	FD_LOG,
-	NAMES_MAX = 20, /* paths named in one answer */
+	NAMES_MAX = 20,   /* paths named for a reason, */
+	FILES_MAX = 1000, /* for nothing but what became of them, of each kind */
 };
 
 static const struct tool_param restore_params[] = {
@@ -38,7 +39,11 @@ static const struct tool_param restore_params[] = {
 struct path_plan {
 	struct undo_state expected, target, now;
 	bool skipped;
+	const char *became; /* of what is no folder, when that is done; or NULL */
 };
+
+#define RESTORED "restored"
+#define REMOVED  "removed"
 
 struct restoring {
 	struct call *call;
@@ -52,7 +57,7 @@ struct restoring {
 	/* git's objects in it that came later, each folder before what is in it */
 	struct undo_list objects;
 	struct value *conflicts, *left;
-	size_t restored, removed, already;
+	size_t already;
 };
 
 static bool take_change(void *context, const struct undo_change *change)
@@ -170,11 +175,10 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 		return false;
 	if (left)
 		note(restoring->left, path, "holds something else");
-	else if (plan->target.kind == UNDO_ABSENT)
-		restoring->removed += plan->now.kind != UNDO_FOLDER;
-	else
-		restoring->restored +=
-			plan->target.kind != UNDO_FOLDER && plan->now.kind != UNDO_FOLDER;
+	else if (plan->target.kind == UNDO_FILE || plan->target.kind == UNDO_LINK)
+		plan->became = RESTORED;
+	else if (plan->now.kind == UNDO_FILE || plan->now.kind == UNDO_LINK)
+		plan->became = REMOVED;
 	return true;
 }
 
@@ -228,14 +232,40 @@ static enum result_status refuse(struct restoring *restoring)
 			 "left in it. Undo later steps first, or put these aside.");
 }
 
+/* The paths of those that BECAME it go to FILES, in order. How many there are. */
+static int64_t tell_files(const struct restoring *restoring, const char *became,
+			  struct value *files)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < restoring->paths.count; i++) {
+		const char *own = restoring->plans[i].became;
+
+		if (own == NULL || strcmp(own, became) != 0 || ++count > FILES_MAX)
+			continue;
+		struct value *file = value_new_object();
+		struct buf name;
+		buf_init(&name, 8 << 10);
+		text_add_name(&name, restoring->paths.rows[i].path);
+		value_set_str(file, "path", buf_str(&name));
+		value_set_text(file, "became", became);
+		value_append(files, file);
+		buf_fini(&name);
+	}
+	return count;
+}
+
 /* The front makes a sentence of it: it may have made several calls. */
 static enum result_status answer(struct restoring *restoring)
 {
 	struct value *details = tool_details(restoring->result);
 
-	value_set_integer(details, "restored", (int64_t)restoring->restored);
-	value_set_integer(details, "removed", (int64_t)restoring->removed);
+	struct value *files = value_new_array();
+
+	value_set_integer(details, RESTORED, tell_files(restoring, RESTORED, files));
+	value_set_integer(details, REMOVED, tell_files(restoring, REMOVED, files));
 	value_set_integer(details, "already", (int64_t)restoring->already);
+	value_set(details, "files", files);
 	value_set(details, "left", value_ref(restoring->left));
 	return tool_done(restoring->result);
 }
