@@ -110,5 +110,8 @@ void value_append(struct value *array, struct value *take_value);
 /* Append VALUE as JSON text. False at BUF's ceiling. */
 bool value_print(const struct value *value, unsigned flags, struct buf *buf);
 
-/* Append TEXT as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
+/*
+ * Append TEXT as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. Control characters
+ * are escaped, those of U+0080 to U+009F too: a terminal obeys them.
+ */
 bool value_quote(struct str text, struct buf *buf);

@@ -46,8 +46,12 @@ bool value_quote(struct str text, struct buf *buf)
 		size_t run = value_syntax_skip_plain(text, 0);
 
 		fits = buf_add(buf, text.data, run);
-		if (fits && run < text.size)
+		if (fits && run < text.size && value_syntax_is_control(text, run)) {
+			fits = buf_addf(buf, "\\u%04x", (unsigned char)text.data[run + 1]);
+			run += 2;
+		} else if (fits && run < text.size) {
 			fits = value_quote_special((unsigned char)text.data[run++], buf);
+		}
 		text = str_part(text, run, text.size);
 	}
 	if (fits && buf_addc(buf, '"'))

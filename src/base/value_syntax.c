@@ -79,11 +79,18 @@ size_t value_syntax_skip_plain(struct str text, size_t from)
 		/* Other scripts come in runs. */
 		while (from < text.size && (unsigned char)text.data[from] >= 0x80) {
 			length = text_utf8_length(str_part(text, from, 4));
-			if (length == 0)
+			if (length == 0 || value_syntax_is_control(text, from))
 				return from;
 			from += length;
 		}
 	}
+}
+
+bool value_syntax_is_control(struct str text, size_t at)
+{
+	return text.size - at >= 2 && (unsigned char)text.data[at] == 0xc2 &&
+	       (unsigned char)text.data[at + 1] >= 0x80 &&
+	       (unsigned char)text.data[at + 1] < 0xa0;
 }
 
 size_t value_syntax_skip_string(struct str text, size_t at)

@@ -32,10 +32,12 @@ bool value_syntax_check(struct str text, struct err *err);
 bool value_syntax_fail(struct str text, size_t at, const char *what, struct err *err);
 
 /*
- * Offset of the first byte at or after FROM that a JSON string cannot hold as it is: a quote, a
- * backslash, a control byte, or what is not UTF-8.
+ * Offset of the first byte at or after FROM that is not to stand in a JSON string as it is: a
+ * quote, a backslash, a control character, or what is not UTF-8.
  */
 size_t value_syntax_skip_plain(struct str text, size_t from);
+/* Do two bytes at AT make one of the control characters U+0080 to U+009F? */
+bool value_syntax_is_control(struct str text, size_t at);
 
 /* Append TEXT with U+FFFD in place of each byte that is not UTF-8. */
 bool value_syntax_mend(struct str text, struct buf *out);

@@ -521,6 +521,12 @@ static void quoting_sees_every_byte_at_every_place(void **state)
 	buf_clear(&quoted);
 	assert_true(value_quote(STR("é世🦊 \xe4\xb8"), &quoted));
 	assert_string_equal(quoted.data, "\"é世🦊 \xef\xbf\xbd\xef\xbf\xbd\"");
+	/* A terminal would obey them; their neighbours, and half of one, are none. */
+	buf_clear(&quoted);
+	assert_true(value_quote(STR("é\xc2\x7f\xc2\x80é\xc2\x9b[2J\xc2\x9f\xc2\xa0\xc2"),
+				&quoted));
+	assert_string_equal(quoted.data, "\"é\xef\xbf\xbd\x7f\\u0080é\\u009b[2J\\u009f\xc2\xa0"
+					 "\xef\xbf\xbd\"");
 	buf_fini(&quoted);
 	buf_fini(&expected);
 }
