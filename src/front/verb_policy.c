@@ -217,7 +217,8 @@ static void print_report(const struct value *report)
 		if (is_list)
 			print_line("", value_text(value_member(report, "remedy")));
 	} else if (value_member(report, "literal") != NULL) {
-		print_line("literal", "yes");
+		print_line("literal",
+			   "yes: nothing in it but words, quotes, && || ; | and line ends");
 	}
 	for (size_t i = 0; i < value_count(parts); i++)
 		print_part(value_item(parts, i));

@@ -269,6 +269,34 @@ static bool refuse_status(const struct attempt *attempt, struct err *err)
 	return false;
 }
 
+/* Nobody took the connection: what libcurl says of it names that host once more, but for a proxy. */
+static bool say_unreached(const struct attempt *attempt, struct err *err)
+{
+	const char *host = attempt->model->host;
+	const char *colon = strrchr(host, ':');
+	/* [::1] */
+	const bool is_bracketed = host[0] == '[' && colon != NULL;
+	const int name = (colon != NULL ? (int)(colon - host) : (int)strlen(host)) -
+			 2 * is_bracketed;
+	const bool refused = err->code == ECONNREFUSED;
+	struct str reason = str_of(err->text);
+	char same[ERR_TEXT_MAX];
+
+	(void)snprintf(same, sizeof(same), "Failed to connect to %.*s port %s", name,
+		       host + is_bracketed, colon != NULL ? colon + 1 : "");
+	if (refused && str_starts(reason, str_of(same)))
+		return err_set(err, err->code,
+			       "no model server answers at %s (is it running?)", host);
+	(void)snprintf(same, sizeof(same), ": %.*s", name, host + is_bracketed);
+	if (str_ends(reason, str_of(same)))
+		reason.size -= strlen(same);
+	return err_set(err, err->code,
+		       refused ? "no model server answers at %s (is it running?): %.*s"
+			       : "%s is not reached (see GLOVEBOX_BASE_URL, the network and its "
+				 "proxy): %.*s",
+		       host, (int)reason.size, reason.data);
+}
+
 /* The request is out and its answer is in, or not: which of the two, and why. */
 static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 {
@@ -287,14 +315,8 @@ static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 	    reader_end(attempt->reader, true, err))
 		return true;
 	*err = cut;
-	if (cut.code == ECONNREFUSED)
-		return err_while(err, "no model server answers at %s (is it running?)",
-				 attempt->model->host);
-	if (cut.code == EHOSTUNREACH)
-		return err_while(err,
-				 "%s is not reached (see GLOVEBOX_BASE_URL, the "
-				 "network and its proxy)",
-				 attempt->model->host);
+	if (cut.code == ECONNREFUSED || cut.code == EHOSTUNREACH)
+		return say_unreached(attempt, err);
 	return err_while(err, "%s", attempt->model->host);
 }
 
