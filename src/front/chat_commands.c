@@ -292,17 +292,11 @@ static void refuse(struct chat *chat, const char *name)
 static void show(struct chat *chat)
 {
 	struct buf *out = &chat->paint.out;
-	struct str rest = buf_str(out);
 	struct buf lines;
 
 	buf_init(&lines, 4 * out->max);
-	while (rest.size > 0) {
-		const size_t end = str_find(rest, STR("\n"), 0);
-
-		fold_line(str_part(rest, 0, end), chat->paint.columns, &lines);
-		(void)buf_addc(&lines, '\n');
-		rest = end == SIZE_MAX ? STR("") : str_part(rest, end + 1, rest.size);
-	}
+	fold_lines(buf_str(out), chat->paint.columns, &lines);
+	(void)buf_end_line(&lines);
 	(void)fd_write_all(STDOUT_FILENO, lines.data, lines.size, NULL);
 	buf_clear(out);
 	buf_fini(&lines);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "front/console_parts.h"
+#include "front/fold.h"
 #include "front/screen_paint.h"
 #include "front/terminal.h"
 
@@ -234,15 +235,18 @@ enum console_answer console_read(struct console *console, struct line *line, int
 
 static void ask(const char *question, const char *const *choices)
 {
-	struct buf text;
+	struct buf text, lines;
 
+	buf_init(&lines, 2 * PROMPT_MAX);
 	buf_init(&text, PROMPT_MAX);
 	(void)buf_adds(&text, question);
 	for (size_t i = 0; choices[i] != NULL; i++)
 		(void)buf_addf(&text, "%s[%c]%s", i == 0 ? " " : ", ", choices[i][0],
 			       choices[i] + 1);
 	(void)buf_adds(&text, "? ");
-	console_write(text.data);
+	fold_for(STDOUT_FILENO, buf_str(&text), &lines);
+	console_write(lines.data);
+	buf_fini(&lines);
 	buf_fini(&text);
 }
 

@@ -135,6 +135,29 @@ void fold_line(struct str line, size_t columns, struct buf *out)
 	}
 }
 
+void fold_lines(struct str text, size_t columns, struct buf *out)
+{
+	while (text.size > 0) {
+		const size_t end = str_find(text, STR("\n"), 0);
+
+		fold_line(str_part(text, 0, end), columns, out);
+		if (end == (size_t)-1)
+			return;
+		(void)buf_addc(out, '\n');
+		text = str_part(text, end + 1, text.size);
+	}
+}
+
+void fold_for(int fd, struct str text, struct buf *out)
+{
+	const size_t columns = screen_columns_of(fd);
+
+	if (columns == SIZE_MAX)
+		(void)buf_addstr(out, text);
+	else
+		fold_lines(text, columns, out);
+}
+
 /* The columns are asked for each time: a window may change its size meanwhile. */
 static bool write_line(const struct fold *fold, struct str line, const char *end)
 {

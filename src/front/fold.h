@@ -12,6 +12,11 @@
 /* Append LINE (clean but for colours, without its end) to OUT, on lines of COLUMNS. */
 void fold_line(struct str line, size_t columns, struct buf *out);
 
+/* The same for each line of TEXT; its last one may have no end. */
+void fold_lines(struct str text, size_t columns, struct buf *out);
+/* The same as the terminal FD shows it; where FD is none TEXT as it is. */
+void fold_for(int fd, struct str text, struct buf *out);
+
 /*
  * What is printed on stdout in between is folded, line by line: one that has no end yet waits for
  * it, so nobody is asked anything meanwhile. NULL: it is no terminal, and nothing is to be ended.

@@ -2,8 +2,9 @@
  * screen: the plain screen of a conversation: a consumer of events that writes to one
  * descriptor, append-only. Words of the model as they stream, each call as a headed
  * block, the change as a diff, a closing line. What came from a model or a tool is made
- * safe for a terminal. Prose is broken between words on a terminal alone (screen_wrap.h);
- * code, commands, paths and the diff never, so that copying gives what was said.
+ * safe for a terminal. Prose is broken between words on a terminal alone (screen_wrap.h), and so is
+ * what tools say, behind the bar of its block (fold.h); code, commands, paths and the diff never,
+ * so that copying gives what was said.
  */
 #pragma once
 #include "runtime/event.h"

@@ -82,13 +82,19 @@ static void call_head(struct paint *paint, const char *tool, const struct value 
 		const struct paint_excerpt excerpt = {
 			.head = CALL_COMMAND_LINES,
 			.barred = true,
+			.as_it_is = true,
 		};
 
 		paint_lines(paint, command, &excerpt);
 	} else if (value_count(arguments) > 0) {
-		paint_bar(paint);
-		paint_subject(paint, arguments, CALL_SUBJECT_COLUMNS);
-		buf_addc(&paint->out, '\n');
+		const struct paint_excerpt excerpt = {.head = 1, .barred = true};
+		struct paint subject;
+
+		paint_init(&subject);
+		subject.unicode = paint->unicode;
+		paint_subject(&subject, arguments, CALL_SUBJECT_COLUMNS);
+		paint_lines(paint, buf_str(&subject.out), &excerpt);
+		paint_fini(&subject);
 	}
 }
 

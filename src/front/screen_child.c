@@ -128,10 +128,7 @@ static void paint_event(struct screen_child *child, struct paint *paint,
 		if (child->asked)
 			value_remove(child->asked, call);
 	} else if (kind == EVENT_NOTICE) {
-		paint_text(paint, PAINT_YELLOW, STR("! "));
-		paint_one_line(paint, PAINT_YELLOW,
-			       value_str(value_member(event, "text")), paint->columns);
-		buf_addc(&paint->out, '\n');
+		paint_notice(paint, value_str(value_member(event, "text")), false);
 	} else if (kind == EVENT_TURN_ENDED) {
 		paint_end(paint, event);
 	}
@@ -175,6 +172,7 @@ void screen_child_paint(struct screen_child *child, struct paint *paint,
 	paint_init(&inner);
 	inner.colour = paint->colour;
 	inner.unicode = paint->unicode;
+	inner.wraps = paint->wraps;
 	inner.columns = paint->columns > COLUMNS_LEAST + BAR_COLUMNS
 				? paint->columns - BAR_COLUMNS
 				: COLUMNS_LEAST;

@@ -2,6 +2,7 @@
 #include "front/screen_paint.h"
 
 #include "base/text.h"
+#include "front/fold.h"
 #include "front/width.h"
 
 #include <string.h>
@@ -11,6 +12,8 @@ enum { PAINT_RULE_COLUMNS = 78 };
 
 /* A longer line fills the terminal; the spill or the file has it whole. */
 enum { PAINT_LINE_COLUMNS = 500 };
+
+enum { PAINT_BAR_COLUMNS = 2 };
 
 static const char *const codes[] = {
 	[PAINT_BOLD] = "1",   [PAINT_DIM] = "2",     [PAINT_RED] = "31",
@@ -147,6 +150,44 @@ void paint_bar(struct paint *paint)
 	buf_addc(&paint->out, ' ');
 }
 
+/* Clean TEXT, behind a bar when BARRED, on as many lines of the terminal as it takes. */
+static void paint_folded(struct paint *paint, enum paint_style style, struct str text,
+			 bool barred)
+{
+	const size_t bar = barred ? PAINT_BAR_COLUMNS : 0;
+	struct str rest, line;
+	struct buf lines;
+
+	buf_init(&lines, PAINT_MAX);
+	fold_line(text, paint->columns > bar ? paint->columns - bar : 1, &lines);
+	(void)buf_addc(&lines, '\n');
+	rest = buf_str(&lines);
+	while (str_next_line(&rest, &line)) {
+		if (barred)
+			paint_bar(paint);
+		paint_text(paint, style, line);
+		buf_addc(&paint->out, '\n');
+	}
+	buf_fini(&lines);
+}
+
+static void paint_line(struct paint *paint, enum paint_style style, struct str text,
+		       const struct paint_excerpt *excerpt)
+{
+	if (paint->wraps && !excerpt->is_diff && !excerpt->as_it_is &&
+	    width_of(text) <= PAINT_LINE_COLUMNS) {
+		paint_folded(paint, style, text, excerpt->barred);
+		return;
+	}
+	if (excerpt->barred) {
+		paint_bar(paint);
+		paint_cut(paint, style, text, PAINT_LINE_COLUMNS);
+	} else {
+		paint_text(paint, style, text);
+	}
+	buf_addc(&paint->out, '\n');
+}
+
 static enum paint_style paint_diff_style(struct str line)
 {
 	if (str_starts(line, STR("+++ ")) || str_starts(line, STR("--- ")) ||
@@ -201,13 +242,7 @@ void paint_lines(struct paint *paint, struct str text, const struct paint_excerp
 			paint_gap(paint, left_out + excerpt->more, excerpt);
 		if (number >= excerpt->head && number < excerpt->head + left_out)
 			continue;
-		if (excerpt->barred) {
-			paint_bar(paint);
-			paint_cut(paint, style, line, PAINT_LINE_COLUMNS);
-		} else {
-			paint_text(paint, style, line);
-		}
-		buf_addc(&paint->out, '\n');
+		paint_line(paint, style, line, excerpt);
 	}
 	if (left_out == 0 && excerpt->head > 0)
 		paint_gap(paint, excerpt->more, excerpt);

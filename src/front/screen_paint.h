@@ -19,7 +19,7 @@ enum { PAINT_MAX = 16 << 20 };
 struct paint {
 	struct buf out;
 	bool colour, unicode;
-	bool wraps; /* prose is broken between words; else lines have no end */
+	bool wraps; /* what is not to be copied is broken between words; else lines have no end */
 	size_t columns;
 	size_t indent; /* columns before all of it, which are not among those */
 };
@@ -71,8 +71,10 @@ struct paint_excerpt {
 	size_t head, tail;  /* lines of its front and of its end */
 	size_t more;        /* lines that were left out of the text before it came here */
 	const char *handle; /* where all of it is, or NULL */
-	bool barred;        /* inside a block: after a bar, and long lines are cut */
-	bool is_diff;
+	/* inside a block: after a bar; long lines go on below (wraps), very long ones are cut */
+	bool barred;
+	bool as_it_is; /* it is to be copied: no line goes on below */
+	bool is_diff;  /* and so is a diff */
 };
 
 /* TEXT is foreign. "… 12 more lines (HANDLE)" stands in the gap. */

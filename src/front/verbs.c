@@ -114,20 +114,24 @@ int verb_print_json(const struct value *value, unsigned flags)
 
 int verb_complain(int code, const char *format, ...)
 {
-	struct buf said, clean, shown;
+	struct buf said, clean, shown, lines;
 	va_list arguments;
 
 	buf_init(&said, COMPLAINT_MAX);
 	buf_init(&clean, 4 * COMPLAINT_MAX); /* \xHH for every byte */
 	buf_init(&shown, 16 * COMPLAINT_MAX);
+	buf_init(&lines, 32 * COMPLAINT_MAX);
 	va_start(arguments, format);
 	(void)buf_addv(&said, format, arguments);
 	va_end(arguments);
 	/* It quotes what servers, files and other programs say. */
 	(void)text_clean(buf_str(&said), &clean);
+	(void)buf_adds(&shown, "glovebox: ");
 	text_add_paragraph(&shown, buf_str(&clean));
 	(void)fflush(stdout);
-	(void)fprintf(stderr, "glovebox: %s\n", shown.data);
+	fold_for(STDERR_FILENO, buf_str(&shown), &lines);
+	(void)fprintf(stderr, "%s\n", lines.data);
+	buf_fini(&lines);
 	buf_fini(&shown);
 	buf_fini(&said);
 	buf_fini(&clean);

@@ -47,12 +47,27 @@ static void colours_take_no_room_and_wide_characters_two(void **state)
 	folds("文件 文件", 9, "文件 文件");
 }
 
+static void every_line_of_a_text_is_folded(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 4096);
+	fold_lines(STR("one two three\n\nfour five? "), 8, &out);
+	assert_string_equal(out.data, "one two\nthree\n\nfour\nfive? ");
+	buf_clear(&out);
+	fold_for(-1, STR("one two three four"), &out);
+	assert_string_equal(out.data, "one two three four");
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fits_stays_as_it_is),
 		cmocka_unit_test(the_rest_hangs_below_its_beginning),
 		cmocka_unit_test(words_and_commands_are_not_cut),
+		cmocka_unit_test(every_line_of_a_text_is_folded),
 		cmocka_unit_test(colours_take_no_room_and_wide_characters_two),
 	};
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/screen_child.h"
 #include "front/screen_flow.h"
 #include "front/screen_paint.h"
 #include "front/screen_wrap.h"
@@ -557,6 +558,59 @@ static void a_word_without_an_end_is_read_once(void **state)
 	buf_fini(&text);
 }
 
+static void stand_nowhere(void *context)
+{
+	(void)context;
+}
+
+/* What tools say goes on behind the bar; a command is to be copied, and a long name stays whole. */
+static void blocks_are_broken_between_words(void **state)
+{
+	auto_value struct value *arguments = NULL, *result = NULL;
+	struct paint paint;
+
+	(void)state;
+	assert_true(value_parse(STR("{\"command\":\"echo one two three four\"}"), 0,
+				&arguments, NULL));
+	assert_true(value_parse(STR("{\"status\":\"denied\",\"text\":\"It may not write "
+				    "/a/very/long/path/of/it there.\",\"seconds\":0}"),
+				0, &result, NULL));
+	paint_init(&paint);
+	paint.wraps = true;
+	paint.columns = 20;
+	paint_call(&paint, "bash", arguments, result);
+	assert_string_equal(paint.out.data, "+- bash ------------\n"
+					    "| echo one two three four\n"
+					    "|\n"
+					    "| [x] denied, 0.0 s\n"
+					    "| It may not write /a/very/long/path/of/it\n"
+					    "| there.\n"
+					    "+-------------------\n");
+	paint_fini(&paint);
+}
+
+static void a_delegates_notice_is_whole_on_a_narrow_terminal(void **state)
+{
+	auto_value struct value *data = NULL;
+	struct screen_child child = {0};
+	struct paint paint;
+
+	(void)state;
+	assert_true(value_parse(STR("{\"agent\":\"a\",\"session\":\"s\",\"event_of\":{"
+				    "\"event\":\"notice\",\"text\":\"The rest of it is told "
+				    "below\"}}"),
+				0, &data, NULL));
+	paint_init(&paint);
+	paint.wraps = true;
+	paint.columns = 24;
+	screen_child_paint(&child, &paint, data, stand_nowhere, NULL);
+	assert_string_equal(paint.out.data, "+- delegate a, s -------\n"
+					    "| ! The rest of it is\n"
+					    "| told below\n");
+	screen_child_fini(&child);
+	paint_fini(&paint);
+}
+
 static void what_is_copied_stays_on_its_line(void **state)
 {
 	static const char code[] =
@@ -670,6 +724,8 @@ int main(void)
 		cmocka_unit_test(flow_gives_the_same_text_however_it_is_cut),
 		cmocka_unit_test(prose_is_broken_between_words),
 		cmocka_unit_test(a_word_without_an_end_is_read_once),
+		cmocka_unit_test(blocks_are_broken_between_words),
+		cmocka_unit_test(a_delegates_notice_is_whole_on_a_narrow_terminal),
 		cmocka_unit_test(what_is_copied_stays_on_its_line),
 		cmocka_unit_test(only_a_terminal_has_lines_with_an_end),
 		cmocka_unit_test(options_follow_the_environment),
