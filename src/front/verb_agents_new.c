@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -13,8 +14,9 @@
 #include "front/exit_code.h"
 #include "front/verb.h"
 
-#define TEMPLATE      "examples/agents/template.md"
-#define TEMPLATE_NAME "template"
+#define TEMPLATE       "examples/agents/template.md"
+#define TEMPLATE_NAME  "template"
+#define TEMPLATE_WRITE "[src, tests]"
 
 enum { FILE_MAX = 64 << 10 };
 
@@ -32,16 +34,46 @@ static struct str template_text(void)
 	return STR("");
 }
 
-/* The template, called NAME: its `name:` line is the one that changes. */
+/* Where code and its tests usually lie. */
+static const char *const usual_folders[] = {"src",  "lib",      "app", "include",
+					    "cmd",  "internal", "pkg", "tests",
+					    "test", "spec"};
+
+/* "[src, tests]": what of that is here, for a missing folder is an error; else all of it. */
+static void add_folders(struct buf *out)
+{
+	const size_t begin = out->size;
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(usual_folders) / sizeof(usual_folders[0]); i++) {
+		if (lstat(usual_folders[i], &st) == 0 && S_ISDIR(st.st_mode))
+			(void)buf_addf(out, "%s%s", out->size == begin ? "[" : ", ",
+				       usual_folders[i]);
+	}
+	(void)buf_adds(out, out->size == begin ? "[\".\"]" : "]");
+}
+
+/* REST up to LINE, which is left out. */
+static void add_until(struct str *rest, struct str line, struct buf *out)
+{
+	const size_t at = str_find(*rest, line, 0);
+
+	(void)buf_addstr(out, str_part(*rest, 0, at));
+	*rest = str_part(*rest, at + line.size, rest->size);
+}
+
+/* The template, called NAME, that may write what is here. */
 static void add_template(const char *name, struct buf *out)
 {
-	const struct str line = STR("\nname: " TEMPLATE_NAME "\n");
-	struct str text = template_text();
-	size_t at = str_find(text, line, 0);
+	struct str rest = template_text();
 
-	(void)buf_addstr(out, str_part(text, 0, at));
+	add_until(&rest, STR("\nname: " TEMPLATE_NAME "\n"), out);
 	(void)buf_addf(out, "\nname: %s\n", name);
-	(void)buf_addstr(out, str_part(text, at + line.size, text.size));
+	add_until(&rest, STR("\nwrite: " TEMPLATE_WRITE "\n"), out);
+	(void)buf_adds(out, "\nwrite: ");
+	add_folders(out);
+	(void)buf_addc(out, '\n');
+	(void)buf_addstr(out, rest);
 }
 
 static bool file_make(const char *path, const char *name, struct err *err)
@@ -106,8 +138,10 @@ static int new_run(const struct options *options)
 
 static const char new_help[] =
 	"Write a role of your own, with every key explained, to glovebox/agents/NAME.md in\n"
-	"your configuration's folder. A file that is there is left alone. Called after a\n"
-	"shipped role it lies over that one, key by key: take out what shall stay.";
+	"your configuration's folder. It may write the folders with code and tests that are\n"
+	"here (src, lib, tests ...), or all of the workspace where there are none. A file that\n"
+	"is there is left alone. Called after a shipped role it lies over that one, key by\n"
+	"key: take out what shall stay.";
 
 const struct verb verb_agents_new = {
 	.name = "agents new",
