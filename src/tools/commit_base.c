@@ -6,6 +6,7 @@
 #include "base/diff.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -186,7 +187,8 @@ static bool folders_are_folders(const struct commit_base *base, const char *path
 		const struct commit_entry *entry =
 			find_entry(base, str_part(str_of(path), 0, (size_t)(at - path)));
 
-		if (entry != NULL && entry->type != 't')
+		if (entry != NULL && entry->type != 't' &&
+		    !patch_makes_room(&base->handed->patch, path))
 			return false;
 	}
 	return true;
@@ -337,6 +339,48 @@ static bool make_changes(struct commit_base *base, int printed, bool *fits, stru
 	return fine;
 }
 
+/* A new file takes the place of a folder: does the patch remove all that COMMIT has in it? */
+static bool look_into(struct commit_base *base, const char *commit, const char *path,
+		      bool *fits, struct err *err)
+{
+	const char *const words[] = {"ls-tree", "-r", "-z", "--name-only", commit, NULL};
+	const char *const paths[] = {path, NULL};
+	const struct patch *patch = &base->handed->patch;
+	auto_close int printed = -1;
+	size_t there = 0, gone = 0;
+	struct buf names;
+	bool fine;
+
+	buf_init(&names, TREE_BYTES_MAX);
+	fine = commit_git(base->call, words, paths, -1, &printed, err) &&
+	       lseek(printed, 0, SEEK_SET) == 0 &&
+	       fd_read_all(printed, &names, "what git listed", err);
+	for (size_t i = 0; i < names.size; i++)
+		there += names.data[i] == '\0';
+	for (size_t i = 0; i < patch->file_count; i++)
+		gone += patch->files[i].kind == PATCH_DELETE &&
+			path_within(patch->files[i].path, path);
+	if (fine && there > gone) {
+		note_difference(base, path, "is a folder with other files there");
+		*fits = false;
+	}
+	buf_fini(&names);
+	return fine;
+}
+
+static bool look_into_folders(struct commit_base *base, const char *commit, bool *fits,
+			      struct err *err)
+{
+	for (size_t i = 0; *fits && i < base->handed->count; i++) {
+		const struct handed_file *file = &base->handed->files[i];
+
+		if (!file->existed && patch_makes_room(&base->handed->patch, file->to) &&
+		    !look_into(base, commit, file->to, fits, err))
+			return false;
+	}
+	return true;
+}
+
 /* Do the files of COMMIT hold what they held before the run? Then the stream has the changes. */
 static bool look_at(struct commit_base *base, const char *commit, bool *fits, struct err *err)
 {
@@ -352,6 +396,8 @@ static bool look_at(struct commit_base *base, const char *commit, bool *fits, st
 		(void)base_of(base, &base->handed->files[i], &one);
 		*fits = *fits && one;
 	}
+	if (!look_into_folders(base, commit, fits, err))
+		return false;
 	if (*fits && (!read_contents(base, &printed, err) ||
 		      !make_changes(base, printed, fits, err)))
 		return false;

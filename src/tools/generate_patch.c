@@ -62,6 +62,7 @@ struct handing {
 	struct buf list;      /* lines for the text */
 	struct value *files;
 	size_t changed, left_out, caches, sections;
+	size_t swaps; /* files that became folders, and the reverse */
 };
 
 /* Python writes them wherever it imports from, and makes them anew when they are gone. */
@@ -74,8 +75,18 @@ static bool is_cache(const char *path)
 		str_find(name, STR("/__pycache__/"), 0) != (size_t)-1);
 }
 
-static const char *why_left_out(const struct handing *handing,
-				const struct undo_change *change, struct item *item)
+/* What is in a folder are files of their own; the file that it took the place of went. */
+static void take_folder(struct handing *handing, struct item *item)
+{
+	handing->swaps += item->now.kind == UNDO_FOLDER || item->base.kind == UNDO_FOLDER;
+	if (item->now.kind == UNDO_FOLDER)
+		item->now = undo_absent;
+	if (item->base.kind == UNDO_FOLDER)
+		item->base = undo_absent;
+}
+
+static const char *why_left_out(struct handing *handing, const struct undo_change *change,
+				struct item *item)
 {
 	struct err err = {0};
 
@@ -86,10 +97,7 @@ static const char *why_left_out(const struct handing *handing,
 					 : "not readable now";
 	if (item->base.kind == UNDO_LINK || item->now.kind == UNDO_LINK)
 		return "a symbolic link";
-	if (item->now.kind == UNDO_FOLDER)
-		return "a folder now";
-	if (item->base.kind == UNDO_FOLDER)
-		return "a folder before";
+	take_folder(handing, item);
 	if (change->after.kind == UNDO_FILE && change->after.source != UNDO_LOGGED)
 		return "what it was could not be kept";
 	return item->is_cache ? "a cache of Python's" : NULL;
@@ -381,6 +389,13 @@ static void answer(struct handing *handing, const char *title, const char *summa
 	value_set(details, "files", value_ref(handing->files));
 }
 
+static void say_item(struct handing *handing, struct item *item)
+{
+	if (!item->is_said)
+		add_item(handing, item);
+	item->is_said = true;
+}
+
 static bool handing_make(struct handing *handing, struct err *err)
 {
 	struct undo_reader reader = {.meta = take_limits,
@@ -392,11 +407,16 @@ static bool handing_make(struct handing *handing, struct err *err)
 		return false;
 	if (handing->call->fds[FD_PLAN] >= 0 && !reader.ended)
 		return err_set(err, EINVAL, "it is cut short");
-	find_renames(handing);
-	for (size_t i = 0; i < handing->count && !call_stopped(handing->call); i++) {
-		if (!handing->items[i].is_said)
-			add_item(handing, &handing->items[i]);
+	/* Then each file is removed or made, in an order that anybody can follow. */
+	if (handing->swaps == 0)
+		find_renames(handing);
+	/* What makes room for something else goes first, for who takes one after the other. */
+	for (size_t i = 0; i < handing->count && handing->swaps > 0; i++) {
+		if (handing->items[i].now.kind == UNDO_ABSENT)
+			say_item(handing, &handing->items[i]);
 	}
+	for (size_t i = 0; i < handing->count && !call_stopped(handing->call); i++)
+		say_item(handing, &handing->items[i]);
 	return true;
 }
 

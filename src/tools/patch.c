@@ -1,6 +1,7 @@
 /* patch: what both grammars share: taking the wrapping off, lines, refusals; see patch.h. */
 #include "tools/patch.h"
 
+#include "base/path.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -276,6 +277,36 @@ void patch_fini(struct patch *patch)
 {
 	if (patch)
 		arena_fini(&patch->arena);
+}
+
+/* Can both not be there at once? */
+static bool collide(const char *one, const char *other)
+{
+	return strcmp(one, other) != 0 &&
+	       (path_within(one, other) || path_within(other, one));
+}
+
+bool patch_makes_room(const struct patch *patch, const char *path)
+{
+	for (size_t i = 0; i < patch->file_count; i++) {
+		const struct patch_file *file = &patch->files[i];
+
+		if (file->kind == PATCH_DELETE && collide(file->path, path))
+			return true;
+	}
+	return false;
+}
+
+bool patch_needs_room(const struct patch *patch, const char *path)
+{
+	for (size_t i = 0; i < patch->file_count; i++) {
+		const struct patch_file *file = &patch->files[i];
+		const char *made = file->kind == PATCH_ADD ? file->path : file->to;
+
+		if (made != NULL && collide(made, path))
+			return true;
+	}
+	return false;
 }
 
 void patch_merge(struct patch *patch)

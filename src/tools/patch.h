@@ -58,6 +58,13 @@ struct patch {
  */
 bool patch_parse(struct str text, struct patch *patch, struct buf *sentence);
 void patch_fini(struct patch *patch);
+/*
+ * Does PATCH delete a file that PATH needs out of its way: where a folder of it is to be, or in a
+ * folder that has its name?
+ */
+bool patch_makes_room(const struct patch *patch, const char *path);
+/* And is PATH, which it deletes, in the way of one that it makes? */
+bool patch_needs_room(const struct patch *patch, const char *path);
 /* Two sections of one file become one: both were written against the file as it is. */
 void patch_merge(struct patch *patch);
 

@@ -6,6 +6,7 @@
 #include "tools/shown.h"
 
 #include "base/memory.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,15 @@ static size_t add_changes(struct patch_target *target, struct place_change *chan
 	return 2;
 }
 
-static bool write_changes(struct patching *patching, struct err *err)
+/* Does it have to be gone before the others are written? A folder takes its place, or a file its folder's. */
+static bool goes_first(const struct patching *patching, const struct patch_target *target)
+{
+	return target->file->kind == PATCH_DELETE && !target->unchanged &&
+	       patch_needs_room(&patching->patch, target->from.path);
+}
+
+/* Those that go first, or the others, as one set. */
+static bool write_set(struct patching *patching, bool first, struct err *err)
 {
 	struct place_change *changes = memory_array(2 * patching->count, sizeof(*changes));
 	size_t count = 0;
@@ -85,7 +94,7 @@ static bool write_changes(struct patching *patching, struct err *err)
 	for (size_t i = 0; ok && i < patching->count; i++) {
 		struct patch_target *target = &patching->targets[i];
 
-		if (target->unchanged)
+		if (target->unchanged || goes_first(patching, target) != first)
 			continue;
 		if (target->file->kind == PATCH_ADD)
 			ok = make_folders(patching, &target->from);
@@ -99,6 +108,57 @@ static bool write_changes(struct patching *patching, struct err *err)
 	ok = ok && (count == 0 || place_write_set(changes, count, err));
 	free(changes);
 	return ok;
+}
+
+/* The folders of TARGET, which is gone, that are in a new file's way and empty now. */
+static void remove_folders(const struct patching *patching, struct patch_target *target)
+{
+	struct place *place = &target->from.place;
+
+	for (size_t i = 0; i < patching->count; i++) {
+		const struct patch_file *file = patching->targets[i].file;
+		const char *made = file->kind == PATCH_ADD ? file->path : file->to;
+		const char *below;
+
+		if (made == NULL || strcmp(made, target->from.path) == 0 ||
+		    !path_within(target->from.path, made))
+			continue;
+		below = target->from.path + strlen(made);
+		for (place->made_folders = 0; *below != '\0'; below++)
+			place->made_folders += *below == '/';
+		place_unmake_folders(place);
+	}
+}
+
+/* What went first is put back: the rest cannot be written. */
+static void put_back(struct patching *patching, struct patch_target *target)
+{
+	struct place_change change = {.place = &target->from.place,
+				      .content = buf_str(&target->from.old),
+				      .mode = target->from.st.st_mode & 0777};
+	struct err err = {0};
+
+	if (!make_folders(patching, &target->from) || !place_write_set(&change, 1, &err))
+		(void)buf_addf(&patching->result->text,
+			       "%s went and could not be put back; `glovebox undo` does it. ",
+			       target->from.path);
+}
+
+static bool write_changes(struct patching *patching, struct err *err)
+{
+	if (!write_set(patching, true, err))
+		return false;
+	for (size_t i = 0; i < patching->count; i++) {
+		if (goes_first(patching, &patching->targets[i]))
+			remove_folders(patching, &patching->targets[i]);
+	}
+	if (write_set(patching, false, err))
+		return true;
+	for (size_t i = 0; i < patching->count; i++) {
+		if (goes_first(patching, &patching->targets[i]))
+			put_back(patching, &patching->targets[i]);
+	}
+	return false;
 }
 
 /* One try: verify all, write all. AGAIN: another writer came between. */

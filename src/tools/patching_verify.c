@@ -72,7 +72,10 @@ static bool find_new(struct patching *patching, struct written *written, bool *s
 
 	*same = false;
 	if (!files_place(patching->call->files, written->path, false, &written->place, &err))
-		return err.code == ENOENT || patching_refuse(patching, written, &err);
+		return err.code == ENOENT ||
+		       ((err.code == ENOTDIR || err.code == EISDIR) &&
+			patch_makes_room(&patching->patch, written->path)) ||
+		       patching_refuse(patching, written, &err);
 	if (!written->place.exists) {
 		shown_place_path(&written->place, &written->real);
 		return true;

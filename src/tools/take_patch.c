@@ -119,6 +119,10 @@ static void look_at(struct taking *taking, const struct handed_file *file)
 		value_free(row);
 		return;
 	}
+	/* A file and a folder change places: for the one the other is not there. */
+	if (now.kind == UNDO_FOLDER && (patch_makes_room(&taking->handed.patch, file->to) ||
+					patch_needs_room(&taking->handed.patch, file->to)))
+		now = undo_absent;
 	already = file->now_known && is_as(&now, file->now) &&
 		  mode_is(&now, file->file->mode) && from.kind == UNDO_ABSENT;
 	fits = moves ? now.kind == UNDO_ABSENT && is_as(&from, file->base)

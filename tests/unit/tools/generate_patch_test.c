@@ -137,41 +137,56 @@ static void what_cannot_be_in_it_is_named(void **state)
 {
 	struct hand *hand = *state;
 	auto_free char *link = hand_path(hand, "link");
-	auto_free char *folder = hand_path(hand, "folder");
 	auto_free char *large = memory_alloc((600 << 10) + 1);
 	struct plan plan;
 
 	hand_write(hand, "binary", "\0\1\2", 3);
 	hand_write(hand, "latin", "\xe4\n", 2);
 	assert_int_equal(symlink("binary", link), 0);
-	assert_int_equal(mkdir(folder, 0755), 0);
 	for (size_t i = 0; i < 600 << 10; i++)
 		large[i] = i % 64 == 63 ? '\n' : (char)('a' + i % 23);
 	hand_puts(hand, "large", large);
-	hand_puts(hand, "place", "text\n");
 	plan_begin(&plan);
 	plan_add(&plan, "/etc/hosts", STR("x\n"), 0644);
 	plan_add(&plan, "binary", STR("text\n"), 0644);
-	plan_add(&plan, "folder", STR("text\n"), 0644);
 	plan_add(&plan, "large", (struct str){0}, 0);
 	plan_add(&plan, "latin", STR("a\n"), 0644);
 	plan_add(&plan, "link", STR("text\n"), 0644);
 	struct undo_state lost = {.kind = UNDO_FILE, .mode = 0644, .size = 7};
 	assert_true(undo_log_change(&plan.log, STR("lost"), &undo_absent, &lost, NULL));
-	struct undo_state place = {.kind = UNDO_FOLDER, .mode = 0755};
-	assert_true(undo_log_change(&plan.log, STR("place"), &lost, &place, NULL));
 	plan_run(&plan, hand);
 	hand_assert_says(hand, "/etc/hosts: left out of the patch (outside the workspace)");
 	hand_assert_says(hand, "binary: left out of the patch (binary)");
-	hand_assert_says(hand, "folder: left out of the patch (a folder now)");
 	hand_assert_says(hand,
 			 "large: left out of the patch (no room in a patch of 256 KiB)");
 	hand_assert_says(hand, "latin: left out of the patch (not UTF-8)");
 	hand_assert_says(hand, "link: left out of the patch (a symbolic link)");
 	hand_assert_says(hand,
 			 "lost: left out of the patch (what it was could not be kept)");
-	hand_assert_says(hand, "place: left out of the patch (a folder before)");
 	assert_string_equal(patch_of(hand), "");
+}
+
+/* What went makes room, and comes first; the same content elsewhere is no rename then. */
+static void a_file_and_a_folder_change_places(void **state)
+{
+	struct hand *hand = *state;
+	auto_free char *folder = hand_path(hand, "folder");
+	struct undo_state place = {.kind = UNDO_FOLDER, .mode = 0755};
+	struct plan plan;
+
+	assert_int_equal(mkdir(folder, 0755), 0);
+	hand_puts(hand, "folder/in", "text\n");
+	hand_puts(hand, "place", "text\n");
+	plan_begin(&plan);
+	plan_add(&plan, "folder", STR("text\n"), 0644);
+	plan_add(&plan, "folder/in", (struct str){0}, 0);
+	assert_true(undo_log_change(&plan.log, STR("place"),
+				    &(struct undo_state){.kind = UNDO_FILE}, &place, NULL));
+	plan_add(&plan, "place/in", STR("text\n"), 0644);
+	plan_run(&plan, hand);
+	hand_assert_says(hand, "4 files in the patch:\n"
+			       "  folder: deleted, +0 -1\n  place/in: deleted, +0 -1\n"
+			       "  folder/in: created, +1 -0\n  place: created, +1 -0\n");
 }
 
 /* A binary file may still get another name or mode. */
@@ -291,6 +306,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hand_set_up, hand_tear_down)
 		TEST(each_kind_of_change_is_in_it),
 		TEST(what_cannot_be_in_it_is_named),
+		TEST(a_file_and_a_folder_change_places),
 		TEST(a_binary_file_is_renamed),
 		TEST(what_the_front_could_not_keep_is_said),
 		TEST(a_plan_that_does_not_hold_together_is_refused),
