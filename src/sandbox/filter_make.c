@@ -30,7 +30,9 @@
 
 enum {
 	NEW_TIME = 0x80, /* CLONE_NEWTIME */
+	WORKER = 1,      /* its number where it has a pid namespace */
 	SOCKET_TYPE_MASK = 0xf,
+	PRIORITY_OF_PROCESS = 1,      /* IOPRIO_WHO_PROCESS */
 	PRIORITY_OF_USER = 3,         /* IOPRIO_WHO_USER */
 	SET_OWNER_EX = 15,            /* F_SETOWN_EX */
 	NO_RANDOMISATION = 0x0040000, /* ADDR_NO_RANDOMIZE */
@@ -212,6 +214,35 @@ static void refuse_outside(struct filter *filter)
 	refuse_numbers(filter, calls_unsupported_outside_numbers, EOPNOTSUPP);
 }
 
+/* NUMBER moves a KIND of processes about (argument 0), the worker by its number (argument 1). */
+static void refuse_kind_of_worker(struct filter *filter, int number, uint32_t kind)
+{
+	filter_add_test(filter, number,
+			&(struct filter_test){
+				.first = {CONDITION_EQUALS, 0, ALL_BITS, kind},
+				.second = {CONDITION_EQUALS, 1, ALL_BITS, WORKER},
+				.answer = EPERM,
+			});
+}
+
+/*
+ * The worker has the user of what it started, so that the kernel would let a command take the
+ * processor from it: limits and the deadline would be looked at by nobody.
+ */
+static void refuse_worker(struct filter *filter)
+{
+	static const int numbers[] = {SCMP_SYS(sched_setaffinity),
+				      SCMP_SYS(sched_setscheduler),
+				      SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		refuse_when(filter, numbers[i], 0, ALL_BITS, WORKER);
+	refuse_kind_of_worker(filter, SCMP_SYS(setpriority), PRIO_PROCESS);
+	refuse_when(filter, SCMP_SYS(setpriority), 0, ALL_BITS, PRIO_USER);
+	refuse_kind_of_worker(filter, SCMP_SYS(ioprio_set), PRIORITY_OF_PROCESS);
+	refuse_when(filter, SCMP_SYS(ioprio_set), 0, ALL_BITS, PRIORITY_OF_USER);
+}
+
 static void ask_attributes(struct filter *filter)
 {
 	refuse_names(filter, calls_of_attributes, FILTER_EXPLAIN);
@@ -280,6 +311,7 @@ static void make_filter(const char *name, bool outside)
 		refuse_outside(&filter);
 	} else {
 		allow_families(&filter);
+		refuse_worker(&filter);
 		/* At L2 the worker reads with it; Landlock keeps it to what is below. */
 		filter_answer(&filter, SCMP_SYS(process_vm_readv), EPERM);
 	}

@@ -174,7 +174,18 @@ static const struct row with_a_network[] = {
 	{SYS_socket, {AF_VSOCK, SOCK_STREAM}, EXPLAIN},
 	{SYS_connect, {0}, ALLOW},
 	{SYS_process_vm_readv, {0}, EPERM},
-	{SYS_setpriority, {0, 5}, ALLOW},
+	{SYS_setpriority, {0 /* PRIO_PROCESS */, 5}, ALLOW},
+	{SYS_setpriority, {0, 1 /* the worker */}, EPERM},
+	{SYS_setpriority, {1 /* PRIO_PGRP */, 0}, ALLOW},
+	{SYS_setpriority, {2 /* PRIO_USER */, 0}, EPERM},
+	{SYS_ioprio_set, {1 /* IOPRIO_WHO_PROCESS */, 5}, ALLOW},
+	{SYS_ioprio_set, {1, 1}, EPERM},
+	{SYS_ioprio_set, {3 /* IOPRIO_WHO_USER */, 0}, EPERM},
+	{SYS_sched_setaffinity, {7}, ALLOW},
+	{SYS_sched_setaffinity, {1}, EPERM},
+	{SYS_sched_setscheduler, {1}, EPERM},
+	{SYS_sched_setparam, {1}, EPERM},
+	{SYS_sched_setattr, {1}, EPERM},
 };
 
 static const struct row without_one[] = {
