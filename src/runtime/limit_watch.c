@@ -13,13 +13,24 @@ enum {
 	REFUSALS_AT_ONCE = 64, /* each takes some microseconds */
 };
 
-uint64_t limit_watch_free_space(const char *path)
+static struct limit_space space_left(const struct statvfs *fs)
+{
+	return (struct limit_space){.bytes = (uint64_t)fs->f_bavail * fs->f_frsize,
+				    .files = fs->f_files > 0 ? fs->f_favail : UINT64_MAX};
+}
+
+struct limit_space limit_watch_free_space(const char *path)
 {
 	struct statvfs fs;
 
 	if (!path || statvfs(path, &fs) < 0)
-		return UINT64_MAX;
-	return (uint64_t)fs.f_bavail * fs.f_frsize;
+		return (struct limit_space){UINT64_MAX, UINT64_MAX};
+	return space_left(&fs);
+}
+
+bool limit_watch_is_below(const struct limit_space *left, const struct limit_space *floor)
+{
+	return left->bytes < floor->bytes || left->files < floor->files;
 }
 
 static bool limit_reached(void *context, int64_t *again_ms)
@@ -39,12 +50,10 @@ static bool limit_reached(void *context, int64_t *again_ms)
 			return true;
 		}
 	}
-	if (watch->floor) {
-		uint64_t left = limit_watch_free_space(watch->call->space);
-
-		if (left < watch->floor) {
+	if (watch->floor.bytes || watch->floor.files) {
+		watch->left = limit_watch_free_space(watch->call->space);
+		if (limit_watch_is_below(&watch->left, &watch->floor)) {
 			watch->reached = LIMIT_SPACE;
-			watch->held = left;
 			return true;
 		}
 	}
@@ -71,15 +80,26 @@ static void calls_refused(void *context)
 }
 
 /* Who begins below the limit may run, to make room say, but not use up the rest. */
+static uint64_t floor_of(uint64_t limit, uint64_t left)
+{
+	return left < limit ? left / 2 : limit;
+}
+
+/* As large a part of the files as of the bytes stays free. */
 static void set_floor(struct limit_watch *watch)
 {
-	uint64_t limit = watch->call->limits.free_space;
+	const uint64_t limit = watch->call->limits.free_space;
+	struct statvfs fs;
 
-	if (limit && watch->call->space) {
-		uint64_t left = limit_watch_free_space(watch->call->space);
-
-		watch->floor = left < limit ? left / 2 : limit;
-	}
+	if (!limit || !watch->call->space || statvfs(watch->call->space, &fs) < 0)
+		return;
+	const struct limit_space left = space_left(&fs);
+	const double whole = (double)fs.f_blocks * (double)fs.f_frsize;
+	const double part = (double)limit < whole ? (double)limit / whole : 1;
+	watch->floor.bytes = floor_of(limit, left.bytes);
+	if (fs.f_files > 0)
+		watch->floor.files =
+			floor_of((uint64_t)((double)fs.f_files * part), left.files);
 }
 
 void limit_watch_start(struct limit_watch *watch, struct call *call, struct program_run *run)

@@ -12,6 +12,7 @@
 enum {
 	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
 	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
+	NEARLY_NO_FILE = 16,
 };
 
 struct telling {
@@ -40,12 +41,20 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 }
 
 /* ENDED: for it; else it was over before anybody looked. */
-static void tell_space(uint64_t left, bool ended, const struct telling *telling)
+static void tell_space(const struct limit_watch *watch, const struct limit_space *left,
+		       bool ended, const struct telling *telling)
 {
 	char size[32], now[32], target[128];
 
-	(void)snprintf(target, sizeof(target), "%s left free on the workspace's file system",
-		       text_size(left, size));
+	if (left->bytes < watch->floor.bytes)
+		(void)snprintf(target, sizeof(target),
+			       "%s left free on the workspace's file system",
+			       text_size(left->bytes, size));
+	else
+		(void)snprintf(target, sizeof(target),
+			       "room for %" PRIu64
+			       " more files on the workspace's file system",
+			       left->files);
 	tell(telling,
 	     (struct denial_limit){.key = "free_space",
 				   .target = target,
@@ -58,11 +67,11 @@ static void tell_space(uint64_t left, bool ended, const struct telling *telling)
 /* A disk is full in less time than passes between two looks. */
 static void tell_space_at_end(const struct limit_watch *watch, const struct telling *telling)
 {
-	uint64_t left =
-		watch->floor ? limit_watch_free_space(telling->call->space) : UINT64_MAX;
-
-	if (left < watch->floor)
-		tell_space(left, false, telling);
+	if (!watch->floor.bytes && !watch->floor.files)
+		return;
+	const struct limit_space left = limit_watch_free_space(telling->call->space);
+	if (limit_watch_is_below(&left, &watch->floor))
+		tell_space(watch, &left, false, telling);
 }
 
 static void tell_quiet(const struct telling *telling)
@@ -116,6 +125,14 @@ static void tell_file_size(const struct telling *telling)
 				   .guessed = !exact});
 }
 
+static bool is_nearly_full(const char *place)
+{
+	static const struct limit_space little = {NEARLY_FULL, NEARLY_NO_FILE};
+	const struct limit_space left = limit_watch_free_space(place);
+
+	return limit_watch_is_below(&left, &little);
+}
+
 static void tell_tmp(const struct telling *telling)
 {
 	const char *const places[] = {"/tmp", "/dev/shm", telling->call->layer};
@@ -126,7 +143,7 @@ static void tell_tmp(const struct telling *telling)
 
 	(void)text_size(telling->call->limits.tmp, now);
 	for (size_t i = 0; i < PLACES; i++) {
-		if (limit_watch_free_space(places[i]) >= NEARLY_FULL)
+		if (!is_nearly_full(places[i]))
 			continue;
 		found = true;
 		tell(telling,
@@ -221,7 +238,7 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 	if (watch->reached == LIMIT_MEMORY)
 		tell_memory(watch, &telling);
 	else if (watch->reached == LIMIT_SPACE)
-		tell_space(watch->held, true, &telling);
+		tell_space(watch, &watch->left, true, &telling);
 	else
 		tell_space_at_end(watch, &telling);
 	tell_refusals(watch, result, succeeded);

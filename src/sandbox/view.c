@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* The root holds mount points and a few small files, never data. */
-#define ROOT_SIZE "4m"
+enum { ROOT_SIZE = 4 << 20 };
 
 /* Where texts and the sources of masks lie in the view. */
 #define OWN_FOLDER "/run/glovebox"
@@ -82,7 +82,7 @@ static bool view_build(struct view *view, struct err *err)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return view_fail(err, "making mounts private below", "/");
 	auto_close int root =
-		view_new_memory(ROOT_SIZE, VIEW_FOLDER_MODE, MOUNT_ATTR_NOSUID);
+		view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE, MOUNT_ATTR_NOSUID);
 	if (root < 0)
 		return view_fail(err, "making", "the new root");
 	/* It has to hang somewhere to be pivoted into; /proc exists on every system. */

@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A name takes memory that counts for nothing: one for each page, and some where there are few. */
+enum { FILE_ROOM = 4 << 10, FILES_MIN = 1 << 10 };
+
 /*
  * The tree that SOURCE leads to now; it must be the one that was held before (the name
  * may have been swapped).
@@ -70,11 +73,11 @@ static bool tree_add(struct view_building *building, const struct view_entry *en
 static bool memory_add(struct view_building *building, const struct view_entry *entry,
 		       struct err *err)
 {
-	char size[32];
+	const uint64_t files = entry->size / FILE_ROOM;
 
-	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)entry->size);
 	auto_close int tree =
-		view_new_memory(size, entry->mode, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+		view_new_memory(entry->size, files > FILES_MIN ? files : FILES_MIN,
+				entry->mode, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (tree < 0)
 		return view_fail(err, "making memory for", entry->path);
 	return view_place(building, tree, entry->path, true, err);

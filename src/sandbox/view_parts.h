@@ -32,8 +32,11 @@ struct view_building {
 /* What errno says of STEP at PATH; false. */
 bool view_fail(struct err *err, const char *step, const char *path);
 
-/* A detached tmpfs. SIZE may be "4m" or a number. */
-int view_new_memory(const char *size, mode_t mode, unsigned attributes);
+/*
+ * A detached tmpfs of SIZE bytes. FILES is how many may lie in it, since the kernel counts none of
+ * the memory that a name takes; 0: as many as it likes.
+ */
+int view_new_memory(uint64_t size, uint64_t files, mode_t mode, unsigned attributes);
 
 /* What is at PATH of the view, through no link. */
 int view_open(int root, const char *path, int flags);

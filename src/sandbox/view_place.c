@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,16 +24,22 @@ bool view_fail(struct err *err, const char *step, const char *path)
 	return err_set(err, code, "view: %s %s: %s", step, path, strerror(code));
 }
 
-int view_new_memory(const char *size, mode_t mode, unsigned attributes)
+static bool set_option(int context, const char *key, const char *text)
 {
-	char mode_text[16];
+	return syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, key, text, 0) == 0;
+}
+
+int view_new_memory(uint64_t size, uint64_t files, mode_t mode, unsigned attributes)
+{
+	char size_text[32], files_text[32], mode_text[32];
 	auto_close int context = (int)syscall(KERNEL_FSOPEN, "tmpfs", FSOPEN_CLOEXEC);
 
-	if (context < 0)
-		return -1;
+	(void)snprintf(size_text, sizeof(size_text), "%" PRIu64, size);
+	(void)snprintf(files_text, sizeof(files_text), "%" PRIu64, files);
 	(void)snprintf(mode_text, sizeof(mode_text), "%o", (unsigned)mode);
-	if (syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
-	    syscall(KERNEL_FSCONFIG, context, FSCONFIG_SET_STRING, "mode", mode_text, 0) < 0 ||
+	if (context < 0 || !set_option(context, "size", size_text) ||
+	    !set_option(context, "mode", mode_text) ||
+	    (files > 0 && !set_option(context, "nr_inodes", files_text)) ||
 	    syscall(KERNEL_FSCONFIG, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -1;
 	return (int)syscall(KERNEL_FSMOUNT, context, FSMOUNT_CLOEXEC, attributes);
