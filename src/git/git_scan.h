@@ -69,6 +69,11 @@ struct git_scan {
 		const struct value *places; /* as below, of then; NULL: none are known */
 	} when;
 	bool wants_places;
+	/*
+	 * Repositories inside of git folders are looked for where something has changed since, and
+	 * those are new: git makes none. 0: not at all.
+	 */
+	int64_t inside_ns;
 	/* what lies deep is given to this and forgotten, one repository at a time; or NULL */
 	void (*each)(struct git_scan *scan, void *context);
 	void *context;

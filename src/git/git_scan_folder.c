@@ -126,7 +126,10 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	look_common(&folder.look);
 	git_scan_config(&folder, "config.worktree");
 	git_scan_works(&folder.look);
-	git_scan_links(&folder.look);
+	git_scan_links(&folder.look, above->depth);
+	git_scan_inside(&folder.look, above->depth);
+	/* What is whole by itself is a repository for whoever enters it. */
+	git_scan_worktree(all->scan, fd, path, above->depth + 1);
 	buf_init(&pointer, PATH_MAX);
 	if (look_line_path(&folder.look, "gitdir", path, &pointer) &&
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
@@ -169,7 +172,8 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	look_entries(&folder.look, "branches", each_name, NULL);
 	look_info(&folder.look);
 	git_scan_works(&folder.look);
-	git_scan_links(&folder.look);
+	git_scan_links(&folder.look, depth);
+	git_scan_inside(&folder.look, depth);
 	if (worktree != NULL)
 		git_scan_index(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);

@@ -1,7 +1,7 @@
 /*
- * git_scan_links: symlinks in a git folder. Git writes messages, logs and lists through them
- * (only references are replaced), so one that a command left there would have the user's next
- * `git commit` write where the command itself may not.
+ * git_scan_links: symlinks in a git folder. Git writes messages, logs and lists through them, and
+ * objects and references into folders that they stand for, so one that a command left there would
+ * have the user's next `git commit` write where the command itself may not.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	LINKS_DEPTH = 64, /* folders in a branch's name; git's own users have four */
@@ -23,16 +24,19 @@ enum {
 static const struct place {
 	const char *name;
 	bool deep, kept; /* kept: what is read is remembered, as long as nothing changes */
+	bool holds_references;
 } places[] = {
-	{"/", false, true},
-	{"logs", true, true},
-	{"info", false, true},
-	{"objects/info", false, true},
-	{"objects/pack", false, true},
-	{"rebase-merge", false, true},
-	{"rebase-apply", false, true},
-	{"sequencer", false, true},
-	{"rr-cache", true, false}, /* a folder for each conflict there ever was */
+	{"/", false, true, false},
+	{"logs", true, true, false},
+	{"refs", true, true, true},
+	{"info", false, true, false},
+	{"objects", false, true, false},
+	{"objects/info", false, true, false},
+	{"objects/pack", false, true, false},
+	{"rebase-merge", false, true, false},
+	{"rebase-apply", false, true, false},
+	{"sequencer", false, true, false},
+	{"rr-cache", true, false, false}, /* a folder for each conflict there ever was */
 };
 
 struct reading {
@@ -41,7 +45,31 @@ struct reading {
 	bool top;
 };
 
-/* A symlink is listed by its name, a folder to go on with has a "/" behind it. */
+/* A reference by another's name, the old way: git replaces it. */
+static bool is_reference(const struct look *look, const char *name)
+{
+	char target[PATH_MAX];
+	const ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
+	const struct str text = {target, size > 0 ? (size_t)size : 0};
+
+	return str_starts(text, STR("refs/")) && str_find(text, STR(".."), 0) == (size_t)-1;
+}
+
+/* A symlink that git goes through. It reads and replaces a HEAD that is one. */
+static bool is_way(const struct look *look, const char *name, const struct reading *reading)
+{
+	if (reading->place->holds_references)
+		return !is_reference(look, name);
+	return !look_is_aside(name) && (!reading->top || strcmp(name, "HEAD") != 0);
+}
+
+/* A name by which the folder may be a repository itself, where no other look goes. */
+static bool is_repositorys(const char *name)
+{
+	return strcmp(name, ".git") == 0 || strcmp(name, "HEAD") == 0;
+}
+
+/* What is listed by its name; a folder to go on with has a "/" behind it. */
 static void each_entry(const struct look *look, const char *name, void *context)
 {
 	const struct reading *reading = context;
@@ -51,13 +79,12 @@ static void each_entry(const struct look *look, const char *name, void *context)
 
 	if (type == DT_UNKNOWN && look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
-	/* Git reads and replaces a HEAD that is a link, and takes no other for one. */
-	if (type == DT_LNK
-		    ? look_is_aside(name) || (reading->top && strcmp(name, "HEAD") == 0)
-		    : type != DT_DIR || !reading->place->deep)
+	const bool repositorys = reading->place->deep && is_repositorys(name);
+	if (!repositorys && (type == DT_LNK ? !is_way(look, name, reading)
+					    : type != DT_DIR || !reading->place->deep))
 		return;
 	buf_init(&text, 2 * NAME_MAX);
-	(void)buf_addf(&text, "%s%s", name, type == DT_DIR ? "/" : "");
+	(void)buf_addf(&text, "%s%s", name, type == DT_DIR && !repositorys ? "/" : "");
 	auto_free char *key = git_scan_key(text.data);
 	value_append(reading->list, value_new_text(key));
 	buf_fini(&text);
@@ -99,11 +126,24 @@ static struct value *entries(const struct look *look, const struct place *place,
 	return list;
 }
 
-static void look_below(const struct look *look, const struct place *place, unsigned depth)
+static void look_name(const struct look *look, const struct place *place,
+		      const char *name, unsigned repository)
+{
+	struct stat st;
+
+	if (place->deep && is_repositorys(name))
+		git_scan_worktree(look->scan, look->fd, look->path, repository);
+	if (look_stat(look, name, &st) && S_ISLNK(st.st_mode) &&
+	    (!place->holds_references || !is_reference(look, name)))
+		look_mark_stat(look, name, &st);
+}
+
+/* REPOSITORY: how deep those lie that are found in there. */
+static void look_below(const struct look *look, const struct place *place, unsigned depth,
+		       unsigned repository)
 {
 	auto_value struct value *list = entries(look, place, depth == 0);
 	char path[PATH_MAX];
-	struct stat st;
 
 	if (depth > LINKS_DEPTH) {
 		(void)look_trouble(look, E2BIG, ".");
@@ -114,8 +154,8 @@ static void look_below(const struct look *look, const struct place *place, unsig
 		size_t size = name != NULL ? strlen(name) : 0;
 
 		if (size == 0 || name[size - 1] != '/') {
-			if (size > 0 && look_stat(look, name, &st) && S_ISLNK(st.st_mode))
-				look_mark_stat(look, name, &st);
+			if (size > 0)
+				look_name(look, place, name, repository);
 			continue;
 		}
 		name[size - 1] = '\0';
@@ -123,11 +163,11 @@ static void look_below(const struct look *look, const struct place *place, unsig
 		if (fd < 0)
 			continue;
 		const struct look below = {look->scan, fd, path, DT_DIR};
-		look_below(&below, place, depth + 1);
+		look_below(&below, place, depth + 1, repository);
 	}
 }
 
-void git_scan_links(const struct look *look)
+void git_scan_links(const struct look *look, unsigned depth)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -136,7 +176,7 @@ void git_scan_links(const struct look *look)
 		const struct place *place = &places[i];
 
 		if (strcmp(place->name, "/") == 0) {
-			look_below(look, place, 0);
+			look_below(look, place, 0, depth + 1);
 			continue;
 		}
 		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode))
@@ -144,6 +184,6 @@ void git_scan_links(const struct look *look)
 		auto_close int fd = look_enter(look, place->name, path);
 		const struct look below = {look->scan, fd, path, DT_DIR};
 		if (fd >= 0)
-			look_below(&below, place, 1);
+			look_below(&below, place, 1, depth + 1);
 	}
 }

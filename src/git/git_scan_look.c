@@ -217,6 +217,23 @@ bool look_is_aside(const char *name)
 	return strstr(name, GIT_QUARANTINE) != NULL;
 }
 
+bool look_is_straight(const char *text)
+{
+	bool named = text[0] == '/';
+
+	while (*text != '\0') {
+		const size_t size = strcspn(text, "/");
+		const bool up = size == 2 && text[0] == '.' && text[1] == '.';
+
+		if (up && named)
+			return false;
+		named = named || (size > 0 && !up && (size > 1 || text[0] != '.'));
+		text += size;
+		text += *text == '/';
+	}
+	return true;
+}
+
 bool look_line_path(const struct look *look, const char *name, const char *from,
 		    struct buf *path)
 {
@@ -231,7 +248,7 @@ bool look_line_path(const struct look *look, const char *name, const char *from,
 	if (fine) {
 		auto_free char *copy = memory_copy_str(line);
 		buf_clear(path);
-		fine = path_normal(from, copy, path);
+		fine = look_is_straight(copy) && path_normal(from, copy, path);
 	}
 	buf_fini(&text);
 	return fine;

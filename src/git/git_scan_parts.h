@@ -47,6 +47,12 @@ enum look_found { LOOK_ABSENT, LOOK_READ, LOOK_ODD };
 enum look_found look_read(const struct look *look, const char *name, size_t max,
 			  struct buf *content, struct stat *st);
 
+/*
+ * Does TEXT lead where its normal form does, whatever on the way is a symlink? Behind a name ".."
+ * is where the kernel has got to, not where the text says.
+ */
+bool look_is_straight(const char *text);
+
 /* The normal path that the one-line file NAME holds (git_text.h), from the folder FROM on. */
 bool look_line_path(const struct look *look, const char *name, const char *from,
 		    struct buf *path);
@@ -103,8 +109,10 @@ void git_scan_config(struct git_folder *folder, const char *name);
 void git_scan_index(struct git_folder *folder);
 /* What an interrupted rebase or sequence will do in the git folder LOOK (git_scan_works.c). */
 void git_scan_works(const struct look *look);
-/* Symlinks in the git folder LOOK that git would write through (git_scan_links.c). */
-void git_scan_links(const struct look *look);
+/* Symlinks in the git folder LOOK, DEPTH repositories down, that git would write through. */
+void git_scan_links(const struct look *look, unsigned depth);
+/* Repositories that a command has put into the git folder LOOK (git_scan_inside.c). */
+void git_scan_inside(const struct look *look, unsigned depth);
 /* A folder that may hold a `.git`, or be a bare repository itself (git_scan.c). */
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth);
 /*

@@ -87,7 +87,8 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 			auto_free char *copy = memory_copy_str(path);
 			holds = path_normal(look->path, copy, &target) &&
 				target_holds(scan, target.data, look->path, pointer.data,
-					     depth);
+					     depth) &&
+				look_is_straight(copy);
 		}
 		if (!holds)
 			look_mark(look, ".git", buf_str(&text));

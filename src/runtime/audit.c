@@ -320,6 +320,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 	}
 	git_scan_init(&found, audit->folders, audit->folder_count);
 	found.may_mend = true;
+	found.inside_ns = value_integer(value_member(audit->guard, "ticked"));
 	found.known_indexes = value_member(audit->guard, "indexes");
 	found.more_indexes = value_member(more, "indexes");
 	if (reach == AUDIT_NEAR)

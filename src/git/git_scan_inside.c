@@ -1,0 +1,77 @@
+/*
+ * git_scan_inside: repositories in a git folder, where the looks at a tree do not go: a symlink to
+ * one is a folder like any other to who enters it. Git puts none there. Its objects lie in some
+ * 256 folders, of which only what has changed since the commands began is opened.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "git/git_scan_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum {
+	INSIDE_DEPTH = 64,
+	INSIDE_FOLDERS = 4096, /* of one git folder; other programs may keep theirs there */
+};
+
+struct inside {
+	unsigned repository, depth; /* of repositories, of folders */
+	size_t *seen;
+	bool of_objects;
+};
+
+/* Looked into elsewhere, each in full. */
+static bool has_own_look(const char *name)
+{
+	return str_among("modules worktrees logs refs rr-cache", str_of(name));
+}
+
+/* There are many, and nearly all are as they were: they do not count as looks. */
+static bool is_folder(const struct look *look, const char *name, struct stat *st)
+{
+	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
+		(errno == EACCES && look_stat(look, name, st))) &&
+	       S_ISDIR(st->st_mode);
+}
+
+static void each_inside(const struct look *look, const char *name, void *context)
+{
+	const struct inside *above = context;
+	struct git_scan *scan = look->scan;
+	struct inside inside = *above;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
+	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
+		return;
+	const bool changed = clock_ns(&st.st_ctim) >= scan->inside_ns;
+	if (!changed && (above->of_objects || st.st_nlink == 2))
+		return;
+	if (above->depth >= INSIDE_DEPTH || (*above->seen)++ >= INSIDE_FOLDERS) {
+		if (changed)
+			(void)look_trouble(look, E2BIG, name);
+		return;
+	}
+	auto_close int fd = look_enter(look, name, path);
+	if (fd < 0)
+		return;
+	const struct look below = {scan, fd, path, DT_DIR};
+	inside.depth++;
+	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
+	if (changed)
+		git_scan_worktree(scan, fd, path, above->repository);
+	look_names(&below, each_inside, &inside);
+}
+
+void git_scan_inside(const struct look *look, unsigned depth)
+{
+	size_t seen = 0;
+	struct inside inside = {.repository = depth + 1, .seen = &seen};
+
+	if (look->scan->inside_ns > 0)
+		look_names(look, each_inside, &inside);
+}
