@@ -1,6 +1,9 @@
 /* git_config: a reader of the syntax, and the list of keys that do nothing. */
 #include "git/git_config.h"
 
+#include "base/memory.h"
+#include "base/path.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +50,9 @@ static const char inert[] =
 	"receive.autogc http.postbuffer color.ui color.branch color.diff color.status "
 	"gui.wmstate gui.geometry";
 
-static const char urls[] = "remote.*.url remote.*.pushurl submodule.*.url";
+/* The name of a remote may be an address where there is none by that name. */
+static const char urls[] = "remote.*.url remote.*.pushurl submodule.*.url branch.*.remote "
+			   "branch.*.pushremote remote.pushdefault";
 
 void git_config_init(struct git_config *config)
 {
@@ -60,6 +65,25 @@ void git_config_fini(struct git_config *config)
 {
 	buf_fini(&config->active);
 	buf_fini(&config->excludes_file);
+}
+
+bool git_config_included(struct str line, const char *folder, const char *home,
+			 struct buf *path)
+{
+	static const struct str key = {".path=", 6};
+	const bool conditional = str_starts(line, STR("includeif."));
+	const size_t at = str_find(line, key, 0);
+	struct str named;
+
+	if (at == (size_t)-1 || (!conditional && !str_is(str_part(line, 0, at), "include")))
+		return false;
+	named = str_part(line, at + key.size, line.size);
+	const bool of_home = str_starts(named, STR("~/"));
+	if (named.size == 0 || (named.data[0] == '~' && (!of_home || home == NULL)))
+		return false;
+	auto_free char *copy =
+		memory_copy_str(str_part(named, of_home ? 2 : 0, named.size));
+	return path_normal(of_home ? home : folder, copy, path) && path->size > 1;
 }
 
 struct reading {
@@ -233,6 +257,9 @@ static bool key_is_inert(const struct reading *reading, const char *key)
 		return is_plain_url(value);
 	if (strcmp(name, "submodule.*.update") == 0)
 		return str_among(updates, value);
+	/* Others may say where, too. */
+	if (strcmp(name, "extensions.refstorage") == 0)
+		return str_among("files reftable", value);
 	return memchr(value.data, '\0', value.size) == NULL;
 }
 

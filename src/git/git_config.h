@@ -25,5 +25,12 @@ struct git_config {
 void git_config_init(struct git_config *config);
 void git_config_fini(struct git_config *config);
 
+/*
+ * Append to PATH, in normal form, the file that LINE (of `active`) includes in a configuration of
+ * FOLDER; a condition counts as met. HOME: what "~/" stands for, or NULL. False: it includes none.
+ */
+bool git_config_included(struct str line, const char *folder, const char *home,
+			 struct buf *path);
+
 /* Read TEXT into CONFIG (initialised). Lines that are no configuration are active ones. */
 void git_config_read(struct str text, struct git_config *config);

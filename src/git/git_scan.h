@@ -52,6 +52,7 @@ struct git_scan_root {
 struct git_scan {
 	const struct git_scan_root *roots;
 	size_t root_count;
+	const char *home; /* of the user: what "~/" in a configuration stands for; or NULL */
 	bool may_mend;    /* a folder that its owner may not enter is opened to him */
 	bool wants_files; /* collect `files`, those changed since SINCE */
 	struct timespec since; /* wall clock */

@@ -27,34 +27,18 @@ static void config_read(const struct look *look, const char *name, struct git_co
 	buf_fini(&text);
 }
 
-/* The path that an active line of a configuration includes; a condition counts as met. */
-static bool included_path(struct str line, struct str *path)
-{
-	static const struct str key = {".path=", 6};
-	const bool conditional = str_starts(line, STR("includeif."));
-	size_t at = str_find(line, key, 0);
-
-	if (at == (size_t)-1 || (!conditional && !str_is(str_part(line, 0, at), "include")))
-		return false;
-	*path = str_part(line, at + key.size, line.size);
-	return path->size > 0 && path->data[0] != '~';
-}
-
 /* Files that a configuration in FOLDER includes, where commands may write, are part of it. */
 static void look_included(struct git_scan *scan, const char *folder,
 			  const struct git_config *config, unsigned depth)
 {
-	struct str rest = buf_str(&config->active), line, named;
+	struct str rest = buf_str(&config->active), line;
 
 	while (depth < CONFIG_DEPTH && str_next_line(&rest, &line)) {
 		struct git_config included;
 		struct buf path;
 
-		if (!included_path(line, &named))
-			continue;
-		auto_free char *copy = memory_copy_str(named);
 		buf_init(&path, PATH_MAX);
-		if (path_normal(folder, copy, &path) && path.size > 1) {
+		if (git_config_included(line, folder, scan->home, &path)) {
 			const char *name;
 			auto_close int fd = git_scan_open_parent(scan, path.data, &name);
 			auto_free char *key = git_scan_key(path.data);

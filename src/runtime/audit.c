@@ -32,6 +32,7 @@ static void roots_close(struct audit *audit)
 		free(audit->roots[i].path);
 	free(audit->folders);
 	free(audit->roots);
+	free(audit->home);
 	*audit = (struct audit){.guard = audit->guard};
 }
 
@@ -60,6 +61,7 @@ static bool roots_open(struct audit *audit, struct err *err)
 	size_t count = value_count(roots);
 	bool fine = true;
 
+	audit->home = git_scan_path(value_text(value_member(audit->guard, "home")));
 	audit->roots = memory_array(count, sizeof(*audit->roots));
 	audit->folders = memory_array(count, sizeof(*audit->folders));
 	for (size_t i = 0; fine && i < count; i++) {
@@ -110,6 +112,7 @@ bool audit_begin(struct value *guard, struct err *err)
 	bool fine = roots_open(&audit, err);
 
 	git_scan_init(&found, audit.folders, audit.folder_count);
+	found.home = audit.home;
 	deep_begin(guard, &found);
 	found.wants_places = true;
 	fine = fine && scan(&audit, &found, err);
@@ -153,6 +156,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 	bool fine = roots_open(&audit, err);
 
 	git_scan_init(&found, audit.folders, audit.folder_count);
+	found.home = audit.home;
 	found.known_indexes = indexes;
 	if (fine)
 		git_scan_watch(&found, value_member(more, "watched"));
@@ -319,6 +323,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 		fine = roots_open(audit, &err);
 	}
 	git_scan_init(&found, audit->folders, audit->folder_count);
+	found.home = audit->home;
 	found.may_mend = true;
 	found.inside_ns = value_integer(value_member(audit->guard, "ticked"));
 	found.known_indexes = value_member(audit->guard, "indexes");

@@ -15,6 +15,7 @@ struct audit_root {
 
 struct audit {
 	const struct value *guard;
+	char *home; /* the user's; NULL: unknown */
 	struct audit_root *roots;
 	size_t count;
 	struct git_scan_root *folders; /* those among the roots, open */

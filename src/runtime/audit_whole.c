@@ -39,6 +39,7 @@ bool audit_look_whole(const struct audit *audit, const struct value *more,
 		};
 	git_scan_init(&scan, audit->folders, audit->folder_count);
 	scan.may_mend = true;
+	scan.home = audit->home;
 	scan.inside_ns = value_integer(value_member(guard, "ticked"));
 	scan.known_indexes = value_member(guard, "indexes");
 	scan.more_indexes = value_member(more, "indexes");

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -182,21 +183,41 @@ static bool real_place(const char *path, struct buf *out)
 	return folder != NULL && buf_addf(out, "%s/%s", folder, name);
 }
 
-/* The protected files of OPTIONS that lie where something may be written. */
+struct files {
+	const struct value *roots;
+	struct value *list;
+};
+
+/* PATH, when it lies where something may be written. */
+static void files_add(const char *path, void *context)
+{
+	const struct files *files = context;
+	struct buf real;
+
+	buf_init(&real, PATH_MAX);
+	if (!real_place(path, &real)) {
+		buf_clear(&real);
+		(void)path_normal("/", path, &real);
+	}
+	if (is_below(files->roots, real.data)) {
+		auto_free char *key = git_scan_key(real.data);
+		if (!value_has_text(files->list, key))
+			value_append(files->list, value_new_text(key));
+	}
+	buf_fini(&real);
+}
+
+/* The protected files of OPTIONS, and what git reads for all repositories of the user's. */
 static struct value *files_list(const struct shape_options *options,
 				const struct value *roots)
 {
 	const char *const *at = options->protected_files;
-	struct value *list = value_new_array();
-	struct buf real;
+	struct files files = {.roots = roots, .list = value_new_array()};
 
-	for (; at != NULL && *at != NULL; at++) {
-		buf_init(&real, PATH_MAX);
-		if (real_place(*at, &real) && is_below(roots, real.data))
-			list_add(list, real.data);
-		buf_fini(&real);
-	}
-	return list;
+	for (; at != NULL && *at != NULL; at++)
+		files_add(*at, &files);
+	shape_git_user(options, files_add, &files);
+	return files.list;
 }
 
 /* What this session leaves to do when its front dies lies in the user's state. */
@@ -232,7 +253,7 @@ static void lists_join(struct value *guard, const struct value *more, const char
 /* GUARD, of folders that a person has granted, goes back to the beginning of the cell's. */
 static void beginning_keep(struct value *guard, const struct value *cells)
 {
-	static const char *const keys[] = {"one_call", "tells", "began", "ticked"};
+	static const char *const keys[] = {"one_call", "tells", "began", "ticked", "home"};
 
 	for (size_t i = 0; cells != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (value_member(cells, keys[i]) != NULL)
@@ -354,6 +375,17 @@ static int64_t now_ns(clockid_t clock)
 	return clock_ns(&now);
 }
 
+/* What "~/" stands for in a configuration. */
+static void home_add(const struct shape_options *options, struct value *guard)
+{
+	const char *home = options != NULL ? shape_environment(options, "HOME") : NULL;
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+	auto_free char *key = real != NULL ? git_scan_key(real) : NULL;
+
+	if (key != NULL)
+		value_set_text(guard, "home", key);
+}
+
 /* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */
 static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
@@ -375,6 +407,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_integer(guard, "ticked", now_ns(CLOCK_REALTIME_COARSE));
 	value_set(guard, "files",
 		  options != NULL ? files_list(options, roots) : value_new_array());
+	home_add(options, guard);
 	spec->guard = guard; /* freed with it, also after a failure */
 	for (size_t i = 0; i < value_count(roots); i++) {
 		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));

@@ -63,6 +63,13 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 			 struct err *err);
 
 /*
+ * Call EACH for the files of the user's own git configuration (absolute, not resolved), those that it
+ * includes among them, whether they are there or not.
+ */
+void shape_git_user(const struct shape_options *options,
+		    void (*each)(const char *path, void *context), void *context);
+
+/*
  * May a cell show PATH (real) as a root of its own, writable or not? Whoever named it: the
  * policy, or a person who was asked.
  */
