@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
 	HEADER = 12,
@@ -26,6 +27,9 @@ enum {
 	MODE_FOLDER = 0040000, /* of a sparse index; the name ends in a slash */
 	MODE_TYPE = 0170000,
 	EXTENSION_HEADER = 8,
+	OFFSETS_VERSION = 1,
+	OFFSETS_HEADER = 4,
+	OFFSETS_ROW = 8, /* where a block of entries begins, and how many it has */
 };
 
 struct place {
@@ -127,6 +131,29 @@ static bool tell_entry(struct git_index_reader *reader, const char *bytes,
 	return reader->entry(reader->context, &entry);
 }
 
+/*
+ * May NAME be written below a worktree? Git asks that of names that it puts into an index, and not
+ * of those that it finds there.
+ */
+static bool is_sound(struct str name)
+{
+	const char *at = name.data, *end = name.data + name.size;
+
+	if (memchr(name.data, '\0', name.size) != NULL)
+		return false;
+	while (at <= end) {
+		const char *slash = at < end ? memchr(at, '/', (size_t)(end - at)) : NULL;
+		const size_t size = (size_t)((slash != NULL ? slash : end) - at);
+
+		if (size == 0 ||
+		    (at[0] == '.' && (size == 1 || (size == 2 && at[1] == '.') ||
+				      (size == 4 && strncasecmp(at, ".git", size) == 0))))
+			return false;
+		at += size + 1;
+	}
+	return true;
+}
+
 static bool take_entry(struct place *place, struct git_index_reader *reader, struct err *err)
 {
 	size_t start = place->at;
@@ -157,6 +184,10 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 		place->nameless = true;
 		return true;
 	}
+	const bool is_folder =
+		(mode & MODE_TYPE) == MODE_FOLDER && str_ends(name, STR("/"));
+	if (!is_sound(str_part(name, 0, name.size - is_folder)))
+		reader->unsound = true;
 	if ((mode & MODE_TYPE) != MODE_GITLINK && (mode & MODE_TYPE) != MODE_FOLDER)
 		return reader->entry == NULL || name.size >= PATH_MAX ||
 		       tell_entry(reader, place->text.data + start, name, unsure) ||
@@ -198,9 +229,37 @@ static bool unknown(struct err *err, struct str name)
 	return false;
 }
 
+/* Does the table TEXT, as git writes it, find the entries that are there one after the other? */
+static bool offsets_hold(const struct place *whole, struct str text)
+{
+	struct place place = {.text = whole->text,
+			      .at = HEADER,
+			      .hash = whole->hash,
+			      .version = whole->version};
+	struct git_index_reader nobody = {.sha256 = whole->hash == GIT_HASH_MAX};
+	uint32_t left = number32(whole->text.data + 8);
+	bool hold = text.size >= OFFSETS_HEADER && number32(text.data) == OFFSETS_VERSION;
+
+	buf_init(&place.name, PATH_MAX);
+	for (size_t at = OFFSETS_HEADER; hold && at < text.size; at += OFFSETS_ROW) {
+		hold = text.size - at >= OFFSETS_ROW &&
+		       number32(text.data + at) == place.at &&
+		       number32(text.data + at + 4) <= left;
+		for (uint32_t i = hold ? number32(text.data + at + 4) : 0; hold && i > 0;
+		     i--) {
+			hold = take_entry(&place, &nobody, NULL);
+			left--;
+		}
+	}
+	buf_fini(&place.name);
+	return hold && left == 0;
+}
+
 static bool take_extensions(struct place *place, struct git_index_reader *reader,
 			    struct err *err)
 {
+	const size_t end = place->at;
+
 	while (place->text.size - place->at >= EXTENSION_HEADER) {
 		struct str name = str_part(place->text, place->at, 4);
 		size_t size = number32(place->text.data + place->at + 4);
@@ -212,9 +271,13 @@ static bool take_extensions(struct place *place, struct git_index_reader *reader
 		if ((name.data[0] < 'A' || name.data[0] > 'Z') && !str_is(name, "link") &&
 		    !str_is(name, "sdir"))
 			return unknown(err, name);
+		const struct str data = str_part(place->text, place->at, size);
+		/* Read by an index.threads other than 1. */
+		if ((str_is(name, "EOIE") && (size < 4 || number32(data.data) != end)) ||
+		    (str_is(name, "IEOT") && !offsets_hold(place, data)))
+			reader->unsound = true;
 		if (str_is(name, "link"))
-			take_shared(reader, str_part(place->text, place->at, size),
-				    place->hash);
+			take_shared(reader, data, place->hash);
 		place->at += size;
 	}
 	return true;
@@ -226,6 +289,7 @@ bool git_index_read(struct git_index_reader *reader, struct str text, struct err
 	bool fine = true;
 
 	reader->shared[0] = '\0';
+	reader->unsound = false;
 	if (text.size < HEADER + place.hash || !str_starts(text, STR("DIRC")))
 		return broken(err, "its head");
 	place.version = number32(text.data + 4);

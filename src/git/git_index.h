@@ -31,6 +31,11 @@ struct git_index_reader {
 	/* every entry that is none of these; or NULL; false as above */
 	bool (*entry)(void *context, const struct git_index_entry *entry);
 	void *context;
+	/*
+	 * set when git would go where it never sends itself: a name that leads out of the worktree or
+	 * into its `.git`, or a table by which a reader of several threads finds other entries
+	 */
+	bool unsound;
 	/* set when the index is split: the name of the other part, as in "sharedindex.NAME" */
 	char shared[2 * GIT_HASH_MAX + 1];
 };

@@ -54,7 +54,7 @@ struct git_scan {
 	size_t root_count;
 	const char *home; /* of the user: what "~/" in a configuration stands for; or NULL */
 	bool may_mend;    /* a folder that its owner may not enter is opened to him */
-	bool wants_files; /* collect `files`, those changed since SINCE */
+	bool wants_files;      /* collect `files`, those changed since SINCE */
 	struct timespec since; /* wall clock */
 	/* as `indexes`: unchanged ones are not read again. Either may be NULL */
 	const struct value *known_indexes, *more_indexes;

@@ -135,11 +135,12 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	    str_ends(buf_str(&pointer), STR("/.git"))) {
 		buf_truncate(&pointer, pointer.size - strlen("/.git"));
 		folder.worktree = pointer.data;
-		git_scan_index(&folder);
 		auto_close int tree = look_open_path(all->scan, pointer.data);
 		if (tree >= 0)
 			git_scan_worktree(all->scan, tree, pointer.data, above->depth + 1);
 	}
+	git_scan_index(&folder);
+	git_scan_resolutions(&folder);
 	buf_fini(&pointer);
 }
 
@@ -174,7 +175,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	git_scan_works(&folder.look);
 	git_scan_links(&folder.look, depth);
 	git_scan_inside(&folder.look, depth);
-	if (worktree != NULL)
-		git_scan_index(&folder);
+	git_scan_index(&folder);
+	git_scan_resolutions(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);
 }

@@ -112,6 +112,9 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 	else if (found == LOOK_READ)
 		fine = git_index_read(&reader, buf_str(&text), &err) ||
 		       index_trouble(folder, name, &err);
+	/* Git checks names out as it finds them, through ".." and into its hooks. */
+	if (reader.unsound)
+		look_mark(&folder->look, name, buf_str(&text));
 	buf_fini(&text);
 	(void)snprintf(next, 2 * GIT_HASH_MAX + sizeof("sharedindex."), "sharedindex.%s",
 		       reader.shared);
@@ -156,6 +159,6 @@ void git_scan_index(struct git_folder *folder)
 	struct value *list = index_links(folder, path);
 	auto_free char *key = git_scan_key(path);
 	value_set(git_scan_list(&folder->look.scan->indexes), key, list);
-	for (size_t i = 1; i < value_count(list); i++)
+	for (size_t i = 1; folder->worktree != NULL && i < value_count(list); i++)
 		link_visit(folder, value_text(value_item(list, i)));
 }

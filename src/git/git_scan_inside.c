@@ -1,6 +1,7 @@
 /*
  * git_scan_inside: repositories in a git folder, where the looks at a tree do not go: a symlink to
- * one is a folder like any other to who enters it. Git puts none there. Its objects lie in some
+ * one is a folder like any other to who enters it. Git puts none there, and no symlinks either,
+ * through which other programs (git-lfs) write as git does. Its objects lie in some
  * 256 folders, of which only what has changed since the commands began is opened.
  */
 #include "base/clock.h"
@@ -45,6 +46,9 @@ static void each_inside(const struct look *look, const char *name, void *context
 	char path[PATH_MAX];
 	struct stat st;
 
+	if (look->type == DT_LNK && above->depth > 0 && look_stat(look, name, &st) &&
+	    clock_ns(&st.st_ctim) >= scan->inside_ns)
+		look_mark_stat(look, name, &st);
 	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
 		return;

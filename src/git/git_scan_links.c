@@ -36,6 +36,7 @@ static const struct place {
 	{"rebase-merge", false, true, false},
 	{"rebase-apply", false, true, false},
 	{"sequencer", false, true, false},
+	{"lost-found", true, false, false},
 	{"rr-cache", true, false, false}, /* a folder for each conflict there ever was */
 };
 

@@ -109,6 +109,8 @@ void git_scan_config(struct git_folder *folder, const char *name);
 void git_scan_index(struct git_folder *folder);
 /* What an interrupted rebase or sequence will do in the git folder LOOK (git_scan_works.c). */
 void git_scan_works(const struct look *look);
+/* The files whose resolution git will write down at the user's next commit (git_scan_works.c). */
+void git_scan_resolutions(const struct git_folder *folder);
 /* Symlinks in the git folder LOOK, DEPTH repositories down, that git would write through. */
 void git_scan_links(const struct look *look, unsigned depth);
 /* Repositories that a command has put into the git folder LOOK (git_scan_inside.c). */

@@ -1,8 +1,16 @@
-/* git_scan_works: interrupted work, which the user's `--continue` goes on with. */
+/*
+ * git_scan_works: interrupted work, which the user's `--continue` goes on with, and conflicts
+ * whose resolution their next `git commit` copies from the files into the git folder.
+ */
 #include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
 #include "git/git_scan_parts.h"
 #include "git/git_text.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 static bool options_are_inert(struct str text)
@@ -32,6 +40,7 @@ static const struct work works[] = {
 	{"rebase-merge", "strategy", GIT_POINTER_MAX, git_text_strategy_is_own},
 	{"sequencer", "todo", GIT_TODO_MAX, git_text_todo_is_inert},
 	{"sequencer", "opts", GIT_POINTER_MAX, options_are_inert},
+	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, git_text_apply_is_inert},
 };
 
 static void look_work(const struct look *look, const struct work *work)
@@ -50,6 +59,56 @@ static void look_work(const struct look *look, const struct work *work)
 		look_mark_stat(look, work->folder, &st);
 	else if (found == LOOK_READ && !work->is_inert(buf_str(&text)))
 		look_mark(look, work->folder, buf_str(&text));
+	buf_fini(&text);
+}
+
+/* Is PATH, of the worktree, what it says: no way out, and no symlink on it? */
+static bool is_in_worktree(const struct git_folder *folder, const char *path)
+{
+	struct git_scan *scan = folder->look.scan;
+	struct buf whole;
+	struct stat st;
+	const char *name;
+	bool fine;
+
+	if (path[0] == '\0' || path[0] == '/')
+		return false;
+	/* Another's worktree: where its symlinks lead is not a command's doing. */
+	if (folder->worktree == NULL)
+		return strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
+		       look_is_straight(path);
+	buf_init(&whole, PATH_MAX);
+	fine = look_is_straight(path) && path_normal(folder->worktree, path, &whole) &&
+	       path_within(whole.data, folder->worktree);
+	auto_close int fd = fine ? git_scan_open_parent(scan, whole.data, &name) : -1;
+	/* A folder of its path that is a link is none here; one that is gone leads nowhere. */
+	if (fine)
+		fine = fd >= 0 ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+					 !S_ISLNK(st.st_mode)
+			       : errno == ENOENT;
+	buf_fini(&whole);
+	return fine;
+}
+
+void git_scan_resolutions(const struct git_folder *folder)
+{
+	struct str rest, path;
+	struct buf text;
+	struct stat st;
+	bool fine = true;
+
+	buf_init(&text, GIT_TODO_MAX);
+	enum look_found found =
+		look_read(&folder->look, "MERGE_RR", GIT_TODO_MAX, &text, &st);
+	rest = buf_str(&text);
+	while (found == LOOK_READ && fine && git_text_next_conflict(&rest, &path)) {
+		auto_free char *copy = memory_copy_str(path);
+		fine = is_in_worktree(folder, copy);
+	}
+	if (found == LOOK_ODD)
+		look_mark_stat(&folder->look, "MERGE_RR", &st);
+	else if (!fine)
+		look_mark(&folder->look, "MERGE_RR", buf_str(&text));
 	buf_fini(&text);
 }
 

@@ -51,6 +51,43 @@ bool git_text_strategy_is_own(struct str text)
 	return str_among("ort recursive resolve octopus ours subtree", str_trim(text));
 }
 
+bool git_text_apply_is_inert(struct str text)
+{
+	static const char *const known[] = {
+		"-p",          "-C",         "--whitespace=", "--ignore-whitespace",
+		"--reject",    "--include=", "--exclude=",    "--ignore-space-change",
+		"--directory="};
+	struct str word;
+
+	text = str_trim(text);
+	while (str_next_word(&text, &word)) {
+		bool fine = false;
+
+		/* Each is in quotes. A blank in it begins what cannot be an option. */
+		if (str_starts(word, STR("'")))
+			word = str_part(word, 1, word.size);
+		for (size_t i = 0; !fine && i < sizeof(known) / sizeof(known[0]); i++)
+			fine = str_starts(word, str_of(known[i]));
+		if (!fine)
+			return false;
+	}
+	return true;
+}
+
+bool git_text_next_conflict(struct str *text, struct str *path)
+{
+	const char *end = memchr(text->data, '\0', text->size);
+	const size_t size = end != NULL ? (size_t)(end - text->data) : text->size;
+	const size_t tab = str_find(str_part(*text, 0, size), STR("\t"), 0);
+
+	if (text->size == 0)
+		return false;
+	*path = tab != (size_t)-1 && end != NULL ? str_part(*text, tab + 1, size - tab - 1)
+						 : STR("");
+	*text = str_part(*text, size + (end != NULL), text->size);
+	return true;
+}
+
 bool git_text_is_empty(struct str text)
 {
 	struct str line;

@@ -27,6 +27,15 @@ bool git_text_todo_is_inert(struct str text);
 /* A merge strategy that is git's own, and not a program `git-merge-NAME`. */
 bool git_text_strategy_is_own(struct str text);
 
+/* The options that `git am` hands on to `git apply` (rebase-apply/apply-opt): none that names a file? */
+bool git_text_apply_is_inert(struct str text);
+
+/*
+ * The path of the next conflict in TEXT, a MERGE_RR, which goes on behind it; an empty one when it is
+ * not as git writes it. False at the end.
+ */
+bool git_text_next_conflict(struct str *text, struct str *path);
+
 /* Only blank lines and comments? */
 bool git_text_is_empty(struct str text);
 

@@ -136,6 +136,51 @@ static void a_cut_index_is_an_error_at_every_byte(void **state)
 	buf_fini(&text);
 }
 
+/* The index of one file called NAME. */
+static void index_of(const char *name, struct buf *text)
+{
+	char fixed[12 + 40 + 20 + 2] = "DIRC\0\0\0\2\0\0\0\1";
+	const size_t size = strlen(name);
+
+	fixed[12 + 24 + 2] = (char)0x81; /* 0100644 */
+	fixed[12 + 24 + 3] = (char)0xa4;
+	fixed[12 + 40 + 20 + 1] = (char)size;
+	buf_init(text, 1000);
+	(void)buf_add(text, fixed, sizeof(fixed));
+	(void)buf_addstr(text, str_of(name));
+	for (size_t i = 0; i < 8 - (sizeof(fixed) - 12 + size) % 8 + 20; i++)
+		(void)buf_addc(text, '\0');
+}
+
+static void names_that_lead_elsewhere_are_unsound(void **state)
+{
+	static const struct {
+		const char *name;
+		bool unsound;
+	} rows[] = {
+		{"a", false},         {"a/b.c/..d", false},  {".gitignore", false},
+		{"a/.git2/b", false}, {"...", false},        {"a.git/x", false},
+		{"../a", true},       {"a/../../b", true},   {"..", true},
+		{"./a", true},        {"/a", true},          {"a//b", true},
+		{"a/", true},         {".git/config", true}, {"a/.GIT", true},
+		{"a/.Git/b", true},   {"a/..", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct git_index_reader reader = {0};
+		struct buf text;
+		struct err err;
+
+		index_of(rows[i].name, &text);
+		if (!git_index_read(&reader, buf_str(&text), &err))
+			fail_msg("%s: %s", rows[i].name, err.text);
+		if (reader.unsound != rows[i].unsound)
+			fail_msg("%s", rows[i].name);
+		buf_fini(&text);
+	}
+}
+
 static void too_many_gitlinks_are_an_error(void **state)
 {
 	struct git_index_reader reader = {0};
@@ -159,6 +204,7 @@ int main(void)
 		cmocka_unit_test(a_split_index_names_its_other_part),
 		cmocka_unit_test(a_cut_index_is_an_error_at_every_byte),
 		cmocka_unit_test(too_many_gitlinks_are_an_error),
+		cmocka_unit_test(names_that_lead_elsewhere_are_unsound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

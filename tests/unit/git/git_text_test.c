@@ -39,6 +39,32 @@ static void only_strategies_of_git_are_its_own(void **state)
 	assert_false(git_text_strategy_is_own(STR("ort evil")));
 }
 
+static void options_of_apply_name_no_file(void **state)
+{
+	(void)state;
+	assert_true(git_text_apply_is_inert(STR("")));
+	/* A blank within one is not told from that between two. */
+	assert_false(git_text_apply_is_inert(STR(" '-p1' '--directory=a b'")));
+	assert_true(git_text_apply_is_inert(STR(" '-p1' '--whitespace=fix' '-C3'\n")));
+	assert_false(git_text_apply_is_inert(STR(" '--build-fake-ancestor=/x'")));
+	assert_false(git_text_apply_is_inert(STR(" '-p1' ''--build=/x'")));
+	assert_false(git_text_apply_is_inert(STR("--unsafe-paths")));
+}
+
+static void conflicts_are_told_with_their_paths(void **state)
+{
+	struct str text = STR("ab12\ta b\0cd.1\tc\0"), path;
+
+	(void)state;
+	assert_true(git_text_next_conflict(&text, &path) && str_is(path, "a b"));
+	assert_true(git_text_next_conflict(&text, &path) && str_is(path, "c"));
+	assert_false(git_text_next_conflict(&text, &path));
+	text = STR("ab12\ta");
+	assert_true(git_text_next_conflict(&text, &path) && path.size == 0);
+	text = STR("ab12 a\0\tb");
+	assert_true(git_text_next_conflict(&text, &path) && path.size == 0);
+}
+
 static void comments_are_nothing(void **state)
 {
 	(void)state;
@@ -63,6 +89,8 @@ int main(void)
 		cmocka_unit_test(a_pointer_is_one_path),
 		cmocka_unit_test(a_work_list_that_executes_is_not_inert),
 		cmocka_unit_test(only_strategies_of_git_are_its_own),
+		cmocka_unit_test(options_of_apply_name_no_file),
+		cmocka_unit_test(conflicts_are_told_with_their_paths),
 		cmocka_unit_test(comments_are_nothing),
 		cmocka_unit_test(a_path_names_git_in_any_case),
 	};
