@@ -22,6 +22,7 @@ struct inside {
 	unsigned repository, depth; /* of repositories, of folders */
 	size_t *seen;
 	bool of_objects;
+	bool moved; /* one above has changed, by which it may have come here */
 };
 
 /* Looked into elsewhere, each in full. */
@@ -52,7 +53,7 @@ static void each_inside(const struct look *look, const char *name, void *context
 	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))
 		return;
-	const bool changed = clock_ns(&st.st_ctim) >= scan->inside_ns;
+	const bool changed = above->moved || clock_ns(&st.st_ctim) >= scan->inside_ns;
 	if (!changed && (above->of_objects || st.st_nlink == 2))
 		return;
 	if (above->depth >= INSIDE_DEPTH || (*above->seen)++ >= INSIDE_FOLDERS) {
@@ -66,6 +67,7 @@ static void each_inside(const struct look *look, const char *name, void *context
 	const struct look below = {scan, fd, path, DT_DIR};
 	inside.depth++;
 	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
+	inside.moved = changed && !inside.of_objects;
 	if (changed)
 		git_scan_worktree(scan, fd, path, above->repository);
 	look_names(&below, each_inside, &inside);
