@@ -1,12 +1,16 @@
 /*
  * shape_network: the listed hosts, the ports of the cell's loopback that lead to them, and
- * the names under which programs find those.
+ * the names under which programs find those and the cell itself.
  */
+#include "base/fd.h"
 #include "policy/network.h"
 #include "runtime/shape_parts.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#define HOSTS "/etc/hosts"
 
 enum { HOSTS_MAX = 64 << 10 };
 
@@ -33,27 +37,54 @@ static bool listens_at(const struct cell_spec *spec, uint16_t port)
 	return false;
 }
 
+/* TEXT becomes the names of ENTRIES that are carried; how many there are. */
+static size_t hosts_carried(const struct network_entry *entries, size_t count,
+			    struct buf *text)
+{
+	size_t names = 0;
+
+	(void)buf_adds(text, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n");
+	for (size_t i = 0; i < count; i++) {
+		if (!entries[i].carried || entries[i].host.kind != NETWORK_NAME ||
+		    strcmp(entries[i].host.text, "localhost") == 0)
+			continue;
+		(void)buf_addf(text, "127.0.0.1\t%s\n", entries[i].host.text);
+		names++;
+	}
+	return names;
+}
+
+/*
+ * TEXT becomes the host's own file: by it names of a developer's lead to the loopback. False
+ * when there is none that can be covered, or one so long (a list of what is not to be visited)
+ * that each start would feel it.
+ */
+static bool hosts_of_host(struct buf *text)
+{
+	struct stat st;
+
+	buf_clear(text);
+	return lstat(HOSTS, &st) == 0 && S_ISREG(st.st_mode) &&
+	       fd_read_file(HOSTS, HOSTS_MAX / 2, text, NULL) &&
+	       (str_ends(buf_str(text), STR("\n")) || buf_adds(text, "\n"));
+}
+
 /*
  * A tcp:// host is on the loopback in there, and found under its own name: certificates are
- * checked against that.
+ * checked against that. The cell's own name is last, so that 127.0.0.1 is localhost still.
  */
 static void hosts_add(struct cell_spec *spec, const struct network_entry *entries,
 		      size_t count)
 {
 	struct buf text;
-	size_t names = 0;
 
+	if (!spec_is_sealed(spec))
+		return; /* the files and the name are the host's */
 	buf_init(&text, HOSTS_MAX);
-	(void)buf_adds(&text, "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n");
-	for (size_t i = 0; i < count; i++) {
-		if (!entries[i].carried || entries[i].host.kind != NETWORK_NAME ||
-		    strcmp(entries[i].host.text, "localhost") == 0)
-			continue;
-		(void)buf_addf(&text, "127.0.0.1\t%s\n", entries[i].host.text);
-		names++;
+	if (hosts_carried(entries, count, &text) > 0 || hosts_of_host(&text)) {
+		(void)buf_adds(&text, "127.0.0.1\t" SANDBOX_HOST_NAME "\n");
+		(void)spec_add_entry(spec, VIEW_TEXT, HOSTS, text.data);
 	}
-	if (names > 0)
-		(void)spec_add_entry(spec, VIEW_TEXT, "/etc/hosts", text.data);
 	buf_fini(&text);
 }
 
@@ -64,8 +95,10 @@ bool shape_add_network(const struct shape_options *options, const struct policy 
 	char rule[256];
 
 	spec->asks_network = policy_asks(policy, "network");
-	if (network->count == 0 && !spec->asks_network)
+	if (network->count == 0 && !spec->asks_network) {
+		hosts_add(spec, NULL, 0);
 		return true;
+	}
 	auto_free struct network_entry *entries =
 		memory_array(network->count + 1, sizeof(entries[0]));
 	if (!entries_read(policy, entries, err))

@@ -170,6 +170,9 @@ struct reach {
 	char score[8];
 };
 
+/* The name of the machine in a cell that has one of its own; its /etc/hosts knows it. */
+#define SANDBOX_HOST_NAME "glovebox"
+
 /*
  * L3: host name, no further user namespaces, capabilities down to CAP_SYS_ADMIN of this
  * namespace. L2: none, and a signal domain of the cell's own. All: limits, no new

@@ -14,8 +14,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define HOST_NAME "glovebox"
-
 /* The kernel counts per user and user namespace; without a new one all his others too. */
 static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
 		       struct err *err)
@@ -32,7 +30,7 @@ static bool limits_set(enum sandbox_level level, const struct sandbox_limits *li
 /* What the anchor's own namespaces are given. */
 static bool spaces_settle(struct err *err)
 {
-	if (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0)
+	if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
 		return err_set(err, errno, "host name: %s", strerror(errno));
 	return fd_write_file("/proc/sys/user/max_user_namespaces", "0", err);
 }
