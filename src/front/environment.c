@@ -11,7 +11,7 @@
 #include "base/memory.h"
 
 /* What runtime/shape.h looks at. */
-static const char *const kept[] = {"PATH", "HOME",           "TERM",  "LANG",
+static const char *const kept[] = {"PATH", "HOME",           "PWD",   "TERM", "LANG",
 				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
 
 static bool is_kept(const char *entry, const struct policy_names *passed)

@@ -287,6 +287,7 @@ static const char *workspace_remedy(const char *folder, int code)
 
 static bool set_workspace(struct setup *setup, const char *folder, struct err *err)
 {
+	setup->workspace_name = memory_copy(folder);
 	setup->workspace = realpath(folder, NULL);
 	/* realpath has no limit for what it allocates. */
 	if (setup->workspace != NULL && strlen(setup->workspace) >= PATH_MAX) {
@@ -451,6 +452,7 @@ void setup_fini(struct setup *setup)
 	value_free(setup->agents);
 	config_role_fini(&setup->role);
 	free(setup->workspace);
+	free(setup->workspace_name);
 	free(setup->config);
 	free(setup->policy_file);
 	free(setup->undo_folder);

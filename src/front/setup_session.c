@@ -48,6 +48,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	files[1] = setup->policy_file;
 	files[2] = NULL;
 	options->workspace = setup->workspace;
+	options->workspace_name = setup->workspace_name;
 	options->protected_files = files;
 	options->resolver = setup->resolver;
 	options->tools = setup_tools(setup);

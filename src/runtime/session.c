@@ -166,6 +166,7 @@ static bool shape_make(const struct session_options *options, const struct undo_
 	const int minimum = level_least(options);
 	const struct shape_options shape = {
 		.workspace = options->workspace,
+		.workspace_name = options->workspace_name,
 		.program = options->program,
 		.one_call = options->direct,
 		.no_checkpoints = options->undo_folder == NULL,

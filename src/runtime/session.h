@@ -28,6 +28,7 @@ enum { SESSION_ANY_LEVEL = -1 };
 
 struct session_options {
 	const char *workspace;      /* a folder; may be a symlink: the user named it */
+	const char *workspace_name; /* by what name, when WORKSPACE is not it; or NULL */
 	struct policy *take_policy; /* moved into the session */
 	const struct tool *const *tools; /* NULL-ended; must outlive the session */
 	struct event_sink sink;          /* event NULL: nobody listens */

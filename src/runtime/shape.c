@@ -99,6 +99,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_caches(options, policy, spec);
 	if (!shape_add_shown(options, policy, spec, err))
 		return false;
+	shape_add_workspace_name(options, spec);
 	shape_add_environment(options, policy, spec);
 	if (policy_asks(policy, "read") || policy_asks(policy, "write"))
 		shape_note_closed(options, spec);

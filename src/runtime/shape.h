@@ -29,9 +29,10 @@ struct shape_shown {
 struct undo_plan;
 
 struct shape_options {
-	const char *workspace; /* as the user named it */
+	const char *workspace;      /* as the user named it */
+	const char *workspace_name; /* or, where that was resolved before, this; or NULL */
 	/*
-	 * PATH, HOME, TERM, LANG, TZ, XDG_STATE_HOME, TMPDIR and what the policy passes are
+	 * PATH, HOME, PWD, TERM, LANG, TZ, XDG_STATE_HOME, TMPDIR and what the policy passes are
 	 * looked at
 	 */
 	const char *const *caller_environment;

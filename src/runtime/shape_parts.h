@@ -25,6 +25,12 @@ bool shape_open_workspace(const struct shape_options *options, const struct poli
 			  int *fd, struct buf *path, struct stat *st, struct err *err);
 
 /*
+ * A link to the workspace in the place by which the user came to it, where that is another and
+ * the view has nothing there: what was built outside names files by it. After every other entry.
+ */
+void shape_add_workspace_name(const struct shape_options *options, struct cell_spec *spec);
+
+/*
  * Show the tree at PATH, held by *TAKE_FD. For root's cells it is a detached copy, with
  * the owners mapped when MAPPED: the cell's user could not reach it by name.
  */

@@ -100,3 +100,41 @@ bool shape_open_workspace(const struct shape_options *options, const struct poli
 	*fd = fd_take(&found);
 	return true;
 }
+
+/* Does the view have nothing at PATH or below it, and at most memory of its own above? */
+static bool is_free(const struct view *view, const char *path)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_entry *entry = &view->entries[i];
+
+		if (path_within(entry->path, path) ||
+		    (path_within(path, entry->path) && entry->kind != VIEW_MEMORY))
+			return false;
+	}
+	return true;
+}
+
+static bool is_same_folder(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+void shape_add_workspace_name(const struct shape_options *options, struct cell_spec *spec)
+{
+	const char *folder = shape_environment(options, "PWD");
+	const char *name = options->workspace_name != NULL ? options->workspace_name
+							   : options->workspace;
+	struct buf path;
+
+	if (!spec_is_sealed(spec) ||
+	    (name[0] != '/' && (folder == NULL || folder[0] != '/')))
+		return;
+	buf_init(&path, PATH_MAX - 1);
+	if (path_normal(folder, name, &path) && strcmp(path.data, spec->workspace) != 0 &&
+	    is_free(&spec->view, path.data) && is_same_folder(path.data, spec->workspace))
+		(void)spec_add_entry(spec, VIEW_LINK, path.data, spec->workspace);
+	buf_fini(&path);
+}
