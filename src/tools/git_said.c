@@ -96,13 +96,31 @@ static void take_upstreams(struct said *said, struct str output)
 	}
 }
 
-static bool has_word(const struct shell_command *command, const char *words)
+/* Where the subcommand stands, behind git's own options; WORDS' end when there is none. */
+static size_t subcommand(const struct shell_command *command)
 {
-	for (size_t i = 2; i < command->count; i++) {
+	size_t at = 1;
+
+	while (at < command->count && str_starts(command->words[at], STR("-")))
+		at += str_among("-c -C --git-dir --work-tree --namespace",
+				command->words[at])
+			      ? 2
+			      : 1;
+	return at < command->count ? at : command->count;
+}
+
+static bool has_word_from(const struct shell_command *command, size_t at, const char *words)
+{
+	for (size_t i = at; i < command->count; i++) {
 		if (str_among(words, command->words[i]))
 			return true;
 	}
 	return false;
+}
+
+static bool has_word(const struct shell_command *command, const char *words)
+{
+	return has_word_from(command, 2, words);
 }
 
 static void take_whole(struct said *said, const struct shell_command *command)
@@ -151,15 +169,56 @@ static void take_start(struct said *said, const struct shell_command *command)
 	}
 }
 
+/* `git config`, whose subcommand is at AT: one that is not for showing, nor for other files. */
+static bool config_records(const struct shell_command *command, size_t at)
+{
+	size_t operands = 0;
+
+	if (has_word_from(command, at + 1,
+			  "--get --get-all --get-regexp --get-urlmatch --get-color -l "
+			  "--list --global --system -f --file") ||
+	    str_among("get list", command->words[at + 1]))
+		return false;
+	for (size_t i = at + 1; i < command->count; i++)
+		operands += !str_starts(command->words[i], STR("-"));
+	return operands > 1 || has_word_from(command, at + 1,
+					     "--unset --unset-all --remove-section -e "
+					     "--edit edit");
+}
+
+/* Does it write settings of the repository, and do no more than that and what goes with it? */
+static bool records(const struct shell_command *command, size_t at)
+{
+	static const struct {
+		const char *name, *verbs;
+	} kinds[] = {
+		{"remote", "add rename remove rm set-url set-branches"},
+		{"sparse-checkout", "set add init disable reapply"},
+		{"submodule", "add init deinit update sync set-url set-branch "
+			      "absorbgitdirs"},
+		{"lfs", "install uninstall"},
+		{"maintenance", "start stop register unregister"},
+	};
+
+	if (str_is(command->words[at], "config"))
+		return config_records(command, at);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (str_is(command->words[at], kinds[i].name))
+			return has_word_from(command, at + 1, kinds[i].verbs);
+	}
+	return false;
+}
+
 static void take_command(struct said *said, const struct shell_command *command)
 {
-	static const char whole[] =
-		"config remote sparse-checkout submodule lfs maintenance";
+	const size_t at = subcommand(command);
 
-	if (command->count < 3 || !str_is(shell_program(command->words[0]), "git"))
+	if (command->count < at + 2 || !str_is(shell_program(command->words[0]), "git"))
 		return;
-	if (str_among(whole, command->words[1]))
+	if (records(command, at))
 		take_whole(said, command);
+	else if (at > 1)
+		return; /* a line made anew would lose the options before it */
 	else if (str_is(command->words[1], "branch") &&
 		 has_word(command, "-m -M --move -d -D --delete --edit-description"))
 		take_branch(said, command);

@@ -65,6 +65,25 @@ static void the_command_itself_is_the_line(void **state)
 		    "git config a.b cd && git config a.b c");
 }
 
+static void what_only_shows_is_no_line(void **state)
+{
+	(void)state;
+	assert_line("git config user.name; git config --get a.b; git config -l; git remote -v; "
+		    "git remote show o; git submodule status; git sparse-checkout list; "
+		    "git config --global a.b c; git config get a.b; git config a.b c",
+		    BUSY, "git config a.b c");
+	assert_line("git config --unset a.b; git remote rm o", BUSY,
+		    "git config --unset a.b && git remote rm o");
+}
+
+static void options_before_the_verb_stay_with_it(void **state)
+{
+	(void)state;
+	assert_line("git -c a.b=c submodule --quiet add ./l s; git -C x config d.e f", BUSY,
+		    "git -c a.b=c submodule --quiet add ./l s && git -C x config d.e f");
+	assert_line("git -C x branch -m a b; git -c; git -C x; git", BUSY, "");
+}
+
 static void an_upstream_is_taken_from_what_git_says(void **state)
 {
 	(void)state;
@@ -123,6 +142,8 @@ int main(void)
 		cmocka_unit_test(other_words_of_git_are_left_alone),
 		cmocka_unit_test(a_commit_without_a_name_is_told_where_to_get_one),
 		cmocka_unit_test(the_command_itself_is_the_line),
+		cmocka_unit_test(what_only_shows_is_no_line),
+		cmocka_unit_test(options_before_the_verb_stay_with_it),
 		cmocka_unit_test(an_upstream_is_taken_from_what_git_says),
 		cmocka_unit_test(a_quiet_checkout_has_its_line_too),
 		cmocka_unit_test(what_git_has_done_is_not_done_again),
