@@ -53,7 +53,9 @@ static const char *const remedies[] = {
 	[NAMESPACES] = "containers cannot be made inside a cell: run it outside, or without "
 		       "a sandbox of its own",
 	[SOCKETS] = "a cell has Unix, IPv4 and IPv6 sockets only",
-	[SET_ID] = "no file gets a set-id bit in a cell: leave that bit to the user",
+	[SET_ID] = "no file or folder gets a set-id bit in a cell: leave that bit to the "
+		   "user (git, where a group shares the repository: git -c "
+		   "core.sharedRepository=umask …)",
 	[TERMINALS] = "nothing in a cell may type for the user",
 };
 
