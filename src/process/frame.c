@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum {
+	FRAME_KEPT = 1 << 20, /* memory for larger frames is given back */
 	/*
 	 * One read: a usual call or result in one piece, and no more memory than that when
 	 * idle.
@@ -243,6 +244,15 @@ bool frame_next(struct frame_reader *reader, struct frame *frame)
 		fds_close(reader);
 	}
 	return true;
+}
+
+void frame_done(struct frame_reader *reader)
+{
+	if (reader->taken == 0 || reader->taken < reader->bytes.size ||
+	    reader->bytes.capacity <= FRAME_KEPT)
+		return;
+	buf_fini(&reader->bytes);
+	reader->taken = 0;
 }
 
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,

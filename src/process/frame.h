@@ -55,7 +55,7 @@ void frame_reader_fini(struct frame_reader *reader);
 
 struct frame {
 	enum frame_kind kind;
-	struct str payload;     /* valid until the next frame_next */
+	struct str payload;     /* valid until the next frame_next, or frame_done */
 	int fds[FRAME_FDS_MAX]; /* the taker closes them; -1: none */
 	size_t fd_count;
 };
@@ -64,6 +64,8 @@ struct frame {
 bool frame_fill(struct frame_reader *reader, int socket, struct err *err);
 /* The next whole frame out of what was read; false when there is none yet. */
 bool frame_next(struct frame_reader *reader, struct frame *frame);
+/* The frame given last has been read: its memory goes now, if it is much. */
+void frame_done(struct frame_reader *reader);
 /* Fill and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);

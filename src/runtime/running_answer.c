@@ -63,6 +63,8 @@ static bool result_take(struct running *running, const struct frame *frame)
 		result_garbled(running, &err);
 		return false;
 	}
+	/* It is about to be built anew, as an answer. */
+	frame_done(&running->worker->reader);
 	if (running->mends)
 		cell_mended(session->cell);
 	if (running->audits || running->job != NULL)

@@ -134,7 +134,7 @@ struct value *tool_result_value(const struct tool_result *result)
 	value_set_text(object, "status", result_status_name(result->status));
 	value_set_str(object, "text", buf_str(&result->text));
 	if (value_count(result->content) > 0)
-		value_set(object, "content", value_copy(result->content));
+		value_set(object, "content", value_ref(result->content));
 	if (result->exit_code >= 0)
 		value_set_integer(object, "exit_code", result->exit_code);
 	else

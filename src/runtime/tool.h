@@ -250,7 +250,7 @@ void tool_add_content_text(const struct value *content, struct buf *text);
 
 /*
  * The whole result as one JSON object: status, text, content (when there is some), exit_code,
- * signal, seconds, level, left_out, details. (`seen` is not part of it.)
+ * signal, seconds, level, left_out, details. (`seen` is not part of it.) Its content is RESULT's own.
  */
 struct value *tool_result_value(const struct tool_result *result);
 

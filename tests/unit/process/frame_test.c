@@ -86,6 +86,49 @@ static void torn_bytes_are_put_together(void **state)
 	assert_int_equal(frames, 2);
 }
 
+static void send_slowly(struct pair *pair, const unsigned char *bytes, size_t size)
+{
+	enum { PIECE = 64 << 10 };
+	struct err err;
+
+	for (size_t at = 0; at < size; at += PIECE) {
+		const size_t piece = size - at < PIECE ? size - at : PIECE;
+
+		assert_int_equal(write(pair->ends[0], bytes + at, piece), piece);
+		assert_true(frame_fill(&pair->reader, pair->ends[1], &err));
+	}
+}
+
+static void memory_of_a_large_frame_is_given_back_when_it_is_done(void **state)
+{
+	enum { SIZE = FRAME_HEADER + (2 << 20) };
+	static const unsigned char small[] = {FRAME_STDOUT, 0, 0, 0, 1, 0, 0, 0, 'a'};
+	struct pair *pair = *state;
+	auto_free unsigned char *large = memory_alloc(SIZE);
+	struct frame frame;
+
+	large[0] = FRAME_RESULT;
+	large[6] = (2 << 20) >> 16;
+	send_slowly(pair, large, SIZE);
+	assert_true(frame_next(&pair->reader, &frame));
+	assert_int_equal(frame.payload.size, 2 << 20);
+	assert_true(pair->reader.bytes.capacity >= SIZE);
+	frame_done(&pair->reader);
+	assert_int_equal(pair->reader.bytes.capacity, 0);
+	/* Little is kept, and what came behind it too. */
+	send_slowly(pair, small, sizeof(small));
+	assert_true(frame_next(&pair->reader, &frame));
+	frame_done(&pair->reader);
+	assert_true(pair->reader.bytes.capacity > 0);
+	send_slowly(pair, large, SIZE);
+	send_slowly(pair, small, sizeof(small));
+	assert_true(frame_next(&pair->reader, &frame));
+	assert_int_equal(frame.kind, FRAME_RESULT);
+	frame_done(&pair->reader);
+	assert_true(frame_next(&pair->reader, &frame));
+	assert_true(str_is(frame.payload, "a"));
+}
+
 static void a_broken_header_is_refused(void **state)
 {
 	static const unsigned char broken[][FRAME_HEADER] = {
@@ -227,6 +270,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_frame_arrives_whole, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(torn_bytes_are_put_together, open_pair,
 						close_pair),
+		cmocka_unit_test_setup_teardown(
+			memory_of_a_large_frame_is_given_back_when_it_is_done, open_pair,
+			close_pair),
 		cmocka_unit_test(a_broken_header_is_refused),
 		cmocka_unit_test_setup_teardown(a_frame_over_the_ceiling_is_not_sent,
 						open_pair, close_pair),
