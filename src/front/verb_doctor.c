@@ -323,6 +323,9 @@ static bool all_well(const struct value *rows)
 
 static int doctor_run(const struct options *options)
 {
+	if (options_given(options, "attack") && options_given(options, "config"))
+		return verb_complain(CODE_USAGE, "doctor: --attack heeds no configuration: "
+						 "take --config out");
 	if (options_given(options, "attack"))
 		return doctor_attack(options_text(options, "group"),
 				     options_given(options, "json"));
