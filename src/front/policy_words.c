@@ -5,8 +5,31 @@
 #include "front/verb.h"
 
 #include <ctype.h>
+#include <string.h>
 
-enum { SENTENCE_MAX = 64 << 10 };
+enum { SENTENCE_MAX = 64 << 10, KEY_NAME_MAX = 64 };
+
+/* "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (keys_check.c). */
+static size_t agent_size(struct str text)
+{
+	size_t size = 0;
+
+	while (size < text.size && (isalnum((unsigned char)text.data[size]) ||
+				    text.data[size] == '-' || text.data[size] == '_'))
+		size++;
+	return size < text.size && text.data[size] == '.' ? size + 1 : 0;
+}
+
+static const struct value *member_of(const struct value *object, struct str name)
+{
+	char text[KEY_NAME_MAX];
+
+	if (name.size >= sizeof(text))
+		return NULL;
+	memcpy(text, name.data, name.size);
+	text[name.size] = '\0';
+	return value_member(object, text);
+}
 
 /* "limits.memory" at the beginning of TEXT; a full stop at its end belongs to the sentence. */
 static size_t key_size(struct str text)
@@ -21,36 +44,71 @@ static size_t key_size(struct str text)
 	return size;
 }
 
-void policy_words_add(const char *file, const char *text, struct buf *out)
+/*
+ * The last name of KEY ("limits.memory"), where an option of that name said it; else empty. What
+ * --read names is added to the policy's, which goes on to count.
+ */
+static struct str option_of(const struct policy_words *words, struct str key)
 {
-	const struct str mark = STR("agents." POLICY_FILE_AGENT ".");
+	const struct value *found = str_is(key, "read") ? NULL : words->options;
+	struct str name = key;
+
+	for (size_t dot; found != NULL && (dot = str_find(name, STR("."), 0)) != (size_t)-1;
+	     name = str_part(name, dot + 1, SIZE_MAX))
+		found = member_of(found, str_part(name, 0, dot));
+	return found != NULL && member_of(found, name) != NULL ? name : (struct str){"", 0};
+}
+
+/* Append the key that stands behind "agents.", REST; returns how much of that it was. */
+static size_t key_add(const struct policy_words *words, struct str rest, bool is_first,
+		      struct buf *out)
+{
+	const struct str mark = STR(POLICY_FILE_AGENT ".");
 	const struct str where = STR(" in the configuration");
+	struct str key = str_part(rest, agent_size(rest), SIZE_MAX);
+	struct str option;
+	size_t size;
+
+	key.size = key_size(key);
+	size = (size_t)(key.data - rest.data) + key.size;
+	option = option_of(words, key);
+	if (option.size > 0)
+		(void)buf_addf(out, "--%.*s", (int)option.size, option.data);
+	else if (words->file == NULL || !str_starts(rest, mark)) {
+		(void)buf_addf(out, "agents.%.*s", (int)size, rest.data);
+		return size;
+	} else if (is_first)
+		(void)buf_addf(out, "%s: %.*s", words->file, (int)key.size, key.data);
+	else
+		(void)buf_addf(out, "%.*s of %s", (int)key.size, key.data, words->file);
+	if (str_starts(str_part(rest, size, SIZE_MAX), where))
+		size += where.size;
+	return size;
+}
+
+void policy_words_add(const struct policy_words *words, const char *text, struct buf *out)
+{
+	const struct str mark = STR("agents.");
 	struct str rest = str_of(text);
 	size_t at;
 
-	while (file != NULL && (at = str_find(rest, mark, 0)) != (size_t)-1) {
-		struct str key = str_part(rest, at + mark.size, SIZE_MAX);
+	while ((at = str_find(rest, mark, 0)) != (size_t)-1) {
+		bool is_first = at == 0 && rest.data == text;
 
-		key.size = key_size(key);
 		(void)buf_addstr(out, str_part(rest, 0, at));
-		if (at == 0 && rest.data == text)
-			(void)buf_addf(out, "%s: %.*s", file, (int)key.size, key.data);
-		else
-			(void)buf_addf(out, "%.*s of %s", (int)key.size, key.data, file);
-		rest = str_part(rest, at + mark.size + key.size, SIZE_MAX);
-		if (str_starts(rest, where))
-			rest = str_part(rest, where.size, SIZE_MAX);
+		rest = str_part(rest, at + mark.size, SIZE_MAX);
+		rest = str_part(rest, key_add(words, rest, is_first, out), SIZE_MAX);
 	}
 	(void)buf_addstr(out, rest);
 }
 
-int policy_words_complain(int code, const char *file, const char *text)
+int policy_words_complain(int code, const struct policy_words *words, const char *text)
 {
-	struct buf words;
+	struct buf said;
 
-	buf_init(&words, SENTENCE_MAX);
-	policy_words_add(file, text, &words);
-	code = verb_complain(code, "%s", words.data);
-	buf_fini(&words);
+	buf_init(&said, SENTENCE_MAX);
+	policy_words_add(words, text, &said);
+	code = verb_complain(code, "%s", said.data);
+	buf_fini(&said);
 	return code;
 }

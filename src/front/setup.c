@@ -371,6 +371,7 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 	setup->config = config_place(options_text(options, "config"));
 	setup->config_given = options_text(options, "config") != NULL;
 	setup->policy_file = memory_copy(flags->policy_file);
+	setup->said = flags->entry;
 	setup->undo_folder = undo_place();
 	take_level(setup, options);
 	if (!set_workspace(setup, folder != NULL ? folder : ".", err) ||

@@ -55,6 +55,7 @@ struct setup {
 	struct value *entries;
 	const struct tool **own_tools; /* `tools` begins with them */
 	char *policy_file;             /* of --policy, or NULL */
+	const struct value *said;      /* the flags' entry, which is theirs */
 	struct front_plugins plugins;
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */

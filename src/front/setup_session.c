@@ -139,8 +139,9 @@ int setup_session(struct setup *setup, struct session_options *options,
 
 	if (setup_session_err(setup, options, session, &err))
 		return CODE_DONE;
+	const struct policy_words words = {setup->policy_file, setup->said};
 	return policy_words_complain(err.code == ECHILD ? CODE_NO_CELL : CODE_FAILED,
-				     setup->policy_file, err.text);
+				     &words, err.text);
 }
 
 /* OPTIONS for one call, whose signals go to INTERRUPT. */

@@ -154,7 +154,7 @@ static void print_sentence(const struct tool_result *result)
 }
 
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
-static void print_denials(const struct tool_result *result, const char *policy_file)
+static void print_denials(const struct tool_result *result, const struct policy_words *policy)
 {
 	/* Programs that succeed have tried a call of the kernel and found another way. */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
@@ -169,7 +169,7 @@ static void print_denials(const struct tool_result *result, const char *policy_f
 		buf_clear(&line);
 		buf_clear(&words);
 		denial_print(value_item(list, i), &line);
-		policy_words_add(policy_file, line.data, &words);
+		policy_words_add(policy, line.data, &words);
 		(void)fprintf(stderr, "glovebox: %s\n", words.data);
 	}
 	buf_clear(&line);
@@ -257,8 +257,8 @@ static void ask_for_terminal(struct value *arguments)
 }
 
 static int follow(struct session *session, const struct options *options,
-		  const struct exec_time *time, struct interrupt *interrupt,
-		  struct relay *relay)
+		  const struct policy_words *words, const struct exec_time *time,
+		  struct interrupt *interrupt, struct relay *relay)
 {
 	auto_value struct value *arguments = arguments_of(options);
 	struct request request = {
@@ -284,7 +284,7 @@ static int follow(struct session *session, const struct options *options,
 	running = session_start(session, &request, NULL, NULL);
 	wait_for_end(session, running, relay);
 	terminal_close(terminal);
-	print_denials(running_result(running), options_text(options, "policy"));
+	print_denials(running_result(running), words);
 	hint_repository(running_result(running), session, options->words[0]);
 	buf_init(&messages, RELAY_TAIL);
 	relay_tail(relay, &messages);
@@ -300,6 +300,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		     struct interrupt *interrupt)
 {
 	const struct exec_time time = time_of(options, setup->wall_s);
+	const struct policy_words words = {setup->policy_file, setup->said};
 	bool tty = options_given(options, "tty");
 	struct session *session = NULL;
 	struct relay *relay = NULL;
@@ -316,7 +317,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 		return CODE_EXEC_NO_CELL;
 	if (tty ? relay_open_terminal(session_loop(session), &relay, &err)
 		: relay_open(session_loop(session), &relay, &err))
-		code = follow(session, options, &time, interrupt, relay);
+		code = follow(session, options, &words, &time, interrupt, relay);
 	else
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	relay_close(relay);
@@ -343,6 +344,7 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 static int run_or_explain(struct setup *setup, const struct options *options,
 			  const struct setup_flags *flags)
 {
+	const struct policy_words words = {flags->policy_file, flags->entry};
 	struct interrupt *interrupt = NULL;
 	struct exec_time time;
 	struct err err = {0};
@@ -350,8 +352,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 
 	if (!setup_init_with(setup, options, flags, &err) ||
 	    !has_no_pattern(setup->policy, &err))
-		return policy_words_complain(CODE_EXEC_NO_CELL, flags->policy_file,
-					     err.text);
+		return policy_words_complain(CODE_EXEC_NO_CELL, &words, err.text);
 	if (!setup_allow_hosts(setup, options, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	time = time_of(options, setup->wall_s);
