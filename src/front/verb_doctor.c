@@ -101,6 +101,13 @@ static int try_cell(struct err *err)
 	return level;
 }
 
+/* The machine reaches more than a folder that root has made. */
+static const char roots_own[] =
+	"a workspace of root's own cannot be ID-mapped here: the file system of the temporary "
+	"folder takes none, or root lacks CAP_SYS_ADMIN";
+static const char roots_remedy[] =
+	"run glovebox as an ordinary user, or in a workspace that belongs to one";
+
 static struct value *report_cell(void)
 {
 	struct value *cell = value_new_object();
@@ -113,9 +120,11 @@ static struct value *report_cell(void)
 	level = try_cell(&err);
 	if (level >= 0) {
 		value_set_integer(cell, "level", level);
-		if (level < SANDBOX_SEALED && reach.because[0] != '\0') {
-			value_set_text(cell, "because", reach.because);
-			value_set_text(cell, "remedy", reach.remedy);
+		if (level < SANDBOX_SEALED) {
+			bool reached = reach.because[0] == '\0';
+			value_set_text(cell, "because", reached ? roots_own : reach.because);
+			value_set_text(cell, "remedy",
+				       reached ? roots_remedy : reach.remedy);
 		}
 		return cell;
 	}

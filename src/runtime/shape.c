@@ -19,6 +19,7 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err)
 {
 	struct view_entry *entry = spec_add_entry(spec, VIEW_TREE, path, path);
+	struct err why = {0};
 
 	entry->writable = writable;
 	if (!spec->identity.change || !spec_is_sealed(spec)) {
@@ -26,11 +27,16 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		return true;
 	}
 	entry->detached = true;
-	if (mapped && spec->workspace_tree >= 0 && strcmp(path, spec->workspace) == 0)
+	if (mapped && spec->workspace_tree >= 0 && strcmp(path, spec->workspace) == 0) {
 		entry->fd = fd_take(&spec->workspace_tree);
-	else if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping.fd : -1, &entry->fd,
-				    err))
-		return false;
+	} else if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping.fd : -1,
+				      &entry->fd, &why)) {
+		/* Root of a container, who mounts nothing out here: by its path, as others. */
+		if (why.code != EPERM || spec->identity.map_root)
+			return err_set(err, why.code, "%s", why.text);
+		entry->detached = false;
+		entry->fd = fd_take(take_fd);
+	}
 	fd_close(take_fd);
 	return true;
 }

@@ -189,6 +189,12 @@ static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
 		return false;
 	}
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
+	/* By its path root's folder is closed to whom he becomes. */
+	if (spec->identity.change && !entry->detached) {
+		fd_close(&entry->fd);
+		spec->view.count--;
+		return false;
+	}
 	entry->source = arena_copy(&spec->arena, str_of(source));
 	entry->why = "the project's private home";
 	return true;

@@ -17,13 +17,15 @@
 
 /*
  * Root's own workspace: without ID mapping (the file system takes none, or there are no
- * user namespaces) the cell keeps user 0.
+ * user namespaces) the cell keeps user 0. *WHY says so.
  */
-static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *err)
+static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **why,
+			 struct err *err)
 {
 	if (!spec->identity.map_root)
 		return true;
 	if (!spec_is_sealed(spec)) {
+		*why = "without user namespaces nothing can be ID-mapped";
 		/* Of user 0 the kernel counts no processes, and his are most files outside. */
 		spec->identity = (struct sandbox_identity){0};
 		if (spec->level > SANDBOX_FILTER)
@@ -35,9 +37,17 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *e
 		return false;
 	}
 	/* Kept: to throw a copy away takes the kernel longer than to make it. */
-	if (sandbox_copy_tree(workspace_fd, spec->mapping.fd, &spec->workspace_tree, NULL))
+	if (sandbox_copy_tree(workspace_fd, spec->mapping.fd, &spec->workspace_tree, err))
 		return true;
 	sandbox_close_mapping(&spec->mapping);
+	/* Nothing is built weaker for what a file system or a container has not refused. */
+	if (err->code != EPERM && err->code != EINVAL && err->code != EOPNOTSUPP &&
+	    err->code != ENOSYS) {
+		err->code = ECHILD;
+		return false;
+	}
+	*why = err->code == EPERM ? "root here lacks CAP_SYS_ADMIN to ID-map it"
+				  : "its file system has no ID mapping";
 	spec->identity = (struct sandbox_identity){0};
 	spec->level = SANDBOX_RULES;
 	return true;
@@ -46,9 +56,11 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, struct err *e
 bool shape_choose_level(const struct shape_options *options, int workspace_fd,
 			struct cell_spec *spec, struct err *err)
 {
+	const char *why = "";
+
 	spec->built = options->level;
 	spec->level = (int)options->level;
-	if (!mapping_open(spec, workspace_fd, err))
+	if (!mapping_open(spec, workspace_fd, &why, err))
 		return false;
 	if (spec->level >= options->minimum_level)
 		return true;
@@ -56,11 +68,7 @@ bool shape_choose_level(const struct shape_options *options, int workspace_fd,
 		       "this workspace reaches level L%d only: it is root's own, and %s, so the "
 		       "cell would keep user 0. Run glovebox as an ordinary user, give the "
 		       "workspace to one, or allow it with --minimum-level L%d",
-		       spec->level,
-		       spec_is_sealed(spec)
-			       ? "its file system has no ID mapping"
-			       : "without user namespaces nothing can be ID-mapped",
-		       spec->level);
+		       spec->level, why, spec->level);
 }
 
 static bool is_writable(const struct policy *policy, const char *path)
