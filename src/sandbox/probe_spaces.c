@@ -8,15 +8,19 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "sandbox/kernel.h"
 #include "sandbox/network.h"
 #include "sandbox/view.h"
+
+enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */
 
 /* The steps of a child that goes the anchor's way, in their order. */
 enum step { STEP_USER, STEP_OTHERS, STEP_PROC, STEP_VIEW, STEPS_DONE };
@@ -183,6 +187,26 @@ static bool has_own_proc(void)
 	       strcmp(pid, found) == 0 && access("/proc/self/uid_map", W_OK) == 0;
 }
 
+/* Is there a user UID in the namespace around us? */
+static bool has_user(uid_t uid)
+{
+	struct buf map;
+	bool found = false;
+
+	buf_init(&map, MAP_MAX);
+	if (fd_read_at(AT_FDCWD, "/proc/self/uid_map", &map)) {
+		for (char *at = map.data; !found && *at != '\0' && *at != '\n';) {
+			unsigned long long first = strtoull(at, &at, 10);
+			(void)strtoull(at, &at, 10);
+			unsigned long long count = strtoull(at, &at, 10);
+			found = uid >= first && uid - first < count;
+			at += *at == '\n';
+		}
+	}
+	buf_fini(&map);
+	return found;
+}
+
 static void explain_maps(struct probe_spaces *spaces, int code)
 {
 	const char *remedy = switch_remedy();
@@ -190,6 +214,10 @@ static void explain_maps(struct probe_spaces *spaces, int code)
 	if (remedy == NULL && !has_own_proc())
 		remedy = "/proc has to be mounted, for this PID namespace and writable: mount -t "
 			 "proc proc /proc";
+	else if (remedy == NULL && geteuid() == 0 && !has_user(SANDBOX_UID))
+		remedy = "the user namespace around us has too few users for root to become one "
+			 "without an account: run glovebox as an ordinary user of it, or map 2^21 "
+			 "users into it";
 	else if (remedy == NULL && geteuid() == 0)
 		remedy = "root here lacks capabilities: run the container with SETUID, SETGID "
 			 "and (since Linux 5.12) SETFCAP, or glovebox as an ordinary user";
