@@ -81,14 +81,19 @@ static int open_part(const struct look *look, const char *name, int flags, mode_
 	return fd;
 }
 
-/* Closed to us and not ours to open: no command of the cell could put anything there. */
+/*
+ * Closed to us and not ours to open: no command of the cell could put anything there. Who it
+ * belongs to the kernel decides: owners without a map have the number of user nobody, as we may.
+ */
 static bool is_somebodys(const struct look *look, const char *name)
 {
 	struct stat st;
 
 	return !look->scan->may_mend ||
 	       (fstatat(look->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		st.st_uid != geteuid());
+		(st.st_uid != geteuid() ||
+		 (fchmodat(look->fd, name, folder_mode_opened(st.st_mode, 0), 0) < 0 &&
+		  errno == EPERM)));
 }
 
 static int open_folder(const struct look *look, const char *name)
