@@ -199,9 +199,10 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	auto_close int file =
 		fd_open_beneath(checkpoint->start.fd, row->path.data, O_RDONLY);
 	if (file < 0) {
-		/* Gone meanwhile, or closed to us. */
+		/* Closed to us it is known again by its times; gone meanwhile, by nothing. */
+		if (errno != EACCES)
+			state->inode = 0;
 		checkpoint->unreadable++;
-		state->inode = 0;
 		return true;
 	}
 	if (clean) {
@@ -282,6 +283,7 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 {
 	struct undo_state *state = &row->state;
 	const bool is_young = state->ctime_ns > checkpoint->began_ns - TICKS_NS;
+	const uint64_t unreadable = checkpoint->unreadable;
 	const char *name;
 	bool fine = true;
 
@@ -297,7 +299,8 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 		fine = keep_link(checkpoint, row, err);
 	if (state->kind == UNDO_FILE && str_is(row->path, UNDO_GIT_INDEX))
 		note_index(checkpoint, state);
-	if (is_young)
+	/* What could be written unseen; of what is closed nothing was read. */
+	if (is_young && checkpoint->unreadable == unreadable)
 		state->inode = 0;
 	return fine;
 }
