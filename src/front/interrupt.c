@@ -123,8 +123,11 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err)
 	failed = pthread_create(&interrupt->thread, NULL, wait_for_signals, interrupt);
 	if (failed != 0) {
 		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
-		return err_set(err, failed, "starting to listen for signals: %s",
-			       strerror(failed));
+		return err_set(err, failed, "starting to listen for signals: %s%s",
+			       strerror(failed),
+			       failed == EAGAIN ? "; raise the limit of processes (ulimit -u) "
+						  "or of memory (ulimit -v, -d)"
+						: "");
 	}
 	(void)pthread_detach(interrupt->thread);
 	interrupt->started = true;

@@ -42,7 +42,13 @@ const char *probe_landlock_remedy(int code)
 	       "of the container that knows landlock_create_ruleset";
 }
 
-const char probe_seccomp_remedy[] = "a kernel with CONFIG_SECCOMP_FILTER";
+const char *probe_seccomp_remedy(int code)
+{
+	if (code == EPERM || code == EACCES)
+		return "a container around us forbids it: run it with a seccomp profile that "
+		       "allows seccomp";
+	return "a kernel with CONFIG_SECCOMP_FILTER";
+}
 
 bool probe_seccomp(void)
 {
@@ -151,11 +157,14 @@ static void add_landlock(struct facts *facts)
 
 static void add_seccomp(struct facts *facts)
 {
-	if (probe_seccomp())
+	bool found = probe_seccomp();
+	int code = errno;
+
+	if (found)
 		(void)add_fact(facts, "seccomp filters", "yes");
 	else
-		set_missing(add_fact(facts, "seccomp filters", "no: %s", strerror(errno)),
-			    "%s", probe_seccomp_remedy);
+		set_missing(add_fact(facts, "seccomp filters", "no: %s", strerror(code)),
+			    "%s", probe_seccomp_remedy(code));
 }
 
 static void add_openat2(struct facts *facts)

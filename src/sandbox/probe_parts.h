@@ -33,4 +33,4 @@ void probe_namespaces(struct probe_spaces *spaces);
 const char *probe_landlock_remedy(int code);
 
 bool probe_seccomp(void);
-extern const char probe_seccomp_remedy[];
+const char *probe_seccomp_remedy(int code);

@@ -41,8 +41,9 @@ void probe_reach(struct probe_reach *reach)
 	memset(reach, 0, sizeof(*reach));
 	reach->level = SANDBOX_SEALED;
 	if (!probe_seccomp()) {
-		say(reach, SANDBOX_NONE, "no seccomp filters", strerror(errno),
-		    probe_seccomp_remedy);
+		int code = errno;
+		say(reach, SANDBOX_NONE, "no seccomp filters", strerror(code),
+		    probe_seccomp_remedy(code));
 		return;
 	}
 	if (sandbox_landlock_abi() == 0) {
