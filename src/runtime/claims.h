@@ -31,7 +31,8 @@ void claims_gather_hosts(struct str messages, struct tool_result *result);
 void claims_add_unwritable(const char *path, struct tool_result *result);
 
 /*
- * Judge what RESULT claims by POLICY, and take the claims away. A worker that was taken over
+ * Judge what RESULT claims by POLICY, and take the claims away. A file tool that failed for a rule
+ * is denied, as it would have been by the path that its link leads to. A worker that was taken over
  * may claim anything: whatever is no claim is dropped.
  */
 void claims_judge(const struct policy *policy, struct tool_result *result);

@@ -46,8 +46,13 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	if (!is_printable(path))
 		return;
 	policy_judge_path(policy, path, writes, &verdict);
+	if (verdict.answer == VERDICT_ALLOW)
+		return;
+	/* A file tool came to where the rule stands by a link: as if it had been named. */
+	if (exact && result->status == RESULT_FAILED)
+		result->status = RESULT_DENIED;
 	/* One of many files that the same words would help. */
-	if (verdict.answer == VERDICT_ALLOW || has_remedy(result, verdict.because))
+	if (has_remedy(result, verdict.because))
 		return;
 	buf_init(&shown, 4 * PATH_MAX);
 	text_add_name(&shown, str_of(path));

@@ -126,8 +126,10 @@ static void a_file_tool_is_exact(void **state)
 
 	(void)state;
 	tool_result_init(&result);
+	(void)tool_fail(&result, "%s", "");
 	claims_add_unwritable("/w/src/a.c", &result);
 	claims_judge(policy, &result);
+	assert_int_equal(result.status, RESULT_DENIED);
 	assert_string_equal(result.text.data,
 			    "[refused: /w/src/a.c (agents.tester.write); ask the user to add "
 			    "\"src\" to agents.tester.write in the configuration]\n");
