@@ -28,7 +28,7 @@ void git_scan_fini(struct git_scan *scan)
 void git_scan_forget(struct git_scan *scan)
 {
 	struct value **const lists[] = {&scan->repositories, &scan->pointers,
-					&scan->dangers, &scan->indexes};
+					&scan->leads, &scan->dangers, &scan->indexes};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		value_free(*lists[i]);

@@ -82,7 +82,9 @@ struct git_scan {
 	/* path -> true; false: one that only going through a root in `deep` has found */
 	struct value *repositories; /* git folders */
 	struct value *pointers;     /* `.git` files */
-	struct value *dangers;      /* path -> fingerprint */
+	/* those that hold and lead to no git folder that is called so: path -> the repository */
+	struct value *leads;
+	struct value *dangers; /* path -> fingerprint */
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */

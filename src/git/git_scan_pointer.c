@@ -45,6 +45,20 @@ static bool is_linked(const struct look *look, const char *pointer, const char *
 		line_leads_to(look, "commondir", repository));
 }
 
+/*
+ * What a pointer is for lies in a `.git`: worktrees and modules. Who leads elsewhere makes what runs
+ * in REPOSITORY run where the pointer is.
+ */
+static void note_lead(struct git_scan *scan, const char *pointer, const char *repository)
+{
+	if (strstr(repository, "/.git/") != NULL ||
+	    str_ends(str_of(repository), STR("/.git")))
+		return;
+	auto_free char *key = git_scan_key(pointer);
+	auto_free char *lead = git_scan_key(repository);
+	value_set_text(git_scan_list(&scan->leads), key, lead);
+}
+
 /* Does what the pointer leads to lie below the roots and hold? It is looked at, then. */
 static bool target_holds(struct git_scan *scan, const char *target, const char *worktree,
 			 const char *pointer, unsigned depth)
@@ -58,9 +72,12 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 	if (holds && repository_of(target, &repository)) {
 		auto_close int main_fd = look_open_path(scan, repository.data);
 		holds = main_fd >= 0 && is_linked(&look, pointer, repository.data);
-		if (holds)
+		if (holds) {
+			note_lead(scan, pointer, repository.data);
 			git_scan_folder(scan, main_fd, repository.data, NULL, depth);
+		}
 	} else if (holds) {
+		note_lead(scan, pointer, target);
 		git_scan_folder(scan, fd, target, worktree, depth);
 	}
 	buf_fini(&repository);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "runtime/audit_parts.h"
 #include "runtime/audit_tell.h"
 
@@ -120,6 +121,7 @@ bool audit_begin(struct value *guard, struct err *err)
 		value_set(guard, "places", value_ref(found.places));
 	value_set(guard, "dangers", value_ref(found.dangers));
 	value_set(guard, "indexes", value_ref(found.indexes));
+	value_set(guard, "leads", value_ref(found.leads));
 	value_set(guard, "repositories", value_ref(found.repositories));
 	value_set(guard, "pointers", value_ref(found.pointers));
 	value_set(guard, "nested", value_ref(found.nested));
@@ -151,6 +153,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 				      : value_integer(value_member(guard, "began")) + 1;
 	const struct value *indexes = value_member(guard, "indexes");
 	struct value *dangers = value_new_object(), *read = value_new_object();
+	struct value *leads = value_new_object();
 	struct audit audit = {.guard = guard};
 	struct git_scan found;
 	bool fine = roots_open(&audit, err);
@@ -173,6 +176,12 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 		if (value_member(indexes, value_key(at)) == NULL)
 			value_set(read, value_key(at), value_ref(value_at(at)));
 	}
+	for (void *at = value_first(found.leads); at != NULL;
+	     at = value_next(found.leads, at)) {
+		if (audit_was_before(&found, value_key(at), before_ns))
+			value_set(leads, value_key(at), value_ref(value_at(at)));
+	}
+	value_set(more, "leads", leads);
 	value_set(more, "dangers", dangers);
 	value_set(more, "indexes", read);
 	git_scan_fini(&found);
@@ -245,13 +254,13 @@ static char *workspace_of(const struct value *guard)
 	return path != NULL ? path : memory_copy("/");
 }
 
-/* The fingerprint that KEY had; NULL: it was not there. */
+/* What KEY was in the object NAME of these; NULL: it was not there. */
 static const struct value *known_as(const struct value *guard, const struct value *more,
-				    const char *key)
+				    const char *name, const char *key)
 {
-	const struct value *known = value_member(value_member(guard, "dangers"), key);
+	const struct value *known = value_member(value_member(guard, name), key);
 
-	return known != NULL ? known : value_member(value_member(more, "dangers"), key);
+	return known != NULL ? known : value_member(value_member(more, name), key);
 }
 
 /* Was it there before? Where there is a doubt it is told. */
@@ -271,28 +280,56 @@ static bool stays(const struct git_scan *scan, const char *key,
 	return age != GIT_SCAN_NEW;
 }
 
+static void judge_one(const struct git_scan *scan, const char *key, const char *workspace,
+		      struct tool_result *result)
+{
+	char away[NAME_MAX + 1];
+	auto_free char *path = git_scan_path(key);
+
+	if (path == NULL)
+		audit_tell_failed(result, strerror(EILSEQ));
+	else if (put_away(scan, path, away, sizeof(away)))
+		audit_tell_moved(result, workspace, path, away);
+	else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
+		/* Busy or read-only: a mount of the view, which no command could pass. */
+		audit_tell_failed(result, strerror(errno));
+}
+
+/* Does anything in the repository FOLDER run or lead on, whoever put it there? */
+static bool has_danger(const struct git_scan *scan, const char *folder)
+{
+	for (void *at = value_first(scan->dangers); folder != NULL && at != NULL;
+	     at = value_next(scan->dangers, at)) {
+		if (path_within(value_key(at), folder))
+			return true;
+	}
+	return false;
+}
+
 void audit_judge(const struct value *guard, const struct value *more,
 		 const struct git_scan *scan, const struct git_scan_when *when,
 		 struct tool_result *result)
 {
-	char away[NAME_MAX + 1];
-
 	if (value_count(scan->dangers) == 0)
 		return;
 	auto_free char *workspace = workspace_of(guard);
 	for (void *at = value_first(scan->dangers); at != NULL;
 	     at = value_next(scan->dangers, at)) {
-		if (value_equal(known_as(guard, more, value_key(at)), value_at(at)) ||
-		    stays(scan, value_key(at), when, workspace, result))
-			continue;
-		auto_free char *path = git_scan_path(value_key(at));
-		if (path == NULL)
-			audit_tell_failed(result, strerror(EILSEQ));
-		else if (put_away(scan, path, away, sizeof(away)))
-			audit_tell_moved(result, workspace, path, away);
-		else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
-			/* Busy or read-only: a mount of the view, which no command could pass. */
-			audit_tell_failed(result, strerror(errno));
+		const char *key = value_key(at);
+
+		if (!value_equal(known_as(guard, more, "dangers", key), value_at(at)) &&
+		    !stays(scan, key, when, workspace, result))
+			judge_one(scan, key, workspace, result);
+	}
+	/* What was there and harmed nobody runs where a new pointer leads to it. */
+	for (void *at = value_first(scan->leads); at != NULL;
+	     at = value_next(scan->leads, at)) {
+		const char *key = value_key(at);
+
+		if (!value_equal(known_as(guard, more, "leads", key), value_at(at)) &&
+		    has_danger(scan, value_text(value_at(at))) &&
+		    !stays(scan, key, when, workspace, result))
+			judge_one(scan, key, workspace, result);
 	}
 }
 

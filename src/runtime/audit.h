@@ -11,7 +11,7 @@
  * the audits do not try), `one_call` (true: a whole look follows a command's audit that has not
  * seen all), `began` (nanoseconds, wall clock: what is older was there before), `ticked` (the same
  * of the kernel's clock for files: what is not older may have come since), `dangers` (path ->
- * fingerprint), `indexes`, which only save time, and, where not all was seen, `places` (folders
+ * fingerprint), `indexes`, which only save time, `leads` (git_scan.h), and, where not all was seen, `places` (folders
  * near the root -> inode: they have not been moved since while they are there).
  *
  * What lies deep in a workspace whose checkpoints look there (undo) is found by these, while

@@ -108,6 +108,19 @@ static void keep_known(struct value *guard, const struct value *earlier)
 	roots_close(&roots);
 }
 
+/* The same of pointers, of which few lead elsewhere. */
+static void keep_leads(struct value *guard, const struct value *earlier)
+{
+	struct value *leads = value_member(guard, "leads");
+	const struct value *then = value_member(earlier, "leads");
+	auto_value struct value *all = value_copy(leads);
+
+	for (void *at = value_first(all); at != NULL; at = value_next(all, at)) {
+		if (!value_equal(value_member(then, value_key(at)), value_at(at)))
+			value_remove(leads, value_key(at));
+	}
+}
+
 /* What came after EARLIER began is not what was there before. */
 static void keep_began(struct value *guard, const struct value *earlier)
 {
@@ -332,6 +345,7 @@ static bool take_over(struct pending *pending, const char *name,
 	lines_take(rest, &rights, roots);
 	/* One that cannot be read says nothing of what was there: all counts as new. */
 	keep_known(guard, earlier);
+	keep_leads(guard, earlier);
 	keep_began(guard, earlier);
 	struct rights *allowed = rights_read(rights);
 	for (size_t i = 0; i < count; i++) {

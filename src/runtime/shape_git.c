@@ -436,7 +436,7 @@ bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *additio
 			 struct err *err)
 {
 	static const char *const lists[] = {"roots", "watched", "files", "deep", "whole"};
-	static const char *const objects[] = {"dangers", "indexes", "places"};
+	static const char *const objects[] = {"dangers", "indexes", "leads", "places"};
 
 	if (!guard_make(NULL, addition, err))
 		return false;
