@@ -47,8 +47,8 @@ static void each_inside(const struct look *look, const char *name, void *context
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (look->type == DT_LNK && above->depth > 0 && look_stat(look, name, &st) &&
-	    clock_ns(&st.st_ctim) >= scan->inside_ns)
+	if (look->type == DT_LNK && above->depth > 0 && !look_is_aside(name) &&
+	    look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
 		look_mark_stat(look, name, &st);
 	if ((look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (above->depth == 0 && has_own_look(name)) || !is_folder(look, name, &st))

@@ -59,9 +59,11 @@ static bool is_reference(const struct look *look, const char *name)
 /* A symlink that git goes through. It reads and replaces a HEAD that is one. */
 static bool is_way(const struct look *look, const char *name, const struct reading *reading)
 {
+	if (look_is_aside(name))
+		return false;
 	if (reading->place->holds_references)
 		return !is_reference(look, name);
-	return !look_is_aside(name) && (!reading->top || strcmp(name, "HEAD") != 0);
+	return !reading->top || strcmp(name, "HEAD") != 0;
 }
 
 /* A name by which the folder may be a repository itself, where no other look goes. */
