@@ -2,11 +2,25 @@
 #include "base/clock.h"
 #include "runtime/session_parts.h"
 
+#include <sys/resource.h>
+
 enum {
 	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
 	/* Each takes all cores it finds. The other workers are for whoever only wants a file. */
 	SEARCHES_PER_CORE = 1,
+	/* Two are its worker's; as many stay for whatever else is open. */
+	DESCRIPTORS_PER_COMMAND = 4,
 };
+
+size_t running_commands_most(void)
+{
+	struct rlimit files;
+	size_t most = 1;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > DESCRIPTORS_PER_COMMAND)
+		most = (size_t)files.rlim_cur / DESCRIPTORS_PER_COMMAND;
+	return most;
+}
 
 bool running_is_file_call(const struct running *running)
 {
@@ -124,17 +138,19 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 {
 	const size_t room = running_room(session, false);
 	const size_t searching = running_room(session, true);
+	const size_t others = room_beside(session->busy_others, session->commands_most);
 	struct running *at = session->first_queued;
 
-	*waiting = session->queued_others +
+	*waiting = smaller(others, session->queued_others) +
 		   smaller(room, running_queued(session, false) +
 					 smaller(searching, running_queued(session, true)));
 	/* Nothing but what there is no room for: calls come by the hundred. */
 	if (*waiting == 0)
 		return NULL;
-	while (at != NULL &&
-	       ((running_is_file_call(at) && (at->tool->searches ? searching : room) == 0) ||
-		keeper_holds(session->keeper, at)))
+	while (at != NULL && ((!running_is_file_call(at) ? others
+			       : at->tool->searches      ? searching
+							 : room) == 0 ||
+			      keeper_holds(session->keeper, at)))
 		at = queued_from(at->next);
 	return at;
 }

@@ -267,6 +267,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 		policy_ask_nobody(made->policy);
 	made->cancel_fd = options->cancel_fd;
 	made->cores = cores_usable();
+	made->commands_most = running_commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
 	made->keeper = keeper_new(made, options->undo_folder);

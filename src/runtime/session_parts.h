@@ -30,6 +30,7 @@ struct session {
 	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;
+	size_t commands_most; /* at once: with more there would be no descriptors left */
 	int cancel_fd;
 	struct watch cancel_watch;
 	char *folder;          /* where the next command starts */
@@ -169,6 +170,8 @@ bool running_is_alone(const struct running *running);
 size_t running_room(const struct session *session, bool searches);
 /* How many of these are queued. */
 size_t running_queued(const struct session *session, bool searches);
+/* How many commands may run at once, by the limit of descriptors. */
+size_t running_commands_most(void);
 /*
  * An answer is expected within US: the loop stays awake for it, unless workers that are being made
  * want the only other processor; then it would wait for ours.

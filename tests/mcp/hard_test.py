@@ -27,6 +27,7 @@ SOON_SECONDS = 10  # sanitizers, and a grace for what runs
 MORE_THAN_BEGUN = 100  # calls over stdio: 96 are begun at once
 ALL = 1024  # requests that may be under way
 SEARCHES = 32
+FILES = 320  # descriptors of a server that has few
 MESSAGE_MAX = 16 << 20
 SESSIONS_MAX = 128
 REQUESTS_MAX = 448
@@ -435,6 +436,30 @@ class Cases:
         server.send(call("found", "grep", pattern="hello"))
         expect("1: hello" in server.wait_answer("found")["result"]["content"][0]["text"],
                "the next search found nothing")
+        expect(server.close() == 0, "it failed")
+
+    def more_commands_than_there_are_descriptors_for_wait(self):
+        server = Stdio(["bash", "-c", f'ulimit -n {FILES}; exec "$0" mcp', self.program],
+                       cwd=self.workspace, env=self.environment)
+        initialize(server)
+        for number in range(FILES):
+            message = call(number, "bash", command="exec sleep 1000")
+            message["params"]["_meta"] = {"progressToken": number}
+            server.send(message)
+        # Meanwhile they begin: 96, and after 0.25 s as many more.
+        began, reads = time.monotonic(), 0
+        while time.monotonic() < began + 2:
+            reads += 1
+            server.send(call(f"read{reads}", "read_file", path="a.txt"))
+            answer = server.wait_answer(f"read{reads}")
+            expect(not answer["result"]["isError"], str(answer))
+        for number in range(FILES):
+            server.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                         "params": {"requestId": number}})
+        server.send(call("run", "bash", command="echo ran"))
+        answer = server.wait_answer("run")
+        expect("ran" in answer["result"]["content"][0]["text"], str(answer))
+        expect(not [m for m in server.inbox if m.get("id") in range(FILES)], "some were answered")
         expect(server.close() == 0, "it failed")
 
     def a_reader_that_goes_away_ends_it(self):
