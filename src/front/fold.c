@@ -62,8 +62,11 @@ static size_t word_at(struct str line, size_t at, size_t *columns)
 	return end - at;
 }
 
-/* Where the text behind the last gap begins; *COLUMN: on the screen. */
-static size_t text_of(struct str line, size_t *column)
+/*
+ * Where the text behind the last gap begins that ends at column MOST or before; *COLUMN: on the
+ * screen.
+ */
+static size_t text_of(struct str line, size_t most, size_t *column)
 {
 	size_t begin = 0, at = 0, before = 0;
 
@@ -74,7 +77,7 @@ static size_t text_of(struct str line, size_t *column)
 
 		at += blanks;
 		before += blanks;
-		if (blanks >= GAP && at < line.size) {
+		if (blanks >= GAP && at < line.size && before <= most) {
 			begin = at;
 			*column = before;
 		}
@@ -107,14 +110,15 @@ static bool is_command(struct str text)
 void fold_line(struct str line, size_t columns, struct buf *out)
 {
 	size_t indent, column = 0;
-	const size_t text = text_of(line, &indent);
+	const size_t text = text_of(line, SIZE_MAX, &indent);
 	bool begun = false;
 
 	if (text > 0 && is_command(str_part(line, text, line.size))) {
 		(void)buf_addstr(out, line);
 		return;
 	}
-	if (indent > columns / 2)
+	const size_t near = text_of(line, columns / 2, &indent);
+	if (near < text && near <= blanks_at(line, 0))
 		indent = blanks_at(line, 0) + HANGING;
 	for (size_t at = 0; at < line.size;) {
 		const size_t blanks = blanks_at(line, at);
@@ -156,6 +160,16 @@ void fold_for(int fd, struct str text, struct buf *out)
 		(void)buf_addstr(out, text);
 	else
 		fold_lines(text, columns, out);
+}
+
+void fold_complain(struct str text)
+{
+	struct buf lines;
+
+	buf_init(&lines, 4 * LINE_MAX_BYTES);
+	fold_for(STDERR_FILENO, text, &lines);
+	(void)fwrite(lines.data, 1, lines.size, stderr);
+	buf_fini(&lines);
 }
 
 /* The columns are asked for each time: a window may change its size meanwhile. */

@@ -17,6 +17,9 @@ void fold_lines(struct str text, size_t columns, struct buf *out);
 /* The same as the terminal FD shows it; where FD is none TEXT as it is. */
 void fold_for(int fd, struct str text, struct buf *out);
 
+/* TEXT, printed on stderr as its terminal shows it. */
+void fold_complain(struct str text);
+
 /*
  * What is printed on stdout in between is folded, line by line: one that has no end yet waits for
  * it, so nobody is asked anything meanwhile. NULL: it is no terminal, and nothing is to be ended.

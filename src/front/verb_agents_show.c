@@ -344,5 +344,6 @@ const struct verb verb_agents_show = {
 	.words_least = 1,
 	.words_most = 1,
 	.names = NAMES_AGENTS,
+	.folds = true,
 	.run = show_run,
 };

@@ -268,5 +268,6 @@ const struct verb verb_policy_explain = {
 	.words_least = 1,
 	.words_most = VERB_WORDS_ANY,
 	.words_end_options = true,
+	.folds = true,
 	.run = explain_run,
 };

@@ -367,6 +367,7 @@ const struct verb verb_schedule_list = {
 		"Those that an agent asked for are pending until you approve them.",
 	.example = "  glovebox schedule list",
 	.options = list_options,
+	.folds = true,
 	.run = list_run,
 };
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
+#include "front/fold.h"
 #include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
@@ -144,10 +145,11 @@ static int undo_one(struct setup *setup, uint32_t number, bool json)
 			auto_value struct value *value = tool_result_value(&result);
 			print_json(value);
 		} else {
-			(void)fprintf(code == CODE_DONE ? stdout : stderr, "%s%s",
-				      result.text.data,
-				      str_ends(buf_str(&result.text), STR("\n")) ? ""
-										 : "\n");
+			(void)buf_end_line(&result.text);
+			if (code == CODE_DONE)
+				(void)fputs(result.text.data, stdout);
+			else
+				fold_complain(buf_str(&result.text));
 		}
 		tool_result_fini(&result);
 		session_close(session);
@@ -197,5 +199,6 @@ const struct verb verb_undo = {
 	.example = "  glovebox undo --list\n  glovebox undo\n  glovebox undo 12",
 	.options = undo_options,
 	.words_most = 1,
+	.folds = true,
 	.run = undo_run,
 };

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,13 +115,12 @@ int verb_print_json(const struct value *value, unsigned flags)
 
 int verb_complain(int code, const char *format, ...)
 {
-	struct buf said, clean, shown, lines;
+	struct buf said, clean, shown;
 	va_list arguments;
 
 	buf_init(&said, COMPLAINT_MAX);
 	buf_init(&clean, 4 * COMPLAINT_MAX); /* \xHH for every byte */
 	buf_init(&shown, 16 * COMPLAINT_MAX);
-	buf_init(&lines, 32 * COMPLAINT_MAX);
 	va_start(arguments, format);
 	(void)buf_addv(&said, format, arguments);
 	va_end(arguments);
@@ -129,9 +129,8 @@ int verb_complain(int code, const char *format, ...)
 	(void)buf_adds(&shown, "glovebox: ");
 	text_add_paragraph(&shown, buf_str(&clean));
 	(void)fflush(stdout);
-	fold_for(STDERR_FILENO, buf_str(&shown), &lines);
-	(void)fprintf(stderr, "%s\n", lines.data);
-	buf_fini(&lines);
+	(void)buf_addc(&shown, '\n');
+	fold_complain(buf_str(&shown));
 	buf_fini(&shown);
 	buf_fini(&said);
 	buf_fini(&clean);
@@ -307,6 +306,22 @@ static int print_list(const char *group)
 	return code;
 }
 
+/* Somebody left the verb of GROUP away. */
+static int refuse_group(const char *group)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out != NULL) {
+		(void)help_print_group(group, out);
+		(void)fclose(out);
+		fold_complain((struct str){text, size});
+	}
+	free(text);
+	return CODE_USAGE;
+}
+
 /* Only options: --version, --help, or somebody forgot the verb. */
 static int run_without_verb(const char *const *words)
 {
@@ -358,8 +373,7 @@ static int run_group(const char **words, size_t at)
 		for (size_t i = 0; words[i] != NULL; i++)
 			if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)
 				return print_list(group);
-		(void)help_print_group(group, stderr);
-		return CODE_USAGE;
+		return refuse_group(group);
 	}
 	(void)snprintf(name, sizeof(name), "%s %s", group, words[next]);
 	verb = verb_find(name);

@@ -441,7 +441,7 @@ def what_a_command_says_is_broken_between_words():
                 ("help", "A backslash at the end of a line, or\nAlt+Enter, begins another one. Tab"),
                 ("model", "/model NAME goes on with another;\nglovebox models lists what can be asked"),
                 ("agent", "goes\non as another, with the rights of that\none:"),
-                ("sessions", "\n    events  default  ")):
+                ("sessions", "\n              events  default")):
             tty.type(f"/{command}\r".encode())
             tty.shows(broken)
             tty.prompt()

@@ -172,4 +172,18 @@ def lists_and_help_break_lines_between_words():
         tap.run([GLOVEBOX, "help"]).stdout
 
 
+@tap.case
+def what_went_wrong_is_broken_between_words():
+    asked = "; ".join(f"{GLOVEBOX} {verb}" for verb in
+                      ("policy", "agents show nobody-of-that-name", "undo 99999",
+                       "policy explain -- 'git log -n 5 | head'"))
+    with terminal.Terminal("sh", "-c", asked, columns=34, looked_at=False) as tty:
+        tty.end()
+        rows = tty.printed.decode().replace("\r", "").splitlines()
+    long = [row for row in rows if len(row) > 34]
+    assert all(row.lstrip().split()[0] == "glovebox" for row in long), long
+    assert "There is nothing to undo here." in rows or "There is no step 99999; see: glovebox" \
+        in " ".join(rows), rows
+
+
 tap.play()

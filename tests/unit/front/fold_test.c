@@ -25,6 +25,8 @@ static void the_rest_hangs_below_its_beginning(void **state)
 {
 	(void)state;
 	folds("run    let an agent work", 18, "run    let an\n       agent work");
+	/* Not behind a gap so far right that nothing would fit there. */
+	folds("tools  one two  (by me)", 18, "tools  one two\n       (by me)");
 	/* Where that would be too far right it hangs a little. */
 	folds("run    let an agent work", 12, "run    let\n    an agent\n    work");
 }
