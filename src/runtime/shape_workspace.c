@@ -61,15 +61,20 @@ static bool is_callers_home(const struct shape_options *options, const char *pat
 static bool workspace_check(const struct shape_options *options,
 			    const struct policy *policy, const char *path, struct err *err)
 {
+	const char *around;
+
 	/* These make the view what it is: a workspace there would cover it. */
 	if (system_folder_is(path, FOLDER_FIXED | FOLDER_KERNEL | FOLDER_CROWD))
 		return err_set(err, EPERM,
 			       "%s cannot be a workspace: it is part of the system; name a "
 			       "project folder with -C",
 			       path);
-	if (system_folder_around(path, FOLDER_KERNEL) != NULL)
-		return err_set(err, EPERM, "%s cannot be a workspace: it holds no files",
-			       path);
+	around = system_folder_around(path, FOLDER_KERNEL);
+	if (around != NULL)
+		return err_set(err, EPERM,
+			       "%s cannot be a workspace: every cell has a %s of its own; name a "
+			       "project folder with -C",
+			       path, around);
 	if (is_callers_home(options, path) && !policy_names(policy, path))
 		return err_set(err, EPERM,
 			       "%s is a home folder: name a project folder with -C, or name it "
