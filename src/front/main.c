@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,20 @@ static void keep_owner_in_modes(void)
 	(void)umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 }
 
+/*
+ * The usual soft limit is that of programs which wait with select(); two descriptors for each command
+ * under way go past it. What runs in a cell has limits of its own.
+ */
+static void open_as_many_files_as_we_may(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int code;
@@ -44,6 +59,7 @@ int main(int argc, char **argv)
 		attack_call_run(argv + 2);
 	open_standard_descriptors();
 	keep_owner_in_modes();
+	open_as_many_files_as_we_may();
 	/* A reader that goes away and a file that may not grow are errors of the write. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);

@@ -110,6 +110,21 @@ static void outlet_changed(void *context)
 }
 
 /* False when nothing was there. */
+/* Why REPLY is none that can be used: it refuses, or the kernel found no room for its descriptors. */
+static bool reply_refused(struct anchor_reply *reply, struct err *err)
+{
+	if (reply->kind == ANCHOR_WORKER || reply->kind == ANCHOR_STARTED)
+		return err_set(
+			err, EMFILE,
+			"a new worker could not be taken over: this program has too many "
+			"files open; raise `ulimit -n`, or have less under way at once");
+	reply->text[sizeof(reply->text) - 1] = '\0';
+	return err_set(err, ECHILD, "%s",
+		       reply->text[0] != '\0'
+			       ? reply->text
+			       : "the cell's anchor refuses, and says not why");
+}
+
 static bool control_read(struct cell *cell)
 {
 	struct anchor_reply reply = {0};
@@ -135,11 +150,12 @@ static bool control_read(struct cell *cell)
 		cell_add_worker(cell, fds, (enum worker_kind)reply.worker);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
-	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0) {
+	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0 && fds[0] >= 0) {
 		cell->anchor_pidfd = fds[0];
 	} else {
-		reply.text[sizeof(reply.text) - 1] = '\0';
-		(void)err_set(&err, ECHILD, "%s", reply.text);
+		for (size_t i = 0; i < ANCHOR_FDS; i++)
+			fd_close(&fds[i]);
+		(void)reply_refused(&reply, &err);
 		cell_break(cell, &err);
 	}
 	return true;

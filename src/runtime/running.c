@@ -328,7 +328,10 @@ void running_cancel(struct running *running)
 	int64_t due = clock_now_ms() + KILL_AFTER_MS;
 
 	/* An audit goes on to its end: it is short, and what it finds is told. */
-	if (running->state == RUNNING_DONE || running->cancelled || running->auditing)
+	if (running->state == RUNNING_DONE || running->auditing)
+		return;
+	/* What was cancelled at its work may wait for a look now. */
+	if (running->cancelled && !running->keeping)
 		return;
 	running->cancelled = true;
 	if (running->awaits != NULL) {

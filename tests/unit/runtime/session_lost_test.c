@@ -9,11 +9,13 @@
 #include "room.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -121,12 +123,14 @@ static const struct tool *const tools[] = {&checkpoint, &end, &command, NULL};
 struct lost {
 	struct room room;
 	char store[64];
+	struct rlimit descriptors; /* as they were */
 };
 
 static int open_session(void **state)
 {
 	struct lost *lost = *state = memory_alloc(sizeof(*lost));
 
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lost->descriptors), 0);
 	(void)snprintf(lost->store, sizeof(lost->store), "/tmp/lost-test-XXXXXX");
 	if (!room_make(&lost->room) || mkdtemp(lost->store) == NULL)
 		return -1;
@@ -143,6 +147,7 @@ static int close_session(void **state)
 {
 	struct lost *lost = *state;
 
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lost->descriptors), 0);
 	room_close(&lost->room);
 	tree_remove(lost->store);
 	free(lost);
@@ -203,9 +208,44 @@ static void a_command_that_waits_for_a_look_does_not_hold_the_end(void **state)
 	(void)alarm(0);
 }
 
+/* The next descriptor would be the first too many; who is to get two for a worker gets none. */
+static void leave_no_descriptor(const struct lost *lost)
+{
+	struct rlimit now = lost->descriptors;
+	const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(next >= 0);
+	assert_int_equal(close(next), 0);
+	now.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+}
+
+static void a_cell_whose_workers_do_not_come_says_why(void **state)
+{
+	struct lost *lost = *state;
+	struct session *session = lost->room.session;
+	const int64_t deadline = clock_now_ms() + SOON_MS;
+
+	leave_no_descriptor(lost);
+	while (session_broken(session) == NULL && clock_now_ms() < deadline) {
+		const struct request request = {.tool = "command",
+						.arguments_text = STR("{}")};
+		struct running *running = session_start(session, &request, NULL, NULL);
+
+		while (!running_is_done(running) && clock_now_ms() < deadline)
+			loop_turn(session_loop(session), deadline);
+		assert_true(running_is_done(running));
+		running_free(running);
+	}
+	assert_non_null(session_broken(session));
+	assert_non_null(strstr(session_broken(session), "too many files open"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest cases[] = {
+		cmocka_unit_test_setup_teardown(a_cell_whose_workers_do_not_come_says_why,
+						open_session, close_session),
 		cmocka_unit_test_setup_teardown(
 			a_command_that_waits_for_a_look_does_not_hold_the_end,
 			open_session, close_session),
