@@ -123,7 +123,6 @@ static int list_steps(const struct setup *setup, bool json)
 
 static int undo_one(struct setup *setup, uint32_t number, bool json)
 {
-	const struct undo_aim aim = {.step = number};
 	struct interrupt *interrupt = NULL;
 	struct session *session = NULL;
 	struct tool_result result;
@@ -132,7 +131,6 @@ static int undo_one(struct setup *setup, uint32_t number, bool json)
 
 	if (!interrupt_open(&interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	setup->undoes = &aim;
 	code = setup_session_once(setup, interrupt, &session);
 	if (code == CODE_DONE) {
 		tool_result_init(&result);
@@ -162,6 +160,7 @@ static int undo_run(const struct options *options)
 {
 	bool json = options_given(options, "json");
 	struct setup setup = {0};
+	struct undo_aim aim = {0};
 	struct err err = {0};
 	uint64_t number = 0;
 	int code;
@@ -177,8 +176,11 @@ static int undo_run(const struct options *options)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "list"))
 		code = list_steps(&setup, json);
-	else
-		code = undo_one(&setup, (uint32_t)number, json);
+	else {
+		aim.step = (uint32_t)number;
+		setup.undoes = &aim;
+		code = undo_one(&setup, aim.step, json);
+	}
 	setup_fini(&setup);
 	return code;
 }
