@@ -19,9 +19,8 @@
 
 enum {
 	KEEPER_CLOSE_MS = 10000, /* a checkpoint of a large tree on a busy machine */
-	TITLE_MAX = 400,
-	MEMORY_MAX = 64 << 20, /* of replaced files, where they cannot be on disk */
-	MEMORY_LOGS_MAX = 256, /* each is an open file */
+	MEMORY_MAX = 64 << 20,   /* of replaced files, where they cannot be on disk */
+	MEMORY_LOGS_MAX = 256,   /* each is an open file */
 };
 
 /* What is replaced is still known in this session, for its patch. */
@@ -96,35 +95,6 @@ bool keeper_has_news(const struct keeper *keeper)
 	return keeper->owed || keeper->step_count > keeper->handed;
 }
 
-void keeper_give_up(struct keeper *keeper, const char *why)
-{
-	if (!keeper->broken) {
-		(void)buf_addstr(&keeper->why, str_trim(str_of(why)));
-		keeper->tells_broken = true;
-	}
-	keeper->broken = true;
-	keeper_tell_unseen(keeper, why);
-}
-
-void keeper_tell_unseen(struct keeper *keeper, const char *why)
-{
-	const bool is_told = keeper->owner != NULL;
-	const bool owed = keeper->owed || keeper->owed_next;
-	struct buf text;
-	struct err err = {0};
-
-	keeper->owed = keeper->owed_next = false;
-	if (!owed || is_told)
-		return;
-	buf_init(&text, ERR_TEXT_MAX + 8 * TITLE_MAX);
-	(void)buf_adds(&text, "Undo cannot take back what a command has changed (");
-	text_add_name(&text, str_of(keeper->title));
-	(void)buf_adds(&text, "): ");
-	(void)buf_addstr(&text, str_trim(str_of(why)));
-	(void)session_emit(keeper->session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &err);
-	buf_fini(&text);
-}
-
 bool keeper_keeps(const struct keeper *keeper)
 {
 	return !keeper->in_memory;
@@ -167,55 +137,10 @@ int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 	return fd;
 }
 
-static void trouble_tell(struct keeper *keeper, struct tool_result *result)
-{
-	if (keeper->trouble.size == 0)
-		return;
-	(void)buf_end_line(&result->text);
-	(void)buf_addstr(&result->text, buf_str(&keeper->trouble));
-	buf_clear(&keeper->trouble);
-}
-
 /* There are no more workers, and so no more looks. */
 static bool is_lost(const struct keeper *keeper)
 {
 	return cell_broken(keeper->session->cell) != NULL;
-}
-
-/*
- * Why no look will see what the command RUNNING has changed; NULL: one has, or will, or it is
- * so by choice.
- */
-static const char *unseen_why(const struct keeper *keeper, const struct running *running)
-{
-	if (!running->begun || running->looked || keeper->folder == NULL)
-		return NULL;
-	if (keeper->broken)
-		return keeper->why.data;
-	return cell_broken(keeper->session->cell);
-}
-
-/* At length once, then in one sentence with each. */
-static void unseen_tell(struct keeper *keeper, struct running *running)
-{
-	const char *why = unseen_why(keeper, running);
-	struct buf *text = &running->result.text;
-
-	if (why != NULL)
-		value_set_text(tool_details(&running->result), "no_undo", why);
-	if (why == NULL && !keeper->tells_broken)
-		return;
-	(void)buf_end_line(text);
-	if (keeper->tells_broken)
-		(void)buf_addf(text,
-			       "[what commands change cannot be undone, and repositories that "
-			       "they make deep in the workspace are not looked after: %s]\n",
-			       keeper->why.data);
-	else
-		(void)buf_addf(text,
-			       "[what this command has changed cannot be undone: %s]\n",
-			       why);
-	keeper->tells_broken = false;
 }
 
 /* A job goes on beside the others: what it does counts as theirs. */
@@ -293,7 +218,8 @@ static struct str title_of(const struct running *running)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		struct str text = value_str(value_member(running->arguments, keys[i]));
 		if (text.size > 0)
-			return str_part(text, 0, text_character_border(text, TITLE_MAX));
+			return str_part(text, 0,
+					text_character_border(text, KEEPER_TITLE_MAX));
 	}
 	return STR("");
 }
@@ -359,8 +285,8 @@ static char *title_of_command(const struct running *running)
 	const bool has_jobs = job_writes(running->session, running->job);
 	struct buf title, outside;
 
-	buf_init(&outside, TITLE_MAX);
-	buf_init(&title, 3 * TITLE_MAX);
+	buf_init(&outside, KEEPER_TITLE_MAX);
+	buf_init(&title, 3 * KEEPER_TITLE_MAX);
 	/* Before it: a list shows the beginning alone. */
 	if (has_jobs)
 		(void)buf_adds(&title, "(with jobs beside it) ");
@@ -446,10 +372,8 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		}
 		fd_close(&running->log_fd);
 	}
-	if (running_is_command(running)) {
-		unseen_tell(keeper, running);
-		trouble_tell(keeper, &running->result);
-	}
+	if (running_is_command(running))
+		keeper_tell_result(keeper, running);
 	keeper_look_ahead(keeper);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/undo_store.h"
 
 enum {
+	KEEPER_TITLE_MAX = 400, /* of a step, bytes */
 	RUN_DIGITS = 12,
 	UNDO_TIDY_EVERY = 32, /* logs; looking at all of them takes milliseconds */
 };
@@ -108,6 +109,8 @@ void keeper_look_ahead(struct keeper *keeper);
 void keeper_give_up(struct keeper *keeper, const char *why);
 /* The command that is owed a look gets none: tell it where nobody waits for its result. */
 void keeper_tell_unseen(struct keeper *keeper, const char *why);
+/* In the result of a command: why its changes cannot be undone, and what a look has met. */
+void keeper_tell_result(struct keeper *keeper, struct running *running);
 /* A log in the store, and its NUMBER. -1 with ERR. */
 int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t *number,
 		   struct err *err);
