@@ -72,6 +72,10 @@ static bool say_failure(const struct program_child *child, struct err *err)
 	if (child->failed == STEP_FOLDER)
 		return err_set(err, ENOTDIR, "The folder %s cannot be entered: %s.",
 			       start->folder, strerror(code));
+	if (child->failed == STEP_SESSION)
+		return err_set(err, ECHILD,
+			       "%s: it could not have a session of its own: %s.",
+			       start->argv[0], strerror(code));
 	if (child->failed == STEP_FILTER)
 		return err_set(err, ECHILD, "%s: its walls could not be set: %s.",
 			       start->argv[0], strerror(code));

@@ -179,8 +179,9 @@ IN_CHILD static bool child_prepare(struct program_child *child)
 	if (!start->signals_are_plain)
 		reset_signals();
 	/* A group of its own, and a session: the kernel shares the processor out by sessions. */
-	if (start->terminal || !start->joins_group)
-		(void)setsid();
+	child->failed = STEP_SESSION;
+	if ((start->terminal || !start->joins_group) && setsid() < 0)
+		return false;
 	/* Before anything is done to descriptors that are shared yet. */
 	child->failed = STEP_FILTER;
 	return child_enter_domain(child) && child_wall_in(child);

@@ -16,7 +16,13 @@ enum {
 /* Where one that is made ahead stands; a word of a futex. */
 enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_RISES, TURN_GO };
 
-enum child_step { STEP_DESCRIPTORS = 1, STEP_FOLDER, STEP_FILTER, STEP_EXEC };
+enum child_step {
+	STEP_DESCRIPTORS = 1,
+	STEP_FOLDER,
+	STEP_FILTER,
+	STEP_SESSION,
+	STEP_EXEC
+};
 
 struct program_child {
 	const struct program_start *start;
