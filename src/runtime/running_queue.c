@@ -48,11 +48,11 @@ bool running_is_writer(const struct running *running)
 static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
-	const bool searches = running->tool != NULL && running->tool->searches;
 
 	if (running->state == RUNNING_NEW || running->state == RUNNING_AHEAD ||
 	    running->state == RUNNING_DONE)
 		return;
+	const bool searches = running->tool->searches;
 	if (running->state == RUNNING_QUEUED && running_is_command(running))
 		session->queued_commands += more;
 	else if (running->state == RUNNING_BUSY && running_is_writer(running))
