@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	PARENTS_MAX = 4096, /* tests with parts that are known to be such */
+	KNOWN_MAX = 4096, /* tests with parts, and packages, that are known to be such */
 	WORDS_MAX = 16 << 10,
 	NAME_MAX_BYTES = 2048,
 };
@@ -16,20 +16,29 @@ enum {
 struct go {
 	struct test_report *report;
 	const char *module;
-	struct str text;            /* all of it */
-	struct str error;           /* what the build says */
-	char *parents[PARENTS_MAX]; /* "package test", in the report's arena */
-	size_t parent_count;
-	bool package_failed; /* a test of the package at hand did */
+	struct str text;  /* all of it */
+	struct str error; /* what the build says */
+	/*
+	 * In the report's arena: "package test" of a test that has parts, "package" of which a test
+	 * has failed. Events of packages that are tested side by side come in any order.
+	 */
+	char *known[KNOWN_MAX];
+	size_t known_count;
 };
 
-static bool is_parent(const struct go *go, const char *key)
+static bool is_known(const struct go *go, const char *key)
 {
-	for (size_t i = go->parent_count; i > 0; i--) {
-		if (strcmp(go->parents[i - 1], key) == 0)
+	for (size_t i = go->known_count; i > 0; i--) {
+		if (strcmp(go->known[i - 1], key) == 0)
 			return true;
 	}
 	return false;
+}
+
+static void add_known(struct go *go, const char *key)
+{
+	if (go->known_count < KNOWN_MAX && !is_known(go, key))
+		go->known[go->known_count++] = arena_copy(&go->report->arena, str_of(key));
 }
 
 /* Everything above PACKAGE's TEST has parts: "A/b/c" makes "A" and "A/b" known. */
@@ -41,11 +50,8 @@ static void add_parents(struct go *go, const char *package, const char *test)
 	for (const char *at = strchr(test, '/'); at != NULL; at = strchr(at + 1, '/')) {
 		buf_clear(&key);
 		(void)buf_addf(&key, "%s %.*s", package, (int)(at - test), test);
-		if (key.overflowed || is_parent(go, key.data) ||
-		    go->parent_count == PARENTS_MAX)
-			continue;
-		go->parents[go->parent_count++] =
-			arena_copy(&go->report->arena, buf_str(&key));
+		if (!key.overflowed)
+			add_known(go, key.data);
 	}
 	buf_fini(&key);
 }
@@ -150,8 +156,9 @@ static void end_test(struct go *go, const char *package, const char *test,
 	buf_init(&key, NAME_MAX_BYTES);
 	(void)buf_addf(&key, "%s %s", package, test);
 	/* Its parts have been counted; it fails because one of them did. */
-	parent = is_parent(go, key.data);
-	go->package_failed |= state == TEST_FAILED;
+	parent = is_known(go, key.data);
+	if (state == TEST_FAILED)
+		add_known(go, package);
 	if (!parent && state == TEST_FAILED) {
 		add_failure(go, package, test);
 	} else if (!parent) {
@@ -185,9 +192,8 @@ static void take_event(struct go *go, const struct value *event)
 		return;
 	}
 	/* It did not build, or ended before its tests did. */
-	if (state == TEST_FAILED && !go->package_failed)
+	if (state == TEST_FAILED && !is_known(go, package))
 		add_failure(go, package, "");
-	go->package_failed = false;
 }
 
 /* "FAIL\texample.org/a [build failed]": no event, where Go is older than 1.24. */

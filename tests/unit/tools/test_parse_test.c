@@ -172,6 +172,11 @@ static void other_formats_of_languages(void **state)
 							 GO("skip", ",\"Test\":\"TestB\"")
 								 GO("fail", ""),
 		 1, 1, 1, "example.org/sums/text.TestA/b", "text/a_test.go", 7, "no"},
+		/* Another package ends in between. */
+		{"go",
+		 GO("fail", ",\"Test\":\"TestA\"") "{\"Action\":\"pass\",\"Package\":\"example.org/sums\"}\n" GO(
+			 "fail", ""),
+		 0, 1, 0, "example.org/sums/text.TestA", NULL, 0, NULL},
 		{"go", "FAIL\texample.org/sums/text [build failed]\n", 0, 1, 0,
 		 "example.org/sums/text", NULL, 0, NULL},
 		{"cargo",
