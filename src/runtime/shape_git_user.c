@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_config.h"
+#include "git/git_scan.h"
 #include "runtime/shape_parts.h"
 
 #include <fcntl.h>
@@ -15,10 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { INCLUDE_DEPTH = 10 }; /* as git has it */
+enum {
+	INCLUDE_DEPTH = 10, /* as git has it */
+	INCLUDED_MAX = 256, /* files */
+};
 
 struct visit {
 	const char *home;
+	struct value *seen; /* paths: whoever includes himself twice is not read 2^10 times */
 	void (*each)(const char *path, void *context);
 	void *context;
 };
@@ -46,6 +51,11 @@ static void config_visit(const struct visit *visit, const char *path, unsigned d
 	struct str rest, line;
 	struct buf included;
 
+	auto_free char *key = git_scan_key(path);
+	if (value_member(visit->seen, key) != NULL ||
+	    value_count(visit->seen) >= INCLUDED_MAX)
+		return;
+	value_set_boolean(visit->seen, key, true);
 	visit->each(path, visit->context);
 	auto_free char *folder = memory_copy(path);
 	folder[path_base_name(path) - path] = '\0';
@@ -86,7 +96,9 @@ void shape_git_user(const struct shape_options *options,
 		    void (*each)(const char *path, void *context), void *context)
 {
 	const char *home = shape_environment(options, "HOME");
+	auto_value struct value *seen = value_new_object();
 	const struct visit visit = {
+		.seen = seen,
 		.home = home != NULL && home[0] == '/' ? home : NULL,
 		.each = each,
 		.context = context,
