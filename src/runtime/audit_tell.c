@@ -142,23 +142,19 @@ void audit_tell_moved(struct tool_result *result, const char *workspace, const c
 void audit_tell_doubtful(struct tool_result *result, const char *workspace, const char *path)
 {
 	struct value *list = list_of(result, KEY_DOUBTFUL);
-	struct buf shown;
 
-	if (value_count(list) >= QUARANTINED_LISTED)
-		return;
-	buf_init(&shown, 4 * PATH_MAX);
-	text_add_name(&shown, str_of(path_relative(path, workspace)));
-	value_append(list, value_new_text(shown.data));
-	buf_fini(&shown);
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, value_new_text(path_relative(path, workspace)));
 }
 
 static void names_print(const struct value *list, struct buf *out)
 {
 	const size_t count = value_count(list);
 
-	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++)
-		(void)buf_addf(out, "%s%s", i > 0 ? ", " : " ",
-			       value_text(value_item(list, i)));
+	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++) {
+		(void)buf_adds(out, i > 0 ? ", " : " ");
+		text_add_name(out, value_str(value_item(list, i)));
+	}
 	if (count > FILES_IN_TEXT)
 		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
 }
@@ -189,17 +185,11 @@ void audit_end_doubtful(struct tool_result *result)
 void audit_print_files(const struct tool_result *result, struct buf *out)
 {
 	const struct value *list = value_member(result->details, KEY_FILES);
-	size_t count = value_count(list);
 
-	if (count == 0)
+	if (value_count(list) == 0)
 		return;
 	(void)buf_adds(out, "changed, and run by other programs by themselves:");
-	for (size_t i = 0; i < count && i < FILES_IN_TEXT; i++) {
-		(void)buf_adds(out, i > 0 ? ", " : " ");
-		text_add_name(out, value_str(value_item(list, i)));
-	}
-	if (count > FILES_IN_TEXT)
-		(void)buf_addf(out, " and %zu more", count - FILES_IN_TEXT);
+	names_print(list, out);
 }
 
 void audit_tell_files(const struct value *files, const char *workspace,

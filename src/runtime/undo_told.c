@@ -67,11 +67,13 @@ void undo_told_print_files(const struct undo_told *told, struct buf *text)
 
 	for (void *at = value_first(told->files); at != NULL;
 	     at = value_next(told->files, at)) {
-		if (undo_is_gits(str_of(value_key(at))))
+		if (undo_is_gits(str_of(value_key(at)))) {
 			gits++;
-		else if (shown < FILES_SHOWN && ++shown > 0)
+		} else if (shown < FILES_SHOWN) {
+			shown++;
 			(void)buf_addf(text, "  %-8s  %s\n", value_text(value_at(at)),
 				       value_key(at));
+		}
 	}
 	if (all > shown + gits)
 		(void)buf_addf(text, "  and %" PRId64 " more\n", all - shown - gits);
