@@ -15,7 +15,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define ENDPOINT    "/mcp"
@@ -37,10 +36,7 @@ enum {
 	STATUS_CONFLICT = 409,
 	STATUS_MEDIA = 415,
 	STATUS_BUSY = 503,
-	TOKEN_MAX = 4096,
-	TOKEN_LEAST = 16, /* less can be guessed by asking */
 	BACKLOG = 128,
-	OTHERS = 077, /* what a token's file grants to nobody */
 };
 
 static const char crowded[] =
@@ -386,39 +382,6 @@ static void over(void *context, struct http_exchange *exchange)
 	free(carried);
 }
 
-/* A token that others can read, or guess, protects nothing. */
-static bool read_token(struct server *server, struct err *err)
-{
-	const struct mcp_http *options = server->options;
-	const char *path = options->token_file;
-	struct stat st;
-
-	if (path == NULL) {
-		server->guard.token = options->token;
-	} else {
-		if (stat(path, &st) < 0)
-			return err_set(err, errno, "--token-file %s: %s", path,
-				       strerror(errno));
-		if ((st.st_mode & OTHERS) != 0)
-			return err_set(err, EPERM,
-				       "--token-file %s: others may read it; chmod 600 it",
-				       path);
-		if (!fd_read_file(path, TOKEN_MAX, &server->token, err))
-			return err_while(err, "--token-file");
-		const struct str trimmed = str_trim(buf_str(&server->token));
-		buf_truncate(&server->token,
-			     (size_t)(trimmed.data + trimmed.size - server->token.data));
-		buf_remove(&server->token, 0, (size_t)(trimmed.data - server->token.data));
-		server->guard.token = server->token.data;
-	}
-	if (server->guard.token != NULL && strlen(server->guard.token) < TOKEN_LEAST)
-		return err_set(err, EINVAL,
-			       "a token needs at least %d characters; for one: "
-			       "head -c 24 /dev/urandom | base64",
-			       TOKEN_LEAST);
-	return true;
-}
-
 static bool listen_at(const struct mcp_http *options, struct http_place *place,
 		      int *socket_fd, struct err *err)
 {
@@ -471,7 +434,9 @@ static bool open_server(struct server *server, struct err *err)
 	};
 	struct http_place place;
 
-	if (!http_place_read(options->address, &place, err) || !read_token(server, err))
+	if (!http_place_read(options->address, &place, err) ||
+	    !http_token_read(server->options->token, server->options->token_file,
+			     &server->token, &server->guard, err))
 		return false;
 	if (!place.loopback && server->guard.token == NULL)
 		return err_set(err, EINVAL,
@@ -493,7 +458,7 @@ bool mcp_http_run(const struct mcp_http *options, struct err *err)
 	struct server server = {.options = options, .guard = {.hosts = options->hosts}};
 	bool ok;
 
-	buf_init(&server.token, TOKEN_MAX);
+	buf_init(&server.token, HTTP_TOKEN_MAX);
 	server.sessions = http_sessions_new(options->mcp);
 	server.stopping = (struct watch){.fd = options->stop_fd,
 					 .events = POLLIN,

@@ -2,6 +2,7 @@
 #include "mcp/http_check.h"
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -12,8 +13,14 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
-enum { PORT_MAX = 65535, ADDRESS_MAX = 64 };
+enum {
+	PORT_MAX = 65535,
+	ADDRESS_MAX = 64,
+	TOKEN_LEAST = 16, /* less can be guessed by asking */
+	OTHERS = 077,     /* what a token's file grants to nobody */
+};
 
 static bool set_address(const char *name, uint16_t port, struct http_place *place)
 {
@@ -173,6 +180,37 @@ static bool next_range(struct str *rest, struct str *range)
 	*rest = comma == (size_t)-1 ? STR("") : str_part(*rest, comma + 1, rest->size);
 	const size_t end = str_find(*range, STR(";"), 0);
 	*range = str_trim(str_part(*range, 0, end == (size_t)-1 ? range->size : end));
+	return true;
+}
+
+static bool token_file_read(const char *path, struct buf *token, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set(err, errno, "--token-file %s: %s", path, strerror(errno));
+	if ((st.st_mode & OTHERS) != 0)
+		return err_set(err, EPERM,
+			       "--token-file %s: others may read it; chmod 600 it", path);
+	if (!fd_read_file(path, HTTP_TOKEN_MAX, token, err))
+		return err_while(err, "--token-file");
+	const struct str trimmed = str_trim(buf_str(token));
+	buf_truncate(token, (size_t)(trimmed.data + trimmed.size - token->data));
+	buf_remove(token, 0, (size_t)(trimmed.data - token->data));
+	return true;
+}
+
+bool http_token_read(const char *given, const char *path, struct buf *token,
+		     struct http_guard *guard, struct err *err)
+{
+	if (path != NULL && !token_file_read(path, token, err))
+		return false;
+	guard->token = path != NULL ? token->data : given;
+	if (guard->token != NULL && strlen(guard->token) < TOKEN_LEAST)
+		return err_set(err, EINVAL,
+			       "a token needs at least %d characters; for one: "
+			       "head -c 24 /dev/urandom | base64",
+			       TOKEN_LEAST);
 	return true;
 }
 

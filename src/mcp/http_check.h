@@ -4,6 +4,7 @@
  * origins are compared (DNS rebinding), and a token if there is one.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "mcp/message.h"
@@ -35,6 +36,15 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host);
 bool http_origin_is_ours(const struct http_guard *guard, const char *origin);
 /* AUTHORIZATION: the header, or NULL. Takes as long for a wrong token as for the right one. */
 bool http_token_fits(const struct http_guard *guard, const char *authorization);
+
+enum { HTTP_TOKEN_MAX = 4096 }; /* bytes of a file of one */
+
+/*
+ * Take GUARD's token: GIVEN (or NULL), or what is in the file PATH unless that is NULL; TOKEN
+ * (initialised) holds it then. One that others may read, or guess, protects nothing, and is refused.
+ */
+bool http_token_read(const char *given, const char *path, struct buf *token,
+		     struct http_guard *guard, struct err *err);
 
 /* Does ACCEPT (or NULL) take TYPE ("application/json")? */
 bool http_accepts(const char *accept, struct str type);

@@ -1,17 +1,14 @@
 /* stdio: see stdio.h. */
-#include "mcp/stdio.h"
+#include "mcp/stdio_parts.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,128 +28,7 @@ enum {
 	FULL_MS = 1000,
 	/* A client that does not read: no more of its requests are taken. */
 	UNREAD_MAX = 4 << 20,
-	/* What may pile up beyond, of calls that were under way; then it is given up. */
-	OUTPUT_MAX = 256 << 20,
-	/*
-	 * After the end of the input; and after the last byte that went out, when the client has ended
-	 * its input, reads nothing, and what it said is not read for that. Clients send a signal 2 s
-	 * later.
-	 */
-	LAST_WORD_MS = 1000,
 };
-
-struct stdio {
-	struct mcp_stdio options;
-	struct mcp_way way;
-	struct mcp_peer *peer;
-	struct buf in, out;
-	size_t in_from, out_from; /* what is before has been taken */
-	size_t searched;          /* no line ends before */
-	bool skipping;            /* the rest of a line that is too long */
-	struct mcp_message next;  /* has been read, and not taken */
-	bool has_next;
-	bool refuses; /* what there is no room for is taken, to be refused */
-	int output;   /* our own, which never waits; or the caller's */
-	bool is_socket;
-	struct watch reading, closing, writing, stopping, parent;
-	struct timer flush, stall, full;
-	size_t busy_max; /* so many requests that may last are begun before others wait */
-	int64_t until_ms; /* it ends then; CLOCK_NEVER: nothing says so */
-	bool ended;       /* the input */
-	bool stopped;     /* everything */
-	bool opened;      /* the session has been opened, or tried to be */
-	struct err failure;
-};
-
-static void fail_output(struct stdio *stdio, int code)
-{
-	(void)err_set(&stdio->failure, code, "standard output: %s", strerror(code));
-	stdio->stopped = true;
-}
-
-static ssize_t write_some(struct stdio *stdio, const char *data, size_t size)
-{
-	if (stdio->is_socket)
-		return send(stdio->output, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* The caller's, which may wait: as much as a pipe takes when it says that it does. */
-	if (stdio->output == stdio->options.output && size > PIPE_BUF)
-		size = PIPE_BUF;
-	return write(stdio->output, data, size);
-}
-
-static void watch_output(struct stdio *stdio, bool on)
-{
-	if (on)
-		loop_add(stdio->options.loop, &stdio->writing);
-	else
-		loop_remove(&stdio->writing);
-}
-
-static void write_out(struct stdio *stdio)
-{
-	while (stdio->out_from < stdio->out.size && !stdio->stopped) {
-		ssize_t n = write_some(stdio, stdio->out.data + stdio->out_from,
-				       stdio->out.size - stdio->out_from);
-
-		if (n > 0) {
-			stdio->out_from += (size_t)n;
-			if (stdio->until_ms != CLOCK_NEVER && !stdio->ended)
-				stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
-			if (stdio->output == stdio->options.output && !stdio->is_socket)
-				break; /* perhaps the next piece would wait */
-		} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			break;
-		} else {
-			fail_output(stdio, n < 0 ? errno : EIO);
-		}
-	}
-	if (stdio->out_from == stdio->out.size) {
-		if (stdio->out.capacity > MCP_OUT_KEPT)
-			buf_fini(&stdio->out);
-		buf_clear(&stdio->out);
-		stdio->out_from = 0;
-	}
-	watch_output(stdio, stdio->out.size > 0 && !stdio->stopped);
-}
-
-static void output_ready(struct watch *watch, short events)
-{
-	(void)events;
-	write_out(watch->context);
-}
-
-/* At the end of the loop's turn: what has come together goes out at once. */
-static void flush_due(struct timer *timer)
-{
-	write_out(timer->context);
-}
-
-static void send_message(struct mcp_way *way, struct buf *message, bool last, int status)
-{
-	struct stdio *stdio = (struct stdio *)((char *)way - offsetof(struct stdio, way));
-
-	(void)last;
-	(void)status;
-	if (stdio->stopped)
-		return;
-	if (stdio->out_from > 0 && stdio->out_from > stdio->out.size / 2) {
-		buf_remove(&stdio->out, 0, stdio->out_from);
-		stdio->out_from = 0;
-	}
-	/* Held once: what was built is what is written, while its client reads. */
-	if (stdio->out.size == 0 && message->size < OUTPUT_MAX)
-		buf_swap(&stdio->out, message);
-	else
-		(void)buf_addstr(&stdio->out, buf_str(message));
-	if (!buf_addc(&stdio->out, '\n')) {
-		(void)err_set(&stdio->failure, ENOBUFS,
-			      "standard output: the client reads nothing, and %d MiB of "
-			      "answers wait for it",
-			      OUTPUT_MAX >> 20);
-		stdio->stopped = true;
-	}
-	stdio->flush.due_ms = 0;
-}
 
 static void drop(struct mcp_way *way)
 {
@@ -287,7 +163,7 @@ static void take_messages(struct stdio *stdio)
 		/* A client times the first answer: it goes out before the cell is made. */
 		if (!stdio->opened) {
 			stdio->opened = true;
-			write_out(stdio);
+			stdio_write(stdio);
 			(void)mcp_open(stdio->options.mcp, NULL);
 		}
 	}
@@ -344,7 +220,7 @@ static void input_ready(struct watch *watch, short events)
 		return;
 	if (n <= 0) {
 		stdio->ended = true;
-		stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
+		stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
 		loop_remove(watch);
 	} else if (stdio->skipping) {
 		buf_commit(&stdio->in, skip_line(stdio, room, (size_t)n));
@@ -360,7 +236,7 @@ static void closing_ready(struct watch *watch, short events)
 
 	(void)events;
 	loop_remove(watch);
-	stdio->until_ms = clock_now_ms() + LAST_WORD_MS;
+	stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
 }
 
 static void stop_ready(struct watch *watch, short events)
@@ -369,25 +245,6 @@ static void stop_ready(struct watch *watch, short events)
 
 	(void)events;
 	stdio->stopped = true;
-}
-
-/* A socket or a pipe that never waits for its reader; else the caller's own. */
-static void open_output(struct stdio *stdio)
-{
-	char name[FD_NAME_ROOM];
-	struct stat st;
-
-	stdio->output = stdio->options.output;
-	if (fstat(stdio->output, &st) < 0)
-		return;
-	stdio->is_socket = S_ISSOCK(st.st_mode);
-	if (!S_ISFIFO(st.st_mode))
-		return;
-	/* Anew, so that other holders of the pipe's end go on waiting as they did. */
-	const int own =
-		open(fd_name(stdio->output, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (own >= 0)
-		stdio->output = own;
 }
 
 /* Who started us may leave our input open to others when it dies. */
@@ -412,9 +269,9 @@ static void begin(struct stdio *stdio)
 	struct loop *loop = stdio->options.loop;
 
 	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
-	buf_init(&stdio->out, OUTPUT_MAX);
-	open_output(stdio);
-	stdio->way = (struct mcp_way){send_message, drop, has_room};
+	buf_init(&stdio->out, STDIO_OUTPUT_MAX);
+	stdio_open_output(stdio);
+	stdio->way = (struct mcp_way){stdio_send, drop, has_room};
 	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
 	stdio->reading = (struct watch){.fd = stdio->options.input,
 					.events = POLLIN,
@@ -426,14 +283,15 @@ static void begin(struct stdio *stdio)
 					.context = stdio};
 	stdio->writing = (struct watch){.fd = stdio->output,
 					.events = POLLOUT,
-					.ready = output_ready,
+					.ready = stdio_output_ready,
 					.context = stdio};
 	stdio->stopping = (struct watch){.fd = stdio->options.stop_fd,
 					 .events = POLLIN,
 					 .ready = stop_ready,
 					 .context = stdio};
-	stdio->flush =
-		(struct timer){.due_ms = CLOCK_NEVER, .due = flush_due, .context = stdio};
+	stdio->flush = (struct timer){.due_ms = CLOCK_NEVER,
+				      .due = stdio_flush_due,
+				      .context = stdio};
 	stdio->stall =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = stdio};
 	stdio->full =
@@ -475,7 +333,7 @@ static void settle_reading(struct stdio *stdio)
 	mcp_begin_waiting(stdio->options.mcp);
 	take_messages(stdio);
 	note_busy(stdio);
-	write_out(stdio);
+	stdio_write(stdio);
 	if (stdio->ended)
 		return;
 	if (is_read(stdio) && !stdio->has_next &&
@@ -509,7 +367,7 @@ bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
 	}
 	if (stdio.failure.text[0] == '\0') {
 		mcp_goodbye(options->mcp);
-		write_out(&stdio);
+		stdio_write(&stdio);
 	}
 	end(&stdio);
 	if (stdio.failure.text[0] != '\0' && stdio.failure.code != EPIPE)
