@@ -109,7 +109,6 @@ static void outlet_changed(void *context)
 	cell->options.changed(cell->options.context);
 }
 
-/* False when nothing was there. */
 /* Why REPLY is none that can be used: it refuses, or the kernel found no room for its descriptors. */
 static bool reply_refused(struct anchor_reply *reply, struct err *err)
 {
@@ -125,6 +124,7 @@ static bool reply_refused(struct anchor_reply *reply, struct err *err)
 			       : "the cell's anchor refuses, and says not why");
 }
 
+/* False when nothing was there. */
 static bool control_read(struct cell *cell)
 {
 	struct anchor_reply reply = {0};

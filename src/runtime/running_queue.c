@@ -147,10 +147,13 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 	/* Nothing but what there is no room for: calls come by the hundred. */
 	if (*waiting == 0)
 		return NULL;
-	while (at != NULL && ((!running_is_file_call(at) ? others
-			       : at->tool->searches      ? searching
-							 : room) == 0 ||
-			      keeper_holds(session->keeper, at)))
-		at = queued_from(at->next);
+	for (; at != NULL; at = queued_from(at->next)) {
+		const size_t its_room = !running_is_file_call(at) ? others
+					: at->tool->searches      ? searching
+								  : room;
+
+		if (its_room > 0 && !keeper_holds(session->keeper, at))
+			break;
+	}
 	return at;
 }
