@@ -14,6 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, sys.argv[1])
+from place import outside  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 
 PROGRAM = os.path.abspath(sys.argv[2])
@@ -109,9 +110,8 @@ def play(place):
 
 @tap.case
 def a_set_of_files_in_a_granted_folder_is_old_or_new():
-    # Beside the program: a path below /tmp cannot be granted.
-    with tempfile.TemporaryDirectory(prefix="glovebox-granted-",
-                                     dir=os.path.dirname(PROGRAM)) as root:
+    # A path below /tmp cannot be granted.
+    with tempfile.TemporaryDirectory(prefix="glovebox-granted-", dir=outside()) as root:
         play(Place(root))
 
 
