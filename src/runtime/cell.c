@@ -48,7 +48,7 @@ const struct value *cell_unfinished(const struct cell *cell)
 
 void cell_mended(struct cell *cell)
 {
-	pending_mended(cell->spec.record);
+	pending_mended(cell->spec.record, &cell->spec);
 }
 
 struct outlet *cell_outlet(const struct cell *cell)

@@ -160,6 +160,8 @@ void pending_give(struct pending *pending, const struct cell_spec *spec,
 		journal->fd =
 			openat(pending->folder, name,
 			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (journal->fd >= 0)
+			(void)flock(journal->fd, LOCK_EX | LOCK_NB);
 	}
 	if (journal->fd < 0)
 		*journal = (struct pending_journal){

@@ -4,6 +4,11 @@
  * state folder, in files that nobody but fronts can name. One that nobody holds any more is a
  * dead front's, and the next session of the workspace takes it over.
  *
+ * A worker outlives its killed front for a moment, and may end a step of its write in it. The
+ * journal is therefore locked until both have closed it: the lock belongs to the open file, which
+ * they share. A session that finds it locked waits, and leaves the dead front's files to a later
+ * session when the worker does not end in time.
+ *
  * A worker gets one file of it, open: the journal of its call (place_journal.h). What it says
  * is a worker's word, or of whoever has taken that worker over. So the front keeps apart what
  * the session was allowed to write, and a later session, which may do more, does nothing in
@@ -31,8 +36,11 @@ void pending_close(struct pending *pending); /* NULL is fine */
 
 /* Writes that dead fronts left unfinished, for files_finish_writes; NULL: none. */
 const struct value *pending_writes(const struct pending *pending);
-/* A worker has finished them. */
-void pending_mended(struct pending *pending);
+/*
+ * A worker in the cell of SPEC has finished those that this cell may write. Others stay for a later
+ * session.
+ */
+void pending_mended(struct pending *pending, const struct cell_spec *spec);
 
 /*
  * A person lets the session write the folder ROOT, which is at PATH: what is begun there is known

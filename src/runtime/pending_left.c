@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,12 @@ enum {
 	NAMES_MAX = 4096, /* of one project; more are nobody's */
 	/* A file without content belongs to a front that begins now, or died doing so. */
 	EMPTY_AGE_S = 3600,
+	/*
+	 * The worker of a killed front gets its SIGKILL from the kernel, and ends when its system
+	 * call does: an fsync on a busy disk.
+	 */
+	WORKER_END_MS = 5000,
+	WORKER_END_STEP_MS = 2,
 };
 
 static bool is_watched(const struct value *guard, const char *key)
@@ -318,6 +325,31 @@ static void lines_take(struct str rest, struct value **rights, struct value *roo
 	}
 }
 
+/* Has the worker that writes the journal NAME ended, before DEADLINE? */
+static bool worker_has_ended(int folder, const char *name, int64_t deadline)
+{
+	auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_now_ms() >= deadline)
+			return false;
+		(void)poll(NULL, 0, WORKER_END_STEP_MS);
+	}
+	return true;
+}
+
+static bool workers_have_ended(int folder, const char *record,
+			       const struct pending_name *names, size_t count)
+{
+	const int64_t deadline = clock_now_ms() + WORKER_END_MS;
+	bool ended = true;
+
+	for (size_t i = 0; ended && i < count; i++)
+		ended = !is_journal_of(names[i].text, record) ||
+			worker_has_ended(folder, names[i].text, deadline);
+	return ended;
+}
+
 /* GUARD becomes what the dead front's began with. False when there is nothing to take. */
 static bool take_over(struct pending *pending, const char *name,
 		      const struct pending_name *names, size_t count, struct value *guard)
@@ -336,6 +368,8 @@ static bool take_over(struct pending *pending, const char *name,
 			(void)unlinkat(pending->folder, name, 0);
 		return false;
 	}
+	if (!workers_have_ended(pending->folder, name, names, count))
+		return false;
 	buf_init(&text, PENDING_MAX);
 	if (!fd_read_all(fd, &text, name, NULL))
 		buf_clear(&text);
@@ -417,14 +451,29 @@ const struct value *pending_writes(const struct pending *pending)
 	return pending != NULL ? pending->writes : NULL;
 }
 
-void pending_mended(struct pending *pending)
+/* Are all of WRITES such as the cell of SPEC may finish? */
+static bool may_mend(const struct value *writes, const struct cell_spec *spec)
+{
+	auto_value struct value *text = rights_of(spec);
+	struct rights *rights = rights_read(text);
+	bool may = true;
+
+	for (size_t i = 0; may && i < value_count(writes); i++)
+		may = is_allowed(rights, value_item(writes, i));
+	rights_free(rights);
+	return may;
+}
+
+void pending_mended(struct pending *pending, const struct cell_spec *spec)
 {
 	if (pending == NULL || pending->writes == NULL)
 		return;
+	/* To finish once more what is finished changes nothing. */
+	pending->keeps_left = pending->keeps_left || !may_mend(pending->writes, spec);
 	value_free(pending->writes);
 	pending->writes = NULL;
 	if (pending->granted == NULL)
-		pending_remove_left(pending, true);
+		pending_remove_left(pending, !pending->keeps_left);
 }
 
 const struct value *pending_granted(const struct pending *pending, const struct value **roots)
@@ -440,5 +489,5 @@ void pending_granted_mended(struct pending *pending)
 	value_free(pending->granted);
 	pending->granted = NULL;
 	if (pending->writes == NULL)
-		pending_remove_left(pending, true);
+		pending_remove_left(pending, !pending->keeps_left);
 }

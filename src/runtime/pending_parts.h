@@ -35,6 +35,7 @@ struct pending {
 	struct value *granted_roots; /* and these folders */
 	struct value *writes; /* what their journals say that may be done; NULL: nothing */
 	int64_t sets;         /* so many journals are in it */
+	bool keeps_left;      /* some of them could not be finished in this session */
 };
 
 /*

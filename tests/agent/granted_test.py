@@ -3,7 +3,7 @@
 next session of the workspace, to which nobody grants it, leaves all of them old or all new, and
 nothing beside.
 
-granted_test.py TAP_FOLDER GLOVEBOX
+granted_test.py TAP_FOLDER GLOVEBOX PEEL
 """
 import json
 import os
@@ -11,16 +11,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, sys.argv[1])
 from place import outside  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 
-PROGRAM = os.path.abspath(sys.argv[2])
-MOMENTS = 4  # from the first sign of the write on
-APART_S = 0.001
-TRIES = 50  # whoever dies lets go of its locks a little later
+PROGRAM, PEEL = map(os.path.abspath, sys.argv[2:4])
+# Steps of the workers' writes (tests/cell/peel.c) at which all processes are killed, until a run
+# comes to its end without.
+FIRST_STEP, STEPS_APART, STEPS_MAX = 20, 90, 3000
 FILES = [f"f{number}" for number in range(60)]
 OLD, NEW = "old\n", "new\n"
 SANITIZERS = {name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}
@@ -53,24 +52,23 @@ class Place:
         if os.path.exists(os.path.join(self.beside, "asked")):
             os.remove(os.path.join(self.beside, "asked"))
 
-    def begin(self):
-        """A run whose question was answered, once what it asked for is done."""
+    def killed_at(self, step):
+        """A run whose question is answered: the exit code once it is killed or done."""
         process = subprocess.Popen(
-            [PROGRAM, "run", "--json", "--answers", "--ask", "write", "--model",
+            [PEEL, "kill", "all", str(step), PROGRAM, "run", "--json", "--answers", "--ask", "write", "--model",
              "replay:" + os.path.join(self.root, "replay.json"), "Go."],
             env=self.environment, cwd=self.workspace, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for line in process.stdout:
             event = json.loads(line)
-            if event["event"] == "tool_ended":
-                assert event["status"] == "done", line
-                return process
             if event["event"] == "approval_wanted":
                 given = {"call": event["call"], "id": event["id"], "action": "accept",
                          "content": {"answer": "session", "hash": event["hash"]}}
                 process.stdin.write(json.dumps(given) + "\n")
                 process.stdin.flush()
-        raise AssertionError("it did not write what was granted")
+        process.stdin.close()
+        process.stdout.close()
+        return process.wait()
 
     def left(self):
         return set(os.listdir(self.beside)) - {*FILES, "asked"}
@@ -83,29 +81,25 @@ class Place:
         return found
 
     def next_session(self):
-        for _ in range(TRIES):
-            subprocess.run([PROGRAM, "tool", "call", "list_files", '{"path": "."}'],
-                           env=self.environment, cwd=self.workspace, check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if not self.left():
-                break
+        subprocess.run([PROGRAM, "tool", "call", "list_files", '{"path": "."}'],
+                       env=self.environment, cwd=self.workspace, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def play(place):
     hits = 0
-    for moment in range(MOMENTS):
+    for step in range(FIRST_STEP, STEPS_MAX, STEPS_APART):
         place.prepare()
-        process = place.begin()
-        while not place.left() and process.poll() is None:
-            pass
-        time.sleep(moment * APART_S)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        code = place.killed_at(step)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL, (step, code)
         hits += bool(place.left())
         place.next_session()
-        assert not place.left(), (moment, place.left())
-        assert place.contents() in ({"old"}, {"new"}), (moment, place.contents())
-    assert hits > 0, "nothing was left at any moment: what is it that was ended?"
+        assert not place.left(), (step, place.left())
+        assert place.contents() in ({"old"}, {"new"}), (step, place.contents())
+    assert code == 0 and place.contents() == {"new"}, "it did not write what was granted"
+    assert hits > 0, "nothing was left at any step: what is it that was ended?"
 
 
 @tap.case

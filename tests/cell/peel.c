@@ -12,6 +12,9 @@
  *                                        a call comes) counts as number 1046
  *   peel fail ROLE NUMBER NTH ERRNO PROGRAM…
  *                                        become PROGRAM, whose NTH such call fails
+ *   peel kill WHOM NTH PROGRAM…          become PROGRAM, and kill WHOM (front, worker, all) when
+ *                                        a worker that serves a call begins the NTH step that
+ *                                        changes a file, a folder or a journal
  */
 #include "peel.h"
 
@@ -54,6 +57,8 @@ struct tracer {
 	FILE *calls;             /* calls */
 	const char *role;        /* fail */
 	long number, nth, code;
+	const char *whom; /* kill */
+	pid_t front;
 	dev_t device; /* of the program */
 	ino_t inode;
 	bool leaving; /* the command has begun */
@@ -205,6 +210,46 @@ static size_t wish_size(const struct process *process)
 	return part.iov_len;
 }
 
+/* Does it change what lies on a disk? */
+static bool is_step(const struct process *process)
+{
+	switch (process->number) {
+	case SYS_openat:
+		return (process->arguments[2] & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))) != 0;
+	case SYS_write:
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_ftruncate:
+	case SYS_fsync:
+	case SYS_fdatasync:
+	case SYS_fchmod:
+	case SYS_fchown:
+	case SYS_fsetxattr:
+	case SYS_linkat:
+	case SYS_symlinkat:
+	case SYS_mkdirat:
+	case SYS_renameat:
+	case SYS_renameat2:
+	case SYS_unlinkat:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void kill_them(const struct tracer *tracer, const struct process *worker)
+{
+	if (strcmp(tracer->whom, "worker") == 0)
+		(void)kill(worker->pid, SIGKILL);
+	else if (strcmp(tracer->whom, "front") == 0)
+		(void)kill(tracer->front, SIGKILL);
+	else
+		for (size_t i = 0; i < PROCESSES_MAX; i++) {
+			if (tracer->processes[i].pid != 0)
+				(void)kill(tracer->processes[i].pid, SIGKILL);
+		}
+}
+
 static void call_begins(struct tracer *tracer, struct process *process)
 {
 	const unsigned long *a = process->arguments;
@@ -222,10 +267,13 @@ static void call_begins(struct tracer *tracer, struct process *process)
 	if (tracer->role != NULL && number == tracer->number &&
 	    strcmp(role_names[process->role], tracer->role) == 0 && --tracer->nth == 0)
 		peel_answer(process, -tracer->code);
-	else if (wish == FRAME_HEADER && tracer->wall == NULL)
+	else if (wish == FRAME_HEADER && tracer->wall == NULL && tracer->whom == NULL)
 		peel_answer(process, FRAME_HEADER);
 	else if (tracer->wall != NULL)
 		tracer->wall->remove(process);
+	if (tracer->whom != NULL && process->serves && is_step(process) &&
+	    --tracer->nth == 0)
+		kill_them(tracer, process);
 	/* An ordinary user's tracer reads no memory of who hides it. */
 	if (!process->answered && geteuid() != 0)
 		peel_keep_dumpable(process);
@@ -254,6 +302,14 @@ static void call_stop(struct tracer *tracer, struct process *process)
 			process->fd =
 				(int)ptrace(PTRACE_PEEKUSER, process->pid,
 					    offsetof(struct user_regs_struct, rax), 0);
+		/*
+		 * A worker is sent nothing but calls. One whose view has more than the cell's is
+		 * made by a process of its own.
+		 */
+		if (process->role > ROLE_ANCHOR && process->number == SYS_recvmsg &&
+		    (long)ptrace(PTRACE_PEEKUSER, process->pid,
+				 offsetof(struct user_regs_struct, rax), 0) > 0)
+			process->serves = true;
 		process->answered = process->wants_fd = false;
 	}
 }
@@ -270,7 +326,10 @@ static void new_process(struct tracer *tracer, struct process *parent)
 		resume(child, 0);
 }
 
-/* The first exec is the program's; one of another program is the command's. */
+/*
+ * The first exec is the program's; one of another program is the command's. A whole run has
+ * commands before the call that is to be killed.
+ */
 static void program_changes(struct tracer *tracer, const struct process *process)
 {
 	char path[64];
@@ -282,7 +341,8 @@ static void program_changes(struct tracer *tracer, const struct process *process
 	if (tracer->inode == 0) {
 		tracer->device = st.st_dev;
 		tracer->inode = st.st_ino;
-	} else if (tracer->device != st.st_dev || tracer->inode != st.st_ino) {
+	} else if (tracer->whom == NULL &&
+		   (tracer->device != st.st_dev || tracer->inode != st.st_ino)) {
 		leave(tracer);
 	}
 }
@@ -368,6 +428,7 @@ static void trace_me(struct tracer *tracer)
 	for (int fd = 0; fd < 3; fd++)
 		(void)dup2(open("/dev/null", O_RDWR | O_CLOEXEC), fd);
 	struct process *first = process_find(tracer, traced);
+	tracer->front = traced;
 	*first = (struct process){.pid = traced, .fd = -1, .known = true};
 	if (ptrace(PTRACE_SEIZE, traced, 0, options) < 0 ||
 	    ptrace(PTRACE_INTERRUPT, traced, 0, 0) < 0 || write(ready[1], "r", 1) != 1)
@@ -412,6 +473,10 @@ int main(int argc, char **argv)
 		tracer.nth = strtol(argv[4], NULL, 0);
 		tracer.code = strtol(argv[5], NULL, 0);
 		program = argv + 6;
+	} else if (argc > 4 && strcmp(argv[1], "kill") == 0) {
+		tracer.whom = argv[2];
+		tracer.nth = strtol(argv[3], NULL, 0);
+		program = argv + 4;
 	} else {
 		(void)fprintf(stderr, "peel: see the head of peel.c\n");
 		return USAGE;

@@ -25,6 +25,7 @@ struct process {
 	long number;         /* of the call that begins */
 	unsigned long arguments[6];
 	unsigned long spaces; /* the flags of a clone, as they were meant */
+	bool serves;          /* a worker to which a call has come */
 	bool answered;        /* the call is not made; this is its answer */
 	long answer;
 	/* for rows that need more than one call */

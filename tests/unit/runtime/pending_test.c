@@ -17,6 +17,7 @@
 #include "runtime/spec.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,16 @@ static void die_with(const struct here *here, const char *text)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* A worker with all rights has finished them. */
+static void mend(struct pending *pending)
+{
+	struct cell_spec spec;
+
+	fill(&spec);
+	pending_mended(pending, &spec);
+	spec_fini(&spec);
+}
+
 static void only_what_the_dead_session_could_write_is_finished(void **state)
 {
 	const struct here *here = *state;
@@ -121,7 +132,7 @@ static void only_what_the_dead_session_could_write_is_finished(void **state)
 	assert_int_equal(value_count(writes), 2);
 	assert_string_equal(value_text(value_member(value_item(writes, 0), "name")), "own");
 	assert_string_equal(value_text(value_member(value_item(writes, 1), "name")), "a.md");
-	pending_mended(pending);
+	mend(pending);
 	assert_null(pending_writes(pending));
 	pending_set_audit_due(pending, false);
 	pending_close(pending);
@@ -145,7 +156,99 @@ static void what_was_not_finished_is_left_for_the_next(void **state)
 	pending_close(pending);
 	pending = open_pending(here, &due);
 	assert_int_equal(value_count(pending_writes(pending)), 2);
-	pending_mended(pending);
+	mend(pending);
+	pending_set_audit_due(pending, false);
+	pending_close(pending);
+}
+
+static void what_this_cell_may_not_write_is_left_for_the_next(void **state)
+{
+	const struct here *here = *state;
+	struct pending *pending;
+	struct cell_spec spec;
+	bool due;
+
+	die_with(here, rows);
+	pending = open_pending(here, &due);
+	assert_int_equal(value_count(pending_writes(pending)), 2);
+	spec_init(&spec);
+	spec_add_root(&spec, "/ws", false, NULL);
+	spec_add_root(&spec, "/ws/docs", true, NULL);
+	pending_mended(pending, &spec);
+	spec_fini(&spec);
+	assert_null(pending_writes(pending));
+	pending_set_audit_due(pending, false);
+	pending_close(pending);
+	pending = open_pending(here, &due);
+	assert_int_equal(value_count(pending_writes(pending)), 2);
+	mend(pending);
+	pending_set_audit_due(pending, false);
+	pending_close(pending);
+}
+
+/*
+ * A front whose worker still writes is killed. The worker writes TEXT into its journal, closes
+ * TELLS[1] and ends once the other end of WAITS is closed.
+ */
+static void die_before_its_worker(const struct here *here, const char *text,
+				  const int waits[2], const int tells[2])
+{
+	int status;
+	pid_t front = fork();
+
+	if (front == 0) {
+		struct pending_journal journal;
+		struct cell_spec spec;
+		bool due;
+		struct pending *pending = open_pending(here, &due);
+
+		fill(&spec);
+		pending_give(pending, &spec, &journal);
+		const int worker = fork();
+		if (worker == 0) {
+			char byte;
+
+			/* As in a cell: nothing of the front's but this. */
+			(void)dup2(waits[0], 0);
+			(void)dup2(tells[1], 1);
+			(void)dup2(journal.fd, 3);
+			(void)close_range(4, ~0U, 0);
+			const bool ok = read(0, &byte, 1) == 0 &&
+					fd_write_all(3, text, strlen(text), NULL);
+			_exit(ok ? 0 : 1);
+		}
+		_exit(worker > 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(front, &status, 0), front);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	(void)close(waits[0]);
+	(void)close(tells[1]);
+}
+
+static void a_worker_that_outlives_its_front_ends_its_write_first(void **state)
+{
+	const struct here *here = *state;
+	struct pending *pending;
+	int waits[2], tells[2];
+	char byte;
+	bool due;
+
+	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(tells, O_CLOEXEC), 0);
+	die_before_its_worker(here, rows, waits, tells);
+	/* It does not end: what it will have written is a later session's. */
+	pending = open_pending(here, &due);
+	assert_non_null(pending);
+	assert_false(due);
+	assert_null(pending_writes(pending));
+	pending_close(pending);
+	(void)close(waits[1]);
+	assert_int_equal(read(tells[0], &byte, 1), 0);
+	(void)close(tells[0]);
+	pending = open_pending(here, &due);
+	assert_true(due);
+	assert_int_equal(value_count(pending_writes(pending)), 2);
+	mend(pending);
 	pending_set_audit_due(pending, false);
 	pending_close(pending);
 }
@@ -252,6 +355,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(only_what_the_dead_session_could_write_is_finished),
 		TEST(what_was_not_finished_is_left_for_the_next),
+		TEST(what_this_cell_may_not_write_is_left_for_the_next),
+		TEST(a_worker_that_outlives_its_front_ends_its_write_first),
 		TEST(a_journal_that_holds_nothing_is_forgotten),
 		TEST(without_the_rights_nothing_is_finished),
 		TEST(one_journal_serves_call_after_call),
