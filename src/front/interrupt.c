@@ -6,22 +6,33 @@
 #include "front/interrupt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "front/exit_code.h"
 
+enum {
+	/*
+	 * timeout(1), npm and docker send the signal to the process and to its group, one after the
+	 * other. A person who means a second one takes longer.
+	 */
+	SAME_SIGNAL_MS = 100,
+};
+
 struct interrupt {
 	int ends[2];
+	int signals;    /* the thread's signalfd */
+	int closing[2]; /* the writing end is closed: the thread frees all of this */
 	atomic_int signal;
-	atomic_bool closing;
 	bool started;
-	pthread_t thread;
 	sigset_t set, before;
 };
 
@@ -40,47 +51,62 @@ static void signals_of_interest(sigset_t *set)
 		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			(void)sigaddset(set, numbers[i]);
 	}
-	/* Sent by interrupt_close alone, to this one thread. */
-	(void)sigaddset(set, SIGURG);
 }
 
+/* All but the writing end of CLOSING, which is interrupt_close's. */
 static void interrupt_free(struct interrupt *interrupt)
 {
 	fd_close(&interrupt->ends[0]);
 	fd_close(&interrupt->ends[1]);
+	fd_close(&interrupt->signals);
+	fd_close(&interrupt->closing[0]);
 	free(interrupt);
+}
+
+/* NUMBER has come. One that came before UNTIL_MS is the same as the one before it. */
+static void signal_take(struct interrupt *interrupt, int number, int64_t *until_ms)
+{
+	const int64_t now = clock_now_ms();
+	int none = 0;
+
+	if (now < *until_ms)
+		return;
+	if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
+		_exit(CODE_SIGNAL + number);
+	*until_ms = now + SAME_SIGNAL_MS;
+	(void)!write(interrupt->ends[1], "", 1);
 }
 
 static void *wait_for_signals(void *context)
 {
 	struct interrupt *interrupt = context;
-	int number;
+	struct pollfd polled[] = {
+		{.fd = interrupt->signals, .events = POLLIN},
+		{.fd = interrupt->closing[0], .events = POLLIN},
+	};
+	struct signalfd_siginfo info;
+	int64_t until_ms = 0;
 
 	for (;;) {
-		int none = 0;
-
-		if (sigwait(&interrupt->set, &number) != 0)
+		if (poll(polled, 2, -1) < 0)
 			continue;
-		if (atomic_load(&interrupt->closing)) {
-			interrupt_free(interrupt);
-			return NULL;
-		}
-		if (number == SIGURG)
-			continue;
-		if (!atomic_compare_exchange_strong(&interrupt->signal, &none, number))
-			_exit(CODE_SIGNAL + number);
-		(void)!write(interrupt->ends[1], "", 1);
+		if (polled[1].revents != 0)
+			break;
+		if (read(interrupt->signals, &info, sizeof(info)) == sizeof(info))
+			signal_take(interrupt, (int)info.ssi_signo, &until_ms);
 	}
+	interrupt_free(interrupt);
+	return NULL;
 }
 
 bool interrupt_open(struct interrupt **opened, struct err *err)
 {
 	struct interrupt *interrupt = memory_alloc(sizeof(*interrupt));
 
-	interrupt->ends[0] = interrupt->ends[1] = -1;
+	interrupt->ends[0] = interrupt->ends[1] = interrupt->signals = -1;
+	interrupt->closing[0] = interrupt->closing[1] = -1;
 	atomic_init(&interrupt->signal, 0);
-	atomic_init(&interrupt->closing, false);
-	if (!fd_pipe(interrupt->ends, err) ||
+	if (!fd_pipe(interrupt->ends, err) || !fd_pipe(interrupt->closing, err) ||
 	    !fd_set_blocking(interrupt->ends[0], false, err) ||
 	    !fd_set_blocking(interrupt->ends[1], false, err)) {
 		interrupt_close(interrupt);
@@ -94,19 +120,19 @@ void interrupt_close(struct interrupt *interrupt)
 {
 	if (interrupt == NULL)
 		return;
-	if (!interrupt->started) {
-		interrupt_free(interrupt);
-		return;
-	}
-	const sigset_t before = interrupt->before;
-	const pthread_t thread = interrupt->thread;
 	/*
-	 * pthread_cancel would load a library for it. The thread frees what it uses: to wait
-	 * for its end would cost a verb more than all its other goodbyes.
+	 * The thread frees what it uses as soon as this end is closed: to wait for its end would
+	 * cost a verb more than all its other goodbyes.
 	 */
-	atomic_store(&interrupt->closing, true);
-	(void)pthread_kill(thread, SIGURG);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	const bool started = interrupt->started;
+	const sigset_t before = interrupt->before;
+	int closing = fd_take(&interrupt->closing[1]);
+
+	if (!started)
+		interrupt_free(interrupt);
+	fd_close(&closing);
+	if (started)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int interrupt_fd(const struct interrupt *interrupt)
@@ -116,11 +142,16 @@ int interrupt_fd(const struct interrupt *interrupt)
 
 bool interrupt_start(struct interrupt *interrupt, struct err *err)
 {
+	pthread_t thread;
 	int failed;
 
 	signals_of_interest(&interrupt->set);
+	interrupt->signals = signalfd(-1, &interrupt->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (interrupt->signals < 0)
+		return err_set(err, errno, "starting to listen for signals: %s",
+			       strerror(errno));
 	(void)pthread_sigmask(SIG_BLOCK, &interrupt->set, &interrupt->before);
-	failed = pthread_create(&interrupt->thread, NULL, wait_for_signals, interrupt);
+	failed = pthread_create(&thread, NULL, wait_for_signals, interrupt);
 	if (failed != 0) {
 		(void)pthread_sigmask(SIG_SETMASK, &interrupt->before, NULL);
 		return err_set(err, failed, "starting to listen for signals: %s%s",
@@ -129,7 +160,7 @@ bool interrupt_start(struct interrupt *interrupt, struct err *err)
 						  "or of memory (ulimit -v, -d)"
 						: "");
 	}
-	(void)pthread_detach(interrupt->thread);
+	(void)pthread_detach(thread);
 	interrupt->started = true;
 	return true;
 }

@@ -1,7 +1,8 @@
 /*
  * interrupt: Ctrl+C, SIGTERM and SIGHUP as a descriptor that becomes readable. The
- * first one asks for an orderly end; a second one ends the front at once, and the cell
- * dies with it.
+ * first one asks for an orderly end; a second one ends the front immediately, and the cell
+ * dies with it. Signals within a tenth of a second of the first are the same one: timeout(1), npm
+ * and docker send two.
  */
 #pragma once
 #include "base/err.h"

@@ -6,6 +6,7 @@ documentation promises of them is looked up.
 """
 import configparser
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def parsed(name):
 def the_service_works_on_what_is_due():
     unit = parsed(NAMES[0])
     assert unit["Service"]["Type"] == "oneshot"
-    words = unit["Service"]["ExecStart"].split()
+    words = shlex.split(unit["Service"]["ExecStart"])
     assert os.path.isabs(words[0]) and os.path.basename(words[0]) == "glovebox", words
     assert words[1:] == ["schedule", "run"], words
     done = tap.run([PROGRAM, *words[1:], "--help"])
@@ -54,7 +55,7 @@ def systemd_takes_them():
         for name in NAMES:
             with open(os.path.join(UNITS, name), encoding="utf-8") as file:
                 text = file.read()
-            program = parsed(NAMES[0])["Service"]["ExecStart"].split()[0]
+            program = shlex.split(parsed(NAMES[0])["Service"]["ExecStart"])[0]
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 # Its program is not installed yet, and a manual is not either.
                 file.write(text.replace(program, PROGRAM).replace("Documentation=man:", "# "))

@@ -1,5 +1,6 @@
 """tap: the few lines that tests of scripts share: run functions as cases, report as TAP."""
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -8,6 +9,13 @@ import traceback
 def run(command, **options):
     """The finished process, its output as text."""
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def hear_signals():
+    """What we start has SIGINT and SIGHUP as a person's terminal has them. nohup(1) and a shell's
+    background switch them off for everything below."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 CASES = []
@@ -21,6 +29,7 @@ def case(function):
 
 def play():
     """Run all cases, or those whose sentence holds $TAP_ONLY, and exit."""
+    hear_signals()
     failed = 0
     only = os.environ.get("TAP_ONLY", "").replace(" ", "_")
     CASES[:] = [function for function in CASES if only in function.__name__]

@@ -2,6 +2,7 @@
 """Tab in a real bash, zsh and fish, with the files that are installed: verbs, options, names, and
 the shell's own."""
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ class Shell(terminal.Terminal):
     """bash with our completion, at its prompt."""
 
     def __init__(self, files=None):
-        start = (f"source {COMPLETIONS}/glovebox.bash; PS1='> '; "
+        start = (f"source {shlex.quote(COMPLETIONS)}/glovebox.bash; PS1='> '; "
                  "bind 'set completion-query-items 0'; "
                  "bind 'set page-completions off'; bind 'set enable-bracketed-paste off'\n")
         super().__init__("bash", "--noprofile", "--rcfile", "start", "-i", columns=120,
@@ -132,7 +133,7 @@ def tab_in_fish():
     assert shutil.which("fish"), "fish is not installed: dev/bootstrap test"
     with tempfile.TemporaryDirectory() as home:
         def completes(line):
-            script = f"source {COMPLETIONS}/glovebox.fish; complete --do-complete {line!r}"
+            script = f"source {shlex.quote(COMPLETIONS)}/glovebox.fish; complete --do-complete {line!r}"
             told = subprocess.run(["fish", "--no-config", "--command", script], cwd=home, check=True,
                                   env={"HOME": home, "LANG": "C.UTF-8",
                                        "PATH": f"{os.path.dirname(GLOVEBOX)}:/usr/bin:/bin"},
@@ -150,7 +151,7 @@ def tab_in_fish():
 @tap.case
 def tab_in_zsh():
     assert shutil.which("zsh"), "zsh is not installed: dev/bootstrap test"
-    start = f"autoload -Uz compinit; compinit -D; source {COMPLETIONS}/glovebox.zsh; PROMPT='> '\n"
+    start = f"autoload -Uz compinit; compinit -D; source {shlex.quote(COMPLETIONS)}/glovebox.zsh; PROMPT='> '\n"
     with terminal.Terminal("zsh", "-i", looked_at=False, columns=200,
                            files={".zshrc": start, "settings.json": "{}"},
                            environment={"PATH": f"{os.path.dirname(GLOVEBOX)}:{os.environ['PATH']}",

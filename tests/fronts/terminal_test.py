@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """glovebox exec --tty behind a real terminal: keys, sizes, job control, and the way back."""
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -160,7 +161,7 @@ def a_sentence_of_the_doctor_fills_its_lines():
 
 @tap.case
 def lists_and_help_break_lines_between_words():
-    asked = "; ".join(f"{GLOVEBOX} {verb}" for verb in ("help", "run --help", "agents list"))
+    asked = "; ".join(f"{shlex.quote(GLOVEBOX)} {verb}" for verb in ("help", "run --help", "agents list"))
     with terminal.Terminal("sh", "-c", asked, columns=30, looked_at=False) as tty:
         assert tty.end() == 0
         rows = tty.printed.decode().replace("\r", "").splitlines()
@@ -174,7 +175,7 @@ def lists_and_help_break_lines_between_words():
 
 @tap.case
 def what_went_wrong_is_broken_between_words():
-    asked = "; ".join(f"{GLOVEBOX} {verb}" for verb in
+    asked = "; ".join(f"{shlex.quote(GLOVEBOX)} {verb}" for verb in
                       ("policy", "agents show nobody-of-that-name", "undo 99999",
                        "policy explain -- 'git log -n 5 | head'"))
     with terminal.Terminal("sh", "-c", asked, columns=34, looked_at=False) as tty:
