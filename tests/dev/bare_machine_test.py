@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""The words that dev/bare-machine takes; the machine itself takes root, a network and half an hour."""
+import os
+import sys
+
+import tap
+
+PROGRAM = os.path.join(sys.argv[1], "dev", "bare-machine")
+
+
+def refused(words, *parts):
+    done = tap.run([PROGRAM, *words], stdin=-3)
+    assert done.returncode == 2 and done.stdout == "", (done.returncode, done.stdout)
+    for part in parts:
+        assert part in done.stderr, done.stderr
+
+
+@tap.case
+def its_help_names_every_option():
+    done = tap.run([PROGRAM, "--help"], stdin=-3)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    for word in ("--user", "--path", "--tmpdir", "--umask", "--lang", "--busy", "--work-tree", "--every",
+                 "--suite", "--mirror", "--below", "--fresh", "-- COMMAND"):
+        assert f"\n  {word}" in done.stdout, word
+
+
+@tap.case
+def a_word_that_it_does_not_know_is_named():
+    refused(["--usr"], "'--usr'", "--help")
+
+
+@tap.case
+def a_missing_value_is_told():
+    refused(["--umask"], "--umask needs a value")
+    refused(["--"], "a command must follow")
+
+
+@tap.case
+def values_that_no_machine_can_have_are_refused():
+    refused(["--user", "a b"], "--user", "'a b'")
+    refused(["--umask", "9"], "--umask", "'9'")
+    refused(["--busy", "-1"], "--busy", "'-1'")
+    refused(["--suite", "../x"], "--suite", "'../x'")
+    refused(["--tmpdir", "tmp"], "--tmpdir", "absolute")
+    refused(["--path", "a/../../b"], "--path", "'..'")
+
+
+tap.play()
