@@ -4,7 +4,8 @@
 #   make            release build: build/glovebox
 #   make demo       watch an agent mend a small project; no key, no network
 #   make quick      incremental sanitizer build and the quick tests, about a minute
-#   make check      everything: all suites, both compilers, linters, an installation
+#   make check      believe the program: a build with sanitizers, all suites, an installation
+#   make check-all  beside it, for contributors: the second compiler, linters, longer fuzzing
 #   make bench      measurements beside peers; BENCH=warm for one group
 #   make races      a link and a folder change places while each tool runs, TRIES (100000) of each
 #   make gate       what the command gate calls literal beside a real bash, on TEXTS (10 million) random texts
@@ -23,7 +24,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check bench races gate coverage fuzz install clean
+.PHONY: all demo quick check check-all bench races gate coverage fuzz install clean
 
 all:
 	@dev/bootstrap build
@@ -40,6 +41,10 @@ quick:
 check:
 	@dev/bootstrap build test
 	@dev/check
+
+check-all:
+	@dev/bootstrap build test lint
+	@dev/check --rest
 
 bench: all
 	@dev/bootstrap bench || true
@@ -63,7 +68,7 @@ coverage:
 	@dev/coverage --write
 
 fuzz:
-	@dev/bootstrap build test
+	@dev/bootstrap build test lint
 	@dev/fuzz $(SECONDS)
 
 install: all

@@ -56,8 +56,14 @@ def what_is_missing_is_said_and_installed():
 
 @tap.case
 def only_missing_packages_are_installed():
-    _, said, _ = bootstrap(["test"], ["clang", "git", "gdb", "strace", "ripgrep"])
+    _, said, _ = bootstrap(["lint"], ["clang", "clang-format"])
     assert " clang " not in said and "cppcheck" in said, said
+
+
+@tap.case
+def a_user_who_only_checks_needs_no_second_compiler():
+    _, said, _ = bootstrap(["build", "test"], [])
+    assert "libcmocka-dev" in said and "clang" not in said and "shellcheck" not in said, said
 
 
 @tap.case

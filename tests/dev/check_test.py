@@ -5,100 +5,199 @@ import importlib.machinery
 import importlib.util
 import io
 import os
+import re
 import sys
 import tempfile
 
 import tap
 
-PATH = os.path.join(sys.argv[1], "dev", "check")
+ROOT = sys.argv[1]
+PATH = os.path.join(ROOT, "dev", "check")
 LOADER = importlib.machinery.SourceFileLoader("check", PATH)
 check = importlib.util.module_from_spec(importlib.util.spec_from_loader("check", LOADER))
 LOADER.exec_module(check)
+suites = check.suites
 
 
-def counted(stdout, result="OK", code=0, stderr=""):
-    """((passed, failed, skipped), what was printed) for one test of meson's log."""
-    printed = io.StringIO()
+@contextlib.contextmanager
+def checker():
+    """One that counts, with its logs in a folder that goes away."""
     with tempfile.TemporaryDirectory() as temporary:
         check.LOGS = os.path.join(temporary, "log")
-        checker = check.Checker(temporary)
-        with contextlib.redirect_stdout(printed):
-            checker.count_test("t", {"stdout": stdout, "stderr": stderr, "result": result,
-                                     "returncode": code})
-    return checker.tally.counts(), printed.getvalue()
+        one = check.Checker(tempfile.mkdtemp(dir=temporary))
+        one.step = "step"
+        yield one
+
+
+def registered(name, script, tap_protocol=True, seconds=60):
+    return suites.Test({"name": name, "suite": ["glovebox:unit"], "cmd": ["sh", "-c", script], "env": {},
+                        "timeout": seconds, "workdir": None, "protocol": "tap" if tap_protocol else "exitcode"},
+                       "/")
+
+
+def played(script, tap_protocol=True, seconds=60, only=""):
+    """((passed, failed, skipped), what was printed, the Tally) for a test that is this script."""
+    printed = io.StringIO()
+    with checker() as one, contextlib.redirect_stdout(printed):
+        one.test("gcc", [registered("t", script, tap_protocol, seconds)], only)
+        passed, failed, skipped = one.tally.counts()
+    # One more case says that nothing was left behind.
+    return (passed - 1, failed, skipped), printed.getvalue(), one.tally
+
+
+def said(text, code=0, **options):
+    return played(f"cat <<'END'\n{text}END\nexit {code}\n", **options)
 
 
 @tap.case
 def each_case_of_a_tap_text_counts():
-    assert counted("1..2\nok 1 - a\nok 2 - b\n")[0] == (2, 0, 0)
+    assert said("1..2\nok 1 - a\nok 2 - b\n")[0] == (2, 0, 0)
 
 
 @tap.case
 def a_test_without_tap_is_one_case():
-    assert counted("hello\n")[0] == (1, 0, 0)
-    assert counted("", "FAIL", 1)[0] == (0, 1, 0)
+    assert said("hello\n", tap_protocol=False)[0] == (1, 0, 0)
+    assert said("", 1, tap_protocol=False)[0] == (0, 1, 0)
 
 
 @tap.case
-def each_failed_case_counts():
-    assert counted("1..3\nnot ok 1 - a\nok 2 - b\nnot ok 3 - c\n", "FAIL", 2)[0] == (1, 2, 0)
+def each_failed_case_counts_and_is_named_with_its_command():
+    counts, _, tally = said("1..3\nnot ok 1 - it's a\nok 2 - b\nnot ok 3 - c: d\n", 2)
+    assert counts == (1, 2, 0), counts
+    assert tally.failures == [
+        ("gcc t: it's a", """dev/check --only 't: it'"'"'s a'"""),
+        ("gcc t: c: d", "dev/check --only 't: c: d'")], tally.failures
 
 
 @tap.case
-def a_failed_case_is_shown_with_its_remarks():
-    _, printed = counted("not ok 1 - a\n# line 7\nok 2 - b\n# chatter\n", "FAIL", 1, "late")
-    assert "line 7" in printed and "late" in printed and "chatter" not in printed, printed
+def a_failed_case_is_shown_at_once_and_with_its_remarks():
+    printed = played("echo 1..2; echo not ok 1 - a; echo '# line 7'; echo ok 2 - b; echo '# chatter'; "
+                     "echo late >&2; exit 1")[1]
+    at_once, _, rest = printed.partition("--- failed: gcc t\n")
+    assert at_once == "failed  gcc t: a\n", printed
+    assert "line 7" in rest and "late" in rest and "chatter" not in rest, printed
 
 
 @tap.case
 def a_failed_case_fails_whatever_the_exit_status():
-    assert counted("not ok 1 - a\n", "OK")[0] == (0, 1, 0)
+    assert said("1..1\nnot ok 1 - a\n")[0] == (0, 1, 0)
 
 
 @tap.case
 def a_crash_after_good_cases_is_a_failure():
-    assert counted("1..2\nok 1 - a\n", "FAIL", -11)[0] == (1, 1, 0)
+    counts, printed, tally = played("echo 1..1; echo ok 1 - a; kill -SEGV $$")
+    assert counts == (1, 1, 0) and "exit status is -11" in printed, printed
+    assert tally.failures == [("gcc t", "dev/check --only t")], tally.failures
 
 
 @tap.case
-def an_endless_test_is_a_failure():
-    assert counted("ok 1 - a\n", "TIMEOUT", -9)[0] == (1, 1, 0)
+def cases_that_were_promised_and_never_came_are_a_failure():
+    counts, printed, _ = said("1..3\nok 1 - a\n")
+    assert counts == (1, 1, 0) and "promised 3 cases and said 1" in printed, printed
+    assert said("ok 1 - a\n")[0] == (1, 1, 0)
+
+
+@tap.case
+def an_endless_test_is_a_failure_and_ends_with_what_it_started():
+    suites.END_SECONDS = 0
+    counts, printed, _ = played("echo 1..1; echo ok 1 - a; sleep 600 & wait", seconds=0.2)
+    assert counts == (1, 1, 0) and "it was ended after 0.2 s" in printed, printed
+
+
+@tap.case
+def a_program_that_is_not_there_is_a_failure():
+    test = registered("t", "")
+    test.command = ["/nowhere/at/all"]
+    with checker() as one, contextlib.redirect_stdout(io.StringIO()):
+        one.test("gcc", [test])
+        assert one.tally.counts() == (1, 1, 0), one.tally.counts()
 
 
 @tap.case
 def skipped_cases_are_counted_in_both_spellings():
-    assert counted("ok 1 - a # SKIP no kernel\nnot ok 2 # SKIP b\n")[0] == (0, 0, 2)
+    assert said("1..2\nok 1 - a # SKIP no kernel\nnot ok 2 # SKIP b\n")[0] == (0, 0, 2)
 
 
 @tap.case
 def the_reason_of_a_skip_may_stand_in_the_line_before():
-    with tempfile.TemporaryDirectory() as temporary:
-        checker = check.Checker(temporary)
-        checker.count_test("t", {"stdout": "# skip: no kernel\nnot ok 1 # SKIP a\n"
-                                 "not ok 2 # SKIP b\n", "result": "OK"})
-    assert checker.tally.reasons == ["t: no kernel", "t: b"], checker.tally.reasons
+    tally = said("1..2\n# skip: no kernel\nnot ok 1 # SKIP a\nnot ok 2 # SKIP b\n")[2]
+    assert tally.reasons == ["gcc t: no kernel", "gcc t: b"], tally.reasons
 
 
 @tap.case
 def a_skipped_test_is_counted():
-    assert counted("", "SKIP", 77)[0] == (0, 0, 1)
+    assert said("", 77, tap_protocol=False)[0] == (0, 0, 1)
+    assert said("1..0 # skip no root\n")[2].reasons == ["gcc t: no root"]
+
+
+@tap.case
+def several_groups_of_cmocka_have_their_plans():
+    assert said("1..1\nok 1 - a\n1..2\nok 1 - b\nok 2 - c\n", tap_protocol=False)[0] == (3, 0, 0)
 
 
 @tap.case
 def words_that_begin_like_a_case_are_none():
-    assert counted("okay\nnot okay\n")[0] == (1, 0, 0)
+    assert said("okay\nnot okay\n", tap_protocol=False)[0] == (1, 0, 0)
+
+
+@tap.case
+def a_runner_hears_which_cases_are_wanted():
+    assert played('echo 1..1; test "$TAP_ONLY" = "a b" && echo ok 1 - a b', only="a b")[0] == (1, 0, 0)
+
+
+@tap.case
+def files_that_a_test_leaves_are_a_failure():
+    counts, printed, _ = played('echo 1..1; echo ok 1 - a; : >"$TMPDIR/left"')
+    assert counts == (0, 1, 0), counts
+    assert "left" in printed, printed
+
+
+@tap.case
+def a_silent_test_is_heard_of_while_it_runs():
+    check.TICK_SECONDS, before = 0.1, check.TICK_SECONDS
+    try:
+        printed = played("echo 1..2; echo ok 1 - a; sleep 2; echo ok 2 - b")[1]
+    finally:
+        check.TICK_SECONDS = before
+    assert re.search(r"^ *0:01 gcc 0 of 1 tests; now t 1/2 1 s; 0 passed, 0 failed$", printed, re.MULTILINE), printed
+
+
+@tap.case
+def conformance_is_skipped_with_the_reason_where_npm_has_no_registry():
+    test = registered("c", "echo 1..1; echo ok 1 - a")
+    test.suites = ["conformance"]
+    for code, counts in ((0, (3, 0, 0)), (check.NO_REGISTRY, (1, 0, 1)), (1, (2, 1, 0))):
+        with checker() as one, contextlib.redirect_stdout(io.StringIO()):
+            one.fetching = one.pool.submit(lambda code=code: (code, "no name"))
+            one.test("gcc", [test])
+            assert one.tally.counts() == counts, (code, one.tally.counts())
+    assert "registry" in str(one.tally.reasons) or code == 1
+
+
+@tap.case
+def a_test_of_another_name_is_offered():
+    with checker() as one:
+        one.built["gcc"] = None
+        one.build = lambda name, *_, **__: True
+        suites.registered, before = lambda _: [registered("cell-files", "")], suites.registered
+        try:
+            one.only(["cell-file"])
+        except SystemExit as end:
+            assert "no test 'cell-file'; near: cell-files" in str(end), end
+        else:
+            raise AssertionError("it was played")
+        finally:
+            suites.registered = before
 
 
 @tap.case
 def a_program_that_is_silent_where_words_are_expected_fails():
-    with tempfile.TemporaryDirectory() as temporary:
-        check.LOGS = os.path.join(temporary, "log")
-        checker = check.Checker(temporary)
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert not checker.tool("t", ["true"], expect="word")
-            assert not checker.tool("t", ["sh", "-c", "echo word; exit 1"], expect="word")
-            assert checker.tool("t", ["echo", "word"], expect="word")
-        assert checker.tally.counts() == (1, 2, 0)
+    with checker() as one, contextlib.redirect_stdout(io.StringIO()):
+        assert not one.tool("t", ["true"], expect="word")
+        assert not one.tool("t", ["sh", "-c", "echo word; exit 1"], expect="word")
+        assert one.tool("t", ["echo", "word"], expect="word")
+        assert one.tally.counts() == (1, 2, 0)
+        assert one.tally.failures == [("t", "dev/check step")] * 2, one.tally.failures
 
 
 @tap.case
@@ -115,16 +214,16 @@ def what_clang_tidy_says_beside_other_steps_is_counted_at_its_own():
         before, os.environ["PATH"] = os.environ["PATH"], temporary + ":" + os.environ["PATH"]
         try:
             printed = io.StringIO()
-            checker = check.Checker(tempfile.mkdtemp(dir=temporary))
-            checker.environment["PATH"] = os.environ["PATH"]
-            checker.tidy_begin("build")
-            checker.tally.one("other", True)
+            one = check.Checker(tempfile.mkdtemp(dir=temporary))
+            one.environment["PATH"] = os.environ["PATH"]
+            one.tidy_begin("build")
+            one.tally.one("other", True)
             with contextlib.redirect_stdout(printed):
-                checker.tidy()
+                one.tidy()
         finally:
             os.environ["PATH"] = before
             os.chdir(here)
-        assert checker.tally.counts() == (1, 1, 0), checker.tally.counts()
+        assert one.tally.counts() == (1, 1, 0), one.tally.counts()
         assert printed.getvalue().count("src/bad.c:1:1: error: no") == 1, printed.getvalue()
         assert "tests" not in printed.getvalue()
 
