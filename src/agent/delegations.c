@@ -55,7 +55,7 @@ static bool may_delegate(const struct orchestra *orchestra, const char *agent,
 	struct agent_budget left;
 	struct buf names;
 
-	if (value_has_text(chain, agent)) {
+	if (value_has_text(chain, orchestra_role(orchestra, agent))) {
 		(void)tool_fail(result,
 				"%s has (by way of others) delegated to you: a circle is refused. Do "
 				"this part yourself, or ask another agent.",

@@ -75,14 +75,22 @@ const char *orchestra_session(const struct orchestra *orchestra)
 	return orchestra->recorder ? recorder_session_id(orchestra->recorder) : "";
 }
 
+const char *orchestra_role(const struct orchestra *orchestra, const char *agent)
+{
+	const char *role = value_text(value_member(orchestra->options.other_names, agent));
+
+	return role ? role : agent;
+}
+
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent)
 {
+	const char *role = orchestra_role(orchestra, agent);
 	const struct value *registry = orchestra->options.registry;
 
 	for (size_t i = 0; i < value_count(registry); i++) {
 		const struct value *row = value_item(registry, i);
 
-		if (str_is(value_str(value_member(row, "name")), agent))
+		if (str_is(value_str(value_member(row, "name")), role))
 			return row;
 	}
 	return NULL;

@@ -31,7 +31,9 @@ struct orchestra_options {
 	 * agent may not delegate to.
 	 */
 	const struct value *registry;
-	/* Agents from the one that the person started down to this one. */
+	/* Other name of a shipped role -> that role, as the registry has it. */
+	const struct value *other_names;
+	/* Agents from the one that the person started down to this one, as the registry has them. */
 	const struct value *chain;
 	/*
 	 * What a delegate's process is handed (delegate_role.h), but for what differs from call

@@ -28,7 +28,9 @@ const struct orchestra *orchestra_of(const struct call *call);
 /* The session of the run in the journal; "" without one. */
 const char *orchestra_session(const struct orchestra *orchestra);
 
-/* The row of AGENT in the registry, or NULL. */
+/* The name of the role that AGENT names, as the registry has it: AGENT, or its role's. */
+const char *orchestra_role(const struct orchestra *orchestra, const char *agent);
+/* The row of AGENT, by either name, in the registry, or NULL. */
 const struct value *orchestra_find(const struct orchestra *orchestra, const char *agent);
 /* Append the names in the registry: "coder, tester". */
 void orchestra_add_names(const struct orchestra *orchestra, struct buf *out);

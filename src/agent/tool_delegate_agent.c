@@ -23,7 +23,8 @@ static bool goes_beside(void *keeper, const struct value *arguments)
 	const char *agent = value_text(value_member(arguments, "agent"));
 
 	return agent && orchestra->options.only_reads &&
-	       orchestra->options.only_reads(orchestra->options.context, agent);
+	       orchestra->options.only_reads(orchestra->options.context,
+					     orchestra_role(orchestra, agent));
 }
 
 const struct tool delegate_agent_tool = {

@@ -115,7 +115,8 @@ static bool knows_agent(struct call *call, struct tool_result *result)
 	const char *agent = call_text(call, "agent");
 	struct buf names;
 
-	if (agent && (strcmp(agent, orchestra->options.agent) == 0 ||
+	if (agent && (strcmp(orchestra_role(orchestra, agent),
+			     orchestra_role(orchestra, orchestra->options.agent)) == 0 ||
 		      orchestra_find(orchestra, agent)))
 		return true;
 	buf_init(&names, 4096);

@@ -216,14 +216,29 @@ static bool take_row(void *context, const struct report_row *row)
 	return !search->more;
 }
 
+/* The name beside ROLE's own that runs of it are recorded under. */
+static const char *other_name(const struct orchestra *orchestra, const char *role)
+{
+	const struct value *names = orchestra->options.other_names;
+
+	for (void *at = value_first(names); at; at = value_next(names, at)) {
+		if (str_is(value_str(value_at(at)), role))
+			return value_key(at);
+	}
+	return NULL;
+}
+
 static enum result_status search_reports(struct call *call, struct journal *journal,
 					 struct tool_result *result)
 {
 	const struct orchestra *orchestra = orchestra_of(call);
 	const int64_t since_s = call_count(call, "since_s", 0);
+	const char *agent = call_text(call, "agent");
+	const char *role = agent ? orchestra_role(orchestra, agent) : NULL;
 	const struct report_filter filter = {
 		.workspace = orchestra->options.workspace,
-		.agent = call_text(call, "agent"),
+		.agent = role,
+		.other_name = role ? other_name(orchestra, role) : NULL,
 		.since_ms = since_s > 0 ? clock_wall_ms() - since_s * 1000 : 0,
 		.except = orchestra_session(orchestra),
 	};

@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
 #include "front/embedded.h"
+#include "policy/role_names.h"
 
 #define SUFFIX ".md"
 
@@ -156,16 +158,29 @@ static void know_users(struct config *config)
 	agent_files_names_free(names);
 }
 
+void agent_files_know_names(struct config *config, const char *workspace)
+{
+	for (const struct role_name *row = role_names; row->other != NULL; row++) {
+		struct buf path;
+
+		buf_init(&path, PATH_MAX);
+		if ((agent_files_place(row->other, &path) && access(path.data, F_OK) == 0) ||
+		    agent_workspace_has(workspace, row->other))
+			config_know_agent(config, row->other);
+		buf_fini(&path);
+	}
+}
+
 bool agent_files_read(const char *agent, bool shipped_only, struct config *config,
 		      struct value **shipped, struct err *err)
 {
 	auto_value struct value *found = NULL;
+	const char *name = config_role_name(config, agent);
 
-	if (!read_shipped(agent, config, &found, err))
+	if (!read_shipped(name, config, &found, err))
 		return false;
 	/* What is no name names no file. */
-	if (!shipped_only && config_check_name(agent, NULL) &&
-	    !read_users(agent, config, err))
+	if (!shipped_only && config_check_name(name, NULL) && !read_users(name, config, err))
 		return false;
 	if (!shipped_only && !agent_files_know(config, found, agent))
 		know_users(config);
@@ -216,6 +231,7 @@ bool agent_files_check(struct config *config, const char *workspace, struct err 
 	auto_value struct value *none = NULL;
 	bool fine = read_shipped("", config, &none, err);
 
+	agent_files_know_names(config, workspace);
 	know_users(config);
 	names = known_agents(config);
 	for (size_t i = 0; fine && i < value_count(names); i++) {

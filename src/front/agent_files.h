@@ -14,6 +14,12 @@
 #include <stdbool.h>
 
 /*
+ * Tell CONFIG which other names of shipped roles (policy/role_names.h) are names of roles that
+ * the user or WORKSPACE has, let in or not: these are theirs. Before agent_files_read.
+ */
+void agent_files_know_names(struct config *config, const char *workspace);
+
+/*
  * Tell CONFIG of all roles that are shipped or the user's, and read the two of AGENT: *SHIPPED
  * (NULL: there is none; the caller frees it), and the user's into CONFIG. SHIPPED_ONLY: the
  * user's are left alone.

@@ -8,6 +8,7 @@
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"
 #include "front/config_file.h"
+#include "policy/role_names.h"
 
 /* More are no team any more. */
 enum { REGISTRY_MAX = 100 };
@@ -44,15 +45,15 @@ static void names_fini(struct names *names)
 		free(names->items[i]);
 }
 
-static bool may_delegate(const struct setup *setup, const struct value *chain,
-			 const char *name)
+static bool may_delegate(const struct setup *setup, const struct config *config,
+			 const struct value *chain, const char *name)
 {
 	const struct policy_names *allowed = &setup->role.may_delegate_to;
 
 	if (value_has_text(chain, name))
 		return false;
 	for (size_t i = 0; allowed->given && i < allowed->count; i++)
-		if (strcmp(allowed->items[i], name) == 0)
+		if (strcmp(config_role_name(config, allowed->items[i]), name) == 0)
 			return true;
 	return !allowed->given;
 }
@@ -138,7 +139,7 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 
 		for (size_t j = 0; j < taken->count; j++)
 			hidden = hidden || strcmp(taken->items[j], word) == 0;
-		if (hidden || !may_delegate(setup, chain, word) ||
+		if (hidden || !may_delegate(setup, config, chain, word) ||
 		    !agent_workspace_ask(setup->workspace, word,
 					 value_str(value_member(file, "text")), &trust,
 					 hash, NULL) ||
@@ -149,34 +150,48 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 	return true;
 }
 
+static void note_other_names(const struct config *config, struct value *names)
+{
+	for (const struct role_name *row = role_names; row->other != NULL; row++) {
+		if (strcmp(config_role_name(config, row->other), row->role) == 0)
+			value_set_text(names, row->other, row->role);
+	}
+}
+
 bool agent_registry_make(struct setup *setup, const struct value *chain,
-			 struct value **registry, struct err *err)
+			 struct value **registry, struct value **other_names,
+			 struct err *err)
 {
 	auto_config struct config *config = NULL;
 	auto_value struct value *made = value_new_array();
+	auto_value struct value *others = value_new_object();
 	struct names names = {0};
 	const struct value *agents;
 	bool ok =
 		config_file_load(setup->config_given ? setup->config : NULL, &config, err);
 
 	if (ok) {
+		agent_files_know_names(config, setup->workspace);
+		note_other_names(config, others);
 		agents = config_value(config, "agents");
 		add_names(&names, agent_files_shipped());
 		add_names(&names, agent_files_users());
 		for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
-			add_name(&names, value_key(at));
+			add_name(&names, config_role_name(config, value_key(at)));
 		qsort(names.items, names.count, sizeof(names.items[0]), compare);
 	}
 	for (size_t i = 0; ok && i < names.count; i++) {
 		auto_value struct value *shipped = NULL;
 
-		if (may_delegate(setup, chain, names.items[i]) &&
+		if (may_delegate(setup, config, chain, names.items[i]) &&
 		    agent_files_read(names.items[i], false, config, &shipped, NULL))
 			add_row(setup, config, names.items[i], shipped, made);
 	}
 	ok = ok && add_workspace(setup, config, chain, &names, made, err);
 	names_fini(&names);
-	if (ok)
+	if (ok) {
 		*registry = value_ref(made);
+		*other_names = value_ref(others);
+	}
 	return ok;
 }

@@ -10,7 +10,9 @@
  * A list of {name, description, tools, write, only_reads}, by name: shipped roles, the user's,
  * the configuration's, and those of the workspace that were let in; without those in CHAIN (a
  * circle) and those that SETUP's agent may not delegate to. One that cannot be read is left
- * out. The caller frees it.
+ * out. OTHER_NAMES: an object, other name of a shipped role -> that role, without the names
+ * that are agents of their own. The caller frees both.
  */
 bool agent_registry_make(struct setup *setup, const struct value *chain,
-			 struct value **registry, struct err *err);
+			 struct value **registry, struct value **other_names,
+			 struct err *err);

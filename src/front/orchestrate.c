@@ -11,7 +11,7 @@ enum { PROMPT_MAX = 1 << 20 };
 
 struct orchestrate {
 	struct orchestra *orchestra;
-	struct value *registry, *chain, *request;
+	struct value *registry, *other_names, *chain, *request;
 	char *prompt;
 };
 
@@ -169,8 +169,9 @@ bool orchestrate_open(const struct orchestrate_options *options,
 	orchestrate = memory_alloc(sizeof(*orchestrate));
 	*made = orchestrate;
 	orchestrate->chain = copy_list(value_member(options->request, "chain"));
-	value_append(orchestrate->chain, value_new_text(setup->agent));
-	if (!agent_registry_make(setup, orchestrate->chain, &orchestrate->registry, err))
+	value_append(orchestrate->chain, value_new_text(setup->role_name));
+	if (!agent_registry_make(setup, orchestrate->chain, &orchestrate->registry,
+				 &orchestrate->other_names, err))
 		return err_while(err, "the agents there are");
 	if (!options->alone)
 		make_request(orchestrate, options);
@@ -178,6 +179,7 @@ bool orchestrate_open(const struct orchestrate_options *options,
 		.workspace = setup->workspace,
 		.agent = setup->agent,
 		.registry = orchestrate->registry,
+		.other_names = orchestrate->other_names,
 		.chain = orchestrate->chain,
 		.request = orchestrate->request,
 		.only_reads = only_reads,
@@ -195,6 +197,7 @@ void orchestrate_close(struct orchestrate *orchestrate)
 		return;
 	orchestra_close(orchestrate->orchestra);
 	value_free(orchestrate->registry);
+	value_free(orchestrate->other_names);
 	value_free(orchestrate->chain);
 	value_free(orchestrate->request);
 	free(orchestrate->prompt);

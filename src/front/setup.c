@@ -248,6 +248,8 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	setup->resolver = memory_copy(config_resolver(config));
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
+	if (!flags->shipped_only)
+		agent_files_know_names(config, setup->workspace);
 	if (flags->policy_file == NULL &&
 	    (!agent_files_read(setup->agent, flags->shipped_only, config, &shipped, err) ||
 	     (!agent_files_know(config, shipped, setup->agent) &&
@@ -257,6 +259,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	    !agent_files_check_delegates(config, shipped, setup->agent, setup->workspace,
 					 err))
 		return false;
+	setup->role_name = memory_copy(config_role_name(config, setup->agent));
 	take_wall(setup, config, shipped);
 	note_agents(setup, config);
 	if (flags->explain)
@@ -459,6 +462,7 @@ void setup_fini(struct setup *setup)
 	free(setup->undo_folder);
 	free(setup->resolver);
 	free(setup->agent);
+	free(setup->role_name);
 	memset(setup, 0, sizeof(*setup));
 }
 

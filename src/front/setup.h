@@ -32,7 +32,8 @@ struct setup_flags {
 struct setup {
 	char *workspace;       /* real, absolute */
 	char *workspace_name;  /* as it was named: may be relative, or a link */
-	char *agent;           /* its name */
+	char *agent;           /* its name, as it was named */
+	char *role_name;       /* the name its entries stand under: config_role_name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	/* What a role of the workspace was held to: the user's default. NULL: it is none */
 	struct policy *bounds;

@@ -118,10 +118,11 @@ static void find_rows(struct config *config, const char *workspace, struct value
 {
 	const struct value *agents = config_value(config, "agents");
 
+	agent_files_know_names(config, workspace);
 	add_names(rows, agent_files_shipped(), "shipped");
 	add_names(rows, agent_files_users(), "yours");
 	for (void *at = value_first(agents); at != NULL; at = value_next(agents, at))
-		add_from(rows, value_key(at), "configuration");
+		add_from(rows, config_role_name(config, value_key(at)), "configuration");
 	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
 		describe(config, value_key(at), workspace, value_at(at));
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "policy/config_store.h"
 #include "policy/keys.h"
+#include "policy/role_names.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -93,6 +94,41 @@ void config_know_agent(struct config *config, const char *name)
 	config->known[config->known_count++] = memory_copy(name);
 }
 
+static bool is_known(const struct config *config, const char *name)
+{
+	for (size_t i = 0; config && i < config->known_count; i++) {
+		if (strcmp(config->known[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *config_role_name(const struct config *config, const char *agent)
+{
+	const char *role = role_names_role(agent);
+
+	return role && !is_known(config, agent) ? role : agent;
+}
+
+/* The other name that entries of ROLE may stand under, or NULL. */
+static const char *other_name(const struct config *config, const char *role)
+{
+	const char *other = role_names_other(role);
+
+	return other && !is_known(config, other) ? other : NULL;
+}
+
+/* The entry of AGENT among ENTRIES, under whichever of its names. */
+static const struct value *entry_in(const struct value *entries,
+				    const struct config *config, const char *agent)
+{
+	const char *role = config_role_name(config, agent);
+	const char *other = other_name(config, role);
+	const struct value *entry = value_member(entries, role);
+
+	return entry || !other ? entry : value_member(entries, other);
+}
+
 bool config_check_entry(const struct value *entry, const char *where, struct err *err)
 {
 	return keys_check(keys_agent, entry, "", err) || err_while(err, "%s", where);
@@ -123,22 +159,27 @@ bool config_parse_policy(struct str text, const char *source, struct value **ent
 
 bool config_says(const struct config *config, const char *agent)
 {
-	return config &&
-	       (value_member(config->agents, agent) || value_member(config->roles, agent));
+	return config && (entry_in(config->agents, config, agent) ||
+			  entry_in(config->roles, config, agent));
 }
 
 void config_set_role(struct config *config, const char *agent, const struct value *entry)
 {
 	if (!config->roles)
 		config->roles = value_new_object();
-	value_set(config->roles, agent, value_copy(entry));
+	value_set(config->roles, config_role_name(config, agent), value_copy(entry));
 }
 
 void config_set_agent(struct config *config, const char *agent, const struct value *entry)
 {
+	const char *role = config_role_name(config, agent);
+	const char *other = other_name(config, role);
+
 	if (!config->agents)
 		config->agents = value_new_object();
-	value_set(config->agents, agent, value_copy(entry));
+	if (other)
+		value_remove(config->agents, other);
+	value_set(config->agents, role, value_copy(entry));
 }
 
 const struct value *config_find(const struct config *config,
@@ -147,9 +188,9 @@ const struct value *config_find(const struct config *config,
 {
 	const struct value *entries[] = {
 		[LAYER_ROLE] = shipped_role,
-		[LAYER_USER] = value_member(config ? config->roles : NULL, agent),
-		[LAYER_CONFIG] = value_member(config ? config->agents : NULL, agent),
-		[LAYER_PERSON] = value_member(config ? config->overrides : NULL, agent),
+		[LAYER_USER] = entry_in(config ? config->roles : NULL, config, agent),
+		[LAYER_CONFIG] = entry_in(config ? config->agents : NULL, config, agent),
+		[LAYER_PERSON] = entry_in(config ? config->overrides : NULL, config, agent),
 	};
 
 	for (int at = LAYER_PERSON; at > LAYER_DEFAULT; at--) {
@@ -210,7 +251,7 @@ static struct value *merge(const struct value *under, const struct value *over)
 bool config_override(struct config *config, const char *agent, const struct value *entry,
 		     const char *where, struct err *err)
 {
-	const char *name = agent ? agent : POLICY_NAME_DEFAULT;
+	const char *name = config_role_name(config, agent ? agent : POLICY_NAME_DEFAULT);
 
 	if (!config_check_name(name, err) || !config_check_entry(entry, where, err))
 		return false;
@@ -249,7 +290,7 @@ const char **config_agents(const struct config *config)
 	for (size_t i = 0; i < known; i++)
 		add_name(names, &count, config->known[i]);
 	for (void *at = value_first(agents); at; at = value_next(agents, at))
-		add_name(names, &count, value_key(at));
+		add_name(names, &count, config_role_name(config, value_key(at)));
 	for (void *at = value_first(roles); at; at = value_next(roles, at))
 		add_name(names, &count, value_key(at));
 	qsort(names, count, sizeof(*names), compare_names);
@@ -276,9 +317,10 @@ static bool refuse_agent(const struct config *config, const char *agent, struct 
 bool config_check_agent(const struct config *config, const char *agent, struct err *err)
 {
 	auto_free const char **names = config_agents(config);
+	const char *role = config_role_name(config, agent);
 
 	for (size_t i = 0; names[i]; i++) {
-		if (strcmp(names[i], agent) == 0)
+		if (strcmp(names[i], role) == 0)
 			return true;
 	}
 	return refuse_agent(config, agent, err);
@@ -287,16 +329,25 @@ bool config_check_agent(const struct config *config, const char *agent, struct e
 bool config_entry(const struct config *config, const struct value *shipped_role,
 		  const char *agent, struct value **entry, struct err *err)
 {
-	const struct value *of_config = value_member(config ? config->agents : NULL, agent);
+	const struct value *agents = config ? config->agents : NULL;
+	const struct value *of_config = entry_in(agents, config, agent);
 	const struct value *of_person =
-		value_member(config ? config->overrides : NULL, agent);
-	const struct value *of_user = value_member(config ? config->roles : NULL, agent);
+		entry_in(config ? config->overrides : NULL, config, agent);
+	const struct value *of_user =
+		entry_in(config ? config->roles : NULL, config, agent);
+	const char *name = config_role_name(config, agent);
+	const char *other = other_name(config, name);
 	auto_value struct value *role = NULL;
 	auto_value struct value *below = NULL;
 
 	if (!shipped_role && !of_user && !of_config &&
 	    strcmp(agent, POLICY_NAME_DEFAULT) != 0)
 		return refuse_agent(config, agent, err);
+	if (other && value_member(agents, name) && value_member(agents, other))
+		return err_set(err, EEXIST,
+			       "agents.%s and agents.%s are two names of one role: write their "
+			       "keys into one entry",
+			       name, other);
 	if (shipped_role && !config_check_entry(shipped_role, agent, err))
 		return false;
 	role = merge(shipped_role, of_user);

@@ -47,6 +47,13 @@ const struct value *config_value(const struct config *config, const char *key);
 void config_know_agent(struct config *config, const char *name);
 
 /*
+ * The name that the entries of AGENT stand under: the shipped role's when AGENT is another
+ * name of it (role_names.h) and nobody has told CONFIG of an agent of that name, else
+ * AGENT. Every function here takes either name.
+ */
+const char *config_role_name(const struct config *config, const char *agent);
+
+/*
  * What the person asked for this run (flags): an object with keys of an agent entry,
  * laid over what AGENT (NULL: default) has. A later call wins key by key. WHERE names
  * it in sentences.

@@ -23,6 +23,7 @@
 #define PIDS_MIN        8                 /* a shell, a pipeline and a compiler */
 #define PIDS_MAX        32768             /* pid_max of a small kernel */
 #define FILE_SIZE_MIN   MEBI              /* below it no linker works */
+#define CONTENT_MIN     1024 /* a file of a screen is still read and written */
 #define TMP_MIN         (64 * 1024.0)
 #define MEMORY_MIN      (16 * MEBI) /* a shell and the program it starts */
 #define TEMPERATURE_MAX 2           /* what every provider takes at most */
@@ -80,6 +81,16 @@ static const struct key limit_keys[] = {
 		 "Memory of one command's processes together; one that takes more is ended."},
 	{"file_size", KEY_SIZE, LIMIT(file_size), .min = FILE_SIZE_MIN,
 	 .max = 1024 * TEBI, .description = "Largest file a command may write."},
+	{"read_bytes", KEY_SIZE, LIMIT(read_bytes), .min = CONTENT_MIN, .max = GIBI,
+	 .initial = "no limit",
+	 .description =
+		 "Largest file that `read_file` and `batch_read` show whole, and most of a "
+		 "larger one in one call: there a range is asked for. Commands read what "
+		 "they like."},
+	{"write_bytes", KEY_SIZE, LIMIT(write_bytes), .min = CONTENT_MIN, .max = GIBI,
+	 .initial = "no limit",
+	 .description = "Bytes of new text that one call of `write_file`, `edit_file` or "
+			"`apply_patch` may bring. Files of commands: `file_size`."},
 	{"tmp", KEY_SIZE, LIMIT(tmp), .min = TMP_MIN, .max = TEBI,
 	 .description = "Room in the cell's `/tmp`, and as much again in `/dev/shm`; both are held "
 			"in memory."},

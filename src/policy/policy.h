@@ -49,7 +49,7 @@ struct policy_shown {
 
 /*
  * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
- * A 0 for `tokens`, `quiet_s` or `free_space` says that there is no such limit;
+ * A 0 for `tokens`, `quiet_s`, `free_space`, `read_bytes` or `write_bytes` says that there is no such limit;
  * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape_limits.h).
  */
 struct policy_limits {
@@ -65,7 +65,9 @@ struct policy_limits {
 	uint64_t cell_pids;  /* of all commands of one cell together */
 	uint64_t memory;     /* bytes of one command's processes together */
 	uint64_t file_size;  /* bytes of one file that a command writes */
-	uint64_t tmp;        /* bytes of the cell's /tmp, and of its /dev/shm */
+	uint64_t read_bytes; /* bytes of a file that one call of a tool shows; 0: no limit */
+	uint64_t write_bytes; /* bytes of text that one call of a file tool brings; likewise */
+	uint64_t tmp;         /* bytes of the cell's /tmp, and of its /dev/shm */
 	uint64_t free_space; /* bytes that stay free where the workspace is */
 };
 

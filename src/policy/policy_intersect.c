@@ -293,6 +293,8 @@ static struct policy_limits smaller_limits(const struct policy_limits *a,
 		.cell_pids = smaller(a->cell_pids, b->cell_pids),
 		.memory = smaller(a->memory, b->memory),
 		.file_size = smaller(a->file_size, b->file_size),
+		.read_bytes = smaller_if_any(a->read_bytes, b->read_bytes),
+		.write_bytes = smaller_if_any(a->write_bytes, b->write_bytes),
 		.tmp = smaller(a->tmp, b->tmp),
 		.free_space = larger_space(a->free_space, b->free_space),
 	};

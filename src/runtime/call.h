@@ -33,6 +33,8 @@ struct call_limits {
 	uint64_t file_size, tmp; /* kept by the kernel: here for sentences */
 	uint64_t free_space;     /* bytes that stay free at `space` */
 	double quiet_s;          /* without output */
+	/* of a file tool, not of a command: bytes of a file shown, and of text brought */
+	uint64_t read_bytes, write_bytes;
 };
 
 struct call {

@@ -86,6 +86,8 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		.tmp = policy->limits.tmp,
 		.free_space = policy->limits.free_space,
 		.quiet_s = policy->limits.quiet_s,
+		.read_bytes = policy->limits.read_bytes,
+		.write_bytes = policy->limits.write_bytes,
 	};
 	spec->grace_s = policy->limits.grace_s;
 	spec->agent = arena_copy(&spec->arena, str_of(policy->name));

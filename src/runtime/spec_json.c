@@ -42,6 +42,8 @@ static struct value *limits_value(const struct call_limits *limits)
 	value_set_integer(object, "tmp", (int64_t)limits->tmp);
 	value_set_integer(object, "free_space", (int64_t)limits->free_space);
 	value_set_real(object, "quiet_s", limits->quiet_s);
+	value_set_integer(object, "read_bytes", (int64_t)limits->read_bytes);
+	value_set_integer(object, "write_bytes", (int64_t)limits->write_bytes);
 	return object;
 }
 
@@ -53,6 +55,8 @@ static void limits_parse(const struct value *object, struct call_limits *limits)
 	limits->tmp = (uint64_t)value_integer(value_member(object, "tmp"));
 	limits->free_space = (uint64_t)value_integer(value_member(object, "free_space"));
 	limits->quiet_s = value_number(value_member(object, "quiet_s"));
+	limits->read_bytes = (uint64_t)value_integer(value_member(object, "read_bytes"));
+	limits->write_bytes = (uint64_t)value_integer(value_member(object, "write_bytes"));
 }
 
 bool spec_print(const struct cell_spec *spec, struct buf *out)

@@ -33,7 +33,7 @@ static const char query[] =
 										      " (SELECT count(*) FROM event WHERE session = key AND kind = 'tool_ended'),"
 										      " (SELECT count(*) FROM event WHERE session = key AND kind = 'tool_ended'"
 										      "  AND instr(substr(json, 1, 1000), ',\"status\":\"denied\"') > 0)"
-										      " FROM session WHERE workspace = ?1 AND (?2 = '' OR agent = ?2) AND began_ms >= ?3"
+										      " FROM session WHERE workspace = ?1 AND (?2 = '' OR agent IN (?2, ?6)) AND began_ms >= ?3"
 										      " AND id <> ?4 ORDER BY began_ms DESC, key DESC LIMIT ?5";
 
 static void fill(struct statement *statement, struct report_row *row)
@@ -70,6 +70,8 @@ bool reports_list(struct journal *journal, const struct report_filter *filter,
 	statement_bind_integer(statement, 3, filter->since_ms);
 	statement_bind_text(statement, 4, str_of(filter->except));
 	statement_bind_integer(statement, 5, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+	statement_bind_text(statement, 6,
+			    str_of(filter->other_name ? filter->other_name : filter->agent));
 	do {
 		ok = statement_step(statement, &row, err);
 		if (ok && row)

@@ -20,9 +20,10 @@ struct report_row {
 
 struct report_filter {
 	const char *workspace;
-	const char *agent;  /* NULL: any */
-	int64_t since_ms;   /* that began since then */
-	const char *except; /* a session; or NULL */
+	const char *agent;      /* NULL: any */
+	const char *other_name; /* of that agent, which counts as well; or NULL */
+	int64_t since_ms;       /* that began since then */
+	const char *except;     /* a session; or NULL */
 };
 
 /* Newest first, at most LIMIT; the callback returns false to stop. */

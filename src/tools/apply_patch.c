@@ -13,6 +13,30 @@ static const struct tool_param apply_patch_params[] = {
 	{0},
 };
 
+/* Bytes of the lines that PATCH adds. */
+static size_t brought(const struct patch *patch)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < patch->file_count; i++) {
+		for (size_t j = 0; j < patch->files[i].hunk_count; j++) {
+			const struct patch_hunk *hunk = &patch->files[i].hunks[j];
+			struct str left = hunk->new, line;
+
+			/* All of a file that is made is new. */
+			if (patch->files[i].kind == PATCH_ADD)
+				bytes += left.size;
+			for (size_t k = 0; k < hunk->kinds.size; k++) {
+				if (hunk->kinds.data[k] != '-' &&
+				    str_next_line(&left, &line) &&
+				    hunk->kinds.data[k] == '+')
+					bytes += line.size + 1;
+			}
+		}
+	}
+	return bytes;
+}
+
 static enum result_status apply_patch_execute(struct call *call, struct tool_result *result)
 {
 	struct patching patching = {.call = call, .result = result};
@@ -21,7 +45,8 @@ static enum result_status apply_patch_execute(struct call *call, struct tool_res
 	result->status = RESULT_FAILED;
 	if (patch_parse(call_str(call, "patch"), &patching.patch, &result->text)) {
 		patch_merge(&patching.patch);
-		status = patching_files(&patching);
+		if (written_fits(call, brought(&patching.patch), result))
+			status = patching_files(&patching);
 	}
 	patch_fini(&patching.patch);
 	return status;

@@ -82,7 +82,11 @@ static enum result_status batch_read_execute(struct call *call, struct tool_resu
 			      .list = value_new_array(),
 			      .bytes = READ_BYTES,
 			      .lines = READ_LINES};
+	const uint64_t most = call->limits.read_bytes;
 	size_t count = value_count(files);
+
+	if (most > 0 && most < batch.bytes)
+		batch.bytes = (size_t)most;
 
 	for (size_t i = 0; i < count && !call_stopped(call); i++)
 		read_next(&batch, value_item(files, i), count - i);

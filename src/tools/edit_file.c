@@ -146,6 +146,18 @@ static enum result_status say_nothing_changed(struct editing *editing)
 	return tool_done(editing->written.result);
 }
 
+/* Bytes of new text, as often as each edit puts it in. */
+static size_t brought(const struct editing *editing)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < editing->count; i++) {
+		if (!editing->outcomes[i].already)
+			bytes += editing->edits[i].new.size * editing->outcomes[i].count;
+	}
+	return bytes;
+}
+
 /* One try: read, match, write. AGAIN: another writer came between. */
 static enum result_status try_edit(struct editing *editing, bool *again)
 {
@@ -165,6 +177,8 @@ static enum result_status try_edit(struct editing *editing, bool *again)
 			buf_str(&written->old), editing->edits, editing->count,
 			written->changed_since_read, &content, editing->outcomes,
 			&written->result->text)) {
+		status = RESULT_FAILED;
+	} else if (!written_fits(written->call, brought(editing), written->result)) {
 		status = RESULT_FAILED;
 	} else if (str_equal(buf_str(&content), buf_str(&written->old))) {
 		status = say_nothing_changed(editing);

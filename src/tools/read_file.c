@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "runtime/denial.h"
 #include "runtime/files.h"
 
 #include <errno.h>
@@ -110,8 +111,32 @@ static void add_head(struct reading *reading)
 	buf_adds(text, "]\n");
 }
 
+/* False with the sentence: the agent may not be shown BYTES of a file in one call. */
+static bool is_within_limit(struct reading *reading, uint64_t bytes, const char *what)
+{
+	const struct call *call = reading->call;
+	const uint64_t most = call->limits.read_bytes;
+	char size[32], now[32];
+
+	if (most == 0 || bytes <= most)
+		return true;
+	(void)tool_fail(reading->result,
+			"%s %s %s, and this agent is shown at most %s of a file in one call. Ask "
+			"for fewer lines, with start_line and end_line.",
+			reading->path, what, text_size(bytes, size), text_size(most, now));
+	denial_add_limit(reading->result,
+			 &(struct denial_limit){.agent = call->agent,
+						.key = "read_bytes",
+						.target = text_size(bytes, size),
+						.advice = "ask for a range",
+						.now = now});
+	return false;
+}
+
 static enum result_status answer(struct reading *reading)
 {
+	if (!is_within_limit(reading, reading->taken, "holds in these lines"))
+		return RESULT_FAILED;
 	struct tool_result *result = reading->result;
 	size_t total = reading->line;
 
@@ -269,6 +294,9 @@ static enum result_status read_reached(struct reading *reading)
 			       ? read_folder(reading->call, reading->path, reading->result)
 			       : shown_fail(reading->call, reading->result, reading->path,
 					    &err);
+	if (reading->start == 1 && reading->end == SIZE_MAX &&
+	    !is_within_limit(reading, (uint64_t)reading->file.st.st_size, "has"))
+		return RESULT_FAILED;
 	if (reading->file.st.st_size > FILES_HASHED_MAX)
 		return read_large(reading);
 	if (reading->file.st.st_size > READ_PIECE && starts_plain(reading))

@@ -70,6 +70,7 @@ static bool take_line(struct reading *reading, struct str line)
 			 line.size - shown);
 	}
 	buf_addc(&reading->body, '\n');
+	reading->taken += shown + 1;
 	return reading->line < reading->end;
 }
 

@@ -43,7 +43,8 @@ struct reading {
 	size_t left_bytes; /* of these lines */
 	struct shown_ends ends;
 	struct buf body;
-	bool full; /* the answer's ceiling was met */
+	size_t taken; /* bytes of the file that BODY shows */
+	bool full;    /* the answer's ceiling was met */
 	bool no_final_newline;
 	bool not_utf8;
 	bool streamed; /* too large to hold: line ends are known of what is shown only */

@@ -139,6 +139,10 @@ static enum result_status write_file_execute(struct call *call, struct tool_resu
 	written_init(&written, call, result);
 	if (!content.data)
 		content = STR("");
+	if (!written_fits(call, content.size, result)) {
+		written_fini(&written);
+		return RESULT_FAILED;
+	}
 	if (!files_place(call->files, written.path, false, &written.place, &err))
 		status = err.code == ENOENT ? write_new(&written, content)
 					    : written_fail(&written, &err);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -29,6 +30,26 @@ void written_fini(struct written *written)
 	place_fini(&written->place);
 	buf_fini(&written->real);
 	buf_fini(&written->old);
+}
+
+bool written_fits(const struct call *call, size_t bytes, struct tool_result *result)
+{
+	const uint64_t most = call->limits.write_bytes;
+	char target[32], now[32];
+
+	if (most == 0 || bytes <= most)
+		return true;
+	(void)tool_fail(result,
+			"%s brings %zu bytes, and this agent may write at most %" PRIu64
+			" in one call. Nothing was written.",
+			call->tool->name, bytes, most);
+	denial_add_limit(result,
+			 &(struct denial_limit){.agent = call->agent,
+						.key = "write_bytes",
+						.target = text_size(bytes, target),
+						.advice = "bring it in several calls",
+						.now = text_size(most, now)});
+	return false;
 }
 
 bool written_read_old(struct written *written, struct err *err)

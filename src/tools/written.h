@@ -31,6 +31,11 @@ struct written {
 void written_init(struct written *written, struct call *call, struct tool_result *result);
 void written_fini(struct written *written);
 
+/*
+ * May CALL bring BYTES of new text? False with the sentence in RESULT, which names the limit.
+ */
+bool written_fits(const struct call *call, size_t bytes, struct tool_result *result);
+
 /* Read the old content (the place exists) and its mark. */
 bool written_read_old(struct written *written, struct err *err);
 

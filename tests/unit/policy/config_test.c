@@ -340,6 +340,29 @@ static void a_role_of_the_user_lies_between(void **state)
 	assert_string_equal(own->tools.items[0], "u");
 }
 
+static void either_name_of_a_role_finds_its_entries(void **state)
+{
+	auto_config struct config *config = NULL;
+	auto_policy struct policy *policy = NULL;
+	auto_policy struct policy *same = NULL;
+	struct err err;
+
+	(void)state;
+	assert_true(config_parse(STR("{\"agents\": {\"VajbCoder\": {\"limits\": {\"read_bytes\": "
+				     "\"100K\"}}}}"),
+				 "c.json", &config, &err));
+	assert_string_equal(config_role_name(config, "VajbCoder"), "coder");
+	assert_true(config_policy(config, NULL, "VajbCoder", "/w", &policy, &err));
+	assert_string_equal(policy->name, "VajbCoder");
+	assert_int_equal(policy->limits.read_bytes, 100 << 10);
+	assert_true(config_policy(config, NULL, "coder", "/w", &same, &err));
+	assert_int_equal(same->limits.read_bytes, 100 << 10);
+	/* An agent of that name is its own. */
+	config_know_agent(config, "VajbCoder");
+	assert_string_equal(config_role_name(config, "VajbCoder"), "VajbCoder");
+	assert_false(config_says(config, "coder"));
+}
+
 static void checks_are_laid_over_by_name(void **state)
 {
 	auto_value struct value *shipped = value_of(
@@ -432,6 +455,7 @@ int main(void)
 		cmocka_unit_test(what_the_person_asks_is_checked_too),
 		cmocka_unit_test(the_highest_layer_is_found),
 		cmocka_unit_test(a_role_of_the_user_lies_between),
+		cmocka_unit_test(either_name_of_a_role_finds_its_entries),
 		cmocka_unit_test(checks_are_laid_over_by_name),
 		cmocka_unit_test(wrong_checks_are_named),
 		cmocka_unit_test(a_policy_file_is_one_entry),
