@@ -179,6 +179,8 @@ struct program_watch {
 	/* Polled beside the output; `ready` is called when it can be read. -1: none. */
 	int fd;
 	void (*ready)(void *context);
+	/* Called once, when nothing of the program runs any more; NULL: nobody needs it. */
+	void (*over)(void *context);
 	void *context;
 };
 

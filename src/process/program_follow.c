@@ -368,6 +368,8 @@ bool program_follow(struct program_run *run, struct err *err)
 	else if (follow.others)
 		program_processes_end(&follow);
 	program_processes_forget(&follow);
+	if (run->watch && run->watch->over)
+		run->watch->over(run->watch->context);
 	fd_close(&follow.listener);
 	fd_close(&follow.pipes[0]);
 	fd_close(&follow.pipes[1]);

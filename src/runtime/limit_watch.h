@@ -1,13 +1,14 @@
 /*
  * limit_watch: the limits of a command that no call of the kernel holds it to, kept by
  * looking on about every 100 ms while it runs; and all limits, told by name when they were
- * reached. A command that ends before the first look costs one question for free space.
+ * reached. A command that ends before the first look costs two questions for free space.
  * System calls of the command that were refused are taken and told beside.
  */
 #pragma once
 #include "process/program.h"
 #include "process/usage.h"
 #include "runtime/call.h"
+#include "runtime/free_space.h"
 #include "runtime/tool.h"
 #include "sandbox/sandbox.h"
 
@@ -19,22 +20,17 @@ enum limit_reached { LIMIT_NONE, LIMIT_MEMORY, LIMIT_SPACE };
 /* Different refused calls of one command; what is beyond is not told. */
 enum { LIMIT_REFUSALS_MAX = 8 };
 
-/* Of a file system. UINT64_MAX: nobody knows, or it has no number of files. */
-struct limit_space {
-	uint64_t bytes, files;
-};
-
 struct limit_watch {
 	struct program_watch watch;
 	struct call *call;
 	struct usage_memory memory;
 	enum limit_reached reached; /* what the program was ended for */
 	uint64_t held;              /* memory then */
-	struct limit_space left;    /* or what was free */
-	uint64_t most_tasks;        /* processes and threads at once, as far as seen */
+	struct free_space space;
+	int64_t usage_at_us; /* the next look at memory and processes */
+	uint64_t most_tasks; /* processes and threads at once, as far as seen */
 	struct sandbox_refusal refusals[LIMIT_REFUSALS_MAX];
 	size_t refusal_count;
-	struct limit_space floor; /* must stay free; below the policy's when it began below */
 };
 
 /* Just before program_follow: RUN gets its limits from CALL, and WATCH looks on. */
@@ -48,9 +44,3 @@ void limit_watch_start(struct limit_watch *watch, struct call *call,
  */
 void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 		      struct tool_result *result);
-
-/* What is free where PATH lies, which may be NULL. */
-struct limit_space limit_watch_free_space(const char *path);
-
-/* Is less LEFT than the FLOOR? */
-bool limit_watch_is_below(const struct limit_space *left, const struct limit_space *floor);

@@ -41,12 +41,13 @@ static void tell_memory(const struct limit_watch *watch, const struct telling *t
 }
 
 /* ENDED: for it; else it was over before anybody looked. */
-static void tell_space(const struct limit_watch *watch, const struct limit_space *left,
-		       bool ended, const struct telling *telling)
+static void tell_space(const struct limit_watch *watch, bool ended,
+		       const struct telling *telling)
 {
+	const struct free_room *left = &watch->space.left;
 	char size[32], now[32], target[128];
 
-	if (left->bytes < watch->floor.bytes)
+	if (left->files >= watch->space.floor.files)
 		(void)snprintf(target, sizeof(target),
 			       "%s left free on the workspace's file system",
 			       text_size(left->bytes, size));
@@ -64,14 +65,11 @@ static void tell_space(const struct limit_watch *watch, const struct limit_space
 				   .is_floor = true});
 }
 
-/* A disk is full in less time than passes between two looks. */
+/* The kernel may have refused a write at the floor, and the command ended before a look. */
 static void tell_space_at_end(const struct limit_watch *watch, const struct telling *telling)
 {
-	if (!watch->floor.bytes && !watch->floor.files)
-		return;
-	const struct limit_space left = limit_watch_free_space(telling->call->space);
-	if (limit_watch_is_below(&left, &watch->floor))
-		tell_space(watch, &left, false, telling);
+	if (watch->space.reached)
+		tell_space(watch, false, telling);
 }
 
 static void tell_quiet(const struct telling *telling)
@@ -125,12 +123,29 @@ static void tell_file_size(const struct telling *telling)
 				   .guessed = !exact});
 }
 
+/* One large file was refused whole, and the room it did not get is free again. */
+static void tell_space_refused(const struct limit_watch *watch, const struct telling *telling)
+{
+	char now[32];
+
+	if (watch->reached == LIMIT_SPACE || watch->space.reached ||
+	    !watch->space.refuses || !said(telling->run, "No space left on device"))
+		return;
+	tell(telling, (struct denial_limit){
+			      .key = "free_space",
+			      .target = "the free space of the workspace's file system",
+			      .advice = "what did not fit above it was refused: make room",
+			      .now = text_size(telling->call->limits.free_space, now),
+			      .is_floor = true,
+			      .guessed = true});
+}
+
 static bool is_nearly_full(const char *place)
 {
-	static const struct limit_space little = {NEARLY_FULL, NEARLY_NO_FILE};
-	const struct limit_space left = limit_watch_free_space(place);
+	static const struct free_room little = {NEARLY_FULL, NEARLY_NO_FILE};
+	const struct free_room left = free_space_at(place);
 
-	return limit_watch_is_below(&left, &little);
+	return free_space_is_below(&left, &little);
 }
 
 static void tell_tmp(const struct telling *telling)
@@ -238,13 +253,14 @@ void limit_watch_tell(const struct limit_watch *watch, struct program_run *run,
 	if (watch->reached == LIMIT_MEMORY)
 		tell_memory(watch, &telling);
 	else if (watch->reached == LIMIT_SPACE)
-		tell_space(watch, &watch->left, true, &telling);
+		tell_space(watch, true, &telling);
 	else
 		tell_space_at_end(watch, &telling);
 	tell_refusals(watch, result, succeeded);
 	if (succeeded)
 		return;
 	tell_file_size(&telling);
+	tell_space_refused(watch, &telling);
 	tell_tmp(&telling);
 	tell_pids(watch, &telling);
 }

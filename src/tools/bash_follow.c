@@ -96,6 +96,13 @@ static void shell_refused(void *context)
 	limits->watch.ready(limits);
 }
 
+static void shell_over(void *context)
+{
+	struct limit_watch *limits = &((struct shell *)context)->limits;
+
+	limits->watch.over(limits);
+}
+
 void shell_watch_start(struct shell *shell)
 {
 	struct program_run *run = &shell->run;
@@ -111,6 +118,7 @@ void shell_watch_start(struct shell *shell)
 		.reached = shell_looked_at,
 		.fd = shell->limits.watch.fd,
 		.ready = shell_refused,
+		.over = shell_over,
 		.context = shell,
 	};
 	run->watch = &shell->watch;
