@@ -144,33 +144,47 @@ void client_head(struct connection *connection)
 	request_judge(connection, &request);
 }
 
-static void hello_refuse(struct connection *connection, const char *why)
+/* Nothing of the client's has been passed on. TLS: it can show the alert. */
+static void hello_refuse(struct connection *connection, bool tls, const char *why)
 {
 	char target[NETWORK_TEXT_MAX];
 
 	(void)network_print(&connection->host, connection->port, target);
-	(void)send(connection->client.fd, name_alert, sizeof(name_alert), MSG_NOSIGNAL);
+	if (tls)
+		(void)send(connection->client.fd, name_alert, sizeof(name_alert),
+			   MSG_NOSIGNAL);
 	answer_refusal(connection, 0, target, why);
 }
 
-/* The name must be the one the tunnel was opened for; an address has none. */
+/* WHY, and the entry by which the same host and port are reached in any protocol. */
+static void hello_refuse_protocol(struct connection *connection, bool tls, const char *why)
+{
+	char target[NETWORK_TEXT_MAX], sentence[PROXY_REMEDY_MAX];
+
+	(void)network_print(&connection->host, connection->port, target);
+	(void)snprintf(sentence, sizeof(sentence),
+		       "%.160s; list \"tcp://%s\" for another protocol", why, target);
+	hello_refuse(connection, tls, sentence);
+}
+
+/* The name must be the one the connection is for; an address has none. */
 static bool hello_fits(struct connection *connection, const char *name)
 {
 	char why[PROXY_REMEDY_MAX];
 
 	if (strcmp(name, connection->host.text) == 0 ||
-	    (name[0] == '\0' &&
-	     (!connection->needs_hello || connection->host.kind != NETWORK_NAME)))
+	    (name[0] == '\0' && connection->host.kind != NETWORK_NAME))
 		return true;
 	if (name[0] == '\0')
-		(void)snprintf(why, sizeof(why),
-			       "its TLS greeting names no host (SNI), which port 443 requires");
+		(void)snprintf(
+			why, sizeof(why),
+			"its TLS greeting names no host (SNI), which a listed name requires");
 	else
 		(void)snprintf(why, sizeof(why),
 			       "its TLS greeting asks for \"%s\": connect to that name, and list "
 			       "it in network",
 			       name);
-	hello_refuse(connection, why);
+	hello_refuse(connection, true, why);
 	return false;
 }
 
@@ -184,37 +198,101 @@ static void hello_pass(struct connection *connection)
 	connection_relay(connection);
 }
 
-void client_hello(struct connection *connection)
+static void hello_wait(struct connection *connection)
 {
-	struct str bytes = buf_str(&connection->head);
+	if (connection->out.ended)
+		connection_end(connection);
+	else
+		connection_watch(connection);
+}
+
+static void hello_read_tls(struct connection *connection)
+{
 	char name[NETWORK_NAME_MAX + 1];
 	struct err err = {0};
 
-	if (bytes.size == 0 || !hello_begins(bytes)) {
-		if (bytes.size == 0 && !connection->out.ended)
-			connection_watch(connection);
-		else if (connection->needs_hello && bytes.size > 0)
-			hello_refuse(connection, "port 443 passes TLS only; list another port "
-						 "for another protocol");
-		else if (connection->needs_hello)
-			connection_end(connection);
-		else
-			hello_pass(connection);
-		return;
+	/* From its first byte on there is no other protocol to wait for. */
+	if (!connection->needs_hello) {
+		connection->needs_hello = true;
+		connection_set_deadline(connection, HELLO_MS);
 	}
-	switch (hello_read(bytes, name, &err)) {
+	switch (hello_read(buf_str(&connection->head), name, &err)) {
 	case HELLO_BAD:
-		hello_refuse(connection, err.text);
+		hello_refuse(connection, true, err.text);
 		return;
 	case HELLO_MORE:
-		if (connection->out.ended)
-			connection_end(connection);
-		else
-			connection_watch(connection);
+		hello_wait(connection);
 		return;
 	case HELLO_GOOD:
 		if (hello_fits(connection, name))
 			hello_pass(connection);
 		return;
 	}
+}
+
+/* Plain HTTP in a tunnel: one request, since a second one could name another host. */
+static void hello_read_plain(struct connection *connection)
+{
+	struct buf *head = &connection->head;
+	struct request request;
+	struct err err = {0};
+	char why[PROXY_REMEDY_MAX];
+
+	switch (request_read_inside(buf_str(head), &connection->host, connection->port,
+				    &request, &err)) {
+	case REQUEST_MORE:
+		hello_wait(connection);
+		return;
+	case REQUEST_BAD:
+		(void)snprintf(why, sizeof(why),
+			       "this port passes TLS, and plain HTTP, that names the host: %.80s",
+			       err.text);
+		hello_refuse_protocol(connection, false, why);
+		return;
+	case REQUEST_READY:
+		break;
+	}
+	connection->plain = true;
+	connection->needs_hello = false;
+	body_begin(&connection->body, &request);
+	if (!request_print(buf_str(head), &request, &connection->out.pending)) {
+		connection_end(connection);
+		return;
+	}
+	buf_remove(head, 0, request.size);
+	connection_connected(connection);
+}
+
+void client_hello_late(struct connection *connection)
+{
+	if (!connection->needs_hello)
+		connection_end(connection);
+	else
+		hello_refuse_protocol(connection, false,
+				      "the client named no host in the first second");
+}
+
+/* The loopback of this machine is one host, whatever a client calls it. */
+static bool is_localhost(const struct connection *connection)
+{
+	return connection->call == 0 && strcmp(connection->host.text, "localhost") == 0;
+}
+
+void client_hello(struct connection *connection)
+{
+	const struct str bytes = buf_str(&connection->head);
+
+	if (is_localhost(connection) ||
+	    (bytes.size == 0 && connection->out.ended && !connection->needs_hello))
+		hello_pass(connection);
+	else if (bytes.size == 0)
+		hello_wait(connection);
+	else if (hello_begins(bytes))
+		hello_read_tls(connection);
+	else if (connection->port == NETWORK_PORT_TLS && connection->call != 0)
+		hello_refuse_protocol(connection, true, "port 443 passes TLS only");
+	else if (connection->needs_hello)
+		hello_read_plain(connection);
+	else
+		hello_pass(connection);
 }

@@ -14,8 +14,7 @@
 #include <sys/socket.h>
 
 enum {
-	HEAD_MS = 10 * 1000,  /* the client is in the same machine */
-	HELLO_MS = 30 * 1000, /* it may verify a smart card first */
+	HEAD_MS = 10 * 1000, /* the client is in the same machine */
 	IDLE_MS = 15 * 60 * 1000,
 	/* A pool of a database rests longer; it ends with its command in any case. */
 	CARRIED_IDLE_MS = 2 * 60 * 60 * 1000,
@@ -155,7 +154,10 @@ void connection_connected(struct connection *connection)
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 	if (connection->call == 0) {
-		connection_relay(connection);
+		/* The service may speak first, and in any protocol; TLS has to name the host. */
+		connection->state = READING_HELLO;
+		connection_set_deadline(connection, CARRIED_IDLE_MS);
+		client_hello(connection);
 	} else if (connection->plain) {
 		size_t size = body_take(&connection->body, buf_str(&connection->head));
 
@@ -167,7 +169,8 @@ void connection_connected(struct connection *connection)
 		else
 			connection_relay(connection);
 	} else {
-		connection->needs_hello = connection->port == NETWORK_PORT_TLS;
+		connection->needs_hello = connection->port == NETWORK_PORT_TLS ||
+					  connection->host.kind == NETWORK_NAME;
 		connection->state = READING_HELLO;
 		connection_set_deadline(connection,
 					connection->needs_hello ? HELLO_MS : IDLE_MS);
@@ -230,7 +233,7 @@ static void client_ready(struct source *source, uint32_t events)
 			connection_end(connection);
 		else if ((events & (EPOLLIN | EPOLLHUP)) == 0)
 			connection_watch(connection);
-		else if (client_read(connection, HELLO_MAX))
+		else if (client_read(connection, REQUEST_HEAD_MAX))
 			client_hello(connection);
 		break;
 	case RELAYING:
@@ -259,6 +262,8 @@ static void server_ready(struct source *source, uint32_t events)
 	} else if (!relay_in(connection)) { /* the server speaks first */
 		connection_end(connection);
 	} else {
+		if (connection->call == 0 && connection->head.size == 0)
+			connection_set_deadline(connection, CARRIED_IDLE_MS);
 		connection_watch(connection);
 	}
 }
@@ -271,6 +276,8 @@ static void deadline_due(struct moment *moment)
 		dial_due(connection);
 	else if (connection->state == READING_HEAD)
 		answer_error(connection, 400, "no whole request came in time");
+	else if (connection->state == READING_HELLO)
+		client_hello_late(connection);
 	else
 		connection_end(connection);
 }

@@ -6,6 +6,7 @@
 
 enum {
 	RECORD_HANDSHAKE = 22,
+	RECORD_MAJOR = 3, /* of the version: SSL 3 and every TLS */
 	RECORD_HEADER = 5,
 	RECORD_MAX = 16 << 10,
 	MESSAGE_HELLO = 1,
@@ -18,7 +19,8 @@ enum {
 
 bool hello_begins(struct str bytes)
 {
-	return bytes.size > 0 && bytes.data[0] == RECORD_HANDSHAKE;
+	return bytes.size > 0 && bytes.data[0] == RECORD_HANDSHAKE &&
+	       (bytes.size == 1 || bytes.data[1] == RECORD_MAJOR);
 }
 
 static unsigned byte_at(struct str text, size_t at)
@@ -116,7 +118,8 @@ enum hello_answer hello_read(struct str bytes, char name[NETWORK_NAME_MAX + 1],
 			return bytes.size < HELLO_MAX ? HELLO_MORE
 						      : bad(err, "it is too long");
 		size_t size = number(bytes, at + 3, 2);
-		if (byte_at(bytes, at) != RECORD_HANDSHAKE || byte_at(bytes, at + 1) != 3)
+		if (byte_at(bytes, at) != RECORD_HANDSHAKE ||
+		    byte_at(bytes, at + 1) != RECORD_MAJOR)
 			return bad(err, "no handshake");
 		if (size == 0 || size > RECORD_MAX)
 			return bad(err, "the length of a record");

@@ -15,8 +15,10 @@ enum {
 	CONNECTIONS_MAX = 512,
 	COPY_BYTES = 64 << 10, /* of one read, and at most so much waits for a slow reader */
 	GRANTS_MAX = 4096,     /* commands of one cell at once are far fewer */
-	LEAVE_MS = 2000,       /* an answer is small and its reader in the same machine */
-	REPORTS_MAX = 32,      /* refusals told of one command: a result shows fewer */
+	/* A client names its host at once; closed after this, it sees that within a second. */
+	HELLO_MS = 900,
+	LEAVE_MS = 2000,  /* an answer is small and its reader in the same machine */
+	REPORTS_MAX = 32, /* refusals told of one command: a result shows fewer */
 	/* The front gives up sooner; this is for one that forgets. */
 	ASKING_MS = 10 * 60 * 1000,
 };
@@ -59,7 +61,7 @@ enum connection_state {
 	ASKING,           /* whether it may go on */
 	FINDING,          /* its addresses */
 	DIALING,          /* one after the other */
-	READING_HELLO,    /* the client's first bytes, before they go on */
+	READING_HELLO, /* the client's first bytes, which name the host, before they go on */
 	RELAYING,
 	LEAVING, /* everything was said; the client reads the rest */
 };
@@ -111,6 +113,8 @@ void client_head(struct connection *connection);
 /* The connection that asked under NUMBER may go on, or not. */
 void client_decided(struct proxy *proxy, uint64_t number, bool yes);
 void client_hello(struct connection *connection);
+/* No host was named in time. */
+void client_hello_late(struct connection *connection);
 
 /* dial.c: from a host to a connected server; connection_connected or an answer follows. */
 void dial_start(struct connection *connection);

@@ -23,6 +23,14 @@ static void show(struct str text, char shown[NETWORK_TEXT_MAX])
 	shown[size] = '\0';
 }
 
+/* Inside a tunnel, whose host REQUEST has already, the target is a path. */
+static bool read_first_inside(struct str method, struct str target, struct err *err)
+{
+	if (!str_is(method, "CONNECT") && (target.data[0] == '/' || str_is(target, "*")))
+		return true;
+	return err_set(err, EPROTO, "a request in a tunnel names a path");
+}
+
 static bool read_first(struct str line, struct request *request, struct str *authority,
 		       struct err *err)
 {
@@ -34,6 +42,8 @@ static bool read_first(struct str line, struct request *request, struct str *aut
 		if (target.data[i] <= 0x20 || target.data[i] >= 0x7f)
 			return err_set(err, EPROTO, "the target holds what no URL does");
 	}
+	if (request->port != 0)
+		return read_first_inside(method, target, err);
 	request->connect = str_is(method, "CONNECT");
 	*authority = target;
 	if (request->connect || head_split_url(target, authority, &path)) {
@@ -96,17 +106,19 @@ static bool read_header(const struct head_field *header, struct request *request
  * The Host header must mean what the request's own target does; that of a tunnel ends here,
  * and some clients name the proxy in it.
  */
-static bool check_host(struct str value, const struct request *request, struct err *err)
+static bool check_host(struct str value, const struct request *request,
+		       uint16_t plain_port, struct err *err)
 {
 	struct network_host host;
 	uint16_t port;
 
 	if (request->connect)
 		return true;
-	if (!network_parse_authority(value, REQUEST_PORT_PLAIN, &host, &port, err))
+	if (!network_parse_authority(value, plain_port, &host, &port, err))
 		return err_while(err, "Host");
 	return (network_same_host(&host, &request->host) && port == request->port) ||
-	       err_set(err, EPROTO, "Host names another host than the request");
+	       err_set(err, EPROTO, "Host names another host than the %s",
+		       plain_port == REQUEST_PORT_PLAIN ? "request" : "tunnel");
 }
 
 static bool check_whole(struct request *request, const struct seen *seen,
@@ -117,21 +129,27 @@ static bool check_whole(struct request *request, const struct seen *seen,
 			       "Content-Length and Transfer-Encoding exclude each other");
 	if (request->connect && (seen->coding || request->body_bytes != 0))
 		return err_set(err, EPROTO, "CONNECT has no body");
+	if (request->port != 0) {
+		if (!seen->host)
+			return err_set(err, EPROTO, "no Host names the tunnel's host");
+		return check_host(host, request, request->port, err);
+	}
 	if (!network_parse_authority(authority, request->connect ? 0 : REQUEST_PORT_PLAIN,
 				     &request->host, &request->port, err))
 		return false;
 	(void)network_print(&request->host, request->port, request->shown);
-	return !seen->host || check_host(host, request, err);
+	return !seen->host || check_host(host, request, REQUEST_PORT_PLAIN, err);
 }
 
-enum request_answer request_read(struct str bytes, struct request *request, struct err *err)
+/* REQUEST is empty, or has the host and port of the tunnel it is inside. */
+static enum request_answer read_head(struct str bytes, struct request *request,
+				     struct err *err)
 {
 	struct str rest = bytes, line, authority = {0}, host = {0};
 	struct seen seen = {0};
 	struct head_field header;
 	bool broken;
 
-	*request = (struct request){0};
 	for (size_t count = 0; head_next_line(&rest, &line, &broken); count++) {
 		if (count == 0) {
 			if (!read_first(line, request, &authority, err))
@@ -164,4 +182,18 @@ enum request_answer request_read(struct str bytes, struct request *request, stru
 	else
 		(void)err_set(err, E2BIG, "the head is over %d bytes", REQUEST_HEAD_MAX);
 	return REQUEST_BAD;
+}
+
+enum request_answer request_read(struct str bytes, struct request *request, struct err *err)
+{
+	*request = (struct request){0};
+	return read_head(bytes, request, err);
+}
+
+enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
+					uint16_t port, struct request *request,
+					struct err *err)
+{
+	*request = (struct request){.host = *host, .port = port};
+	return read_head(bytes, request, err);
 }

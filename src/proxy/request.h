@@ -40,6 +40,14 @@ struct request {
 enum request_answer request_read(struct str bytes, struct request *request, struct err *err);
 
 /*
+ * The same of the first request inside a tunnel to HOST and PORT, in origin form (`GET /path`): its
+ * Host header has to name HOST.
+ */
+enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
+					uint16_t port, struct request *request,
+					struct err *err);
+
+/*
  * Append the head in BYTES as the server gets it: path instead of URL, the checked host,
  * nothing that was meant for us, the connection closed after one answer.
  */

@@ -32,9 +32,10 @@ bool request_print(struct str bytes, const struct request *request, struct buf *
 	bool broken;
 
 	if (!head_next_line(&rest, &line, &broken) ||
-	    !head_split_first(line, &method, &target) ||
-	    !head_split_url(target, &authority, &path))
+	    !head_split_first(line, &method, &target))
 		return false;
+	if (!head_split_url(target, &authority, &path))
+		path = target; /* inside a tunnel */
 	/* What stands behind # is the client's own. */
 	size_t end = str_find(path, STR("#"), 0);
 	path = str_part(path, 0, end);
@@ -42,7 +43,9 @@ bool request_print(struct str bytes, const struct request *request, struct buf *
 	if (request->port == REQUEST_PORT_PLAIN)
 		*strrchr(host, ':') = '\0';
 	(void)buf_addf(out, "%.*s %s%.*s HTTP/1.1\r\nHost: %s\r\n", (int)method.size,
-		       method.data, path.size > 0 && path.data[0] == '/' ? "" : "/",
+		       method.data,
+		       path.size > 0 && (path.data[0] == '/' || path.data[0] == '*') ? ""
+										     : "/",
 		       (int)path.size, path.data, host);
 	while (head_next_line(&rest, &line, &broken) && line.size > 0) {
 		if (!head_split_field(line, &header) || stays_here(header.name))

@@ -191,7 +191,7 @@ class Count(socketserver.BaseRequestHandler):
     def handle(self):
         log("count", "accepted")
         while self.request.recv(65536):
-            pass
+            log("count", "heard")
 
 
 class Db(socketserver.StreamRequestHandler):

@@ -20,6 +20,29 @@ static size_t count_hosts(struct str text)
 	return count;
 }
 
+/* The same bytes inside a tunnel: what is ready goes on with the tunnel's host. */
+static void read_inside(struct str bytes)
+{
+	static const struct network_host tunnel = {.kind = NETWORK_NAME,
+						   .text = "example.org"};
+	struct request request;
+	struct buf out;
+	struct err err = {0};
+
+	if (request_read_inside(bytes, &tunnel, 8080, &request, &err) != REQUEST_READY)
+		return;
+	assert(request.size <= bytes.size && !request.connect && request.port == 8080);
+	assert(network_same_host(&request.host, &tunnel));
+	buf_init(&out, 2 * REQUEST_HEAD_MAX);
+	if (request_print(bytes, &request, &out)) {
+		assert(count_hosts(buf_str(&out)) == 1);
+		assert(str_find(buf_str(&out), STR("\r\nHost: example.org:8080\r\n"), 0) !=
+		       (size_t)-1);
+		assert(str_find(buf_str(&out), STR("\n\r\n"), 0) + 3 == out.size);
+	}
+	buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str bytes = {(const char *)data, size};
@@ -29,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = {0};
 	size_t at = 0;
 
+	read_inside(bytes);
 	if (request_read(bytes, &request, &err) != REQUEST_READY)
 		return 0;
 	assert(request.size <= size && request.port != 0 && request.host.text[0] != '\0');

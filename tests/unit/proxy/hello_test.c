@@ -150,6 +150,8 @@ static void what_is_no_greeting_is_refused(void **state)
 				 HELLO_BAD);
 	assert_false(hello_begins(STR("GET / HTTP/1.1")));
 	assert_true(hello_begins(STR("\x16")));
+	assert_true(hello_begins(STR("\x16\x03")));
+	assert_false(hello_begins(STR("\x16\x01")));
 	assert_int_equal(hello_read((struct str){much, HELLO_MAX - 1}, name, &err),
 			 HELLO_MORE);
 	assert_int_equal(hello_read((struct str){much, HELLO_MAX}, name, &err), HELLO_BAD);

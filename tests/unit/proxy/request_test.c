@@ -123,6 +123,47 @@ static void what_has_two_meanings_is_refused(void **state)
 	assert_string_equal(request.token, TOKEN);
 }
 
+static void a_request_in_a_tunnel_names_its_host(void **state)
+{
+	static const struct {
+		const char *text;
+		enum request_answer answer;
+	} rows[] = {
+		{"GET /a HTTP/1.1\r\nHost: example.org:8080\r\n\r\n", REQUEST_READY},
+		{"GET /a HTTP/1.1\r\nHost: Example.Org\r\n\r\n", REQUEST_READY},
+		{"OPTIONS * HTTP/1.1\r\nHost: example.org\r\n\r\n", REQUEST_READY},
+		{"GET /a HTTP/1.1\r\nHost: example.org\r\n", REQUEST_MORE},
+		{"GET /a HTTP/1.1\r\nHost: example.org:80\r\n\r\n", REQUEST_BAD},
+		{"GET /a HTTP/1.1\r\nHost: b.example\r\n\r\n", REQUEST_BAD},
+		{"GET /a HTTP/1.1\r\nHost: example.org\r\nHost: b.example\r\n\r\n",
+		 REQUEST_BAD},
+		{"GET /a HTTP/1.0\r\n\r\n", REQUEST_BAD},
+		{"GET http://b.example/ HTTP/1.1\r\nHost: example.org\r\n\r\n", REQUEST_BAD},
+		{"CONNECT b.example:80 HTTP/1.1\r\nHost: example.org\r\n\r\n", REQUEST_BAD},
+		{"SSH-2.0-OpenSSH_9.2\r\n", REQUEST_BAD},
+	};
+	struct network_host host;
+	struct request request;
+	struct buf out;
+	struct err err;
+
+	(void)state;
+	assert_true(network_parse_host(STR("example.org"), &host, &err));
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		if (request_read_inside(str_of(rows[i].text), &host, 8080, &request,
+					&err) != rows[i].answer)
+			fail_msg("%s", rows[i].text);
+	}
+	assert_int_equal(request_read_inside(str_of(rows[0].text), &host, 8080, &request,
+					     &err),
+			 REQUEST_READY);
+	buf_init(&out, REQUEST_HEAD_MAX);
+	assert_true(request_print(str_of(rows[0].text), &request, &out));
+	assert_string_equal(out.data, "GET /a HTTP/1.1\r\nHost: example.org:8080\r\n"
+				      "Connection: close\r\n\r\n");
+	buf_fini(&out);
+}
+
 static void a_head_has_its_ceilings(void **state)
 {
 	struct request request;
@@ -245,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_read),
 		cmocka_unit_test(what_has_two_meanings_is_refused),
+		cmocka_unit_test(a_request_in_a_tunnel_names_its_host),
 		cmocka_unit_test(a_head_has_its_ceilings),
 		cmocka_unit_test(only_our_credentials_are_a_token),
 		cmocka_unit_test(the_server_gets_what_was_checked),
