@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 
@@ -172,6 +173,19 @@ def conformance_is_skipped_with_the_reason_where_npm_has_no_registry():
             one.test("gcc", [test])
             assert one.tally.counts() == counts, (code, one.tally.counts())
     assert "registry" in str(one.tally.reasons) or code == 1
+
+
+@tap.case
+def a_program_of_the_check_hears_interrupts_even_where_the_check_was_started_in_the_background():
+    with tempfile.TemporaryDirectory() as temporary:
+        os.makedirs(os.path.join(temporary, "dev"))
+        for name in ("check", "suites.py"):
+            shutil.copy(os.path.join(ROOT, "dev", name), os.path.join(temporary, "dev"))
+        with open(os.path.join(temporary, "dev", "check-layers"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n! grep SigIgn /proc/self/status | grep -q '[2-7a-f]$'\n")
+        os.chmod(file.name, 0o755)
+        done = tap.run(["sh", "-c", "trap '' INT QUIT; exec dev/check layers"], cwd=temporary)
+    assert done.stdout.endswith("\n1 passed, 0 failed, 0 skipped\n"), done.stdout
 
 
 @tap.case
