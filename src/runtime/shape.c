@@ -41,6 +41,18 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 	return true;
 }
 
+bool shape_closed_to_others(int fd)
+{
+	struct stat st;
+	mode_t needed;
+
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
+		return false;
+	needed = S_ISDIR(st.st_mode) || (st.st_mode & S_IXUSR) != 0 ? S_IROTH | S_IXOTH
+								    : S_IROTH;
+	return (st.st_mode & needed) != needed;
+}
+
 /* The real path of what FD holds. */
 bool shape_real_path(int fd, struct buf *path, struct err *err)
 {

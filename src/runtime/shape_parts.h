@@ -38,8 +38,14 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		     bool writable, bool mapped, struct err *err);
 
 /*
- * The same for a folder under a layer in memory of at most SIZE bytes, which takes what is
- * written; the folder itself stays as it is.
+ * Is what FD holds the caller's own and closed to everybody else, as a umask of 077 makes it? To
+ * be of use in root's cell, whose user is another, its owners must be mapped.
+ */
+bool shape_closed_to_others(int fd);
+
+/*
+ * The same as shape_show_tree for a folder under a layer in memory of at most SIZE bytes, which
+ * takes what is written; the folder itself stays as it is.
  */
 bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
 		      uint64_t size, struct err *err);

@@ -43,7 +43,8 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 		return;
 	}
 	auto_close int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || !shape_show_tree(spec, SHAPE_PROGRAM, &fd, false, false, NULL)) {
+	if (fd < 0 || !shape_show_tree(spec, SHAPE_PROGRAM, &fd, false,
+				       shape_closed_to_others(fd), NULL)) {
 		spec->view.count -= fd >= 0;
 		return;
 	}

@@ -56,6 +56,8 @@ static void put(const struct here *here, const char *name, const char *content)
 				 O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0640);
 
 	assert_true(fd >= 0);
+	/* Whatever the umask of the person who tests. */
+	assert_int_equal(fchmod(fd, 0640), 0);
 	assert_true(fd_write_all(fd, content, strlen(content), NULL));
 }
 

@@ -195,7 +195,8 @@ static bool open_with(struct fixture *fixture, bool answers)
 		return false;
 	(void)snprintf(fixture->source, sizeof(fixture->source), "%s/source",
 		       fixture->room.folder);
-	auto_close int fd = open(fixture->source, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	/* As a umask of 077 makes it: in root's cell it is shown to another user. */
+	auto_close int fd = open(fixture->source, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, "copy ", 5) != 5)
 		return false;
 	buf_init(&fixture->events, 1 << 16);

@@ -24,6 +24,8 @@ int hand_set_up(void **state)
 	struct err err;
 	char *real;
 
+	/* Modes of files are what a test says, whatever the umask of the person who tests. */
+	(void)umask(022);
 	(void)snprintf(hand->base, sizeof(hand->base), "/tmp/glovebox-unit-XXXXXX");
 	assert_non_null(mkdtemp(hand->base));
 	real = realpath(hand->base, NULL);
