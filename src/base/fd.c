@@ -169,9 +169,17 @@ bool fd_write_all(int fd, const void *data, size_t size, struct err *err)
 
 bool fd_write_at(int folder_fd, const char *name, const char *text)
 {
+	const size_t size = strlen(text);
 	auto_close int fd = openat(folder_fd, name, O_WRONLY | O_CLOEXEC);
+	ssize_t written;
 
-	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd < 0)
+		return false;
+	written = write(fd, text, size);
+	/* The kernel takes such a text as a whole; a part of it is no error of its own. */
+	if (written >= 0 && (size_t)written < size)
+		errno = EIO;
+	return written == (ssize_t)size;
 }
 
 bool fd_write_file(const char *path, const char *text, struct err *err)

@@ -29,16 +29,6 @@ static const struct option_row show_options[] = {
 	{0},
 };
 
-static void print_json(const struct value *value)
-{
-	struct buf text;
-
-	buf_init(&text, EVENT_JSON_MAX);
-	(void)value_print(value, 0, &text);
-	(void)printf("%s\n", text.data);
-	buf_fini(&text);
-}
-
 /* Two blanks and TEXT; names of folders and models may hold anything. */
 static void print_clean(struct str text)
 {
@@ -50,12 +40,17 @@ static void print_clean(struct str text)
 	buf_fini(&clean);
 }
 
+struct listing {
+	bool json;
+	int code;
+};
+
 static bool list_one(void *context, const struct journal_session *session)
 {
-	const struct options *options = context;
+	struct listing *listing = context;
 	char began[CLOCK_TEXT];
 
-	if (options_given(options, "json")) {
+	if (listing->json) {
 		auto_value struct value *row = value_new_object();
 
 		value_set_text(row, "session", session->id);
@@ -67,8 +62,8 @@ static bool list_one(void *context, const struct journal_session *session)
 		value_set_str(row, "workspace", session->workspace);
 		if (session->parent.size > 0)
 			value_set_str(row, "parent", session->parent);
-		print_json(row);
-		return true;
+		listing->code = verb_print_json(row, 0);
+		return listing->code == CODE_DONE;
 	}
 	clock_text_local(session->began_wall_ms, began);
 	(void)printf("%s  %s  %5lld events", session->id, began, (long long)session->events);
@@ -85,17 +80,16 @@ static bool list_one(void *context, const struct journal_session *session)
 
 static int list_run(const struct options *options)
 {
-	struct options copy = *options;
+	struct listing listing = {options_given(options, "json"), CODE_DONE};
 	struct journal *journal = NULL;
 	struct err err = {0};
-	int code = CODE_DONE;
 
 	if (!journal_open_default(&journal, &err) ||
 	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED),
-			  list_one, &copy, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
+			  list_one, &listing, &err))
+		listing.code = verb_complain(CODE_FAILED, "%s", err.text);
 	journal_close(journal);
-	return code;
+	return listing.code;
 }
 
 struct shown {
@@ -170,8 +164,7 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 	auto_value struct value *event = NULL;
 
 	if (shown->json) {
-		(void)printf("%.*s\n", (int)json.size, json.data);
-		return true;
+		return printf("%.*s\n", (int)json.size, json.data) > 0;
 	}
 	/* What cannot be read is still listed by its kind. */
 	(void)value_parse(json, 0, &event, NULL);

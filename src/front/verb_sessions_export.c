@@ -111,8 +111,11 @@ static void print_call(const struct value *event)
 	print_clean(value_str(value_member(event, "tool")));
 	(void)fputs("\n\n", stdout);
 	buf_init(&text, EVENT_JSON_MAX);
-	if (value_count(arguments) > 0)
-		(void)value_print(arguments, VALUE_PRETTY, &text);
+	/* With its blanks it may be longer than any event. */
+	if (value_count(arguments) > 0 && !value_print(arguments, VALUE_PRETTY, &text)) {
+		buf_clear(&text);
+		(void)value_print(arguments, 0, &text);
+	}
 	print_fenced("json", buf_str(&text));
 	buf_fini(&text);
 }

@@ -30,17 +30,7 @@ static const struct option_row undo_options[] = {
 
 static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
 
-static void print_json(const struct value *value)
-{
-	struct buf text;
-
-	buf_init(&text, VALUE_TEXT_MAX);
-	(void)value_print(value, 0, &text);
-	(void)printf("%s\n", text.data);
-	buf_fini(&text);
-}
-
-static void step_as_json(const struct undo_step *step)
+static int step_as_json(const struct undo_step *step)
 {
 	auto_value struct value *row = value_new_object();
 
@@ -55,7 +45,7 @@ static void step_as_json(const struct undo_step *step)
 	value_set_boolean(row, "whole", step->whole);
 	if (step->undoes != 0)
 		value_set_integer(row, "undoes", step->undoes);
-	print_json(row);
+	return verb_print_json(row, 0);
 }
 
 /* The first line of what somebody typed, as it may stand in a line of ours. */
@@ -96,6 +86,7 @@ static int list_steps(const struct setup *setup, bool json)
 	struct undo_store *store = NULL;
 	struct undo_steps steps = {0};
 	struct err err = {0};
+	int code = CODE_DONE;
 	char size[32];
 
 	if (setup->undo_folder == NULL ||
@@ -106,9 +97,9 @@ static int list_steps(const struct setup *setup, bool json)
 				     err.text[0] != '\0' ? err.text
 							 : "there is no home folder");
 	}
-	for (size_t i = steps.count; i-- > 0;) {
+	for (size_t i = steps.count; i-- > 0 && code == CODE_DONE;) {
 		if (json)
-			step_as_json(&steps.steps[i]);
+			code = step_as_json(&steps.steps[i]);
 		else
 			step_as_line(&steps.steps[i]);
 	}
@@ -118,7 +109,7 @@ static int list_steps(const struct setup *setup, bool json)
 		(void)printf("The store takes %s.\n", text_size(steps.bytes, size));
 	undo_steps_fini(&steps);
 	undo_store_close(store);
-	return CODE_DONE;
+	return code;
 }
 
 static int undo_one(struct setup *setup, uint32_t number, bool json)
@@ -141,7 +132,9 @@ static int undo_one(struct setup *setup, uint32_t number, bool json)
 			code = result.status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
 		if (json) {
 			auto_value struct value *value = tool_result_value(&result);
-			print_json(value);
+			const int printed = verb_print_json(value, 0);
+
+			code = code == CODE_DONE ? printed : code;
 		} else {
 			(void)buf_end_line(&result.text);
 			if (code == CODE_DONE)

@@ -121,6 +121,7 @@ struct path_list {
 	struct policy_request_path *items;
 	struct buf *texts;
 	size_t count, room;
+	const char *folder; /* of the first argument that names one; NULL: none does */
 };
 
 static void path_list_free(struct path_list *list)
@@ -181,6 +182,8 @@ static bool paths_collect(struct running *running, const struct tool_param *rows
 		if (text != NULL && rows->kind == PARAM_FOLDER &&
 		    !path_collect(running, text, false, list))
 			return false;
+		if (text != NULL && rows->kind == PARAM_FOLDER && (*list)->folder == NULL)
+			(*list)->folder = (*list)->items[(*list)->count - 1].path;
 		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++) {
 			if (!paths_collect(running, rows->rows, value_item(value, i), list))
 				return false;
@@ -221,16 +224,14 @@ static const char **command_find(const struct running *running, const struct pat
 	const struct tool_param *rows = running->tool->params;
 	const char **argv = NULL;
 
-	request->folder = running->session->folder;
-	for (size_t paths = 0; rows != NULL && rows->name != NULL; rows++) {
+	request->folder = list != NULL && list->folder != NULL ? list->folder
+							       : running->session->folder;
+	for (; rows != NULL && rows->name != NULL; rows++) {
 		const struct value *value = value_member(running->arguments, rows->name);
 
 		if (value == NULL)
 			continue;
-		if (rows->kind == PARAM_FOLDER && list != NULL && paths < list->count)
-			request->folder = list->items[paths].path;
-		paths += rows->kind == PARAM_FOLDER || rows->kind == PARAM_PATH;
-		if (rows->kind == PARAM_COMMAND)
+		if (rows->kind == PARAM_COMMAND && request->command.data == NULL)
 			request->command = value_str(value);
 		if (rows->kind == PARAM_ARGV && argv == NULL) {
 			argv = memory_array(value_count(value) + 1, sizeof(*argv));

@@ -35,7 +35,8 @@ static bool is_scheme(struct str text)
 		char c = text.data[i];
 		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		if (!letter && (i == 0 || !strchr("0123456789+-.", c)))
+		if (!letter &&
+		    (i == 0 || !memchr("0123456789+-.", c, strlen("0123456789+-."))))
 			return false;
 	}
 	return true;
