@@ -2,6 +2,8 @@
 #include "base/buf.h"
 #include "runtime/shape_parts.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -10,6 +12,23 @@
  */
 static const char *const no_retries[] = {"NPM_CONFIG_FETCH_RETRIES=0", "PIP_RETRIES=0",
 					 "CARGO_NET_RETRY=0"};
+
+/*
+ * Git tidies a repository up after many a command, in the background: that would be ended with the
+ * call, half done. The person's own git does it, or who asks for it (`git gc`), in the foreground.
+ */
+static const struct {
+	const char *key, *value;
+} git_settings[] = {
+	{"gc.auto", "0"},
+	{"gc.autoDetach", "false"},
+	{"maintenance.auto", "false"},
+	{"maintenance.autoDetach", "false"},
+};
+
+enum {
+	GIT_SETTINGS_MAX = 1000
+}; /* more than anybody writes; git itself takes millions */
 
 /* The caller's own NAME, which may be empty; NULL when it is unset. */
 static const char *callers(const struct shape_options *options, const char *name)
@@ -57,6 +76,58 @@ static void add_policys(const struct shape_options *options,
 	}
 }
 
+/* What NAME is in the environment of SPEC; NULL: it has none. */
+static const char *in_cell(const struct cell_spec *spec, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (size_t i = 0; i < spec->environment_count; i++) {
+		if (strncmp(spec->environment[i], name, length) == 0 &&
+		    spec->environment[i][length] == '=')
+			return spec->environment[i] + length + 1;
+	}
+	return NULL;
+}
+
+/* Has the policy set KEY, among COUNT settings for git? */
+static bool sets_git(const struct cell_spec *spec, unsigned count, const char *key)
+{
+	char name[sizeof("GIT_CONFIG_KEY_") + 3 * sizeof(count)];
+
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%u", i);
+		const char *there = in_cell(spec, name);
+		if (there != NULL && strcasecmp(there, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Ours stand behind the policy's own, which hold where both say something. */
+static void add_git(struct cell_spec *spec)
+{
+	const char *given = in_cell(spec, "GIT_CONFIG_COUNT");
+	char *end = NULL;
+	const unsigned long said = given != NULL ? strtoul(given, &end, 10) : 0;
+	unsigned count = (unsigned)said;
+	char entry[sizeof("GIT_CONFIG_COUNT=") + 3 * sizeof(count)];
+
+	/* Git refuses to run with a number that is none: that is the policy's. */
+	if (said > GIT_SETTINGS_MAX || (end != NULL && (end == given || *end != '\0')))
+		return;
+	for (size_t i = 0; i < sizeof(git_settings) / sizeof(git_settings[0]); i++) {
+		if (sets_git(spec, (unsigned)said, git_settings[i].key))
+			continue;
+		spec_add_environment(spec, "GIT_CONFIG_KEY_%u=%s", count,
+				     git_settings[i].key);
+		spec_add_environment(spec, "GIT_CONFIG_VALUE_%u=%s", count,
+				     git_settings[i].value);
+		count++;
+	}
+	(void)snprintf(entry, sizeof(entry), "GIT_CONFIG_COUNT=%u", count);
+	spec_set_environment(spec, entry);
+}
+
 void shape_add_environment(const struct shape_options *options,
 			   const struct policy *policy, struct cell_spec *spec)
 {
@@ -79,4 +150,5 @@ void shape_add_environment(const struct shape_options *options,
 	     i++)
 		spec_add_environment(spec, "%s", no_retries[i]);
 	add_policys(options, &policy->environment, spec);
+	add_git(spec);
 }
