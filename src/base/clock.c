@@ -31,6 +31,14 @@ int64_t clock_wall_ms(void)
 	return clock_read_us(CLOCK_REALTIME) / 1000;
 }
 
+int64_t clock_file_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return clock_ns(&now);
+}
+
 int64_t clock_ns(const struct timespec *time)
 {
 	return (int64_t)time->tv_sec * CLOCK_SECOND_NS + time->tv_nsec;

@@ -10,7 +10,8 @@
 
 int64_t clock_now_ms(void); /* CLOCK_MONOTONIC: the same in every process */
 int64_t clock_now_us(void);
-int64_t clock_wall_ms(void);                   /* since 1970, UTC */
+int64_t clock_wall_ms(void); /* since 1970, UTC */
+int64_t clock_file_ns(void); /* now, by the clock of which files get their times */
 int64_t clock_ns(const struct timespec *time); /* TIME, of a clock or a file, in nanoseconds */
 
 /*

@@ -181,6 +181,10 @@ static void print_denials(const struct tool_result *result, const struct policy_
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	buf_clear(&line);
+	audit_print_left(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	buf_clear(&line);
 	audit_print_partial(result, &line);
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);

@@ -20,6 +20,7 @@ void git_scan_fini(struct git_scan *scan)
 {
 	git_scan_forget(scan);
 	value_free(scan->files);
+	value_free(scan->left);
 	value_free(scan->nested);
 	value_free(scan->places);
 	free(scan->missed);

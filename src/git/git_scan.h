@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum {
@@ -75,6 +76,10 @@ struct git_scan {
 	 * those are new: git makes none. 0: not at all.
 	 */
 	int64_t inside_ns;
+	/*
+	 * Locks and temporary files of git that have come since are collected in `left`; 0: none.
+	 */
+	int64_t left_ns;
 	/* what lies deep is given to this and forgotten, one repository at a time; or NULL */
 	void (*each)(struct git_scan *scan, void *context);
 	void *context;
@@ -87,6 +92,11 @@ struct git_scan {
 	struct value *dangers; /* path -> fingerprint */
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
+	/*
+	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git that stands
+	 * in a worktree elsewhere may have made it
+	 */
+	struct value *left;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
 	struct value *places; /* folders below roots in `deep` that have some in them: path -> inode */
 	bool partial;   /* there are more folders than were gone through */
@@ -138,6 +148,12 @@ extern const char *const git_scan_repository[];
 
 /* The folder that holds PATH, beneath its root, and the last name. -1 with errno. */
 int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);
+
+/* Is NAME, in a git folder, a lock: a file that keeps other gits out while it is there? */
+bool git_scan_is_lock(const char *name);
+/* What a file is known by, until it is changed: device, inode, time of change. */
+enum { GIT_SCAN_FILE = 80 };
+void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE]);
 
 /* Our mark in the name of what was put away: no branch can be called so, for git refuses "..". */
 #define GIT_QUARANTINE "..quarantine-"

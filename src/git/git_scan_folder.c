@@ -150,6 +150,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	struct git_folder folder = {.look = {scan, fd, path},
 				    .worktree = worktree,
 				    .depth = depth};
+	const size_t left = value_count(scan->left);
 	struct stat st;
 
 	auto_free char *key = git_scan_key(path);
@@ -175,6 +176,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	git_scan_works(&folder.look);
 	git_scan_links(&folder.look, depth);
 	git_scan_inside(&folder.look, depth);
+	git_scan_share_left(&folder.look, left);
 	git_scan_index(&folder);
 	git_scan_resolutions(&folder);
 	look_entries(&folder.look, "worktrees", each_worktree, &folder);

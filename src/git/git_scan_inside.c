@@ -21,8 +21,9 @@ enum {
 struct inside {
 	unsigned repository, depth; /* of repositories, of folders */
 	size_t *seen;
-	bool of_objects;
-	bool moved; /* one above has changed, by which it may have come here */
+	bool of_objects; /* the names are those in `objects` */
+	bool in_objects; /* in one of these folders */
+	bool moved;      /* one above has changed, by which it may have come here */
 };
 
 /* Looked into elsewhere, each in full. */
@@ -47,6 +48,8 @@ static void each_inside(const struct look *look, const char *name, void *context
 	char path[PATH_MAX];
 	struct stat st;
 
+	if (above->in_objects)
+		git_scan_left(look, "objects/??", name);
 	if (look->type == DT_LNK && above->depth > 0 && !look_is_aside(name) &&
 	    look_stat(look, name, &st) && clock_ns(&st.st_ctim) >= scan->inside_ns)
 		look_mark_stat(look, name, &st);
@@ -66,6 +69,7 @@ static void each_inside(const struct look *look, const char *name, void *context
 		return;
 	const struct look below = {scan, fd, path, DT_DIR};
 	inside.depth++;
+	inside.in_objects = above->of_objects;
 	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
 	inside.moved = changed && !inside.of_objects;
 	if (changed)

@@ -3,6 +3,7 @@
  * objects and references into folders that they stand for, so one that a command left there would
  * have the user's next `git commit` write where the command itself may not.
  */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "git/git_scan_parts.h"
@@ -32,6 +33,7 @@ static const struct place {
 	{"info", false, true, false},
 	{"objects", false, true, false},
 	{"objects/info", false, true, false},
+	{"objects/info/commit-graphs", false, true, false},
 	{"objects/pack", false, true, false},
 	{"rebase-merge", false, true, false},
 	{"rebase-apply", false, true, false},
@@ -80,6 +82,7 @@ static void each_entry(const struct look *look, const char *name, void *context)
 	struct stat st;
 	struct buf text;
 
+	git_scan_left(look, reading->top ? "" : reading->place->name, name);
 	if (type == DT_UNKNOWN && look_stat(look, name, &st))
 		type = (int)IFTODT(st.st_mode);
 	const bool repositorys = reading->place->deep && is_repositorys(name);
@@ -106,6 +109,15 @@ static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
 	return true;
 }
 
+/* Has the folder changed since the time from which on a killed git may have left something? */
+static bool was_changed(const struct look *look)
+{
+	struct stat st;
+
+	return look->scan->left_ns > 0 && fstat(look->fd, &st) == 0 &&
+	       clock_ns(&st.st_ctim) >= look->scan->left_ns;
+}
+
 /* The names of a folder, remembered as those of an index are. To be freed. */
 static struct value *entries(const struct look *look, const struct place *place, bool top)
 {
@@ -116,7 +128,7 @@ static struct value *entries(const struct look *look, const struct place *place,
 	auto_free char *key = git_scan_key(look->path);
 	const struct value *known = git_scan_known(look->scan, key);
 	struct value *list;
-	if (str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
+	if (!was_changed(look) && str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
 		list = value_copy(known);
 	} else {
 		list = value_new_array();

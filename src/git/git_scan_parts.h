@@ -113,6 +113,13 @@ void git_scan_works(const struct look *look);
 void git_scan_resolutions(const struct git_folder *folder);
 /* Symlinks in the git folder LOOK, DEPTH repositories down, that git would write through. */
 void git_scan_links(const struct look *look, unsigned depth);
+/*
+ * Is NAME in LOOK, which is FOLDER of a git folder ("": the top, "objects/??" one of those), a file
+ * that a killed git may have left since `left_ns`? Then it is in `left`.
+ */
+void git_scan_left(const struct look *look, const char *folder, const char *name);
+/* LOOK is the top of a git folder: `left` had BEFORE items before its names came. */
+void git_scan_share_left(const struct look *look, size_t before);
 /* Repositories that a command has put into the git folder LOOK (git_scan_inside.c). */
 void git_scan_inside(const struct look *look, unsigned depth);
 /* A folder that may hold a `.git`, or be a bare repository itself (git_scan.c). */

@@ -346,6 +346,108 @@ static void partial_tell(const struct audit *audit, const struct git_scan *scan,
 		audit_tell_partial(result, scan->folders_max, scan->missed);
 }
 
+/* Open the roots again where one is not what it was. */
+static bool roots_renew(struct audit *audit, struct err *err)
+{
+	if (roots_hold(audit))
+		return true;
+	roots_close(audit);
+	return roots_open(audit, err);
+}
+
+/* SCAN, as the audits of calls begin it. */
+static void near_begin(const struct audit *audit, const struct value *more,
+		       struct git_scan *scan)
+{
+	git_scan_init(scan, audit->folders, audit->folder_count);
+	scan->home = audit->home;
+	scan->may_mend = true;
+	scan->inside_ns = value_integer(value_member(audit->guard, "ticked"));
+	scan->known_indexes = value_member(audit->guard, "indexes");
+	scan->more_indexes = value_member(more, "indexes");
+}
+
+/* Remove the file at KEY, beneath a root, if it still is FILE. False: it is not gone. */
+static bool left_remove(const struct git_scan *scan, const char *key, const char *file)
+{
+	auto_free char *path = git_scan_path(key);
+	char now[GIT_SCAN_FILE];
+	const char *name;
+	struct stat st;
+
+	if (path == NULL || path[0] != '/')
+		return false;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	if (folder < 0 || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	git_scan_print_file(&st, now);
+	return S_ISREG(st.st_mode) && strcmp(now, file) == 0 &&
+	       unlinkat(folder, name, 0) == 0;
+}
+
+/* Does the file at KEY still lie there as FILE? */
+static bool left_stays(const struct git_scan *scan, const char *key, const char *file)
+{
+	auto_free char *path = git_scan_path(key);
+	char now[GIT_SCAN_FILE] = "";
+	const char *name;
+	struct stat st;
+
+	if (path == NULL || path[0] != '/')
+		return false;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	if (folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		git_scan_print_file(&st, now);
+	return strcmp(now, file) == 0;
+}
+
+void audit_find_left(struct audit *audit, const struct value *more, int64_t since_ns,
+		     struct tool_result *result)
+{
+	struct git_scan found;
+	struct err err;
+
+	if (audit == NULL || !roots_renew(audit, &err))
+		return;
+	near_begin(audit, more, &found);
+	deep_begin(audit->guard, &found);
+	found.left_ns = since_ns;
+	git_scan_watch(&found, value_member(more, "watched"));
+	(void)scan(audit, &found, &err);
+	audit_note_left(result, found.left);
+	git_scan_fini(&found);
+}
+
+void audit_put_left_away(struct audit *audit, const struct value *left,
+			 struct tool_result *result)
+{
+	struct git_scan scan;
+	struct err err;
+
+	if (audit == NULL || !roots_renew(audit, &err))
+		return;
+	auto_free char *workspace = workspace_of(audit->guard);
+	git_scan_init(&scan, audit->folders, audit->folder_count);
+	scan.may_mend = true;
+	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
+		auto_free char *path = git_scan_path(value_key(at));
+		const char *file = value_text(value_member(value_at(at), "file"));
+		const char *holder = value_text(value_member(value_at(at), "held"));
+
+		if (path == NULL || file == NULL)
+			continue;
+		const bool is_lock = git_scan_is_lock(path_base_name(path));
+		if (holder == NULL && left_remove(&scan, value_key(at), file))
+			audit_tell_put_away(result, workspace, path);
+		else if (is_lock && !value_is_true(value_member(value_at(at), "told")) &&
+			 left_stays(&scan, value_key(at), file))
+			audit_tell_held(result, workspace, path,
+					holder != NULL ? holder : strerror(errno));
+	}
+	audit_end_left(result);
+	git_scan_fini(&scan);
+}
+
 void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
 	       const struct timespec *since, struct tool_result *result)
 {
@@ -355,21 +457,15 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 
 	if (audit == NULL)
 		return;
-	if (!roots_hold(audit)) {
-		roots_close(audit);
-		fine = roots_open(audit, &err);
-	}
-	git_scan_init(&found, audit->folders, audit->folder_count);
-	found.home = audit->home;
-	found.may_mend = true;
-	found.inside_ns = value_integer(value_member(audit->guard, "ticked"));
-	found.known_indexes = value_member(audit->guard, "indexes");
-	found.more_indexes = value_member(more, "indexes");
+	fine = roots_renew(audit, &err);
+	near_begin(audit, more, &found);
 	if (reach == AUDIT_NEAR)
 		deep_begin(audit->guard, &found);
 	found.wants_files = since != NULL;
-	if (since != NULL)
+	if (since != NULL) {
 		found.since = *since;
+		found.left_ns = clock_ns(since);
+	}
 	if (fine)
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
@@ -384,5 +480,6 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 		auto_free char *workspace = workspace_of(audit->guard);
 		audit_tell_files(found.files, workspace, result);
 	}
+	audit_note_left(result, found.left);
 	git_scan_fini(&found);
 }

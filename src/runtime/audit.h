@@ -30,6 +30,9 @@ struct audit;
 
 /* The name of the call that is nothing but an audit. */
 #define AUDIT_CALL "audit"
+/* What it may carry, of files that a killed git left: see audit_find_left, audit_put_left_away. */
+#define LEFT_SINCE "since"
+#define LEFT_FOUND "left"
 
 /*
  * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `pointers`
@@ -68,3 +71,22 @@ enum audit_reach {
  */
 void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
 	       const struct timespec *since, struct tool_result *result);
+
+/*
+ * What a git that was killed leaves (locks, temporary files) is removed: nothing else of it can be
+ * wanted, and every later git would stop at it. A worker cannot know whether a git outside of the
+ * cell holds such a file, so there are two steps with the front's judgement (running_left.c) in
+ * between. audit_run does the first one for a command, since its beginning.
+ *
+ * First: note in RESULT's details what has come since SINCE_NS where audits of calls look:
+ * audit_note_left.
+ */
+void audit_find_left(struct audit *audit, const struct value *more, int64_t since_ns,
+		     struct tool_result *result);
+/*
+ * Then: remove what LEFT has, an object as git_scan's `left`, as far as it is still the same file.
+ * An item with `held`, a text that says by whom, stays. RESULT tells what was removed, and which
+ * locks are still there.
+ */
+void audit_put_left_away(struct audit *audit, const struct value *left,
+			 struct tool_result *result);

@@ -20,6 +20,9 @@ enum {
 #define KEY_MISSED      "audit_missed"
 #define KEY_QUARANTINED "quarantined"
 #define KEY_DOUBTFUL    "doubtful"
+#define KEY_LEFT        "git_left"
+#define KEY_PUT_AWAY    "git_put_away"
+#define KEY_LOCKS       "git_locks"
 #define KEY_FILES       "changed_autoexec"
 
 void audit_tell_failed(struct tool_result *result, const char *why)
@@ -147,6 +150,56 @@ void audit_tell_doubtful(struct tool_result *result, const char *workspace, cons
 		value_append(list, value_new_text(path_relative(path, workspace)));
 }
 
+void audit_note_left(struct tool_result *result, struct value *left)
+{
+	if (value_count(left) > 0)
+		value_set(tool_details(result), KEY_LEFT, value_ref(left));
+}
+
+struct value *audit_take_left(struct tool_result *from)
+{
+	struct value *left = value_member(from->details, KEY_LEFT);
+
+	if (left == NULL)
+		return NULL;
+	left = value_ref(left);
+	value_remove(from->details, KEY_LEFT);
+	if (value_kind(left) == VALUE_OBJECT)
+		return left;
+	value_free(left);
+	return NULL;
+}
+
+void audit_tell_put_away(struct tool_result *result, const char *workspace, const char *path)
+{
+	struct value *list = list_of(result, KEY_PUT_AWAY);
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(path_relative(path, workspace)));
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, value_new_text(shown.data));
+	buf_fini(&shown);
+}
+
+void audit_tell_held(struct tool_result *result, const char *workspace, const char *path,
+		     const char *why)
+{
+	struct value *list = list_of(result, KEY_LOCKS);
+	struct value *item = value_new_object();
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(path_relative(path, workspace)));
+	value_set_text(item, "path", shown.data);
+	value_set_text(item, "because", why);
+	buf_fini(&shown);
+	if (value_count(list) < QUARANTINED_LISTED)
+		value_append(list, item);
+	else
+		value_free(item);
+}
+
 static void names_print(const struct value *list, struct buf *out)
 {
 	const size_t count = value_count(list);
@@ -180,6 +233,55 @@ void audit_end_doubtful(struct tool_result *result)
 	(void)buf_addc(text, '[');
 	audit_print_doubtful(result, text);
 	(void)buf_adds(text, "]\n");
+}
+
+/* The command that removes the locks in LIST, which a person may run. */
+static void removal_print(const struct value *list, struct buf *out)
+{
+	struct buf shown;
+
+	(void)buf_adds(out, "; when no git runs there: rm --");
+	/* A name that is shown otherwise than it is would be another one's. */
+	buf_init(&shown, 16 * PATH_MAX);
+	for (size_t i = 0; i < value_count(list); i++) {
+		const char *name = value_text(value_member(value_item(list, i), "path"));
+
+		buf_clear(&shown);
+		text_add_name(&shown, str_of(name != NULL ? name : ""));
+		if (name != NULL && is_quotable(name, shown.data))
+			(void)buf_addf(out, " '%s'", name);
+	}
+	buf_fini(&shown);
+}
+
+void audit_print_left(const struct tool_result *result, struct buf *out)
+{
+	const struct value *list = value_member(result->details, KEY_PUT_AWAY);
+	const struct value *locks = value_member(result->details, KEY_LOCKS);
+	const char *why = value_text(value_member(value_item(locks, 0), "because"));
+
+	if (value_count(list) > 0) {
+		(void)buf_adds(out, "removed, left by a git that was ended:");
+		names_print(list, out);
+	}
+	if (value_count(locks) == 0)
+		return;
+	(void)buf_addf(out, "%sa lock of git's stays (%s)",
+		       value_count(list) > 0 ? "; " : "", why != NULL ? why : "?");
+	removal_print(locks, out);
+}
+
+void audit_end_left(struct tool_result *result)
+{
+	struct buf line;
+
+	buf_init(&line, RESULT_TEXT_MAX);
+	audit_print_left(result, &line);
+	if (line.size > 0) {
+		(void)buf_end_line(&result->text);
+		(void)buf_addf(&result->text, "[%s]\n", line.data);
+	}
+	buf_fini(&line);
 }
 
 void audit_print_files(const struct tool_result *result, struct buf *out)

@@ -42,6 +42,19 @@ void audit_print_doubtful(const struct tool_result *result, struct buf *out);
 void audit_tell_files(const struct value *files, const char *workspace,
 		      struct tool_result *result);
 
+/* LEFT (git_scan.h; NULL: nothing) for the front, in RESULT's details; and what FROM noted, or NULL. */
+void audit_note_left(struct tool_result *result, struct value *left);
+struct value *audit_take_left(struct tool_result *from);
+/* PATH, left by a git that was killed, is removed: `git_put_away`. */
+void audit_tell_put_away(struct tool_result *result, const char *workspace,
+			 const char *path);
+/* The lock PATH came while the call ran and stays, for WHY: `git_locks`. */
+void audit_tell_held(struct tool_result *result, const char *workspace, const char *path,
+		     const char *why);
+/* One line for all of these ends the look; and the same of RESULT for people. */
+void audit_end_left(struct tool_result *result);
+void audit_print_left(const struct tool_result *result, struct buf *out);
+
 bool audit_is_partial(const struct tool_result *result); /* it has not seen all folders */
 bool audit_failed(const struct tool_result *result); /* it was not made, or not whole */
 bool audit_quarantined(const struct tool_result *result); /* it put something away */

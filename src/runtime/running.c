@@ -77,6 +77,12 @@ void running_finish(struct running *running)
 	session_memory_take(session, running);
 	journal_finish(running);
 	keeper_finish(session->keeper, running);
+	if (session->said != NULL && !running->quiet) {
+		audit_take(&running->result, session->said);
+		tool_result_fini(session->said);
+		free(session->said);
+		session->said = NULL;
+	}
 	auto_value struct value *data = session->sink.event != NULL && !running->quiet
 						? tool_result_value(&running->result)
 						: NULL;
@@ -123,7 +129,8 @@ static struct value *unfinished_of(struct running *running)
 /* File tools write in no repository, and of what they make a checkpoint tells. */
 static struct value *nested_of(const struct running *running)
 {
-	const bool looks = running->audits || (running->tool->effects & EFFECT_RUNS) != 0;
+	const bool looks = running->audits || running->auditing ||
+			   (running->tool->effects & EFFECT_RUNS) != 0;
 
 	return looks ? value_ref(keeper_nested(running->session->keeper)) : NULL;
 }
@@ -156,13 +163,15 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 	auto_value struct value *environment = environment_of(running);
 	auto_value struct value *unfinished = unfinished_of(running);
 	auto_value struct value *nested = nested_of(running);
+	auto_value struct value *left =
+		running->auditing ? running_left_carried(running) : NULL;
 	const struct wire_call wire = {
 		.log = running->log_fd >= 0 ? running->log : 0,
 		.tool = running->auditing                ? AUDIT_CALL
 			: running->tool->carrier != NULL ? running->tool->carrier
 							 : running->tool->name,
 		.arguments = running->arguments,
-		.carried = running->auditing ? NULL : running->tool->carried,
+		.carried = running->auditing ? left : running->tool->carried,
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
 		.reach = running->reach,
@@ -214,6 +223,9 @@ void running_begin(struct running *running, struct worker_end *worker)
 	running_set_state(running, RUNNING_BUSY);
 	running->worker = worker;
 	running->audits_of = session->audits_wanted;
+	if (!running->auditing && running->tool != NULL &&
+	    (running->tool->effects & EFFECT_RUNS) != 0)
+		running->sent_ns = clock_file_ns();
 	running->deadline_ms = running->auditing ? clock_now_ms() + AUDIT_MS
 			       : running->timeout_s > 0
 				       ? clock_deadline(running->timeout_s)
@@ -396,6 +408,7 @@ void running_free(struct running *running)
 	value_free(running->plan);
 	value_free(running->trace);
 	value_free(running->refused);
+	value_free(running->left);
 	free(running->wanted);
 	if (running->leave != NULL)
 		free(running->leave->subject);

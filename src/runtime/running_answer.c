@@ -75,6 +75,7 @@ static bool result_take(struct running *running, const struct frame *frame)
 	/* The proxy's word before what programs make of it. */
 	running_end_network(running);
 	claims_judge(session->policy, &running->result);
+	running_take_left(running, &running->result);
 	return true;
 }
 
@@ -109,7 +110,8 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 		running_audit_arrived(running, frame);
 		cell_let_go(worker);
 		running->worker = NULL;
-		running_finish_next(running);
+		if (!running_looks_again(running))
+			running_finish_next(running);
 		return false;
 	}
 	if (!result_take(running, frame))
@@ -119,7 +121,7 @@ static bool result_arrived(struct running *running, const struct frame *frame)
 		running_finish(running);
 		return true;
 	}
-	if (running_looks_whole(running))
+	if (running_looks_again(running))
 		cell_let_go(worker);
 	else
 		result_stands(running, worker);

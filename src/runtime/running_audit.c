@@ -63,16 +63,19 @@ static bool has_unseen(struct running *running)
 	return audit_take_partial(&running->result);
 }
 
-bool running_looks_whole(struct running *running)
+bool running_looks_again(struct running *running)
 {
-	if (!has_unseen(running))
-		return false;
-	running->session->unseen = true;
-	if (!running->session->one_call)
-		return false;
-	running->reach = AUDIT_WHOLE;
-	audit_first(running);
-	return true;
+	bool again = running_left_waits(running);
+
+	if (!running->auditing && has_unseen(running)) {
+		running->session->unseen = true;
+		if (running->session->one_call)
+			running->reach = AUDIT_WHOLE;
+		again |= running->session->one_call;
+	}
+	if (again)
+		audit_first(running);
+	return again;
 }
 
 /* In no table: a worker knows it by its name. */
@@ -108,6 +111,9 @@ void session_look_whole(struct session *session, bool all)
 		return;
 	running = running_of_session(session, &look_tool);
 	running->reach = all || due ? AUDIT_ALL : AUDIT_WHOLE;
+	if (due)
+		running->sent_ns = value_integer(
+			value_member(cell_spec(session->cell)->guard, "ticked"));
 	audit_first(running);
 	while (!running_is_done(running) && clock_now_ms() < deadline)
 		loop_turn(session->loop, deadline);
@@ -156,6 +162,7 @@ void running_audit_arrived(struct running *running, const struct frame *frame)
 	if (!wire_parse_result(frame->payload, &audit, &err)) {
 		audit_tell_lost(&running->result, err.text);
 	} else {
+		running_take_left(running, &audit);
 		audit_take(&running->result, &audit);
 		value_free(running->unfinished);
 		running->unfinished = NULL;

@@ -282,6 +282,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->taken_over = cell_audit_due(made->cell);
 	keeper_nested_begin(made->keeper);
 	session_mend(made);
+	session_put_left_away(made);
 	*session = made;
 	return true;
 }
@@ -309,6 +310,10 @@ void session_close(struct session *session)
 	policy_free(session->policy);
 	value_free(session->seen);
 	value_free(session->aliases);
+	if (session->said != NULL)
+		tool_result_fini(session->said);
+	free(session->said);
+	value_free(session->held);
 	value_free(session->granted);
 	value_free(session->outside);
 	free(session->folder);

@@ -37,6 +37,8 @@ struct session {
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
 	size_t audits_wanted;  /* how often a worker died before its audit */
+	struct tool_result *said; /* before the first call, for the first that is answered; or NULL */
+	struct value *held; /* of what killed gits left: what others may hold (running_left.c) */
 	bool unseen; /* commands may have left something where none of their audits looked */
 	bool taken_over; /* what a dead front's commands left has not been looked at yet */
 	char **changed;  /* made anew by session_changed */
@@ -73,6 +75,13 @@ struct job {
 	uint64_t asked, answered; /* its worker was and has: in this order */
 	bool waits; /* its worker says so: for input, since it was asked last */
 	bool told;  /* somebody has been shown its end */
+};
+
+/* What is known of files that a killed git may have left. */
+enum left_state {
+	LEFT_UNSEEN, /* no worker has looked */
+	LEFT_SEEN,   /* those that were found are in `left` */
+	LEFT_JUDGED, /* and each has been looked at from outside of the cell */
 };
 
 /* What a call waits for that asks a job. */
@@ -124,6 +133,9 @@ struct running {
 	bool heralds; /* its worker says when the result is about to come */
 	bool mending; /* it is nothing but what dead fronts left; auditing, too */
 	bool mended;  /* its worker has finished that */
+	int64_t sent_ns; /* when its tool's worker got it, by the clock of files; 0: not yet */
+	enum left_state left_state;
+	struct value *left; /* what killed gits may have left (audit.h); NULL: nothing */
 	bool auditing; /* its worker died; what it left is looked at before it is answered */
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
@@ -253,10 +265,11 @@ void running_finish_audited(struct running *running);
 /* How far RUNNING's worker looks first. */
 enum audit_reach audit_reach_of(const struct running *running);
 /*
- * The result of RUNNING has come. True: what its audit did not reach is looked at before it is
- * answered, by a fresh worker, as in a cell of one call. In others the session's end does that.
+ * The result of RUNNING has come. True: it is answered after a fresh worker has looked where its
+ * audit did not reach, as in a cell of one call (in others the session's end does that), or has
+ * removed what a killed git left.
  */
-bool running_looks_whole(struct running *running);
+bool running_looks_again(struct running *running);
 /*
  * The session's end, nothing of it runs: look where no audit has, and tell it as a notice. Where
  * that cannot be done the next session does it. ALL: also in the trees where checkpoints looked.
@@ -273,6 +286,18 @@ void running_fail_without_cell(struct running *running);
 void running_kill_due(struct timer *timer);
 /* A frame of its worker; NULL: that is lost. As worker_end.frame. */
 bool running_frame_arrived(void *context, const struct frame *frame);
+/*
+ * Files that a killed git may have left (running_left.c). running_take_left: those that RESULT
+ * notes become RUNNING's. running_left_waits: some are there that no worker has been asked to
+ * remove; they are judged then. running_left_carried: what the look's worker is told, the
+ * caller's; NULL: nothing.
+ */
+void running_take_left(struct running *running, struct tool_result *result);
+bool running_left_waits(struct running *running);
+struct value *running_left_carried(const struct running *running);
+/* The same of a session that was killed, before the first call of this one. */
+void session_put_left_away(struct session *session);
+
 /* Nothing is due any more, unless one more worker has died since this audit was sent for. */
 void running_audit_done(const struct running *running, const struct tool_result *result);
 void running_audit_arrived(struct running *running, const struct frame *frame);

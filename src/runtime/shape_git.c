@@ -367,11 +367,11 @@ static void guard_settle(const struct shape_options *options, struct value *guar
 	}
 }
 
-static int64_t now_ns(clockid_t clock)
+static int64_t now_ns(void)
 {
 	struct timespec now = {0};
 
-	(void)clock_gettime(clock, &now);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
 	return clock_ns(&now);
 }
 
@@ -402,9 +402,9 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	value_set_integer(guard, "folders",
 			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
 							       : GIT_SCAN_FOLDERS);
-	value_set_integer(guard, "began", now_ns(CLOCK_REALTIME));
+	value_set_integer(guard, "began", now_ns());
 	/* What files are stamped by: it stands still between the kernel's ticks. */
-	value_set_integer(guard, "ticked", now_ns(CLOCK_REALTIME_COARSE));
+	value_set_integer(guard, "ticked", clock_file_ns());
 	value_set(guard, "files",
 		  options != NULL ? files_list(options, roots) : value_new_array());
 	home_add(options, guard);

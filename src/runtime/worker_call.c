@@ -182,6 +182,19 @@ static void tool_execute(struct worker *worker, uint32_t number, struct call *ca
 		(void)undo_log_end(&log, NULL);
 }
 
+/* The call that is nothing but a look, at more than writes: what killed gits left. */
+static void left_look(struct worker *worker, const struct value *carried,
+		      struct tool_result *result)
+{
+	const int64_t since_ns = value_integer(value_member(carried, LEFT_SINCE));
+	const struct value *left = value_member(carried, LEFT_FOUND);
+
+	if (value_count(left) > 0)
+		audit_put_left_away(worker->audit, left, result);
+	else if (since_ns > 0)
+		audit_find_left(worker->audit, worker->nested, since_ns, result);
+}
+
 /* First what an earlier call has left to be looked at, then the tool. */
 static void call_execute(struct worker *worker, const struct wire_call *wire,
 			 struct call *call, struct tool_result *result)
@@ -193,6 +206,8 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	files_finish_writes(worker->files, wire->unfinished);
 	if (wire->audits)
 		audit_run(worker->audit, worker->nested, wire->reach, NULL, result);
+	if (strcmp(wire->tool, AUDIT_CALL) == 0)
+		left_look(worker, wire->carried, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)
