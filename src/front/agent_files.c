@@ -61,14 +61,15 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 	return true;
 }
 
-bool agent_files_folder(struct buf *path)
+/* Append the folder of the user's roles; false: there is no home. */
+static bool folder_add(struct buf *path)
 {
 	return config_file_beside("agents", path);
 }
 
 bool agent_files_place(const char *name, struct buf *path)
 {
-	return agent_files_folder(path) && buf_addf(path, "/%s" SUFFIX, name);
+	return folder_add(path) && buf_addf(path, "/%s" SUFFIX, name);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -101,7 +102,7 @@ char **agent_files_users(void)
 	struct buf path;
 
 	buf_init(&path, PATH_MAX);
-	if (agent_files_folder(&path))
+	if (folder_add(&path))
 		folder = opendir(path.data);
 	buf_fini(&path);
 	while (folder != NULL && count < NAMES_MAX && (entry = readdir(folder)) != NULL) {

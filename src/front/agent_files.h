@@ -40,8 +40,6 @@ bool agent_files_check_delegates(struct config *config, const struct value *ship
 /* The same of each agent that is not the workspace's; its role is read, too. */
 bool agent_files_check(struct config *config, const char *workspace, struct err *err);
 
-/* Append the folder of the user's roles; false: there is no home. */
-bool agent_files_folder(struct buf *path);
 /* Append the file of the user's role NAME; false: there is no home. */
 bool agent_files_place(const char *name, struct buf *path);
 

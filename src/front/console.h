@@ -48,6 +48,3 @@ enum console_answer console_read(struct console *console, struct line *line, int
  */
 size_t console_choose(struct console *console, const char *question,
 		      const char *const *choices, int wake_fd);
-
-/* Clear the screen. */
-void console_clear(struct console *console);

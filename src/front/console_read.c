@@ -57,7 +57,7 @@ static void erase(struct console *console)
 	forget_frame(console);
 }
 
-void console_clear(struct console *console)
+static void screen_clear(struct console *console)
 {
 	if (console->look.terminal)
 		console_write("\x1b[H\x1b[2J");
@@ -144,7 +144,7 @@ static bool obey(struct console *console, enum line_result result,
 		*answer = CONSOLE_QUIT;
 		return false;
 	case LINE_CLEARED:
-		console_clear(console);
+		screen_clear(console);
 		break;
 	case LINE_SUSPENDED:
 		erase(console);

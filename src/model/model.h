@@ -97,8 +97,6 @@ void model_ready(struct model *model, struct buf *note);
  * and not before the first model_ask: no start waits for it.
  */
 uint64_t model_context(struct model *model);
-/* What else the catalogue says of it (model/catalogue.h). */
-const struct catalogue_model *model_known(const struct model *model);
 /* Will the money of an answer be known? */
 bool model_is_priced(const struct model *model);
 

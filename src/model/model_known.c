@@ -98,11 +98,6 @@ bool model_ran_out(struct model *model, const struct model_usage *usage)
 	       fills(tokens, model->known.context) || fills(tokens, room_there(model));
 }
 
-const struct catalogue_model *model_known(const struct model *model)
-{
-	return &model->known;
-}
-
 bool model_is_priced(const struct model *model)
 {
 	const struct model_usage nothing = {0};

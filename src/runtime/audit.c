@@ -132,7 +132,8 @@ bool audit_begin(struct value *guard, struct err *err)
 	return fine;
 }
 
-bool audit_was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
+/* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
+static bool was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
 {
 	auto_free char *path = git_scan_path(key);
 	struct stat st;
@@ -168,7 +169,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 	for (void *at = value_first(found.dangers); at != NULL;
 	     at = value_next(found.dangers, at)) {
 		if (value_member(known, value_key(at)) == NULL &&
-		    audit_was_before(&found, value_key(at), before_ns))
+		    was_before(&found, value_key(at), before_ns))
 			value_set(dangers, value_key(at), value_ref(value_at(at)));
 	}
 	for (void *at = value_first(found.indexes); at != NULL;
@@ -178,7 +179,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 	}
 	for (void *at = value_first(found.leads); at != NULL;
 	     at = value_next(found.leads, at)) {
-		if (audit_was_before(&found, value_key(at), before_ns))
+		if (was_before(&found, value_key(at), before_ns))
 			value_set(leads, value_key(at), value_ref(value_at(at)));
 	}
 	value_set(more, "leads", leads);

@@ -30,8 +30,6 @@ struct audit {
 void audit_judge(const struct value *guard, const struct value *more,
 		 const struct git_scan *scan, const struct git_scan_when *when,
 		 struct tool_result *result);
-/* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
-bool audit_was_before(const struct git_scan *scan, const char *key, int64_t before_ns);
 
 /* The whole look, REACH not AUDIT_NEAR, with AUDIT's roots open. False: not all was seen. */
 bool audit_look_whole(const struct audit *audit, const struct value *more,

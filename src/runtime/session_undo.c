@@ -58,7 +58,7 @@ const char *keeper_run(const struct keeper *keeper)
 	return keeper->run;
 }
 
-void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
+static void keeper_adopt(struct keeper *keeper, const char *run, bool handed)
 {
 	struct undo_store *store = keeper_store(keeper);
 	struct undo_steps steps;

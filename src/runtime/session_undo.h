@@ -66,5 +66,3 @@ void keeper_nested_begin(struct keeper *keeper);
 bool keeper_misses_nested(const struct keeper *keeper);
 
 const char *keeper_run(const struct keeper *keeper);
-/* session_adopt. */
-void keeper_adopt(struct keeper *keeper, const char *run, bool handed);

@@ -69,7 +69,8 @@ void schedules_close(struct schedules *schedules)
 }
 
 /* Each part with its size before it: no two contents give the same bytes. */
-void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1])
+/* The hash of the content of SCHEDULE. */
+static void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1])
 {
 	const struct str parts[] = {schedule->workspace, schedule->agent, schedule->task,
 				    schedule->times, schedule->zone};

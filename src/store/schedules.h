@@ -46,9 +46,6 @@ struct schedule {
 bool schedules_open(const char *path, struct schedules **schedules, struct err *err);
 void schedules_close(struct schedules *schedules); /* NULL is fine */
 
-/* The hash of the content of SCHEDULE. */
-void schedule_hash(const struct schedule *schedule, char hash[HASH_HEX + 1]);
-
 /*
  * Could the content of SCHEDULE be kept now? ERR: E2BIG, EINVAL (a NUL byte, an empty text),
  * ENOSPC, EEXIST (the same content is there already). Else HASH is its.

@@ -68,6 +68,18 @@ def an_upward_include_is_refused():
 
 
 @tap.case
+def a_function_of_a_header_without_a_caller_is_refused():
+    header = "/* Is called by lost_call() only. */\nbool lost_call(int a,\n\t       int b);\n"
+    source = "bool lost_call(int a, int b)\n{\n\treturn a == b || lost_call(b, a);\n}\n"
+    refused({"src/wall/wall.h": header, "src/wall/wall.c": source},
+            "src/wall/wall.h", "lost_call()", "static")
+    caller = {"src/rule/rule.c": '#include "wall/wall.h"\nint main(void)\n{\n\treturn lost_call(1, 2);\n}\n'}
+    accepted({"src/wall/wall.h": header, "src/wall/wall.c": source, **caller})
+    # A macro of the header calls it.
+    accepted({"src/wall/wall.h": header + "#define FOUND(a) lost_call(a, a)\n", "src/wall/wall.c": source})
+
+
+@tap.case
 def a_sideways_include_is_refused():
     refused({"src/wall/wall.c": '#include "rule/rule.h"\n'}, "src/wall/wall.c:1")
 

@@ -31,6 +31,14 @@ static void ends_of_null_and_zero_are_fine(void **state)
 	(void)state;
 	buf_fini(NULL);
 	buf_fini(&zero);
+	assert_int_equal(zero.size, 0);
+	/* What has ended may begin again. */
+	buf_init(&zero, 8);
+	assert_true(buf_adds(&zero, "again"));
+	assert_string_equal(zero.data, "again");
+	buf_fini(&zero);
+	buf_fini(&zero);
+	assert_int_equal(zero.size, 0);
 }
 
 static void adds_every_kind_of_piece(void **state)

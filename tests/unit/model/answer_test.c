@@ -62,6 +62,9 @@ static void callbacks_may_be_missing(void **state)
 	answer_add_thinking(answer, STR("hm"));
 	answer_add_text(answer, STR("a"));
 	add(answer, 0, "1", "bash", "");
+	assert_true(answer_has_content(answer));
+	assert_true(answer_size(answer) > 0);
+	assert_false(answer_is_finished(answer));
 	answer_free(answer);
 	answer_free(NULL);
 }

@@ -9,8 +9,13 @@ static void an_empty_one_can_be_ended_twice(void **state)
 
 	(void)state;
 	conversation_init(&conversation);
+	assert_null(conversation.system_prompt);
+	assert_int_equal(conversation.message_count, 0);
 	conversation_fini(&conversation);
+	assert_null(conversation.messages);
 	conversation_fini(&conversation);
+	assert_null(conversation.messages);
+	assert_int_equal(conversation.message_count, 0);
 	conversation_fini(NULL);
 }
 
