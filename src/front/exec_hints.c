@@ -6,6 +6,7 @@
 #include "front/repository.h"
 #include "policy/policy.h"
 #include "runtime/claims.h"
+#include "runtime/denial.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -26,6 +27,24 @@ void hint_repository(const struct tool_result *result, const struct session *ses
 			      "cell does not show; -C %s works on all of it\n",
 			      above.data, above.data);
 	buf_fini(&above);
+}
+
+void hint_protected(struct str messages)
+{
+	struct tool_result said;
+	struct buf line;
+
+	tool_result_init(&said);
+	claims_protected(messages, &said);
+	buf_init(&line, RESULT_TEXT_MAX);
+	const struct value *list = denial_list(&said);
+	for (size_t i = 0; i < value_count(list); i++) {
+		buf_clear(&line);
+		denial_print(value_item(list, i), &line);
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	}
+	buf_fini(&line);
+	tool_result_fini(&said);
 }
 
 void hint_network(const struct tool_result *result, const struct session *session,

@@ -12,8 +12,13 @@ void hint_repository(const struct tool_result *result, const struct session *ses
 		     const char *program);
 
 /*
- * A program that failed and says in MESSAGES (the end of what it printed) that it found no
- * host, where the policy lists none.
+ * A program that says in MESSAGES (the end of what it printed) that it could not write a protected
+ * name (autoexec.h).
+ */
+void hint_protected(struct str messages);
+
+/*
+ * A program that failed and says in MESSAGES that it found no host, where the policy lists none.
  */
 void hint_network(const struct tool_result *result, const struct session *session,
 		  struct str messages);

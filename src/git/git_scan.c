@@ -28,8 +28,8 @@ void git_scan_fini(struct git_scan *scan)
 
 void git_scan_forget(struct git_scan *scan)
 {
-	struct value **const lists[] = {&scan->repositories, &scan->pointers,
-					&scan->leads, &scan->dangers, &scan->indexes};
+	struct value **const lists[] = {&scan->repositories, &scan->held, &scan->leads,
+					&scan->dangers, &scan->indexes};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		value_free(*lists[i]);
@@ -104,7 +104,10 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 
 	if (is_bare(&look))
 		git_scan_folder(scan, fd, path, NULL, depth);
-	if (!look_stat(&look, ".git", &st))
+	const bool has_git = look_stat(&look, ".git", &st);
+	if (has_git || depth == 0)
+		git_scan_protected(&look, depth == 0);
+	if (!has_git)
 		return;
 	if (S_ISREG(st.st_mode)) {
 		git_scan_pointer(&look, &st, depth);

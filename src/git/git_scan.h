@@ -6,9 +6,10 @@
  * How far it looks: `.git` of each root and of the folders directly in it, bare
  * repositories among these, every gitlink of the indexes found (and theirs), every linked
  * worktree that lies below a root, and what it is told to look at. Below the roots in `deep`
- * it looks into every folder, as far as `folders_max` of them go. Also the files at the top
- * of a root that other programs run by themselves. Names are opened beneath held roots,
- * symlinks never followed, only regular files read, and nothing waits.
+ * it looks into every folder, as far as `folders_max` of them go. At the top of each root and of
+ * each worktree it looks for the protected names of autoexec.h, at the top of a root also for those
+ * that are reported. Names are opened beneath held roots, symlinks not followed (but one that stands
+ * for a protected name, to where it leads below a root), only regular files read, and nothing waits.
  */
 #pragma once
 #include "base/err.h"
@@ -36,6 +37,8 @@ enum {
 	GIT_SCAN_FOLDERS_WHOLE = 65536,
 	GIT_SCAN_PATHS = 16 << 20, /* bytes of the folders that wait to be read */
 	GIT_SCAN_PLACES = 1024,    /* folders in `places`: those near the root */
+	/* Bytes of protected names that are read, some 0.1 s; what lies beyond counts by its status. */
+	GIT_SCAN_CONTENTS = 32 << 20,
 };
 
 /*
@@ -59,6 +62,10 @@ struct git_scan {
 	struct timespec since; /* wall clock */
 	/* as `indexes`: unchanged ones are not read again. Either may be NULL */
 	const struct value *known_indexes, *more_indexes;
+	/* as `dangers`, of protected names: what is as it was is not read again. Either may be NULL */
+	const struct value *known_dangers, *more_dangers;
+	const struct value *opened; /* keys of places that were named to be written; or NULL */
+	bool in_cell; /* commands have run: the mounts of a view hold what they cannot have changed */
 	const struct value *deep; /* roots that are gone through whole: their keys; or NULL */
 	size_t folders_max;       /* of each of these */
 	int64_t deadline_ms;      /* no further into these after that; 0: none */
@@ -86,7 +93,7 @@ struct git_scan {
 	/* what was found; NULL: nothing of the kind, as in most folders */
 	/* path -> true; false: one that only going through a root in `deep` has found */
 	struct value *repositories; /* git folders */
-	struct value *pointers;     /* `.git` files */
+	struct value *held; /* `.git` files, files that a configuration includes, protected names */
 	/* those that hold and lead to no git folder that is called so: path -> the repository */
 	struct value *leads;
 	struct value *dangers; /* path -> fingerprint */
@@ -104,7 +111,7 @@ struct git_scan {
 	char *missed;   /* the first that was not; NULL: none */
 	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
 	/* the scan's own */
-	size_t looks, names;
+	size_t looks, names, contents;
 	bool goes_through;  /* one of the roots in `deep`, now */
 	struct err trouble; /* the first; text empty: none */
 };
@@ -142,6 +149,11 @@ enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
  * it, if there is one: what that user's `git status` enters. The front's own.
  */
 bool git_scan_above(const char *folder, struct value *list, struct err *err);
+
+/* Is it the fingerprint of a protected name, among those of what git runs? NULL is none. */
+bool git_scan_is_name(const char *fingerprint);
+/* Is what lies at KEY now a regular file? */
+bool git_scan_is_file(const struct git_scan *scan, const char *key);
 
 /* What git takes a folder for a repository by, when it stands in it: names in it, NULL-ended. */
 extern const char *const git_scan_repository[];

@@ -45,8 +45,8 @@ static void look_included(struct git_scan *scan, const char *folder,
 			auto_free char *parent = memory_copy(path.data);
 			parent[name - path.data - 1] = '\0';
 			const struct look look = {scan, fd, parent, 0};
-			if (fd >= 0 && value_member(scan->pointers, key) == NULL) {
-				git_scan_note(scan, &scan->pointers, key);
+			if (fd >= 0 && value_member(scan->held, key) == NULL) {
+				git_scan_note(scan, &scan->held, key);
 				config_read(&look, name, &included);
 				look_included(scan, parent, &included, depth + 1);
 				git_config_fini(&included);

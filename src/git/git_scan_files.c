@@ -1,155 +1,533 @@
 /*
- * git_scan_files: files that other programs run by themselves: build tools, editors, package
- * managers, shells and agents, when they are started in the folder. They are anybody's to
- * change; who changed what is told.
+ * git_scan_files: the names of autoexec.h in one folder. What is protected there is found with a
+ * fingerprint, as what git runs is; what is only reported is listed when it has changed.
  */
 #include "base/fd.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "git/autoexec.h"
+#include "git/git_config.h"
 #include "git/git_scan_parts.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-/* At the top of a root. */
-static const char *const names[] = {"Makefile",
-				    "makefile",
-				    "GNUmakefile",
-				    "Justfile",
-				    "justfile",
-				    "Taskfile.yml",
-				    "Rakefile",
-				    "Gemfile",
-				    "CMakeLists.txt",
-				    "meson.build",
-				    "configure",
-				    "package.json",
-				    ".npmrc",
-				    ".yarnrc",
-				    ".yarnrc.yml",
-				    ".pnpmfile.cjs",
-				    "pyproject.toml",
-				    "setup.py",
-				    "setup.cfg",
-				    "conftest.py",
-				    "sitecustomize.py",
-				    "usercustomize.py",
-				    "noxfile.py",
-				    "tox.ini",
-				    "manage.py",
-				    "build.rs",
-				    "Cargo.toml",
-				    "build.gradle",
-				    "build.gradle.kts",
-				    "settings.gradle",
-				    "gradlew",
-				    "mvnw",
-				    "pom.xml",
-				    "build.sbt",
-				    "mix.exs",
-				    "Vagrantfile",
-				    "Dockerfile",
-				    "docker-compose.yml",
-				    "compose.yaml",
-				    ".envrc",
-				    ".env",
-				    ".bashrc",
-				    ".bash_profile",
-				    ".profile",
-				    ".zshrc",
-				    ".zshenv",
-				    ".inputrc",
-				    ".vimrc",
-				    ".exrc",
-				    ".nvimrc",
-				    ".nvim.lua",
-				    ".gdbinit",
-				    ".lldbinit",
-				    ".gitattributes",
-				    ".gitmodules",
-				    ".pre-commit-config.yaml",
-				    "lefthook.yml",
-				    ".tool-versions",
-				    "mise.toml",
-				    ".mise.toml",
-				    ".mcp.json",
-				    "CLAUDE.md",
-				    "AGENTS.md",
-				    "GEMINI.md",
-				    ".cursorrules",
-				    ".windsurfrules",
-				    ".aider.conf.yml",
-				    ".gitlab-ci.yml",
-				    ".travis.yml",
-				    "Jenkinsfile",
-				    ".drone.yml",
-				    "azure-pipelines.yml"};
+enum {
+	TREE_DEPTH = 32, /* of folders in a protected tree */
+	REPORTED_DEPTH =
+		3, /* and in a reported one: a skill has its folder, and scripts below it */
+	LISTED_OF_FOLDER =
+		8, /* more files of one folder are told as a number: they would hide others */
+	NAME_PRINT_MAX = PATH_MAX + 64,
+	PREFIX_ROOM = 64, /* a first part of the table */
+};
 
-/* Folders there whose files are taken, each. */
-static const char *const folders[] = {".vscode",       ".idea",     ".husky", ".githooks",
-				      ".claude",       ".cursor",   ".codex", ".cargo",
-				      ".devcontainer", ".circleci", ".hg",    ".direnv",
-				      ".fleet",        ".zed",      ".github"};
+/* Begins the fingerprint of a protected name. */
+#define PRINT "name "
 
-/* And the one that has them a level further down. */
-static const char workflows[] = "workflows";
-
-/* Asked for every name at the top of a project. */
-static bool is_among(const char *const *list, size_t count, const char *name)
+bool git_scan_is_name(const char *fingerprint)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (list[i][0] == name[0] && list[i][1] == name[1] &&
-		    strcmp(list[i], name) == 0)
+	return str_starts(str_of(fingerprint), STR(PRINT));
+}
+
+bool git_scan_is_file(const struct git_scan *scan, const char *key)
+{
+	auto_free char *path = git_scan_path(key);
+	const char *name;
+	struct stat st;
+
+	if (path == NULL)
+		return false;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
+/* PATH, which is NAME or lies in it, may be written when a place that is so far down was named. */
+static bool is_opened(const struct git_scan *scan, const char *name, const char *path)
+{
+	auto_free char *name_key = git_scan_key(name);
+	auto_free char *key = git_scan_key(path);
+
+	for (size_t i = 0; i < value_count(scan->opened); i++) {
+		const char *place = value_text(value_item(scan->opened, i));
+
+		if (path_within(place, name_key) && path_within(key, place))
 			return true;
 	}
 	return false;
 }
 
-static void note(const struct look *look, const char *name, const struct stat *st)
-{
-	const struct timespec *since = &look->scan->since;
-	struct buf path;
+/* Fingerprints of what is protected. */
 
-	if (st->st_ctim.tv_sec < since->tv_sec ||
-	    (st->st_ctim.tv_sec == since->tv_sec && st->st_ctim.tv_nsec < since->tv_nsec))
-		return;
-	buf_init(&path, PATH_MAX);
-	if (buf_addf(&path, "%s/%s", look->path, name)) {
-		if (look->scan->files == NULL)
-			look->scan->files = value_new_array();
-		value_append(look->scan->files, value_new_text(path.data));
+/* What the fingerprint is made of: what a stat tells, or what others read. */
+enum tells { TELLS_STATUS, TELLS_CONTENT };
+
+struct tree {
+	struct value *object; /* name -> text, or such an object */
+	enum tells tells;
+	unsigned depth;
+	const char *name; /* the path of the protected one */
+};
+
+static struct value *tree_of(const struct look *look, const char *name,
+			     const struct stat *st, const struct tree *above);
+
+static void each_of_tree(const struct look *look, const char *name, void *context)
+{
+	const struct tree *tree = context;
+	struct buf path;
+	struct stat st;
+
+	buf_init(&path, 2 * PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", look->path, name);
+	if (!is_opened(look->scan, tree->name, path.data) && look_stat(look, name, &st)) {
+		auto_free char *key = git_scan_key(name);
+		value_set(tree->object, key, tree_of(look, name, &st, tree));
 	}
 	buf_fini(&path);
 }
 
-static void each_file(const struct look *look, const char *name, void *context)
+static struct value *folder_of(const struct look *look, const char *name,
+			       const struct tree *above)
 {
-	struct stat st;
+	struct tree tree = *above;
+	char path[PATH_MAX];
 
-	(void)context;
-	if (look_stat(look, name, &st) && !S_ISDIR(st.st_mode))
-		note(look, name, &st);
+	tree.object = value_new_object();
+	tree.depth++;
+	if (tree.depth > TREE_DEPTH) {
+		(void)look_trouble(look, E2BIG, name);
+		return tree.object;
+	}
+	auto_close int fd = look_enter(look, name, path);
+	if (fd < 0)
+		return tree.object;
+	const struct look below = {look->scan, fd, path, DT_DIR};
+	look_names(&below, each_of_tree, &tree);
+	return tree.object;
 }
 
-static void look_folder(const struct look *look, const char *name)
+/* The same bytes under the same rights are the same file, whatever git has put them there. */
+static bool content_print(const struct look *look, const char *name, struct buf *print)
+{
+	char hex[HASH_HEX + 1];
+	struct buf text;
+	struct stat st;
+
+	buf_init(&text, GIT_CONFIG_MAX);
+	const bool fine = look->scan->contents < GIT_SCAN_CONTENTS &&
+			  look_read(look, name, GIT_CONFIG_MAX, &text, &st) == LOOK_READ;
+	look->scan->contents += text.size;
+	if (fine) {
+		hash_text(buf_str(&text), hex);
+		(void)buf_addf(print, "%s %o", hex, (unsigned)st.st_mode & 0111);
+	}
+	buf_fini(&text);
+	return fine;
+}
+
+/* What NAME in LOOK is, with the status ST. To be freed. */
+static struct value *tree_of(const struct look *look, const char *name,
+			     const struct stat *st, const struct tree *above)
+{
+	char target[PATH_MAX];
+	struct value *value;
+	struct buf print;
+
+	if (S_ISDIR(st->st_mode))
+		return folder_of(look, name, above);
+	buf_init(&print, NAME_PRINT_MAX);
+	if (S_ISLNK(st->st_mode)) {
+		const ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
+		const struct str to = {target, size > 0 ? (size_t)size : 0};
+		char hex[HASH_HEX + 1];
+
+		hash_text(to, hex);
+		(void)buf_addf(&print, "link %s", hex);
+	} else if (above->tells == TELLS_STATUS || !S_ISREG(st->st_mode) ||
+		   !content_print(look, name, &print)) {
+		look_fingerprint(st, &print);
+	}
+	value = value_new_str(buf_str(&print));
+	buf_fini(&print);
+	return value;
+}
+
+/* False: a folder with nothing in it, which harms nobody. */
+static bool print_of(const struct look *look, const char *name, const char *path,
+		     const struct stat *st, enum tells tells, char hex[HASH_HEX + 1])
+{
+	const struct tree tree = {.tells = tells, .name = path};
+	auto_value struct value *value = tree_of(look, name, st, &tree);
+	struct buf text;
+
+	if (value_kind(value) == VALUE_OBJECT && value_count(value) == 0)
+		return false;
+	buf_init(&text, VALUE_TEXT_MAX);
+	(void)value_print(value, VALUE_SORTED, &text);
+	hash_text(buf_str(&text), hex);
+	buf_fini(&text);
+	return true;
+}
+
+static const char *known_print(const struct git_scan *scan, const char *key)
+{
+	const char *known = value_text(value_member(scan->known_dangers, key));
+
+	return known != NULL ? known : value_text(value_member(scan->more_dangers, key));
+}
+
+/* What stands in a fingerprint behind the hash of the status. */
+static const char *content_in(const char *print)
+{
+	const size_t size = strlen(PRINT) + HASH_HEX + 1;
+
+	return print != NULL && strlen(print) == size + HASH_HEX ? print + size : "";
+}
+
+/*
+ * Does the name ROW with this CONTENT ("": with any) stand at the top of a root already? A person who
+ * runs it there has it in a clone or a worktree as well.
+ */
+static bool has_twin(const struct git_scan *scan, const char *row, const char *content)
 {
 	char path[PATH_MAX];
+	bool found = false;
+
+	for (size_t i = 0; !found && i < scan->root_count; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", scan->roots[i].path, row) >=
+		    (int)sizeof(path))
+			continue;
+		auto_free char *key = git_scan_key(path);
+		const char *there = content_in(known_print(scan, key));
+		found = there[0] != '\0' &&
+			(content[0] == '\0' || strcmp(there, content) == 0);
+	}
+	return found;
+}
+
+/* In a cell what lies in a read-only mount is what it was, and there may be much of it. */
+static bool is_read_only(const struct look *look, const char *name)
+{
+	auto_close int fd =
+		openat(look->fd, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY) != 0;
+}
+
+static void set_print(struct git_scan *scan, const char *key, const char *print)
+{
+	value_set_text(git_scan_list(&scan->dangers), key, print);
+}
+
+/* NAME in LOOK, with the status ST, no symlink, is what ROW protects. */
+static void mark_name(const struct look *look, const char *name, const struct stat *st,
+		      const char *row)
+{
+	struct git_scan *scan = look->scan;
+	char status[HASH_HEX + 1], content[HASH_HEX + 1];
+	struct buf text;
+
+	if (scan->in_cell && S_ISDIR(st->st_mode) && is_read_only(look, name))
+		return;
+	buf_init(&text, 2 * PATH_MAX);
+	(void)buf_addf(&text, "%s/%s", look->path, name);
+	auto_free char *path = buf_take(&text);
+	auto_free char *key = git_scan_key(path);
+	const char *known = known_print(scan, key);
+	if (is_opened(scan, path, path) ||
+	    !print_of(look, name, path, st, TELLS_STATUS, status))
+		return;
+	git_scan_note(scan, &scan->held, key);
+	(void)buf_addf(&text, PRINT "%s ", status);
+	if (known != NULL && str_starts(str_of(known), buf_str(&text))) {
+		set_print(scan, key, known);
+	} else if (scan->in_cell && known == NULL && !has_twin(scan, row, "")) {
+		/* Whatever it holds, it is new. */
+		set_print(scan, key, text.data);
+	} else if (print_of(look, name, path, st, TELLS_CONTENT, content)) {
+		(void)buf_adds(&text, content);
+		/* What was put back as it was is as it was. */
+		if (strcmp(content_in(known), content) == 0)
+			set_print(scan, key, known);
+		else if (!scan->in_cell || !has_twin(scan, row, content))
+			set_print(scan, key, text.data);
+	}
+	buf_fini(&text);
+}
+
+/*
+ * The symlink NAME in LOOK stands for something protected, or for a folder of such. True, and the
+ * real path, when that lies below a root. A link that a command has made is put away, and what it
+ * leads to harms nobody then.
+ */
+static bool mark_link(const struct look *look, const char *name, struct buf *real)
+{
+	char target[PATH_MAX];
+	struct git_scan *scan = look->scan;
+	const ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
+	const struct str to = {target, size > 0 ? (size_t)size : 0};
+	char hex[HASH_HEX + 1], print[sizeof(PRINT) + HASH_HEX + sizeof("link ")];
+	struct buf path;
+
+	hash_text(to, hex);
+	(void)snprintf(print, sizeof(print), PRINT "link %s", hex);
+	buf_init(&path, 2 * PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", look->path, name);
+	auto_free char *key = git_scan_key(path.data);
+	buf_fini(&path);
+	const char *known = known_print(scan, key);
+	set_print(scan, key, print);
+	if (scan->in_cell && (known == NULL || strcmp(known, print) != 0))
+		return false;
+	auto_close int fd = openat(look->fd, name, O_PATH | O_CLOEXEC);
+	return fd >= 0 && fd_real_path(fd, real);
+}
+
+/* The name ROW is here called NAME, in LOOK. */
+static void look_protected(const struct look *look, const char *name, const char *row)
+{
+	struct buf real;
+	struct stat st;
+
+	if (!look_stat(look, name, &st))
+		return;
+	if (!S_ISLNK(st.st_mode)) {
+		mark_name(look, name, &st, row);
+		return;
+	}
+	buf_init(&real, PATH_MAX);
+	if (mark_link(look, name, &real) && strcmp(real.data, "/") != 0) {
+		const char *last;
+		auto_close int fd = git_scan_open_parent(look->scan, real.data, &last);
+		auto_free char *folder = memory_copy(real.data);
+
+		folder[last - real.data - 1] = '\0';
+		const struct look there = {look->scan, fd, folder, DT_DIR};
+		if (fd >= 0 && look_stat(&there, last, &st) && !S_ISLNK(st.st_mode))
+			mark_name(&there, last, &st, row);
+	}
+	buf_fini(&real);
+}
+
+/* The folder NAME in LOOK, where it is or where a symlink leads. */
+static int enter_group(const struct look *look, const char *name, char path[PATH_MAX])
+{
+	struct stat st;
+	struct buf real;
+	int fd = -1;
+
+	if (!look_stat(look, name, &st))
+		return -1;
+	if (S_ISDIR(st.st_mode))
+		return look_enter(look, name, path);
+	if (!S_ISLNK(st.st_mode))
+		return -1;
+	buf_init(&real, PATH_MAX);
+	if (mark_link(look, name, &real) && real.size < PATH_MAX) {
+		memcpy(path, real.data, real.size + 1);
+		fd = look_open_path(look->scan, path);
+	}
+	buf_fini(&real);
+	return fd;
+}
+
+/* The rows from ROW on whose names lie in one folder; the first that does not. */
+static const struct autoexec *look_group(const struct look *look, const struct autoexec *row)
+{
+	const size_t size = strcspn(row->name, "/");
+	char name[PREFIX_ROOM], path[PATH_MAX];
+
+	(void)snprintf(name, sizeof(name), "%.*s", (int)size, row->name);
+	auto_close int fd = enter_group(look, name, path);
+	const struct look below = {look->scan, fd, path, DT_DIR};
+	for (; row->name != NULL && strncmp(row->name, name, size) == 0 &&
+	       row->name[size] == '/';
+	     row++) {
+		if (fd >= 0 && row->care == AUTOEXEC_PROTECTED)
+			look_protected(&below, row->name + size + 1, row->name);
+	}
+	return row;
+}
+
+/* A folder `.claude` that is a root of its own holds what it holds in the folder above. */
+static void look_own(const struct look *look)
+{
+	const char *last = path_base_name(look->path);
+	size_t count;
+	const struct autoexec *rows = autoexec_of(last, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].care == AUTOEXEC_PROTECTED && rows[i].name[strlen(last)] == '/')
+			look_protected(look, rows[i].name + strlen(last) + 1, rows[i].name);
+	}
+}
+
+void git_scan_protected(const struct look *look, bool is_root)
+{
+	const struct autoexec *row = autoexec_names;
+
+	if (is_root)
+		look_own(look);
+	while (row->name != NULL) {
+		if (row->care != AUTOEXEC_PROTECTED) {
+			row++;
+		} else if (strchr(row->name, '/') != NULL) {
+			row = look_group(look, row);
+		} else {
+			look_protected(look, row->name, row->name);
+			row++;
+		}
+	}
+}
+
+/* What is only reported. */
+
+struct changed {
+	struct value *list; /* of paths */
+	unsigned depth;     /* that are still gone into */
+	bool folder_changed;
+};
+
+static bool is_changed(const struct git_scan *scan, const struct stat *st)
+{
+	return st->st_ctim.tv_sec > scan->since.tv_sec ||
+	       (st->st_ctim.tv_sec == scan->since.tv_sec &&
+		st->st_ctim.tv_nsec >= scan->since.tv_nsec);
+}
+
+static void list_name(const struct look *look, const char *name, struct value *list)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s/%s", look->path, name))
+		value_append(list, value_new_text(path.data));
+	buf_fini(&path);
+}
+
+static void changed_below(const struct look *look, const char *name,
+			  struct changed *changed);
+
+static void each_file(const struct look *look, const char *name, void *context)
+{
+	struct changed *changed = context;
+	struct stat st;
+
+	/* A symlink cannot be changed in its place, only exchanged: that changes its folder. */
+	if ((look->type == DT_LNK && !changed->folder_changed) ||
+	    !look_stat(look, name, &st))
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		if (changed->depth > 0)
+			changed_below(look, name, changed);
+	} else if (is_changed(look->scan, &st) &&
+		   autoexec_protects(look->path, name) == NULL) {
+		list_name(look, name, changed->list);
+	}
+}
+
+static void changed_below(const struct look *look, const char *name, struct changed *changed)
+{
+	struct changed below = *changed;
+	char path[PATH_MAX];
+	struct stat st;
 	auto_close int fd = look_enter(look, name, path);
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
-	const struct look below = {look->scan, fd, path};
-	look_names(&below, each_file, NULL);
-	if (strcmp(name, ".github") == 0)
-		look_folder(&below, workflows);
+	const struct look folder = {look->scan, fd, path, DT_DIR};
+	below.folder_changed = is_changed(look->scan, &st);
+	below.depth -= below.depth > 0;
+	look_names(&folder, each_file, &below);
+}
+
+static struct value *files_of(struct git_scan *scan)
+{
+	if (scan->files == NULL)
+		scan->files = value_new_array();
+	return scan->files;
+}
+
+static void report_folder(const struct look *look, const struct autoexec *row)
+{
+	auto_value struct value *list = value_new_array();
+	struct changed changed = {
+		.list = list,
+		.depth = row->kind == AUTOEXEC_TREE ? REPORTED_DEPTH : 0,
+	};
+	char text[PREFIX_ROOM + 64];
+	size_t count;
+
+	changed_below(look, row->name, &changed);
+	count = value_count(list);
+	for (size_t i = 0; count <= LISTED_OF_FOLDER && i < count; i++)
+		value_append(files_of(look->scan), value_ref(value_item(list, i)));
+	if (count <= LISTED_OF_FOLDER)
+		return;
+	(void)snprintf(text, sizeof(text), "%s/* (%zu files)", row->name, count);
+	list_name(look, text, files_of(look->scan));
+}
+
+static void report_file(const struct look *look, const struct autoexec *row)
+{
+	const char *name = path_base_name(row->name);
+	char folder[PREFIX_ROOM], path[PATH_MAX];
+	struct look there = *look;
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (name != row->name) {
+		(void)snprintf(folder, sizeof(folder), "%.*s",
+			       (int)(name - row->name - 1), row->name);
+		fd = look_enter(look, folder, path);
+		if (fd < 0)
+			return;
+		there = (struct look){look->scan, fd, path, DT_DIR};
+	}
+	if (look_stat(&there, name, &st) && !S_ISDIR(st.st_mode) &&
+	    is_changed(look->scan, &st))
+		list_name(&there, name, files_of(look->scan));
+}
+
+/* May it be written after all, because it was named? */
+static bool is_open_name(const struct look *look, const struct autoexec *row)
+{
+	struct buf path;
+
+	buf_init(&path, 2 * PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", look->path, row->name);
+	const bool opened = is_opened(look->scan, path.data, path.data);
+	buf_fini(&path);
+	return opened;
 }
 
 void git_scan_file(const struct look *look, const char *name)
 {
-	struct stat st;
+	size_t count;
+	const struct autoexec *rows = autoexec_of(name, &count);
 
-	if (is_among(names, sizeof(names) / sizeof(names[0]), name)) {
-		if (look_stat(look, name, &st) && !S_ISDIR(st.st_mode))
-			note(look, name, &st);
-	} else if (is_among(folders, sizeof(folders) / sizeof(folders[0]), name)) {
-		look_folder(look, name);
+	for (size_t i = 0; i < count; i++) {
+		const struct autoexec *row = &rows[i];
+
+		if (row->care == AUTOEXEC_PROTECTED && !is_open_name(look, row))
+			continue;
+		if (row->name[strlen(name)] == '/' &&
+		    !look_may_hold(look, name, row->name + strlen(name) + 1))
+			continue;
+		if (row->kind == AUTOEXEC_FILE)
+			report_file(look, row);
+		else
+			report_folder(look, row);
 	}
 }

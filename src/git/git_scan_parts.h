@@ -132,5 +132,7 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 void git_scan_pointer_link(const struct look *look, unsigned depth);
 /* Repositories anywhere below ROOT, as far as they are not near it (git_scan_deep.c). */
 void git_scan_deep(struct git_scan *scan, const struct git_scan_root *root);
-/* Names at the top of a root that other programs run (git_scan_files.c). */
+/* The protected names of autoexec.h in LOOK, a root or a worktree (git_scan_files.c). */
+void git_scan_protected(const struct look *look, bool is_root);
+/* The rows of autoexec.h below NAME, at the top of a root, that have changed (git_scan_files.c). */
 void git_scan_file(const struct look *look, const char *name);

@@ -97,7 +97,7 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
 	auto_free char *key = git_scan_key(pointer.data);
-	git_scan_note(scan, &scan->pointers, key);
+	git_scan_note(scan, &scan->held, key);
 	if (look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = git_text_pointer(buf_str(&text), &path);
 		if (holds) {

@@ -114,6 +114,7 @@ bool audit_begin(struct value *guard, struct err *err)
 
 	git_scan_init(&found, audit.folders, audit.folder_count);
 	found.home = audit.home;
+	found.opened = value_member(guard, "opened");
 	deep_begin(guard, &found);
 	found.wants_places = true;
 	fine = fine && scan(&audit, &found, err);
@@ -123,7 +124,7 @@ bool audit_begin(struct value *guard, struct err *err)
 	value_set(guard, "indexes", value_ref(found.indexes));
 	value_set(guard, "leads", value_ref(found.leads));
 	value_set(guard, "repositories", value_ref(found.repositories));
-	value_set(guard, "pointers", value_ref(found.pointers));
+	value_set(guard, "held", value_ref(found.held));
 	value_set(guard, "nested", value_ref(found.nested));
 	value_set_boolean(guard, "partial", found.partial);
 	value_set_integer(guard, "seen", (int64_t)found.folders);
@@ -162,6 +163,7 @@ bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 	git_scan_init(&found, audit.folders, audit.folder_count);
 	found.home = audit.home;
 	found.known_indexes = indexes;
+	found.opened = value_member(guard, "opened");
 	if (fine)
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && (found.trouble.text[0] == '\0' ||
@@ -271,7 +273,7 @@ static bool stays(const struct git_scan *scan, const char *key,
 {
 	enum git_scan_age age;
 
-	if (when == NULL || when->before_ns == 0)
+	if (when->before_ns == 0)
 		return false;
 	age = git_scan_age(scan, key, when);
 	if (age == GIT_SCAN_DOUBTFUL) {
@@ -307,8 +309,22 @@ static bool has_danger(const struct git_scan *scan, const char *folder)
 	return false;
 }
 
+/*
+ * Has somebody outside made the protected name KEY, or changed it, while no command was running?
+ * Other agents keep their settings there. A folder says nothing of what lies below it.
+ */
+static bool is_persons(const struct git_scan *scan, const char *key,
+		       const struct value *print, int64_t before_ns)
+{
+	const struct git_scan_when when = {.before_ns = before_ns};
+
+	return before_ns > 0 && git_scan_is_name(value_text(print)) &&
+	       git_scan_is_file(scan, key) &&
+	       git_scan_age(scan, key, &when) == GIT_SCAN_OLD;
+}
+
 void audit_judge(const struct value *guard, const struct value *more,
-		 const struct git_scan *scan, const struct git_scan_when *when,
+		 const struct git_scan *scan, const struct audit_when *when,
 		 struct tool_result *result)
 {
 	if (value_count(scan->dangers) == 0)
@@ -319,7 +335,8 @@ void audit_judge(const struct value *guard, const struct value *more,
 		const char *key = value_key(at);
 
 		if (!value_equal(known_as(guard, more, "dangers", key), value_at(at)) &&
-		    !stays(scan, key, when, workspace, result))
+		    !is_persons(scan, key, value_at(at), when->names_before_ns) &&
+		    !stays(scan, key, &when->all, workspace, result))
 			judge_one(scan, key, workspace, result);
 	}
 	/* What was there and harmed nobody runs where a new pointer leads to it. */
@@ -329,7 +346,7 @@ void audit_judge(const struct value *guard, const struct value *more,
 
 		if (!value_equal(known_as(guard, more, "leads", key), value_at(at)) &&
 		    has_danger(scan, value_text(value_at(at))) &&
-		    !stays(scan, key, when, workspace, result))
+		    !stays(scan, key, &when->all, workspace, result))
 			judge_one(scan, key, workspace, result);
 	}
 }
@@ -347,6 +364,19 @@ static void partial_tell(const struct audit *audit, const struct git_scan *scan,
 		audit_tell_partial(result, scan->folders_max, scan->missed);
 }
 
+void audit_scan_begin(const struct value *guard, const struct value *more,
+		      struct git_scan *scan)
+{
+	scan->may_mend = true;
+	scan->in_cell = true;
+	scan->inside_ns = value_integer(value_member(guard, "ticked"));
+	scan->known_indexes = value_member(guard, "indexes");
+	scan->more_indexes = value_member(more, "indexes");
+	scan->known_dangers = value_member(guard, "dangers");
+	scan->more_dangers = value_member(more, "dangers");
+	scan->opened = value_member(guard, "opened");
+}
+
 /* Open the roots again where one is not what it was. */
 static bool roots_renew(struct audit *audit, struct err *err)
 {
@@ -362,10 +392,7 @@ static void near_begin(const struct audit *audit, const struct value *more,
 {
 	git_scan_init(scan, audit->folders, audit->folder_count);
 	scan->home = audit->home;
-	scan->may_mend = true;
-	scan->inside_ns = value_integer(value_member(audit->guard, "ticked"));
-	scan->known_indexes = value_member(audit->guard, "indexes");
-	scan->more_indexes = value_member(more, "indexes");
+	audit_scan_begin(audit->guard, more, scan);
 }
 
 /* Remove the file at KEY, beneath a root, if it still is FILE. False: it is not gone. */
@@ -450,8 +477,9 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 }
 
 void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
-	       const struct timespec *since, struct tool_result *result)
+	       const struct timespec *since, int64_t quiet_ns, struct tool_result *result)
 {
+	const struct audit_when when = {.names_before_ns = quiet_ns};
 	struct git_scan found;
 	struct err err = {0};
 	bool fine = true;
@@ -471,7 +499,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
 	/* What was seen is put away even when not all was seen. */
-	audit_judge(audit->guard, more, &found, NULL, result);
+	audit_judge(audit->guard, more, &found, &when, result);
 	if (reach != AUDIT_NEAR)
 		fine = audit_look_whole(audit, more, reach, result, &err) && fine;
 	if (!fine)

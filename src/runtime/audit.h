@@ -5,7 +5,8 @@
  * runs any more. It is put away, never deleted, and told.
  *
  * The start of a comparison is the guard, made once with the cell: an object with
- * `workspace`, `roots`, `watched` and `files` (lists of paths), `deep` (those roots that
+ * `workspace`, `roots`, `watched`, `files` and `opened` (lists of paths; protected names in `opened`,
+ * or above one in it, may be written), `deep` (those roots that
  * each audit goes through, as far as `folders` go), `whole` (those that a whole look goes
  * through), `complete` (true: the beginning has seen all of these), `tells` (true: it has not, and
  * the audits do not try), `one_call` (true: a whole look follows a command's audit that has not
@@ -35,7 +36,7 @@ struct audit;
 #define LEFT_FOUND "left"
 
 /*
- * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `pointers`
+ * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `held`
  * are put there too, for who binds them (not those that a root in `deep` has far down: the paths
  * of their folders are `nested`), `partial` when such a root has too many folders, and how many
  * were `seen`.
@@ -68,9 +69,12 @@ enum audit_reach {
  * looked at) and with MORE (or NULL), put away what is new, tell it in RESULT: `denials` and
  * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`. When the
  * audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
+ *
+ * QUIET_NS (wall clock): until then everything of the session was looked at, and nothing of it ran;
+ * the protected file that came before is a person's. 0: no such time is known.
  */
 void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
-	       const struct timespec *since, struct tool_result *result);
+	       const struct timespec *since, int64_t quiet_ns, struct tool_result *result);
 
 /*
  * What a git that was killed leaves (locks, temporary files) is removed: nothing else of it can be

@@ -22,13 +22,23 @@ struct audit {
 	size_t folder_count;
 };
 
+/* What may stay because it is older than a moment. */
+struct audit_when {
+	/* all of it; where there is a doubt it stays, and is told. Time 0: nothing */
+	struct git_scan_when all;
+	int64_t names_before_ns; /* protected names, beyond doubt; 0: none */
+};
+
+/* What SCAN, of an audit, is to know. */
+void audit_scan_begin(const struct value *guard, const struct value *more,
+		      struct git_scan *scan);
+
 /*
- * Put away what SCAN has found and GUARD and MORE do not know, and tell it in RESULT. WHEN (NULL,
- * or its time 0: nothing is let pass so): what was there before stays; where there is a doubt it
- * stays, and is told.
+ * Put away what SCAN has found and GUARD and MORE do not know, but for what WHEN lets stay, and tell
+ * it in RESULT.
  */
 void audit_judge(const struct value *guard, const struct value *more,
-		 const struct git_scan *scan, const struct git_scan_when *when,
+		 const struct git_scan *scan, const struct audit_when *when,
 		 struct tool_result *result);
 
 /* The whole look, REACH not AUDIT_NEAR, with AUDIT's roots open. False: not all was seen. */

@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "git/autoexec.h"
 #include "runtime/denial.h"
 
 #include <limits.h>
@@ -126,6 +127,8 @@ void audit_tell_moved(struct tool_result *result, const char *workspace, const c
 	if (is_quotable(name, shown.data))
 		(void)buf_addf(&remedy, "; a person who wants it back runs: mv -- '%s' '%s'",
 			       place.data, name);
+	if (autoexec_ends(path) != NULL)
+		(void)buf_adds(&remedy, "; " AUTOEXEC_REMEDY);
 	denial_add(result, &(struct denial){.kind = DENIAL_FS,
 					    .target = shown.data,
 					    .rule = RULE_PROTECTED,

@@ -13,7 +13,7 @@ enum { WHOLE_MS = 1000 };
 struct whole {
 	const struct audit *audit;
 	const struct value *more;
-	struct git_scan_when when;
+	struct audit_when when;
 	struct tool_result *result;
 };
 
@@ -33,20 +33,17 @@ bool audit_look_whole(const struct audit *audit, const struct value *more,
 
 	/* Where the guard's beginning has seen all, what it does not know is new. */
 	if (reach == AUDIT_ALL || !value_is_true(value_member(guard, "complete")))
-		whole.when = (struct git_scan_when){
+		whole.when.all = (struct git_scan_when){
 			.before_ns = value_integer(value_member(guard, "ticked")),
 			.places = value_member(guard, "places"),
 		};
 	git_scan_init(&scan, audit->folders, audit->folder_count);
-	scan.may_mend = true;
 	scan.home = audit->home;
-	scan.inside_ns = value_integer(value_member(guard, "ticked"));
-	scan.known_indexes = value_member(guard, "indexes");
-	scan.more_indexes = value_member(more, "indexes");
+	audit_scan_begin(guard, more, &scan);
 	scan.deep = value_member(guard, reach == AUDIT_ALL ? "roots" : "whole");
 	scan.folders_max = GIT_SCAN_FOLDERS_WHOLE;
 	scan.deadline_ms = clock_now_ms() + WHOLE_MS;
-	scan.when = whole.when;
+	scan.when = whole.when.all;
 	scan.each = each_repository;
 	scan.context = &whole;
 	git_scan_whole(&scan);

@@ -3,7 +3,9 @@
 
 #include "base/buf.h"
 #include "base/path.h"
+#include "git/autoexec.h"
 #include "policy/network.h"
+#include "runtime/denial.h"
 #include "runtime/system_folders.h"
 
 #include <limits.h>
@@ -251,4 +253,94 @@ void claims_gather_hosts(struct str messages, struct tool_result *result)
 
 	for (int i = 0; i < LINES_MAX && str_next_line(&messages, &line); i++)
 		(void)gather_host(str_part(line, 0, LINE_MAX_BYTES), result);
+}
+
+/* Does LINE say what a program is told that changes or moves a mount point of the view? */
+static bool says_held(struct str line)
+{
+	static const struct str texts[] = {
+		{"Read-only file system", 21},
+		{"Device or resource busy", 23},
+		{"Invalid cross-device link", 25},
+		{"EROFS", 5},
+		{"EBUSY", 5},
+		{"EXDEV", 5},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (str_find(line, texts[i], 0) != (size_t)-1)
+			return true;
+	}
+	return false;
+}
+
+/* Does the path NAME stand in LINE, by itself or as the end of a longer one? */
+static bool names_path(struct str line, struct str name)
+{
+	for (size_t at = 0; (at = str_find(line, name, at)) != (size_t)-1; at++) {
+		const char before = at > 0 ? line.data[at - 1] : ' ';
+		const size_t end = at + name.size;
+		const char after = end < line.size ? line.data[end] : ' ';
+
+		if (strchr(" /'`\":=\x99", before) != NULL &&
+		    strchr(" /'\":,;\xe2", after) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void add_protected(const struct autoexec *row, struct tool_result *result)
+{
+	struct buf remedy;
+
+	buf_init(&remedy, LINE_MAX_BYTES);
+	(void)buf_addf(
+		&remedy,
+		"it is read-only in every cell, since %s runs what it says outside, without a "
+		"question; a person changes it outside (by git checkout, too); " AUTOEXEC_REMEDY,
+		row->reader);
+	denial_add(result, &(struct denial){.kind = DENIAL_FS,
+					    .target = row->name,
+					    .rule = "protected",
+					    .remedy = remedy.data,
+					    .guessed = true});
+	buf_fini(&remedy);
+}
+
+/* The row that LINE names; where it names but the folder of some, the first of these. */
+static const struct autoexec *protected_in(struct str line)
+{
+	const struct autoexec *found = NULL;
+
+	for (const struct autoexec *row = autoexec_names; row->name != NULL; row++) {
+		const struct str name = str_of(row->name);
+
+		if (row->care != AUTOEXEC_PROTECTED)
+			continue;
+		if (names_path(line, name))
+			return row;
+		if (found == NULL && strchr(row->name, '/') != NULL &&
+		    names_path(line, str_part(name, 0, strcspn(row->name, "/"))))
+			found = row;
+	}
+	return found;
+}
+
+void claims_protected(struct str messages, struct tool_result *result)
+{
+	const struct autoexec *found[CLAIMS_MAX];
+	size_t count = 0;
+	struct str line;
+
+	/* MESSAGES may be the result's own text, which moves when something is added to it. */
+	while (count < CLAIMS_MAX && str_next_line(&messages, &line)) {
+		const struct autoexec *row = line.size <= LINE_MAX_BYTES && says_held(line)
+						     ? protected_in(line)
+						     : NULL;
+
+		if (row != NULL)
+			found[count++] = row;
+	}
+	for (size_t i = 0; i < count; i++)
+		add_protected(found[i], result);
 }

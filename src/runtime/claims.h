@@ -27,6 +27,12 @@ void claims_gather(struct str messages, const char *folder, struct tool_result *
 /* Only what they say of hosts that were not found or reached; "" where they name none. */
 void claims_gather_hosts(struct str messages, struct tool_result *result);
 
+/*
+ * Add a denial to RESULT for each protected name (autoexec.h) of which a line of MESSAGES says that it
+ * could not be written or moved: the view holds it, and no message says why.
+ */
+void claims_protected(struct str messages, struct tool_result *result);
+
 /* A file tool could not write PATH (absolute, real). */
 void claims_add_unwritable(const char *path, struct tool_result *result);
 

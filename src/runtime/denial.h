@@ -19,6 +19,10 @@ struct denial {
 	bool guessed;       /* read off a program's messages, not told by the wall */
 };
 
+/* The remedy for a protected name of autoexec.h, which git's files do not have. */
+#define AUTOEXEC_REMEDY \
+	"a person who lets commands write it names it in `write` (exec --write . --write NAME)"
+
 /* The key of the list among a result's details. */
 #define DENIALS_KEY "denials"
 

@@ -88,14 +88,16 @@ int files_open_below(int folder_fd, const char *name, enum files_want want);
 /* The regular file NAME there, to be read, and what was seen of it: the same check, asked once. */
 int files_open_regular(int folder_fd, const char *name, struct stat *st);
 
-/* ERR.code of what only git writes; no system call of ours says so. */
+/* ERR.code of what only git writes, and of what other agents run; no system call of ours says so. */
 #define FILES_PROTECTED EKEYREJECTED
+#define FILES_AUTOEXEC  EKEYREVOKED
 
 /*
  * The place where PATH would be written: its folder (made with its parents when MAKE) as
  * O_PATH descriptor and the final name. A symlink as last name is followed inside the
  * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there,
- * FILES_PROTECTED: it is a `.git` or below one (unless it is written to a layer of the
+ * FILES_PROTECTED: it is a `.git` or below one, FILES_AUTOEXEC: it is a protected name of
+ * autoexec.h at the top of a root or of a worktree (both unless it is written to a layer of the
  * cell, or the policy names a path in there as writable), ENOENT, EISDIR, ENXIO as above.
  */
 struct place {

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "git/autoexec.h"
 #include "git/git_text.h"
 
 #include <errno.h>
@@ -65,6 +66,39 @@ static bool is_gits(const struct files *files, const char *real)
 	       git_text_names_git(path_base_name(root->path));
 }
 
+/* Is the folder of ROOT that is the first SIZE bytes of RELATIVE a worktree of git's? */
+static bool is_worktree(const struct files_held *root, const char *relative, size_t size)
+{
+	char git[PATH_MAX];
+	struct stat st;
+
+	return snprintf(git, sizeof(git), "%.*s/.git", (int)size, relative) <
+		       (int)sizeof(git) &&
+	       fstatat(root->fd, git, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * The row of a name that another agent would run, at the top of a root or of a worktree; NULL: REAL
+ * is none. The audit would put the file away; whoever is told before can do something else.
+ */
+static const struct autoexec *autoexec_of_real(const struct files *files, const char *real)
+{
+	const struct files_held *root = files_root_of(files, real);
+	const struct autoexec *row;
+
+	if (!root || files_is_passing(files, real))
+		return NULL;
+	const char *relative = path_relative(real, root->path);
+	row = autoexec_protects(root->path, relative);
+	for (const char *slash = strchr(relative, '/'); !row && slash;
+	     slash = strchr(slash + 1, '/')) {
+		row = autoexec_protects("/", slash + 1);
+		if (row && !is_worktree(root, relative, (size_t)(slash - relative)))
+			row = NULL;
+	}
+	return row;
+}
+
 /* May REAL (folder and name put together) be written at all? */
 static bool check_writable(const struct files *files, const char *real, const char *shown,
 			   struct err *err)
@@ -77,6 +111,12 @@ static bool check_writable(const struct files *files, const char *real, const ch
 		return err_set(err, FILES_PROTECTED,
 			       "%s is protected: what is in .git is written by git alone.",
 			       shown);
+	const struct autoexec *row = autoexec_of_real(files, real);
+	if (row)
+		return err_set(err, FILES_AUTOEXEC,
+			       "%s is protected: %s runs what stands there, or takes its settings "
+			       "from it, outside of the cell and without a question.",
+			       shown, row->reader);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "git/autoexec.h"
 #include "git/git_scan.h"
 #include "runtime/files_inside.h"
 #include "runtime/spec.h"
@@ -174,11 +175,14 @@ bool rights_may_read(const struct rights *rights, const char *path)
 
 bool rights_may_write(const struct rights *rights, const char *path)
 {
+	const struct files_held *root = files_root_of(&rights->files, path);
+
 	/* A root may be written into; it is never moved or removed itself. */
 	for (size_t i = 0; i < rights->files.root_count; i++) {
 		if (strcmp(rights->files.roots[i].path, path) == 0)
 			return false;
 	}
 	return rights_may_read(rights, path) && files_is_writable(&rights->files, path) &&
-	       !is_among(&rights->closed, path);
+	       !is_among(&rights->closed, path) && root != NULL &&
+	       autoexec_protects(root->path, path_relative(path, root->path)) == NULL;
 }

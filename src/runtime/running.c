@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -174,6 +175,7 @@ bool running_print(struct running *running, const struct worker_end *worker, str
 		.carried = running->auditing ? left : running->tool->carried,
 		.plan = running->auditing ? NULL : running->plan,
 		.audits = running->audits,
+		.quiet_ns = session->quiet_ns,
 		.reach = running->reach,
 		.heralds = running->heralds,
 		.alone = running->alone,
@@ -239,6 +241,20 @@ void running_begin(struct running *running, struct worker_end *worker)
 	loop_add_timer(session->loop, &running->kill_timer);
 }
 
+/* RUNNING begins: was all quiet until now? */
+static void quiet_note(const struct running *running)
+{
+	struct session *session = running->session;
+	struct timespec now = {0};
+
+	if (cell_audit_due(session->cell) ||
+	    session->busy_writers > running_is_writer(running))
+		return;
+	/* What files are stamped by. */
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	session->quiet_ns = clock_ns(&now);
+}
+
 static void hand_over(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
@@ -247,6 +263,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	running_begin(running, worker);
 	/* What an audit finds is told in a call that somebody reads. */
 	running->audits = cell_audit_due(session->cell) && !running->mending;
+	quiet_note(running);
 	running->reach = audit_reach_of(running);
 	running->alone = running_is_alone(running);
 	running->heralds = running->alone && !running_is_file_call(running);

@@ -36,7 +36,12 @@ struct session {
 	char *folder;          /* where the next command starts */
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
-	size_t audits_wanted;  /* how often a worker died before its audit */
+	/*
+	 * Wall clock: until then all that its calls had done was looked at, and none of them ran that
+	 * could write. 0: never.
+	 */
+	int64_t quiet_ns;
+	size_t audits_wanted; /* how often a worker died before its audit */
 	struct tool_result *said; /* before the first call, for the first that is answered; or NULL */
 	struct value *held; /* of what killed gits left: what others may hold (running_left.c) */
 	bool unseen; /* commands may have left something where none of their audits looked */

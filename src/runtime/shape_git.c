@@ -1,11 +1,12 @@
 /*
- * shape_git: the protected files of a view (audit.h): what git would run or follow is bound
- * read-only over itself wherever a writable tree holds it, and pinned, so that none of it is
+ * shape_git: the protected files of a view (audit.h): what git would run or follow, and what other
+ * agents would, is bound read-only over itself wherever a writable tree holds it, and pinned, so that none of it is
  * renamed away. Only what exists costs anything.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "git/autoexec.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
 #include "runtime/pending.h"
@@ -136,7 +137,7 @@ static bool is_held(const struct cell_spec *spec, const char *path)
 
 /* Not what lies deep: a build's checkouts there are to be moved and removed, and are audited. */
 static void hold_all(const struct protecting *protecting,
-		     const struct value *repositories, const struct value *pointers)
+		     const struct value *repositories, const struct value *held)
 {
 	for (void *at = value_first(repositories); at != NULL;
 	     at = value_next(repositories, at)) {
@@ -145,7 +146,7 @@ static void hold_all(const struct protecting *protecting,
 		    !is_held(protecting->spec, path))
 			hold_repository(protecting, path);
 	}
-	for (void *at = value_first(pointers); at != NULL; at = value_next(pointers, at)) {
+	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
 		auto_free char *path = git_scan_path(value_key(at));
 		if (path != NULL && value_is_true(value_at(at)) &&
 		    !holds_new(protecting, path))
@@ -299,7 +300,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 	auto_value struct value *dangers = value_copy(value_member(guard, "dangers"));
 	auto_value struct value *repositories =
 		value_ref(value_member(guard, "repositories"));
-	auto_value struct value *pointers = value_ref(value_member(guard, "pointers"));
+	auto_value struct value *held = value_ref(value_member(guard, "held"));
 	const struct value *files = value_member(guard, "files");
 	const struct protecting protecting = {
 		.spec = spec,
@@ -310,10 +311,10 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 	};
 
 	value_remove(guard, "repositories");
-	value_remove(guard, "pointers");
+	value_remove(guard, "held");
 	if (options != NULL)
 		pending_begin(options, spec);
-	hold_all(&protecting, repositories, pointers);
+	hold_all(&protecting, repositories, held);
 	for (size_t i = 0; i < value_count(files); i++)
 		hold_file(&protecting, value_text(value_item(files, i)));
 }
@@ -386,6 +387,29 @@ static void home_add(const struct shape_options *options, struct value *guard)
 		value_set_text(guard, "home", key);
 }
 
+/*
+ * Protected names that may be written: those that a root stands for or lies in, and those that the
+ * cell is made to put back. What their steps could not have written is not among these.
+ */
+static struct value *opened_list(const struct shape_options *options,
+				 const struct cell_spec *spec, const struct value *roots)
+{
+	struct value *list = value_copy(roots);
+	char path[PATH_MAX];
+
+	if (options == NULL || options->undoes == NULL)
+		return list;
+	for (const struct autoexec *row = autoexec_names; row->name != NULL; row++) {
+		if (row->care != AUTOEXEC_PROTECTED ||
+		    !undo_plan_touches(options->undoes, str_of(row->name)) ||
+		    snprintf(path, sizeof(path), "%s/%s", spec->workspace, row->name) >=
+			    (int)sizeof(path))
+			continue;
+		list_add(list, path);
+	}
+	return list;
+}
+
 /* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */
 static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
@@ -397,6 +421,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	auto_free char *workspace = git_scan_key(spec->workspace);
 	value_set_text(guard, "workspace", workspace);
 	value_set(guard, "roots", roots);
+	value_set(guard, "opened", opened_list(options, spec, roots));
 	value_set(guard, "watched", watched);
 	value_set(guard, "deep", deep_list(options, spec, roots));
 	value_set_integer(guard, "folders",
@@ -435,7 +460,8 @@ bool shape_add_protected(const struct shape_options *options, struct cell_spec *
 bool shape_protect_extra(const struct cell_spec *cell, struct cell_spec *addition,
 			 struct err *err)
 {
-	static const char *const lists[] = {"roots", "watched", "files", "deep", "whole"};
+	static const char *const lists[] = {"roots",  "watched", "files",
+					    "opened", "deep",    "whole"};
 	static const char *const objects[] = {"dangers", "indexes", "leads", "places"};
 
 	if (!guard_make(NULL, addition, err))

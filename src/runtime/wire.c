@@ -36,6 +36,7 @@ enum call_flag {
 struct call_head {
 	int64_t deadline_ms;
 	double timeout_s;
+	int64_t quiet_ns;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
 	uint32_t log; /* of what the call replaces; 0: none */
@@ -59,7 +60,7 @@ struct result_head {
 };
 
 /* Between members would lie bytes of whoever prints. */
-_Static_assert(sizeof(struct call_head) == 28 + 4 * CALL_PARTS, "a gap in the head");
+_Static_assert(sizeof(struct call_head) == 36 + 4 * CALL_PARTS, "a gap in the head");
 _Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static uint32_t add_bytes(struct str bytes, struct buf *out)
@@ -126,6 +127,7 @@ bool wire_print_call(const struct wire_call *call, struct buf *out)
 	struct call_head head = {
 		.deadline_ms = call->deadline_ms,
 		.timeout_s = call->timeout_s,
+		.quiet_ns = call->quiet_ns,
 		.log = call->log,
 		.flags = (call->is_last ? CALL_IS_LAST : 0U) |
 			 (call->heralds ? CALL_HERALDS : 0U) |
@@ -172,7 +174,8 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 	if (payload.size < sizeof(head))
 		return err_set(err, EPROTO, "a call without its numbers");
 	memcpy(&head, payload.data, sizeof(head));
-	if (head.zero != 0 || head.deadline_ms < 0 || !(head.timeout_s >= 0) ||
+	if (head.zero != 0 || head.deadline_ms < 0 || head.quiet_ns < 0 ||
+	    !(head.timeout_s >= 0) ||
 	    !split(payload, sizeof(head), head.sizes, CALL_PARTS, parts))
 		return err_set(err, EPROTO, "a call whose parts do not fit");
 	*call = (struct wire_call){
@@ -180,6 +183,7 @@ bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err
 		.folder = text_of(parts[CALL_FOLDER]),
 		.deadline_ms = head.deadline_ms,
 		.timeout_s = head.timeout_s,
+		.quiet_ns = head.quiet_ns,
 		.log = head.log,
 		.is_last = (head.flags & CALL_IS_LAST) != 0,
 		.heralds = (head.flags & CALL_HERALDS) != 0,

@@ -32,6 +32,7 @@ struct wire_call {
 	bool has_journal;
 	bool audits; /* first look at what an earlier call may have left (audit.h) */
 	enum audit_reach reach; /* so far */
+	int64_t quiet_ns;       /* for the audits (audit.h); 0: none */
 	/* these limits are the worker's to look after, and no control group's */
 	bool keeps_memory, keeps_pids;
 	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */

@@ -17,6 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+	NS_PER_MS = 1000000,
+	CLOCKS_APART_MS =
+		50, /* what files are stamped by goes on in steps of some milliseconds */
+};
+
 struct call worker_call(struct worker *worker)
 {
 	return (struct call){
@@ -95,21 +101,45 @@ static void heads_audit(struct worker *worker, struct tool_result *result)
 	more = value_new_object();
 	value_set(more, "watched", value_ref(worker->heads));
 	if (audit_begin_more(worker->spec->guard, more, true, &err))
-		audit_run(worker->audit, more, AUDIT_NEAR, NULL, result);
+		audit_run(worker->audit, more, AUDIT_NEAR, NULL, 0, result);
 	else
 		audit_tell_failed(result, err.text);
 }
 
+/* When a call began, by the clock that stamps files and by one that nobody sets. */
+struct call_began {
+	struct timespec wall;
+	int64_t ms;
+};
+
+static void began_note(struct call_began *began)
+{
+	*began = (struct call_began){.ms = clock_now_ms()};
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &began->wall);
+}
+
+/* Was the wall clock set back meanwhile? What a command made now may look older than it. */
+static bool was_set_back(const struct call_began *began)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return (clock_ns(&now) - clock_ns(&began->wall)) / NS_PER_MS + CLOCKS_APART_MS <
+	       clock_now_ms() - began->ms;
+}
+
 /* What the call could write is looked at when nothing of it runs any more. */
 static void call_audit(struct worker *worker, const struct tool *tool,
-		       const struct timespec *since, struct tool_result *result)
+		       const struct call_began *began, struct tool_result *result)
 {
-	bool is_command = tool != NULL && (tool->effects & EFFECT_RUNS) != 0;
+	const bool is_command = tool != NULL && (tool->effects & EFFECT_RUNS) != 0;
 
 	if (!is_command && (tool == NULL || (tool->effects & EFFECT_WRITES) == 0))
 		return;
-	audit_run(worker->audit, worker->nested, AUDIT_NEAR, is_command ? since : NULL,
-		  result);
+	if (was_set_back(began))
+		worker->quiet_ns = 0;
+	audit_run(worker->audit, worker->nested, AUDIT_NEAR,
+		  is_command ? &began->wall : NULL, worker->quiet_ns, result);
 	if (!is_command)
 		heads_audit(worker, result);
 	/* What a file tool wrote is gone again: it has not done what it says. */
@@ -205,7 +235,8 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		below_empty(worker);
 	files_finish_writes(worker->files, wire->unfinished);
 	if (wire->audits)
-		audit_run(worker->audit, worker->nested, wire->reach, NULL, result);
+		audit_run(worker->audit, worker->nested, wire->reach, NULL,
+			  worker->quiet_ns, result);
 	if (strcmp(wire->tool, AUDIT_CALL) == 0)
 		left_look(worker, wire->carried, result);
 	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
@@ -245,6 +276,7 @@ bool worker_execute(struct worker *worker, const struct frame *frame,
 	}
 	struct call call = call_arrived(worker, &wire, frame);
 	worker->alone = wire.alone;
+	worker->quiet_ns = wire.quiet_ns;
 	value_free(worker->nested);
 	worker->nested = wire.nested;
 	wire.nested = NULL;
@@ -283,14 +315,14 @@ bool worker_serve_call(struct worker *worker, const struct frame *frame)
 {
 	struct tool_result result;
 	const struct tool *tool;
-	struct timespec since = {0};
+	struct call_began began;
 
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &since);
+	began_note(&began);
 	tool_result_init(&result);
 	bool keep = worker_execute(worker, frame, &tool, &result);
 	if (!keep)
 		below_empty(worker);
-	call_audit(worker, tool, &since, &result);
+	call_audit(worker, tool, &began, &result);
 	result_send(worker, &result);
 	files_settle(worker->files);
 	tool_result_fini(&result);

@@ -30,6 +30,7 @@ struct worker {
 	/* the tool this worker was prepared for, and what that made; or NULL */
 	const struct tool *prepared_for;
 	void *prepared;
+	int64_t quiet_ns; /* for the audits of this call (audit.h) */
 	bool alone; /* the call it has served last was: nobody else wants the processor */
 	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };

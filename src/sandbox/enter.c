@@ -29,7 +29,7 @@ static const char *const masked_files[] = {
 	"/proc/kcore",         "/proc/keys",       "/proc/key-users",
 	"/proc/kallsyms",      "/proc/kmsg",       "/proc/timer_list",
 	"/proc/sysrq-trigger", "/proc/kpagecount", "/proc/kpageflags",
-	"/proc/kpagecgroup",
+	"/proc/kpagecgroup",   "/proc/config.gz",
 };
 
 static bool mask_file(const char *path, struct err *err)

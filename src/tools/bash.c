@@ -279,6 +279,7 @@ static void answer(struct shell *shell)
 	if (told.since.out || told.since.error)
 		add_whole(shell, &told);
 	git_said(shell->command, buf_str(&shell->result->text), shell->result);
+	claims_protected(buf_str(&shell->result->text), shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
 	if (shell->run.ending == PROGRAM_ENDED && shell->run.exit_code != 0)
 		claim(shell);

@@ -200,6 +200,17 @@ enum result_status written_fail(struct written *written, const struct err *err)
 				err->text);
 		written->result->status = RESULT_DENIED;
 		return RESULT_DENIED;
+	case FILES_AUTOEXEC:
+		denial_note(written->result, &(struct denial){.kind = DENIAL_FS,
+							      .target = written->path,
+							      .rule = "protected",
+							      .remedy = AUTOEXEC_REMEDY});
+		(void)tool_fail(written->result,
+				"%s Tell the user what it should say; who wants it written here names "
+				"it in the `write` list.",
+				err->text);
+		written->result->status = RESULT_DENIED;
+		return RESULT_DENIED;
 	case EFBIG:
 		return tool_fail(written->result,
 				 "%s Use a command (sed, a script) through bash "

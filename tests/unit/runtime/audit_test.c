@@ -94,14 +94,19 @@ static void begin(struct place *place)
 		fail_msg("%s", err.text);
 }
 
-static void audit(struct place *place)
+static void audit_quiet(struct place *place, int64_t quiet_ns)
 {
 	tool_result_fini(&place->result);
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, quiet_ns, &place->result);
 	audit_close(ready);
+}
+
+static void audit(struct place *place)
+{
+	audit_quiet(place, 0);
 }
 
 static void look_whole(struct place *place, enum audit_reach reach)
@@ -110,7 +115,7 @@ static void look_whole(struct place *place, enum audit_reach reach)
 	tool_result_init(&place->result);
 	(void)tool_done(&place->result);
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, reach, NULL, &place->result);
+	audit_run(ready, NULL, reach, NULL, 0, &place->result);
 	audit_close(ready);
 }
 
@@ -329,15 +334,159 @@ static void files_that_run_by_themselves_are_listed(void **state)
 	assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &since), 0);
 	since.tv_sec += 100;
 	struct audit *ready = audit_open(place->guard);
-	audit_run(ready, NULL, AUDIT_NEAR, &since, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, &since, 0, &place->result);
 	assert_null(place->result.details);
 	since.tv_sec -= 200;
 	assert_int_equal(mkdir(".vscode", 0755), 0);
 	put(".vscode/tasks.json", "{}");
-	audit_run(ready, NULL, AUDIT_NEAR, &since, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, &since, 0, &place->result);
 	audit_close(ready);
 	assert_int_equal(value_count(value_member(place->result.details, "changed_autoexec")),
 			 2);
+}
+
+static void a_protected_name_that_comes_or_changes_is_put_away(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(mkdir(".claude", 0755), 0);
+	put(".claude/settings.json", "{}");
+	begin(place);
+	audit(place);
+	assert_null(place->result.details);
+	put(".claude/settings.json", "{\"hooks\": 1}");
+	put(".mcp.json", "{}");
+	put(".claude/other.json", "{}");
+	assert_int_equal(mkdir(".opencode", 0755), 0);
+	assert_int_equal(mkdir(".opencode/plugin", 0755), 0);
+	audit(place);
+	assert_int_equal(put_away(place), 2);
+	assert_string_equal(put_away_path(place, 0), ".claude/settings.json");
+	assert_string_equal(put_away_path(place, 1), ".mcp.json");
+	put(".opencode/plugin/x.js", "x");
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), ".opencode/plugin");
+	audit(place);
+	assert_null(place->result.details);
+}
+
+/* As when git takes it away and puts it back. */
+static void a_protected_name_that_comes_back_as_it_was_stays(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(mkdir(".claude", 0755), 0);
+	assert_int_equal(mkdir(".claude/hooks", 0755), 0);
+	put(".claude/settings.json", "{}");
+	put(".claude/hooks/x", "x");
+	begin(place);
+	for (size_t i = 0; i < 2; i++) {
+		static const char *const names[] = {".claude/settings.json",
+						    ".claude/hooks/x"};
+		static const char *const texts[] = {"{}", "x"};
+
+		assert_int_equal(unlink(names[i]), 0);
+		put(names[i], texts[i]);
+	}
+	audit(place);
+	assert_null(place->result.details);
+	assert_int_equal(chmod(".claude/hooks/x", 0755), 0);
+	audit(place);
+	assert_int_equal(put_away(place), 1);
+	assert_string_equal(put_away_path(place, 0), ".claude/hooks");
+}
+
+/* In a clone or a worktree, where the top has the same; what the top has not is put away. */
+static void a_repository_may_hold_what_the_top_holds(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(mkdir(".claude", 0755), 0);
+	put(".claude/settings.json", "{}");
+	begin(place);
+	assert_int_equal(mkdir("sub", 0755), 0);
+	repository_make("sub/.git");
+	assert_int_equal(mkdir("sub/.claude", 0755), 0);
+	put("sub/.claude/settings.json", "{}");
+	audit(place);
+	assert_null(place->result.details);
+	put("sub/.claude/settings.json", "{ }");
+	put("sub/.claude/settings.local.json", "{}");
+	audit(place);
+	assert_int_equal(put_away(place), 2);
+}
+
+static int64_t changed_ns(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return clock_ns(&st.st_ctim);
+}
+
+static void a_protected_file_of_a_quiet_time_is_a_persons(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(mkdir(".claude", 0755), 0);
+	begin(place);
+	put(".claude/settings.local.json", "{}");
+	audit_quiet(place, changed_ns(".claude/settings.local.json") + 1);
+	assert_null(place->result.details);
+	audit_quiet(place, changed_ns(".claude/settings.local.json"));
+	assert_int_equal(put_away(place), 1);
+}
+
+/* A link, or a folder whose files' times its own does not tell, is nobody's that is known. */
+static void a_protected_link_or_folder_of_a_quiet_time_is_put_away(void **state)
+{
+	struct place *place = *state;
+
+	begin(place);
+	assert_int_equal(symlink("elsewhere", ".mcp.json"), 0);
+	assert_int_equal(mkdir(".pi", 0755), 0);
+	assert_int_equal(mkdir(".pi/extensions", 0755), 0);
+	put(".pi/extensions/x.ts", "x");
+	audit_quiet(place, INT64_MAX);
+	assert_int_equal(put_away(place), 2);
+}
+
+/* The file is old, and the folder that it came with is not. */
+static void a_folder_moved_to_a_protected_name_is_no_persons(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(mkdir("fixture", 0755), 0);
+	put("fixture/settings.json", "{}");
+	begin(place);
+	const int64_t quiet_ns = changed_ns("fixture/settings.json") + 1;
+	assert_int_equal(rename("fixture", ".claude"), 0);
+	while (changed_ns(".claude") < quiet_ns)
+		assert_int_equal(chmod(".claude", 0755), 0);
+	audit_quiet(place, quiet_ns);
+	assert_int_equal(put_away(place), 1);
+}
+
+static void a_place_that_was_named_is_open(void **state)
+{
+	struct place *place = *state;
+	struct value *opened = value_new_array();
+	auto_free char *path = memory_alloc(PATH_MAX);
+
+	(void)snprintf(path, PATH_MAX, "%s/.claude/hooks/mine", place->folder);
+	value_append(opened, value_new_text(path));
+	value_append(opened, value_new_text(place->folder));
+	value_set(place->guard, "opened", opened);
+	begin(place);
+	assert_int_equal(mkdir(".claude", 0755), 0);
+	assert_int_equal(mkdir(".claude/hooks", 0755), 0);
+	put(".claude/hooks/mine", "x");
+	audit(place);
+	assert_null(place->result.details);
+	put(".claude/hooks/other", "x");
+	audit(place);
+	assert_int_equal(put_away(place), 1);
 }
 
 /* Where there is no view, a root below another may be moved away and made anew. */
@@ -356,13 +505,13 @@ static void a_root_that_was_exchanged_is_looked_at_anew(void **state)
 	assert_int_equal(mkdir("inner/sub", 0755), 0);
 	assert_int_equal(symlink("/nonexistent", "inner/sub/.git"), 0);
 	(void)tool_done(&place->result);
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, 0, &place->result);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "inner/sub/.git");
 	/* One that is gone altogether cannot be looked at, and that is said. */
 	assert_int_equal(rename("inner", "gone"), 0);
 	assert_false(audit_failed(&place->result));
-	audit_run(ready, NULL, AUDIT_NEAR, NULL, &place->result);
+	audit_run(ready, NULL, AUDIT_NEAR, NULL, 0, &place->result);
 	assert_true(audit_failed(&place->result));
 	audit_close(ready);
 }
@@ -457,10 +606,10 @@ static void more_repositories_are_known_by_their_age(void **state)
 	assert_int_equal(value_count(value_member(more, "dangers")), 1);
 	struct audit *ready = audit_open(place->guard);
 	(void)tool_done(&place->result);
-	audit_run(ready, more, AUDIT_NEAR, NULL, &place->result);
+	audit_run(ready, more, AUDIT_NEAR, NULL, 0, &place->result);
 	assert_int_equal(put_away(place), 0);
 	put("a/b/c/.git/config", "[core]\nfsmonitor = x\n");
-	audit_run(ready, more, AUDIT_NEAR, NULL, &place->result);
+	audit_run(ready, more, AUDIT_NEAR, NULL, 0, &place->result);
 	audit_close(ready);
 	assert_int_equal(put_away(place), 1);
 	assert_string_equal(put_away_path(place, 0), "a/b/c/.git/config");
@@ -679,6 +828,21 @@ static void what_came_after_a_dead_front_began_is_new(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_protected_name_that_comes_or_changes_is_put_away,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_protected_name_that_comes_back_as_it_was_stays,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_repository_may_hold_what_the_top_holds,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_protected_file_of_a_quiet_time_is_a_persons,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_protected_link_or_folder_of_a_quiet_time_is_put_away, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_folder_moved_to_a_protected_name_is_no_persons,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_place_that_was_named_is_open, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(nothing_new_is_nothing_told, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_root_is_gone_through_whole_when_it_is_deep,
