@@ -283,6 +283,17 @@ static bool stays(const struct git_scan *scan, const char *key,
 	return age != GIT_SCAN_NEW;
 }
 
+/* Is PATH a file with hard links? One that was there before is another way to it. */
+static bool has_other_names(const struct git_scan *scan, const char *path)
+{
+	const char *name;
+	auto_close int folder = git_scan_open_parent(scan, path, &name);
+	struct stat st;
+
+	return folder >= 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_nlink > 1;
+}
+
 static void judge_one(const struct git_scan *scan, const char *key, const char *workspace,
 		      struct tool_result *result)
 {
@@ -294,8 +305,10 @@ static void judge_one(const struct git_scan *scan, const char *key, const char *
 	else if (put_away(scan, path, away, sizeof(away)))
 		audit_tell_moved(result, workspace, path, away);
 	else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
-		/* Busy or read-only: a mount of the view, which no command could pass. */
 		audit_tell_failed(result, strerror(errno));
+	else if (errno != ENOENT && has_other_names(scan, path))
+		/* Busy or read-only: a mount of the view, which no command could pass but so. */
+		audit_tell_linked(result, workspace, path);
 }
 
 /* Does anything in the repository FOLDER run or lead on, whoever put it there? */

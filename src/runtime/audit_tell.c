@@ -145,6 +145,22 @@ void audit_tell_moved(struct tool_result *result, const char *workspace, const c
 	buf_fini(&remedy);
 }
 
+void audit_tell_linked(struct tool_result *result, const char *workspace, const char *path)
+{
+	struct buf shown;
+
+	buf_init(&shown, 4 * PATH_MAX);
+	text_add_name(&shown, str_of(path_relative(path, workspace)));
+	denial_add(result,
+		   &(struct denial){.kind = DENIAL_FS,
+				    .target = shown.data,
+				    .rule = RULE_PROTECTED,
+				    .remedy = "it was changed all the same, by another "
+					      "name of the same file (a hard link); a "
+					      "person looks at it before it runs"});
+	buf_fini(&shown);
+}
+
 void audit_tell_doubtful(struct tool_result *result, const char *workspace, const char *path)
 {
 	struct value *list = list_of(result, KEY_DOUBTFUL);

@@ -26,6 +26,8 @@ bool audit_take_partial(struct tool_result *result);
 void audit_print_partial(const struct tool_result *result, struct buf *out);
 /* In the front: none was made, because of WHY. RESULT stays what it was, and says so. */
 void audit_tell_lost(struct tool_result *result, const char *why);
+/* PATH, which is held read-only, was changed by another name that it has, a hard link: a denial. */
+void audit_tell_linked(struct tool_result *result, const char *workspace, const char *path);
 /* PATH, which was new or changed, has the last name AWAY now: a denial, and `quarantined`. */
 void audit_tell_moved(struct tool_result *result, const char *workspace, const char *path,
 		      const char *away);
