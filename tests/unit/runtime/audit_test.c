@@ -461,9 +461,11 @@ static void a_folder_moved_to_a_protected_name_is_no_persons(void **state)
 	put("fixture/settings.json", "{}");
 	begin(place);
 	const int64_t quiet_ns = changed_ns("fixture/settings.json") + 1;
+	/* The clock that files are stamped by goes on in steps. */
+	do
+		put("later", "");
+	while (changed_ns("later") < quiet_ns);
 	assert_int_equal(rename("fixture", ".claude"), 0);
-	while (changed_ns(".claude") < quiet_ns)
-		assert_int_equal(chmod(".claude", 0755), 0);
 	audit_quiet(place, quiet_ns);
 	assert_int_equal(put_away(place), 1);
 }
