@@ -12,6 +12,7 @@
 #   make coverage   which branches of the code for policies and paths the tests take: docs/coverage.md
 #   make fuzz       fuzz each parser for SECONDS (60)
 #   make install    PREFIX=/usr/local DESTDIR=
+#   make uninstall  what an installation with the same PREFIX and DESTDIR has made, and nothing else
 #   make clean
 
 BUILD = build
@@ -24,7 +25,7 @@ PREFIX =
 DESTDIR =
 export PREFIX WERROR
 
-.PHONY: all demo quick check check-all bench races gate coverage fuzz install clean
+.PHONY: all demo quick check check-all bench races gate coverage fuzz install uninstall clean
 
 all:
 	@dev/bootstrap build
@@ -72,7 +73,12 @@ fuzz:
 	@dev/fuzz $(SECONDS)
 
 install: all
-	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+	@DESTDIR='$(DESTDIR)' dev/install $(BUILD)
+
+uninstall:
+	@dev/bootstrap build
+	@dev/configure release $(BUILD) >/dev/null
+	@DESTDIR='$(DESTDIR)' dev/install --remove $(BUILD)
 
 clean:
 	rm -rf build
