@@ -88,7 +88,8 @@ __attribute__((format(printf, 2, 3))) static void set_missing(struct probe_fact 
 	va_end(arguments);
 }
 
-static void add_namespaces(struct facts *facts)
+/* True: some are missing. */
+static bool add_namespaces(struct facts *facts)
 {
 	struct probe_fact *user = add_fact(facts, "user namespaces", "yes");
 	struct probe_fact *others;
@@ -98,41 +99,43 @@ static void add_namespaces(struct facts *facts)
 	if (spaces.lacking == SPACES_USER || spaces.lacking == SPACES_UNTRIED) {
 		(void)snprintf(user->value, sizeof(user->value), "%s", spaces.because);
 		set_missing(user, "%s", spaces.remedy);
-		return;
+		return true;
 	}
 	others = add_fact(facts, "other namespaces", "mount, pid, ipc, uts, net, cgroup");
 	if (spaces.lacking == SPACES_OTHERS) {
 		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
 		set_missing(others, "%s", spaces.remedy);
-		return;
+		return true;
 	}
 	others = add_fact(facts, "a /proc of one's own", "yes");
 	if (spaces.lacking == SPACES_PROC) {
 		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
 		set_missing(others, "%s", spaces.remedy);
-		return;
+		return true;
 	}
 	others = add_fact(facts, "a view of mounts", "yes");
 	if (spaces.lacking == SPACES_VIEW) {
 		(void)snprintf(others->value, sizeof(others->value), "%s", spaces.because);
 		set_missing(others, "%s", spaces.remedy);
 	}
+	return spaces.lacking != SPACES_NOTHING;
 }
 
-static void add_switches(struct facts *facts)
+static void add_switches(struct facts *facts, bool lacks_spaces)
 {
-	static const char *const paths[] = {
-		"user/max_user_namespaces",
-		"kernel/unprivileged_userns_clone",
-		"kernel/apparmor_restrict_unprivileged_userns",
-	};
+	for (const struct probe_switch *row = probe_switches; row->path != NULL; row++) {
+		char text[SYSCTL_MAX];
+		struct probe_fact *fact;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		char path[128], text[SYSCTL_MAX];
-
-		(void)snprintf(path, sizeof(path), "/proc/sys/%s", paths[i]);
-		if (probe_read(path, text))
-			(void)add_fact(facts, strchr(paths[i], '/') + 1, "%s", text);
+		if (!probe_read(row->path, text))
+			continue;
+		fact = add_fact(facts, strrchr(row->path, '/') + 1, "%s", text);
+		/* That all namespaces are there is another row; this is what keeps them away. */
+		if (lacks_spaces && probe_switch_closes(row, text)) {
+			(void)snprintf(fact->value, sizeof(fact->value),
+				       "%.32s: no user namespaces may be made here", text);
+			set_missing(fact, "%s", row->remedy);
+		}
 	}
 }
 
@@ -204,8 +207,7 @@ size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 	if (uname(&name) == 0)
 		(void)add_fact(&facts, "kernel", "%s %s, %s", name.sysname, name.release,
 			       name.machine);
-	add_namespaces(&facts);
-	add_switches(&facts);
+	add_switches(&facts, add_namespaces(&facts));
 	add_landlock(&facts);
 	add_seccomp(&facts);
 	add_openat2(&facts);

@@ -29,6 +29,17 @@ struct probe_spaces {
 };
 void probe_namespaces(struct probe_spaces *spaces);
 
+/* A sysctl that may keep namespaces away. */
+struct probe_switch {
+	const char *path;   /* NULL ends the rows */
+	const char *closed; /* its values that do, with blanks between */
+	bool holds_for_root;
+	const char *remedy;
+};
+extern const struct probe_switch probe_switches[];
+/* Does VALUE, which ROW has, keep them away from this user? */
+bool probe_switch_closes(const struct probe_switch *row, const char *value);
+
 /* CODE: what the kernel said when it was asked for its ABI. */
 const char *probe_landlock_remedy(int code);
 

@@ -30,13 +30,6 @@ struct outcome {
 	int code;
 };
 
-static bool switch_is(const char *path, const char *value)
-{
-	char text[SYSCTL_MAX];
-
-	return probe_read(path, text) && strcmp(text, value) == 0;
-}
-
 /* In the child: what a container around us may forbid of the mounts. */
 static struct outcome try_mounts(const struct sandbox_identity *identity, int parent,
 				 struct sandbox_network *network)
@@ -132,20 +125,31 @@ static struct outcome try_steps(void)
 	outcome_say(ends, (struct outcome){STEPS_DONE, 0});
 }
 
+const struct probe_switch probe_switches[] = {
+	{"/proc/sys/user/max_user_namespaces", "0", true,
+	 "sudo sysctl -w user.max_user_namespaces=15000"},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", true,
+	 "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1 2", false,
+	 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
+	 "profile for glovebox with the rule \"userns,\""},
+	{0},
+};
+
+bool probe_switch_closes(const struct probe_switch *row, const char *value)
+{
+	return (row->holds_for_root || geteuid() != 0) &&
+	       str_among(row->closed, str_trim(str_of(value)));
+}
+
 static const char *switch_remedy(void)
 {
-	static const char sys[] = "/proc/sys/kernel/";
-	char path[64];
+	char value[SYSCTL_MAX];
 
-	if (switch_is("/proc/sys/user/max_user_namespaces", "0"))
-		return "sudo sysctl -w user.max_user_namespaces=15000";
-	(void)snprintf(path, sizeof(path), "%sunprivileged_userns_clone", sys);
-	if (switch_is(path, "0"))
-		return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
-	(void)snprintf(path, sizeof(path), "%sapparmor_restrict_unprivileged_userns", sys);
-	if (geteuid() != 0 && (switch_is(path, "1") || switch_is(path, "2")))
-		return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an "
-		       "AppArmor profile for glovebox with the rule \"userns,\"";
+	for (const struct probe_switch *row = probe_switches; row->path != NULL; row++) {
+		if (probe_read(row->path, value) && probe_switch_closes(row, value))
+			return row->remedy;
+	}
 	return NULL;
 }
 
