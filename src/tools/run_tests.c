@@ -34,7 +34,7 @@ static const struct tool_param run_tests_params[] = {
 	 "of Go",
 	 .aliases = "testsuite target", .min = 1, .max = TEXT_ARGUMENT_MAX},
 	{"runner", PARAM_CHOICE, false, "Runner to use; found in the workspace unless told",
-	 .choices = "auto phpunit pytest go cargo node jest vitest meson ctest prove make",
+	 .choices = "auto phpunit pytest go cargo node jest vitest mocha meson ctest prove make",
 	 .initial = "\"auto\""},
 	/* Its own default: suites take longer than commands (the policy's wall_s). */
 	{"timeout_s", PARAM_SECONDS, false, "Seconds until it is ended",

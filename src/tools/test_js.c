@@ -1,4 +1,4 @@
-/* test_js: node --test, jest and vitest. */
+/* test_js: node --test, jest, vitest and mocha. */
 #include "base/path.h"
 #include "base/value.h"
 #include "tools/test_parse.h"
@@ -95,6 +95,50 @@ static void parse_jest(const struct test_output *output, struct test_report *rep
 		add_file(value_item(files, i), report);
 }
 
+/* One list of mocha's JSON, of tests that all ended in STATE. */
+static void add_mocha(const struct value *list, enum test_state state,
+		      struct test_report *report)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		const struct value *one = value_item(list, i);
+		const struct value *error = value_member(one, "err");
+		struct str name = value_str(value_member(one, "fullTitle"));
+		struct str stack = value_str(value_member(error, "stack"));
+		struct test_seen seen = {.state = state, .name = name};
+
+		if (state == TEST_FAILED) {
+			/* Its stack begins with the message, and names the line. */
+			seen.text = stack.size > 0
+					    ? stack
+					    : value_str(value_member(error, "message"));
+			/* A hook is no test: it runs with the tests of its file. */
+			if (str_find(name, STR("\" hook"), 0) == (size_t)-1)
+				seen.select = name;
+			if (!test_place_find(seen.text, report->folder, &seen.file,
+					     &seen.line))
+				seen.file = value_str(value_member(one, "file"));
+		}
+		test_report_add(report, &seen);
+	}
+}
+
+/* The JSON of mocha; older ones than 9.2 print it behind what the tests have printed. */
+static void parse_mocha(const struct test_output *output, struct test_report *report)
+{
+	auto_value struct value *whole = NULL;
+	struct str text = output->report.size > 0 ? output->report : output->out;
+	const size_t at = str_find(text, STR("{\n  \"stats\": {"), 0);
+
+	if (at == (size_t)-1)
+		return;
+	text = str_part(text, at, text.size);
+	if (text.size > JSON_MAX || !value_parse(text, 0, &whole, NULL))
+		return;
+	add_mocha(value_member(whole, "passes"), TEST_PASSED, report);
+	add_mocha(value_member(whole, "failures"), TEST_FAILED, report);
+	add_mocha(value_member(whole, "pending"), TEST_SKIPPED, report);
+}
+
 /* Does package.json speak of WORD, as what is needed or as a script's program? */
 static bool package_names(const struct test_project *project, const char *word)
 {
@@ -138,11 +182,24 @@ static const char *vitest_detect(const struct test_project *project)
 	return name;
 }
 
+static const char *mocha_detect(const struct test_project *project)
+{
+	const char *name =
+		test_project_first(project, ".mocharc.js .mocharc.cjs .mocharc.mjs "
+					    ".mocharc.yaml .mocharc.yml .mocharc.json "
+					    ".mocharc.jsonc");
+
+	if (name == NULL && package_names(project, "mocha"))
+		name = "package.json";
+	return name;
+}
+
 static const char *node_detect(const struct test_project *project)
 {
 	const char *name;
 
-	if (jest_detect(project) != NULL || vitest_detect(project) != NULL)
+	if (jest_detect(project) != NULL || vitest_detect(project) != NULL ||
+	    mocha_detect(project) != NULL)
 		return NULL;
 	if (package_names(project, "node --test"))
 		return "package.json";
@@ -216,6 +273,27 @@ static bool vitest_plan(const struct test_request *request, struct test_plan *pl
 	return true;
 }
 
+static bool mocha_plan(const struct test_request *request, struct test_plan *plan,
+		       struct buf *sentence)
+{
+	(void)sentence;
+	test_plan_step(request, plan, "node_modules/.bin/mocha");
+	test_plan_add(request, plan, "--reporter=json");
+	test_plan_add(request, plan, "--reporter-option=output=%s", request->report);
+	plan->report = request->report;
+	/* Files would be added to those that the project's settings name: names are exact. */
+	if (request->again != NULL) {
+		test_plan_add(request, plan, "--grep=%s",
+			      test_plan_names(request, "^(?:", ")$"));
+		return true;
+	}
+	if (request->filter != NULL)
+		test_plan_add(request, plan, "--grep=%s", request->filter);
+	if (request->file != NULL)
+		test_plan_add(request, plan, "%s", request->file);
+	return true;
+}
+
 const struct test_runner node_runner = {
 	.name = "node",
 	.needs = "package.json whose test script is node --test, or files like test/a.test.js",
@@ -246,4 +324,15 @@ const struct test_runner vitest_runner = {
 	.detect = vitest_detect,
 	.plan = vitest_plan,
 	.parse = parse_jest,
+};
+
+const struct test_runner mocha_runner = {
+	.name = "mocha",
+	.needs = ".mocharc.* or package.json that needs mocha",
+	.missing = "npm ci in the project's folder brings it",
+	.files = TEST_FILES,
+	.no_suite = "mocha has no suites: use `filter` with the suite's name",
+	.detect = mocha_detect,
+	.plan = mocha_plan,
+	.parse = parse_mocha,
 };

@@ -18,6 +18,7 @@
 enum {
 	SETTINGS_MAX = 1 << 20, /* bytes of a project's own file that are looked at */
 	NAMES_MAX = 10000,      /* names of one folder */
+	FOLDERS_MAX = 300,      /* names of one whose folders are looked into, too */
 	ROOM_FIRST = 16,
 	REGEX_MAX = 1 << 20,
 };
@@ -148,6 +149,51 @@ const char *test_project_fits(const struct test_project *project, const char *na
 	if (dir != NULL)
 		(void)closedir(dir);
 	return found;
+}
+
+/* Folders that hold what others have made. */
+#define OTHERS "node_modules venv env vendor site-packages target build dist third_party"
+
+/* The folder FOLDER (relative) and, DEPTH times, those below it. */
+static const char *fits_below(const struct test_project *project, const char *folder,
+			      const char *name, const char *patterns, const char *own,
+			      int depth)
+{
+	DIR *dir = open_folder(project, folder);
+	const char *found = NULL;
+
+	for (int i = 0; dir != NULL && found == NULL && i < FOLDERS_MAX; i++) {
+		struct dirent *entry = readdir(dir);
+		struct test_project inner = *project;
+		char path[PATH_MAX], tests[PATH_MAX];
+
+		if (entry == NULL)
+			break;
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+		    str_among(OTHERS, str_of(entry->d_name)) ||
+		    snprintf(path, sizeof(path), "%s%s%s", folder[0] != '.' ? folder : "",
+			     folder[0] != '.' ? "/" : "",
+			     entry->d_name) >= (int)sizeof(path) ||
+		    snprintf(tests, sizeof(tests), "%s/%s", path, name) >=
+			    (int)sizeof(tests))
+			continue;
+		inner.folder = path_of(project, path);
+		if (test_project_first(&inner, own) != NULL)
+			continue;
+		if (test_project_fits(project, tests, patterns) != NULL)
+			found = arena_copy(project->arena, str_of(tests));
+		else if (depth > 0)
+			found = fits_below(project, path, name, patterns, own, depth - 1);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
+const char *test_project_fits_below(const struct test_project *project, const char *name,
+				    const char *patterns, const char *own)
+{
+	return fits_below(project, ".", name, patterns, own, 1);
 }
 
 const char *test_project_holder(const struct test_project *project, const char *folder,

@@ -18,6 +18,11 @@ enum { SETTINGS_COUNT = sizeof(settings) / sizeof(settings[0]) };
 
 #define TEST_FILES "test_*.py *_test.py"
 
+/* A folder with one of these is a project, which has tests of its own. */
+#define OWN_PROJECT                                                                             \
+	"pyproject.toml setup.py setup.cfg tox.ini pytest.ini .pytest.ini package.json go.mod " \
+	"Cargo.toml meson.build CMakeLists.txt"
+
 /* The text of the settings; empty: there are none. */
 static struct str find_settings(const struct test_project *project, const char **name)
 {
@@ -47,7 +52,14 @@ static const char *pytest_detect(const struct test_project *project)
 		name = test_project_fits(project, "tests", TEST_FILES);
 	if (name == NULL)
 		name = test_project_fits(project, "test", TEST_FILES);
-	return name != NULL ? name : test_project_fits(project, ".", TEST_FILES);
+	if (name == NULL)
+		name = test_project_fits(project, ".", TEST_FILES);
+	/* A package that has its tests in it. pytest finds them by itself. */
+	if (name == NULL)
+		name = test_project_fits_below(project, "tests", TEST_FILES, OWN_PROJECT);
+	return name != NULL
+		       ? name
+		       : test_project_fits_below(project, "test", TEST_FILES, OWN_PROJECT);
 }
 
 /* "testpaths = a b" or, in TOML, "testpaths = ["a", "b"]"; both may go on in more lines. */
@@ -134,7 +146,7 @@ static bool pytest_plan(const struct test_request *request, struct test_plan *pl
 
 const struct test_runner pytest_runner = {
 	.name = "pytest",
-	.needs = "pytest.ini, conftest.py or files like tests/test_a.py",
+	.needs = "pytest.ini, conftest.py or files like tests/test_a.py or pkg/tests/test_a.py",
 	.missing = "install it in the project's .venv, or Debian's package python3-pytest",
 	.files = TEST_FILES,
 	.detect = pytest_detect,

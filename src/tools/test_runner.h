@@ -38,6 +38,13 @@ struct str test_project_read(const struct test_project *project, const char *nam
 /* A file of the folder NAME ("." for itself) that fits one of the blank-separated PATTERNS. */
 const char *test_project_fits(const struct test_project *project, const char *name,
 			      const char *patterns);
+/*
+ * The same in the folder NAME of a folder of the project ("pkg/tests", "src/pkg/tests"): the path
+ * of that folder, or NULL. A folder that holds one of the blank-separated OWN is a project itself,
+ * and so are those that packages of others lie in.
+ */
+const char *test_project_fits_below(const struct test_project *project, const char *name,
+				    const char *patterns, const char *own);
 /* The first folder of FOLDER, "." for the project, that holds NAME ("build" with "x.txt"). */
 const char *test_project_holder(const struct test_project *project, const char *folder,
 				const char *name);
@@ -110,6 +117,6 @@ struct test_runner {
 extern const struct test_runner *const test_runners[];
 extern const struct test_runner phpunit_runner, ctest_runner, meson_runner, make_runner,
 	prove_runner, pytest_runner, go_runner, cargo_runner, node_runner, jest_runner,
-	vitest_runner;
+	vitest_runner, mocha_runner;
 
 const struct test_runner *test_runner_find(const char *name);

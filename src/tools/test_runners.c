@@ -4,9 +4,9 @@
 #include <string.h>
 
 const struct test_runner *const test_runners[] = {
-	&phpunit_runner, &pytest_runner, &go_runner,     &cargo_runner,
-	&node_runner,    &jest_runner,   &vitest_runner, &meson_runner,
-	&ctest_runner,   &prove_runner,  &make_runner,   NULL,
+	&phpunit_runner, &pytest_runner, &go_runner,    &cargo_runner, &node_runner,
+	&jest_runner,    &vitest_runner, &meson_runner, &ctest_runner, &prove_runner,
+	&make_runner,    &mocha_runner,  NULL,
 };
 
 const struct test_runner *test_runner_find(const char *name)

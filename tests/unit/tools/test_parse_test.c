@@ -196,6 +196,19 @@ static void other_formats_of_languages(void **state)
 		 "\"Failed to load\",\"assertionResults\":[]}]}",
 		 0, 1, 0, "b.test.js", "b.test.js", 0, "Failed to load"},
 		{"jest", "no JSON", 0, 0, 0, NULL, NULL, 0, NULL},
+		/* Before 9.2 mocha prints its JSON, behind what the tests have printed. */
+		{"mocha",
+		 "a test's own line\n{\n  \"stats\": {\"tests\": 3},\n \"passes\": [{\"fullTitle\":"
+		 "\"sum adds\"}], \"pending\": [{\"fullTitle\": \"sum later\"}], \"failures\": "
+		 "[{\"fullTitle\": \"sum of three\", \"file\": \"/w/test/sum.js\", \"err\": "
+		 "{\"message\": \"2 !== 3\", \"stack\": \"AssertionError: 2 !== 3\\n    at "
+		 "Context.<anonymous> (test/sum.js:5:12)\"}}]}",
+		 1, 1, 1, "sum of three", "test/sum.js", 5, "2 !== 3"},
+		{"mocha",
+		 "{\n  \"stats\": {}, \"failures\": [{\"fullTitle\": \"sum \\\"before all\\\" hook\","
+		 " \"file\": \"/w/test/sum.js\", \"err\": {\"message\": \"no ground\"}}]}",
+		 0, 1, 0, "sum \"before all\" hook", "test/sum.js", 0, "no ground"},
+		{"mocha", "no JSON", 0, 0, 0, NULL, NULL, 0, NULL},
 	};
 
 	(void)state;
