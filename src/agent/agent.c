@@ -351,6 +351,7 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 		recorded = turn_finish(agent, &turn, err);
 	agent->turn = NULL;
 	value_free(turn.patch);
+	value_free(turn.delegated);
 	value_free(turn.edited);
 	value_free(turn.checks);
 	return recorded;

@@ -81,6 +81,8 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	}
 	if (strcmp(tool->name, turn_patch_tool) == 0 && result->status == RESULT_DONE)
 		handover_take(turn, result);
+	if (strcmp(tool->name, "delegate_agent") == 0)
+		handover_take_delegated(turn, result->details);
 	checks_note(turn, tool, result);
 }
 

@@ -16,7 +16,6 @@ enum {
 	STOP_MS = 60,
 	/* One whose budget is used up may still hand over. */
 	EXHAUSTED_MS = 2000,
-	PATCHES_LOOKED_AT = 50,
 	FILES_SHOWN = 50,
 	PROMPT_MAX = 512 << 10,
 };
@@ -226,30 +225,16 @@ static void used(void *context, const struct model_usage *usage)
 	}
 }
 
-struct patch_search {
-	const char *session;
-	struct value *details;
-};
-
-static bool find_patch(void *context, const struct patch_row *row)
-{
-	struct patch_search *search = context;
-
-	if (strcmp(row->session, search->session) != 0)
-		return true;
-	value_set_str(search->details, "patch_id", (struct str){row->id, PATCH_ID_SHOWN});
-	return false;
-}
-
 static void add_details(const struct delegation *delegation, struct tool_result *result)
 {
-	static const char *const of_end[] = {"reason", "iterations", "usage", "seconds",
-					     "money",  "changed",    "checks"};
+	static const char *const of_end[] = {"reason",    "iterations", "usage",
+					     "seconds",   "money",      "changed",
+					     "delegated", "checks"};
 	const struct delegate_report *report = delegate_report_of(delegation->delegate);
 	const struct orchestra *orchestra = delegation->orchestra;
 	struct journal *journal = recorder_journal(orchestra->recorder);
 	struct value *details = tool_details(result);
-	struct patch_search search = {.session = report->session, .details = details};
+	char patch[PATCH_ID + 1];
 
 	value_set_text(details, "agent", delegation->agent);
 	value_set_text(details, "session", report->session);
@@ -261,9 +246,9 @@ static void add_details(const struct delegation *delegation, struct tool_result 
 		if (member)
 			value_set(details, of_end[i], value_copy(member));
 	}
-	if (value_count(value_member(details, "changed")) > 0 && journal)
-		(void)patches_list(journal, orchestra->options.workspace, false,
-				   PATCHES_LOOKED_AT, find_patch, &search, NULL);
+	if (value_count(value_member(details, "changed")) > 0 && journal &&
+	    patches_newest(journal, report->session, patch, NULL))
+		value_set_str(details, "patch_id", (struct str){patch, PATCH_ID_SHOWN});
 }
 
 static void add_changed(const struct value *details, struct buf *text)

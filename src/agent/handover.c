@@ -1,11 +1,15 @@
 /* handover: what a turn changed, as a patch, however the turn ended. */
 #include "agent/checks.h"
 #include "base/text.h"
+#include "store/patches.h"
 
 #include <string.h>
 
 /* A title is a line one can read in a list. */
 enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
+
+/* Files of delegates that are told of: more than any review reads. */
+enum { HANDOVER_DELEGATED_MAX = 10000 };
 
 /* What the model said last is the best summary there is. */
 static void handover_summary(const struct agent *agent, const struct turn *turn,
@@ -67,6 +71,27 @@ void handover_take(struct turn *turn, const struct tool_result *result)
 	turn->patch = value_ref(result->details);
 }
 
+void handover_take_delegated(struct turn *turn, const struct value *details)
+{
+	/* Its own, and those of the delegates below it. */
+	static const char *const keys[] = {"changed", "delegated"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct value *files = value_member(details, keys[i]);
+
+		for (size_t j = 0; j < value_count(files); j++) {
+			struct value *file = value_item(files, j);
+			const char *path = value_text(value_member(file, "path"));
+
+			if (turn->delegated == NULL)
+				turn->delegated = value_new_object();
+			if (path != NULL &&
+			    value_count(turn->delegated) < HANDOVER_DELEGATED_MAX)
+				value_set(turn->delegated, path, value_ref(file));
+		}
+	}
+}
+
 bool handover_make(struct agent *agent, struct turn *turn, struct err *err)
 {
 	struct session *session = agent->options.session;
@@ -119,6 +144,31 @@ static struct value *handover_names(struct session *session)
 	return files;
 }
 
+/* The name that `glovebox patch` takes, where it is kept. */
+static void handover_name(const struct agent *agent, struct value *data)
+{
+	struct journal *journal = recorder_journal(agent->options.recorder);
+	const char *session = recorder_session_id(agent->options.recorder);
+	char id[PATCH_ID + 1];
+
+	if (journal != NULL && session[0] != '\0' &&
+	    patches_newest(journal, session, id, NULL))
+		value_set_str(data, "patch_id", (struct str){id, PATCH_ID_SHOWN});
+}
+
+static void handover_delegated(const struct turn *turn, struct value *data)
+{
+	struct value *files;
+
+	if (turn->delegated == NULL)
+		return;
+	files = value_new_array();
+	for (void *at = value_first(turn->delegated); at != NULL;
+	     at = value_next(turn->delegated, at))
+		value_append(files, value_ref(value_at(at)));
+	value_set(data, "delegated", files);
+}
+
 void handover_describe(struct agent *agent, struct turn *turn, struct value *data)
 {
 	struct value *files = value_member(turn->patch, "files");
@@ -134,4 +184,7 @@ void handover_describe(struct agent *agent, struct turn *turn, struct value *dat
 	value_set(data, "changed", files);
 	if (patch && *patch)
 		value_set_text(data, "patch", patch);
+	if (turn->patch != NULL && value_count(files) > 0)
+		handover_name(agent, data);
+	handover_delegated(turn, data);
 }

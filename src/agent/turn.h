@@ -34,6 +34,7 @@ struct turn {
 	bool looked;         /* at the workspace as it is before the first command */
 	unsigned fruitless;  /* answers in a row without a call that were empty or cut */
 	struct value *patch; /* details of the last generate_patch that was done; owned */
+	struct value *delegated; /* path -> the file, of those that delegates changed; owned */
 	struct value *edited; /* paths that calls of this answer changed; owned (checks.h) */
 	struct value *checks;  /* name -> how it ended last; owned */
 	unsigned check_rounds; /* of repair, that were begun */
@@ -108,6 +109,8 @@ bool calls_run(struct agent *agent, struct turn *turn, struct err *err);
 
 /* The patch that generate_patch made is the turn's. */
 void handover_take(struct turn *turn, const struct tool_result *result);
+/* DETAILS of a call of delegate_agent: the files that it changed are the turn's to count. */
+void handover_take_delegated(struct turn *turn, const struct value *details);
 /* Make the patch when something was changed since the last one. */
 bool handover_make(struct agent *agent, struct turn *turn, struct err *err);
 /* Put the changed files and the patch into DATA of EVENT_TURN_ENDED, and count them. */

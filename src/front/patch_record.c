@@ -120,6 +120,29 @@ static void take_row(void *context, const struct patch_row *row)
 	finding->fine = patch_record_read(row, finding->record);
 }
 
+static bool take_newest(void *context, const struct patch_row *row)
+{
+	struct finding *finding = context;
+
+	patch_record_fini(finding->record);
+	finding->fine = patch_record_read(row, finding->record);
+	/* A run that changed nothing has handed over nothing. */
+	return !finding->fine;
+}
+
+static bool find_last(struct journal *journal, struct finding *finding, struct err *err)
+{
+	auto_free char *here = realpath(".", NULL);
+
+	if (here == NULL)
+		return err_set(err, errno, "the folder where you are: %s", strerror(errno));
+	return patches_list(journal, here, false, SIZE_MAX, take_newest, finding, err) &&
+	       (finding->fine ||
+		err_set(err, ENOENT,
+			"there is no patch of the folder %s; see: glovebox patch list --all",
+			here));
+}
+
 bool patch_record_find(const char *id, struct patch_record *record, struct buf *path,
 		       struct err *err)
 {
@@ -127,7 +150,9 @@ bool patch_record_find(const char *id, struct patch_record *record, struct buf *
 	struct journal *journal = NULL;
 	bool found = journal_default_path(path, err) &&
 		     journal_open(path->data, &journal, err) &&
-		     patches_find(journal, id, take_row, &finding, err);
+		     (strcmp(id, "last") == 0
+			      ? find_last(journal, &finding, err)
+			      : patches_find(journal, id, take_row, &finding, err));
 
 	journal_close(journal);
 	return found && (finding.fine ||

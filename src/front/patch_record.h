@@ -40,7 +40,10 @@ struct patch_record {
 bool patch_record_read(const struct patch_row *row, struct patch_record *record);
 void patch_record_fini(struct patch_record *record);
 
-/* The one whose name begins with ID, from the user's journal; its path in PATH. */
+/*
+ * The one whose name begins with ID, or `last`, the newest of the folder where one is, from the
+ * user's journal; its path in PATH.
+ */
 bool patch_record_find(const char *id, struct patch_record *record, struct buf *path,
 		       struct err *err);
 /* Note the decision in the journal PATH. */

@@ -322,10 +322,22 @@ static void turn_checks(struct paint *paint, const struct value *checks)
 		buf_addc(&paint->out, '\n');
 }
 
+/* By what name the person decides on it. */
+static void turn_patch(struct paint *paint, const struct value *id)
+{
+	if (value_text(id) == NULL)
+		return;
+	paint_text(paint, PAINT_DIM, STR("   patch "));
+	paint_one_line(paint, PAINT_PLAIN, value_str(id), CALL_SUBJECT_COLUMNS);
+	paint_text(paint, PAINT_DIM, STR(": glovebox patch show|apply|reject last"));
+	buf_addc(&paint->out, '\n');
+}
+
 void paint_turn_end(struct paint *paint, const struct value *data)
 {
 	const char *reason = value_text(value_member(data, "reason"));
 	const struct value *files = value_member(data, "changed");
+	const struct value *delegated = value_member(data, "delegated");
 	const char *patch = value_text(value_member(data, "patch"));
 	const char *dot = paint_dot(paint);
 	struct buf line;
@@ -359,9 +371,17 @@ void paint_turn_end(struct paint *paint, const struct value *data)
 		 value_integer(value_member(data, "level")), dot);
 	text_add_count(&line, value_count(files) - patch_record_caches(files),
 		       "changed file");
+	if (value_count(delegated) > 0) {
+		buf_adds(&line, ", ");
+		text_add_count(&line,
+			       value_count(delegated) - patch_record_caches(delegated),
+			       "file");
+		buf_adds(&line, " by delegates");
+	}
 	paint_prose(paint, PAINT_DIM, buf_str(&line), 0);
 	buf_addc(&paint->out, '\n');
 	buf_fini(&line);
 	turn_checks(paint, value_member(data, "checks"));
 	turn_files(paint, files);
+	turn_patch(paint, value_member(data, "patch_id"));
 }

@@ -243,14 +243,16 @@ static int show_run(const struct options *options)
 
 static const char patch_show_help[] =
 	"Show a patch: who made it, for what, its files, the hash of its bytes, and the\n"
-	"patch itself. What is printed into a pipe is taken by `git apply` as it is.";
+	"patch itself. What is printed into a pipe is taken by `git apply` as it is.\n"
+	"`last` is the newest patch of the folder where you are.";
 
 const struct verb verb_patch_show = {
 	.name = "patch show",
 	.summary = "show one of them",
-	.arguments = "ID",
+	.arguments = "ID|last",
 	.help = patch_show_help,
-	.example = "  glovebox patch show 3f9a61c2\n"
+	.example = "  glovebox patch show last\n"
+		   "  glovebox patch show 3f9a61c2\n"
 		   "  glovebox patch show 3f9a61c2 | git apply --check",
 	.options = show_options,
 	.words_least = 1,

@@ -95,6 +95,11 @@ static int run_with(const struct options *options, struct setup *setup,
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
 		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
+	/* A script must not take a recording for an agent's work. */
+	if (code == CODE_DONE && talk_options.model.name == NULL)
+		code = verb_complain(CODE_FAILED,
+				     "no model is configured: a recording was played, and "
+				     "nobody has read the prompt. See: glovebox models");
 	talk_close(talk);
 	console_close(console);
 	return code;
@@ -170,7 +175,7 @@ static const char run_help[] =
 	"  openai:NAME     OpenAI's Responses; the key of both is in OPENAI_API_KEY\n"
 	"  anthropic:NAME  Anthropic's Messages; the key is in ANTHROPIC_API_KEY\n"
 	"When nothing names a model, and neither a key nor a server is set, a recorded\n"
-	"answer is played; --model replay:FILE plays yours.\n\n"
+	"answer is played, and the exit code is 1; --model replay:FILE plays yours.\n\n"
 	"At a terminal Escape ends it, as Ctrl+C does.\n\n"
 	"--resume goes on with an earlier session, however it ended: in its folder, as its\n"
 	"agent, with its model, with all that was said and read. ID is what `glovebox\n"

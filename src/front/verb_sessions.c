@@ -14,7 +14,7 @@
 #include "runtime/event.h"
 #include "store/journal.h"
 
-enum { SESSIONS_LISTED = 20 };
+enum { SESSIONS_LISTED = 20, PROMPT_SHOWN = 60 };
 
 static const struct option_row list_options[] = {
 	{"limit", 'n', OPTION_COUNT, "N", "at most N of them, newest first (default: 20)"},
@@ -45,6 +45,20 @@ struct listing {
 	int code;
 };
 
+/* The beginning of its first line: by that a person knows a session again. */
+static void print_prompt(struct str prompt)
+{
+	struct str first = str_trim(prompt);
+
+	first = str_part(first, 0, str_find(first, STR("\n"), 0));
+	size_t size = text_character_border(first, PROMPT_SHOWN);
+	if (size == 0)
+		return;
+	print_clean(str_part(first, 0, size));
+	if (size < str_trim(prompt).size)
+		(void)printf(" …");
+}
+
 static bool list_one(void *context, const struct journal_session *session)
 {
 	struct listing *listing = context;
@@ -60,6 +74,8 @@ static bool list_one(void *context, const struct journal_session *session)
 		value_set_str(row, "agent", session->agent);
 		value_set_str(row, "model", session->model);
 		value_set_str(row, "workspace", session->workspace);
+		if (session->prompt.size > 0)
+			value_set_str(row, "prompt", session->prompt);
 		if (session->parent.size > 0)
 			value_set_str(row, "parent", session->parent);
 		listing->code = verb_print_json(row, 0);
@@ -74,6 +90,7 @@ static bool list_one(void *context, const struct journal_session *session)
 		(void)printf("  for");
 		print_clean(session->parent);
 	}
+	print_prompt(session->prompt);
 	(void)putchar('\n');
 	return true;
 }
@@ -181,7 +198,7 @@ static int show_run(const struct options *options)
 
 static const char sessions_list_help[] =
 	"List the sessions in the journal, the newest first: id, begin, number of\n"
-	"events, agent, model, workspace.";
+	"events, agent, model, workspace, and how its first prompt begins.";
 
 const struct verb verb_sessions_list = {
 	.name = "sessions list",

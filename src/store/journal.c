@@ -311,6 +311,7 @@ static void fill_session(struct statement *statement, struct journal_session *se
 		.last_wall_ms = statement_integer(statement, 5),
 		.events = statement_integer(statement, 6),
 		.parent = statement_text(statement, 7),
+		.prompt = statement_text(statement, 8),
 	};
 	memcpy(session->id, id.data, id.size < JOURNAL_ID ? id.size : JOURNAL_ID);
 }
@@ -329,7 +330,10 @@ bool journal_list(struct journal *journal, size_t limit,
 			     " ORDER BY number DESC LIMIT 1), began_ms) AS last_ms,"
 			     " coalesce((SELECT max(number) FROM event WHERE session = key), 0),"
 			     " coalesce((SELECT json_extract(json, '$.parent') FROM event"
-			     " WHERE session = key AND number = 1 AND json_valid(json)), '')"
+			     " WHERE session = key AND number = 1 AND json_valid(json)), ''),"
+			     " coalesce((SELECT substr(json_extract(json, '$.text'), 1, 400)"
+			     " FROM event WHERE session = key AND kind = 'turn_began'"
+			     " AND json_valid(json) ORDER BY number LIMIT 1), '')"
 			     " FROM session ORDER BY last_ms DESC, key DESC LIMIT ?",
 			     &statement, err))
 		return err_while(err, "listing the sessions");

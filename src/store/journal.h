@@ -80,6 +80,7 @@ void journal_found_fini(struct journal_found *found);
 struct journal_session {
 	char id[JOURNAL_ID + 1];
 	struct str workspace, agent, model; /* valid during the callback */
+	struct str prompt;                  /* the beginning of the first one; or empty */
 	struct str parent; /* the session that delegated to it, as its first event says; or empty */
 	int64_t began_wall_ms, last_wall_ms, events;
 };

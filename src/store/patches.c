@@ -192,6 +192,26 @@ bool patches_find(struct journal *journal, const char *id,
 	       err_while(err, "reading the patch");
 }
 
+bool patches_newest(struct journal *journal, const char *session, char id[PATCH_ID + 1],
+		    struct err *err)
+{
+	struct statement *statement;
+	bool row = false, ok;
+
+	if (!statement_begin(journal->database,
+			     "SELECT event.number FROM event JOIN session ON"
+			     " session.key = event.session WHERE session.id = ?1"
+			     " AND " JOURNAL_IS_PATCH " ORDER BY event.number DESC LIMIT 1",
+			     &statement, err))
+		return err_while(err, "looking for the patch");
+	statement_bind_text(statement, 1, str_of(session));
+	ok = statement_step(statement, &row, err);
+	if (ok && row)
+		make_id(session, statement_integer(statement, 0), id);
+	statement_end(statement);
+	return ok ? row : err_while(err, "looking for the patch");
+}
+
 bool patches_decide(struct journal *journal, const char *session, int64_t number,
 		    const struct patch_decision *decision, struct err *err)
 {

@@ -55,6 +55,10 @@ bool patches_find(struct journal *journal, const char *id,
 		  void (*patch)(void *context, const struct patch_row *row),
 		  void *context, struct err *err);
 
+/* The name of the newest patch of SESSION. False: there is none, or ERR says what is wrong. */
+bool patches_newest(struct journal *journal, const char *session, char id[PATCH_ID + 1],
+		    struct err *err);
+
 /* What was decided of the patch that is event NUMBER of SESSION; the last word stands. */
 bool patches_decide(struct journal *journal, const char *session, int64_t number,
 		    const struct patch_decision *decision, struct err *err);

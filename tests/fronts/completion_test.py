@@ -76,7 +76,7 @@ def names_that_the_program_knows():
         tty.becomes(b"glovebox run -m house\t", "glovebox run -m house-model")
         tty.becomes(b"glovebox agents show orch\t", "glovebox agents show orchestrator")
         tty.becomes(b"glovebox tool call read_f\t", "glovebox tool call read_file")
-        result = subprocess.run([GLOVEBOX, "run", "--json", "go"], cwd=tty.work,
+        result = subprocess.run([GLOVEBOX, "run", "--model", "replay", "--json", "go"], cwd=tty.work,
                                 env=tty.variables, capture_output=True, text=True, check=True)
         session = result.stdout.split('"session":"')[1][:12]
         tty.becomes(b"glovebox sessions show " + session[:6].encode() + b"\t",
