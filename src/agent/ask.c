@@ -42,7 +42,7 @@ static void ask_look(struct agent *agent)
 	if (agent->turn->looked)
 		return;
 	agent->turn->looked = true;
-	session_checkpoint(agent->options.session);
+	session_checkpoint(agent->options.session, true);
 }
 
 static void ask_waiting(void *context)

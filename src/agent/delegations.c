@@ -351,7 +351,7 @@ static void delegation_finish(struct delegation *delegation)
 	make_result(delegation, &result);
 	/* What it changed is not the doing of this session's next command. */
 	if (value_count(value_member(result.details, "changed")) > 0)
-		session_checkpoint(orchestra->session);
+		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);
 	running_end(running, &result);
 }

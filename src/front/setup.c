@@ -246,6 +246,7 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	if (!setup->level_is_asked)
 		setup->minimum_level = config_minimum_level(config);
 	setup->resolver = memory_copy(config_resolver(config));
+	setup->undo_space = config_undo_space(config);
 	if (config_value(config, "models") != NULL)
 		setup->models = value_copy(config_value(config, "models"));
 	if (!flags->shipped_only)

@@ -62,7 +62,9 @@ struct setup {
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
 	const struct undo_aim *undoes; /* what the session is opened to undo; NULL: nothing */
-	char *undo_folder; /* of all projects' undo stores; NULL: there is no home */
+	uint64_t undo_space;           /* of the configuration; 0: nobody said it */
+	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
+	struct event_sink sink; /* of a session of one call; event NULL: nobody listens */
 };
 
 /*

@@ -55,6 +55,7 @@ static void fill_options(const struct setup *setup, const char *files[PROTECTED_
 	options->shown =
 		setup->plugins.loaded != NULL ? setup->plugins.loaded->shown : NULL;
 	options->undo_folder = setup->undo_folder;
+	options->undo_space = setup->undo_space;
 	options->undoes = setup->undoes;
 }
 
@@ -152,6 +153,7 @@ static int session_of_one_call(struct setup *setup, struct session_options *opti
 	int code;
 
 	options->ready_workers = 1;
+	options->sink = setup->sink;
 	options->cancel_fd = interrupt_fd(interrupt);
 	code = setup_session(setup, options, session);
 

@@ -33,13 +33,14 @@ extern const struct verb *const verbs[];
 
 extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_tool_schema,
 	verb_tool_call, verb_policy_explain, verb_sessions_list, verb_sessions_show,
-	verb_sessions_resume, verb_sessions_export, verb_doctor, verb_demo, verb_undo,
-	verb_patch_list, verb_patch_show, verb_patch_apply, verb_patch_reject, verb_mcp,
-	verb_json_get, verb_plugin_new, verb_plugin_check, verb_plugin_call,
-	verb_plugin_list, verb_plugin_trust, verb_agents_list, verb_agents_show,
-	verb_agents_new, verb_agents_trust, verb_help, verb_models, verb_schedule_list,
-	verb_schedule_add, verb_schedule_approve, verb_schedule_enable,
-	verb_schedule_disable, verb_schedule_remove, verb_schedule_run, verb_complete;
+	verb_sessions_resume, verb_sessions_export, verb_doctor, verb_state,
+	verb_state_prune, verb_demo, verb_undo, verb_patch_list, verb_patch_show,
+	verb_patch_apply, verb_patch_reject, verb_mcp, verb_json_get, verb_plugin_new,
+	verb_plugin_check, verb_plugin_call, verb_plugin_list, verb_plugin_trust,
+	verb_agents_list, verb_agents_show, verb_agents_new, verb_agents_trust, verb_help,
+	verb_models, verb_schedule_list, verb_schedule_add, verb_schedule_approve,
+	verb_schedule_enable, verb_schedule_disable, verb_schedule_remove,
+	verb_schedule_run, verb_complete;
 
 /* What may stand alone, without a verb and without the options of a conversation. */
 extern const struct option_row verb_none_options[];

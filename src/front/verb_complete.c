@@ -357,6 +357,9 @@ static void complete(const char **words, const char *last, const char *before_la
 		if (verb->words_end_options &&
 		    words[verb_find_word((const char *const *)words, at + 1)] != NULL)
 			return;
+	} else if (group[0] != '\0' && verb_find(group) != NULL) {
+		/* A group that is a verb as well. */
+		rows = verb_find(group)->options;
 	}
 	if (before_last != NULL && before_last[0] == '-')
 		row = options_find(rows, before_last, &apart);

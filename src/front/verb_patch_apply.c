@@ -330,7 +330,8 @@ static const char patch_apply_help[] =
 	"checkout of the project. Each file must hold what it held before the run, or what\n"
 	"the run left in it: what differs is named, and nothing is written. All files are\n"
 	"changed or none; it is a step that `glovebox undo` takes back. After a run that\n"
-	"worked in the folder itself the patch is there already, and apply says so.\n\n"
+	"worked in the folder itself the patch is there already, and apply says so. `last`\n"
+	"is the newest patch of the folder where you are.\n\n"
 	"With --branch it becomes a commit on a new branch, on top of the newest commit in\n"
 	"which its files are as before the run; your files, index and branch stay as they\n"
 	"are, and no hook runs.\n\n"
@@ -339,7 +340,7 @@ static const char patch_apply_help[] =
 const struct verb verb_patch_apply = {
 	.name = "patch apply",
 	.summary = "apply one of them to its files, another checkout or a branch",
-	.arguments = "ID",
+	.arguments = "ID|last",
 	.help = patch_apply_help,
 	.example = "  glovebox patch apply 3f9a61c2 --dry-run\n"
 		   "  glovebox patch apply 3f9a61c2 --branch fix-sum\n"
@@ -396,8 +397,7 @@ static int undo_run_of(struct deciding *deciding)
 	code = open_cell(deciding, folder, &aim);
 	if (code != CODE_DONE)
 		return code;
-	session_undo_run(deciding->session, deciding->record.run,
-			 deciding->record.last_step, &deciding->result);
+	session_undo_run(deciding->session, &aim, &deciding->result);
 	if (undid_nothing(deciding) && count_applied_again(deciding) > 0) {
 		buf_clear(&deciding->result.text);
 		(void)tool_fail(&deciding->result,
@@ -455,16 +455,17 @@ static int reject_run(const struct options *options)
 static const char patch_reject_help[] =
 	"Mark a patch as rejected. With --undo all steps of its run are undone as well,\n"
 	"when each of their files still holds what the run left in it; else nothing is\n"
-	"undone or marked, and the files are named.\n\n"
+	"undone or marked, and the files are named. `last` is the newest patch of the\n"
+	"folder where you are.\n\n"
 	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
 
 const struct verb verb_patch_reject = {
 	.name = "patch reject",
 	.summary = "decide against one of them, and undo its run if asked to",
-	.arguments = "ID",
+	.arguments = "ID|last",
 	.help = patch_reject_help,
 	.example = "  glovebox patch reject 3f9a61c2 --reason \"wrong layer\"\n"
-		   "  glovebox patch reject 3f9a61c2 --undo",
+		   "  glovebox patch reject last --undo",
 	.options = reject_options,
 	.words_least = 1,
 	.words_most = 1,

@@ -337,6 +337,20 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 	return code;
 }
 
+/* How long a look at a large tree has taken is for the person; plugins' words are for clients. */
+static bool take_event(void *context, const struct event *event, struct err *err)
+{
+	const char *logger = value_text(value_member(event->data, "logger"));
+
+	(void)context;
+	(void)err;
+	if (event->kind == EVENT_LOG && logger != NULL &&
+	    strcmp(logger, EVENT_LOG_UNDO) == 0)
+		(void)verb_complain(CODE_DONE, "%.*s", (int)event->text.size,
+				    event->text.data);
+	return true;
+}
+
 int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 			struct interrupt *interrupt)
 {
@@ -346,6 +360,7 @@ int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 
 	if (tool != NULL && tool->where == IN_FRONT)
 		return call_in_front(setup, wish, interrupt);
+	setup->sink = (struct event_sink){.event = take_event};
 	code = setup_session_once(setup, interrupt, &session);
 	if (code != CODE_DONE)
 		return code;

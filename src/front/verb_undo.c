@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -15,10 +16,14 @@
 #include "runtime/undo_aim.h"
 #include "runtime/undo_store.h"
 
-enum { TITLE_SHOWN = 60 };
+enum {
+	TITLE_SHOWN = 60,
+	PROGRESS_FROM_MS = 1000, /* shorter ones need none */
+};
 
 static const struct option_row undo_options[] = {
 	{"list", 'l', OPTION_FLAG, NULL, "list the steps instead, newest first"},
+	{"turn", 't', OPTION_FLAG, NULL, "all steps of the turn that the step belongs to"},
 	{"json", 0, OPTION_FLAG, NULL, "print the result, or one step per line, as JSON"},
 	OPTION_ROW_WORKSPACE,
 	OPTION_ROW_CONFIG,
@@ -112,8 +117,54 @@ static int list_steps(const struct setup *setup, bool json)
 	return code;
 }
 
-static int undo_one(struct setup *setup, uint32_t number, bool json)
+/* How far a long undo is, on the last line of a terminal. */
+struct undo_progress {
+	int64_t began_ms;
+	bool shown;
+};
+
+static bool show_progress(void *context, const struct event *event, struct err *err)
 {
+	struct undo_progress *progress = context;
+	const struct value *done = value_member(event->data, "progress");
+	const struct value *all = value_member(event->data, "total");
+
+	(void)err;
+	if (event->kind != EVENT_PROGRESS ||
+	    clock_now_ms() - progress->began_ms < PROGRESS_FROM_MS)
+		return true;
+	progress->shown = true;
+	(void)fprintf(stderr, "\r\033[Kglovebox: %.*s: %.0f of %.0f files", TITLE_SHOWN,
+		      event->text.data != NULL ? event->text.data : "undo",
+		      value_number(done), value_number(all));
+	(void)fflush(stderr);
+	return true;
+}
+
+static void progress_end(const struct undo_progress *progress)
+{
+	if (progress->shown)
+		(void)fputs("\r\033[K", stderr);
+}
+
+/* AIM becomes the turn of its step. False: what is in the store says no such step, or nothing. */
+static bool widen(const struct setup *setup, struct undo_aim *aim, struct undo_steps *steps)
+{
+	struct undo_store *store = NULL;
+	const bool found =
+		setup->undo_folder != NULL &&
+		undo_store_open_old(setup->undo_folder, setup->workspace, &store, NULL) &&
+		store != NULL && undo_store_steps(store, steps, NULL) &&
+		undo_aim_widen(aim, steps);
+
+	undo_store_close(store);
+	return found;
+}
+
+static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json)
+{
+	struct undo_progress progress = {.began_ms = clock_now_ms()};
+
 	struct interrupt *interrupt = NULL;
 	struct session *session = NULL;
 	struct tool_result result;
@@ -122,10 +173,16 @@ static int undo_one(struct setup *setup, uint32_t number, bool json)
 
 	if (!interrupt_open(&interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (isatty(STDERR_FILENO))
+		setup->sink = (struct event_sink){show_progress, &progress};
 	code = setup_session_once(setup, interrupt, &session);
 	if (code == CODE_DONE) {
 		tool_result_init(&result);
-		session_undo(session, number, &result);
+		if (aim->run != NULL)
+			session_undo_run(session, aim, &result);
+		else
+			session_undo(session, aim->step, &result);
+		progress_end(&progress);
 		if (session_broken(session) != NULL && result.status != RESULT_DONE)
 			code = verb_complain(CODE_NO_CELL, "%s", session_broken(session));
 		else if (result.status != RESULT_DONE)
@@ -154,6 +211,7 @@ static int undo_run(const struct options *options)
 	bool json = options_given(options, "json");
 	struct setup setup = {0};
 	struct undo_aim aim = {0};
+	struct undo_steps steps = {0};
 	struct err err = {0};
 	uint64_t number = 0;
 	int code;
@@ -165,15 +223,22 @@ static int undo_run(const struct options *options)
 				     options->words[0]);
 	if (options->word_count > 0 && options_given(options, "list"))
 		return verb_complain(CODE_USAGE, "--list takes no number");
+	if (options_given(options, "list") && options_given(options, "turn"))
+		return verb_complain(CODE_USAGE,
+				     "--list shows all steps: it takes no --turn");
 	if (!setup_init(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "list"))
 		code = list_steps(&setup, json);
 	else {
 		aim.step = (uint32_t)number;
+		/* Where no step is found the session says so. */
+		if (options_given(options, "turn"))
+			(void)widen(&setup, &aim, &steps);
 		setup.undoes = &aim;
-		code = undo_one(&setup, aim.step, json);
+		code = undo_one(&setup, &aim, json);
 	}
+	undo_steps_fini(&steps);
 	setup_fini(&setup);
 	return code;
 }
@@ -183,7 +248,10 @@ static const char undo_help[] =
 	"step is one call of a file tool or one command. Exactly its files are restored,\n"
 	"and only when they still hold what it left in them: whatever you have changed\n"
 	"since stays, and undo says so. An undo is a step as well: its number undoes it.\n"
-	"Nothing outside the files of the step is touched.\n\n"
+	"Nothing outside the files of the step is touched. With --turn all steps of the\n"
+	"agent's turn go that the step belongs to, once each of their files was compared.\n"
+	"A step of a single call, or of another agent's client, is of no turn and goes\n"
+	"alone.\n\n"
 	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
 
 const struct verb verb_undo = {
@@ -191,7 +259,7 @@ const struct verb verb_undo = {
 	.summary = "put back what a tool or a command has changed",
 	.arguments = "[N]",
 	.help = undo_help,
-	.example = "  glovebox undo --list\n  glovebox undo\n  glovebox undo 12",
+	.example = "  glovebox undo --list\n  glovebox undo\n  glovebox undo 12\n  glovebox undo --turn",
 	.options = undo_options,
 	.words_most = 1,
 	.folds = true,

@@ -46,6 +46,8 @@ const struct verb *const verbs[] = {
 	&verb_sessions_resume,
 	&verb_sessions_export,
 	&verb_doctor,
+	&verb_state,
+	&verb_state_prune,
 	&verb_models,
 	&verb_schedule_list,
 	&verb_schedule_add,
@@ -369,6 +371,9 @@ static int run_group(const char **words, size_t at)
 
 	remove_word(words, at);
 	next = verb_find_word(words, at);
+	/* A group may be a verb as well: `state`, beside `state prune`. */
+	if (words[next] == NULL && verb_find(group) != NULL)
+		return run_verb(verb_find(group), words);
 	if (words[next] == NULL) {
 		for (size_t i = 0; words[i] != NULL; i++)
 			if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0)

@@ -82,6 +82,11 @@ const struct value *config_value(const struct config *config, const char *key)
 	return value_member(config ? config->root : NULL, key);
 }
 
+uint64_t config_undo_space(const struct config *config)
+{
+	return config ? config->undo_space : 0;
+}
+
 const char *config_resolver(const struct config *config)
 {
 	return config ? config->resolver : NULL;

@@ -39,6 +39,8 @@ unsigned config_minimum_level(const struct config *config);
 
 /* The name server that a proxy asks, "address" or "address:port"; NULL: the machine's. */
 const char *config_resolver(const struct config *config);
+/* Bytes that what undo keeps of all workspaces may take; 0: nobody said it. */
+uint64_t config_undo_space(const struct config *config);
 
 /* What KEY of the top level says, as its row allows; NULL: nothing. Borrowed. */
 const struct value *config_value(const struct config *config, const char *key);

@@ -9,6 +9,7 @@
 
 struct config {
 	unsigned minimum_level;
+	uint64_t undo_space;     /* 0: nobody said it */
 	char *resolver;          /* NULL: the machine's own */
 	struct value *root;      /* all of it, checked; NULL: nothing */
 	struct value *agents;    /* name -> entry, checked; NULL: none */

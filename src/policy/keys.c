@@ -41,6 +41,7 @@ enum {
 	CHECK_COMMAND_MAX = 4096,
 	PATH_BYTES_MAX = 4095,
 	PLUGIN_SECONDS_MAX = 600,
+	UNDO_SPACE_MIN = 1 << 20,
 };
 
 #define LIMIT(member)  KEY_IN_POLICY, offsetof(struct policy_limits, member)
@@ -338,6 +339,10 @@ const struct key keys_config[] = {
 	 .rows = model_keys},
 	{"resolver", KEY_RESOLVER, CONFIG(resolver), .initial = "those of `/etc/resolv.conf`",
 	 .description = "Name server that the proxy asks: an address, or `address:port`."},
+	{"undo_space", KEY_SIZE, CONFIG(undo_space), .min = UNDO_SPACE_MIN,
+	 .max = 1024 * TEBI, .initial = "10G",
+	 .description = "What undo keeps of all workspaces together; what is over it goes, the "
+			"oldest first."},
 	{0},
 };
 

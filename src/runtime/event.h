@@ -70,6 +70,8 @@ enum event_kind {
 	EVENT_TURN_ENDED,
 };
 const char *event_kind_name(enum event_kind kind); /* "tool_began" */
+/* EVENT_LOG of the session itself, about undo: its `logger`. */
+#define EVENT_LOG_UNDO "undo"
 bool event_kind_parse(const char *name, enum event_kind *kind);
 /* Does this kind belong in the journal? (Fragments do not: the whole follows.) */
 bool event_is_kept(enum event_kind kind);

@@ -11,11 +11,13 @@
 #include "base/memory.h"
 #include "git/git_scan.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -75,6 +77,27 @@ struct pending *pending_open(const char *folder, const char *workspace,
 	}
 	pending_close(pending);
 	return NULL;
+}
+
+bool pending_is_held(const char *folder, const char *hash)
+{
+	DIR *names = opendir(folder);
+	bool held = false;
+
+	if (names == NULL)
+		return false;
+	for (const struct dirent *at = readdir(names); !held && at != NULL;
+	     at = readdir(names)) {
+		if (strncmp(at->d_name, hash, PENDING_PROJECT_DIGITS) != 0 ||
+		    at->d_name[PENDING_PROJECT_DIGITS] != '-' ||
+		    strchr(at->d_name, '.') != NULL)
+			continue;
+		auto_close int fd = openat(dirfd(names), at->d_name,
+					   O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+	}
+	(void)closedir(names);
+	return held;
 }
 
 void pending_set_audit_due(struct pending *pending, bool due)

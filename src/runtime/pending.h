@@ -34,6 +34,12 @@ struct pending *pending_open(const char *folder, const char *workspace,
 void pending_set_audit_due(struct pending *pending, bool due);
 void pending_close(struct pending *pending); /* NULL is fine */
 
+/*
+ * Does a front that lives hold one in FOLDER for the workspace with this HASH (its first digits,
+ * as the names have them)?
+ */
+bool pending_is_held(const char *folder, const char *hash);
+
 /* Writes that dead fronts left unfinished, for files_finish_writes; NULL: none. */
 const struct value *pending_writes(const struct pending *pending);
 /*

@@ -68,20 +68,6 @@ bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode)
 	return temp->fd >= 0;
 }
 
-bool temp_open_readable(struct temp *temp, int folder_fd, const char *name)
-{
-	temp->folder_fd = folder_fd;
-	temp->name[0] = '\0';
-	temp->fd = openat(folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (temp->fd >= 0)
-		return true;
-	temp->fd = openat(folder_fd, name,
-			  O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0600);
-	if (temp->fd >= 0)
-		(void)snprintf(temp->name, sizeof(temp->name), "%s", name);
-	return temp->fd >= 0;
-}
-
 bool temp_write(struct temp *temp, struct str content)
 {
 	struct err err;

@@ -26,11 +26,6 @@ bool temp_is_name(const char *name);
  * be made or linked.
  */
 bool temp_open(struct temp *temp, int folder_fd, const char *name, mode_t mode);
-/*
- * One that is read again before it takes its place, for its owner alone: nameless, or by NAME
- * where that cannot be.
- */
-bool temp_open_readable(struct temp *temp, int folder_fd, const char *name);
 bool temp_write(struct temp *temp, struct str content);
 /* Give the nameless temp the name NAME, which must be free. */
 bool temp_link(const struct temp *temp, const char *name);

@@ -270,7 +270,7 @@ bool session_open(const struct session_options *options, struct session **sessio
 	made->commands_most = running_commands_most();
 	made->seen = value_new_object();
 	made->aliases = value_new_object();
-	made->keeper = keeper_new(made, options->undo_folder);
+	made->keeper = keeper_new(made, options->undo_folder, options->undo_space);
 	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
 					    .events = POLLIN,
 					    .ready = cancel_ready,

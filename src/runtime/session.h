@@ -61,6 +61,7 @@ struct session_options {
 	 * what this session does cannot be undone.
 	 */
 	const char *undo_folder;
+	uint64_t undo_space; /* of all of them together; 0: UNDO_ALL_MAX (undo_projects.h) */
 	/* The session is there to undo this (undo_aim.h); NULL: it is not. */
 	const struct undo_aim *undoes;
 	/*
@@ -251,10 +252,11 @@ void session_call(struct session *session, const struct request *request,
 		  struct tool_result *result);
 
 /*
- * A turn begins: what is there now is what its commands start from. Begun at once, so that it
- * runs while the model thinks; the first command waits for its end.
+ * What is there now is what the next commands start from. Begun at once, so that it runs while the
+ * model thinks; the first command waits for its end. BEGINS_TURN: the steps from here on belong
+ * together (undo --turn).
  */
-void session_checkpoint(struct session *session);
+void session_checkpoint(struct session *session, bool begins_turn);
 
 /*
  * The caller waits for something else now, such as a model, and does not turn the loop: workers
@@ -272,12 +274,12 @@ void session_undo(struct session *session, uint32_t number, struct tool_result *
 bool session_made_step(struct session *session, uint32_t number);
 
 /*
- * Undo all steps up to LAST of the session whose patch says RUN (`run` and `last_step` in the
- * details of generate_patch), when each of their files is what they have left in it and nobody
- * else's step came in between: else nothing. Each is a step of its own; killed in between it
+ * Undo all steps of AIM, which names the run of a patch (`run` and `last_step` in the details of
+ * generate_patch) or a turn of one, when each of their files is what they have left in it and
+ * nobody else's step came in between: else nothing. Each is a step of its own; killed in between it
  * goes on when it is asked for again.
  */
-void session_undo_run(struct session *session, const char *run, uint32_t last,
+void session_undo_run(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result);
 
 /*

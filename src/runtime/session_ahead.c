@@ -37,9 +37,7 @@ static void rest_due(struct timer *timer)
 	    keeper->store == NULL || !is_quiet(session) ||
 	    cell_broken(session->cell) != NULL)
 		return;
-	if (keeper->untidy)
-		undo_store_tidy(keeper->store);
-	keeper->untidy = false;
+	keeper_tidy(keeper);
 	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
 	fd_close(&keeper->fds[0]);
 	/* What cannot be made now is made, or told, when it is wanted. */
@@ -49,7 +47,7 @@ static void rest_due(struct timer *timer)
 	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US)
 		return;
 	if (!keeper->fresh || (keeper->young && settles))
-		session_checkpoint(session);
+		session_checkpoint(session, false);
 	/* No more than that: somebody else may write here without end. */
 	keeper->settles = true;
 	if (!settles)

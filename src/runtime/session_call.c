@@ -23,7 +23,10 @@ bool session_emit(struct session *session, enum event_kind kind,
 		.data = data,
 	};
 
-	return session->sink.event == NULL || (running != NULL && running->quiet) ||
+	/* Somebody may wait for a long one of the session's own. */
+	const bool is_silent = running != NULL && running->quiet && kind != EVENT_PROGRESS;
+
+	return session->sink.event == NULL || is_silent ||
 	       session->sink.event(session->sink.context, &event, err);
 }
 

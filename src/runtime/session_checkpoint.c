@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 enum {
+	LOOK_TOLD_FROM = 10000, /* files; fewer take no time that a person notices */
 	STAY_MOST_US = 500,
 	STAY_MORE_US = 150, /* a frame to the worker and back */
 };
@@ -51,14 +52,16 @@ static void objects_open(struct keeper *keeper)
 			   undo_store_links_from(keeper->store, keeper->objects);
 }
 
-static struct undo_meta meta_of(const struct keeper *keeper)
+static struct undo_meta meta_of(const struct keeper *keeper, bool alone)
 {
 	return (struct undo_meta){
 		.work = keeper->is_step ? UNDO_BY_COMMAND : UNDO_CHECKPOINT,
 		.run = keeper->run,
 		.tool = keeper->is_step ? "bash" : NULL,
-		.title = str_of(keeper->is_step ? keeper->title : NULL),
+		.title = str_of(keeper->is_step ? keeper->owes.title : NULL),
 		.wall_ms = clock_wall_ms(),
+		.turn_ms = keeper->turn_ms,
+		.alone = alone,
 	};
 }
 
@@ -74,7 +77,7 @@ bool keeper_sync_files(struct keeper *keeper, struct err *err)
 
 static bool files_open_all(struct keeper *keeper, struct err *err)
 {
-	const struct undo_meta meta = meta_of(keeper);
+	const struct undo_meta meta = meta_of(keeper, false);
 
 	(void)keeper_store(keeper);
 	if (keeper->in_memory)
@@ -163,6 +166,33 @@ static void left_note(struct keeper *keeper, const struct value *details)
 				 size));
 }
 
+/*
+ * A call has waited for the session's first look at a large tree: its caller's log says so, once. An
+ * agent's first look is made beside its model, and nobody waits for it.
+ */
+static void first_look_tell(const struct keeper *keeper, const struct tool_result *result)
+{
+	const int64_t files = value_integer(value_member(result->details, "files"));
+	const struct running *waiting = keeper_waiting_command(keeper);
+	auto_value struct value *data = NULL;
+	struct buf text;
+	struct err err;
+
+	if (keeper->listed || keeper->turn_ms != 0 || waiting == NULL ||
+	    files < LOOK_TOLD_FROM)
+		return;
+	buf_init(&text, ERR_TEXT_MAX);
+	(void)buf_addf(&text,
+		       "looked at %" PRId64 " files, %.1f s: for `glovebox undo`, before the "
+		       "first command",
+		       files, result->seconds);
+	data = value_new_object();
+	value_set_text(data, "level", "info");
+	value_set_text(data, "logger", EVENT_LOG_UNDO);
+	(void)session_emit(keeper->session, EVENT_LOG, waiting, buf_str(&text), data, &err);
+	buf_fini(&text);
+}
+
 static void sync_take(struct keeper *keeper, const struct tool_result *result)
 {
 	const struct value *details = result->details;
@@ -183,6 +213,7 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 		return;
 	}
 	keeper->young = value_is_true(value_member(details, "list"));
+	first_look_tell(keeper, result);
 	keeper->listed = true;
 	keeper->look_us = value_integer(value_member(details, "us"));
 	left_note(keeper, details);
@@ -195,10 +226,13 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
  * What the log holds gets its name, or none when it holds nothing. False: that name is taken,
  * and with it the number that the log and the list say everywhere.
  */
-static bool log_settle(struct keeper *keeper)
+static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 {
 	const bool used = keeper->fds[2] >= 0 && undo_store_is_used(keeper->fds[2]);
-	const struct undo_meta meta = meta_of(keeper);
+	const struct value *strange = value_member(result->details, "strange");
+	const struct undo_meta meta =
+		meta_of(keeper, keeper->is_step && !keeper->owes.with_jobs &&
+					strange != NULL && value_integer(strange) == 0);
 	struct err err = {0};
 
 	if (used && keeper->blank &&
@@ -250,9 +284,9 @@ static void owe_next(struct keeper *keeper)
 	keeper->owed_next = false;
 	keeper->owed = true;
 	keeper->fresh = false;
-	free(keeper->title);
-	keeper->title = keeper->next_title;
-	keeper->next_title = NULL;
+	free(keeper->owes.title);
+	keeper->owes = keeper->owes_next;
+	keeper->owes_next.title = NULL;
 }
 
 static void sync_done(void *context, struct running *running)
@@ -262,7 +296,7 @@ static void sync_done(void *context, struct running *running)
 
 	keeper->sync = NULL;
 	keeper->over = running;
-	if (is_lost_once(keeper, running) || !log_settle(keeper)) {
+	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
 		/* It is owed still, and begins anew with the next look at the queue. */
 		keeper_sync_close(keeper);
 		return;
@@ -303,6 +337,10 @@ void keeper_sync_start(struct keeper *keeper)
 	}
 	value_set_integer(arguments, "log", keeper->log);
 	value_set_boolean(arguments, "step", keeper->is_step);
+	if (keeper->is_step) {
+		value_set_integer(arguments, "began_ms", keeper->owes.began_ms);
+		value_set_integer(arguments, "ended_ms", keeper->owes.ended_ms);
+	}
 	value_set_boolean(arguments, "known", keeper->listed);
 	value_set_boolean(arguments, "links", keeper->may_link);
 	const struct request request = {

@@ -8,6 +8,7 @@
 #include "runtime/extra.h"
 #include "runtime/rights.h"
 #include "runtime/session_undo_parts.h"
+#include "runtime/undo_projects.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,7 @@ static void stay_in_memory(struct keeper *keeper)
 	keeper->broken = true;
 }
 
-struct keeper *keeper_new(struct session *session, const char *folder)
+struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space)
 {
 	struct keeper *keeper;
 	uint64_t number = 0;
@@ -39,6 +40,7 @@ struct keeper *keeper_new(struct session *session, const char *folder)
 	keeper = memory_alloc(sizeof(*keeper));
 	keeper->session = session;
 	keeper->folder = memory_copy(folder);
+	keeper->space = space > 0 ? space : UNDO_ALL_MAX;
 	keeper->patch.fds[0] = keeper->patch.fds[1] = keeper->patch.fds[2] = -1;
 	if (folder == NULL)
 		stay_in_memory(keeper);
@@ -163,7 +165,7 @@ static bool somebody_writes(const struct keeper *keeper)
 	return false;
 }
 
-static bool command_waits(const struct keeper *keeper)
+const struct running *keeper_waiting_command(const struct keeper *keeper)
 {
 	const struct session *session = keeper->session;
 
@@ -171,9 +173,9 @@ static bool command_waits(const struct keeper *keeper)
 		     session->queued_commands > 0 ? session->first_queued : NULL;
 	     at != NULL; at = at->next) {
 		if (at->state == RUNNING_QUEUED && running_is_command(at) && !at->auditing)
-			return true;
+			return at;
 	}
-	return false;
+	return NULL;
 }
 
 void keeper_begin(struct keeper *keeper)
@@ -189,7 +191,8 @@ void keeper_begin(struct keeper *keeper)
 	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
 		keeper->owed = true;
 	keeper->patch.looked = wanted;
-	if (!keeper->broken && (keeper->owed || (!keeper->fresh && command_waits(keeper))))
+	if (!keeper->broken &&
+	    (keeper->owed || (!keeper->fresh && keeper_waiting_command(keeper) != NULL)))
 		keeper_sync_start(keeper);
 	if (wanted && keeper->sync == NULL)
 		patch_begin(keeper);
@@ -238,6 +241,7 @@ static bool give_log(struct keeper *keeper, struct running *running, struct err 
 		.tool = name_of(running->tool),
 		.title = title_of(running),
 		.wall_ms = clock_wall_ms(),
+		.turn_ms = keeper->turn_ms,
 	};
 
 	if (keeper_store(keeper) == NULL)
@@ -276,13 +280,8 @@ void keeper_sent(struct keeper *keeper, const struct running *running)
 		undo_store_make_ahead(keeper->store, 1);
 }
 
-/*
- * What a command writes in folders that were granted is not looked at, and what a job changes
- * meanwhile cannot be told from what the command does.
- */
-static char *title_of_command(const struct running *running)
+static char *title_of_command(const struct running *running, bool has_jobs)
 {
-	const bool has_jobs = job_writes(running->session, running->job);
 	struct buf title, outside;
 
 	buf_init(&outside, KEEPER_TITLE_MAX);
@@ -296,6 +295,21 @@ static char *title_of_command(const struct running *running)
 	buf_fini(&outside);
 	(void)buf_addstr(&title, title_of(running));
 	return buf_take(&title);
+}
+
+/*
+ * OWNER is RUNNING, which has ended. What a command writes in folders that were granted is not
+ * looked at, and what a job changes meanwhile cannot be told from what the command does.
+ */
+static void owner_take(struct keeper_owner *owner, const struct running *running)
+{
+	const int64_t ran_ms = (clock_now_us() - running->began_us) / 1000;
+
+	free(owner->title);
+	owner->with_jobs = job_writes(running->session, running->job);
+	owner->title = title_of_command(running, owner->with_jobs);
+	owner->ended_ms = clock_wall_ms() + 1;
+	owner->began_ms = owner->ended_ms - ran_ms - 2;
 }
 
 /* A session of one call ends no sooner without: it looks before it is closed. */
@@ -317,14 +331,12 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	/* The look that is under way may have been there already. */
 	if (keeper->sync != NULL || keeper->starting) {
 		keeper->owed_next = true;
-		free(keeper->next_title);
-		keeper->next_title = title_of_command(running);
+		owner_take(&keeper->owes_next, running);
 		return false;
 	}
 	keeper->owed = true;
 	keeper->fresh = false;
-	free(keeper->title);
-	keeper->title = title_of_command(running);
+	owner_take(&keeper->owes, running);
 	if (running->job != NULL || !result_waits(keeper))
 		return false;
 	running->keeping = true;
@@ -388,12 +400,15 @@ void keeper_cancel(struct keeper *keeper)
 		running_cancel(keeper->sync);
 }
 
-void session_checkpoint(struct session *session)
+void session_checkpoint(struct session *session, bool begins_turn)
 {
 	struct keeper *keeper = session->keeper;
 
-	if (keeper == NULL || keeper->broken || keeper->sync != NULL ||
-	    keeper->starting || somebody_writes(keeper))
+	if (keeper == NULL || keeper->broken)
+		return;
+	if (begins_turn)
+		keeper->turn_ms = clock_wall_ms();
+	if (keeper->sync != NULL || keeper->starting || somebody_writes(keeper))
 		return;
 	for (size_t i = 0; session->offered[i] != NULL; i++) {
 		if ((session->offered[i]->effects & EFFECT_RUNS) == 0)
@@ -432,6 +447,15 @@ static void keeper_end(struct keeper *keeper)
 	keeper_tell_unseen(keeper, why);
 }
 
+void keeper_tidy(struct keeper *keeper)
+{
+	if (!keeper->untidy || keeper->in_memory)
+		return;
+	undo_store_tidy(keeper->store);
+	(void)undo_projects_tidy(keeper->folder, keeper->space);
+	keeper->untidy = false;
+}
+
 void keeper_close(struct keeper *keeper)
 {
 	int64_t deadline = clock_now_ms() + KEEPER_CLOSE_MS;
@@ -453,8 +477,7 @@ void keeper_close(struct keeper *keeper)
 	loop_remove_timer(&keeper->ahead);
 	patch_forget(keeper);
 	keeper_sync_close(keeper);
-	if (keeper->untidy)
-		undo_store_tidy(keeper->store);
+	keeper_tidy(keeper);
 	undo_store_close(keeper->store);
 	free(keeper->steps);
 	if (keeper->objects >= 0)
@@ -463,8 +486,8 @@ void keeper_close(struct keeper *keeper)
 	buf_fini(&keeper->why);
 	value_free(keeper->nested);
 	value_free(keeper->nested_keys);
-	free(keeper->title);
-	free(keeper->next_title);
+	free(keeper->owes.title);
+	free(keeper->owes_next.title);
 	free(keeper->folder);
 	free(keeper);
 }

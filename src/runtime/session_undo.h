@@ -24,11 +24,11 @@ struct undo_store;
 enum { KEEPER_WAIT_US = 20000 };
 
 /*
- * FOLDER: of all projects' stores. NULL, or one that cannot be used: what file tools replace is
+ * FOLDER: of all projects' stores, which may take SPACE bytes together. NULL, or one that cannot be used: what file tools replace is
  * kept in memory for the session's patch, and commands are not looked at. A keeper that is NULL
  * (the session closes) is fine everywhere.
  */
-struct keeper *keeper_new(struct session *session, const char *folder);
+struct keeper *keeper_new(struct session *session, const char *folder, uint64_t space);
 /* Finish what is owed to the last command, within KEEPER_CLOSE_MS; then let go. */
 void keeper_close(struct keeper *keeper);
 

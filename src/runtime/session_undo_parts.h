@@ -13,9 +13,18 @@ enum {
 	UNDO_TIDY_EVERY = 32, /* logs; looking at all of them takes milliseconds */
 };
 
+/* A command whose changes nobody has looked at yet. */
+struct keeper_owner {
+	char *title;
+	/* when it ran, by the wall clock: a file that changed at another time is somebody's */
+	int64_t began_ms, ended_ms;
+	bool with_jobs; /* which wrote beside it */
+};
+
 struct keeper {
 	struct session *session;
 	char *folder;
+	uint64_t space;           /* of all stores together */
 	struct undo_store *store; /* NULL: not opened yet, or it cannot be */
 	char run[RUN_DIGITS + 1];
 	bool fresh;         /* the list says what is there, as far as anybody knows */
@@ -25,10 +34,11 @@ struct keeper {
 	struct buf trouble; /* to be told once, with the next result */
 	struct buf why;     /* broken: the reason */
 	bool tells_broken;  /* in full, with the next command's result */
-	char *title;        /* of the command that is owed one */
-	bool owed_next;     /* a job ended while one was under way: it is owed the next */
-	char *next_title;
-	bool lost_one; /* the worker of the last look ended: another one looks again */
+	struct keeper_owner owes; /* the command that is owed one */
+	bool owed_next; /* a job ended while one was under way: it is owed the next */
+	struct keeper_owner owes_next;
+	int64_t turn_ms; /* when the turn began; 0: there is none */
+	bool lost_one;   /* the worker of the last look ended: another one looks again */
 	/* the checkpoint under way */
 	struct running *sync;
 	struct running *owner; /* waits for it, or NULL */
@@ -89,6 +99,11 @@ void patch_forget(struct keeper *keeper);
 bool keeper_nested_take(struct keeper *keeper, const struct value *details);
 /* What an audit said in the RESULT of a checkpoint goes to whom it concerns. */
 void keeper_nested_tell(struct keeper *keeper, struct tool_result *result);
+
+/* Let go of what is over the ceilings, of this store and of all. */
+void keeper_tidy(struct keeper *keeper);
+/* The first call in the queue that runs a command; NULL: there is none. */
+const struct running *keeper_waiting_command(const struct keeper *keeper);
 
 /* Begin the checkpoint that is due. */
 void keeper_sync_start(struct keeper *keeper);

@@ -41,6 +41,11 @@ static bool plan_fill(struct run_undo *undo, struct err *err)
 	return true;
 }
 
+static const char *name_of(const struct run_undo *undo)
+{
+	return undo->aim.turn_ms != 0 ? "turn" : "run";
+}
+
 /* Has a step of somebody else's, which still holds, come in between or on top? */
 static bool is_alone(struct run_undo *undo, struct err *err)
 {
@@ -59,9 +64,9 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 			continue;
 		(void)tool_fail(undo->result,
 				"Nothing was undone: step %" PRIu32
-				", which is not of this run, touched %.300s. Undo that one "
+				", which is not of this %s, touched %.300s. Undo that one "
 				"first: glovebox undo %" PRIu32,
-				other->number, path, other->number);
+				other->number, name_of(undo), path, other->number);
 		return false;
 	}
 	return true;
@@ -101,7 +106,7 @@ static void say(struct run_undo *undo, size_t undone, const struct undo_told *to
 	buf_clear(text);
 	(void)buf_adds(text, "Undone: ");
 	(void)text_add_count(text, undone, "step");
-	(void)buf_adds(text, " of the run, ");
+	(void)buf_addf(text, " of the %s, ", name_of(undo));
 	undo_told_print_counts(told, text);
 	(void)buf_adds(text, ".\n");
 	undo_told_print_files(told, text);
@@ -130,8 +135,8 @@ static void undo_each(struct run_undo *undo)
 			*undo->result = one;
 			(void)buf_end_line(&undo->result->text);
 			(void)buf_addf(&undo->result->text,
-				       "%zu of the run's steps are undone, that one is not.",
-				       undone);
+				       "%zu of the %s's steps are undone, that one is not.",
+				       undone, name_of(undo));
 			undo_told_fini(&told);
 			return;
 		}
@@ -148,26 +153,26 @@ static void run_undo(struct run_undo *undo)
 	struct err err = {0};
 
 	if (!plan_fill(undo, &err))
-		(void)tool_fail(undo->result, "The run cannot be undone: %s", err.text);
+		(void)tool_fail(undo->result, "The %s cannot be undone: %s",
+				name_of(undo), err.text);
 	else if (undo->known == 0)
 		(void)tool_fail(undo->result,
-				"The steps of this run are not in the store of %.300s, or no "
+				"The steps of this %s are not in the store of %.300s, or no "
 				"longer.",
-				session_workspace(undo->session));
+				name_of(undo), session_workspace(undo->session));
 	else if (undo->due == 0)
 		say(undo, 0, &(struct undo_told){0});
 	else if (is_alone(undo, &err) && is_untouched(undo, &err))
 		undo_each(undo);
 	else if (err.text[0] != '\0')
-		(void)tool_fail(undo->result, "The run cannot be undone: %s", err.text);
+		(void)tool_fail(undo->result, "The %s cannot be undone: %s",
+				name_of(undo), err.text);
 }
 
-void session_undo_run(struct session *session, const char *run, uint32_t last,
+void session_undo_run(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result)
 {
-	struct run_undo undo = {.session = session,
-				.aim = {.run = run, .step = last},
-				.result = result};
+	struct run_undo undo = {.session = session, .aim = *aim, .result = result};
 	struct err err = {0};
 
 	undo.store = keeper_store(session->keeper);

@@ -240,6 +240,34 @@ static bool log_open(struct undoing *undoing, struct err *err)
 	return undoing->log >= 0;
 }
 
+/*
+ * May others have changed its files while it ran? What the look found says so, and so does a step of
+ * another session among those of its own.
+ */
+static bool may_have_others(const struct undoing *undoing)
+{
+	const struct undo_step *step = undoing->step;
+	bool began = false, between = false;
+
+	if (step->work != UNDO_BY_COMMAND)
+		return false;
+	if (!step->alone)
+		return true;
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *other = &undoing->steps.steps[i];
+
+		if (other->work == UNDO_BY_UNDO)
+			continue;
+		if (strcmp(other->run, step->run) != 0)
+			between = began;
+		else if (between)
+			return true;
+		else
+			began = true;
+	}
+	return false;
+}
+
 static void say(struct undoing *undoing)
 {
 	const struct undo_step *step = undoing->step;
@@ -257,7 +285,7 @@ static void say(struct undoing *undoing)
 	undo_told_print_counts(&undoing->told, text);
 	/* Nobody can tell apart who changed a file between two looks. */
 	(void)buf_addf(text, "%s. To take that back: glovebox undo %" PRIu32 "\n",
-		       step->work == UNDO_BY_COMMAND
+		       may_have_others(undoing)
 			       ? ", with what others changed in them while it ran"
 			       : "",
 		       undoing->number);

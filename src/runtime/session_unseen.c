@@ -25,7 +25,7 @@ void keeper_tell_unseen(struct keeper *keeper, const char *why)
 		return;
 	buf_init(&text, ERR_TEXT_MAX + 8 * KEEPER_TITLE_MAX);
 	(void)buf_adds(&text, "Undo cannot take back what a command has changed (");
-	text_add_name(&text, str_of(keeper->title));
+	text_add_name(&text, str_of(keeper->owes.title));
 	(void)buf_adds(&text, "): ");
 	(void)buf_addstr(&text, str_trim(str_of(why)));
 	(void)session_emit(keeper->session, EVENT_NOTICE, NULL, buf_str(&text), NULL, &err);

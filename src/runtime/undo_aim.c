@@ -17,9 +17,30 @@ const struct undo_step *undo_aim_step(const struct undo_steps *steps, uint32_t n
 	return NULL;
 }
 
+bool undo_aim_widen(struct undo_aim *aim, const struct undo_steps *steps)
+{
+	const struct undo_step *step = undo_aim_step(steps, aim->step);
+
+	if (step == NULL)
+		return false;
+	aim->step = step->number;
+	if (step->turn_ms == 0 || step->work == UNDO_BY_UNDO)
+		return true;
+	aim->run = step->run;
+	aim->turn_ms = step->turn_ms;
+	for (size_t i = 0; i < steps->count; i++) {
+		if (steps->steps[i].number > aim->step &&
+		    steps->steps[i].turn_ms == aim->turn_ms &&
+		    strcmp(steps->steps[i].run, aim->run) == 0)
+			aim->step = steps->steps[i].number;
+	}
+	return true;
+}
+
 bool undo_aim_has(const struct undo_aim *aim, const struct undo_step *step)
 {
 	return step->work != UNDO_BY_UNDO && step->number <= aim->step &&
+	       (aim->turn_ms == 0 || step->turn_ms == aim->turn_ms) &&
 	       strcmp(step->run, aim->run) == 0;
 }
 

@@ -149,7 +149,9 @@ static void extra_read(int file, struct buf *extra)
 static bool copy_bytes(struct undo_log *log, int file, uint64_t at, uint64_t size,
 		       struct hash *hash, struct err *err)
 {
-	auto_free char *buffer = memory_alloc(UNDO_READ_AT_ONCE);
+	/* Most files are small: they need no more than they have. */
+	auto_free char *buffer = memory_alloc(
+		size < UNDO_READ_AT_ONCE ? (size_t)size + 1 : UNDO_READ_AT_ONCE);
 	const uint64_t end = at + size;
 
 	while (at < end) {
@@ -238,19 +240,52 @@ void undo_state_hash_text(struct str content, struct undo_state *state)
 	state->size = content.size;
 }
 
+/* A small content, with its header and attributes: one read and one write. */
+static bool copy_small(struct undo_log *log, int from, const struct undo_state *kept,
+		       struct hash *hash, struct err *err)
+{
+	char header[UNDO_CHUNK_HEADER] = {0};
+	struct buf chunk;
+	bool fine;
+
+	buf_init(&chunk, UNDO_CHUNK_HEADER + SHARE_FROM + UNDO_EXTRA_MAX);
+	undo_put(header, UNDO_DATA, 4);
+	undo_put(header + 8, kept->size + kept->extra, 8);
+	(void)buf_add(&chunk, header, sizeof(header));
+	fine = undo_log_content(from, kept->offset, kept->size + kept->extra, &chunk, err);
+	if (fine)
+		hash_add(hash, str_part(buf_str(&chunk), UNDO_CHUNK_HEADER,
+					UNDO_CHUNK_HEADER + (size_t)kept->size));
+	fine = fine && write_at(log, chunk.data, chunk.size, err);
+	buf_fini(&chunk);
+	return fine;
+}
+
+static bool copy_large(struct undo_log *log, int from, const struct undo_state *kept,
+		       struct hash *hash, struct err *err)
+{
+	struct buf extra;
+
+	buf_init(&extra, UNDO_EXTRA_MAX);
+	bool fine = write_header(log, UNDO_DATA, kept->size + kept->extra, err) &&
+		    copy_bytes(log, from, kept->offset, kept->size, hash, err) &&
+		    undo_log_content(from, kept->offset + kept->size, kept->extra, &extra,
+				     err) &&
+		    write_at(log, extra.data, extra.size, err);
+	buf_fini(&extra);
+	return fine;
+}
+
 bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept,
 		   struct undo_state *state, struct err *err)
 {
 	const uint64_t begin = log->at;
+	const uint64_t offset = begin + UNDO_CHUNK_HEADER;
 	struct hash *hash = hash_new();
-	struct buf extra;
+	bool fine = kept->size <= SHARE_FROM && kept->extra <= UNDO_EXTRA_MAX
+			    ? copy_small(log, from, kept, hash, err)
+			    : copy_large(log, from, kept, hash, err);
 
-	buf_init(&extra, UNDO_EXTRA_MAX);
-	bool fine = write_header(log, UNDO_DATA, kept->size + kept->extra, err);
-	const uint64_t offset = log->at;
-	fine = fine && copy_bytes(log, from, kept->offset, kept->size, hash, err) &&
-	       undo_log_content(from, kept->offset + kept->size, kept->extra, &extra, err) &&
-	       write_at(log, extra.data, extra.size, err);
 	if (fine) {
 		struct undo_state copied = *kept;
 
@@ -268,7 +303,6 @@ bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept
 	if (!fine)
 		(void)give_up(log, begin);
 	hash_free(hash);
-	buf_fini(&extra);
 	return fine;
 }
 

@@ -1,7 +1,12 @@
-/* undo_place: putting back; see undo_place.h. */
+/*
+ * undo_place: putting back; see undo_place.h. A new file is written without a name. When a batch
+ * of them is written, one syncfs puts all of them on disk, and then each gets its name. A process
+ * that is killed leaves no file half-written, and a machine that loses its power neither.
+ */
 #include "runtime/undo_place.h"
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/files_inside.h"
@@ -12,18 +17,77 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { COPY_AT_ONCE = 256 << 10 };
+enum {
+	COPY_AT_ONCE = 256 << 10,
+	/* Files that wait for one sync: each is an open file. A larger batch gains nothing. */
+	BATCH_MAX = 2048,
+	/* So few are synced one by one: that does not wait for what others have written. */
+	SYNC_EACH = 4,
+};
 
-/* Where a path lies: its folder, held, and its last name. */
+/* Where a path lies: its folder, which is borrowed of the places, and its last name. */
 struct spot {
 	int folder;
 	char path[PATH_MAX]; /* absolute */
 	const char *name;
 };
+
+/* A file that is written and has no name yet. */
+struct waiting {
+	const char *path;
+	struct temp temp;
+	struct undo_state now; /* of what lies in its place */
+};
+
+struct undo_places {
+	struct files *files;
+	int from;
+	struct undo_log *log;
+	/* The folder that was opened last: neighbours follow each other. */
+	int folder;
+	char folder_path[PATH_MAX];
+	struct waiting *batch;
+	size_t count, most;
+};
+
+struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log)
+{
+	struct undo_places *places = memory_alloc(sizeof(*places));
+	struct rlimit open_files;
+
+	*places =
+		(struct undo_places){.files = files, .from = from, .log = log, .folder = -1};
+	places->most = BATCH_MAX;
+	/* Half of what may be open stays for the rest of the call. */
+	if (getrlimit(RLIMIT_NOFILE, &open_files) < 0)
+		places->most = 1;
+	else if (open_files.rlim_cur / 2 < places->most)
+		places->most = open_files.rlim_cur > 2 ? open_files.rlim_cur / 2 : 1;
+	return places;
+}
+
+static void forget_batch(struct undo_places *places)
+{
+	for (size_t i = 0; i < places->count; i++)
+		temp_drop(&places->batch[i].temp);
+	places->count = 0;
+}
+
+void undo_places_free(struct undo_places *places)
+{
+	if (places == NULL)
+		return;
+	forget_batch(places);
+	fd_close(&places->folder);
+	free(places->batch);
+	free(places);
+}
 
 static const struct files_held *root_of(const struct files *files, const char *path)
 {
@@ -67,9 +131,29 @@ static bool open_folder(struct spot *spot, const struct files_held *root, bool m
 	return true;
 }
 
-static bool spot_open(struct spot *spot, const struct files *files, const char *path,
+/* The same of PLACES, which keep it. */
+static bool hold_folder(struct undo_places *places, struct spot *spot,
+			const struct files_held *root, bool make, struct err *err)
+{
+	const size_t size = (size_t)(spot->name - spot->path);
+
+	if (places->folder < 0 || strncmp(places->folder_path, spot->path, size) != 0 ||
+	    places->folder_path[size] != '\0') {
+		if (!open_folder(spot, root, make, err))
+			return false;
+		fd_close(&places->folder);
+		places->folder = spot->folder;
+		(void)snprintf(places->folder_path, sizeof(places->folder_path), "%.*s",
+			       (int)size, spot->path);
+	}
+	spot->folder = places->folder;
+	return true;
+}
+
+static bool spot_open(struct spot *spot, struct undo_places *places, const char *path,
 		      bool make, struct err *err)
 {
+	const struct files *files = places->files;
 	int size = path[0] == '/' ? snprintf(spot->path, sizeof(spot->path), "%s", path)
 				  : snprintf(spot->path, sizeof(spot->path), "%s/%s",
 					     files->workspace, path);
@@ -83,7 +167,7 @@ static bool spot_open(struct spot *spot, const struct files *files, const char *
 		return files_say_missing(path, err);
 	if (make && !files_is_writable(files, spot->path))
 		return err_set(err, EROFS, "%s may not be written by this agent", path);
-	return open_folder(spot, root, make, err);
+	return hold_folder(places, spot, root, make, err);
 }
 
 static bool look_link(const struct spot *spot, struct undo_state *state, struct buf *target)
@@ -99,8 +183,8 @@ static bool look_link(const struct spot *spot, struct undo_state *state, struct 
 	return true;
 }
 
-bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
-		     struct err *err)
+bool undo_places_look(struct undo_places *places, const char *path,
+		      struct undo_state *state, struct err *err)
 {
 	struct err why = {0};
 	struct spot spot;
@@ -108,13 +192,12 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 	bool fine = true;
 
 	*state = undo_absent;
-	if (!spot_open(&spot, files, path, false, &why)) {
+	if (!spot_open(&spot, places, path, false, &why)) {
 		/* A folder on the way that is gone, or is a link now: nothing is there. */
 		return why.code == ENOENT || why.code == ENOTDIR || why.code == ELOOP ||
 		       err_set(err, why.code, "%s", why.text);
 	}
-	auto_close int folder = spot.folder;
-	if (fstatat(folder, spot.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(spot.folder, spot.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ||
 		       err_set(err, errno, "%s: %s", path, strerror(errno));
 	undo_state_of(&st, state);
@@ -129,10 +212,20 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 		return fine || err_set(err, errno, "%s: %s", path, strerror(errno));
 	}
 	if (state->kind == UNDO_FILE) {
-		auto_close int file = fd_open_beneath(folder, spot.name, O_RDONLY);
+		auto_close int file = fd_open_beneath(spot.folder, spot.name, O_RDONLY);
 		fine = file >= 0 ? undo_state_hash(file, state, err)
 				 : err_set(err, errno, "%s: %s", path, strerror(errno));
 	}
+	return fine;
+}
+
+bool undo_place_look(struct files *files, const char *path, struct undo_state *state,
+		     struct err *err)
+{
+	struct undo_places places = {.files = files, .folder = -1};
+	const bool fine = undo_places_look(&places, path, state, err);
+
+	fd_close(&places.folder);
 	return fine;
 }
 
@@ -193,9 +286,11 @@ static void set_extra(int fd, struct str extra)
 	}
 }
 
+/* The content and its attributes; what was kept must be what it was. */
 static bool write_content(int to, int from, const struct undo_state *target, struct err *err)
 {
-	struct undo_state wrote = {0};
+	struct hash *hash = hash_new();
+	uint8_t digest[UNDO_DIGEST];
 	uint64_t at = 0;
 	struct buf piece;
 	bool fine = true;
@@ -208,6 +303,7 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 					left < COPY_AT_ONCE ? left : COPY_AT_ONCE, &piece,
 					err) &&
 		       fd_write_all(to, piece.data, piece.size, err);
+		hash_add(hash, buf_str(&piece));
 		at += piece.size;
 	}
 	buf_clear(&piece);
@@ -216,10 +312,10 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 	if (fine)
 		set_extra(to, buf_str(&piece));
 	buf_fini(&piece);
-	/* What was kept came from a file that others could reach: it must be what it was. */
-	return fine && undo_state_hash(to, &wrote, err) &&
-	       (!target->hashed || memcmp(wrote.digest, target->digest, UNDO_DIGEST) == 0 ||
-		err_set(err, EINVAL, "what was kept of it is damaged"));
+	hash_digest(hash, digest);
+	hash_free(hash);
+	return fine && (!target->hashed || memcmp(digest, target->digest, UNDO_DIGEST) == 0 ||
+			err_set(err, EINVAL, "what was kept of it is damaged"));
 }
 
 /*
@@ -251,9 +347,49 @@ static bool rename_into(const struct spot *spot, const char *temp,
 	       err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 }
 
-static bool put_file(const struct files *files, const struct spot *spot,
-		     const struct undo_state *target, int from,
-		     const struct undo_state *now, struct err *err)
+static bool say_changed(const struct spot *spot, struct err *err)
+{
+	return err_set(err, EAGAIN, "%s was just changed by somebody else", spot->path);
+}
+
+/* TEMP, which is written and on disk, takes its place. */
+static bool take_place(const struct files *files, const struct spot *spot,
+		       struct temp *temp, const struct undo_state *now, struct err *err)
+{
+	struct journal_row row;
+	char folder[PATH_MAX];
+
+	/* The folder that it was made in is another descriptor now. */
+	temp->folder_fd = spot->folder;
+	if (!is_still(spot, now))
+		return say_changed(spot, err);
+	/* A name that is free is taken in one step, and nothing stands in the journal. */
+	if (now->kind == UNDO_ABSENT) {
+		if (temp_link(temp, spot->name))
+			return true;
+		return errno == EEXIST
+			       ? say_changed(spot, err)
+			       : err_set(err, errno, "%s: %s", spot->path, strerror(errno));
+	}
+	if (!journal_open(files, spot, &row, folder, err))
+		return false;
+	bool fine = temp_link(temp, row.temp) ||
+		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
+	if (fine)
+		memcpy(temp->name, row.temp, sizeof(temp->name));
+	fine = fine && rename_into(spot, temp->name, now, err);
+	if (fine)
+		temp->name[0] = '\0';
+	/* Its name goes before the journal forgets it. */
+	temp_drop(temp);
+	journal_end(files);
+	return fine;
+}
+
+/* Where the file system knows no files without names: one at a time. */
+static bool put_named_file(const struct files *files, const struct spot *spot,
+			   const struct undo_state *target, int from,
+			   const struct undo_state *now, struct err *err)
 {
 	struct temp temp = {.fd = -1};
 	struct journal_row row;
@@ -261,18 +397,13 @@ static bool put_file(const struct files *files, const struct spot *spot,
 
 	if (!journal_open(files, spot, &row, folder, err))
 		return false;
-	bool fine = temp_open_readable(&temp, spot->folder, row.temp) ||
+	bool fine = temp_open(&temp, spot->folder, row.temp, 0600) ||
 		    err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	fine = fine && write_content(temp.fd, from, target, err);
-	if (fine && (fchmod(temp.fd, target->mode & 01777) < 0 || fsync(temp.fd) < 0 ||
-		     (temp.name[0] == '\0' && !temp_link(&temp, row.temp))))
+	if (fine && (fchmod(temp.fd, target->mode & 01777) < 0 || fsync(temp.fd) < 0))
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
-	if (fine)
-		memcpy(temp.name, row.temp, sizeof(temp.name));
-	if (fine && !is_still(spot, now))
-		fine = err_set(err, EAGAIN, "%s was just changed by somebody else",
-			       spot->path);
-	fine = fine && rename_into(spot, temp.name, now, err);
+	fine = fine && (is_still(spot, now) || say_changed(spot, err)) &&
+	       rename_into(spot, temp.name, now, err);
 	if (fine)
 		temp.name[0] = '\0';
 	temp_drop(&temp);
@@ -280,21 +411,84 @@ static bool put_file(const struct files *files, const struct spot *spot,
 	return fine;
 }
 
+/* All contents of the batch are on disk, on however many file systems they lie. */
+static bool sync_batch(const struct undo_places *places, struct err *err)
+{
+	dev_t synced = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < places->count; i++) {
+		const struct waiting *waiting = &places->batch[i];
+
+		if (places->count > SYNC_EACH) {
+			if (fstat(waiting->temp.fd, &st) < 0)
+				return err_set(err, errno, "%s: %s", waiting->path,
+					       strerror(errno));
+			if (i > 0 && st.st_dev == synced)
+				continue;
+			synced = st.st_dev;
+		}
+		if ((places->count > SYNC_EACH ? syncfs(waiting->temp.fd)
+					       : fsync(waiting->temp.fd)) < 0)
+			return err_set(err, errno, "%s: %s", waiting->path, strerror(errno));
+	}
+	return true;
+}
+
+bool undo_places_settle(struct undo_places *places, struct err *err)
+{
+	bool fine = sync_batch(places, err);
+	struct spot spot;
+
+	for (size_t i = 0; fine && i < places->count; i++) {
+		struct waiting *waiting = &places->batch[i];
+
+		fine = spot_open(&spot, places, waiting->path, true, err) &&
+		       take_place(places->files, &spot, &waiting->temp, &waiting->now, err);
+	}
+	forget_batch(places);
+	return fine;
+}
+
+static bool put_file(struct undo_places *places, const char *path,
+		     const struct spot *spot, const struct undo_state *target,
+		     const struct undo_state *now, struct err *err)
+{
+	struct waiting *waiting;
+
+	if (places->batch == NULL)
+		places->batch = memory_array(places->most, sizeof(*places->batch));
+	waiting = &places->batch[places->count];
+	*waiting = (struct waiting){.path = path, .temp = {.fd = -1}, .now = *now};
+	if (!temp_open(&waiting->temp, spot->folder, NULL, 0600))
+		return put_named_file(places->files, spot, target, places->from, now, err);
+	/* From here on it is the batch's to close. */
+	places->count++;
+	if (!write_content(waiting->temp.fd, places->from, target, err))
+		return false;
+	if (fchmod(waiting->temp.fd, target->mode & 01777) < 0)
+		return err_set(err, errno, "%s: %s", spot->path, strerror(errno));
+	return places->count < places->most || undo_places_settle(places, err);
+}
+
 static bool put_link(const struct files *files, const struct spot *spot,
 		     const struct undo_state *target, int from,
 		     const struct undo_state *now, struct err *err)
 {
+	const bool is_free = now->kind == UNDO_ABSENT;
 	struct journal_row row;
 	char folder[PATH_MAX];
 	struct buf text;
 
-	if (!journal_open(files, spot, &row, folder, err))
+	if (!is_free && !journal_open(files, spot, &row, folder, err))
 		return false;
 	buf_init(&text, PATH_MAX);
 	bool fine = undo_log_content(from, target->offset, target->size, &text, err);
-	if (fine && symlinkat(text.data, spot->folder, row.temp) < 0)
+	if (fine && symlinkat(text.data, spot->folder, is_free ? spot->name : row.temp) < 0)
 		fine = err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 	buf_fini(&text);
+	if (is_free)
+		return fine;
 	if (fine && !rename_into(spot, row.temp, now, err)) {
 		(void)unlinkat(spot->folder, row.temp, 0);
 		fine = false;
@@ -335,13 +529,13 @@ static bool clear(const struct spot *spot, const struct undo_state *now, bool *l
 	       err_set(err, errno, "%s: %s", spot->path, strerror(errno));
 }
 
-static bool put(struct files *files, const char *path, const struct spot *spot,
-		const struct undo_state *now, const struct undo_state *target, int from,
-		struct undo_log *log, bool *left, struct err *err)
+static bool put(struct undo_places *places, const char *path, const struct spot *spot,
+		const struct undo_state *now, const struct undo_state *target, bool *left,
+		struct err *err)
 {
 	if (!is_still(spot, now))
-		return err_set(err, EAGAIN, "%s was just changed by somebody else", path);
-	if (!keep(spot, path, now, target, log, err))
+		return say_changed(spot, err);
+	if (!keep(spot, path, now, target, places->log, err))
 		return false;
 	if (target->kind == UNDO_ABSENT)
 		return clear(spot, now, left, err);
@@ -358,21 +552,17 @@ static bool put(struct files *files, const char *path, const struct spot *spot,
 	if (target->kind == UNDO_FOLDER)
 		return put_folder(spot, now_there, target, err);
 	return target->kind == UNDO_LINK
-		       ? put_link(files, spot, target, from, now_there, err)
-		       : put_file(files, spot, target, from, now_there, err);
+		       ? put_link(places->files, spot, target, places->from, now_there, err)
+		       : put_file(places, path, spot, target, now_there, err);
 }
 
-bool undo_place_put(struct files *files, const char *path, const struct undo_state *now,
-		    const struct undo_state *target, int from, struct undo_log *log,
-		    bool *left, struct err *err)
+bool undo_places_put(struct undo_places *places, const char *path,
+		     const struct undo_state *now, const struct undo_state *target,
+		     bool *left, struct err *err)
 {
 	struct spot spot;
-	bool done;
 
 	*left = false;
-	if (!spot_open(&spot, files, path, true, err))
-		return false;
-	done = put(files, path, &spot, now, target, from, log, left, err);
-	fd_close(&spot.folder);
-	return done;
+	return spot_open(&spot, places, path, true, err) &&
+	       put(places, path, &spot, now, target, left, err);
 }

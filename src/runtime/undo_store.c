@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -67,6 +68,23 @@ static uint32_t last_number(int folder)
 	return last;
 }
 
+/*
+ * Hold the store OWN for WORKSPACE. -1: it is being taken away right now, or cannot be held; then
+ * nothing is kept of it from outside either.
+ */
+static int hold(int own, const char *workspace)
+{
+	auto_close int fd = openat(own, UNDO_USED_NAME,
+				   O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
+		return -1;
+	if (st.st_size == 0)
+		(void)fd_write_all(fd, workspace, strlen(workspace), NULL);
+	return fd_take(&fd);
+}
+
 static bool open_store(const char *folder, const char *workspace, bool make,
 		       struct undo_store **store, struct err *err)
 {
@@ -82,8 +100,18 @@ static bool open_store(const char *folder, const char *workspace, bool make,
 	if (own < 0)
 		return (!make && errno == ENOENT) ||
 		       err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
+	auto_close int used = make ? hold(own, workspace) : -1;
+	/* Somebody has pruned it between the two: there is a new one then. */
+	for (int i = 0; make && used < 0 && i < NUMBER_TRIES; i++) {
+		fd_close(&own);
+		own = open_folder(all, project, true);
+		used = own >= 0 ? hold(own, workspace) : -1;
+	}
+	if (own < 0)
+		return err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
 	*store = memory_alloc(sizeof(**store));
 	(*store)->folder = fd_take(&own);
+	(*store)->used = fd_take(&used);
 	(*store)->last = last_number((*store)->folder);
 	(*store)->workspace = memory_copy(workspace);
 	return true;
@@ -106,6 +134,7 @@ struct undo_store *undo_store_in_memory(void)
 	struct undo_store *store = memory_alloc(sizeof(*store));
 
 	store->folder = -1;
+	store->used = -1;
 	return store;
 }
 
@@ -133,6 +162,7 @@ void undo_store_close(struct undo_store *store)
 		(void)unlinkat(store->folder, store->list_name, 0);
 	undo_blanks_fini(&store->blank_logs);
 	undo_blanks_fini(&store->blank_steps);
+	fd_close(&store->used);
 	fd_close(&store->folder);
 	free(store->workspace);
 	free(store->rights_text);

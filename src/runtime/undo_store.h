@@ -65,6 +65,8 @@ struct undo_meta {
 	struct str title; /* a path or a command, to be shown */
 	int64_t wall_ms;
 	uint32_t undoes; /* UNDO_BY_UNDO: the number of that step */
+	int64_t turn_ms; /* when the turn began that it belongs to; 0: to none */
+	bool alone;      /* UNDO_BY_COMMAND: nothing says that others wrote meanwhile */
 };
 
 /* A new log: its descriptor (read and write) and number. -1 with ERR. */
@@ -131,6 +133,8 @@ struct undo_step {
 	bool undone;     /* by a later step that was not undone itself */
 	uint32_t undoes; /* UNDO_BY_UNDO */
 	int64_t wall_ms;
+	int64_t turn_ms; /* of its meta, as the next */
+	bool alone;
 	size_t files;
 	uint64_t bytes;           /* of its log */
 	char *run, *tool, *title; /* owned; "" when unknown */

@@ -5,6 +5,8 @@
 #define UNDO_LIST_ENDING   ".list"
 #define UNDO_RIGHTS_ENDING ".rights"
 #define UNDO_OBJECTS_NAME  "objects"
+/* The path of the workspace. Sessions hold it shared, and nobody prunes the store meanwhile. */
+#define UNDO_USED_NAME "workspace"
 
 /* Of the hash of some rights: more than anybody can make equal. */
 enum { UNDO_RIGHTS_DIGITS = 32 };
@@ -25,6 +27,7 @@ struct undo_store {
 	int *memory;                   /* logs there, by number from 1; -1: dropped */
 	uint32_t last;                 /* number given last */
 	char list_name[UNDO_NAME_MAX]; /* of the list being written; "": none */
+	int used;                      /* UNDO_USED_NAME, held; -1: by nobody here */
 	bool writes;                   /* a step was begun here: there will be others */
 	struct undo_blanks blank_logs, blank_steps;
 	char *workspace;
@@ -48,6 +51,12 @@ size_t undo_numbers_find(const struct undo_numbers *numbers, uint32_t number);
 
 /* Bytes on disk of the log FD: it may share blocks and have holes. */
 uint64_t undo_store_bytes(int fd);
+
+/*
+ * Let go of steps that began before OLDEST_MS, or are over the ceilings, and of what nothing else
+ * refers to. FORGETS: of the lists too, so that contents go that only they refer to.
+ */
+void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets);
 
 /* Call TAKE with each name in the store that has ENDING. */
 void undo_store_names(const struct undo_store *store, const char *ending,

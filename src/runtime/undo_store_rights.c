@@ -109,6 +109,10 @@ bool undo_store_write_step(struct undo_store *store, uint32_t number,
 	value_set_text(object, "rights", store->rights_hash);
 	if (meta->undoes != 0)
 		value_set_integer(object, "undoes", meta->undoes);
+	if (meta->turn_ms != 0)
+		value_set_integer(object, "turn_ms", meta->turn_ms);
+	if (meta->alone)
+		value_set_boolean(object, "alone", true);
 	step_name(number, name);
 	buf_init(&text, UNDO_META_MAX);
 	bool fine = (value_print(object, 0, &text) || err_set(err, E2BIG, "a title")) &&
@@ -157,6 +161,8 @@ bool undo_store_read_step(const struct undo_store *store, uint32_t number,
 	int64_t undoes = value_integer(value_member(object, "undoes"));
 	step->undoes = undoes > 0 && undoes <= UINT32_MAX ? (uint32_t)undoes : 0;
 	step->wall_ms = value_integer(value_member(object, "wall_ms"));
+	step->turn_ms = value_integer(value_member(object, "turn_ms"));
+	step->alone = value_is_true(value_member(object, "alone"));
 	step->run = memory_copy(value_text(value_member(object, "run")));
 	step->tool = memory_copy(value_text(value_member(object, "tool")));
 	step->title = memory_copy(value_text(value_member(object, "title")));

@@ -62,9 +62,9 @@ static void mark_list(void *context, const char *name)
 }
 
 /* From the newest step back, as many as the ceilings allow. */
-static uint64_t mark_steps(const struct undo_store *store, struct marks *marks)
+static uint64_t mark_steps(const struct undo_store *store, struct marks *marks,
+			   int64_t oldest_ms)
 {
-	int64_t oldest_ms = clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000;
 	uint64_t bytes = 0;
 	size_t count = 0;
 
@@ -157,6 +157,12 @@ static void drop_old_name(void *context, const char *name)
 
 void undo_store_tidy(struct undo_store *store)
 {
+	undo_store_tidy_since(store, clock_wall_ms() - (int64_t)UNDO_AGE_MAX_S * 1000,
+			      false);
+}
+
+void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool forgets)
+{
 	struct undo_numbers numbers;
 	uint64_t bytes = 0, left;
 
@@ -172,7 +178,9 @@ void undo_store_tidy(struct undo_store *store)
 	undo_store_names(store, UNDO_RIGHTS_ENDING, drop_old_name, store);
 	struct marks marks = {store->folder, &numbers,
 			      memory_array(numbers.count + 1, sizeof(bool))};
-	(void)mark_steps(store, &marks);
+	(void)mark_steps(store, &marks, oldest_ms);
+	if (forgets)
+		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
 	left = drop_unmarked(store, &marks);
 	/*
@@ -182,7 +190,7 @@ void undo_store_tidy(struct undo_store *store)
 	if (bytes > UNDO_STORE_MAX && left > UNDO_STORE_MAX) {
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);
 		memset(marks.kept, 0, numbers.count * sizeof(bool));
-		(void)mark_steps(store, &marks);
+		(void)mark_steps(store, &marks, oldest_ms);
 		(void)drop_unmarked(store, &marks);
 	}
 	tidy_objects(store);

@@ -19,6 +19,8 @@ enum { FD_OLD, FD_NEW, FD_LOG };
 static const struct tool_param checkpoint_params[] = {
 	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
 	{"step", PARAM_BOOLEAN, false, "What differs is a command's", .initial = "false"},
+	{"began_ms", PARAM_COUNT, false, "When that command began", .max = INT64_MAX},
+	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},
 	{"known", PARAM_BOOLEAN, false,
 	 "The old list is of this session, even if it is empty", .initial = "false"},
 	{"links", PARAM_BOOLEAN, false, "Objects are linked", .initial = "false"},
@@ -49,12 +51,16 @@ static bool list_write(const struct checkpoint *checkpoint, int fd, struct err *
 static void tell(struct checkpoint *checkpoint, struct tool_result *result)
 {
 	struct value *details = tool_details(result);
+	size_t files = 0;
 
+	for (size_t i = 0; i < checkpoint->now.count; i++)
+		files += checkpoint->now.rows[i].state.kind != UNDO_FOLDER;
 	value_set_boolean(details, "list", checkpoint->differs);
-	value_set_integer(details, "files", (int64_t)checkpoint->now.count);
+	value_set_integer(details, "files", (int64_t)files);
 	value_set_integer(details, "changed", (int64_t)checkpoint->changed);
 	value_set_integer(details, "added", (int64_t)checkpoint->added);
 	value_set_integer(details, "removed", (int64_t)checkpoint->removed);
+	value_set_integer(details, "strange", (int64_t)checkpoint->strange);
 	value_set_integer(details, "left_files", (int64_t)checkpoint->left_files);
 	value_set_integer(details, "left_bytes", (int64_t)checkpoint->left_bytes);
 	value_set_integer(details, "unreadable", (int64_t)checkpoint->unreadable);
@@ -86,6 +92,8 @@ static enum result_status checkpoint_execute(struct call *call, struct tool_resu
 		.is_step = call_flag(call, "step"),
 		.may_link = call_flag(call, "links"),
 		.began_ns = now_ns(),
+		.command_began_ns = (int64_t)call_count(call, "began_ms", 0) * 1000000,
+		.command_ended_ns = (int64_t)call_count(call, "ended_ms", 0) * 1000000,
 		.nested = value_new_array(),
 		.links = value_new_array(),
 	};

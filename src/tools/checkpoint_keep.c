@@ -53,6 +53,14 @@ static void note_place(struct checkpoint *checkpoint, struct str path)
 	}
 }
 
+/* Does the time of the change say that the command did not make it? Programs cannot set it. */
+static bool is_strange(const struct checkpoint *checkpoint, const struct undo_state *after)
+{
+	return after->kind != UNDO_ABSENT &&
+	       (after->ctime_ns < checkpoint->command_began_ns - TICKS_NS ||
+		after->ctime_ns > checkpoint->command_ended_ns + TICKS_NS);
+}
+
 static void count(struct checkpoint *checkpoint, struct str path,
 		  const struct undo_state *before, const struct undo_state *after)
 {
@@ -64,6 +72,7 @@ static void count(struct checkpoint *checkpoint, struct str path,
 		checkpoint->removed++;
 	else
 		checkpoint->changed++;
+	checkpoint->strange += is_strange(checkpoint, after);
 	note_place(checkpoint, path);
 }
 

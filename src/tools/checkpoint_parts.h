@@ -38,12 +38,14 @@ struct checkpoint {
 	bool may_link; /* git's objects are kept by links, made by the front */
 	bool has_git;  /* the workspace is a repository */
 	int64_t began_ns;
+	int64_t command_began_ns, command_ended_ns; /* of a step */
 	/* found */
 	struct value *nested; /* keys of folders far below the workspace that are repositories */
 	struct value *links; /* new objects, to be linked */
 	size_t unreadable;
 	/* counted */
 	size_t changed, added, removed;
+	size_t strange; /* of these: changed before the command began, or after it ended */
 	size_t copies, left_files;
 	uint64_t bytes, left_bytes;
 	char *below; /* the folder all of them lie in, "" for the workspace; NULL: none yet */

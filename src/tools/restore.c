@@ -4,6 +4,7 @@
  * very log), and the log of the undo itself. All is compared first: where somebody has changed
  * a file since, nothing is touched.
  */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -27,7 +28,11 @@ enum {
 	FD_LOG,
 	NAMES_MAX = 20,   /* paths named for a reason, */
 	FILES_MAX = 1000, /* for nothing but what became of them, of each kind */
+	TELL_EVERY = 64,  /* paths: the clock is not asked for each of them */
+	TELL_MS = 200,
 };
+#define TELL_COMPARING "comparing"
+#define TELL_RESTORING "restoring"
 
 static const struct tool_param restore_params[] = {
 	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
@@ -52,6 +57,8 @@ struct restoring {
 	struct path_plan *plans;
 	size_t room;
 	struct undo_log log;
+	struct undo_places *places;
+	int64_t told_ms; /* when it was told last how far the call is */
 	struct walk_start workspace;
 	bool takes_repository; /* it was made by the step */
 	/* git's objects in it that came later, each folder before what is in it */
@@ -134,7 +141,7 @@ static bool compare(struct restoring *restoring, const char *path, struct path_p
 	struct err err = {0};
 	const char *why = NULL;
 
-	if (!undo_place_look(restoring->call->files, path, &plan->now, &err))
+	if (!undo_places_look(restoring->places, path, &plan->now, &err))
 		why = err.text;
 	else if (is_as(&plan->now, &plan->target) && plan->target.kind != UNDO_FOLDER)
 		plan->skipped = ++restoring->already > 0;
@@ -165,13 +172,12 @@ static bool put(struct restoring *restoring, size_t at, struct err *err)
 	/* An earlier one may have made its folder, or emptied it. */
 	if (plan->target.kind == UNDO_FOLDER || plan->now.kind == UNDO_FOLDER ||
 	    plan->expected.kind == UNDO_FOLDER) {
-		if (!undo_place_look(restoring->call->files, path, &plan->now, err))
+		if (!undo_places_look(restoring->places, path, &plan->now, err))
 			return false;
 		if (undo_state_same(&plan->now, &plan->target))
 			return true;
 	}
-	if (!undo_place_put(restoring->call->files, path, &plan->now, &plan->target,
-			    restoring->call->fds[FD_PLAN], &restoring->log, &left, err))
+	if (!undo_places_put(restoring->places, path, &plan->now, &plan->target, &left, err))
 		return false;
 	if (left)
 		note(restoring->left, path, "holds something else");
@@ -190,32 +196,46 @@ static bool remove_objects(struct restoring *restoring, struct err *err)
 	for (size_t i = restoring->objects.count; fine && i-- > 0;) {
 		const char *path = restoring->objects.rows[i].path.data;
 
-		fine = undo_place_look(restoring->call->files, path, &now, err) &&
-		       undo_place_put(restoring->call->files, path, &now, &undo_absent,
-				      restoring->call->fds[FD_PLAN], &restoring->log,
-				      &left, err);
+		fine = undo_places_look(restoring->places, path, &now, err) &&
+		       undo_places_put(restoring->places, path, &now, &undo_absent, &left,
+				       err);
 	}
 	return fine;
+}
+
+/* A person may be waiting: DONE paths of all are behind the call. */
+static void tell_progress(struct restoring *restoring, size_t done, const char *what)
+{
+	if (done % TELL_EVERY != 0 || clock_now_ms() - restoring->told_ms < TELL_MS)
+		return;
+	restoring->told_ms = clock_now_ms();
+	call_progress(restoring->call, (double)done, (double)restoring->paths.count, what);
 }
 
 /* First what goes, the deepest first; then what comes, folders before what is in them. */
 static bool put_all(struct restoring *restoring, struct err *err)
 {
+	size_t done = 0;
+
 	if (!remove_objects(restoring, err))
 		return false;
 	for (size_t i = restoring->paths.count; i-- > 0;) {
 		const struct path_plan *plan = &restoring->plans[i];
-		if (!plan->skipped && plan->target.kind == UNDO_ABSENT &&
-		    !put(restoring, i, err))
+		if (plan->target.kind != UNDO_ABSENT)
+			continue;
+		tell_progress(restoring, ++done, TELL_RESTORING);
+		if (!plan->skipped && !put(restoring, i, err))
 			return false;
 	}
 	for (size_t i = 0; i < restoring->paths.count; i++) {
 		const struct path_plan *plan = &restoring->plans[i];
-		if (!plan->skipped && plan->target.kind != UNDO_ABSENT &&
-		    !put(restoring, i, err))
+		if (plan->target.kind == UNDO_ABSENT)
+			continue;
+		tell_progress(restoring, ++done, TELL_RESTORING);
+		if (!plan->skipped && !put(restoring, i, err))
 			return false;
 	}
-	return true;
+	return undo_places_settle(restoring->places, err);
 }
 
 static enum result_status refuse(struct restoring *restoring)
@@ -328,10 +348,12 @@ static bool compare_all(struct restoring *restoring)
 {
 	bool fine = is_alone_in_repository(restoring);
 
-	for (size_t i = 0; i < restoring->paths.count; i++)
+	for (size_t i = 0; i < restoring->paths.count; i++) {
+		tell_progress(restoring, i, TELL_COMPARING);
 		fine = compare(restoring, restoring->paths.rows[i].path.data,
 			       &restoring->plans[i]) &&
 		       fine;
+	}
 	return fine;
 }
 
@@ -351,6 +373,7 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 	undo_list_init(&restoring.objects);
 	undo_log_begin(&restoring.log, call->fds[FD_LOG],
 		       (uint32_t)call_count(call, "log", 0));
+	restoring.places = undo_places_new(call->files, call->fds[FD_PLAN], &restoring.log);
 	if (!undo_log_read(&reader, call->fds[FD_PLAN], &err) ||
 	    (restoring.takes_repository &&
 	     !walk_start_open(&restoring.workspace, call, ".", &err)))
@@ -367,6 +390,7 @@ static enum result_status restore_execute(struct call *call, struct tool_result 
 				err.text);
 	else
 		(void)answer(&restoring);
+	undo_places_free(restoring.places);
 	walk_start_fini(&restoring.workspace);
 	undo_list_fini(&restoring.paths);
 	undo_list_fini(&restoring.objects);
@@ -382,7 +406,7 @@ const struct tool restore_tool = {
 	.example = "{\"log\": 1}",
 	.params = restore_params,
 	.effects = EFFECT_WRITES,
-	.timeout_s = 600, /* a removed tree of a gigabyte, each file synced */
+	.timeout_s = 3600, /* a removed tree of two million files on a slow disk */
 	.internal = true,
 	.execute = restore_execute,
 };

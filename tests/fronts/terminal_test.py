@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """glovebox exec --tty behind a real terminal: keys, sizes, job control, and the way back."""
+import json
 import os
 import shlex
 import shutil
+import subprocess
 import signal
 import sys
 import termios
@@ -185,6 +187,32 @@ def what_went_wrong_is_broken_between_words():
     assert all(row.lstrip().split()[0] == "glovebox" for row in long), long
     assert "There is nothing to undo here." in rows or "There is no step 99999; see: glovebox" \
         in " ".join(rows), rows
+
+
+@tap.case
+def a_long_undo_says_how_far_it_is():
+    with terminal.Terminal(GLOVEBOX, "undo", rows=24, columns=80) as tty:
+        tty.end()
+        many = [os.path.join(tty.work, f"f{number}") for number in range(2000)]
+        for name in many:
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(name)
+        subprocess.run([GLOVEBOX, "tool", "call", "bash", json.dumps({"command": "rm f*"})],
+                       cwd=tty.work, env=tty.variables, check=True, capture_output=True)
+        store = os.path.join(tty.home, ".local", "state", "glovebox", "undo")
+        store = os.path.join(store, os.listdir(store)[0])
+        before = set(os.listdir(store))
+        tty.run_again()
+        # Its log is there before the first file is compared. Stopped, it has taken long.
+        tty.wait_until(lambda: set(os.listdir(store)) - before, "the undo has begun")
+        tty.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.1)
+        tty.process.send_signal(signal.SIGCONT)
+        tty.end()
+        said = tty.printed.decode()
+        assert " of 2000 files" in said, said
+        assert "2000 files restored" in said and said.count("of 2000 files\n") == 0, said
+        assert all(os.path.exists(name) for name in many)
 
 
 tap.play()

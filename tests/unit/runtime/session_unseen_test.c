@@ -81,6 +81,8 @@ static enum result_status work(struct call *call, struct tool_result *result)
 static const struct tool_param look_params[] = {
 	{"log", PARAM_COUNT, true, "Number of the log"},
 	{"step", PARAM_BOOLEAN, false, "Of a command"},
+	{"began_ms", PARAM_COUNT, false, "When the command began", .max = INT64_MAX},
+	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},
 	{"known", PARAM_BOOLEAN, false, "Of this session"},
 	{"links", PARAM_BOOLEAN, false, "Objects are linked"},
 	{0},
@@ -252,7 +254,7 @@ static void it_is_said_beside_other_things(void **state)
 	put("much");
 	put("slow");
 	/* What the first look has to say is not told yet when the second fails. */
-	session_checkpoint(unseen->room.session);
+	session_checkpoint(unseen->room.session, false);
 	room_call(&unseen->room, "command", "{\"make\": \"fail\"}", &result);
 	assert_non_null(strstr(result.text.data, "more than undo keeps"));
 	tool_result_fini(&result);

@@ -177,15 +177,15 @@ static void what_is_ahead_has_no_name_and_goes_with_the_store(void **state)
 	struct undo_store *store = open_store(shed);
 	begin_and_end(store);
 	undo_store_make_ahead(store, 1);
-	assert_int_equal(count_open(), open_before + 1 + 2);
+	assert_int_equal(count_open(), open_before + 2 + 2);
 	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
 	undo_store_make_ahead(store, UNDO_AHEAD_MAX);
-	assert_int_equal(count_open(), open_before + 1 + 2 * UNDO_AHEAD_MAX);
+	assert_int_equal(count_open(), open_before + 2 + 2 * UNDO_AHEAD_MAX);
 	/* The log, what stands beside it, and the rights. */
-	assert_int_equal(count_names(shed->folder, ""), 3);
+	assert_int_equal(count_names(shed->folder, ""), 4);
 	undo_store_close(store);
 	assert_int_equal(count_open(), open_before);
-	assert_int_equal(count_names(shed->folder, ""), 3);
+	assert_int_equal(count_names(shed->folder, ""), 4);
 }
 
 static void many_steps_leave_as_many_files_and_no_descriptor(void **state)
@@ -204,7 +204,7 @@ static void many_steps_leave_as_many_files_and_no_descriptor(void **state)
 	assert_int_equal(count_open(), open_first);
 	assert_int_equal(count_names(shed->folder, ".log"), MANY);
 	assert_int_equal(count_names(shed->folder, ".step"), MANY);
-	assert_int_equal(count_names(shed->folder, ""), 2 * MANY + 1);
+	assert_int_equal(count_names(shed->folder, ""), 2 * MANY + 2);
 	undo_store_close(store);
 }
 
@@ -251,7 +251,7 @@ static void an_old_step_is_replaced(void **state)
 	auto_close int fd = open(old, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	begin_and_end(store);
-	assert_int_equal(count_names(shed->folder, ""), 5);
+	assert_int_equal(count_names(shed->folder, ""), 6);
 	undo_store_close(store);
 }
 

@@ -1,0 +1,621 @@
+/*
+ * glovebox state and state prune: what glovebox keeps for its user, where and of which workspaces,
+ * and letting go of what is old.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/folder.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "front/confirm.h"
+#include "front/exit_code.h"
+#include "front/verb.h"
+#include "runtime/pending.h"
+#include "runtime/undo_projects.h"
+#include "store/journal.h"
+#include "store/state.h"
+
+enum {
+	DEPTH_MAX = 256, /* folders in each other; a deeper one is not measured */
+	BLOCK = 512,     /* of st_blocks */
+	AGE_DAYS = 30,   /* what `prune` removes unless told */
+	DAY_S = 24 * 3600,
+	AGE_MAX = 36500, /* days */
+};
+
+/* What is kept, in the order in which it is shown. A folder of `by_workspace` has one for each. */
+static const struct {
+	const char *name, *what;
+	bool by_workspace;
+} kept_rows[] = {
+	{"sessions.db", "conversations and patches", false},
+	{"undo", "what can be undone", true},
+	{"homes", "private homes of cells", true},
+	{"caches", "what cells have added to caches", true},
+	{"plugins", "copies of plugins, and which were let in", false},
+	{"agents", "which roles of workspaces were let in", false},
+	{"facts.db", "facts that agents share", false},
+	{"schedules.db", "schedules", false},
+	{"history", "what was typed", false},
+	{"pending", "writes that sessions have begun", false},
+};
+enum { KEPT_COUNT = sizeof(kept_rows) / sizeof(kept_rows[0]) };
+
+struct amount {
+	uint64_t bytes;
+	int64_t oldest_ms, newest_ms; /* 0: nothing is there */
+};
+
+struct project {
+	char name[UNDO_PROJECT_NAME];
+	char *workspace; /* NULL: nothing says it */
+	struct amount amount;
+	bool used;
+};
+
+struct survey {
+	char *config, *state; /* folders */
+	struct amount config_amount, kept[KEPT_COUNT], all;
+	struct project *projects;
+	size_t count, room;
+};
+
+static void amount_add_time(struct amount *amount, int64_t ms)
+{
+	if (ms == 0)
+		return;
+	if (amount->oldest_ms == 0 || ms < amount->oldest_ms)
+		amount->oldest_ms = ms;
+	if (ms > amount->newest_ms)
+		amount->newest_ms = ms;
+}
+
+static void amount_add(struct amount *amount, const struct amount *more)
+{
+	amount->bytes += more->bytes;
+	amount_add_time(amount, more->oldest_ms);
+	amount_add_time(amount, more->newest_ms);
+}
+
+/* Add NAME of the folder AT, and all below it. A file with other names is not ours alone. */
+static void measure(int at, const char *name, int depth, struct amount *amount)
+{
+	struct stat st;
+	DIR *names;
+	int fd;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (S_ISREG(st.st_mode)) {
+		amount->bytes += st.st_nlink == 1 ? (uint64_t)st.st_blocks * BLOCK : 0;
+		amount_add_time(amount, clock_ns(&st.st_mtim) / 1000000);
+	}
+	if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
+		return;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	names = fd >= 0 ? fdopendir(fd) : NULL;
+	if (names == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	for (const struct dirent *inner = readdir(names); inner != NULL;
+	     inner = readdir(names)) {
+		if (strcmp(inner->d_name, ".") != 0 && strcmp(inner->d_name, "..") != 0)
+			measure(dirfd(names), inner->d_name, depth + 1, amount);
+	}
+	(void)closedir(names);
+}
+
+static struct project *project_of(struct survey *survey, const char *name)
+{
+	for (size_t i = 0; i < survey->count; i++) {
+		if (strcmp(survey->projects[i].name, name) == 0)
+			return &survey->projects[i];
+	}
+	if (survey->count == survey->room) {
+		survey->room = survey->room > 0 ? 2 * survey->room : 16;
+		survey->projects = memory_grow(survey->projects, survey->room,
+					       sizeof(*survey->projects));
+	}
+	survey->projects[survey->count] = (struct project){0};
+	(void)snprintf(survey->projects[survey->count].name, UNDO_PROJECT_NAME, "%s", name);
+	return &survey->projects[survey->count++];
+}
+
+static bool is_project(const char *name)
+{
+	return strlen(name) == UNDO_PROJECT_NAME - 1 &&
+	       strspn(name, "0123456789abcdef") == UNDO_PROJECT_NAME - 1;
+}
+
+/* Each folder of a workspace in FOLDER. */
+static void add_projects(struct survey *survey, const char *folder)
+{
+	DIR *names = opendir(folder);
+
+	if (names == NULL)
+		return;
+	for (const struct dirent *at = readdir(names); at != NULL; at = readdir(names)) {
+		struct amount amount = {0};
+
+		if (!is_project(at->d_name))
+			continue;
+		measure(dirfd(names), at->d_name, 0, &amount);
+		amount_add(&project_of(survey, at->d_name)->amount, &amount);
+	}
+	(void)closedir(names);
+}
+
+/* Stores of earlier versions do not say of what they are; a conversation may. */
+static bool name_project(void *context, const struct journal_session *session)
+{
+	struct survey *survey = context;
+	char hex[HASH_HEX + 1];
+
+	hash_text(session->workspace, hex);
+	hex[UNDO_PROJECT_NAME - 1] = '\0';
+	for (size_t i = 0; i < survey->count; i++) {
+		struct project *project = &survey->projects[i];
+
+		if (project->workspace == NULL && strcmp(project->name, hex) == 0)
+			project->workspace = memory_copy_str(session->workspace);
+	}
+	return true;
+}
+
+static char *below(const struct survey *survey, const char *name)
+{
+	struct buf path;
+	char *kept;
+
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", survey->state, name);
+	kept = memory_copy(path.data);
+	buf_fini(&path);
+	return kept;
+}
+
+static void name_projects(struct survey *survey)
+{
+	auto_free char *undo = below(survey, "undo"), *pending = below(survey, "pending");
+	auto_free char *database = below(survey, "sessions.db");
+	struct undo_projects stores;
+	struct journal *journal = NULL;
+
+	if (undo_projects_list(undo, &stores, NULL)) {
+		for (size_t i = 0; i < stores.count; i++) {
+			struct project *project = project_of(survey, stores.items[i].name);
+
+			project->used = stores.items[i].used;
+			project->workspace = stores.items[i].workspace;
+			stores.items[i].workspace = NULL;
+		}
+	}
+	undo_projects_fini(&stores);
+	if (access(database, F_OK) == 0 && journal_open(database, &journal, NULL))
+		(void)journal_list(journal, SIZE_MAX, name_project, survey, NULL);
+	journal_close(journal);
+	for (size_t i = 0; i < survey->count; i++)
+		survey->projects[i].used |=
+			pending_is_held(pending, survey->projects[i].name);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct project *left = a, *right = b;
+
+	return (left->amount.bytes < right->amount.bytes) -
+	       (left->amount.bytes > right->amount.bytes);
+}
+
+static bool survey_make(struct survey *survey, struct err *err)
+{
+	struct buf path;
+
+	*survey = (struct survey){0};
+	buf_init(&path, PATH_MAX);
+	if (!state_path("", &path, err)) {
+		buf_fini(&path);
+		return false;
+	}
+	while (path.size > 1 && path.data[path.size - 1] == '/')
+		buf_truncate(&path, path.size - 1);
+	survey->state = memory_copy(path.data);
+	buf_clear(&path);
+	if (path_xdg(getenv("XDG_CONFIG_HOME"), getenv("HOME"), ".config", "glovebox", &path))
+		survey->config = memory_copy(path.data);
+	buf_fini(&path);
+	if (survey->config != NULL)
+		measure(AT_FDCWD, survey->config, 0, &survey->config_amount);
+	measure(AT_FDCWD, survey->state, 0, &survey->all);
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		auto_free char *place = below(survey, kept_rows[i].name);
+		static const char *const endings[] = {"-wal", "-shm", ".lock"};
+
+		measure(AT_FDCWD, place, 0, &survey->kept[i]);
+		for (size_t j = 0; j < sizeof(endings) / sizeof(endings[0]); j++) {
+			char beside[PATH_MAX];
+
+			if (snprintf(beside, sizeof(beside), "%s%s", place, endings[j]) <
+			    (int)sizeof(beside))
+				measure(AT_FDCWD, beside, 0, &survey->kept[i]);
+		}
+		if (kept_rows[i].by_workspace)
+			add_projects(survey, place);
+	}
+	name_projects(survey);
+	if (survey->count > 0)
+		qsort(survey->projects, survey->count, sizeof(*survey->projects), by_size);
+	return true;
+}
+
+static void survey_fini(struct survey *survey)
+{
+	for (size_t i = 0; i < survey->count; i++)
+		free(survey->projects[i].workspace);
+	free(survey->projects);
+	free(survey->config);
+	free(survey->state);
+}
+
+static void print_row(const char *name, const struct amount *amount, const char *what)
+{
+	char size[32], since[CLOCK_TEXT] = "";
+	struct buf line;
+
+	clock_text_local(amount->oldest_ms, since);
+	buf_init(&line, 8 << 10);
+	(void)buf_addf(&line, "  %10s  %.10s  ", text_size(amount->bytes, size),
+		       amount->oldest_ms != 0 ? since : "          ");
+	text_add_name(&line, str_of(name));
+	(void)buf_adds(&line, what);
+	(void)printf("%s\n", line.data);
+	buf_fini(&line);
+}
+
+static const char *name_of(const struct project *project)
+{
+	return project->workspace != NULL ? project->workspace : project->name;
+}
+
+static int print_survey(const struct survey *survey)
+{
+	(void)printf("Configuration\n");
+	print_row(survey->config != NULL ? survey->config : "nowhere",
+		  &survey->config_amount, "");
+	(void)printf("State (size, the oldest of it, where)\n");
+	print_row(survey->state, &survey->all, "");
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		char what[128];
+
+		if (survey->kept[i].oldest_ms == 0)
+			continue;
+		(void)snprintf(what, sizeof(what), ": %s", kept_rows[i].what);
+		print_row(kept_rows[i].name, &survey->kept[i], what);
+	}
+	if (survey->count > 0)
+		(void)printf("Workspaces (undo, homes and caches)\n");
+	for (size_t i = 0; i < survey->count; i++) {
+		const struct project *project = &survey->projects[i];
+
+		print_row(name_of(project), &project->amount,
+			  project->used                ? " (in use)"
+			  : project->workspace == NULL ? " (nothing says which folder it is)"
+			  : access(project->workspace, F_OK) < 0 ? " (gone)"
+								 : "");
+	}
+	(void)printf("Nothing is kept in the folders of data and caches (XDG_DATA_HOME, "
+		     "XDG_CACHE_HOME).\n");
+	return CODE_DONE;
+}
+
+static struct value *amount_value(const struct amount *amount)
+{
+	struct value *value = value_new_object();
+
+	value_set_integer(value, "bytes", (int64_t)amount->bytes);
+	if (amount->oldest_ms != 0) {
+		value_set_integer(value, "oldest_ms", amount->oldest_ms);
+		value_set_integer(value, "newest_ms", amount->newest_ms);
+	}
+	return value;
+}
+
+static int print_survey_json(const struct survey *survey)
+{
+	auto_value struct value *all = value_new_object();
+	struct value *kept = value_new_object(), *projects = value_new_array();
+	struct value *config = amount_value(&survey->config_amount);
+	struct value *state = amount_value(&survey->all);
+
+	value_set_text(config, "path", survey->config != NULL ? survey->config : "");
+	value_set_text(state, "path", survey->state);
+	for (size_t i = 0; i < KEPT_COUNT; i++)
+		value_set(kept, kept_rows[i].name, amount_value(&survey->kept[i]));
+	for (size_t i = 0; i < survey->count; i++) {
+		const struct project *project = &survey->projects[i];
+		struct value *row = amount_value(&project->amount);
+
+		value_set_text(row, "name", project->name);
+		if (project->workspace != NULL)
+			value_set_text(row, "workspace", project->workspace);
+		value_set_boolean(row, "used", project->used);
+		value_append(projects, row);
+	}
+	value_set(state, "kept", kept);
+	value_set(all, "config", config);
+	value_set(all, "state", state);
+	value_set(all, "workspaces", projects);
+	return verb_print_json(all, 0);
+}
+
+static int state_run(const struct options *options)
+{
+	struct survey survey;
+	struct err err = {0};
+	int code;
+
+	if (!survey_make(&survey, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	code = options_given(options, "json") ? print_survey_json(&survey)
+					      : print_survey(&survey);
+	survey_fini(&survey);
+	return verb_printed(code);
+}
+
+static const struct option_row state_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print one object"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char state_help[] =
+	"Show what glovebox keeps for you: where it lies, its size, how old the oldest of\n"
+	"it is, and what each workspace has of it. `state prune` lets go of what is old.";
+
+const struct verb verb_state = {
+	.name = "state",
+	.summary = "show what glovebox keeps, where, and of which workspaces",
+	.arguments = "",
+	.help = state_help,
+	.example = "  glovebox state\n  glovebox state --json\n  glovebox state prune --older 60d",
+	.options = state_options,
+	.folds = true,
+	.run = state_run,
+};
+
+/* What is asked to go. */
+struct pruning {
+	const char *hash;  /* of one workspace; NULL: of all */
+	int64_t oldest_ms; /* what was used since stays; INT64_MAX: nothing */
+	const struct survey *survey;
+	size_t whole, part; /* workspaces of which all may go, or old steps */
+	size_t used;        /* and those that a session uses */
+	uint64_t bytes;     /* of the first */
+};
+
+/* "30d", "12h", "2w", or days. */
+static bool parse_age(const char *text, int64_t *seconds)
+{
+	const size_t digits = strspn(text, "0123456789");
+	const char *unit = text + digits;
+	uint64_t count = 0;
+	struct err err;
+	char number[16];
+
+	if (digits == 0 || digits >= sizeof(number) || strlen(unit) > 1)
+		return false;
+	(void)snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+	if (!text_parse_count(number, AGE_MAX, &count, &err))
+		return false;
+	switch (*unit) {
+	case '\0':
+	case 'd':
+		*seconds = (int64_t)count * DAY_S;
+		return true;
+	case 'h':
+		*seconds = (int64_t)count * 3600;
+		return true;
+	case 'w':
+		*seconds = (int64_t)count * 7 * DAY_S;
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum fate { FATE_STAYS, FATE_USED, FATE_PART, FATE_WHOLE };
+
+static enum fate fate_of(const struct pruning *pruning, const struct project *project)
+{
+	if (pruning->hash != NULL && strcmp(project->name, pruning->hash) != 0)
+		return FATE_STAYS;
+	if (project->amount.oldest_ms >= pruning->oldest_ms)
+		return FATE_STAYS;
+	if (project->used)
+		return FATE_USED;
+	return project->amount.newest_ms < pruning->oldest_ms ? FATE_WHOLE : FATE_PART;
+}
+
+static void pruning_count(struct pruning *pruning)
+{
+	for (size_t i = 0; i < pruning->survey->count; i++) {
+		const struct project *project = &pruning->survey->projects[i];
+		const enum fate fate = fate_of(pruning, project);
+
+		pruning->used += fate == FATE_USED;
+		pruning->part += fate == FATE_PART;
+		pruning->whole += fate == FATE_WHOLE;
+		pruning->bytes += fate == FATE_WHOLE ? project->amount.bytes : 0;
+	}
+}
+
+/*
+ * The undo store is asked first: it is held against sessions that begin now. A private home that a
+ * session has begun to use meanwhile is left as well.
+ */
+static bool prune_one(const struct pruning *pruning, const struct project *project,
+		      enum fate fate)
+{
+	static const char *const folders[] = {"homes", "caches"};
+	auto_free char *undo = below(pruning->survey, "undo");
+	auto_free char *pending = below(pruning->survey, "pending");
+	struct buf path;
+	bool done;
+
+	buf_init(&path, PATH_MAX);
+	(void)buf_addf(&path, "%s/%s", undo, project->name);
+	done = access(path.data, F_OK) < 0 ||
+	       undo_projects_prune(undo, project->name,
+				   fate == FATE_WHOLE ? INT64_MAX : pruning->oldest_ms);
+	for (size_t i = 0;
+	     done && fate == FATE_WHOLE && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		auto_free char *folder = below(pruning->survey, folders[i]);
+
+		if (pending_is_held(pending, project->name)) {
+			done = false;
+			break;
+		}
+		buf_clear(&path);
+		(void)buf_addf(&path, "%s/%s", folder, project->name);
+		folder_remove(path.data);
+	}
+	buf_fini(&path);
+	return done;
+}
+
+static void say_counts(const struct pruning *pruning, struct buf *text)
+{
+	char size[32];
+
+	if (pruning->whole > 0) {
+		(void)buf_adds(text, "all that is kept of ");
+		(void)text_add_count(text, pruning->whole, "workspace");
+		(void)buf_addf(text, " (%s)", text_size(pruning->bytes, size));
+	}
+	if (pruning->part > 0) {
+		(void)buf_adds(text, pruning->whole > 0 ? ", and the old steps of "
+							: "the old steps of ");
+		(void)text_add_count(text, pruning->part, "workspace");
+	}
+}
+
+static int prune(const struct pruning *pruning)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < pruning->survey->count; i++) {
+		const struct project *project = &pruning->survey->projects[i];
+		const enum fate fate = fate_of(pruning, project);
+
+		if (fate == FATE_WHOLE || fate == FATE_PART)
+			left += !prune_one(pruning, project, fate);
+	}
+	left += pruning->used;
+	if (left > 0)
+		(void)printf("Left alone, because sessions use them: %zu\n", left);
+	return CODE_DONE;
+}
+
+static int ask_and_prune(const struct pruning *pruning, bool yes)
+{
+	struct buf text;
+	int code = CODE_DONE;
+
+	buf_init(&text, 1 << 10);
+	say_counts(pruning, &text);
+	if (pruning->whole + pruning->part == 0) {
+		(void)printf("Nothing is old enough%s.\n",
+			     pruning->used > 0 ? ", but for what sessions use now" : "");
+	} else if (!yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO))) {
+		code = verb_complain(CODE_USAGE,
+				     "state prune: this would remove %s. There is no terminal to "
+				     "ask on: say --yes",
+				     text.data);
+	} else if (!yes && !confirm_ask(stderr, "Remove %s?", text.data)) {
+		(void)printf("Nothing was removed.\n");
+	} else {
+		(void)printf("Removed: %s.\n", text.data);
+		code = prune(pruning);
+	}
+	buf_fini(&text);
+	return code;
+}
+
+static int prune_run(const struct options *options)
+{
+	const char *folder = options_text(options, "workspace");
+	const char *age = options_text(options, "older");
+	auto_free char *real = folder != NULL ? realpath(folder, NULL) : NULL;
+	char hex[HASH_HEX + 1];
+	int64_t seconds = folder != NULL ? 0 : (int64_t)AGE_DAYS * DAY_S;
+	struct survey survey;
+	struct pruning pruning = {.survey = &survey};
+	struct err err = {0};
+	int code;
+
+	if (age != NULL && !parse_age(age, &seconds))
+		return verb_complain(CODE_USAGE,
+				     "state prune: \"%.40s\" is no age; 30d, 12h or 2w, at most %d",
+				     age, AGE_MAX);
+	/* A folder that is gone is named as it was. */
+	if (folder != NULL) {
+		if (real == NULL && folder[0] != '/')
+			return verb_complain(CODE_FAILED,
+					     "workspace %s: %s; name a folder that is gone by its "
+					     "whole path",
+					     folder, strerror(errno));
+		hash_text(str_of(real != NULL ? real : folder), hex);
+		hex[UNDO_PROJECT_NAME - 1] = '\0';
+		pruning.hash = hex;
+	}
+	pruning.oldest_ms = folder != NULL && age == NULL
+				    ? INT64_MAX
+				    : clock_wall_ms() - seconds * 1000;
+	if (!survey_make(&survey, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	pruning_count(&pruning);
+	code = ask_and_prune(&pruning, options_given(options, "yes"));
+	survey_fini(&survey);
+	return verb_printed(code);
+}
+
+static const struct option_row prune_options[] = {
+	{"older", 'o', OPTION_TEXT, "AGE",
+	 "what was not used for so long: 30d, 12h, 2w (default: 30d)"},
+	{"workspace", 'C', OPTION_TEXT, "DIR",
+	 "only what is kept of this folder; of any age unless --older is given"},
+	{"yes", 'y', OPTION_FLAG, NULL, "do not ask"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char prune_help[] =
+	"Remove what is kept of workspaces that were not used for some time: what can be\n"
+	"undone there, the private home of its cells and what they have added to caches.\n"
+	"Of workspaces that were used since, only the older steps go. What a running\n"
+	"session uses stays. Conversations, patches, plugins and the configuration stay\n"
+	"too; to remove everything, remove the two folders that `state` names.";
+
+const struct verb verb_state_prune = {
+	.name = "state prune",
+	.summary = "remove what is kept of workspaces that are no longer used",
+	.arguments = "",
+	.help = prune_help,
+	.example = "  glovebox state prune --older 60d\n"
+		   "  glovebox state prune --workspace ~/src/old --yes",
+	.options = prune_options,
+	.run = prune_run,
+};
