@@ -31,6 +31,7 @@ struct limit_watch {
 	uint64_t most_tasks; /* processes and threads at once, as far as seen */
 	struct sandbox_refusal refusals[LIMIT_REFUSALS_MAX];
 	size_t refusal_count;
+	bool unseen; /* the output goes to the caller's descriptors: no words can be looked for */
 };
 
 /* Just before program_follow: RUN gets its limits from CALL, and WATCH looks on. */

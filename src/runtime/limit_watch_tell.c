@@ -13,6 +13,8 @@ enum {
 	SHELL_SIGNAL = 128,     /* what a shell adds to the number of a signal */
 	NEARLY_FULL = 64 << 10, /* less than a large write: a writer that failed cleaned up */
 	NEARLY_NO_FILE = 16,
+	/* A program that fails with less above the floor may have failed for that: one archive. */
+	LITTLE_ABOVE_FLOOR = 64 << 20,
 };
 
 struct telling {
@@ -123,13 +125,23 @@ static void tell_file_size(const struct telling *telling)
 				   .guessed = !exact});
 }
 
+/* Did the command speak of the kernel's refusal, or was its output not seen and little left? */
+static bool may_have_been_refused(const struct limit_watch *watch,
+				  const struct program_run *run)
+{
+	if (watch->unseen)
+		return watch->space.left.bytes <
+		       watch->space.floor.bytes + LITTLE_ABOVE_FLOOR;
+	return said(run, "No space left on device");
+}
+
 /* One large file was refused whole, and the room it did not get is free again. */
 static void tell_space_refused(const struct limit_watch *watch, const struct telling *telling)
 {
 	char now[32];
 
 	if (watch->reached == LIMIT_SPACE || watch->space.reached ||
-	    !watch->space.refuses || !said(telling->run, "No space left on device"))
+	    !watch->space.refuses || !may_have_been_refused(watch, telling->run))
 		return;
 	tell(telling, (struct denial_limit){
 			      .key = "free_space",

@@ -140,6 +140,7 @@ static enum result_status exec_execute(struct call *call, struct tool_result *re
 	run.context = call;
 	limit_watch_start(&limits, call, &run);
 	run.quiet_s = 0; /* its output is not seen here */
+	limits.unseen = true;
 	ok = ok && program_follow(&run, &err);
 	pty_close(&pty);
 	if (!ok) {
