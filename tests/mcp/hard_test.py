@@ -239,10 +239,10 @@ class Cases:
         return [name for _, _, names in os.walk(every) for name in names]
 
     def expect_steps(self, count=None):
-        """Nothing but steps, each with what is said of it, lies in the store."""
+        """Nothing but steps, each with what is said of it, and the name of their workspace."""
         names = self.stored()
         odd = [name for name in names if not re.fullmatch(
-            r"\d{8}\.(log|step)|[0-9a-f]{32}\.(rights|list)", name)]
+            r"\d{8}\.(log|step)|[0-9a-f]{32}\.(rights|list)|workspace", name)]
         expect(not odd, f"in the store: {odd}")
         logs = {name[:8] for name in names if name.endswith(".log")}
         steps = {name[:8] for name in names if name.endswith(".step")}
