@@ -10,7 +10,7 @@
 #include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 #include "tools/tools.h"
 
 #include "base/clock.h"

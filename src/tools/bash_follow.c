@@ -3,8 +3,7 @@
 
 #include "base/clock.h"
 #include "runtime/ask.h"
-#include "tools/commands.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -74,7 +73,7 @@ void shell_output(void *context, int stream, struct str bytes)
 	/* Most commands say nothing, or little: the file is made for the first byte. */
 	if (!shell->spill_tried)
 		shell->run.spill_fd = spill_open(
-			commands_spill_folder(shell->call->environment, &shell->spills));
+			spill_folder(shell->call->environment, &shell->spills));
 	shell->spill_tried = true;
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }

@@ -6,7 +6,7 @@
 #include "process/program_output.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -83,15 +83,3 @@ const char **commands_environment(const char *const *cell, const char *const *mo
 	}
 	return list;
 }
-
-const char *commands_spill_folder(const char *const *environment, struct buf *path)
-{
-	const char *base = "/tmp";
-
-	for (; environment != NULL && *environment != NULL; environment++) {
-		if (strncmp(*environment, "TMPDIR=/", 8) == 0)
-			base = *environment + 7;
-	}
-	(void)buf_addf(path, "%s/glovebox", base);
-	return path->data;
-}

@@ -1,4 +1,4 @@
-/* commands: what the tools that start programs share: their variables and where logs lie. */
+/* commands: what the tools that start programs share: their variables. */
 #pragma once
 #include "base/buf.h"
 
@@ -13,6 +13,3 @@ const char **commands_environment(const char *const *cell, const char *const *mo
 
 /* Do the entries A and B ("NAME=value") set the same variable? */
 bool commands_same_variable(const char *a, const char *b);
-
-/* The folder of the spill files (spill.h): PATH becomes it. Returns its text. */
-const char *commands_spill_folder(const char *const *environment, struct buf *path);

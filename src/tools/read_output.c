@@ -5,8 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "runtime/call.h"
-#include "tools/commands.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 #include "tools/tools.h"
 
 #include <fcntl.h>
@@ -46,7 +45,7 @@ static enum result_status read_output_execute(struct call *call, struct tool_res
 
 	buf_init(&folder, PATH_MAX);
 	buf_init(&content, READ_MAX);
-	(void)commands_spill_folder(call->environment, &folder);
+	(void)spill_folder(call->environment, &folder);
 	auto_close int fd = open_output(folder.data, name);
 	bool read = fd >= 0 && fd_read_all(fd, &content, name, &err);
 	if (read)

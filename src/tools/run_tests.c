@@ -7,9 +7,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
-#include "tools/commands.h"
 #include "tools/shown.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -97,7 +96,7 @@ static bool make_report(struct tests *tests, struct err *err)
 	struct buf *path = &tests->report;
 
 	(void)buf_addf(path, "%s/",
-		       commands_spill_folder(tests->call->environment, &tests->spills));
+		       spill_folder(tests->call->environment, &tests->spills));
 	if (!fd_make_folders(path->data, err))
 		return false;
 	(void)buf_adds(path, "tests-XXXXXX");

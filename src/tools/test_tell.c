@@ -4,7 +4,7 @@
 #include "runtime/claims.h"
 #include "tools/run_tests.h"
 #include "tools/shown.h"
-#include "tools/spill.h"
+#include "runtime/spill.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,13 +1,16 @@
 /* spill: numbered logs; see spill.h. */
-#include "tools/spill.h"
+#include "runtime/spill.h"
 
 #include "base/fd.h"
+#include "process/program.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +18,18 @@ enum {
 	SPILL_TRIES = 64, /* others that take a number at the same moment */
 	SPILL_NAME = 32,
 };
+
+const char *spill_folder(const char *const *environment, struct buf *path)
+{
+	const char *base = "/tmp";
+
+	for (; environment != NULL && *environment != NULL; environment++) {
+		if (strncmp(*environment, "TMPDIR=/", 8) == 0)
+			base = *environment + 7;
+	}
+	(void)buf_addf(path, "%s/glovebox", base);
+	return path->data;
+}
 
 static int open_folder(const char *folder)
 {
@@ -94,4 +109,42 @@ bool spill_keep(int fd, const char *folder, struct buf *path)
 			return false;
 	}
 	return false;
+}
+
+void spill_add(struct spill *spill, struct str bytes)
+{
+	size_t fits = bytes.size;
+	struct buf folder;
+
+	if (!spill->tried && bytes.size > 0) {
+		buf_init(&folder, PATH_MAX);
+		spill->fd = spill_open(spill_folder(spill->environment, &folder));
+		buf_fini(&folder);
+		spill->tried = true;
+	}
+	if (spill->fd < 0 || spill->dropped > 0 || spill->kept >= PROGRAM_SPILL)
+		fits = 0;
+	else if (fits > PROGRAM_SPILL - spill->kept)
+		fits = (size_t)(PROGRAM_SPILL - spill->kept);
+	if (fits > 0 && !fd_write_all(spill->fd, bytes.data, fits, NULL))
+		fits = 0;
+	spill->kept += fits;
+	spill->dropped += bytes.size - fits;
+}
+
+bool spill_name(const struct spill *spill, struct buf *path)
+{
+	struct buf folder;
+	bool named;
+
+	buf_init(&folder, PATH_MAX);
+	named = spill->kept > 0 &&
+		spill_keep(spill->fd, spill_folder(spill->environment, &folder), path);
+	buf_fini(&folder);
+	return named;
+}
+
+void spill_fini(struct spill *spill)
+{
+	fd_close(&spill->fd);
 }
