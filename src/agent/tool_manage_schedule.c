@@ -28,7 +28,7 @@ static const struct tool_param manage_schedule_params[] = {
 	{"zone", PARAM_TEXT, false,
 	 "Time zone of `when`, as Europe/Berlin; the machine's unless told",
 	 .max = WHEN_ZONE_MAX},
-	{"id", PARAM_COUNT, false, "For remove, enable, disable: its number", .min = 1,
+	{"id", PARAM_ID, false, "For remove, enable, disable: its number", .min = 1,
 	 .max = INT32_MAX},
 	{0},
 };

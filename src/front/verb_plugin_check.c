@@ -234,7 +234,7 @@ static bool take_arguments(struct check *check, const char *given)
 	/* A copy: what is filled in is for each call anew. */
 	auto_value struct value *fitted = ok ? value_copy(check->arguments) : NULL;
 	ok = ok && schema_fit(&check->plugin->tool, check->plugin->tool.schema, fitted,
-			      &sentence);
+			      NULL, &sentence);
 	if (ok)
 		note("arguments", text.data);
 	else if (given != NULL)

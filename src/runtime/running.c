@@ -10,6 +10,7 @@
 #include "runtime/call.h"
 #include "runtime/denial.h"
 #include "runtime/extra.h"
+#include "runtime/schema_cap.h"
 #include "runtime/session_parts.h"
 #include "runtime/trace.h"
 #include "runtime/wire.h"
@@ -70,6 +71,7 @@ void running_finish(struct running *running)
 	approval_drop_all(running);
 	extra_tell(running);
 	extra_drop_all(running);
+	schema_tell_capped(running->tool, running->capped, &running->result);
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;
@@ -422,6 +424,7 @@ void running_free(struct running *running)
 	if (session->first == NULL)
 		loop_remove(&session->cancel_watch);
 	value_free(running->arguments);
+	value_free(running->capped);
 	value_free(running->plan);
 	value_free(running->trace);
 	value_free(running->refused);

@@ -1,8 +1,11 @@
 /* schema: rows to JSON Schema. */
 #include "runtime/schema.h"
+#include "runtime/schema_cap.h"
 #include "runtime/schema_parts.h"
 
 #include <string.h>
+
+enum { DESCRIPTION_MAX = 4096 };
 
 bool schema_has_bounds(const struct tool_param *row)
 {
@@ -30,25 +33,22 @@ bool schema_is_deadline(const struct tool_param *row, const struct tool *tool)
 	return tool->timeout_max_s > 0 && strcmp(row->name, "timeout_s") == 0;
 }
 
-static void set_number_bounds(struct value *schema, const struct tool_param *row,
-			      const struct tool *tool)
+/*
+ * A ceiling that numbers are cut to is no `maximum`: a client that checks would refuse what is
+ * taken. It is said in the description.
+ */
+static void set_number_bounds(struct value *schema, const struct tool_param *row)
 {
-	bool deadline = schema_is_deadline(row, tool);
-
 	if (schema_has_bounds(row))
 		value_set_integer(schema, "minimum", row->min);
-	else if (row->kind == PARAM_COUNT)
+	else if (row->kind != PARAM_INTEGER)
 		value_set_integer(schema, "minimum", 0);
 	if (row->kind == PARAM_SECONDS && (!schema_has_bounds(row) || row->min <= 0)) {
 		value_remove(schema, "minimum");
 		value_set_integer(schema, "exclusiveMinimum", 0);
 	}
-	if (schema_has_bounds(row))
+	if (row->kind == PARAM_ID && schema_has_bounds(row))
 		value_set_integer(schema, "maximum", row->max);
-	else if (deadline)
-		value_set_integer(schema, "maximum",
-				  (int64_t)(tool->job_max_s > 0 ? tool->job_max_s
-								: tool->timeout_max_s));
 }
 
 static struct value *choices_of(const char *choices)
@@ -81,6 +81,7 @@ static const char *type_of(enum param_kind kind)
 {
 	switch (kind) {
 	case PARAM_COUNT:
+	case PARAM_ID:
 	case PARAM_INTEGER:
 		return "integer";
 	case PARAM_SECONDS:
@@ -114,9 +115,10 @@ static void set_kind(struct value *schema, const struct tool_param *row,
 		value_set_integer(schema, "minLength", 1);
 		break;
 	case PARAM_COUNT:
+	case PARAM_ID:
 	case PARAM_INTEGER:
 	case PARAM_SECONDS:
-		set_number_bounds(schema, row, tool);
+		set_number_bounds(schema, row);
 		break;
 	case PARAM_CHOICE:
 		value_set(schema, "enum", choices_of(row->choices));
@@ -139,10 +141,15 @@ static struct value *schema_of_row(const struct tool_param *row, const struct to
 {
 	struct value *schema = value_new_object();
 	struct value *initial = NULL;
+	struct buf description;
 
 	value_set_text(schema, "type", type_of(row->kind));
-	if (row->description)
-		value_set_text(schema, "description", row->description);
+	buf_init(&description, DESCRIPTION_MAX);
+	(void)buf_adds(&description, row->description ? row->description : "");
+	schema_add_ceiling(row, tool, &description);
+	if (description.size)
+		value_set_str(schema, "description", buf_str(&description));
+	buf_fini(&description);
 	if (row->initial && value_parse(str_of(row->initial), 0, &initial, NULL))
 		value_set(schema, "default", initial);
 	set_kind(schema, row, tool);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "runtime/schema.h"
+#include "runtime/schema_cap.h"
 #include "runtime/schema_parts.h"
 #include "runtime/schema_repair.h"
 #include "validate/validate.h"
@@ -92,18 +93,18 @@ static bool text_is_plain(const struct tool_param *row, struct str text)
 static bool number_is_plain(const struct tool_param *row, const struct tool *tool,
 			    const struct value *value)
 {
-	const bool deadline = schema_is_deadline(row, tool);
-	double number = value_number(value);
+	double number = value_number(value), most;
 
 	if (!value_is_number(value) ||
 	    (row->kind != PARAM_SECONDS && value_kind(value) != VALUE_INTEGER))
 		return false;
 	if (row->kind == PARAM_SECONDS && number <= 0)
 		return false;
+	if (schema_ceiling(row, tool, NULL, &most) && number > most)
+		return false;
 	if (schema_has_bounds(row))
 		return number >= (double)row->min && number <= (double)row->max;
-	return (row->kind != PARAM_COUNT || number >= 0) &&
-	       (!deadline || number <= tool->timeout_max_s);
+	return row->kind == PARAM_INTEGER || number >= 0;
 }
 
 static bool is_plain(const struct tool *tool, const struct tool_param *rows,
@@ -137,6 +138,7 @@ static bool value_is_plain(const struct tool_param *row, const struct tool *tool
 		return value_kind(value) == VALUE_STRING &&
 		       text_is_plain(row, value_str(value));
 	case PARAM_COUNT:
+	case PARAM_ID:
 	case PARAM_INTEGER:
 	case PARAM_SECONDS:
 		return number_is_plain(row, tool, value);
@@ -175,7 +177,8 @@ static bool is_plain(const struct tool *tool, const struct tool_param *rows,
 }
 
 static bool repair_and_check(const struct tool *tool, const struct value *schema,
-			     struct value *arguments, struct buf *sentence)
+			     struct value *arguments, struct value **capped,
+			     struct buf *sentence)
 {
 	struct validate_problem problem;
 	struct buf conflict;
@@ -193,6 +196,7 @@ static bool repair_and_check(const struct tool *tool, const struct value *schema
 	buf_fini(&conflict);
 	if (!fine)
 		return false;
+	schema_cap(tool, arguments, capped);
 	if (validate_value(schema, arguments, &problem))
 		return true;
 	add_problem(tool, &problem, sentence);
@@ -249,12 +253,12 @@ static bool fit_foreign(const struct tool *tool, const struct value *schema,
 }
 
 bool schema_fit(const struct tool *tool, const struct value *schema,
-		struct value *arguments, struct buf *sentence)
+		struct value *arguments, struct value **capped, struct buf *sentence)
 {
 	if (tool->schema)
 		return fit_foreign(tool, schema, arguments, sentence);
 	if (!is_plain(tool, tool->params, arguments) &&
-	    !repair_and_check(tool, schema, arguments, sentence))
+	    !repair_and_check(tool, schema, arguments, capped, sentence))
 		return false;
 	if (!check_nul(tool, tool->params, arguments, sentence))
 		return false;
@@ -299,7 +303,7 @@ bool schema_parse_arguments(const struct tool *tool, struct str json,
 		*arguments = value_new_object();
 		return true;
 	}
-	if (!value_parse(json, VALUE_REPAIR, &parsed, &err)) {
+	if (!value_parse(json, VALUE_REPAIR | VALUE_WIDE, &parsed, &err)) {
 		(void)buf_addf(sentence, "The arguments of %s are not JSON: %s",
 			       tool->name, err.text);
 		add_stop(sentence);

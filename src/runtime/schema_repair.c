@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/str.h"
+#include "runtime/schema_parts.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -50,7 +51,8 @@ static bool rename_aliases(const struct tool_param *row, struct value *object,
 	return true;
 }
 
-static void repair_number(struct value *object, const char *key, bool whole)
+/* LARGE: one that fits no integer is taken as well, and becomes the ceiling (schema_cap.h). */
+static void repair_number(struct value *object, const char *key, bool whole, bool large)
 {
 	const struct value *value = value_member(object, key);
 	struct str text = str_trim(value_str(value));
@@ -80,7 +82,9 @@ static void repair_number(struct value *object, const char *key, bool whole)
 
 		if (*end == '\0' && errno == 0)
 			value_set_integer(object, key, integer);
-		return;
+		if (errno != ERANGE)
+			return;
+		errno = 0;
 	}
 	number = strtod(digits, &end);
 	if (*end != '\0' || errno != 0 || !isfinite(number))
@@ -89,6 +93,8 @@ static void repair_number(struct value *object, const char *key, bool whole)
 		value_set_real(object, key, number);
 	else if (number == trunc(number) && fabs(number) < 0x1p53)
 		value_set_integer(object, key, (int64_t)number);
+	else if (number == trunc(number) && number > 0 && large)
+		value_set_real(object, key, number);
 }
 
 static void repair_boolean(struct value *object, const char *key)
@@ -148,11 +154,13 @@ static void repair_value(const struct tool_param *row, struct value *object, con
 {
 	switch (row->kind) {
 	case PARAM_COUNT:
+	case PARAM_ID:
 	case PARAM_INTEGER:
-		repair_number(object, key, true);
+		repair_number(object, key, true,
+			      row->kind != PARAM_ID && schema_has_bounds(row));
 		break;
 	case PARAM_SECONDS:
-		repair_number(object, key, false);
+		repair_number(object, key, false, false);
 		break;
 	case PARAM_BOOLEAN:
 		repair_boolean(object, key);

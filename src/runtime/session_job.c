@@ -46,22 +46,6 @@ bool job_is_wanted(const struct running *running)
 	       value_is_true(value_member(running->arguments, "background"));
 }
 
-static bool timeout_fits(struct running *running)
-{
-	const struct tool *tool = running->tool;
-	const struct value *asked = value_member(running->arguments, "timeout_s");
-
-	if (tool->job_max_s <= 0 || !value_is_number(asked) ||
-	    value_number(asked) <= tool->timeout_max_s)
-		return true;
-	(void)tool_fail(&running->result,
-			"timeout_s may be at most %.0f while you wait for the answer. With "
-			"\"background\": true it may be up to %.0f: a job, followed by the "
-			"tool job.",
-			tool->timeout_max_s, tool->job_max_s);
-	return false;
-}
-
 static bool there_is_room(struct running *running)
 {
 	if (count_running(running->session) < SESSION_JOBS_MAX)
@@ -80,7 +64,7 @@ bool job_may_begin(struct running *running)
 	const bool asks = running->tool->where == IN_JOBS;
 
 	if (!asks && !job_is_wanted(running))
-		return timeout_fits(running);
+		return true;
 	if (session->one_call) {
 		(void)tool_fail(&running->result,
 				"There are no jobs here: this is a single call, its cell ends "
@@ -293,6 +277,7 @@ static struct running *work_take(struct running *running, struct job *job)
 	work->done = work_done;
 	work->context = job;
 	work->heralds = false;
+	work->capped = NULL; /* told with the answer that its caller gets now */
 	work->patience = (struct timer){.due_ms = CLOCK_NEVER};
 	work->patience_s = 0;
 	insert_before(work, running);

@@ -106,7 +106,7 @@ static bool arguments_fit(struct running *running, const struct request *request
 		ok = schema_parse_arguments(running->tool, request->arguments_text,
 					    &running->arguments, &sentence);
 	ok = ok && schema_fit(running->tool, tool_schema(running->session, running->tool),
-			      running->arguments, &sentence);
+			      running->arguments, &running->capped, &sentence);
 	if (!ok)
 		(void)tool_fail(&running->result, "%s", sentence.data);
 	buf_fini(&sentence);

@@ -111,6 +111,7 @@ struct running {
 	char *id;
 	const struct tool *tool;
 	struct value *arguments;
+	struct value *capped; /* numbers of them (schema_cap.h); NULL: none */
 	struct value *plan;  /* what runs in place of their command (policy.h); or NULL */
 	struct value *trace; /* of the request; or NULL */
 	int fds[3];

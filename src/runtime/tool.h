@@ -24,6 +24,7 @@ enum param_kind {
 	/* a path always judged for reading (where to start, where to run) */
 	PARAM_FOLDER,
 	PARAM_COUNT, /* an integer >= 0 */
+	PARAM_ID,    /* an integer >= 0 that names something: never another one instead */
 	PARAM_INTEGER,
 	PARAM_SECONDS, /* a number > 0 */
 	PARAM_BOOLEAN,
@@ -55,7 +56,8 @@ struct tool_param {
 	int64_t min,
 		/*
 		 * bounds for numbers when max > min; for texts and lists, of their
-		 * length
+		 * length. A number over its max becomes it (schema_cap.h), unless it is
+		 * an ID; all else out of bounds is refused.
 		 */
 		max;
 	const struct tool_param *rows;

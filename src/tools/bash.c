@@ -49,8 +49,7 @@ static const struct tool_param bash_params[] = {
 	 .aliases = "cmd script code", .min = 1, .max = INT32_MAX},
 	/* No default here: it is the policy's. */
 	{"timeout_s", PARAM_SECONDS, false,
-	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise, at most " SHOWN_NUMBER(
-		 BASH_TIMEOUT_MAX_S) "; in the background " SHOWN_NUMBER(BASH_JOB_MAX_S),
+	 "Seconds until it is ended; " SHOWN_NUMBER(BASH_TIMEOUT_S) " unless told otherwise",
 	 .aliases = "timeout"},
 	{"workdir", PARAM_FOLDER, false,
 	 "Folder to run in; else where the last command's cd ended",

@@ -17,7 +17,7 @@
 enum { FD_OLD, FD_NEW, FD_LOG };
 
 static const struct tool_param checkpoint_params[] = {
-	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
+	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
 	{"step", PARAM_BOOLEAN, false, "What differs is a command's", .initial = "false"},
 	{"began_ms", PARAM_COUNT, false, "When that command began", .max = INT64_MAX},
 	{"ended_ms", PARAM_COUNT, false, "When it ended", .max = INT64_MAX},

@@ -28,7 +28,7 @@ enum {
 };
 
 static const struct tool_param git_contents_params[] = {
-	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
+	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
 	{0},
 };
 

@@ -28,8 +28,7 @@ static const struct tool_param glob_params[] = {
 	 .aliases = "glob file_pattern", .min = 1, .max = PATTERN_MAX},
 	{"path", PARAM_FOLDER, false, "Folder to search; the workspace unless told",
 	 .aliases = "folder dir directory", .initial = "\".\""},
-	{"limit", PARAM_COUNT, false,
-	 "Most files named, at most " SHOWN_NUMBER(GLOB_LIMIT_MAX), .aliases = "max_results",
+	{"limit", PARAM_COUNT, false, "Most files named", .aliases = "max_results",
 	 .initial = SHOWN_NUMBER(GLOB_LIMIT), .min = 1, .max = GLOB_LIMIT_MAX},
 	{0},
 };

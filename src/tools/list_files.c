@@ -34,13 +34,10 @@ static const struct tool_param list_files_params[] = {
 	{"pattern", PARAM_TEXT, false,
 	 "Only names that fit, like *.c or src/**/test_*; without a slash at any depth",
 	 .aliases = "glob", .min = 1, .max = PATTERN_MAX},
-	{"depth", PARAM_COUNT, false, "Levels shown, 1 to " SHOWN_NUMBER(LIST_DEPTH_MAX),
-	 .aliases = "max_depth", .initial = SHOWN_NUMBER(LIST_DEPTH), .min = 1,
-	 .max = LIST_DEPTH_MAX},
-	{"limit", PARAM_COUNT, false,
-	 "Most entries shown, at most " SHOWN_NUMBER(LIST_LIMIT_MAX),
-	 .aliases = "max_results", .initial = SHOWN_NUMBER(LIST_LIMIT), .min = 1,
-	 .max = LIST_LIMIT_MAX},
+	{"depth", PARAM_COUNT, false, "Levels shown", .aliases = "max_depth",
+	 .initial = SHOWN_NUMBER(LIST_DEPTH), .min = 1, .max = LIST_DEPTH_MAX},
+	{"limit", PARAM_COUNT, false, "Most entries shown", .aliases = "max_results",
+	 .initial = SHOWN_NUMBER(LIST_LIMIT), .min = 1, .max = LIST_LIMIT_MAX},
 	{0},
 };
 

@@ -35,7 +35,7 @@ enum {
 #define TELL_RESTORING "restoring"
 
 static const struct tool_param restore_params[] = {
-	{"log", PARAM_COUNT, true, "Number of the log", .max = UINT32_MAX},
+	{"log", PARAM_ID, true, "Number of the log", .max = UINT32_MAX},
 	{"look", PARAM_BOOLEAN, false, "Only compare", .initial = "false"},
 	{"more", PARAM_BOOLEAN, false, "A later call goes on with it", .initial = "false"},
 	{0},

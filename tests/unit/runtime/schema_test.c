@@ -1,6 +1,8 @@
 /* schema: rows to JSON Schema, and a model's slips repaired or answered. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/schema.h"
+#include "runtime/schema_cap.h"
 #include "runtime/schema_repair.h"
 #include "validate/validate.h"
 
@@ -30,6 +32,7 @@ static const struct tool_param rows[] = {
 	{"loud", PARAM_BOOLEAN, false, "Say more", .aliases = NULL},
 	{"edits", PARAM_LIST, false, "Changes", .min = 1, .max = 3, .rows = edit_rows},
 	{"argv", PARAM_TEXTS, false, "Words", .aliases = NULL},
+	{"id", PARAM_ID, false, "Its number", .min = 1, .max = 50},
 	{"folder", PARAM_FOLDER, false, "Where", .initial = "\".\""},
 	{0},
 };
@@ -50,15 +53,15 @@ static void rows_become_a_schema_in_their_order(void **state)
 	static const char expected[] =
 		"{\"type\":\"object\",\"properties\":{"
 		"\"path\":{\"type\":\"string\",\"description\":\"File to work on\",\"minLength\":1},"
-		"\"start_line\":{\"type\":\"integer\",\"description\":\"First line\",\"minimum\":1,"
-		"\"maximum\":100},"
-		"\"end_line\":{\"type\":\"integer\",\"description\":\"Last line\",\"minimum\":1,"
-		"\"maximum\":100},"
+		"\"start_line\":{\"type\":\"integer\",\"description\":\"First line, at most 100\","
+		"\"minimum\":1},"
+		"\"end_line\":{\"type\":\"integer\",\"description\":\"Last line, at most 100\","
+		"\"minimum\":1},"
 		"\"mode\":{\"type\":\"string\",\"description\":\"How\",\"default\":\"auto\","
 		"\"enum\":[\"auto\",\"lines\",\"files\"]},"
 		"\"shift\":{\"type\":\"integer\",\"description\":\"Any integer\"},"
-		"\"timeout_s\":{\"type\":\"number\",\"description\":\"Seconds\",\"default\":120,"
-		"\"exclusiveMinimum\":0,\"maximum\":600},"
+		"\"timeout_s\":{\"type\":\"number\",\"description\":\"Seconds, at most 600\","
+		"\"default\":120,\"exclusiveMinimum\":0},"
 		"\"loud\":{\"type\":\"boolean\",\"description\":\"Say more\"},"
 		"\"edits\":{\"type\":\"array\",\"description\":\"Changes\",\"minItems\":1,\"maxItems\":3,"
 		"\"items\":{\"type\":\"object\",\"properties\":{"
@@ -69,6 +72,8 @@ static void rows_become_a_schema_in_their_order(void **state)
 		"\"default\":false}},"
 		"\"required\":[\"old\",\"new\"],\"additionalProperties\":false}},"
 		"\"argv\":{\"type\":\"array\",\"description\":\"Words\",\"items\":{\"type\":\"string\"}},"
+		"\"id\":{\"type\":\"integer\",\"description\":\"Its number\",\"minimum\":1,"
+		"\"maximum\":50},"
 		"\"folder\":{\"type\":\"string\",\"description\":\"Where\",\"default\":\".\","
 		"\"minLength\":1}},"
 		"\"required\":[\"path\"],\"additionalProperties\":false}";
@@ -92,7 +97,9 @@ static bool fits(const struct tool *of, struct value *arguments, struct buf *sen
 {
 	auto_value struct value *schema = schema_of_tool(of);
 
-	return schema_fit(of, schema, arguments, sentence);
+	auto_value struct value *capped = NULL;
+
+	return schema_fit(of, schema, arguments, &capped, sentence);
 }
 
 /* The arguments as they reach the tool, or the sentence. */
@@ -163,7 +170,7 @@ static void slips_are_repaired(void **state)
 
 #define EXAMPLE " Example: {\"path\": \"src/main.c\"}"
 #define TAKES \
-	"It takes path, start_line, end_line, mode, shift, timeout_s, loud, edits, argv, folder." EXAMPLE
+	"It takes path, start_line, end_line, mode, shift, timeout_s, loud, edits, argv, id, folder." EXAMPLE
 
 static void what_is_wrong_is_said_with_an_example(void **state)
 {
@@ -198,8 +205,17 @@ static void what_is_wrong_is_said_with_an_example(void **state)
 		 "probe: \"shift\" must be an integer, not the string \"99999999999999999999\"." EXAMPLE},
 		{"{\"path\": \"a\", \"timeout_s\": 0}",
 		 "probe: \"timeout_s\" must be more than 0, not 0." EXAMPLE},
-		{"{\"path\": \"a\", \"timeout_s\": 601}",
-		 "probe: \"timeout_s\" must be at most 600, not 601." EXAMPLE},
+		{"{\"path\": \"a\", \"timeout_s\": -601}",
+		 "probe: \"timeout_s\" must be more than 0, not -601." EXAMPLE},
+		{"{\"path\": \"a\", \"start_line\": 200.5}",
+		 "probe: \"start_line\" must be an integer, not 200.5." EXAMPLE},
+		{"{\"path\": \"a\", \"start_line\": -200}",
+		 "probe: \"start_line\" must be at least 1, not -200." EXAMPLE},
+		{"{\"path\": \"a\", \"start_line\": \"-99999999999999999999\"}",
+		 "probe: \"start_line\" must be an integer, not the string "
+		 "\"-99999999999999999999\"." EXAMPLE},
+		{"{\"path\": \"a\", \"id\": 51}",
+		 "probe: \"id\" must be at most 50, not 51." EXAMPLE},
 		{"{\"path\": \"a\", \"timeout_s\": \"nan\"}",
 		 "probe: \"timeout_s\" must be a number, not the string \"nan\"." EXAMPLE},
 		{"{\"path\": \"a\", \"loud\": 1}",
@@ -313,7 +329,10 @@ static void plain_arguments_are_what_the_schema_takes(void **state)
 		"[{\"old\":\"a\",\"new\":\"b\",\"x\":1}]",
 		"[{\"old\":\"a\",\"replacement\":\"b\"}]",
 		"[{\"old\":\"a\",\"new\":\"b\",\"replace_all\":true},1]"};
-	enum { VALUES = sizeof(values) / sizeof(values[0]) };
+	enum {
+		VALUES = sizeof(values) / sizeof(values[0]),
+		ROWS = sizeof(rows) / sizeof(rows[0]) - 1
+	};
 	auto_value struct value *schema = schema_of_tool(&tool);
 	size_t taken = 0;
 
@@ -322,6 +341,8 @@ static void plain_arguments_are_what_the_schema_takes(void **state)
 		for (size_t i = 0; i < VALUES * VALUES; i++) {
 			auto_value struct value *given = value_new_object();
 			auto_value struct value *expected = NULL;
+			auto_value struct value *capped = NULL;
+			auto_value struct value *told = NULL;
 			struct value *first = NULL, *second = NULL;
 			struct validate_problem problem;
 			struct buf sentence;
@@ -332,21 +353,136 @@ static void plain_arguments_are_what_the_schema_takes(void **state)
 						NULL));
 			value_set_text(given, "path", "a");
 			value_set(given, rows[row].name, first);
-			value_set(given, rows[(row + i) % 10].name, second);
+			value_set(given, rows[(row + i) % ROWS].name, second);
 			expected = value_copy(given);
 			buf_init(&sentence, 1 << 16);
-			bool fits = schema_repair(rows, expected, &sentence) &&
-				    validate_value(schema, expected, &problem);
+			bool fits = schema_repair(rows, expected, &sentence);
+			schema_cap(&tool, expected, &capped);
+			fits = fits && validate_value(schema, expected, &problem);
 			if (fits)
 				schema_fill_defaults(rows, expected);
-			assert_true(schema_fit(&tool, schema, given, &sentence) == fits);
+			assert_true(schema_fit(&tool, schema, given, &told, &sentence) ==
+				    fits);
 			if (fits)
-				assert_true(value_equal(given, expected));
+				assert_true(value_equal(given, expected) &&
+					    (capped != NULL) == (told != NULL));
 			taken += fits;
 			buf_fini(&sentence);
 		}
 	}
 	assert_true(taken > 100);
+}
+
+static const struct tool_param range_rows[] = {
+	{"path", PARAM_PATH, true, "File", .aliases = NULL},
+	{"limit", PARAM_COUNT, false, "Lines", .min = 1, .max = 10},
+	{0},
+};
+
+static const struct tool_param cap_rows[] = {
+	{"depth", PARAM_COUNT, false, "Levels", .min = 1, .max = 5},
+	{"files", PARAM_LIST, false, "Ranges", .rows = range_rows},
+	{"timeout_s", PARAM_SECONDS, false, "Seconds", .aliases = NULL},
+	{"background", PARAM_BOOLEAN, false, "As a job", .aliases = NULL},
+	{0},
+};
+
+static const struct tool cap_tool = {
+	.name = "capped",
+	.description = "A tool with ceilings.",
+	.params = cap_rows,
+	.timeout_max_s = 600,
+	.job_max_s = 7200,
+};
+
+/* JSON as it reaches the tool, and what the answer then says of it. */
+static void assert_capped(const char *json, const char *arguments, const char *text,
+			  const char *details)
+{
+	auto_value struct value *schema = schema_of_tool(&cap_tool);
+	auto_value struct value *given = NULL;
+	auto_value struct value *capped = NULL;
+	struct tool_result result;
+	struct buf out;
+
+	buf_init(&out, 1 << 16);
+	tool_result_init(&result);
+	assert_true(schema_parse_arguments(&cap_tool, str_of(json), &given, &out));
+	if (!schema_fit(&cap_tool, schema, given, &capped, &out))
+		fail_msg("%s: %s", json, out.data);
+	assert_true(value_print(given, 0, &out));
+	assert_string_equal(out.data, arguments);
+	schema_tell_capped(&cap_tool, capped, &result);
+	assert_string_equal(buf_str(&result.text).data ? result.text.data : "", text);
+	buf_clear(&out);
+	if (result.details)
+		assert_true(value_print(result.details, 0, &out));
+	assert_string_equal(out.size ? out.data : "", details);
+	tool_result_fini(&result);
+	buf_fini(&out);
+}
+
+static void a_number_over_its_ceiling_becomes_it_and_is_told(void **state)
+{
+	(void)state;
+	assert_capped("{\"depth\": 5}", "{\"depth\":5}", "", "");
+	assert_capped("{\"depth\": 6}", "{\"depth\":5}",
+		      "[depth: 6 is over the maximum: 5 was used]\n",
+		      "{\"capped\":{\"depth\":{\"given\":6,\"used\":5}}}");
+	assert_capped("{\"depth\": \"99999999999999999999\"}", "{\"depth\":5}",
+		      "[depth: 1e+20 is over the maximum: 5 was used]\n",
+		      "{\"capped\":{\"depth\":{\"given\":1e+20,\"used\":5}}}");
+	assert_capped("{\"depth\": 99999999999999999999}", "{\"depth\":5}",
+		      "[depth: 1e+20 is over the maximum: 5 was used]\n",
+		      "{\"capped\":{\"depth\":{\"given\":1e+20,\"used\":5}}}");
+	assert_capped("{\"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"limit\": 11}]}",
+		      "{\"files\":[{\"path\":\"a\"},{\"path\":\"b\",\"limit\":10}]}",
+		      "[/files/1/limit: 11 is over the maximum: 10 was used]\n",
+		      "{\"capped\":{\"/files/1/limit\":{\"given\":11,\"used\":10}}}");
+}
+
+static void a_deadline_has_the_ceiling_of_its_call(void **state)
+{
+	(void)state;
+	assert_capped("{\"timeout_s\": 900.5}", "{\"timeout_s\":600}",
+		      "[timeout_s: 900.5 is over the maximum: 600 was used; with \"background\": "
+		      "true, as a job that the tool job follows, it may be 7200]\n",
+		      "{\"capped\":{\"timeout_s\":{\"given\":900.5,\"used\":600}}}");
+	assert_capped("{\"timeout_s\": 900, \"background\": true}",
+		      "{\"timeout_s\":900,\"background\":true}", "", "");
+	assert_capped("{\"timeout_s\": 9000, \"background\": true}",
+		      "{\"timeout_s\":7200,\"background\":true}",
+		      "[timeout_s: 9000 is over the maximum: 7200 was used]\n",
+		      "{\"capped\":{\"timeout_s\":{\"given\":9000,\"used\":7200}}}");
+}
+
+static void many_capped_numbers_are_counted(void **state)
+{
+	auto_value struct value *schema = schema_of_tool(&cap_tool);
+	auto_value struct value *given = value_new_object();
+	auto_value struct value *capped = NULL;
+	struct value *files = value_new_array();
+	struct tool_result result;
+	struct buf sentence;
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		struct value *file = value_new_object();
+
+		value_set_text(file, "path", "a");
+		value_set_integer(file, "limit", 11);
+		value_append(files, file);
+	}
+	value_set(given, "files", files);
+	buf_init(&sentence, 1 << 16);
+	tool_result_init(&result);
+	assert_true(schema_fit(&cap_tool, schema, given, &capped, &sentence));
+	schema_tell_capped(&cap_tool, capped, &result);
+	assert_int_equal(text_count_lines(buf_str(&result.text)), 6);
+	assert_non_null(strstr(result.text.data, "[and so in 45 more places]\n"));
+	assert_int_equal(value_count(value_member(result.details, "capped")), 50);
+	tool_result_fini(&result);
+	buf_fini(&sentence);
 }
 
 int main(void)
@@ -359,6 +495,9 @@ int main(void)
 		cmocka_unit_test(a_refusal_quotes_little),
 		cmocka_unit_test(plain_arguments_are_what_the_schema_takes),
 		cmocka_unit_test(a_tool_without_rows_takes_nothing),
+		cmocka_unit_test(a_number_over_its_ceiling_becomes_it_and_is_told),
+		cmocka_unit_test(a_deadline_has_the_ceiling_of_its_call),
+		cmocka_unit_test(many_capped_numbers_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,8 @@ void tree_run(struct hand *hand, const struct tool *tool, const char *json,
 	if (!value_parse(str_of(json), 0, &arguments, &err))
 		fail_msg("%s: %s", json, err.text);
 	struct value *schema = schema_of_tool(tool);
-	if (!schema_fit(tool, schema, arguments, &text))
+	auto_value struct value *capped = NULL;
+	if (!schema_fit(tool, schema, arguments, &capped, &text))
 		fail_msg("%s: %s", json, text.data);
 	value_free(schema);
 	buf_clear(&text);
