@@ -22,7 +22,7 @@
 /* Whose certificates git takes, where the system's store does not say: a file of the caller's. */
 #define AUTHORITY "GIT_SSL_CAINFO"
 
-enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400 };
+enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400, URL_HOST_MAX = 4096 };
 
 /*
  * Url and ref are words of it, never text. Servers that know no shallow fetch, or give no commit
@@ -77,6 +77,33 @@ static struct policy *policy_of(const char *folder, const struct value *hosts,
 	made = policy;
 	policy = NULL;
 	return made;
+}
+
+/* The one host that URL names, as `network` has it: where the configuration lists none. */
+static struct value *host_of(const char *url)
+{
+	const bool plain = str_starts(str_of(url), STR("http://"));
+	struct str rest = str_of(strstr(url, "://") + strlen("://"));
+	struct value *hosts = value_new_array();
+	struct buf entry;
+
+	rest.size = strcspn(rest.data, "/?#");
+	const char *at = memrchr(rest.data, '@', rest.size);
+	if (at != NULL)
+		rest = str_part(rest, (size_t)(at + 1 - rest.data), rest.size);
+	/* A colon of an IPv6 address stands before its bracket. */
+	const char *colon = memrchr(rest.data, ':', rest.size);
+	const bool has_port =
+		colon != NULL &&
+		memchr(colon, ']', (size_t)(rest.data + rest.size - colon)) == NULL;
+	buf_init(&entry, URL_HOST_MAX);
+	(void)buf_addf(&entry, "%.*s%s", (int)rest.size, rest.data,
+		       has_port ? ""
+		       : plain  ? ":80"
+				: ":443");
+	value_append(hosts, value_new_str(buf_str(&entry)));
+	buf_fini(&entry);
+	return hosts;
 }
 
 /* What was printed to FD, a file in memory. */
@@ -157,14 +184,17 @@ bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_
 	struct shape_shown shown[3] = {{0}};
 	size_t count = 0;
 	struct session *session = NULL;
+	auto_value struct value *own =
+		local == NULL && terms->hosts == NULL ? host_of(source->text) : NULL;
+	const struct value *hosts = own != NULL ? own : terms->hosts;
 
-	if (local == NULL && value_count(terms->hosts) == 0)
+	if (local == NULL && value_count(hosts) == 0)
 		return err_set(err, EPERM,
 			       "no host may be fetched from: name it in "
-			       "plugin_policy.allowed_git_hosts");
+			       "plugin_policy.allowed_git_hosts, or leave that key out");
 	if (authority != NULL && authority[0] != '/')
 		authority = NULL;
-	struct policy *policy = policy_of(folder, terms->hosts, authority, err);
+	struct policy *policy = policy_of(folder, hosts, authority, err);
 	if (policy == NULL)
 		return false;
 	if (local != NULL)

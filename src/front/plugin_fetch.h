@@ -11,8 +11,9 @@
 #include <stdbool.h>
 
 struct plugin_fetch_terms {
-	const struct value *hosts; /* entries as `network` has them; or NULL */
-	const char *resolver;      /* as session.h */
+	/* entries as `network` has them; NULL: the host that the source names, and no other */
+	const struct value *hosts;
+	const char *resolver; /* as session.h */
 	int minimum_level;
 };
 

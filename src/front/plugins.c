@@ -107,7 +107,7 @@ bool front_plugins_load(struct front_plugins *plugins, const struct config *conf
 		.fetch = fetch,
 		.context = plugins,
 	};
-	plugin_host_configure(&host, config);
+	plugin_host_configure(&host, config, plugins->agent);
 	if (state_path("plugins", &state, NULL))
 		host.state = state.data;
 	if (wish->named != NULL) {

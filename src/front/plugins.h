@@ -17,6 +17,7 @@ struct front_plugins {
 	struct plugin_cell asked;
 	/* borrowed while loading and looking */
 	const char *config_path;             /* of the configuration; or NULL */
+	const char *agent;                   /* whose plugins they are; NULL: nobody's */
 	const struct policy_paths *writable; /* of the agent; or NULL */
 	const char *resolver;                /* of the configuration; or NULL */
 	const struct value *git_hosts;

@@ -107,6 +107,7 @@ static bool load_plugins(struct setup *setup, struct config *config,
 	plugins->cell.minimum_level = setup_least_level(setup);
 	plugins->asked = plugins->cell;
 	plugins->config_path = setup->config;
+	plugins->agent = setup->agent;
 	plugins->writable = &setup->policy->write;
 	if (!plugin_cell_policy(config, shipped, setup->agent, setup->workspace,
 				&plugins->cell.take_policy, err) ||

@@ -53,7 +53,7 @@ bool library_plugins_load(struct library_plugins *plugins, struct config *config
 	struct buf state;
 	bool ok;
 
-	plugin_host_configure(&host, config);
+	plugin_host_configure(&host, config, plugins->agent);
 	if (value_count(host.sources) == 0)
 		return true;
 	if (!plugin_cell_policy(config, NULL, plugins->agent, plugins->workspace,

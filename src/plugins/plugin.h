@@ -51,7 +51,9 @@ struct plugins {
 
 struct plugin_host {
 	/* of the configuration; each may be NULL */
-	const struct value *sources, *policy, *config, *enabled, *disabled;
+	const struct config *whole; /* where values for config_keys are */
+	const struct value *sources, *policy, *enabled, *disabled;
+	const char *agent;     /* whose entry goes before */
 	const char *cache_dir; /* as written; NULL: below the state */
 	struct plugin_places places;
 	const char *state; /* the folder of the record; NULL: the user has none */
@@ -69,8 +71,9 @@ struct plugin_host {
 	void *context; /* of fetch */
 };
 
-/* HOST's part that CONFIG says; the values are CONFIG's. */
-void plugin_host_configure(struct plugin_host *host, const struct config *config);
+/* HOST's part that CONFIG says, for AGENT; the values are CONFIG's. */
+void plugin_host_configure(struct plugin_host *host, const struct config *config,
+			   const char *agent);
 
 /*
  * Load what HOST names. False: the configuration is wrong, or forbids it. What is wrong with

@@ -147,7 +147,7 @@ static bool schema_ask(struct plugin_loading *loading, const struct plugin *plug
 		       struct buf *text, struct err *err)
 {
 	const struct plugin_host *host = loading->host;
-	struct tool asker = plugin_make_asker(plugin);
+	struct tool asker = plugin_make_asker(host, plugin);
 	auto_value struct value *nothing = value_new_object();
 	const struct plugin_look look = {.tool = &asker,
 					 .arguments = nothing,
@@ -240,6 +240,9 @@ static void script_add(struct plugin_loading *loading, const struct plugin_packa
 	bool ok = schema_load(loading, plugin, &err);
 	if (ok)
 		value_append(loading->ids, value_new_text(plugin->schema.id));
+	for (size_t i = 0; ok && i < value_count(plugin->schema.config_keys); i++)
+		value_append(loading->asked,
+			     value_ref(value_item(plugin->schema.config_keys, i)));
 	if (ok && !is_enabled(loading->host, plugin->schema.id)) {
 		plugin_free(plugin);
 		return;
@@ -314,6 +317,40 @@ static void check_names(struct plugin_loading *loading, const struct value *name
 	}
 }
 
+/*
+ * A key of the configuration that is nobody's is a slip. One that is left out may have wanted it,
+ * and then nothing stops for it.
+ */
+static bool check_keys(struct plugin_loading *loading, struct err *err)
+{
+	const bool all = value_count(loading->plugins->problems) == 0;
+	struct err why = {0};
+
+	if (loading->host->named_now || loading->host->trusts ||
+	    config_check_plugin_keys(loading->host->whole, loading->asked, &why))
+		return true;
+	if (all)
+		return err_set(err, why.code, "%s", why.text);
+	plugin_problem(loading, "config_keys", why.text);
+	return true;
+}
+
+static bool config_expand(struct plugin_loading *loading, struct err *err)
+{
+	const struct plugin_host *host = loading->host;
+	auto_value struct value *values = config_plugin_values(host->whole, host->agent);
+
+	loading->config = value_new_object();
+	for (void *at = value_first(values); at != NULL; at = value_next(values, at)) {
+		struct value *value = NULL;
+
+		if (!plugin_expand_value(&host->places, value_at(at), &value, err))
+			return err_while(err, "%.64s", value_key(at));
+		value_set(loading->config, value_key(at), value);
+	}
+	return true;
+}
+
 static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
 {
 	size_t count = 0;
@@ -327,11 +364,13 @@ static void tools_fill(const struct plugin_host *host, struct plugins *plugins)
 		plugins->tools[count + i] = &plugins->items[i]->tool;
 }
 
-void plugin_host_configure(struct plugin_host *host, const struct config *config)
+void plugin_host_configure(struct plugin_host *host, const struct config *config,
+			   const char *agent)
 {
+	host->whole = config;
+	host->agent = agent != NULL ? agent : POLICY_NAME_DEFAULT;
 	host->sources = config_value(config, "plugins");
 	host->policy = config_value(config, "plugin_policy");
-	host->config = config_value(config, "plugin_config");
 	host->enabled = config_value(config, "enabled_plugins");
 	host->disabled = config_value(config, "disabled_plugins");
 	host->cache_dir = value_text(config_value(config, "plugin_cache_dir"));
@@ -356,22 +395,24 @@ bool plugins_load(const struct plugin_host *host, struct plugins **plugins, stru
 
 	loading.plugins->problems = value_new_array();
 	loading.ids = value_new_array();
+	loading.asked = value_new_array();
 	if (names_ours(host->sources)) {
 		ok = may(&loading, err) && plugin_cache_find(&loading, err) &&
-		     (host->config == NULL ||
-		      plugin_expand_value(&host->places, host->config, &loading.config, err) ||
-		      err_while(err, "plugin_config")) &&
-		     plugin_packages_load(&loading, err);
+		     config_expand(&loading, err) && plugin_packages_load(&loading, err);
 	}
 	if (ok) {
 		shown_fill(loading.plugins);
 		scripts_load(&loading);
+		ok = check_keys(&loading, err);
+	}
+	if (ok) {
 		check_names(&loading, host->enabled, "enabled_plugins");
 		check_names(&loading, host->disabled, "disabled_plugins");
 		tools_fill(host, loading.plugins);
 	}
 	value_free(loading.config);
 	value_free(loading.ids);
+	value_free(loading.asked);
 	free(loading.cache);
 	if (!ok) {
 		plugins_free(loading.plugins);

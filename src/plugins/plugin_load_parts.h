@@ -5,8 +5,9 @@
 struct plugin_loading {
 	const struct plugin_host *host;
 	struct plugins *plugins;
-	struct value *config; /* expanded; or NULL */
+	struct value *config; /* values for config_keys, expanded */
 	struct value *ids;    /* of all that described themselves */
+	struct value *asked;  /* config_keys of all of them */
 	char *cache;          /* where the copies lie */
 };
 

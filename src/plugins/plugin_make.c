@@ -27,11 +27,27 @@ static struct value *carried_new(const char *subcommand, const char *file,
 	return carried;
 }
 
-struct tool plugin_make_asker(const struct plugin *plugin)
+static bool set_python(const struct plugin_host *host, struct value *carried, struct err *err)
+{
+	const struct value *python = value_member(host->policy, "python");
+	struct value *expanded = NULL;
+
+	if (python == NULL)
+		return true;
+	if (!plugin_expand_value(&host->places, python, &expanded, err))
+		return err_while(err, "plugin_policy.python");
+	value_set(carried, "python", expanded);
+	return true;
+}
+
+struct tool plugin_make_asker(const struct plugin_host *host, const struct plugin *plugin)
 {
 	struct value *carried =
 		carried_new("schema", plugin->file, plugin->copy, PLUGIN_SCHEMA_SECONDS);
+	struct err why;
 
+	/* A mistake in it is told when the tool is made. */
+	(void)set_python(host, carried, &why);
 	if (plugin->package->is_toolbox)
 		value_set_text(carried, "mode", plugin_mode_name(PLUGIN_TOOLBOX_JSON));
 
@@ -66,10 +82,15 @@ static void set_arguments(const struct plugin_schema *schema, struct value *carr
 }
 
 /* Lists and objects are not passed. */
-static bool add_key(const struct value *config, const char *key,
-		    struct value *environment, struct value *secrets, struct err *err)
+static bool add_key(const struct plugin_host *host, const struct value *config,
+		    const char *key, struct value *environment, struct value *secrets,
+		    struct err *err)
 {
-	const struct value *value = value_member(config, key);
+	const struct value *given = value_member(config, key);
+	const struct value *value =
+		given != NULL ? given : config_own_value(host->whole, host->agent, key);
+	/* What Glovebox has for itself is no secret. */
+	const bool own = given == NULL || strcmp(key, "working_directory") == 0;
 	auto_free char *variable = plugin_schema_variable(key);
 	struct buf text, entry;
 	bool ok = true;
@@ -87,11 +108,11 @@ static bool add_key(const struct value *config, const char *key,
 	     strlen(text.data) == text.size;
 	if (!ok) {
 		(void)err_set(err, EINVAL,
-			      "plugin_config.%s: a variable is at most %d bytes without NUL",
+			      "%s, which it asks for: a variable is at most %d bytes without NUL",
 			      key, VARIABLE_MAX);
 	} else {
 		value_append(environment, value_new_str(buf_str(&entry)));
-		if (value_kind(value) != VALUE_BOOLEAN)
+		if (!own && value_kind(value) != VALUE_BOOLEAN)
 			plugin_redact_add(secrets, buf_str(&text));
 	}
 	buf_fini(&text);
@@ -99,15 +120,16 @@ static bool add_key(const struct value *config, const char *key,
 	return ok;
 }
 
-static bool set_config(const struct value *config, const struct plugin_schema *schema,
-		       struct value *carried, struct err *err)
+static bool set_config(const struct plugin_host *host, const struct value *config,
+		       const struct plugin_schema *schema, struct value *carried,
+		       struct err *err)
 {
 	struct value *environment = value_new_array();
 	struct value *secrets = value_new_array();
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < value_count(schema->config_keys); i++)
-		ok = add_key(config, value_text(value_item(schema->config_keys, i)),
+		ok = add_key(host, config, value_text(value_item(schema->config_keys, i)),
 			     environment, secrets, err);
 	value_set(carried, "env", environment);
 	value_set(carried, "secrets", secrets);
@@ -124,24 +146,11 @@ static bool set_folder(const struct plugin_host *host, const struct value *confi
 		return true;
 	buf_init(&normal, PATH_MAX);
 	bool ok = path_normal(host->cell->workspace, folder, &normal) ||
-		  err_set(err, EINVAL, "plugin_config.working_directory: is no path");
+		  err_set(err, EINVAL, "working_directory: is no path");
 	if (ok)
 		value_set_text(carried, "folder", normal.data);
 	buf_fini(&normal);
 	return ok;
-}
-
-static bool set_python(const struct plugin_host *host, struct value *carried, struct err *err)
-{
-	const struct value *python = value_member(host->policy, "python");
-	struct value *expanded = NULL;
-
-	if (python == NULL)
-		return true;
-	if (!plugin_expand_value(&host->places, python, &expanded, err))
-		return err_while(err, "plugin_policy.python");
-	value_set(carried, "python", expanded);
-	return true;
 }
 
 bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
@@ -165,8 +174,17 @@ bool plugin_make_tool(const struct plugin_host *host, const struct value *config
 		.effects = EFFECT_RUNS,
 		.timeout_s = seconds + PLUGIN_AFTER_S,
 	};
-	return set_python(host, carried, err) && set_config(config, schema, carried, err) &&
+	return set_python(host, carried, err) &&
+	       set_config(host, config, schema, carried, err) &&
 	       set_folder(host, config, carried, err);
+}
+
+static void copy_from(const struct value *from, const char *key, struct value *carried)
+{
+	const struct value *value = value_member(from, key);
+
+	if (value != NULL)
+		value_set(carried, key, value_ref(value));
 }
 
 struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand,
@@ -176,6 +194,15 @@ struct tool plugin_look_tool(const struct plugin *plugin, const char *subcommand
 
 	tool.carried = carried_new(subcommand, plugin->file, plugin->copy, seconds);
 	set_arguments(&plugin->schema, tool.carried);
+	copy_from(plugin->carried, "python", tool.carried);
+	copy_from(plugin->carried, "folder", tool.carried);
+	if (strcmp(subcommand, "error") == 0) {
+		copy_from(plugin->carried, "env", tool.carried);
+		copy_from(plugin->carried, "secrets", tool.carried);
+	}
+	/* A test has no arguments. None of its members is a keyword: anything fits. */
+	if (strcmp(subcommand, "test") == 0)
+		tool.schema = tool.carried;
 	tool.timeout_s = seconds + PLUGIN_AFTER_S;
 	tool.internal = true;
 	return tool;

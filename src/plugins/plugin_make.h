@@ -7,9 +7,9 @@
 #define PLUGIN_PREVIEW_SECONDS 2.0
 
 /* A tool that only asks PLUGIN's file what it is; `carried` is the caller's to free. */
-struct tool plugin_make_asker(const struct plugin *plugin);
+struct tool plugin_make_asker(const struct plugin_host *host, const struct plugin *plugin);
 
-/* Fill in PLUGIN's tool from its schema. CONFIG: `plugin_config`, expanded; or NULL. */
+/* Fill in PLUGIN's tool from its schema. CONFIG: values for its config_keys, expanded. */
 bool plugin_make_tool(const struct plugin_host *host, const struct value *config,
 		      struct plugin *plugin, struct err *err);
 void plugin_free(struct plugin *plugin);

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ static void config_free(struct config *config)
 	value_free(config->agents);
 	value_free(config->roles);
 	value_free(config->overrides);
+	value_free(config->plugin_keys);
+	value_free(config->agent_plugin_keys);
 	for (size_t i = 0; i < config->known_count; i++)
 		free(config->known[i]);
 	free(config->known);
@@ -47,28 +50,69 @@ void config_auto_free(struct config **config)
 	config_free(*config);
 }
 
+/* Move the members of OBJECT that have no row in ROWS, as a new object; NULL: there are none. */
+static struct value *take_strange(const struct key *rows, struct value *object)
+{
+	struct value *strange = NULL;
+
+	for (void *at = value_first(object); at; at = value_next(object, at)) {
+		if (keys_find(rows, value_key(at)))
+			continue;
+		if (!strange)
+			strange = value_new_object();
+		value_set(strange, value_key(at), value_ref(value_at(at)));
+	}
+	for (void *at = value_first(strange); at; at = value_next(strange, at))
+		value_remove(object, value_key(at));
+	return strange;
+}
+
+/*
+ * Which keys plugins declare is known when they are loaded: until then every key without a row
+ * is kept apart, where there are plugins at all.
+ */
+static void take_plugin_keys(struct value *root, struct config *config)
+{
+	struct value *agents = value_member(root, "agents");
+
+	if (value_count(value_member(root, "plugins")) == 0)
+		return;
+	config->plugin_keys = take_strange(keys_config, root);
+	for (void *at = value_first(agents); at; at = value_next(agents, at)) {
+		struct value *strange = take_strange(keys_agent, value_at(at));
+
+		if (!strange)
+			continue;
+		if (!config->agent_plugin_keys)
+			config->agent_plugin_keys = value_new_object();
+		value_set(config->agent_plugin_keys, value_key(at), strange);
+	}
+}
+
 bool config_parse(struct str text, const char *source, struct config **config,
 		  struct err *err)
 {
 	auto_value struct value *root = NULL;
+	auto_config struct config *made = config_new();
 	struct value *agents;
 
 	if (text.size > CONFIG_TEXT_MAX)
 		return err_set(err, EFBIG, "%s: is larger than %d bytes", source,
 			       CONFIG_TEXT_MAX);
-	if (str_trim(text).size == 0) {
-		*config = config_new();
-		return true;
+	if (str_trim(text).size > 0) {
+		if (!value_parse(text, VALUE_COMMENTS, &root, err))
+			return err_while(err, "%s", source);
+		take_plugin_keys(root, made);
+		if (!keys_check(keys_config, root, "", err))
+			return err_while(err, "%s", source);
+		keys_store(keys_config, root, KEY_IN_CONFIG, made);
+		made->root = value_ref(root);
+		agents = value_member(root, "agents");
+		if (agents)
+			made->agents = value_ref(agents);
 	}
-	if (!value_parse(text, VALUE_COMMENTS, &root, err) ||
-	    !keys_check(keys_config, root, "", err))
-		return err_while(err, "%s", source);
-	*config = config_new();
-	keys_store(keys_config, root, KEY_IN_CONFIG, *config);
-	(*config)->root = value_ref(root);
-	agents = value_member(root, "agents");
-	if (agents)
-		(*config)->agents = value_ref(agents);
+	*config = made;
+	made = NULL;
 	return true;
 }
 
@@ -265,6 +309,109 @@ bool config_override(struct config *config, const char *agent, const struct valu
 	value_set(config->overrides, name,
 		  merge(value_member(config->overrides, name), entry));
 	return true;
+}
+
+static void lay_over(struct value *values, const struct value *more)
+{
+	for (void *at = value_first(more); at; at = value_next(more, at))
+		value_set(values, value_key(at), value_copy(value_at(at)));
+}
+
+/* The one key of a row that plugins have besides theirs. */
+static void lay_folder_over(struct value *values, const struct value *folder)
+{
+	if (folder)
+		value_set(values, "working_directory", value_copy(folder));
+}
+
+struct value *config_plugin_values(const struct config *config, const char *agent)
+{
+	struct value *values = value_new_object();
+	enum config_layer layer;
+
+	if (!config)
+		return values;
+	lay_folder_over(values, config_value(config, "working_directory"));
+	lay_over(values, config->plugin_keys);
+	lay_over(values, config_value(config, "plugin_config"));
+	lay_folder_over(values, config_find(config, NULL, agent, "working_directory",
+					    NULL, &layer));
+	lay_over(values, entry_in(config->agent_plugin_keys, config, agent));
+	return values;
+}
+
+const struct value *config_own_value(const struct config *config, const char *agent,
+				     const char *key)
+{
+	const struct value *value =
+		value_member(entry_in(config ? config->agents : NULL, config, agent), key);
+
+	return value ? value : config_value(config, key);
+}
+
+static size_t count_rows(const struct key *rows)
+{
+	size_t count = 0;
+
+	while (rows[count].name)
+		count++;
+	return count;
+}
+
+static bool is_among(const struct value *list, const char *text)
+{
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (str_is(value_str(value_item(list, i)), text))
+			return true;
+	}
+	return false;
+}
+
+/* Of KEYS, at POINTER, whose own rows are ROWS. */
+static bool check_strange(const struct key *rows, const struct value *keys,
+			  const char *pointer, const struct value *asked, struct err *err)
+{
+	void *at = value_first(keys);
+	size_t count = 0;
+	const char *nearest;
+	struct buf name;
+
+	while (at && is_among(asked, value_key(at)))
+		at = value_next(keys, at);
+	if (!at)
+		return true;
+	auto_free const char **names =
+		memory_array(count_rows(rows) + value_count(asked) + 1, sizeof(*names));
+	for (const struct key *key = rows; key->name; key++)
+		names[count++] = key->name;
+	for (size_t i = 0; i < value_count(asked); i++)
+		names[count++] = value_text(value_item(asked, i));
+	nearest = text_nearest(value_key(at), names);
+	buf_init(&name, ERR_TEXT_MAX);
+	text_add_name(&name, str_part(str_of(value_key(at)), 0, CONFIG_NAME_MAX));
+	(void)err_set(err, EINVAL,
+		      "the configuration: %s: there is no key \"%s\"%s%s%s, and no plugin "
+		      "declares it in its config_keys",
+		      pointer, name.data, nearest ? " (did you mean \"" : "",
+		      nearest ? nearest : "", nearest ? "\"?)" : "");
+	buf_fini(&name);
+	return false;
+}
+
+bool config_check_plugin_keys(const struct config *config, const struct value *asked,
+			      struct err *err)
+{
+	const struct value *agents = config ? config->agent_plugin_keys : NULL;
+	char pointer[sizeof("/agents/") + CONFIG_NAME_MAX];
+
+	if (!config)
+		return true;
+	for (void *at = value_first(agents); at; at = value_next(agents, at)) {
+		(void)snprintf(pointer, sizeof(pointer), "/agents/%s", value_key(at));
+		if (!check_strange(keys_agent, value_at(at), pointer, asked, err))
+			return false;
+	}
+	return check_strange(keys_config, config->plugin_keys, "/", asked, err);
 }
 
 static void add_name(const char **names, size_t *count, const char *name)

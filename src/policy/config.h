@@ -45,6 +45,21 @@ uint64_t config_undo_space(const struct config *config);
 /* What KEY of the top level says, as its row allows; NULL: nothing. Borrowed. */
 const struct value *config_value(const struct config *config, const char *key);
 
+/*
+ * The values that plugins of AGENT may ask for, by key: of its entry, over `plugin_config`, over
+ * the top level. Only keys of plugins, and `working_directory`. The caller's.
+ */
+struct value *config_plugin_values(const struct config *config, const char *agent);
+/* What a key of Glovebox's own says for AGENT, or else at the top level: a plugin may ask for it, too. */
+const struct value *config_own_value(const struct config *config, const char *agent,
+				     const char *key);
+/*
+ * Where `plugins` names some, a key that no row has may be one of theirs. Is each among ASKED, a
+ * list of those that they declare? Else it is a slip, which ERR names with the nearest.
+ */
+bool config_check_plugin_keys(const struct config *config, const struct value *asked,
+			      struct err *err);
+
 /* Agents that exist beside those of the configuration, for the answer to a wrong name. */
 void config_know_agent(struct config *config, const char *name);
 

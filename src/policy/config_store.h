@@ -15,6 +15,8 @@ struct config {
 	struct value *agents;    /* name -> entry, checked; NULL: none */
 	struct value *roles;     /* the same from the user's role files */
 	struct value *overrides; /* the same from the person's flags */
+	/* Keys that no row has, of plugins: of the top level, and name -> those of its entry */
+	struct value *plugin_keys, *agent_plugin_keys; /* or NULL */
 	char **known;            /* agents that exist elsewhere */
 	size_t known_count;
 };

@@ -213,6 +213,9 @@ const struct key keys_agent[] = {
 			"has to be there."},
 	{"prompt", KEY_TEXT, ROLE(prompt), .max = PROMPT_MAX, .initial = "the role's",
 	 .description = "System prompt; in a role's file the text below the front matter."},
+	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "that of the top level",
+	 .description = "Folder that plugins start in ([plugins.md](plugins.md))."},
 	{0},
 };
 
@@ -261,9 +264,9 @@ static const struct key plugin_policy_keys[] = {
 	{"stream_stderr", KEY_FLAG, .initial = "false",
 	 .description =
 		 "`true`: shows what a plugin writes to standard error while it runs."},
-	{"allowed_git_hosts", KEY_HOSTS, .initial = "nothing",
+	{"allowed_git_hosts", KEY_HOSTS, .initial = "the host that a source names",
 	 .description =
-		 "Hosts that `git` sources may be fetched from; no other is reached then."},
+		 "The only hosts that `git` sources may be fetched from; `[]` is none."},
 	{"python", KEY_TEXT, .max = PATH_BYTES_MAX,
 	 .initial = "the first python3 of the cell",
 	 .description = "What plugins find in `AGENT_TOOL_PYTHON`."},
@@ -317,8 +320,13 @@ const struct key keys_config[] = {
 	 .description = "What plugins may do beside what their agent may.",
 	 .rows = plugin_policy_keys},
 	{"plugin_config", KEY_VALUES, KEY_KEPT, .initial = "nothing",
-	 .description = "Values for the keys that a plugin declares; `working_directory` is where its "
-			"scripts start instead of in the workspace."},
+	 .description =
+		 "Values for the keys that plugins declare. Where `plugins` names some, "
+		 "these keys may also stand at the top level and in an entry of `agents`, "
+		 "which goes before ([plugins.md](plugins.md))."},
+	{"working_directory", KEY_TEXT, KEY_KEPT, .max = PATH_BYTES_MAX,
+	 .initial = "the workspace",
+	 .description = "Folder that plugins start in; relative to the workspace."},
 	{"enabled_plugins", KEY_TEXTS, KEY_KEPT, .max = CONFIG_NAME_MAX, .initial = "all",
 	 .description =
 		 "Ids of the plugins that are loaded, and no others; \"mail_*\" fits several."},

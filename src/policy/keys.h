@@ -63,6 +63,9 @@ struct key {
 extern const struct key keys_config[]; /* top level of config.json */
 extern const struct key keys_agent[];  /* an entry of `agents`; front matter of a role */
 
+/* The row of NAME, or NULL. */
+const struct key *keys_find(const struct key *rows, const char *name);
+
 /*
  * Does OBJECT hold only keys of ROWS, each of the right kind and within its bounds? ERR
  * names the place as JSON pointer (below POINTER), the rule, and the nearest key for an

@@ -422,19 +422,26 @@ static bool refuse_unknown(const struct key *rows, const char *name, const char 
 	return false;
 }
 
+const struct key *keys_find(const struct key *rows, const char *name)
+{
+	for (const struct key *key = rows; key->name; key++) {
+		if (strcmp(key->name, name) == 0)
+			return key;
+	}
+	return NULL;
+}
+
 bool keys_check(const struct key *rows, const struct value *object, const char *pointer,
 		struct err *err)
 {
 	if (value_kind(object) != VALUE_OBJECT)
 		return wrong_kind(pointer[0] ? pointer : "/", "an object", object, err);
 	for (void *at = value_first(object); at; at = value_next(object, at)) {
-		const struct key *key = rows;
+		const struct key *key = keys_find(rows, value_key(at));
 		struct buf below;
 		bool fine;
 
-		while (key->name && strcmp(key->name, value_key(at)) != 0)
-			key++;
-		if (!key->name)
+		if (!key)
 			return refuse_unknown(rows, value_key(at), pointer, err);
 		buf_init(&below, 2 * POINTER_MAX);
 		pointer_key(&below, pointer, key->name);

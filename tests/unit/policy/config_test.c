@@ -426,6 +426,111 @@ static void wrong_checks_are_named(void **state)
 	}
 }
 
+#define PLUGINS "\"plugins\": [\"bash:x\"]"
+
+static struct config *config_of(const char *text)
+{
+	struct config *config = NULL;
+	struct err err = {0};
+
+	if (!config_parse(str_of(text), "config.json", &config, &err))
+		fail_msg("%s: %s", text, err.text);
+	return config;
+}
+
+static void assert_values(const struct config *config, const char *agent, const char *json)
+{
+	auto_value struct value *values = config_plugin_values(config, agent);
+	struct buf text;
+
+	buf_init(&text, 4096);
+	assert_true(value_print(values, VALUE_SORTED, &text));
+	assert_string_equal(text.data, json);
+	buf_fini(&text);
+}
+
+static void keys_of_plugins_stand_where_they_are_written(void **state)
+{
+	auto_config struct config *config = config_of(
+		"{" PLUGINS ", \"user\": \"top\", \"port\": 1, \"working_directory\": \"w\","
+		" \"plugin_config\": {\"port\": 2, \"pass\": \"p\"},"
+		" \"agents\": {\"VajbCoder\": {\"model\": \"m\", \"user\": \"own\"},"
+		" \"b\": {\"working_directory\": \"v\"}}}");
+	auto_value struct value *entry = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_values(config, "default",
+		      "{\"pass\":\"p\",\"port\":2,\"user\":\"top\",\"working_directory\":\"w\"}");
+	assert_values(config, "b",
+		      "{\"pass\":\"p\",\"port\":2,\"user\":\"top\",\"working_directory\":\"v\"}");
+	assert_values(config, "coder",
+		      "{\"pass\":\"p\",\"port\":2,\"user\":\"own\",\"working_directory\":\"w\"}");
+	assert_values(NULL, "coder", "{}");
+	/* A policy is made of rows alone, and so are the rights of delegates. */
+	assert_true(config_entry(config, NULL, "b", &entry, &err));
+	assert_true(config_check_entry(entry, "b", &err));
+	/* Of Glovebox's own keys one may be asked for, and stands where it always does. */
+	assert_string_equal(value_text(config_own_value(config, "coder", "model")), "m");
+	assert_null(config_own_value(config, "b", "model"));
+	assert_string_equal(value_text(config_own_value(config, "b", "working_directory")),
+			    "v");
+}
+
+static void a_key_that_no_plugin_declares_is_a_slip(void **state)
+{
+	static const struct {
+		const char *text, *sentence;
+	} cases[] = {
+		{"{" PLUGINS ", \"mail_user\": 1, \"agents\": {\"a\": {\"mail_pass\": 1}}}",
+		 NULL},
+		{"{" PLUGINS ", \"mail_usr\": 1}",
+		 "the configuration: /: there is no key \"mail_usr\" (did you mean \"mail_user\"?), "
+		 "and no plugin declares it in its config_keys"},
+		{"{" PLUGINS ", \"agents\": {\"a\": {\"comands\": \"list\"}}}",
+		 "the configuration: /agents/a: there is no key \"comands\" (did you mean "
+		 "\"commands\"?), and no plugin declares it in its config_keys"},
+		{"{" PLUGINS ", \"minimum_levl\": \"L0\"}",
+		 "the configuration: /: there is no key \"minimum_levl\" (did you mean "
+		 "\"minimum_level\"?), and no plugin declares it in its config_keys"},
+	};
+	auto_value struct value *asked = value_of("[\"mail_user\", \"mail_pass\"]");
+	struct err err = {0};
+
+	(void)state;
+	assert_true(config_check_plugin_keys(NULL, asked, &err));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_config struct config *config = config_of(cases[i].text);
+		bool fine = config_check_plugin_keys(config, asked, &err);
+
+		if (fine != (cases[i].sentence == NULL))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		if (!fine)
+			assert_string_equal(err.text, cases[i].sentence);
+	}
+}
+
+static void without_plugins_no_key_can_be_theirs(void **state)
+{
+	static const char *const texts[] = {
+		"{\"mail_user\": 1}",
+		"{\"plugins\": [], \"mail_user\": 1}",
+		"{\"agents\": {\"a\": {\"mail_user\": 1}}}",
+		/* These are no entries of the configuration. */
+		"{" PLUGINS ", \"plugin_policy\": {\"mail_user\": 1}}",
+		"{" PLUGINS ", \"agents\": {\"a\": {\"limits\": {\"mail_user\": 1}}}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct config *config = NULL;
+		struct err err = {0};
+
+		assert_false(config_parse(str_of(texts[i]), "c", &config, &err));
+		assert_non_null(strstr(err.text, "there is no key \"mail_user\""));
+	}
+}
+
 static void a_policy_file_is_one_entry(void **state)
 {
 	auto_value struct value *entry = NULL;
@@ -458,6 +563,9 @@ int main(void)
 		cmocka_unit_test(either_name_of_a_role_finds_its_entries),
 		cmocka_unit_test(checks_are_laid_over_by_name),
 		cmocka_unit_test(wrong_checks_are_named),
+		cmocka_unit_test(keys_of_plugins_stand_where_they_are_written),
+		cmocka_unit_test(a_key_that_no_plugin_declares_is_a_slip),
+		cmocka_unit_test(without_plugins_no_key_can_be_theirs),
 		cmocka_unit_test(a_policy_file_is_one_entry),
 	};
 
