@@ -16,6 +16,7 @@ enum {
 	READ_BYTES = 64 << 10,
 	ANSWERS_PIPE = 1 << 20, /* what a script may leave unread */
 	LINE_MAX_BYTES = RESULT_CONTENT_BYTES_MAX,
+	TEXT_LEAST = 100,
 };
 
 static bool is_text(const struct value *value)
@@ -138,6 +139,41 @@ static void answer_nobody(struct plugin_channel *channel, const struct value *id
 	answer(channel, id, nobody);
 }
 
+/* A text of the answer, cleaned and within what is left of its room. */
+static struct value *text_item(struct plugin_channel *channel, const struct value *line)
+{
+	const struct str text = value_str(value_member(line, "text"));
+	struct value *item = value_copy(line);
+	struct text_cut cut = {0};
+	struct buf clean, shown;
+
+	buf_init(&clean, (size_t)4 * LINE_MAX_BYTES);
+	buf_init(&shown, (size_t)4 * LINE_MAX_BYTES);
+	(void)text_clean(text, &clean);
+	if (clean.size <= PLUGIN_CHANNEL_TEXT - channel->text_shown) {
+		(void)buf_addstr(&shown, buf_str(&clean));
+		channel->text_shown += clean.size;
+	} else {
+		/* At least a line of it; a limit of 0 would be none. */
+		const size_t left = PLUGIN_CHANNEL_TEXT - channel->text_shown;
+		const struct text_limits limits = {
+			.bytes = left > TEXT_LEAST ? left : TEXT_LEAST};
+
+		(void)text_shorten(buf_str(&clean), &limits, &shown, &cut);
+		channel->text_shown = PLUGIN_CHANNEL_TEXT;
+	}
+	if (channel->spill != NULL)
+		spill_add(channel->spill, text);
+	if (channel->spill != NULL && !str_ends(text, STR("\n")))
+		spill_add(channel->spill, STR("\n"));
+	channel->cut.bytes += cut.bytes;
+	channel->cut.lines += cut.lines;
+	value_set_str(item, "text", buf_str(&shown));
+	buf_fini(&shown);
+	buf_fini(&clean);
+	return item;
+}
+
 static bool take_line(struct plugin_channel *channel, const struct value *line,
 		      struct str type, struct err *err)
 {
@@ -155,7 +191,9 @@ static bool take_line(struct plugin_channel *channel, const struct value *line,
 			       "progress, log, question, questions, sampling or roots");
 	if (!item_is_sound(line, type, err))
 		return false;
-	return tool_add_content(channel->result, value_ref(line)) ||
+	return tool_add_content(channel->result, str_is(type, "text")
+							 ? text_item(channel, line)
+							 : value_ref(line)) ||
 	       err_set(err, E2BIG, "over %d items or %d bytes of content",
 		       RESULT_CONTENT_ITEMS_MAX, RESULT_CONTENT_BYTES_MAX);
 }
@@ -255,13 +293,14 @@ void plugin_channel_turn(struct plugin_channel *channel)
 
 bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 			 struct tool_result *result, const struct value *secrets,
-			 struct err *err)
+			 struct spill *spill, struct err *err)
 {
 	int told[2], answers[2];
 
 	*channel = (struct plugin_channel){.call = call,
 					   .result = result,
 					   .secrets = secrets,
+					   .spill = spill,
 					   .read_fd = -1,
 					   .write_fd = -1,
 					   .script_fds = {-1, -1, -1},

@@ -6,8 +6,10 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "base/value.h"
 #include "runtime/call.h"
+#include "runtime/spill.h"
 
 #include <stdbool.h>
 
@@ -15,12 +17,16 @@ enum {
 	PLUGIN_CHANNEL_MESSAGES = 10000,
 	PLUGIN_CHANNEL_QUESTIONS = 8, /* that wait */
 	PLUGIN_CHANNEL_FAULTS = 5,    /* of which are told */
+	PLUGIN_CHANNEL_TEXT = 50000, /* bytes of all texts: they are part of the answer */
 };
 
 struct plugin_channel {
 	struct call *call;
 	struct tool_result *result;
 	const struct value *secrets;
+	struct spill *spill;   /* keeps texts whole; NULL: nothing does */
+	size_t text_shown;     /* bytes of texts so far */
+	struct text_cut cut;   /* what they lost */
 	int read_fd, write_fd; /* ours: the script's 3 and 4 */
 	int script_fds[3];     /* its ends, then -1: for program_start.placed_fds */
 	struct buf line;       /* begun */
@@ -31,9 +37,10 @@ struct plugin_channel {
 	struct value *faults;    /* texts */
 };
 
+/* Texts that are too long for the answer are kept in SPILL, which outlives CHANNEL. */
 bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 			 struct tool_result *result, const struct value *secrets,
-			 struct err *err);
+			 struct spill *spill, struct err *err);
 /* Nothing of the script is left: what it wrote last. */
 void plugin_channel_end(struct plugin_channel *channel);
 /* Take a piece of what is there. False: nothing is. */

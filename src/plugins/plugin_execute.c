@@ -17,8 +17,10 @@
 #include "process/program_output.h"
 #include "runtime/call.h"
 #include "runtime/limit_watch.h"
+#include "runtime/spill.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,11 +29,15 @@
 enum {
 	WORDS_MAX = 1024,
 	INPUT_MAX = 64 << 20,
-	/* Of the answer: what a model reads of a tool; the rest is counted. */
-	SHOWN_BYTES = 100 << 10,
+	/* Of the answer: what a model reads of a file; the rest is in a spill. */
+	SHOWN_BYTES = 50000,
+	SHOWN_LEAST = 2000,   /* of standard output, whatever texts it gave besides */
 	ERROR_TAIL = 4 << 10, /* of stderr, behind a failure */
+	/* The beginning gets one third: ends of outputs say what went wrong. */
+	HEAD_SHARE = 3,
 	OUTPUT_MAX = PROGRAM_HEAD + PROGRAM_TAIL + 4096,
-	CODE_TIMED_OUT = 124, /* as timeout(1) and shells have them */
+	CLEAN_MAX = 4 * OUTPUT_MAX, /* \xHH for a byte */
+	CODE_TIMED_OUT = 124,       /* as timeout(1) and shells have them */
 	CODE_SIGNAL = 128,
 };
 
@@ -47,6 +53,9 @@ struct script {
 	bool has_channel;
 	struct plugin_redact_stream streams[2];
 	bool streams_output, streams_error;
+	bool runs; /* it does its work: what it prints is kept, too */
+	struct spill spill;
+	struct text_cut cut; /* of the answer */
 	const struct value *secrets;
 	struct program_run run;
 	struct limit_watch limits;
@@ -77,11 +86,13 @@ static void show(struct script *script, int stream, struct str bytes)
 {
 	struct buf shown;
 
-	if (stream == 1 ? !script->streams_output : !script->streams_error)
+	if (!script->runs)
 		return;
 	buf_init(&shown, PROGRAM_READ * 4);
 	plugin_redact_piece(&script->streams[stream - 1], bytes, &shown);
-	call_output(script->call, (enum call_stream)stream, buf_str(&shown));
+	spill_add(&script->spill, buf_str(&shown));
+	if (stream == 1 ? script->streams_output : script->streams_error)
+		call_output(script->call, (enum call_stream)stream, buf_str(&shown));
 	buf_fini(&shown);
 }
 
@@ -175,14 +186,18 @@ static bool words_of(struct script *script, const char *subcommand, const char *
 							    carried(script, "positional")};
 	const char **words = arena_alloc(&script->arena, (WORDS_MAX + 1) * sizeof(*words));
 	size_t count = 0;
-	const bool asks = strcmp(subcommand, "schema") == 0;
+	const char *file = carried_text(script, script->call->has_view ? "file" : "copy");
+	const bool tests = strcmp(subcommand, "test") == 0;
+	const bool asks = tests || strcmp(subcommand, "schema") == 0;
 	struct buf input;
 	bool ok = true;
 
-	if (!is_toolbox(script))
+	if (tests)
+		words[count++] = str_ends(str_of(file), STR(".bats")) ? "bats" : "bash";
+	else if (!is_toolbox(script))
 		words[count++] = "bash";
-	words[count++] = carried_text(script, script->call->has_view ? "file" : "copy");
-	if (!is_toolbox(script))
+	words[count++] = file;
+	if (!is_toolbox(script) && !tests)
 		words[count++] = subcommand;
 	if (code != NULL)
 		words[count++] = code;
@@ -231,25 +246,157 @@ static bool follow(struct script *script, const char *subcommand, const char *co
 	return program_follow(run, err);
 }
 
+/* PART as a reader sees it: without secrets, escapes and NUL. */
+static void clean_part(const struct script *script, struct str part, struct buf *out)
+{
+	struct buf plain;
+
+	buf_init(&plain, OUTPUT_MAX);
+	(void)buf_addstr(&plain, part);
+	plugin_redact(script->secrets, &plain);
+	(void)text_clean(buf_str(&plain), out);
+	buf_fini(&plain);
+}
+
+/* The beginning of TEXT that fits in MOST bytes, in whole lines when there is one. */
+static struct str beginning(struct str text, size_t most)
+{
+	const char *feed;
+
+	if (text.size <= most)
+		return text;
+	feed = memrchr(text.data, '\n', most);
+	return str_part(text, 0,
+			feed != NULL ? (size_t)(feed - text.data) + 1
+				     : text_character_border(text, most));
+}
+
+/* Likewise its end. */
+static struct str ending(struct str text, size_t most)
+{
+	size_t from = text.size > most ? text.size - most : 0;
+	const char *feed = from > 0 ? memchr(text.data + from - 1, '\n', most + 1) : NULL;
+
+	if (feed != NULL && feed + 1 < text.data + text.size)
+		from = (size_t)(feed - text.data) + 1;
+	else
+		from = text_character_border(text, from);
+	return str_part(text, from, text.size - from);
+}
+
+/* An output whose middle was never kept. */
+static void add_torn(struct script *script, const struct program_output *from,
+		     size_t most, struct buf *text)
+{
+	uint64_t missing = program_output_missing(from);
+	struct buf kept, head, tail;
+
+	buf_init(&kept, PROGRAM_TAIL);
+	buf_init(&head, CLEAN_MAX);
+	buf_init(&tail, CLEAN_MAX);
+	program_output_tail(from, &kept);
+	clean_part(script, buf_str(&from->head), &head);
+	clean_part(script, buf_str(&kept), &tail);
+	const struct str first = beginning(buf_str(&head), most / HEAD_SHARE);
+	const struct str last = ending(buf_str(&tail), most - most / HEAD_SHARE);
+	missing += head.size - first.size + tail.size - last.size;
+	(void)buf_addstr(text, first);
+	(void)buf_end_line(text);
+	(void)buf_addf(text, "[… %llu bytes left out …]\n", (unsigned long long)missing);
+	(void)buf_addstr(text, last);
+	script->cut.bytes += (size_t)missing;
+	buf_fini(&tail);
+	buf_fini(&head);
+	buf_fini(&kept);
+}
+
 static void add_output(struct script *script, const struct program_output *from,
-		       size_t most, bool clean, struct buf *text)
+		       size_t most, struct buf *text)
 {
 	const struct text_limits limits = {.bytes = most};
 	struct text_cut cut = {0};
-	struct buf whole, readable;
+	struct buf whole, clean;
 
+	if (program_output_missing(from) > 0) {
+		add_torn(script, from, most, text);
+		return;
+	}
 	buf_init(&whole, OUTPUT_MAX);
-	buf_init(&readable, 4 * OUTPUT_MAX);
+	buf_init(&clean, CLEAN_MAX);
 	program_output_text(from, &whole);
-	plugin_redact(script->secrets, &whole);
-	if (clean)
-		(void)text_clean(buf_str(&whole), &readable);
-	(void)text_shorten(clean ? buf_str(&readable) : buf_str(&whole), &limits, text,
-			   &cut);
-	script->result->left_out_bytes += cut.bytes + program_output_missing(from);
-	script->result->left_out_lines += cut.lines;
-	buf_fini(&readable);
+	clean_part(script, buf_str(&whole), &clean);
+	(void)text_shorten(buf_str(&clean), &limits, text, &cut);
+	script->cut.bytes += cut.bytes;
+	script->cut.lines += cut.lines;
+	buf_fini(&clean);
 	buf_fini(&whole);
+}
+
+/* The line of the spill that the gap begins at; both streams are mixed there. */
+static size_t line_of_gap(const struct script *script, struct str text)
+{
+	size_t gap = str_find(text, STR("[… "), 0);
+
+	if (script->run.error.total > 0 || gap == (size_t)-1)
+		return 1;
+	return 1 + text_count_lines(str_part(text, 0, gap));
+}
+
+/* Of an answer that was cut: where the rest is, with the call that reads it. */
+static void add_rest(struct script *script)
+{
+	struct tool_result *result = script->result;
+	const struct spill *spill = &script->spill;
+	struct buf *text = &result->text, path;
+	char size[32];
+
+	result->left_out_bytes += script->cut.bytes;
+	result->left_out_lines += script->cut.lines;
+	if (script->cut.bytes == 0)
+		return;
+	const size_t line = line_of_gap(script, buf_str(text));
+	(void)buf_end_line(text);
+	(void)buf_addf(text, "[left out: %s", text_size(script->cut.bytes, size));
+	buf_init(&path, PATH_MAX);
+	if (script->call->is_last || !spill_name(spill, &path)) {
+		(void)buf_adds(text, ", which is not kept: ask it for less]\n");
+	} else {
+		(void)buf_addf(text,
+			       " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} "
+			       "shows the rest",
+			       text_size(spill->kept + spill->dropped, size), path.data,
+			       line);
+		if (spill->dropped > 0)
+			(void)buf_addf(text, " of the first %s; what came later is not kept",
+				       text_size(spill->kept, size));
+		(void)buf_adds(text, "]\n");
+		value_set_text(tool_details(result), "spill", path.data);
+	}
+	buf_fini(&path);
+}
+
+/* The bound that it met, and who may raise that of a run. */
+static void add_lateness(const struct script *script, double timeout_s, struct buf *text)
+{
+	const bool own = timeout_s >= value_number(carried(script, "timeout_s"));
+	const bool said = script->run.out.total + script->run.error.total > 0;
+
+	(void)buf_addf(text,
+		       "Timed out after %g s, and was ended with all it had started; %s.",
+		       timeout_s,
+		       said ? "what it had printed stands above" : "it had printed nothing");
+	if (strcmp(carried_text(script, "subcommand"), "run") == 0)
+		(void)buf_addf(text, " Ask it for less at once, or have the user raise %s.",
+			       own ? "plugin_policy.bash_timeout_seconds"
+				   : "limits.wall_s of this agent");
+}
+
+/* What is left of the answer for standard output, beside the texts of descriptor 3. */
+static size_t room_of(const struct script *script)
+{
+	const size_t shown = script->channel.text_shown;
+
+	return shown < SHOWN_BYTES - SHOWN_LEAST ? SHOWN_BYTES - shown : SHOWN_LEAST;
 }
 
 /* The default for a run that failed: what it printed, why, and how it ended. */
@@ -259,18 +406,15 @@ static void add_failure(struct script *script, double timeout_s)
 	struct buf *text = &script->result->text;
 	const char *signal_name = run->signal ? sigabbrev_np(run->signal) : NULL;
 
-	add_output(script, &run->out, SHOWN_BYTES, true, text);
+	add_output(script, &run->out, room_of(script), text);
 	(void)buf_end_line(text);
 	if (run->error.total > 0) {
 		(void)buf_adds(text, "STDERR:\n");
-		add_output(script, &run->error, ERROR_TAIL, true, text);
+		add_output(script, &run->error, ERROR_TAIL, text);
 		(void)buf_end_line(text);
 	}
 	if (run->ending == PROGRAM_TIMED_OUT)
-		(void)buf_addf(text,
-			       "It did not end in %g seconds, and was ended with all it had "
-			       "started.",
-			       timeout_s);
+		add_lateness(script, timeout_s, text);
 	else if (run->ending == PROGRAM_CANCELLED)
 		(void)buf_addf(text, "Cancelled after %.1f s.", run->seconds);
 	else if (run->signal)
@@ -281,6 +425,15 @@ static void add_failure(struct script *script, double timeout_s)
 			       run->exit_code, run->seconds);
 }
 
+static void add_late(struct value *variables, double timeout_s)
+{
+	char seconds[32];
+
+	(void)snprintf(seconds, sizeof(seconds), "%g", timeout_s);
+	add_variable(variables, "AGENT_TOOL_TIMED_OUT", "1");
+	add_variable(variables, "AGENT_TOOL_TIMEOUT_SECONDS", seconds);
+}
+
 /* The script's own words for its failure, when it has some. */
 static bool ask_for_words(struct script *script, const struct value *more,
 			  double timeout_s, struct buf *words)
@@ -289,24 +442,21 @@ static bool ask_for_words(struct script *script, const struct value *more,
 	const struct limit_watch failed_limits = script->limits;
 	const bool late = failed.ending == PROGRAM_TIMED_OUT;
 	auto_value struct value *variables = value_copy(more);
-	char code[16], seconds[32];
+	char code[16];
 	struct err err;
 
 	(void)snprintf(code, sizeof(code), "%d",
 		       late            ? CODE_TIMED_OUT
 		       : failed.signal ? CODE_SIGNAL + failed.signal
 				       : failed.exit_code);
-	if (late) {
-		(void)snprintf(seconds, sizeof(seconds), "%g", timeout_s);
-		add_variable(variables, "AGENT_TOOL_TIMED_OUT", "1");
-		add_variable(variables, "AGENT_TOOL_TIMEOUT_SECONDS", seconds);
-	}
+	if (late)
+		add_late(variables, timeout_s);
 	bool ok = follow(script, "error", code, variables, clock_deadline(ERROR_SECONDS),
 			 &err);
 	ok = ok && script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0 &&
 	     script->run.out.total > 0;
 	if (ok)
-		add_output(script, &script->run.out, SHOWN_BYTES, false, words);
+		add_output(script, &script->run.out, SHOWN_BYTES, words);
 	program_run_fini(&script->run);
 	script->run = failed;
 	script->limits = failed_limits;
@@ -327,16 +477,18 @@ static void fail_run(struct script *script, const struct value *more, double tim
 {
 	struct tool_result *result = script->result;
 	const struct program_run *run = &script->run;
+	const struct text_cut before = script->cut;
 	struct buf words;
 
-	script->streams_output = script->streams_error = false;
-	script->has_channel = false;
+	script->runs = script->has_channel = false;
 	buf_init(&words, OUTPUT_MAX);
 	if (run->ending != PROGRAM_CANCELLED && !is_toolbox(script) &&
-	    ask_for_words(script, more, timeout_s, &words))
+	    ask_for_words(script, more, timeout_s, &words)) {
 		(void)buf_addstr(&result->text, buf_str(&words));
-	else
+	} else {
+		script->cut = before;
 		add_failure(script, timeout_s);
+	}
 	buf_fini(&words);
 	result->status = run->ending == PROGRAM_TIMED_OUT   ? RESULT_TIMED_OUT
 			 : run->ending == PROGRAM_CANCELLED ? RESULT_CANCELLED
@@ -359,28 +511,29 @@ static enum result_status run_script(struct script *script)
 	struct plugin_channel *channel = &script->channel;
 	struct err err = {0};
 
-	script->secrets = carried(script, "secrets");
-	script->streams_output = true;
+	script->runs = script->streams_output = true;
 	script->streams_error = value_is_true(carried(script, "stream_stderr"));
 	for (int i = 0; i < 2; i++)
 		plugin_redact_begin(&script->streams[i], script->secrets);
-	bool ok = plugin_channel_open(channel, script->call, result, script->secrets, &err);
+	bool ok = plugin_channel_open(channel, script->call, result, script->secrets,
+				      &script->spill, &err);
 	script->has_channel = ok;
 	ok = ok && follow(script, "run", NULL, more, clock_deadline(timeout_s), &err);
 	end_streams(script);
 	plugin_channel_end(channel);
+	script->cut = channel->cut;
 	if (!ok) {
 		(void)tool_fail(result, "%s: %s", carried_text(script, "id"), err.text);
 	} else {
 		result->exit_code = script->run.exit_code;
 		result->signal = script->run.signal;
 		if (script->run.ending == PROGRAM_ENDED && script->run.exit_code == 0) {
-			add_output(script, &script->run.out, SHOWN_BYTES, false,
-				   &result->text);
+			add_output(script, &script->run.out, room_of(script), &result->text);
 			(void)tool_done(result);
 		} else {
 			fail_run(script, more, timeout_s);
 		}
+		add_rest(script);
 		limit_watch_tell(&script->limits, &script->run, result);
 	}
 	plugin_channel_close(channel);
@@ -413,14 +566,17 @@ static void add_preview(struct str output, struct buf *text)
 static enum result_status look(struct script *script, const char *subcommand)
 {
 	struct tool_result *result = script->result;
-	auto_value struct value *more = variables(script, false);
 	const bool preview = strcmp(subcommand, "preview") == 0;
+	const bool asks = strcmp(subcommand, "schema") == 0;
+	const char *code = carried_text(script, "code");
+	const double late_s = value_number(carried(script, "late_s"));
+	auto_value struct value *more = variables(script, code != NULL);
 	const struct program_run *run = &script->run;
 	struct err err = {0};
 	struct buf output;
 
-	const char *code = carried_text(script, "code");
-
+	if (late_s > 0)
+		add_late(more, late_s);
 	if (!follow(script, subcommand, code, more, clock_deadline(time_of(script)), &err))
 		return tool_fail(result, "%s: %s", subcommand, err.text);
 	result->exit_code = run->exit_code;
@@ -432,14 +588,18 @@ static enum result_status look(struct script *script, const char *subcommand)
 								  : RESULT_FAILED;
 		return result->status;
 	}
-	if (!preview && run->out.total > PLUGIN_SCHEMA_MAX)
+	if (asks && run->out.total > PLUGIN_SCHEMA_MAX)
 		return tool_fail(result, "over %d bytes were printed", PLUGIN_SCHEMA_MAX);
+	if (!preview && !asks) {
+		add_output(script, &run->out, SHOWN_BYTES, &result->text);
+		return tool_done(result);
+	}
 	buf_init(&output, OUTPUT_MAX);
 	program_output_text(&run->out, &output);
-	if (preview && ended)
-		add_preview(buf_str(&output), &result->text);
-	else if (!preview)
+	if (asks)
 		(void)buf_addstr(&result->text, buf_str(&output));
+	else if (ended)
+		add_preview(buf_str(&output), &result->text);
 	buf_fini(&output);
 	return tool_done(result);
 }
@@ -455,12 +615,15 @@ static enum result_status plugin_execute(struct call *call, struct tool_result *
 	/* What a toolbox has no word for: no preview, no error. */
 	if (is_toolbox(&script) && !str_among("run schema", str_of(subcommand)))
 		return tool_done(result);
+	script.secrets = carried(&script, "secrets");
+	script.spill = (struct spill){.environment = call->environment, .fd = -1};
 	arena_init(&script.arena);
 	program_run_init(&script.run);
 	if (strcmp(subcommand, "run") == 0)
 		(void)run_script(&script);
 	else
 		(void)look(&script, subcommand);
+	spill_fini(&script.spill);
 	program_run_fini(&script.run);
 	arena_fini(&script.arena);
 	return result->status;

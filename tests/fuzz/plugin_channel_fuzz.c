@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf printed;
 
 	tool_result_init(&result);
-	assert(plugin_channel_open(&channel, &call, &result, NULL, NULL));
+	assert(plugin_channel_open(&channel, &call, &result, NULL, NULL, NULL));
 	while (str_next_line(&rest, &line)) {
 		struct err err = {0};
 
