@@ -1,18 +1,22 @@
 /*
  * glovebox plugin check: a script played through as the runtime would, in a cell whose workspace
- * is an empty folder of its own: what a preview leaves there it should not have left.
+ * is an empty folder of its own, or a person's under a layer: a preview should leave nothing
+ * there. Then the tests beside it, in another cell.
  */
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
+#include "front/agent_files.h"
 #include "front/config_file.h"
 #include "front/exit_code.h"
 #include "front/plugins.h"
@@ -24,18 +28,24 @@
 #include "tools/tools.h"
 
 #define LOOK_SECONDS 2.0
+#define LIST_SECONDS 10.0
+#define TEST_SECONDS 60.0 /* as a run has, unless the configuration says otherwise */
 
 /* Comes to be in the workspace when a made up text was read as a command. */
 #define TRAP "made-by-a-shell"
 
 enum {
 	TEXT_MAX = 64 << 10,
+	NAMES_MAX = 4 << 20,                /* of a workspace's folder */
+	TEST_SHOWN_MAX = 16 << 10,          /* of what a failed test printed */
 	SHOWN_MAX = 4 * PLUGIN_PREVIEW_MAX, /* bytes of a line: a preview whole */
 	LATE_CODE = 124,
 };
 
 static const struct option_row check_options[] = {
 	{"args", 0, OPTION_TEXT, "JSON", "try it with these arguments (default: made up)"},
+	{"workspace", 'C', OPTION_TEXT, "DIR",
+	 "work in this folder, under a layer that takes all writes (default: an empty one)"},
 	OPTION_ROW_CONFIG,
 	OPTION_ROW_LEVEL,
 	OPTION_ROW_HELP,
@@ -44,7 +54,10 @@ static const struct option_row check_options[] = {
 
 struct check {
 	struct front_plugins plugins;
-	const char *folder; /* the workspace of its cell */
+	struct plugin_cell tests; /* the cell of their tests; made by the first */
+	const char *folder;       /* the workspace of its cells */
+	bool layered;             /* it is a person's: nothing of it is changed */
+	struct config *config;
 	const struct plugin *plugin;
 	struct value *arguments;
 	size_t failures;
@@ -125,30 +138,83 @@ static bool ask(struct check *check, const struct tool *tool, struct tool_result
 	return false;
 }
 
-static void add_left(const char *path, struct buf *names)
+/* What stands in the workspace as the cell sees it, a name a line, in the order of bytes. */
+static bool list_names(struct check *check, struct buf *names, struct err *err)
 {
-	DIR *folder = opendir(path);
+	static const char *const words[] = {"/usr/bin/env", "LC_ALL=C", "ls", "-A",
+					    "--",           ".",        NULL};
+	auto_value struct value *arguments = value_new_object();
+	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	auto_close int out = -1;
+	struct tool_result result;
 
-	for (const struct dirent *at = folder != NULL ? readdir(folder) : NULL;
-	     at != NULL; at = readdir(folder)) {
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
-			(void)buf_addf(names, "%s%s", names->size > 0 ? ", " : "",
-				       at->d_name);
-	}
-	if (folder != NULL)
-		(void)closedir(folder);
+	if (input < 0 || !fd_memory_file("names", STR(""), &out, err))
+		return err_while(err, "listing the workspace");
+	const int fds[] = {input, out, out};
+	value_set(arguments, "argv", value_new_texts(words));
+	const struct plugin_look look = {.tool = tool_find(builtin_tools, "exec"),
+					 .arguments = arguments,
+					 .shown = check->plugins.loaded->shown,
+					 .fds = fds,
+					 .timeout_s = LIST_SECONDS};
+
+	tool_result_init(&result);
+	bool ok = plugin_cell_look(&check->plugins.cell, &look, &result, err);
+	if (ok && result.exit_code != 0)
+		ok = err_set(err, EIO, "listing the workspace: %.200s", result.text.data);
+	ok = ok && lseek(out, 0, SEEK_SET) == 0 && fd_read_all(out, names, "names", err);
+	tool_result_fini(&result);
+	return ok;
 }
 
-static void check_preview(struct check *check)
+static int compare_names(struct str a, struct str b)
+{
+	const size_t size = a.size < b.size ? a.size : b.size;
+	const int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
+
+	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* The names of AFTER that BEFORE does not have: both are in one order. */
+static void add_new(struct str before, struct str after, struct buf *names)
+{
+	struct str old = {0}, now;
+	bool more = str_next_line(&before, &old);
+
+	while (str_next_line(&after, &now)) {
+		while (more && compare_names(old, now) < 0)
+			more = str_next_line(&before, &old);
+		if (!more || compare_names(old, now) != 0)
+			(void)buf_addf(names, "%s%.*s", names->size > 0 ? ", " : "",
+				       (int)now.size, now.data);
+	}
+}
+
+/* What came into the workspace since its names were BEFORE, which become those of now. */
+static void find_new(struct check *check, struct buf *before, struct buf *names)
+{
+	struct buf after;
+	struct err err = {0};
+
+	buf_init(&after, NAMES_MAX);
+	if (!list_names(check, &after, &err))
+		say(check, false, "cell", err.text);
+	else
+		add_new(buf_str(before), buf_str(&after), names);
+	buf_fini(before);
+	*before = after;
+}
+
+static void check_preview(struct check *check, struct buf *names)
 {
 	struct tool tool = plugin_look_tool(check->plugin, "preview", LOOK_SECONDS);
 	struct tool_result first, second;
 	struct buf left;
 
-	buf_init(&left, TEXT_MAX);
+	buf_init(&left, NAMES_MAX);
 	tool_result_init(&second);
 	if (ask(check, &tool, &first) && ask(check, &tool, &second)) {
-		add_left(check->folder, &left);
+		find_new(check, names, &left);
 		if (first.status == RESULT_FAILED)
 			say(check, false, "preview", first.text.data);
 		else if (strcmp(first.text.data, second.text.data) != 0)
@@ -167,32 +233,35 @@ static void check_preview(struct check *check)
 	buf_fini(&left);
 }
 
-static void check_run(struct check *check)
+static void check_run(struct check *check, struct buf *names)
 {
 	struct tool tool = check->plugin->tool;
 	struct tool_result result;
 	const struct value *faults;
-	char trap[PATH_MAX];
+	struct buf made;
 
 	tool.internal = true;
 	if (!ask(check, &tool, &result)) {
 		tool_result_fini(&result);
 		return;
 	}
+	buf_init(&made, NAMES_MAX);
+	find_new(check, names, &made);
 	if (result.status == RESULT_DONE)
 		say(check, true, "run", result.text.data);
 	else
 		note("run failed with the arguments above (--args gives others)",
 		     result.text.data);
-	(void)snprintf(trap, sizeof(trap), "%s/%s", check->folder, TRAP);
-	if (access(trap, F_OK) == 0)
+	if (str_find(buf_str(&made), STR(TRAP), 0) != (size_t)-1)
 		say(check, false, "run", "an argument was read as a command of the shell");
 	faults = value_member(result.details, "channel_faults");
 	for (size_t i = 0; i < value_count(faults); i++)
 		say(check, false, "run", value_text(value_item(faults, i)));
+	buf_fini(&made);
 	tool_result_fini(&result);
 }
 
+/* As after a failure, or after a run that was ended at its time. */
 static void check_error(struct check *check, int code)
 {
 	struct tool tool = plugin_look_tool(check->plugin, "error", LOOK_SECONDS);
@@ -203,6 +272,10 @@ static void check_error(struct check *check, int code)
 	(void)snprintf(what, sizeof(what), "error %d%s", code,
 		       code == LATE_CODE ? " (timeout)" : "");
 	value_set_text(tool.carried, "code", number);
+	if (code == LATE_CODE)
+		value_set_real(tool.carried, "late_s",
+			       value_number(value_member(check->plugin->carried,
+							 "timeout_s")));
 	if (ask(check, &tool, &result)) {
 		if (result.status == RESULT_TIMED_OUT || result.signal != 0)
 			say(check, false, what, result.text.data);
@@ -213,6 +286,154 @@ static void check_error(struct check *check, int code)
 	}
 	tool_result_fini(&result);
 	value_free(tool.carried);
+}
+
+/* The rights of a cell of ours: all of an empty folder, or those to look at a person's. */
+static bool make_policy(const struct check *check, struct policy **made, struct err *err)
+{
+	auto_value struct value *shipped = NULL;
+	struct policy *policy;
+
+	if (check->layered) {
+		if (!agent_files_read(POLICY_NAME_DEFAULT, false, check->config, &shipped,
+				      err) ||
+		    !plugin_cell_policy(check->config, shipped, POLICY_NAME_DEFAULT,
+					check->folder, made, err))
+			return false;
+		(*made)->scratch = true;
+		return true;
+	}
+	policy = policy_new("plugin-check", check->folder);
+	policy->write.items = memory_array(1, sizeof(struct policy_path));
+	policy->write.items[0].text = memory_copy(".");
+	policy->write.count = 1;
+	policy->write.given = true;
+	*made = policy;
+	return policy_paths_normal(policy, check->folder, err);
+}
+
+/* Every line of TEXT, set in: a test says in one of them what is wrong. */
+static void print_lines(struct str text)
+{
+	const struct text_limits limits = {.bytes = TEST_SHOWN_MAX};
+	struct text_cut cut;
+	struct buf shown, clean;
+	struct str rest, line;
+
+	buf_init(&shown, 2 * TEST_SHOWN_MAX);
+	buf_init(&clean, 8 * TEST_SHOWN_MAX);
+	(void)text_shorten(text, &limits, &shown, &cut);
+	rest = buf_str(&shown);
+	while (str_next_line(&rest, &line)) {
+		buf_clear(&clean);
+		text_add_name(&clean, line);
+		(void)printf("       %s\n", clean.data);
+	}
+	buf_fini(&clean);
+	buf_fini(&shown);
+}
+
+/* What a test that went well had to say: how much it tried, if it says so. */
+static void add_passed(struct str text, struct buf *words)
+{
+	struct str rest = text, line;
+	size_t passed = 0;
+
+	while (str_next_line(&rest, &line))
+		passed += str_starts(line, STR("ok "));
+	if (passed > 0)
+		(void)buf_addf(words, "%zu passed", passed);
+	else
+		(void)buf_addstr(words, str_trim(text).size > 0 ? text : STR("passed"));
+}
+
+/* FILE is a test of the plugin, as the view has it; COPY, where it lies on the host. */
+static void play_test(struct check *check, const char *file, const char *copy)
+{
+	const struct plugins *loaded = check->plugins.loaded;
+	struct tool tool = plugin_look_tool(check->plugin, "test", TEST_SECONDS);
+	auto_value struct value *nothing = value_new_object();
+	auto_free struct shape_shown *shown =
+		memory_array(loaded->package_count + 2, sizeof(*shown));
+	const struct plugin_look look = {.tool = &tool, .arguments = nothing, .shown = shown};
+	const bool by_bats = str_ends(str_of(file), STR(".bats"));
+	struct tool_result result;
+	struct buf what, words;
+	struct err err = {0};
+
+	/* The whole of a package is shown already. */
+	for (size_t i = 0; i < loaded->package_count; i++)
+		shown[i] = loaded->shown[i];
+	if (check->plugin->package->is_file)
+		shown[loaded->package_count] = (struct shape_shown){.source = copy,
+								    .path = file,
+								    .why = "its test"};
+	value_set_text(tool.carried, "file", file);
+	value_set_text(tool.carried, "copy", copy);
+	buf_init(&what, PATH_MAX);
+	buf_init(&words, TEXT_MAX);
+	(void)buf_addf(&what, "test %s", path_base_name(file));
+	tool_result_init(&result);
+	if (!plugin_cell_look(&check->tests, &look, &result, &err)) {
+		say(check, false, what.data, err.text);
+	} else if (result.status == RESULT_DONE) {
+		add_passed(buf_str(&result.text), &words);
+		say(check, true, what.data, words.data);
+	} else {
+		const bool began = result.exit_code >= 0 || result.signal != 0;
+
+		say(check, false, what.data,
+		    began || !by_bats ? "it failed, and printed:"
+				      : "bats could not be started: install it, or write the "
+					"test in bash, as NAME_test.bash:");
+		print_lines(buf_str(&result.text));
+	}
+	tool_result_fini(&result);
+	buf_fini(&words);
+	buf_fini(&what);
+	value_free(tool.carried);
+}
+
+/* NAME.bash may have these beside it. */
+static void check_tests(struct check *check)
+{
+	static const char *const endings[] = {"_test.bash", ".bats", "_test.bats", NULL};
+	const struct plugin *plugin = check->plugin;
+	struct str base = str_of(plugin->file), copy = str_of(plugin->copy);
+	const struct str script = STR(".bash");
+
+	if (plugin->package->is_toolbox)
+		return;
+	/* Of a single script there is a copy of nothing else. */
+	if (plugin->package->is_file)
+		copy = base;
+	if (str_ends(base, script)) {
+		base.size -= script.size;
+		copy.size -= str_ends(copy, script) ? script.size : 0;
+	}
+	for (const char *const *ending = endings; *ending != NULL; ending++) {
+		struct buf file, place;
+
+		buf_init(&file, PATH_MAX);
+		buf_init(&place, PATH_MAX);
+		if (buf_addf(&file, "%.*s%s", (int)base.size, base.data, *ending) &&
+		    buf_addf(&place, "%.*s%s", (int)copy.size, copy.data, *ending) &&
+		    access(place.data, R_OK) == 0) {
+			plugin_cell_end(&check->tests);
+			check->tests = (struct plugin_cell){
+				.workspace = check->folder,
+				.tools = builtin_tools,
+				.minimum_level = check->plugins.cell.minimum_level};
+			struct err err = {0};
+
+			if (make_policy(check, &check->tests.take_policy, &err))
+				play_test(check, file.data, place.data);
+			else
+				say(check, false, "test", err.text);
+		}
+		buf_fini(&place);
+		buf_fini(&file);
+	}
 }
 
 static bool take_arguments(struct check *check, const char *given)
@@ -246,6 +467,23 @@ static bool take_arguments(struct check *check, const char *given)
 	return ok;
 }
 
+static void check_calls(struct check *check)
+{
+	struct buf names;
+	struct err err = {0};
+
+	buf_init(&names, NAMES_MAX);
+	if (!list_names(check, &names, &err)) {
+		say(check, false, "cell", err.text);
+	} else {
+		check_preview(check, &names);
+		check_run(check, &names);
+		check_error(check, 1);
+		check_error(check, LATE_CODE);
+	}
+	buf_fini(&names);
+}
+
 static void check_plugin(struct check *check, const struct plugin *plugin, const char *given)
 {
 	const struct plugin_schema *schema = &plugin->schema;
@@ -257,30 +495,12 @@ static void check_plugin(struct check *check, const struct plugin *plugin, const
 	say(check, true, "schema", text);
 	for (size_t i = 0; i < value_count(schema->warnings); i++)
 		note("schema", value_text(value_item(schema->warnings, i)));
-	if (!take_arguments(check, given))
-		return;
-	check_preview(check);
-	check_run(check);
-	check_error(check, 1);
-	check_error(check, LATE_CODE);
+	if (take_arguments(check, given))
+		check_calls(check);
+	check_tests(check);
 }
 
-static struct policy *policy_of(const char *folder)
-{
-	struct policy *policy = policy_new("plugin-check", folder);
-
-	policy->write.items = memory_array(1, sizeof(struct policy_path));
-	policy->write.items[0].text = memory_copy(".");
-	policy->write.count = 1;
-	policy->write.given = true;
-	if (policy_paths_normal(policy, folder, NULL))
-		return policy;
-	policy_free(policy);
-	return NULL;
-}
-
-static int check_all(struct check *check, const struct options *options,
-		     const struct config *config)
+static int check_all(struct check *check, const struct options *options)
 {
 	const struct front_plugins_wish wish = {.named = options->words[0]};
 	const struct plugins *loaded;
@@ -289,11 +509,12 @@ static int check_all(struct check *check, const struct options *options,
 	check->plugins.cell.workspace = check->folder;
 	check->plugins.cell.tools = builtin_tools;
 	check->plugins.cell.minimum_level =
-		(int)options_count(options, "minimum-level", config_minimum_level(config));
+		(int)options_count(options, "minimum-level",
+				   config_minimum_level(check->config));
 	if (check->plugins.cell.minimum_level == 0)
 		check->plugins.cell.minimum_level = SESSION_ANY_LEVEL;
-	check->plugins.cell.take_policy = policy_of(check->folder);
-	if (!front_plugins_load(&check->plugins, config, &wish, true, &err))
+	if (!make_policy(check, &check->plugins.cell.take_policy, &err) ||
+	    !front_plugins_load(&check->plugins, check->config, &wish, true, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	loaded = check->plugins.loaded;
 	for (size_t i = 0; i < value_count(loaded->problems); i++) {
@@ -309,27 +530,41 @@ static int check_all(struct check *check, const struct options *options,
 	return verb_complain(CODE_FAILED, "%zu of its checks failed", check->failures);
 }
 
+static int check_in(struct check *check, const struct options *options, const char *workspace)
+{
+	auto_free char *real = realpath(workspace, NULL);
+	int code;
+
+	check->folder = real;
+	code = real != NULL ? check_all(check, options)
+			    : verb_complain(CODE_FAILED, "workspace %s: %s", workspace,
+					    strerror(errno));
+	front_plugins_fini(&check->plugins);
+	plugin_cell_end(&check->tests);
+	value_free(check->arguments);
+	return code;
+}
+
 static int check_run_verb(const struct options *options)
 {
 	auto_config struct config *config = NULL;
-	struct check check = {0};
+	const char *workspace = options_text(options, "workspace");
+	struct check check = {.layered = workspace != NULL};
 	struct buf folder;
 	struct err err = {0};
 	int code;
 
+	if (!config_file_load(options_text(options, "config"), &config, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	check.config = config;
+	if (workspace != NULL)
+		return check_in(&check, options, workspace);
 	buf_init(&folder, PATH_MAX);
-	if (!config_file_load(options_text(options, "config"), &config, &err) ||
-	    !setup_temp_folder("check", &folder, &err)) {
-		code = verb_complain(CODE_FAILED, "%s", err.text);
-	} else {
-		auto_free char *real = realpath(folder.data, NULL);
-
-		check.folder = real;
-		code = real != NULL ? check_all(&check, options, config)
-				    : verb_complain(CODE_FAILED, "%s", strerror(errno));
-		front_plugins_fini(&check.plugins);
-		value_free(check.arguments);
+	if (setup_temp_folder("check", &folder, &err)) {
+		code = check_in(&check, options, folder.data);
 		folder_remove(folder.data);
+	} else {
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	}
 	buf_fini(&folder);
 	return code;
@@ -338,9 +573,11 @@ static int check_run_verb(const struct options *options)
 static const char check_help[] =
 	"Play the script in FILE, each one of the package in FOLDER, or of a git\n"
 	"source through as it would be used: its schema; a preview, that must be the\n"
-	"same twice and leave nothing behind; a run; and its own words for a failure\n"
-	"and a timeout. All in a cell whose workspace is an empty folder, without a\n"
-	"network. Arguments are made up from the schema unless --args gives some.\n"
+	"same twice and leave nothing behind; a run; its own words for a failure and a\n"
+	"timeout; and the tests that lie beside it: for NAME.bash NAME_test.bash (bash\n"
+	"runs it) and NAME.bats. All in a cell without a network, whose workspace is an\n"
+	"empty folder; with -C a folder of yours, where whatever is written goes with\n"
+	"the cell. Arguments are made up from the schema unless --args gives some.\n"
 	"toolbox:FILE and toolbox:FOLDER are executables that describe themselves. Exit\n"
 	"code 1 when a check failed.";
 

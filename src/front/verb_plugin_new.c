@@ -20,11 +20,13 @@
 
 #define TEMPLATE_FOLDER "examples/plugins/template-bash-tool/"
 #define TEMPLATE_NAME   "template_bash_echo"
+#define TEST_ENDING     "_test.bash"
 
 enum { FILE_MAX = 64 << 10 };
 
 static const struct option_row new_options[] = {
 	{"folder", 'd', OPTION_TEXT, "DIR", "make it there (default: ./NAME)"},
+	{"test", 0, OPTION_FLAG, NULL, "and a test beside the script, for plugin check"},
 	OPTION_ROW_HELP,
 	{0},
 };
@@ -81,6 +83,14 @@ static bool file_make(const struct embedded_file *file, const char *folder,
 	return ok;
 }
 
+static bool is_wanted(const struct embedded_file *file, bool with_test)
+{
+	const struct str path = str_of(file->name);
+
+	return str_starts(path, STR(TEMPLATE_FOLDER)) &&
+	       (with_test || !str_ends(path, STR(TEST_ENDING)));
+}
+
 static int new_run(const struct options *options)
 {
 	const char *name = options->words[0];
@@ -103,7 +113,7 @@ static int new_run(const struct options *options)
 	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
 		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
-		if (str_starts(str_of(file->name), STR(TEMPLATE_FOLDER)) &&
+		if (is_wanted(file, options_given(options, "test")) &&
 		    !file_make(file, folder, name, &err))
 			return verb_complain(CODE_FAILED, "%s", err.text);
 	}
@@ -115,7 +125,9 @@ static int new_run(const struct options *options)
 
 static const char new_help[] =
 	"Make a folder with a working tool in it: one script and the file that names it,\n"
-	"after the shipped template. Nothing that is there is changed.";
+	"after the shipped template. With --test there is a test in bash beside the\n"
+	"script, that runs by itself and by glovebox plugin check. Nothing that is there\n"
+	"is changed.";
 
 const struct verb verb_plugin_new = {
 	.name = "plugin new",

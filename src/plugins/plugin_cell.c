@@ -45,15 +45,18 @@ static bool cell_make(struct plugin_cell *cell, const struct shape_shown *shown,
 bool plugin_cell_look(struct plugin_cell *cell, const struct plugin_look *look,
 		      struct tool_result *result, struct err *err)
 {
-	const struct request request = {.tool = look->tool->name,
-					.made = look->tool,
-					.arguments = look->arguments,
-					.by_front = true,
-					.quiet = true,
-					.timeout_s = look->tool->timeout_s};
+	struct request request = {.tool = look->tool->name,
+				  .made = look->tool,
+				  .arguments = look->arguments,
+				  .by_front = true,
+				  .quiet = true,
+				  .timeout_s = look->timeout_s > 0 ? look->timeout_s
+								   : look->tool->timeout_s};
 
 	if (cell->session == NULL && !cell_make(cell, look->shown, err))
 		return false;
+	for (size_t i = 0; look->fds != NULL && i < 3; i++)
+		request.fds[request.fd_count++] = look->fds[i];
 	tool_result_fini(result);
 	session_call(cell->session, &request, result);
 	return true;

@@ -27,6 +27,8 @@ struct plugin_look {
 	const struct tool *tool;
 	const struct value *arguments;
 	const struct shape_shown *shown;
+	const int *fds;   /* three for the front's own exec; or NULL */
+	double timeout_s; /* 0: the tool's own */
 };
 
 /*
