@@ -128,7 +128,7 @@ static bool take_commit(struct str said, char commit[HASH_HEX + 1], struct err *
 }
 
 static bool run_git(struct session *session, const struct plugin_source *source,
-		    char commit[HASH_HEX + 1], struct err *err)
+		    bool listed, char commit[HASH_HEX + 1], struct err *err)
 {
 	const char *ref = commit[0] != '\0'     ? commit
 			  : source->ref != NULL ? source->ref
@@ -164,10 +164,12 @@ static bool run_git(struct session *session, const struct plugin_source *source,
 			str_trim(said.size > 0 ? buf_str(&said) : buf_str(&result.text));
 
 		(void)err_set(err, EIO,
-			      "git could not fetch %s: %.*s (hosts are listed in "
+			      "git could not fetch %s: %.*s (%s "
 			      "plugin_policy.allowed_git_hosts)",
 			      ref, (int)(why.size < SAID_SHOWN ? why.size : SAID_SHOWN),
-			      why.data);
+			      why.data,
+			      listed ? "hosts are listed in"
+				     : "only its own host is reached; others are listed in");
 	}
 	buf_fini(&said);
 	tool_result_fini(&result);
@@ -212,7 +214,7 @@ bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_
 		.cancel_fd = -1,
 	};
 	bool ok = session_open(&options, &session, err) &&
-		  run_git(session, source, commit, err);
+		  run_git(session, source, own == NULL, commit, err);
 	session_close(session);
 	return ok;
 }
