@@ -71,7 +71,7 @@ void running_finish(struct running *running)
 	approval_drop_all(running);
 	extra_tell(running);
 	extra_drop_all(running);
-	schema_tell_capped(running->tool, running->capped, &running->result);
+	schema_cap_tell(running->tool, running->capped, &running->result);
 	running_set_state(running, RUNNING_DONE);
 	running_end_network(running);
 	running->result.seconds = (double)(clock_now_us() - running->began_us) / 1e6;

@@ -146,7 +146,7 @@ static struct value *schema_of_row(const struct tool_param *row, const struct to
 	value_set_text(schema, "type", type_of(row->kind));
 	buf_init(&description, DESCRIPTION_MAX);
 	(void)buf_adds(&description, row->description ? row->description : "");
-	schema_add_ceiling(row, tool, &description);
+	schema_cap_describe(row, tool, &description);
 	if (description.size)
 		value_set_str(schema, "description", buf_str(&description));
 	buf_fini(&description);

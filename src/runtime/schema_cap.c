@@ -23,8 +23,8 @@ static bool is_quantity(const struct tool_param *row)
 	       row->kind == PARAM_SECONDS;
 }
 
-bool schema_ceiling(const struct tool_param *row, const struct tool *tool,
-		    const struct value *arguments, double *most)
+bool schema_cap_find(const struct tool_param *row, const struct tool *tool,
+		     const struct value *arguments, double *most)
 {
 	if (!is_quantity(row))
 		return false;
@@ -39,12 +39,12 @@ bool schema_ceiling(const struct tool_param *row, const struct tool *tool,
 	return true;
 }
 
-void schema_add_ceiling(const struct tool_param *row, const struct tool *tool,
-			struct buf *description)
+void schema_cap_describe(const struct tool_param *row, const struct tool *tool,
+			 struct buf *description)
 {
 	double most;
 
-	if (!schema_ceiling(row, tool, NULL, &most) || most >= WORTH_A_WORD)
+	if (!schema_cap_find(row, tool, NULL, &most) || most >= WORTH_A_WORD)
 		return;
 	(void)buf_addf(description, ", at most %.0f", most);
 	if (schema_is_deadline(row, tool) && tool->job_max_s > 0)
@@ -70,7 +70,7 @@ static void cap_number(const struct tool_param *row, const struct tool *tool,
 	const double given = value_number(value);
 	double most;
 
-	if (!value_is_number(value) || !schema_ceiling(row, tool, arguments, &most) ||
+	if (!value_is_number(value) || !schema_cap_find(row, tool, arguments, &most) ||
 	    !(given > most))
 		return;
 	/* One with a fraction is no count, however large it is. */
@@ -111,8 +111,8 @@ void schema_cap(const struct tool *tool, struct value *arguments, struct value *
 		cap_rows(tool, tool->params, "", arguments, capped);
 }
 
-void schema_tell_capped(const struct tool *tool, const struct value *capped,
-			struct tool_result *result)
+void schema_cap_tell(const struct tool *tool, const struct value *capped,
+		     struct tool_result *result)
 {
 	struct buf *text = &result->text;
 	size_t told = 0;

@@ -14,11 +14,11 @@
  * Does a number of ROW have a ceiling in a call of TOOL with ARGUMENTS (NULL: one that waits for
  * its answer)? MOST becomes it.
  */
-bool schema_ceiling(const struct tool_param *row, const struct tool *tool,
-		    const struct value *arguments, double *most);
+bool schema_cap_find(const struct tool_param *row, const struct tool *tool,
+		     const struct value *arguments, double *most);
 /* Append the ceiling of ROW as its description has it: ", at most 5"; nothing without one. */
-void schema_add_ceiling(const struct tool_param *row, const struct tool *tool,
-			struct buf *description);
+void schema_cap_describe(const struct tool_param *row, const struct tool *tool,
+			 struct buf *description);
 
 /*
  * Cap the numbers of ARGUMENTS, nested lists included. CAPPED, NULL at first, becomes an object:
@@ -26,5 +26,5 @@ void schema_add_ceiling(const struct tool_param *row, const struct tool *tool,
  */
 void schema_cap(const struct tool *tool, struct value *arguments, struct value **capped);
 /* Say what was CAPPED (or NULL) in a call of TOOL, in RESULT's text and details. */
-void schema_tell_capped(const struct tool *tool, const struct value *capped,
-			struct tool_result *result);
+void schema_cap_tell(const struct tool *tool, const struct value *capped,
+		     struct tool_result *result);

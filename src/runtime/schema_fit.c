@@ -100,7 +100,7 @@ static bool number_is_plain(const struct tool_param *row, const struct tool *too
 		return false;
 	if (row->kind == PARAM_SECONDS && number <= 0)
 		return false;
-	if (schema_ceiling(row, tool, NULL, &most) && number > most)
+	if (schema_cap_find(row, tool, NULL, &most) && number > most)
 		return false;
 	if (schema_has_bounds(row))
 		return number >= (double)row->min && number <= (double)row->max;

@@ -412,7 +412,7 @@ static void assert_capped(const char *json, const char *arguments, const char *t
 		fail_msg("%s: %s", json, out.data);
 	assert_true(value_print(given, 0, &out));
 	assert_string_equal(out.data, arguments);
-	schema_tell_capped(&cap_tool, capped, &result);
+	schema_cap_tell(&cap_tool, capped, &result);
 	assert_string_equal(buf_str(&result.text).data ? result.text.data : "", text);
 	buf_clear(&out);
 	if (result.details)
@@ -477,7 +477,7 @@ static void many_capped_numbers_are_counted(void **state)
 	buf_init(&sentence, 1 << 16);
 	tool_result_init(&result);
 	assert_true(schema_fit(&cap_tool, schema, given, &capped, &sentence));
-	schema_tell_capped(&cap_tool, capped, &result);
+	schema_cap_tell(&cap_tool, capped, &result);
 	assert_int_equal(text_count_lines(buf_str(&result.text)), 6);
 	assert_non_null(strstr(result.text.data, "[and so in 45 more places]\n"));
 	assert_int_equal(value_count(value_member(result.details, "capped")), 50);
