@@ -138,7 +138,7 @@ static bool ask(struct check *check, const struct tool *tool, struct tool_result
 	return false;
 }
 
-/* What stands in the workspace as the cell sees it, a name a line, in the order of bytes. */
+/* List the workspace as the cell sees it, a name a line, in the order of bytes. */
 static bool list_names(struct check *check, struct buf *names, struct err *err)
 {
 	static const char *const words[] = {"/usr/bin/env", "LC_ALL=C", "ls", "-A",
@@ -190,7 +190,7 @@ static void add_new(struct str before, struct str after, struct buf *names)
 	}
 }
 
-/* What came into the workspace since its names were BEFORE, which become those of now. */
+/* Name what came into the workspace since its names were BEFORE, which become those of now. */
 static void find_new(struct check *check, struct buf *before, struct buf *names)
 {
 	struct buf after;
@@ -333,7 +333,7 @@ static void print_lines(struct str text)
 	buf_fini(&shown);
 }
 
-/* What a test that went well had to say: how much it tried, if it says so. */
+/* Sum up a test that went well: how much it tried, if it says so. */
 static void add_passed(struct str text, struct buf *words)
 {
 	struct str rest = text, line;

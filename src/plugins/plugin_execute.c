@@ -391,7 +391,7 @@ static void add_lateness(const struct script *script, double timeout_s, struct b
 				   : "limits.wall_s of this agent");
 }
 
-/* What is left of the answer for standard output, beside the texts of descriptor 3. */
+/* Returns what the texts of descriptor 3 leave of the answer to standard output. */
 static size_t room_of(const struct script *script)
 {
 	const size_t shown = script->channel.text_shown;

@@ -89,7 +89,7 @@ static bool add_key(const struct plugin_host *host, const struct value *config,
 	const struct value *given = value_member(config, key);
 	const struct value *value =
 		given != NULL ? given : config_own_value(host->whole, host->agent, key);
-	/* What Glovebox has for itself is no secret. */
+	/* A value that Glovebox uses itself is no secret. */
 	const bool own = given == NULL || strcmp(key, "working_directory") == 0;
 	auto_free char *variable = plugin_schema_variable(key);
 	struct buf text, entry;

@@ -50,11 +50,11 @@ const struct value *config_value(const struct config *config, const char *key);
  * the top level. Only keys of plugins, and `working_directory`. The caller's.
  */
 struct value *config_plugin_values(const struct config *config, const char *agent);
-/* What a key of Glovebox's own says for AGENT, or else at the top level: a plugin may ask for it, too. */
+/* The value of a key of Glovebox's own for AGENT, or else of the top level: a plugin may ask for it. */
 const struct value *config_own_value(const struct config *config, const char *agent,
 				     const char *key);
 /*
- * Where `plugins` names some, a key that no row has may be one of theirs. Is each among ASKED, a
+ * A key that no row has may be one of a plugin, where `plugins` names some. Is each among ASKED, a
  * list of those that they declare? Else it is a slip, which ERR names with the nearest.
  */
 bool config_check_plugin_keys(const struct config *config, const struct value *asked,

@@ -14,7 +14,7 @@ enum {
 	TOLD_MAX = 5,
 };
 
-/* What a caller would have to know: nobody means a number of more bits. */
+/* A larger ceiling is not worth a word: nobody means a number of more bits. */
 #define WORTH_A_WORD ((double)INT32_MAX)
 
 static bool is_quantity(const struct tool_param *row)
