@@ -30,7 +30,7 @@ bool checks_may_run(const struct agent *agent, const char *name, struct str comm
 	policy_decide(session_policy(session), &request, verdict);
 	value_free(verdict->plan);
 	verdict->plan = NULL;
-	return verdict->answer == VERDICT_ALLOW;
+	return verdict->answer == VERDICT_ALLOW || verdict->or_runs;
 }
 
 static const char *command_of(const struct value *check)

@@ -157,6 +157,7 @@ static void relay(struct delegation *delegation, const struct value *event)
 					     .context = delegation,
 					     .call = (char *)(uintptr_t)call,
 					     .id = value_integer(value_member(event, "id"))};
+	const char *by = "time";
 	struct value *data;
 
 	if (!call)
@@ -171,8 +172,10 @@ static void relay(struct delegation *delegation, const struct value *event)
 	if (!delegation->asked)
 		delegation->asked = value_new_object();
 	value_set(delegation->asked, call, value_copy(value_member(event, "hash")));
-	if (!data || !approval_relay(delegation->running, &relay, data))
-		answered(&relay, "no", "time");
+	if (data)
+		by = approval_relay(delegation->running, &relay, data);
+	if (by)
+		answered(&relay, "no", by);
 }
 
 static void show(void *context, struct value *child)

@@ -73,6 +73,8 @@ bool text_add_count(struct buf *out, size_t count, const char *noun);
 
 /* The value of a hexadecimal digit, of either case; -1 when DIGIT is none. */
 int text_hex_digit(char digit);
+/* DIGITS, two for a byte, into BYTES, which has room for half as many and a NUL behind them. */
+void text_from_hex(struct str digits, char *bytes);
 
 /*
  * A number with an optional unit. Sizes: bytes or K, M, G, T (powers of 1024). Times:

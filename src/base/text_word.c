@@ -109,6 +109,17 @@ int text_hex_digit(char digit)
 	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
+void text_from_hex(struct str digits, char *bytes)
+{
+	for (size_t i = 0; i + 1 < digits.size; i += 2) {
+		const int high = text_hex_digit(digits.data[i]);
+		const int low = text_hex_digit(digits.data[i + 1]);
+
+		*bytes++ = (char)((high < 0 ? 0 : high) << 4 | (low < 0 ? 0 : low));
+	}
+	*bytes = '\0';
+}
+
 /* Digits at *AT as a number up to MAX; moves *AT behind them. */
 static bool text_digits(const char **at, uint64_t max, uint64_t *number)
 {

@@ -29,6 +29,17 @@ void hint_repository(const struct tool_result *result, const struct session *ses
 	buf_fini(&above);
 }
 
+void hint_harm(const struct tool_result *result)
+{
+	const struct value *told = value_member(result->details, "destroys");
+
+	if (told != NULL)
+		(void)fprintf(stderr, "glovebox: %s %s. %s\n",
+			      value_text(value_member(told, "command")),
+			      value_text(value_member(told, "does")),
+			      value_text(value_member(told, "next")));
+}
+
 void hint_protected(struct str messages)
 {
 	struct tool_result said;

@@ -11,6 +11,9 @@
 void hint_repository(const struct tool_result *result, const struct session *session,
 		     const char *program);
 
+/* A command that destroys much: what it does, and the next step. */
+void hint_harm(const struct tool_result *result);
+
 /*
  * A program that says in MESSAGES (the end of what it printed) that it could not write a protected
  * name (autoexec.h).

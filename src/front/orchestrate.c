@@ -102,7 +102,7 @@ static struct value *asks_of(const struct orchestrate_options *options)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const bool grants = !has_hands(policy) || policy_asks(policy, kinds[i]) ||
-				    (i == 0 && policy->commands == NULL);
+				    (i == 0 && !policy_lists_commands(policy));
 
 		if (grants && (options->request == NULL || value_has_text(up, kinds[i])))
 			value_append(asks, value_new_text(kinds[i]));

@@ -290,6 +290,7 @@ static int follow(struct session *session, const struct options *options,
 	wait_for_end(session, running, relay);
 	terminal_close(terminal);
 	print_denials(running_result(running), words);
+	hint_harm(running_result(running));
 	hint_repository(running_result(running), session, options->words[0]);
 	buf_init(&messages, RELAY_TAIL);
 	relay_tail(relay, &messages);

@@ -13,6 +13,8 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "policy/command.h"
+#include "policy/command_code.h"
+#include "policy/command_harm.h"
 #include "policy/commands.h"
 #include "policy/policy.h"
 
@@ -27,6 +29,9 @@ static const struct option_row explain_options[] = {
 	{0},
 };
 
+/* In the order of enum verdict_answer. */
+static const char *const verdict_words[] = {"denied", "asked", "allowed"};
+
 static struct value *words_of(const char *const *argv)
 {
 	struct value *list = value_new_array();
@@ -34,6 +39,21 @@ static struct value *words_of(const char *const *argv)
 	for (; *argv != NULL; argv++)
 		value_append(list, value_new_text(*argv));
 	return list;
+}
+
+/* What names code, and the word of a rule that would grant it. */
+static struct value *code_of(const struct command_code *code)
+{
+	struct value *told = value_new_object();
+	struct buf word;
+
+	buf_init(&word, COMMAND_TEXT_MAX);
+	command_code_word(code, &word);
+	value_set_text(told, "word", code->name);
+	value_set_text(told, "is", code->reason);
+	value_set_str(told, "add", buf_str(&word));
+	buf_fini(&word);
+	return told;
 }
 
 /* RULE, which fits or is the nearest, and what is wrong with ARGV. */
@@ -55,6 +75,10 @@ static void add_rule(struct value *part, const struct command_rule *rule,
 	(void)buf_adds(&text, command_fit_clause(match->fit));
 	value_set_str(part, "because", buf_str(&text));
 	buf_clear(&text);
+	if (match->code != NULL) {
+		value_set(part, "executes", code_of(match->code));
+		buf_clear(&text);
+	}
 	if (match->fit != FIT_RUNS_CODE)
 		commands_nearest(rule, argv, &text);
 	if (text.size > 0)
@@ -73,7 +97,7 @@ static void add_part(struct value *parts, const struct policy *policy, const cha
 		value_set_text(part, "join", join);
 	value_set(part, "argv", words_of(argv));
 	value_append(parts, part);
-	if (policy->commands == NULL)
+	if (!policy_lists_commands(policy))
 		return;
 	rule = commands_judge(policy->commands, argv, &match);
 	if (rule != NULL)
@@ -119,7 +143,7 @@ static struct value *report_of(const struct policy *policy, const struct options
 	bool is_text = options->word_count == 1;
 
 	value_set_text(report, "agent", policy->name);
-	value_set_text(report, "profile", policy->commands ? "list" : "box");
+	value_set_text(report, "profile", policy_lists_commands(policy) ? "list" : "box");
 	value_set_boolean(report, "has_bash", policy_has_tool(policy, "bash"));
 	if (is_text) {
 		request.command = str_of(options->words[0]);
@@ -133,11 +157,20 @@ static struct value *report_of(const struct policy *policy, const struct options
 	add_plan(parts, verdict.plan);
 	value_free(verdict.plan);
 	value_set(report, "parts", parts);
-	value_set_boolean(report, "allowed", verdict.answer == VERDICT_ALLOW);
+	value_set_boolean(report, "allowed",
+			  verdict.answer == VERDICT_ALLOW || verdict.or_runs);
+	value_set_text(report, "verdict", verdict_words[verdict.answer]);
 	if (verdict.answer != VERDICT_ALLOW) {
 		value_set_text(report, "rule", verdict.rule);
 		value_set_text(report, "because", verdict.because);
 	}
+	if (verdict.by[0] != '\0')
+		value_set_text(report, "by", verdict.by);
+	if (verdict.answer == VERDICT_ASK)
+		value_set_text(report, "without_a_person",
+			       verdict.or_runs ? "allowed" : "denied");
+	if (verdict.harm != NULL)
+		value_set_text(report, "destroys", verdict.harm->does);
 	return report;
 }
 
@@ -173,6 +206,7 @@ static void print_part(const struct value *part)
 	const char *because = value_text(value_member(part, "because"));
 	const char *nearest = value_text(value_member(part, "nearest"));
 	const struct value *fits = value_member(part, "fits");
+	const struct value *code = value_member(part, "executes");
 	char text[256];
 
 	print_argv(join ? join : "", value_member(part, "argv"));
@@ -191,10 +225,37 @@ static void print_part(const struct value *part)
 	print_line("", text);
 	if (because != NULL)
 		print_line("  because", because);
+	if (code != NULL) {
+		(void)snprintf(text, sizeof(text), "%.64s is %.150s",
+			       value_text(value_member(code, "word")),
+			       value_text(value_member(code, "is")));
+		print_line("  code", text);
+		print_line("  add", value_text(value_member(code, "add")));
+	}
 	if (nearest != NULL)
 		print_line("  nearest", nearest);
 	if (value_member(part, "runs") != NULL)
 		print_argv("  runs", value_member(part, "runs"));
+}
+
+/* Asked for: which rule says so, and what holds where nobody can be asked. */
+static void print_verdict(const struct value *report, const char *because)
+{
+	const char *verdict = value_text(value_member(report, "verdict"));
+	const char *by = value_text(value_member(report, "by"));
+	char text[256];
+
+	if (by != NULL) {
+		(void)snprintf(text, sizeof(text), "%.100s (%.128s)", by,
+			       value_text(value_member(report, "rule")));
+		print_line(strcmp(verdict, "asked") == 0 ? "asked by" : "denied by", text);
+	}
+	print_line("verdict", because ? because : "allowed");
+	if (strcmp(verdict, "asked") == 0) {
+		(void)snprintf(text, sizeof(text), "%s where nobody can be asked",
+			       value_text(value_member(report, "without_a_person")));
+		print_line("", text);
+	}
 }
 
 static void print_report(const struct value *report)
@@ -222,7 +283,7 @@ static void print_report(const struct value *report)
 	}
 	for (size_t i = 0; i < value_count(parts); i++)
 		print_part(value_item(parts, i));
-	print_line("verdict", because ? because : "allowed");
+	print_verdict(report, because);
 	if (because == NULL && !value_is_true(value_member(report, "has_bash")))
 		print_line("note", "the agent has no tool bash to call it with; glovebox exec "
 				   "runs it as this agent");

@@ -57,10 +57,11 @@ static bool read_prompt(const char *const *words, size_t count, struct buf *prom
 	return true;
 }
 
-/* Is there something to ask a person? */
+/* Is there something to ask a person? Of commands always what destroys much. */
 static bool asks(const struct policy *policy)
 {
-	return policy->asks.count > 0 || policy_has_tool(policy, "delegate_agent") ||
+	return policy->asks.count > 0 || policy_has_tool(policy, "bash") ||
+	       policy_has_tool(policy, "delegate_agent") ||
 	       policy_has_tool(policy, "manage_schedule");
 }
 

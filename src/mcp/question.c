@@ -29,6 +29,16 @@ static struct value *declined(void)
 	return answer;
 }
 
+/* Nobody is there who could be asked, which is another thing than a no (approval.h). */
+static struct value *unasked(void)
+{
+	struct value *answer = declined(), *content = value_new_object();
+
+	value_set_text(content, "by", "nobody");
+	value_set(answer, "content", content);
+	return answer;
+}
+
 static bool is_answered(const struct mcp_call *call)
 {
 	return value_count(call->answers) == value_count(call->requests);
@@ -115,7 +125,7 @@ static void answer_known(struct mcp_call *call, bool shown)
 		struct value *answer =
 			given != NULL ? ask_read_answer(value_at(at), given) : NULL;
 		if (answer == NULL && !ask_is_possible(value_at(at), &call->client))
-			answer = declined();
+			answer = call->hash != NULL ? unasked() : declined();
 		if (answer != NULL)
 			value_set(call->answers, key, answer);
 	}
@@ -244,7 +254,8 @@ void mcp_question(struct mcp_call *call, const struct value *data)
 		for (void *at = value_first(call->requests); at != NULL;
 		     at = value_next(call->requests, at)) {
 			if (value_member(call->answers, value_key(at)) == NULL)
-				value_set(call->answers, value_key(at), declined());
+				value_set(call->answers, value_key(at),
+					  call->hash != NULL ? unasked() : declined());
 		}
 	}
 	if (is_answered(call))

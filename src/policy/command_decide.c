@@ -1,8 +1,12 @@
 /*
- * command_decide: the verdict on a command where only listed ones run, what runs in its
- * place, and the sentence by which a model finds a form that is allowed.
+ * command_decide: the verdict on a command: a rule that denies wins, then one that has a person
+ * asked, then, where only listed commands run, the list; what runs in the command's place, and
+ * the sentence by which a model finds a form that is allowed.
  */
 #include "policy/command.h"
+#include "policy/command_code.h"
+#include "policy/command_harm.h"
+#include "policy/command_seen.h"
 #include "policy/commands.h"
 #include "policy/verdict.h"
 
@@ -31,6 +35,15 @@ struct judged {
 	struct command_match *matches;
 	size_t list_count;
 	struct verdict *verdict;
+};
+
+/* What rules that hold, and the table of what destroys much, say of what can be seen. */
+struct look {
+	const struct policy *policy;
+	const struct command_rule *denied, *asked; /* the first that holds; or NULL */
+	const struct command_harm *harm;           /* the first; or NULL */
+	const struct command_harm *harm_asked; /* the first to be asked about; or NULL */
+	struct buf command; /* the first that is denied, else asked for, as it is written */
 };
 
 /* TEXT in quotes, cut, as it may stand in a sentence. */
@@ -70,6 +83,100 @@ static bool deny(const struct policy *policy, struct verdict *verdict, struct bu
 	verdict_set_rule(verdict, policy, "commands");
 	buf_fini(because);
 	return false;
+}
+
+static void keep_command(struct look *look, const struct shell_command *command)
+{
+	buf_clear(&look->command);
+	for (size_t i = 0; i < command->count && look->command.size <= QUOTED_MAX; i++) {
+		(void)buf_adds(&look->command, i ? " " : "");
+		(void)buf_addstr(&look->command, command->words[i]);
+	}
+}
+
+/* For command_see_*: ends at the first that is denied. */
+static bool look_at(void *context, const struct command_seen *seen)
+{
+	struct look *look = context;
+	const struct commands *commands = look->policy->commands;
+	const struct command_harm *harm = command_harm_find(seen, look->policy);
+
+	look->denied = commands_deny(commands, seen->command);
+	if (look->denied) {
+		keep_command(look, seen->command);
+		return false;
+	}
+	if (!look->asked) {
+		look->asked = commands_ask(commands, seen->command);
+		if (look->asked)
+			keep_command(look, seen->command);
+	}
+	if (!look->harm)
+		look->harm = harm;
+	if (harm && harm->asks && !look->harm_asked &&
+	    !commands_named(commands, seen->command))
+		look->harm_asked = harm;
+	return true;
+}
+
+static void look_init(struct look *look, const struct policy *policy)
+{
+	*look = (struct look){.policy = policy};
+	buf_init(&look->command, COMMAND_TEXT_MAX + 1);
+}
+
+static void look_through(struct look *look, const struct policy_request *request)
+{
+	const struct command_visit visit = {look_at, look};
+	const char *folder = request->folder ? request->folder : look->policy->workspace;
+
+	if (request->argv)
+		command_see_argv(request->argv, folder, &visit);
+	else
+		command_see_text(request->command, folder, &visit);
+}
+
+/* A rule of `deny` or `ask` holds: for the model, and for the person who is asked. */
+static void tell_rule(const struct look *look, struct verdict *verdict)
+{
+	const struct policy *policy = look->policy;
+	const struct command_rule *rule = look->denied ? look->denied : look->asked;
+	const char *key = look->denied ? "commands.deny" : "commands.ask";
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_adds(&because, "Not run: ");
+	add_quoted(&because, buf_str(&look->command));
+	(void)buf_addf(&because, " is what the rule \"%.64s\" of agents.%.64s.%s %s. ",
+		       rule->name, policy->name, key,
+		       look->denied ? "denies" : "leaves to a person's yes");
+	(void)buf_addf(&because,
+		       "Do without it%s, or ask the user to run it, or to take that rule out of the "
+		       "configuration.",
+		       look->denied ? ", by another name as well" : "");
+	verdict_end(verdict, &because);
+	verdict_set_rule(verdict, policy, key);
+	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", rule->name);
+	buf_fini(&because);
+}
+
+/* What destroys much runs, unless there is a person who says no. */
+static void tell_harm(const struct look *look, struct verdict *verdict)
+{
+	const struct command_harm *harm = look->harm_asked;
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because,
+		       "\"%s\" %s, and a person is asked where one can be. %s To let it run without "
+		       "a question, the user adds a rule to agents.%.64s.commands.allow.",
+		       harm->name, harm->does, harm->next, look->policy->name);
+	verdict_end(verdict, &because);
+	verdict_set_rule(verdict, look->policy, "commands");
+	(void)snprintf(verdict->by, sizeof(verdict->by), "%s", harm->name);
+	buf_fini(&because);
+	verdict->answer = VERDICT_ASK;
+	verdict->or_runs = true;
 }
 
 static bool deny_text(const struct policy *policy, const struct command *command,
@@ -114,8 +221,8 @@ static void add_forms(struct buf *out, const struct commands *commands, const ch
 	struct buf list;
 
 	buf_init(&list, NEAREST_MAX);
-	for (size_t i = 0; i < commands->count; i++) {
-		const struct command_rule *rule = &commands->rules[i];
+	for (size_t i = 0; i < commands->allow.count; i++) {
+		const struct command_rule *rule = &commands->allow.items[i];
 		struct str rest = rule->programs, one;
 
 		if (rule->runs_code && !commands->runs_code)
@@ -157,6 +264,14 @@ static bool deny_program(const struct judged *judged)
 	return deny(policy, judged->verdict, &because);
 }
 
+/* What the word is, and the word of a rule that would grant it. */
+static void add_code(struct buf *out, const struct command_code *code)
+{
+	(void)buf_addf(out, " (%s: %s); that would be ",
+		       code->kind == CODE_SCRIPT ? "the script" : code->name, code->reason);
+	command_code_word(code, out);
+}
+
 /* Rules are of that program, but none has this form. */
 static bool deny_form(const struct judged *judged)
 {
@@ -183,7 +298,10 @@ static bool deny_form(const struct judged *judged)
 			add_quoted(&because, str_of(word));
 		else
 			(void)buf_adds(&because, "it");
-		(void)buf_addf(&because, " %s. ", command_fit_clause(match->fit));
+		(void)buf_addf(&because, " %s", command_fit_clause(match->fit));
+		if (match->code != NULL)
+			add_code(&because, match->code);
+		(void)buf_adds(&because, ". ");
 	}
 	if (match->fit != FIT_RUNS_CODE)
 		commands_nearest(judged->rule, judged->argv, &nearest);
@@ -289,7 +407,7 @@ static size_t lists_of(const struct policy *policy)
 	size_t count = 0;
 
 	for (const struct commands *at = policy->commands; at; at = at->within)
-		count++;
+		count += !at->box;
 	return count;
 }
 
@@ -297,6 +415,8 @@ static size_t lists_of(const struct policy *policy)
 static bool judge_lists(struct judged *judged)
 {
 	for (const struct commands *at = judged->policy->commands; at; at = at->within) {
+		if (at->box)
+			continue;
 		judged->match.paths = judged->matches[0].paths;
 		judged->rule = commands_find(at, judged->argv, &judged->match);
 		if (!judged->rule)
@@ -310,6 +430,20 @@ static bool judge_lists(struct judged *judged)
 		judged->list_count++;
 	}
 	return true;
+}
+
+static bool is_asked(const struct judged *judged)
+{
+	struct look look;
+	bool asked;
+
+	look_init(&look, judged->policy);
+	look_through(&look,
+		     &(const struct policy_request){.argv = judged->argv,
+						    .folder = judged->request->folder});
+	asked = look.asked != NULL;
+	buf_fini(&look.command);
+	return asked;
 }
 
 /* Judge ARGV, joined to what is before it by JOIN, and add what runs to the plan. */
@@ -327,7 +461,8 @@ static bool judge_argv(struct judged *judged, const char *join, struct value *pl
 	judged->rules = rules;
 	judged->matches = matches;
 	judged->list_count = 0;
-	if (!judge_lists(judged))
+	/* A person will see it: no rule of the list has to let it run, and none puts words in. */
+	if (!is_asked(judged) && !judge_lists(judged))
 		return false;
 	struct value *part = value_new_object();
 	value_set_text(part, "join", join);
@@ -358,7 +493,7 @@ static bool judge_tool(const struct judged *judged)
 	const struct commands *list = judged->policy->commands;
 	struct buf because;
 
-	while (list && list->runs_code)
+	while (list && list->runs_code) /* a box has it */
 		list = list->within;
 	if (!list)
 		return true;
@@ -371,19 +506,19 @@ static bool judge_tool(const struct judged *judged)
 	return deny(judged->policy, judged->verdict, &because);
 }
 
-void policy_decide_command(const struct policy *policy,
-			   const struct policy_request *request, struct verdict *verdict)
+bool policy_lists_commands(const struct policy *policy)
+{
+	return commands_listed(policy->commands);
+}
+
+/* Where only listed commands run: does REQUEST, and what takes its place? */
+static bool decide_listed(const struct policy *policy,
+			  const struct policy_request *request, struct verdict *verdict)
 {
 	struct judged judged = {.policy = policy, .request = request, .verdict = verdict};
-	auto_value struct value *plan = NULL;
+	auto_value struct value *plan = value_new_array();
 	bool fine;
 
-	*verdict = (struct verdict){.answer = VERDICT_DENY};
-	if (!policy->commands || !(request->effects & POLICY_RUNS)) {
-		verdict->answer = VERDICT_ALLOW;
-		return;
-	}
-	plan = value_new_array();
 	if (request->argv) {
 		judged.argv = request->argv;
 		fine = judge_argv(&judged, command_joins[COMMAND_THEN], plan);
@@ -392,15 +527,56 @@ void policy_decide_command(const struct policy *policy,
 	} else {
 		fine = judge_tool(&judged);
 	}
-	if (!fine) {
-		/* What a person can see and judge; what is blocked stays so whoever says yes. */
-		if ((request->argv || request->command.data) &&
-		    str_ends(str_of(verdict->rule), STR(".commands")) &&
-		    policy_asks(policy, "commands"))
-			verdict->answer = VERDICT_ASK;
+	if (fine && value_count(plan) > 0)
+		verdict->plan = value_ref(plan);
+	/* What a person can see and judge; what is blocked stays so whoever says yes. */
+	if (!fine && (request->argv || request->command.data) &&
+	    str_ends(str_of(verdict->rule), STR(".commands")) &&
+	    policy_asks(policy, "commands"))
+		verdict->answer = VERDICT_ASK;
+	return fine;
+}
+
+static void decide_seen(const struct look *look, const struct policy_request *request,
+			struct verdict *verdict)
+{
+	const bool listed = policy_lists_commands(look->policy);
+
+	if (look->denied) {
+		tell_rule(look, verdict);
 		return;
 	}
-	verdict->answer = VERDICT_ALLOW;
-	if (value_count(plan) > 0)
-		verdict->plan = value_ref(plan);
+	if (listed && !decide_listed(look->policy, request, verdict))
+		return;
+	verdict->harm = look->harm_asked ? look->harm_asked : look->harm;
+	if (look->asked) {
+		tell_rule(look, verdict);
+		verdict->answer = VERDICT_ASK;
+	} else if (look->harm_asked && !listed) {
+		tell_harm(look, verdict);
+	} else {
+		verdict->answer = VERDICT_ALLOW;
+	}
+}
+
+void policy_decide_command(const struct policy *policy,
+			   const struct policy_request *request, struct verdict *verdict)
+{
+	struct look look;
+
+	*verdict = (struct verdict){.answer = VERDICT_DENY};
+	if (!(request->effects & POLICY_RUNS)) {
+		verdict->answer = VERDICT_ALLOW;
+		return;
+	}
+	if (!request->argv && !request->command.data) {
+		if (!policy_lists_commands(policy) ||
+		    decide_listed(policy, request, verdict))
+			verdict->answer = VERDICT_ALLOW;
+		return;
+	}
+	look_init(&look, policy);
+	look_through(&look, request);
+	decide_seen(&look, request, verdict);
+	buf_fini(&look.command);
 }

@@ -5,6 +5,8 @@
  */
 #include "policy/command_rule.h"
 
+#include "policy/command_code.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -86,8 +88,49 @@ static const char *attached(const struct command_option *option, const char *wor
 	return is_letter || (option->name.size > 2 && *rest == '=') ? rest : NULL;
 }
 
-/* The option at walk->at, out of OPTIONS. */
-static bool take_option(struct walk *walk, const struct command_options *options)
+/* The word AT names what CODE says, and the rule has no word for that. */
+static bool miss_code(struct walk *walk, const struct command_code *code, size_t at)
+{
+	walk->match->code = code;
+	return miss(walk, FIT_EXECUTES, at);
+}
+
+static bool grants_operand(const struct command_rule *rule, const char *word)
+{
+	for (size_t i = 0; i < rule->executes_operands.count; i++) {
+		struct str granted = str_of(rule->executes_operands.items[i]);
+
+		if (str_is(granted, word) ||
+		    (str_ends(granted, STR("=")) && str_starts(str_of(word), granted)))
+			return true;
+	}
+	return false;
+}
+
+/* Does WORD, which stands for an operand of any text, name code? */
+static const struct command_code *code_in(const struct command_rule *rule,
+					  const struct command_value *value,
+					  const char *word)
+{
+	if (value->kind != COMMAND_TEXT || grants_operand(rule, word))
+		return NULL;
+	return command_code_operand(rule, word);
+}
+
+/* A script that is the value of an option, as `sed -e` takes it. */
+static bool check_script(struct walk *walk, const struct command_option *option,
+			 const char *text)
+{
+	const struct command_code *code = NULL;
+
+	if (str_among("-e --expression --source", option->name))
+		code = code_in(walk->rule, &option->value, text);
+	return code == NULL || code->kind != CODE_SCRIPT ||
+	       miss_code(walk, code, walk->at - 1);
+}
+
+/* The option at walk->at, out of OPTIONS; *FOUND: it is one of them. */
+static bool take_listed(struct walk *walk, const struct command_options *options, bool *found)
 {
 	const char *word = walk->argv[walk->at];
 
@@ -97,6 +140,7 @@ static bool take_option(struct walk *walk, const struct command_options *options
 
 		if (value == NULL)
 			continue;
+		*found = true;
 		walk->at++;
 		if (*value == '\0' && option->form != COMMAND_VALUE)
 			return true;
@@ -108,10 +152,27 @@ static bool take_option(struct walk *walk, const struct command_options *options
 		} else if (option->name.size > 2) {
 			value++; /* the "=" */
 		}
-		return value_fits(walk, &option->value, value) ||
-		       miss(walk, FIT_WRONG_VALUE, walk->at - 1);
+		if (!value_fits(walk, &option->value, value))
+			return miss(walk, FIT_WRONG_VALUE, walk->at - 1);
+		return check_script(walk, option, value);
 	}
-	return miss(walk, FIT_NO_SUCH_OPTION, walk->at);
+	return false;
+}
+
+/* The option at walk->at: of OPTIONS, or one that names code and is granted as such. */
+static bool take_option(struct walk *walk, const struct command_options *options)
+{
+	const struct command_rule *rule = walk->rule;
+	const struct command_code *code;
+	bool found = false, fits = take_listed(walk, options, &found);
+
+	if (!found)
+		fits = take_listed(walk, &rule->executes, &found);
+	if (found)
+		return fits;
+	code = command_code_option(rule, walk->argv[walk->at], options == &rule->global);
+	return code != NULL ? miss_code(walk, code, walk->at)
+			    : miss(walk, FIT_NO_SUCH_OPTION, walk->at);
 }
 
 /* May the rule's operand be passed over where the walk stands? */
@@ -140,6 +201,11 @@ static bool take_operand(struct walk *walk)
 		if (operand->value.kind == COMMAND_DASHES)
 			break;
 		if (value_fits(walk, &operand->value, word)) {
+			const struct command_code *code =
+				code_in(rule, &operand->value, word);
+
+			if (code != NULL)
+				return miss_code(walk, code, walk->at - 1);
 			walk->taken = true;
 			if (operand->repeat == COMMAND_ONCE ||
 			    operand->repeat == COMMAND_MAYBE)
@@ -188,7 +254,8 @@ static bool take_global(struct walk *walk, struct str subcommand)
 	       !is_choice(first, str_of(walk->argv[walk->at]))) {
 		/* An unknown one before anything that tells the rules of a program apart. */
 		if (!take_option(walk, &walk->rule->global)) {
-			walk->match->fit = FIT_OTHER_SUBCOMMAND;
+			if (walk->match->fit != FIT_EXECUTES)
+				walk->match->fit = FIT_OTHER_SUBCOMMAND;
 			return false;
 		}
 	}
@@ -246,6 +313,7 @@ const char *command_fit_clause(enum command_fit fit)
 		[FIT_OTHER_PROGRAM] = "is another program",
 		[FIT_OTHER_SUBCOMMAND] = "is not what follows the program",
 		[FIT_NO_SUCH_OPTION] = "is no option of it",
+		[FIT_EXECUTES] = "names code, which a rule grants by a word of its own only",
 		[FIT_OPTION_NEEDS_VALUE] = "needs a value",
 		[FIT_WRONG_VALUE] = "is no such value",
 		[FIT_NO_OPERAND] = "is an argument too many",
@@ -256,4 +324,149 @@ const char *command_fit_clause(enum command_fit fit)
 	};
 
 	return clauses[fit];
+}
+
+/* Rules that deny or ask: they name too little rather than too much. */
+
+static bool is_known(const struct shell_command *command, size_t at)
+{
+	return command->values[at].data != NULL;
+}
+
+static bool names_program(const struct command_rule *rule, struct str given)
+{
+	struct str rest = rule->programs, program;
+
+	while (command_next_choice(&rest, &program)) {
+		bool has_slash = memchr(program.data, '/', program.size) != NULL;
+
+		if (str_equal(program, has_slash ? given : shell_program(given)))
+			return true;
+	}
+	return false;
+}
+
+/* The word behind the subcommand; 0: it is not there. Another word may be an option's value. */
+static size_t behind_subcommand(const struct command_rule *rule,
+				const struct shell_command *command)
+{
+	bool is_git = str_is(shell_program(shell_value(command, 0)), "git");
+	size_t at = is_git ? shell_git_subcommand(command) : 1;
+	struct str rest = rule->subcommand, choices;
+	bool may_be_value = false;
+
+	if (rest.size == 0)
+		return 1;
+	while (str_next_word(&rest, &choices)) {
+		for (;; at++) {
+			struct str word;
+
+			if (at >= command->count)
+				return 0;
+			word = shell_value(command, at);
+			if (is_choice(choices, word))
+				break;
+			if (!str_starts(word, STR("-")) && !may_be_value)
+				return 0;
+			may_be_value =
+				!may_be_value && !is_git && str_starts(word, STR("-"));
+		}
+		may_be_value = false;
+		at++;
+	}
+	return at;
+}
+
+static bool value_holds(const struct command_value *value,
+			const struct shell_command *command, size_t at, struct str text)
+{
+	auto_free char *copy = memory_copy_str(text);
+
+	return at >= command->count || !is_known(command, at) ||
+	       value->kind == COMMAND_TEXT || value->kind == COMMAND_PATH ||
+	       (value->kind == COMMAND_NUMBER && is_number(copy)) ||
+	       (value->kind == COMMAND_CHOICE && is_choice(value->choices, text));
+}
+
+/* "-f" is among the letters of "-rf" and "-fdx", and begins "-fFILE". */
+static bool is_letter_of(struct str name, struct str word)
+{
+	if (name.size != 2 || word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
+		return false;
+	for (size_t i = 1; i < word.size && isalnum((unsigned char)word.data[i]); i++) {
+		if (word.data[i] == name.data[1])
+			return true;
+	}
+	return false;
+}
+
+/* Is the word AT the OPTION, with the value that it names? */
+static bool option_holds(const struct command_option *option,
+			 const struct shell_command *command, size_t at)
+{
+	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
+	struct str word = shell_value(command, at), value = STR("");
+	const char *equals = memchr(word.data, '=', word.size);
+	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
+	bool whole = str_equal(name, option->name);
+
+	if (!whole && !(name.size >= BEGINNING_MIN && str_starts(option->name, name)) &&
+	    !is_letter_of(option->name, word))
+		return false;
+	if (option->form == COMMAND_FLAG || option->value.kind == COMMAND_TEXT)
+		return true;
+	if (equals)
+		value = str_part(word, name.size + 1, word.size);
+	else if (whole && at + 1 < command->count && option->form == COMMAND_VALUE)
+		value = shell_value(command, ++at);
+	else
+		value = str_part(word, 2, word.size);
+	return value_holds(&option->value, command, at, value);
+}
+
+static bool any_option_holds(const struct command_options *options,
+			     const struct shell_command *command, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++) {
+		if (str_is(command->words[i], "--"))
+			break;
+		for (size_t j = 0; j < options->count; j++) {
+			if (option_holds(&options->items[j], command, i))
+				return true;
+		}
+	}
+	return options->count == 0;
+}
+
+static bool operands_hold(const struct command_rule *rule,
+			  const struct shell_command *command, size_t at)
+{
+	for (size_t i = 0; i < rule->operand_count; i++) {
+		const struct command_operand *operand = &rule->operands[i];
+
+		if (operand->value.kind == COMMAND_DASHES ||
+		    operand->repeat == COMMAND_MAYBE || operand->repeat == COMMAND_ANY)
+			continue;
+		while (at < command->count && (str_starts(command->words[at], STR("-")) ||
+					       !value_holds(&operand->value, command, at,
+							    shell_value(command, at))))
+			at++;
+		if (at++ >= command->count)
+			return false;
+	}
+	return true;
+}
+
+bool command_rule_holds(const struct command_rule *rule, const struct shell_command *command)
+{
+	size_t behind;
+
+	if (!names_program(rule, shell_value(command, 0)))
+		return false;
+	behind = behind_subcommand(rule, command);
+	return behind > 0 &&
+	       any_option_holds(&rule->options, command, behind, command->count) &&
+	       any_option_holds(&rule->global, command, 1,
+				rule->subcommand.size ? behind : command->count) &&
+	       operands_hold(rule, command, behind);
 }

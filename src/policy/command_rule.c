@@ -107,6 +107,28 @@ static bool parse_operands(const struct value *list, struct command_rule *rule,
 	return true;
 }
 
+/* Options, and what operands begin with: "SHELL=", "run". */
+static bool parse_executes(const struct value *list, struct command_rule *rule,
+			   struct arena *arena, const char *pointer, struct err *err)
+{
+	const size_t count = value_count(list);
+	struct command_options *options = &rule->executes;
+	struct command_insert *operands = &rule->executes_operands;
+
+	options->items = arena_alloc(arena, (count + 1) * sizeof(*options->items));
+	operands->items = arena_alloc(arena, (count + 1) * sizeof(*operands->items));
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(list, i));
+
+		if (!str_starts(text, STR("-")) && text.size > 0)
+			operands->items[operands->count++] =
+				value_text(value_item(list, i));
+		else if (!parse_option(text, &options->items[options->count++], pointer, err))
+			return false;
+	}
+	return true;
+}
+
 static void take_insert(const struct value *list, struct command_insert *insert,
 			struct arena *arena)
 {
@@ -155,6 +177,9 @@ bool command_rule_make(struct command_rule *rule, const struct value *object,
 	(void)snprintf(below, sizeof(below), "%s/options", pointer);
 	if (!parse_options(value_member(object, "options"), &rule->options, arena, below,
 			   err))
+		return false;
+	(void)snprintf(below, sizeof(below), "%s/executes", pointer);
+	if (!parse_executes(value_member(object, "executes"), rule, arena, below, err))
 		return false;
 	(void)snprintf(below, sizeof(below), "%s/operands", pointer);
 	return parse_operands(value_member(object, "operands"), rule, arena, below, err);

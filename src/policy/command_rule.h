@@ -7,6 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/shell_words.h"
 #include "base/value.h"
 #include "policy/command.h"
 
@@ -41,6 +42,7 @@ struct command_option {
 enum command_repeat { COMMAND_ONCE, COMMAND_MAYBE, COMMAND_ANY, COMMAND_SOME };
 
 struct commands;
+struct command_code;
 
 struct command_operand {
 	struct command_value value;
@@ -52,7 +54,7 @@ struct command_options {
 	size_t count;
 };
 
-/* Words that are put in. */
+/* Words that are put in, or that operands begin with. */
 struct command_insert {
 	const char **items;
 	size_t count;
@@ -64,6 +66,9 @@ struct command_rule {
 	struct str programs;   /* "phpunit,vendor/bin/phpunit" */
 	struct str subcommand; /* words between blanks, each "a,b"; may be empty */
 	struct command_options global, options; /* before and behind the subcommand */
+	/* What names code (command_code.h): options at either place, and beginnings of operands. */
+	struct command_options executes;
+	struct command_insert executes_operands;
 	struct command_operand *operands;
 	size_t operand_count;
 	struct command_insert insert_global, insert;
@@ -83,6 +88,7 @@ enum command_fit {
 	FIT_OTHER_PROGRAM,
 	FIT_OTHER_SUBCOMMAND,
 	FIT_NO_SUCH_OPTION,
+	FIT_EXECUTES, /* a word that names code, which needs a word of its own (command_code.h) */
 	FIT_OPTION_NEEDS_VALUE,
 	FIT_WRONG_VALUE,
 	FIT_NO_OPERAND,
@@ -99,12 +105,22 @@ struct command_match {
 	size_t subcommand;  /* the first word behind the subcommand */
 	const char **paths; /* operands and values of that kind; room for argc; or NULL */
 	size_t path_count;
-	const struct commands *list; /* that was searched (commands_find) */
+	const struct command_code *code; /* of FIT_EXECUTES */
+	const struct commands *list;     /* that was searched (commands_find) */
 };
 
 /* Fill MATCH (`paths` given); true when ARGV (NULL-ended) is of the form. */
 bool command_rule_match(const struct command_rule *rule, const char *const *argv,
 			struct command_match *match);
+
+/*
+ * Does RULE, one that denies or asks, hold for COMMAND? What it does not name may be there:
+ * the program by any path, its subcommand behind any options, one of its options (gathered,
+ * attached or abbreviated as programs take them), its operands in their order. A word that
+ * only the shell knows fits every operand and is no option.
+ */
+bool command_rule_holds(const struct command_rule *rule,
+			const struct shell_command *command);
 
 /* Take the next of "a,b,c" off *REST; false when none is left. */
 bool command_next_choice(struct str *rest, struct str *choice);

@@ -3,6 +3,8 @@
 
 #include "base/embedded.h"
 #include "base/text.h"
+#include "policy/command_code.h"
+#include "policy/command_seen.h"
 #include "policy/presets.h"
 
 #include <assert.h>
@@ -61,6 +63,32 @@ static bool check_preset(const struct value *name, const char *pointer, struct e
 	return false;
 }
 
+struct example {
+	const struct command_rule *rule;
+	bool holds;
+};
+
+/* Rules that deny or ask hold for a command that they name a part of. */
+static bool example_holds(void *context, const struct command_seen *seen)
+{
+	struct example *example = context;
+
+	example->holds |= command_rule_holds(example->rule, seen->command);
+	return !example->holds;
+}
+
+static bool example_is_held(const struct command_rule *rule, struct str text, struct buf *why)
+{
+	struct example example = {.rule = rule};
+	const struct command_visit visit = {example_holds, &example};
+
+	command_see_text(text, NULL, &visit);
+	if (!example.holds)
+		(void)buf_adds(why,
+			       "program, subcommand, an option or an operand is another");
+	return example.holds;
+}
+
 /* Is EXAMPLE of the form? WHY says what is in the way. */
 static bool example_fits(const struct command_rule *rule, struct str example, struct buf *why)
 {
@@ -84,15 +112,17 @@ static bool example_fits(const struct command_rule *rule, struct str example, st
 	return fits;
 }
 
-static bool check_example(const struct command_rule *rule, const char *pointer,
-			  const struct value *example, bool wanted, struct err *err)
+static bool check_example(const struct command_rule *rule, bool lets_run,
+			  const char *pointer, const struct value *example, bool wanted,
+			  struct err *err)
 {
 	struct str text = value_str(example);
 	struct buf why;
 	bool fits;
 
 	buf_init(&why, QUOTED_MAX + COMMAND_TEXT_MAX);
-	fits = example_fits(rule, text, &why);
+	fits = lets_run ? example_fits(rule, text, &why)
+			: example_is_held(rule, text, &why);
 	if (fits != wanted) {
 		size_t shown = text_character_border(text, QUOTED_MAX);
 
@@ -109,7 +139,7 @@ static bool check_example(const struct command_rule *rule, const char *pointer,
 }
 
 static bool check_examples(const struct command_rule *rule, const struct value *object,
-			   const char *pointer, struct err *err)
+			   bool lets_run, const char *pointer, struct err *err)
 {
 	static const char *const keys[] = {"match", "not_match"};
 
@@ -121,49 +151,127 @@ static bool check_examples(const struct command_rule *rule, const struct value *
 
 			(void)snprintf(place, sizeof(place), "%s/%s/%zu", pointer,
 				       keys[i], j);
-			if (!check_example(rule, place, value_item(list, j), i == 0, err))
+			if (!check_example(rule, lets_run, place, value_item(list, j),
+					   i == 0, err))
 				return false;
 		}
 	}
 	return true;
 }
 
+/* An option that names code stands in `executes`, or nowhere. */
+static bool check_options(const struct command_rule *rule,
+			  const struct command_options *options, const char *key,
+			  const char *pointer, struct err *err)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		auto_free char *name = memory_copy_str(options->items[i].name);
+		const struct command_code *code =
+			command_code_option(rule, name, options == &rule->global);
+
+		if (code != NULL)
+			return err_set(err, EINVAL,
+				       "%s/%s/%zu: \"%s\" of \"%.64s\" names code (%s: %s); "
+				       "move it to the rule's \"executes\" if the agent may "
+				       "choose that, else take it out",
+				       pointer, key, i, name, rule->name, code->name,
+				       code->reason);
+	}
+	return true;
+}
+
+/* Operands that are a program, or its text, are named one by one, or said to run code. */
+static bool check_operands(const struct command_rule *rule, const char *pointer,
+			   struct err *err)
+{
+	const struct command_code *code = command_code_operands(rule);
+
+	for (size_t i = 0; code != NULL && !rule->runs_code && i < rule->operand_count;
+	     i++) {
+		const enum command_kind kind = rule->operands[i].value.kind;
+
+		if (kind == COMMAND_CHOICE)
+			break; /* the first says which program; the others are that one's */
+		if (kind == COMMAND_TEXT || kind == COMMAND_PATH)
+			return err_set(err, EINVAL,
+				       "%s/operands/%zu: an operand of \"%.64s\" is %s; name the "
+				       "choices (\"a,b\"), or say \"runs_code\": true",
+				       pointer, i, rule->name, code->reason);
+	}
+	return true;
+}
+
+/* A rule that lets nothing run puts nothing in and grants nothing. */
+static bool check_only_names(const struct value *object, const char *pointer, struct err *err)
+{
+	static const char *const keys[] = {"insert", "insert_global", "runs_code",
+					   "executes"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (value_member(object, keys[i]) != NULL)
+			return err_set(err, EINVAL,
+				       "%s/%s: a rule that denies or asks only says which "
+				       "commands it is about; take %s out%s",
+				       pointer, keys[i], keys[i],
+				       strcmp(keys[i], "executes") == 0
+					       ? ", and name the options in \"options\""
+					       : "");
+	}
+	return true;
+}
+
+static bool check_rule(const struct value *object, bool lets_run, const char *pointer,
+		       struct err *err)
+{
+	struct command_rule rule;
+	struct arena arena;
+	bool ok;
+
+	arena_init(&arena);
+	ok = (lets_run || check_only_names(object, pointer, err)) &&
+	     command_rule_make(&rule, object, &arena, pointer, err) &&
+	     (!lets_run || (check_options(&rule, &rule.options, "options", pointer, err) &&
+			    check_options(&rule, &rule.global, "global", pointer, err) &&
+			    check_operands(&rule, pointer, err))) &&
+	     check_examples(&rule, object, lets_run, pointer, err);
+	arena_fini(&arena);
+	return ok;
+}
+
 bool commands_check(const struct value *value, const char *pointer, struct err *err)
 {
+	static const char *const keys[] = {"allow", "rules", "deny", "ask"};
 	const struct value *presets = value_member(value, "presets");
-	const struct value *rules = value_member(value, "rules");
-	struct arena arena;
-	bool ok = true;
 
 	for (size_t i = 0; i < value_count(presets); i++) {
 		if (!check_preset(value_item(presets, i), pointer, err))
 			return false;
 	}
-	arena_init(&arena);
-	for (size_t i = 0; ok && i < value_count(rules); i++) {
-		const struct value *object = value_item(rules, i);
-		struct command_rule rule;
-		char place[ERR_TEXT_MAX / 4];
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct value *rules = value_member(value, keys[i]);
 
-		(void)snprintf(place, sizeof(place), "%s/rules/%zu", pointer, i);
-		ok = command_rule_make(&rule, object, &arena, place, err) &&
-		     check_examples(&rule, object, place, err);
+		for (size_t j = 0; j < value_count(rules); j++) {
+			char place[ERR_TEXT_MAX / 4];
+
+			(void)snprintf(place, sizeof(place), "%s/%s/%zu", pointer,
+				       keys[i], j);
+			if (!check_rule(value_item(rules, j), i < 2, place, err))
+				return false;
+		}
 	}
-	arena_fini(&arena);
-	return ok;
+	return true;
 }
 
 /* OBJECT was checked: a shipped one by a test, one's own when the configuration was read. */
-static void add_rule(struct commands *commands, const struct value *object,
-		     const char *preset)
+static void add_rule(struct commands *commands, struct command_rules *rules,
+		     const struct value *object, const char *preset)
 {
 	struct command_rule *rule;
 	struct err err;
 	bool fine;
 
-	commands->rules = memory_grow(commands->rules, commands->count + 1,
-				      sizeof(*commands->rules));
-	rule = &commands->rules[commands->count++];
+	rules->items = memory_grow(rules->items, rules->count + 1, sizeof(*rules->items));
+	rule = &rules->items[rules->count++];
 	fine = command_rule_make(rule, object, &commands->arena, "", &err);
 	assert(fine);
 	(void)fine;
@@ -185,9 +293,10 @@ static void add_rules(struct commands *commands, const struct value *list,
 				   str_part(str_of(name), 0, strcspn(name, " ")), name);
 			continue;
 		}
-		add_rule(commands, item, preset);
-		if (only && strcmp(commands->rules[commands->count - 1].name, only) != 0)
-			commands->count--;
+		add_rule(commands, &commands->allow, item, preset);
+		if (only && strcmp(commands->allow.items[commands->allow.count - 1].name,
+				   only) != 0)
+			commands->allow.count--;
 	}
 }
 
@@ -206,29 +315,59 @@ static void add_preset(struct commands *commands, struct str preset, const char 
 	add_rules(commands, list, arena_copy(&commands->arena, preset), only);
 }
 
+/*
+ * What an object that names no profile means: rules that let run are a list, and where there are
+ * only others everything else runs.
+ */
+static bool is_box(const struct value *value, const struct value *object)
+{
+	const char *profile = value_text(object ? value_member(object, "profile") : value);
+
+	if (profile != NULL)
+		return strcmp(profile, "box") == 0;
+	return (value_member(object, "deny") || value_member(object, "ask")) &&
+	       !value_member(object, "presets") && !value_member(object, "rules") &&
+	       !value_member(object, "allow");
+}
+
+static void add_own(struct commands *commands, struct command_rules *rules, const char *key)
+{
+	const struct value *list = value_member(commands->own, key);
+
+	for (size_t i = 0; i < value_count(list); i++)
+		add_rule(commands, rules, value_item(list, i), NULL);
+}
+
 /* "list" by itself stands for every preset. */
 struct commands *commands_new(const struct value *value)
 {
 	const struct value *object = value_kind(value) == VALUE_OBJECT ? value : NULL;
 	const struct value *presets = value_member(object, "presets");
 	const struct value *code = value_member(object, "runs_code");
-	const char *profile = value_text(object ? value_member(object, "profile") : value);
 	struct commands *commands;
 
-	if (!value || (profile && strcmp(profile, "box") == 0))
+	if (!value)
 		return NULL;
 	commands = memory_alloc(sizeof(*commands));
 	arena_init(&commands->arena);
+	commands->box = is_box(value, object);
 	commands->source = value_copy(value);
 	commands->presets = value_new_array();
-	if (value_member(object, "rules"))
-		commands->own = value_copy(value_member(object, "rules"));
-	commands->runs_code = !code || value_is_true(code);
-	add_rules(commands, commands->own, NULL, NULL);
+	commands->own = object ? value_copy(object) : value_new_object();
+	commands->runs_code = commands->box || !code || value_is_true(code);
+	add_own(commands, &commands->deny, "deny");
+	add_own(commands, &commands->ask, "ask");
+	add_own(commands, &commands->allow, "allow");
+	add_own(commands, &commands->allow, "rules");
+	if (commands->box &&
+	    commands->deny.count + commands->ask.count + commands->allow.count == 0) {
+		commands_free(commands);
+		return NULL;
+	}
 	for (const struct embedded_file *file = policy_presets; !object && file->name;
 	     file++)
 		add_preset(commands, preset_name(file), NULL);
-	for (size_t i = 0; i < value_count(presets); i++)
+	for (size_t i = 0; !commands->box && i < value_count(presets); i++)
 		add_preset(commands, value_str(value_item(presets, i)), NULL);
 	return commands;
 }
@@ -237,7 +376,9 @@ void commands_free(struct commands *commands)
 {
 	if (!commands)
 		return;
-	free(commands->rules);
+	free(commands->allow.items);
+	free(commands->deny.items);
+	free(commands->ask.items);
 	value_free(commands->presets);
 	value_free(commands->own);
 	value_free(commands->source);
@@ -282,6 +423,9 @@ static bool is_nearer(const struct command_match *now, const struct command_matc
 		return best->fit != FIT_RUNS_CODE;
 	if (in_form != (best->fit > FIT_OTHER_SUBCOMMAND))
 		return in_form;
+	/* Of two that came as far the one that knows what the word is says more. */
+	if (now->word == best->word)
+		return now->fit == FIT_EXECUTES && best->fit != FIT_EXECUTES;
 	return now->word > best->word;
 }
 
@@ -293,9 +437,9 @@ const struct command_rule *commands_find(const struct commands *commands,
 	const char **paths = match->paths;
 	struct command_match best = {.fit = FIT_OTHER_PROGRAM};
 
-	assert(commands->rules || commands->count == 0);
-	for (size_t i = 0; i < commands->count; i++) {
-		const struct command_rule *rule = &commands->rules[i];
+	assert(commands->allow.items || commands->allow.count == 0);
+	for (size_t i = 0; i < commands->allow.count; i++) {
+		const struct command_rule *rule = &commands->allow.items[i];
 		struct command_match now = {.paths = paths};
 
 		if (command_rule_match(rule, argv, &now)) {
@@ -323,19 +467,79 @@ const struct command_rule *commands_judge(const struct commands *commands,
 					  const char *const *argv,
 					  struct command_match *match)
 {
-	const struct command_rule *rule = commands_find(commands, argv, match);
+	const char **paths = match->paths;
+	const struct command_rule *first = NULL;
 
-	for (const struct commands *list = commands->within;
-	     list && match->fit == FIT_MATCH; list = list->within) {
-		struct command_match other = {0};
-		const struct command_rule *found = commands_find(list, argv, &other);
+	for (const struct commands *list = commands; list; list = list->within) {
+		struct command_match other = {.paths = first ? NULL : paths};
+		const struct command_rule *found;
 
-		if (other.fit == FIT_MATCH)
+		if (list->box)
 			continue;
-		*match = other;
-		return found;
+		found = commands_find(list, argv, &other);
+		if (!first || other.fit != FIT_MATCH)
+			*match = other;
+		if (other.fit != FIT_MATCH)
+			return found;
+		if (!first)
+			first = found;
 	}
-	return rule;
+	return first;
+}
+
+bool commands_listed(const struct commands *commands)
+{
+	while (commands && commands->box)
+		commands = commands->within;
+	return commands != NULL;
+}
+
+static const struct command_rule *find_holding(const struct command_rules *rules,
+					       const struct shell_command *command)
+{
+	for (size_t i = 0; i < rules->count; i++) {
+		if (command_rule_holds(&rules->items[i], command))
+			return &rules->items[i];
+	}
+	return NULL;
+}
+
+const struct command_rule *commands_deny(const struct commands *commands,
+					 const struct shell_command *command)
+{
+	const struct command_rule *found = NULL;
+
+	for (; commands && !found; commands = commands->within)
+		found = find_holding(&commands->deny, command);
+	return found;
+}
+
+const struct command_rule *commands_ask(const struct commands *commands,
+					const struct shell_command *command)
+{
+	const struct command_rule *found = NULL;
+
+	for (; commands && !found; commands = commands->within)
+		found = find_holding(&commands->ask, command);
+	return found;
+}
+
+bool commands_named(const struct commands *commands, const struct shell_command *command)
+{
+	auto_free const char **argv = memory_array(command->count + 1, sizeof(*argv));
+	bool named = commands != NULL;
+
+	for (size_t i = 0; i < command->count; i++) {
+		argv[i] = command->values[i].data;
+		named = named && argv[i] != NULL;
+	}
+	for (; commands && named; commands = commands->within) {
+		struct command_match match = {0};
+		const struct command_rule *rule = commands_find(commands, argv, &match);
+
+		named = match.fit == FIT_MATCH && rule->preset == NULL;
+	}
+	return named;
 }
 
 static bool needs_quotes(const char *word)

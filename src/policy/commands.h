@@ -1,7 +1,8 @@
 /*
- * commands: the list of what an agent may run (the policy's key `commands`): rules of shipped
- * presets (presets/) and of the configuration. It decides whether something runs,
- * not what that can do once it does: that is the cell's.
+ * commands: what an agent may run (the policy's key `commands`): rules of shipped presets
+ * (presets/) and of the configuration that let run, where only listed commands do, and rules
+ * that deny or have a person asked, everywhere. It decides whether something runs, not what
+ * that can do once it does: that is the cell's.
  */
 #pragma once
 #include "base/err.h"
@@ -11,9 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct commands {
-	struct command_rule *rules;
+struct command_rules {
+	struct command_rule *items;
 	size_t count;
+};
+
+struct commands {
+	struct command_rules allow; /* asked in this order; a "box" runs without them */
+	struct command_rules deny, ask;
+	bool box;       /* any command runs that no rule denies */
 	bool runs_code; /* forms that run code of the project are among what may run */
 	struct arena arena;
 	struct value *presets, *own; /* what the rules were made of */
@@ -27,7 +34,7 @@ struct commands {
  */
 bool commands_check(const struct value *value, const char *pointer, struct err *err);
 
-/* The list that VALUE (checked) stands for; NULL: any command may run. */
+/* The list that VALUE (checked) stands for; NULL: any command may run, without a question. */
 struct commands *commands_new(const struct value *value);
 void commands_free(struct commands *commands);
 
@@ -37,6 +44,18 @@ void commands_free(struct commands *commands);
  */
 struct commands *commands_both(const struct commands *a, const struct commands *b);
 
+/* Does COMMANDS, or a list that it is within, run listed commands only? */
+bool commands_listed(const struct commands *commands);
+
+/* The first rule of COMMANDS, and what it is within, that denies COMMAND; NULL: none. */
+const struct command_rule *commands_deny(const struct commands *commands,
+					 const struct shell_command *command);
+/* The same for rules that have a person asked. */
+const struct command_rule *commands_ask(const struct commands *commands,
+					const struct shell_command *command);
+/* Has each list a rule of the configuration that lets COMMAND run, word by word? */
+bool commands_named(const struct commands *commands, const struct shell_command *command);
+
 /*
  * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH), else the
  * nearest; NULL when no rule is of that program. MATCH has room for paths or not, as for
@@ -45,7 +64,10 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 const struct command_rule *commands_find(const struct commands *commands,
 					 const char *const *argv,
 					 struct command_match *match);
-/* The same of COMMANDS and the lists it is within, all of which must have a rule that fits. */
+/*
+ * The same of COMMANDS and the lists it is within, all of which must have a rule that fits; those
+ * that are a box have none. NULL, and match->list is NULL: every one is.
+ */
 const struct command_rule *commands_judge(const struct commands *commands,
 					  const char *const *argv,
 					  struct command_match *match);

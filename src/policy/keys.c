@@ -118,6 +118,11 @@ static const struct key rule_keys[] = {
 	{"operands", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
 	 .description = "The other arguments in their order: `KIND`, `KIND?`, `KIND*`, `KIND+`, and `--`, "
 			"behind which everything is one."},
+	{"executes", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
+	 .description =
+		 "What names a file to run or load, a text to execute, a program to start: options in "
+		 "the form of `options`, and what operands begin with (`SHELL=`). No other "
+		 "word of a rule grants these."},
 	{"insert", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
 	 .description = "Words that are put in behind the subcommand when it runs."},
 	{"insert_global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
@@ -133,13 +138,27 @@ static const struct key rule_keys[] = {
 };
 
 static const struct key commands_keys[] = {
-	{"profile", KEY_CHOICE, .choices = "box list", .initial = "`list`",
-	 .description = "`box`: anything runs. `list`: what fits a rule, without a shell."},
+	{"profile", KEY_CHOICE, .choices = "box list",
+	 .initial = "`list`; `box` where only `deny` and `ask` are given",
+	 .description = "`box`: anything runs that `deny` does not hold. `list`: what fits a rule, without "
+			"a shell."},
+	{"deny", KEY_LIST, .initial = "none",
+	 .description = "Rules of what never runs, in every profile. Of a rule that denies or asks only "
+			"what it names has to be there.",
+	 .rows = rule_keys},
+	{"ask", KEY_LIST, .initial = "none",
+	 .description = "Rules of what a person is asked for each time, unless one of `deny` holds; where "
+			"nobody can be asked it is refused.",
+	 .rows = rule_keys},
+	{"allow", KEY_LIST, .initial = "none",
+	 .description = "Rules of what runs: one's own, tried before the presets. In a box they run "
+			"without the question about what destroys much.",
+	 .rows = rule_keys},
 	{"presets", KEY_NAMES, .initial = "none",
 	 .description =
 		 "Shipped lists: `c`, `git`, `go`, `node`, `php`, `python`, `rust`, `text`."},
-	{"rules", KEY_LIST, .initial = "none", .description = "One's own, asked first.",
-	 .rows = rule_keys},
+	{"rules", KEY_LIST, .initial = "none",
+	 .description = "The older name of `allow`; both may be there.", .rows = rule_keys},
 	{"runs_code", KEY_FLAG, .initial = "true",
 	 .description = "`false` leaves out every rule that is marked so."},
 	{0},

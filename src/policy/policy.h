@@ -72,6 +72,7 @@ struct policy_limits {
 };
 
 struct commands;
+struct command_harm;
 struct value;
 
 struct policy {
@@ -86,7 +87,7 @@ struct policy {
 	bool scratch;
 	/* NAME or NAME=value (policy_check_variable), for programs in the cell */
 	struct policy_names environment;
-	struct commands *commands;   /* what may run (commands.h); NULL: anything */
+	struct commands *commands;   /* what may run (commands.h); NULL: anything does */
 	struct policy_names network; /* entries as network.h has them, checked */
 	/*
 	 * "commands", "network", "read", "write": a person is asked for what would be refused.
@@ -206,6 +207,12 @@ struct verdict {
 	 * `join` (command.h) and `argv`. NULL: the command itself. The caller frees it.
 	 */
 	struct value *plan;
+	/* of VERDICT_ASK: where nobody can be asked it runs all the same */
+	bool or_runs;
+	/* what it destroys, whoever lets it run (command_harm.h); NULL: nothing much */
+	const struct command_harm *harm;
+	/* the rule of `deny` or `ask` that holds, as it is called ("git push"); "": none */
+	char by[VERDICT_RULE_MAX];
 	/* of VERDICT_ASK: the request's path that lies outside; NULL: it is the command */
 	const struct policy_request_path *outside;
 };
@@ -224,6 +231,9 @@ void policy_judge_path(const struct policy *policy, const char *path, bool write
 const struct policy_path *policy_only_read(const struct policy *policy,
 					   const struct policy_path *entry,
 					   const char *path);
+
+/* Does POLICY run listed commands only, and these without a shell? */
+bool policy_lists_commands(const struct policy *policy);
 
 /* The verdict on what REQUEST runs alone: for the front's own tool, which no policy names. */
 void policy_decide_command(const struct policy *policy,

@@ -79,13 +79,15 @@ static void let_go(const struct approval *approval, bool yes)
 
 static void refuse_call(struct running *running, const struct value *data, const char *by)
 {
+	const char *said = "(The person was asked and said no.)";
 	struct buf because;
 
+	if (strcmp(by, "time") == 0)
+		said = "(The person was asked and did not answer in time.)";
+	else if (strcmp(by, "nobody") == 0)
+		said = "(Nobody could be asked.)";
 	buf_init(&because, SHOWN_MAX);
-	(void)buf_addf(&because, "%s %s", value_text(value_member(data, "because")),
-		       strcmp(by, "time") == 0
-			       ? "(The person was asked and did not answer in time.)"
-			       : "(The person was asked and said no.)");
+	(void)buf_addf(&because, "%s %s", value_text(value_member(data, "because")), said);
 	session_deny(running, because.data, value_text(value_member(data, "rule")));
 	buf_fini(&because);
 }
@@ -128,6 +130,11 @@ static void decide(struct approval *approval, const char *answer, const char *by
 			extra_share(running, extra, memory_copy(grant));
 		else
 			approval_ask(running);
+	} else if (strcmp(by, "nobody") == 0 && approval->extra == NULL &&
+		   running->wanted != NULL && running->wanted->or_runs) {
+		approval_free(approval);
+		running_unwant(running);
+		approval_ask(running);
 	} else {
 		refuse_call(running, approval->data, by);
 		approval_free(approval);
@@ -344,8 +351,8 @@ void session_hear_nobody(struct session *session)
 	}
 }
 
-bool approval_relay(struct running *running, const struct approval_relay *relay,
-		    struct value *take_data)
+const char *approval_relay(struct running *running, const struct approval_relay *relay,
+			   struct value *take_data)
 {
 	struct approval *approval;
 	size_t count = 0;
@@ -355,13 +362,13 @@ bool approval_relay(struct running *running, const struct approval_relay *relay,
 	if (!running->session->answers_approvals || running->state == RUNNING_DONE ||
 	    running->cancelled || count >= APPROVALS_MAX) {
 		value_free(take_data);
-		return false;
+		return running->session->answers_approvals ? "time" : "nobody";
 	}
 	approval = approval_new(running, take_data, NULL);
 	approval->relay = *relay;
 	approval->relay.call = memory_copy(relay->call);
 	approval_show(running);
-	return true;
+	return NULL;
 }
 
 void approval_relay_over(struct running *running, const char *call, int64_t id)
@@ -399,7 +406,7 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	struct approval *approval = approval_find(running, id);
 	const struct value *content = value_member(answer, "content");
 	struct str said = value_str(value_member(content, "answer"));
-	const bool late = str_is(value_str(value_member(content, "by")), "time");
+	const struct str by = value_str(value_member(content, "by"));
 	const char *hash;
 
 	if (approval == NULL || !approval->shown)
@@ -407,8 +414,11 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	hash = value_text(value_member(approval->data, "hash"));
 	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
 	    str_is(said, "no")) {
-		/* Of a question that was passed on: nobody answered there. */
-		decide(approval, "no", late ? "time" : "person");
+		/* Of a question that was passed on: nobody answered there, or was there. */
+		decide(approval, "no",
+		       str_is(by, "time")     ? "time"
+		       : str_is(by, "nobody") ? "nobody"
+					      : "person");
 		return true;
 	}
 	if (!str_is(said, "once") && !str_is(said, "session"))

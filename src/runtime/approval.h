@@ -20,7 +20,7 @@
  * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}; with any
  * other action, answer or hash it is a no. "once" is for this call: a host or a folder for as long as
  * it runs. The answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person",
- * "session", "time", "cancel"). What was granted for the session ends with it.
+ * "session", "time", "cancel", "nobody"). What was granted for the session ends with it.
  *
  * For session*.c and running*.c, and for the proxy's questions (outlet.h).
  */

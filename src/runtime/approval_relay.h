@@ -29,8 +29,11 @@ struct approval_relay {
 struct value *approval_relay_data(const struct running *running, const char *agent,
 				  const struct value *asked);
 
-/* False: nobody is there to answer; RELAY is copied. */
-bool approval_relay(struct running *running, const struct approval_relay *relay,
-		    struct value *take_data);
+/*
+ * NULL: it is asked, and RELAY was copied. Else it is a no, by "nobody" where there is none to ask,
+ * or "time".
+ */
+const char *approval_relay(struct running *running, const struct approval_relay *relay,
+			   struct value *take_data);
 /* Whoever asked wants no answer any more. */
 void approval_relay_over(struct running *running, const char *call, int64_t id);

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
+#include "policy/command_harm.h"
 #include "runtime/approval.h"
 #include "runtime/audit.h"
 #include "runtime/audit_tell.h"
@@ -57,6 +58,29 @@ static void journal_finish(struct running *running)
 	running->unfinished = NULL;
 }
 
+/*
+ * The next step after a command that destroys much. A job's stands in the answer that it began;
+ * the output of the front's own commands is a program's, and only the details tell.
+ */
+static void harm_tell(struct running *running)
+{
+	const struct command_harm *harm = running->harm;
+	struct value *told;
+
+	if (harm == NULL || !running->begun || running->job != NULL)
+		return;
+	told = value_new_object();
+	value_set_text(told, "command", harm->name);
+	value_set_text(told, "does", harm->does);
+	value_set_text(told, "next", harm->next);
+	value_set(tool_details(&running->result), "destroys", told);
+	if (running->by_front)
+		return;
+	(void)buf_end_line(&running->result.text);
+	(void)buf_addf(&running->result.text, "[%s %s. %s]\n", harm->name, harm->does,
+		       harm->next);
+}
+
 void running_finish(struct running *running)
 {
 	struct session *session = running->session;
@@ -70,6 +94,7 @@ void running_finish(struct running *running)
 	running->question = 0;
 	approval_drop_all(running);
 	extra_tell(running);
+	harm_tell(running);
 	extra_drop_all(running);
 	schema_cap_tell(running->tool, running->capped, &running->result);
 	running_set_state(running, RUNNING_DONE);

@@ -209,7 +209,7 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 static bool prepares(const struct session *session, const struct session_options *options)
 {
 	return !options->direct && options->ready_workers > 0 &&
-	       session->policy->commands == NULL &&
+	       !policy_lists_commands(session->policy) &&
 	       tool_prepared((const struct tool *const *)session->offered) != NULL;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "runtime/approval.h"
 #include "runtime/denial.h"
 #include "runtime/extra.h"
@@ -216,12 +217,35 @@ static bool more_paths_collect(struct running *running, struct path_list **list)
 	return visit.ok;
 }
 
+/* The texts of LIST, or the bytes that these are the HEX digits of, in one piece; NULL-ended. */
+static const char **argv_of(const struct value *list, bool hex)
+{
+	const size_t count = value_count(list), room = (count + 1) * sizeof(char *);
+	size_t size = 0;
+
+	for (size_t i = 0; hex && i < count; i++)
+		size += value_str(value_item(list, i)).size / 2 + 1;
+	const char **argv = memory_alloc(room + size);
+	char *bytes = (char *)argv + room;
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(list, i));
+
+		argv[i] = hex ? bytes : value_text(value_item(list, i));
+		if (!hex)
+			continue;
+		text_from_hex(text, bytes);
+		bytes += text.size / 2 + 1;
+	}
+	return argv;
+}
+
 /* What of the arguments is to run, and where. The list of argv is the caller's to free. */
 static const char **command_find(const struct running *running, const struct path_list *list,
 				 struct policy_request *request)
 {
 	static const char *const no_text[] = {"(bytes that are no UTF-8)", NULL};
 	const struct tool_param *rows = running->tool->params;
+	const bool hex = value_is_true(value_member(running->arguments, "hex"));
 	const char **argv = NULL;
 
 	request->folder = list != NULL && list->folder != NULL ? list->folder
@@ -233,15 +257,11 @@ static const char **command_find(const struct running *running, const struct pat
 			continue;
 		if (rows->kind == PARAM_COMMAND && request->command.data == NULL)
 			request->command = value_str(value);
-		if (rows->kind == PARAM_ARGV && argv == NULL) {
-			argv = memory_array(value_count(value) + 1, sizeof(*argv));
-			for (size_t i = 0; i < value_count(value); i++)
-				argv[i] = value_text(value_item(value, i));
-			request->argv = argv;
-		}
+		if (rows->kind == PARAM_ARGV && argv == NULL)
+			request->argv = argv = argv_of(value, hex);
 	}
 	/* Bytes could not travel in a plan as they are. */
-	if (value_is_true(value_member(running->arguments, "hex")))
+	if (hex && policy_lists_commands(running->session->policy))
 		request->argv = no_text;
 	return argv;
 }
@@ -290,7 +310,6 @@ static void decide(const struct running *running, const struct policy_request *r
 
 static bool policy_allows(struct running *running)
 {
-	struct session *session = running->session;
 	struct path_list *list = NULL;
 	struct verdict verdict;
 	bool ok = paths_collect(running, running->tool->params, running->arguments, &list) &&
@@ -306,7 +325,7 @@ static bool policy_allows(struct running *running)
 		};
 		const char **argv = NULL;
 
-		if (session->policy->commands != NULL)
+		if ((request.effects & EFFECT_RUNS) != 0)
 			argv = command_find(running, list, &request);
 		decide(running, &request, &verdict);
 		while (verdict.answer == VERDICT_ASK && list != NULL &&
@@ -316,7 +335,8 @@ static bool policy_allows(struct running *running)
 		}
 		free(argv);
 		running->plan = verdict.plan;
-		ok = verdict.answer == VERDICT_ALLOW;
+		running->harm = verdict.harm;
+		ok = verdict.answer == VERDICT_ALLOW || verdict.or_runs;
 		if (verdict.answer == VERDICT_ASK && verdict.outside == NULL &&
 		    approval_can_ask(running)) {
 			running->wanted = memory_alloc(sizeof(verdict));

@@ -114,6 +114,8 @@ struct running {
 	struct value *capped; /* numbers of them (schema_cap.h); NULL: none */
 	struct value *plan;  /* what runs in place of their command (policy.h); or NULL */
 	struct value *trace; /* of the request; or NULL */
+	/* what its command destroys, for its answer (policy/command_harm.h); NULL: nothing much */
+	const struct command_harm *harm;
 	int fds[3];
 	size_t fd_count;
 	enum running_state state;

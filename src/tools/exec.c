@@ -36,20 +36,11 @@ static bool exec_stopped(void *context)
 }
 
 /* The front wrote it; what is no digit counts as 0. */
-static unsigned hex_half(char digit)
-{
-	int half = text_hex_digit(digit);
-
-	return half < 0 ? 0 : (unsigned)half;
-}
-
 static const char *from_hex(struct arena *arena, struct str digits)
 {
 	char *bytes = arena_alloc(arena, digits.size / 2 + 1);
 
-	for (size_t i = 0; i + 1 < digits.size; i += 2)
-		bytes[i / 2] = (char)(hex_half(digits.data[i]) << 4 |
-				      hex_half(digits.data[i + 1]));
+	text_from_hex(digits, bytes);
 	return bytes;
 }
 

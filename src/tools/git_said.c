@@ -2,8 +2,8 @@
 #include "tools/git_said.h"
 
 #include "base/buf.h"
+#include "base/shell_words.h"
 #include "runtime/denial.h"
-#include "tools/shell_words.h"
 
 #include <string.h>
 
@@ -96,19 +96,6 @@ static void take_upstreams(struct said *said, struct str output)
 	}
 }
 
-/* Where the subcommand stands, behind git's own options; WORDS' end when there is none. */
-static size_t subcommand(const struct shell_command *command)
-{
-	size_t at = 1;
-
-	while (at < command->count && str_starts(command->words[at], STR("-")))
-		at += str_among("-c -C --git-dir --work-tree --namespace",
-				command->words[at])
-			      ? 2
-			      : 1;
-	return at < command->count ? at : command->count;
-}
-
 static bool has_word_from(const struct shell_command *command, size_t at, const char *words)
 {
 	for (size_t i = at; i < command->count; i++) {
@@ -126,7 +113,7 @@ static bool has_word(const struct shell_command *command, const char *words)
 static void take_whole(struct said *said, const struct shell_command *command)
 {
 	struct buf line;
-	bool literal = command->count < SHELL_WORDS_MAX;
+	bool literal = true;
 
 	buf_init(&line, LINE_MAX_BYTES);
 	for (size_t i = 0; i < command->count; i++) {
@@ -211,7 +198,7 @@ static bool records(const struct shell_command *command, size_t at)
 
 static void take_command(struct said *said, const struct shell_command *command)
 {
-	const size_t at = subcommand(command);
+	const size_t at = shell_git_subcommand(command);
 
 	if (command->count < at + 2 || !str_is(shell_program(command->words[0]), "git"))
 		return;
@@ -277,6 +264,7 @@ void git_said(struct str command, struct str output, struct tool_result *result)
 	shell_scan_init(&scan, command);
 	while (shell_next(&scan, &one))
 		take_command(&said, &one);
+	shell_scan_fini(&scan);
 	buf_init(&remedy, REMEDY_MAX);
 	(void)buf_adds(&remedy,
 		       "git's configuration is read-only here: what git wanted to record "

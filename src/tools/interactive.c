@@ -4,7 +4,7 @@
  */
 #include "tools/interactive.h"
 
-#include "tools/shell_words.h"
+#include "base/shell_words.h"
 
 #include <string.h>
 
@@ -83,9 +83,10 @@ bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 {
 	struct shell_command simple;
 	struct shell_scan scan;
+	bool refuses = false;
 
 	shell_scan_init(&scan, command);
-	while (shell_next(&scan, &simple)) {
+	while (!refuses && shell_next(&scan, &simple)) {
 		struct str name = shell_program(simple.words[0]);
 
 		for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
@@ -101,10 +102,12 @@ bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 					 " To type step by step: \"tty\": true with "
 					 "\"background\": true, then the tool job with "
 					 "\"action\": \"input\".");
-			return true;
+			refuses = true;
+			break;
 		}
 	}
-	return false;
+	shell_scan_fini(&scan);
+	return refuses;
 }
 
 const char *interactive_meaning_of_1(struct str command)
@@ -126,5 +129,6 @@ const char *interactive_meaning_of_1(struct str command)
 					  ? "no match"
 					  : "there are differences";
 	}
+	shell_scan_fini(&scan);
 	return meaning;
 }

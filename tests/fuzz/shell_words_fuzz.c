@@ -1,6 +1,6 @@
 /* shell_words: any text gives words that lie in it, and the scan ends. */
+#include "base/shell_words.h"
 #include "tools/interactive.h"
-#include "tools/shell_words.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	shell_scan_init(&scan, text);
 	while (shell_next(&scan, &command)) {
-		if (++commands > size || command.count > SHELL_WORDS_MAX)
+		if (++commands > size || command.count > size)
 			abort();
 		for (size_t i = 0; i < command.count; i++) {
 			struct str word = command.words[i];
@@ -26,7 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    word.data + word.size > text.data + text.size)
 				abort();
 		}
+		struct str inner;
+
+		if (shell_inner(&command, &inner) && inner.size > size)
+			abort();
 	}
+	shell_scan_fini(&scan);
 	buf_init(&sentence, 1 << 16);
 	(void)interactive_refuses(text, true, &sentence);
 	(void)interactive_meaning_of_1(text);

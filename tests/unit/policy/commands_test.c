@@ -167,7 +167,9 @@ static void the_seeds_eight_run_and_nothing_else(void **state)
 		{"php -l a.php && rm x", "the program \"rm\""},
 		{"/usr/bin/php -l a.php", "\"/usr/bin/php\""},
 		{"PHP -l a.php", "\"PHP\""},
-		{"php '-l' 'a' '-d' 'b'", "no option"},
+		{"php '-l' 'a' '-d' 'b'", "names code"},
+		{"php '-l' 'a' '-q' 'b'", "no option"},
+		{"phpunit -c evil.xml", "names code"},
 		{"php -l", "lacks an argument"},
 		{"phpunit --filter", "needs a value"},
 		{"phpunit --filter --bootstrap", "needs a value"},
@@ -207,7 +209,7 @@ static void box_runs_anything_as_it_is(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(boxes) / sizeof(boxes[0]); i++) {
 		auto_policy struct policy *policy = policy_of(boxes[i]);
-		struct verdict verdict = verdict_of(policy, "rm -rf $HOME");
+		struct verdict verdict = verdict_of(policy, "rm -rf $BUILD >$LOG &");
 
 		assert_null(policy->commands);
 		assert_int_equal(verdict.answer, VERDICT_ALLOW);

@@ -1,0 +1,342 @@
+/* command_harm: the table and what its rows look for; see command_harm.h. */
+#include "policy/command_harm.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "policy/policy.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define UNDO_ALL_BUT_IGNORED                                                     \
+	"glovebox undo brings back what it has kept of the workspace, which is " \
+	"everything but the files that git ignores."
+
+static struct str word_of(const struct command_seen *seen, size_t at)
+{
+	return shell_value(seen->command, at);
+}
+
+/* Is WORD one of LONGS, or what is enough of it for a program that takes beginnings? */
+static bool is_long(struct str word, const char *longs)
+{
+	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
+	struct str rest = str_of(longs), name;
+
+	while (str_next_word(&rest, &name)) {
+		if (word.size >= BEGINNING_MIN && str_starts(name, word))
+			return true;
+	}
+	return false;
+}
+
+/* Is one of LETTERS behind a single dash, or one of the words LONGS, among the options? */
+static bool has_option(const struct command_seen *seen, size_t from, const char *letters,
+		       const char *longs)
+{
+	for (size_t i = from; i < seen->command->count; i++) {
+		struct str word = word_of(seen, i);
+
+		if (str_is(word, "--"))
+			break;
+		if (word.size < 2 || word.data[0] != '-')
+			continue;
+		if (word.data[1] == '-') {
+			if (is_long(word, longs))
+				return true;
+			continue;
+		}
+		for (size_t j = 1; j < word.size; j++) {
+			if (strchr(letters, word.data[j]) != NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Take the first of TEXTS off the beginning of *REST. */
+static bool take_first(struct str *rest, const char *const *texts)
+{
+	for (; *texts != NULL; texts++) {
+		struct str text = str_of(*texts);
+
+		if (str_starts(*rest, text) &&
+		    (rest->size == text.size || rest->data[text.size] == '/')) {
+			*rest = str_part(*rest, text.size, rest->size);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A pattern of all names in x is all of x, as much as x itself. */
+static void take_pattern(struct str *rest)
+{
+	static const char *const patterns[] = {"*", ".*", "**", ".[!.]*", "{*,.*}", NULL};
+
+	for (size_t i = 0; patterns[i] != NULL; i++) {
+		struct str pattern = str_of(patterns[i]);
+		size_t before = rest->size - pattern.size;
+
+		if (str_ends(*rest, pattern) &&
+		    (before == 0 || rest->data[before - 1] == '/')) {
+			rest->size = before;
+			return;
+		}
+	}
+}
+
+enum place { PLACE_UNKNOWN, PLACE_HOME, PLACE_PATH };
+
+/* What the word AT of SEEN names: PATH, absolute and normal, the home, or what cannot be known. */
+static enum place place_of(const struct command_seen *seen, size_t at, struct buf *path)
+{
+	static const char *const homes[] = {"~", "$HOME", "${HOME}", NULL};
+	static const char *const here[] = {"$PWD", "${PWD}", "$(pwd)", "`pwd`", NULL};
+	struct str given = word_of(seen, at), rest;
+	bool known = seen->command->values[at].data != NULL, home = false,
+	     in_folder = false;
+	struct buf plain;
+	enum place place = PLACE_UNKNOWN;
+
+	buf_init(&plain, PATH_MAX);
+	for (size_t i = 0; i < given.size; i++) {
+		if (known || given.data[i] != '"')
+			(void)buf_addc(&plain, given.data[i]);
+	}
+	rest = buf_str(&plain);
+	if (!known) {
+		home = take_first(&rest, homes);
+		in_folder = !home && take_first(&rest, here);
+		take_pattern(&rest);
+	}
+	if (!plain.overflowed && (known || strcspn(rest.data, "$`*?[]{}~") >= rest.size)) {
+		bool absolute = !in_folder && rest.size > 0 && rest.data[0] == '/';
+		const char *base = absolute ? "/" : seen->folder;
+		auto_free char *text = memory_copy_str(rest);
+		const char *relative = in_folder ? text + strspn(text, "/") : text;
+
+		if (home)
+			place = strspn(text, "/.") == rest.size ? PLACE_HOME
+								: PLACE_UNKNOWN;
+		else if (base != NULL && (rest.size > 0 || !known) &&
+			 path_normal(base, *relative != '\0' ? relative : ".", path))
+			place = PLACE_PATH;
+	}
+	buf_fini(&plain);
+	return place;
+}
+
+/* Is PATH the workspace, what holds it, its repository, or another folder that is written whole? */
+static bool is_much(const char *path, const struct policy *policy)
+{
+	const char *workspace = policy->workspace;
+
+	if (strcmp(path, "/") == 0)
+		return true;
+	if (workspace != NULL && (path_within(workspace, path) ||
+				  (path_within(path, workspace) &&
+				   strcmp(path_relative(path, workspace), ".git") == 0)))
+		return true;
+	for (size_t i = 0; i < policy->write.count; i++) {
+		const char *root = policy->write.items[i].path;
+
+		if (root != NULL && (workspace == NULL || !path_within(root, workspace)) &&
+		    path_within(root, path))
+			return true;
+	}
+	return false;
+}
+
+static bool removes_much(const struct command_seen *seen, const struct policy *policy)
+{
+	bool much = false, operands = false;
+
+	if (!has_option(seen, 1, "rR", "--recursive"))
+		return false;
+	for (size_t i = 1; i < seen->command->count && !much; i++) {
+		struct str word = word_of(seen, i);
+		enum place place;
+		struct buf path;
+
+		if (!operands && str_starts(word, STR("-"))) {
+			operands = str_is(word, "--");
+			continue;
+		}
+		buf_init(&path, PATH_MAX);
+		place = place_of(seen, i, &path);
+		much = place == PLACE_HOME ||
+		       (place == PLACE_PATH && is_much(path.data, policy));
+		buf_fini(&path);
+	}
+	return much;
+}
+
+/* Where the options of git's SUBCOMMAND begin; 0: it is another. */
+static size_t behind_git(const struct command_seen *seen, const char *subcommand)
+{
+	size_t at = shell_git_subcommand(seen->command);
+
+	return at < seen->command->count && str_is(word_of(seen, at), subcommand) ? at + 1
+										  : 0;
+}
+
+static bool cleans(const struct command_seen *seen, const char *letters)
+{
+	size_t at = behind_git(seen, "clean");
+
+	return at > 0 && has_option(seen, at, "f", "--force") &&
+	       has_option(seen, at, letters, "") && !has_option(seen, at, "n", "--dry-run");
+}
+
+static bool cleans_ignored(const struct command_seen *seen, const struct policy *policy)
+{
+	(void)policy;
+	return cleans(seen, "xX");
+}
+
+static bool cleans_folders(const struct command_seen *seen, const struct policy *policy)
+{
+	(void)policy;
+	return cleans(seen, "d");
+}
+
+static bool pushes_over(const struct command_seen *seen, const struct policy *policy)
+{
+	size_t at = behind_git(seen, "push");
+
+	(void)policy;
+	if (at == 0 || has_option(seen, at, "n", "--dry-run"))
+		return false;
+	if (has_option(seen, at, "f", "--force --mirror"))
+		return true;
+	for (; at < seen->command->count; at++) {
+		if (str_starts(word_of(seen, at), STR("+")))
+			return true;
+	}
+	return false;
+}
+
+static bool resets(const struct command_seen *seen, const struct policy *policy)
+{
+	size_t at = behind_git(seen, "reset");
+
+	(void)policy;
+	return at > 0 && has_option(seen, at, "", "--hard");
+}
+
+/* dd of=FILE, but for what holds nothing and what is the cell's own. */
+static bool overwrites(const struct command_seen *seen, const struct policy *policy)
+{
+	static const char harmless[] =
+		"/dev/null /dev/zero /dev/full /dev/stdout /dev/stderr "
+		"/dev/tty";
+
+	for (size_t i = 1; i < seen->command->count; i++) {
+		struct str word = word_of(seen, i);
+		struct str file = str_part(word, sizeof("of=") - 1, word.size);
+		bool own = str_starts(file, STR("/tmp/")) ||
+			   str_starts(file, STR("/dev/fd/")) ||
+			   str_starts(file, STR("$TMPDIR/"));
+
+		if (str_starts(word, STR("of=\"")))
+			own |= str_starts(file, STR("\"$TMPDIR/")) ||
+			       str_starts(file, STR("\"${TMPDIR}/"));
+		/* A workspace below /tmp is none of the cell's own. */
+		if (own && policy->workspace != NULL &&
+		    seen->command->values[i].data != NULL &&
+		    path_within(seen->command->values[i].data + sizeof("of=") - 1,
+				policy->workspace))
+			own = false;
+		if (str_starts(word, STR("of=")) && !own && !str_among(harmless, file))
+			return true;
+	}
+	return false;
+}
+
+static bool always(const struct command_seen *seen, const struct policy *policy)
+{
+	(void)policy;
+	return seen->command->count > 1 && !has_option(seen, 1, "V", "--help --version");
+}
+
+/* chmod -R with a mode that lets everybody write. */
+static bool opens_all(const struct command_seen *seen, const struct policy *policy)
+{
+	(void)policy;
+	if (!has_option(seen, 1, "R", "--recursive"))
+		return false;
+	for (size_t i = 1; i < seen->command->count; i++) {
+		if (str_among("777 0777 1777 2777 a+rwx a=rwx +rwx ugo+rwx ugo=rwx a+rwX "
+			      "a=rwX ugo+rwX",
+			      word_of(seen, i)))
+			return true;
+	}
+	return false;
+}
+
+static const struct row {
+	const char *programs; /* blank-separated; "*" ends a beginning */
+	struct command_harm harm;
+} rows[] = {
+	{"rm",
+	 {"rm -r", true, removes_much,
+	  "removes a whole workspace, its repository, a folder above them, or the home",
+	  UNDO_ALL_BUT_IGNORED " To empty a folder of a build, name that folder."}},
+	{"git",
+	 {"git clean -x", true, cleans_ignored,
+	  "removes what git does not know, ignored files (.env, build trees, caches) as well",
+	  "Ignored files are not in undo: they are gone. git clean -nd shows what it would take; "
+	  "glovebox undo brings back the files that were not ignored."}},
+	{"git",
+	 {"git clean -d", false, cleans_folders,
+	  "removes all files and folders that were never added to git",
+	  "glovebox undo brings them back; git clean -nd shows what it would take."}},
+	{"git",
+	 {"git push --force", true, pushes_over,
+	  "puts other commits in the place of those the remote has",
+	  "Undo reaches no remote: the old commits come back by pushing their ids (git reflog, "
+	  "or the remote's own log). --force-with-lease refuses where somebody else has pushed."}},
+	{"git",
+	 {"git reset --hard", false, resets,
+	  "throws away every change of tracked files that was not committed",
+	  "glovebox undo brings them back; git stash would have kept them."}},
+	{"dd",
+	 {"dd of=", true, overwrites, "writes over the file or device that of= names",
+	  "glovebox undo brings back a file of the workspace that git does not ignore."}},
+	{"mkfs mkfs.* mke2fs mkswap wipefs blkdiscard",
+	 {"mkfs", true, always, "makes a file system (or none) of what its argument holds",
+	  "glovebox undo brings back a file of the workspace that git does not ignore; devices are "
+	  "not there in the cell."}},
+	{"chmod",
+	 {"chmod -R 777", true, opens_all,
+	  "lets everybody write, and run, every file below its folders",
+	  "glovebox undo puts the modes back. Give the one folder that needs it u+w or g+w."}},
+};
+
+static bool is_of(const struct row *row, struct str program)
+{
+	struct str rest = str_of(row->programs), name;
+
+	while (str_next_word(&rest, &name)) {
+		bool open = str_ends(name, STR("*"));
+
+		name.size -= open;
+		if (open ? str_starts(program, name) : str_equal(program, name))
+			return true;
+	}
+	return false;
+}
+
+const struct command_harm *command_harm_find(const struct command_seen *seen,
+					     const struct policy *policy)
+{
+	struct str program = shell_program(word_of(seen, 0));
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (is_of(&rows[i], program) && rows[i].harm.fits(seen, policy))
+			return &rows[i].harm;
+	}
+	return NULL;
+}
