@@ -317,7 +317,10 @@ static const char policy_explain_help[] =
 	"program and its arguments, as `glovebox exec` takes them. Nothing is run.\n\n"
 	"A rule decides whether something is started, not what it does then: forms that run\n"
 	"code of the project or of the model are marked, and only the cell contains them.\n\n"
-	"Exit codes: 0 allowed, 4 denied, 1 when the policy is wrong.";
+	"The verdict names the rule of `deny` or `ask` that holds, in the box as well, and says\n"
+	"what becomes of a command that is asked about where nobody can be.\n\n"
+	"Exit codes: 0 allowed (also what is asked about where a person can be, and runs else),\n"
+	"4 denied, or asked about and denied else, 1 when the policy is wrong.";
 
 const struct verb verb_policy_explain = {
 	.name = "policy explain",
