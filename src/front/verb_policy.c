@@ -41,7 +41,7 @@ static struct value *words_of(const char *const *argv)
 	return list;
 }
 
-/* What names code, and the word of a rule that would grant it. */
+/* The word that names code, and the one of a rule that would grant it. */
 static struct value *code_of(const struct command_code *code)
 {
 	struct value *told = value_new_object();

@@ -39,5 +39,5 @@ const struct command_code *command_code_operand(const struct command_rule *rule,
 						const char *word);
 /* The row that says that the operands of RULE name code; NULL: they do not. */
 const struct command_code *command_code_operands(const struct command_rule *rule);
-/* What grants CODE: `"-c=path"`. Appended. */
+/* Append what a rule would have to say to grant CODE: `"-c" in "executes"`. */
 void command_code_word(const struct command_code *code, struct buf *out);

@@ -37,7 +37,7 @@ struct judged {
 	struct verdict *verdict;
 };
 
-/* What rules that hold, and the table of what destroys much, say of what can be seen. */
+/* The words of the rules that hold, and of the table of what destroys much, on what is seen. */
 struct look {
 	const struct policy *policy;
 	const struct command_rule *denied, *asked; /* the first that holds; or NULL */
@@ -160,7 +160,7 @@ static void tell_rule(const struct look *look, struct verdict *verdict)
 	buf_fini(&because);
 }
 
-/* What destroys much runs, unless there is a person who says no. */
+/* A command that destroys much runs, unless there is a person who says no. */
 static void tell_harm(const struct look *look, struct verdict *verdict)
 {
 	const struct command_harm *harm = look->harm_asked;
@@ -264,7 +264,7 @@ static bool deny_program(const struct judged *judged)
 	return deny(policy, judged->verdict, &because);
 }
 
-/* What the word is, and the word of a rule that would grant it. */
+/* Add what the word is, and the word of a rule that would grant it. */
 static void add_code(struct buf *out, const struct command_code *code)
 {
 	(void)buf_addf(out, " (%s: %s); that would be ",
@@ -529,7 +529,7 @@ static bool decide_listed(const struct policy *policy,
 	}
 	if (fine && value_count(plan) > 0)
 		verdict->plan = value_ref(plan);
-	/* What a person can see and judge; what is blocked stays so whoever says yes. */
+	/* A person can see and judge the command; blocked paths stay so, whoever says yes. */
 	if (!fine && (request->argv || request->command.data) &&
 	    str_ends(str_of(verdict->rule), STR(".commands")) &&
 	    policy_asks(policy, "commands"))

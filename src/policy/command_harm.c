@@ -89,7 +89,7 @@ static void take_pattern(struct str *rest)
 
 enum place { PLACE_UNKNOWN, PLACE_HOME, PLACE_PATH };
 
-/* What the word AT of SEEN names: PATH, absolute and normal, the home, or what cannot be known. */
+/* Tell what the word AT of SEEN names: PATH, absolute and normal, the home, or what cannot be known. */
 static enum place place_of(const struct command_seen *seen, size_t at, struct buf *path)
 {
 	static const char *const homes[] = {"~", "$HOME", "${HOME}", NULL};

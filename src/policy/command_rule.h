@@ -66,7 +66,7 @@ struct command_rule {
 	struct str programs;   /* "phpunit,vendor/bin/phpunit" */
 	struct str subcommand; /* words between blanks, each "a,b"; may be empty */
 	struct command_options global, options; /* before and behind the subcommand */
-	/* What names code (command_code.h): options at either place, and beginnings of operands. */
+	/* Words that name code (command_code.h): options at either place, and beginnings of operands. */
 	struct command_options executes;
 	struct command_insert executes_operands;
 	struct command_operand *operands;

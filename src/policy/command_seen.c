@@ -67,7 +67,7 @@ static void take_folder(struct looking *looking, const struct shell_command *com
 
 static void see_command(struct looking *looking, const struct shell_command *command);
 
-/* What find starts for each file, up to its ";" or "+". */
+/* See the command that find starts for each file, up to its ";" or "+". */
 static void see_find(struct looking *looking, const struct shell_command *command)
 {
 	for (size_t i = 1; i + 1 < command->count && !looking->ended; i++) {

@@ -120,7 +120,7 @@ static const struct key rule_keys[] = {
 			"behind which everything is one."},
 	{"executes", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",
 	 .description =
-		 "What names a file to run or load, a text to execute, a program to start: options in "
+		 "Words that name a file to run or load, a text to execute, a program to start: options in "
 		 "the form of `options`, and what operands begin with (`SHELL=`). No other "
 		 "word of a rule grants these."},
 	{"insert", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "nothing",

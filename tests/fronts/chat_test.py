@@ -687,6 +687,24 @@ def what_no_rule_lists_is_asked_for():
 
 
 @tap.case
+def what_destroys_much_is_asked_about_without_a_setting():
+    script, _ = asking("touch kept; rm -rf build; ls", "rm -rf ./*", "rm -rf *")
+    with Chat(script) as tty:
+        tty.type(b"go\r")
+        tty.shows("Allow it?")
+        assert made(tty, "kept")
+        assert tty.screen.text().count("Allow it?") == 1
+        tty.type(b"n")
+        tty.wait_until(lambda: tty.screen.text().count("Allow it?") == 2, "asked again")
+        assert made(tty, "kept")
+        tty.type(b"o")
+        tty.shows("Done.")
+        tty.prompt()
+        assert not made(tty, "kept")
+        tty.leave()
+
+
+@tap.case
 def a_folder_outside_is_asked_for():
     calls = [{"tool": "list_files", "arguments": {"path": "/var/lib", "depth": 1, "limit": limit}}
              for limit in (10, 20, 30)]

@@ -1,7 +1,8 @@
 /*
  * gate: any text is literal or has a place and a reason; what is literal, written again with
  * every argument in quotes, is the same. What every preset together allows runs with all of its
- * words, in their order, and nothing that is not literal is allowed.
+ * words, in their order, and nothing that is not literal is allowed. A rule that denies holds for
+ * every command of its program that the literal reading knows.
  */
 #include "policy/command.h"
 
@@ -78,19 +79,50 @@ static bool runs_all(const char *const *argv, const struct value *list)
 	return argv[at] == NULL;
 }
 
+static struct policy *policy_of(const char *text)
+{
+	auto_config struct config *config = NULL;
+	struct policy *policy = NULL;
+
+	assert(config_parse(str_of(text), "fuzz", &config, NULL));
+	assert(config_policy(config, NULL, NULL, "/ws", &policy, NULL));
+	return policy;
+}
+
+/* In a box, with rules that deny and ask. */
+static void judge_box(const struct command *command, struct str text)
+{
+	static struct policy *policy; /* made once */
+	const struct policy_request request = {.effects = POLICY_RUNS, .command = text};
+	struct verdict verdict;
+	bool denied = false;
+
+	if (policy == NULL)
+		policy = policy_of(
+			"{\"agents\": {\"default\": {\"commands\": {"
+			"\"deny\": [{\"program\": \"a,rm\"}], \"ask\": [{\"program\": "
+			"\"git\", \"subcommand\": \"push\", \"options\": [\"-f\", "
+			"\"--force=number\"], \"operands\": [\"path+\", \"b,c\"]}]}}}}");
+	policy_decide_command(policy, &request, &verdict);
+	assert(verdict.plan == NULL);
+	assert((verdict.answer == VERDICT_ALLOW) == (verdict.because[0] == '\0'));
+	assert((verdict.answer == VERDICT_ALLOW) == (verdict.by[0] == '\0'));
+	assert(verdict.harm != NULL || !verdict.or_runs);
+	for (size_t i = 0; i < command->count; i++)
+		denied = denied || strcmp(command->parts[i].argv[0], "rm") == 0 ||
+			 strcmp(command->parts[i].argv[0], "a") == 0;
+	assert(!denied || verdict.answer == VERDICT_DENY);
+}
+
 static void judge(const struct command *command, struct str text)
 {
 	static struct policy *policy; /* of all presets: made once */
 	const struct policy_request request = {.effects = POLICY_RUNS, .command = text};
 	struct verdict verdict;
 
-	if (policy == NULL) {
-		auto_config struct config *config = NULL;
-
-		assert(config_parse(STR("{\"agents\": {\"default\": {\"commands\": \"list\"}}}"),
-				    "fuzz", &config, NULL));
-		assert(config_policy(config, NULL, NULL, "/ws", &policy, NULL));
-	}
+	judge_box(command, text);
+	if (policy == NULL)
+		policy = policy_of("{\"agents\": {\"default\": {\"commands\": \"list\"}}}");
 	policy_decide_command(policy, &request, &verdict);
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.because[0] == '\0'));
 	assert((verdict.answer == VERDICT_ALLOW) == (verdict.plan != NULL));

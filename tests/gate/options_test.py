@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "dev"))
 
 HELP_SECONDS = 30
 
-# What is said of an option that runs, loads or is told by a file or a text.
+# Words about an option that runs, loads or is told by a file or a text.
 THINGS = (
     r"(?:commands?|programs?|executables?|scripts?|plug-?ins?|modules?|addons?|shell|hooks?|wrapper|"
     r"interpreter|(?:go|js|python|php) code|daemon|subtool|editor|pager|shared (?:object|library)|class(?:es)?)"
@@ -188,7 +188,7 @@ def missing(table, program, sub, text, where):
 
 
 def live_help(program, sub):
-    """What an installed program says; None: it is not there."""
+    """The help of an installed program; None: it is not there."""
     command = command_of(program, sub)
     if shutil.which(command[0]) is None:
         return None

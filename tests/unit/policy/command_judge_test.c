@@ -108,7 +108,7 @@ static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 		{"npm publish; git push", "deny", "git push"},
 		{"npm publish", "ask", "npm publish"},
 		{"npm --loglevel silent publish --tag next", "ask", "npm publish"},
-		/* What only the data says, or another command, or another subcommand. */
+		/* Only the data says it, or it is another command, or another subcommand. */
 		{"cat >x <<'E'\ngit push\nE\necho", "allow", ""},
 		{"cat >x <<-E\n\tgit push\n\tE\necho", "allow", ""},
 		{"echo git push", "allow", ""},
@@ -117,7 +117,7 @@ static void deny_wins_then_ask_and_the_rest_of_a_box_runs(void **state)
 		{"git -c push.default=x log", "allow", ""},
 		{"npm run publish", "allow", ""},
 		{"legit push", "allow", ""},
-		/* What cannot be seen: it is no wall. */
+		/* It cannot be seen: the rule is no wall. */
 		{"$G push", "allow", ""},
 		{"./script-that-pushes", "allow", ""},
 		{"echo $(git push)", "allow", ""},
@@ -195,7 +195,7 @@ static void in_a_list_deny_and_ask_come_before_it(void **state)
 	     allowed);
 }
 
-/* What was asked for runs without a shell, as the list has it run, and with no words put in. */
+/* A command that was asked for runs without a shell, as the list has it run, and with no words put in. */
 static void what_is_asked_for_keeps_the_plan(void **state)
 {
 	auto_policy struct policy *policy =
@@ -356,7 +356,7 @@ static void what_destroys_much_is_asked_about_where_one_can(void **state)
 		/* Undo has it all: told afterwards, not asked before. */
 		{"git reset --hard HEAD~1", "allow", ""},
 		{"git clean -fd", "allow", ""},
-		/* What is done all day. */
+		/* People do this all day. */
 		{"rm -rf build", "allow", ""},
 		{"rm -rf ./build/*", "allow", ""},
 		{"rm -rf \"$TMPDIR/x\"", "allow", ""},
