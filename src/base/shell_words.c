@@ -144,7 +144,7 @@ static const struct before {
 static const struct before *before_of(struct str word)
 {
 	for (size_t i = 0; i < sizeof(befores) / sizeof(befores[0]); i++) {
-		if (str_among(befores[i].names, shell_program(word)))
+		if (str_among(befores[i].names, shell_words_program(word)))
 			return &befores[i];
 	}
 	return NULL;
@@ -189,13 +189,13 @@ static size_t skip_before(const struct shell_command *command,
 	return at < command->count ? at : command->count;
 }
 
-void shell_strip(struct shell_command *command)
+void shell_command_strip(struct shell_command *command)
 {
 	size_t at = 0;
 
 	while (at < command->count) {
 		struct str word = command->words[at];
-		const struct before *before = before_of(shell_value(command, at));
+		const struct before *before = before_of(shell_command_value(command, at));
 
 		if (before != NULL)
 			at = skip_before(command, before, at);
@@ -225,9 +225,10 @@ static size_t behind_c(const struct shell_command *command)
 	return command->count;
 }
 
-bool shell_inner(const struct shell_command *command, struct str *text)
+bool shell_command_inner(const struct shell_command *command, struct str *text)
 {
-	struct str name = command->count > 0 ? shell_program(command->words[0]) : STR("");
+	struct str name =
+		command->count > 0 ? shell_words_program(command->words[0]) : STR("");
 	size_t at = command->count;
 
 	if (str_is(name, "eval") && command->count == 2)
@@ -285,19 +286,19 @@ static bool take_command(struct shell_scan *scan, struct shell_command *command)
 	}
 }
 
-bool shell_next(struct shell_scan *scan, struct shell_command *command)
+bool shell_scan_next(struct shell_scan *scan, struct shell_command *command)
 {
 	while (!scan->ended) {
 		bool counts = take_command(scan, command);
 
-		shell_strip(command);
+		shell_command_strip(command);
 		if (command->count && counts)
 			return true;
 	}
 	return false;
 }
 
-struct str shell_program(struct str word)
+struct str shell_words_program(struct str word)
 {
 	for (size_t i = word.size; i > 0; i--) {
 		if (word.data[i - 1] == '/')
@@ -308,7 +309,7 @@ struct str shell_program(struct str word)
 	return word;
 }
 
-size_t shell_git_subcommand(const struct shell_command *command)
+size_t shell_command_git(const struct shell_command *command)
 {
 	size_t at = 1;
 
@@ -321,7 +322,7 @@ size_t shell_git_subcommand(const struct shell_command *command)
 	return at < command->count ? at : command->count;
 }
 
-struct str shell_value(const struct shell_command *command, size_t at)
+struct str shell_command_value(const struct shell_command *command, size_t at)
 {
 	return command->values[at].data != NULL ? command->values[at] : command->words[at];
 }

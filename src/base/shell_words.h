@@ -46,19 +46,19 @@ void shell_scan_fini(struct shell_scan *scan);
  * The next simple command, without assignments and the words before its name (`if`,
  * `sudo`, `env`, `timeout 5` …). Here-documents are passed over.
  */
-bool shell_next(struct shell_scan *scan, struct shell_command *command);
+bool shell_scan_next(struct shell_scan *scan, struct shell_command *command);
 
 /* Take assignments and the words before its name off COMMAND. */
-void shell_strip(struct shell_command *command);
+void shell_command_strip(struct shell_command *command);
 
 /* The text that COMMAND hands to another shell (`bash -c TEXT`, `eval TEXT`), if it can be seen. */
-bool shell_inner(const struct shell_command *command, struct str *text);
+bool shell_command_inner(const struct shell_command *command, struct str *text);
 
 /* The last name in WORD after its slashes: "/usr/bin/vim" is "vim". */
-struct str shell_program(struct str word);
+struct str shell_words_program(struct str word);
 
 /* The word AT without its quotes; as it is written when only the shell knows what it says. */
-struct str shell_value(const struct shell_command *command, size_t at);
+struct str shell_command_value(const struct shell_command *command, size_t at);
 
 /* Where the subcommand of git stands in COMMAND, behind git's own options; `count`: nowhere. */
-size_t shell_git_subcommand(const struct shell_command *command);
+size_t shell_command_git(const struct shell_command *command);

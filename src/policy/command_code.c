@@ -24,7 +24,7 @@ static bool has_common(const char *list, struct str text)
 		struct str rest = str_of(list), one;
 
 		while (command_next_choice(&rest, &one)) {
-			if (str_equal(one, shell_program(given)))
+			if (str_equal(one, shell_words_program(given)))
 				return true;
 		}
 	}

@@ -94,20 +94,20 @@ static void keep_command(struct look *look, const struct shell_command *command)
 	}
 }
 
-/* For command_see_*: ends at the first that is denied. */
+/* For command_seen_*: ends at the first that is denied. */
 static bool look_at(void *context, const struct command_seen *seen)
 {
 	struct look *look = context;
 	const struct commands *commands = look->policy->commands;
 	const struct command_harm *harm = command_harm_find(seen, look->policy);
 
-	look->denied = commands_deny(commands, seen->command);
+	look->denied = commands_holding(commands, true, seen->command);
 	if (look->denied) {
 		keep_command(look, seen->command);
 		return false;
 	}
 	if (!look->asked) {
-		look->asked = commands_ask(commands, seen->command);
+		look->asked = commands_holding(commands, false, seen->command);
 		if (look->asked)
 			keep_command(look, seen->command);
 	}
@@ -131,9 +131,9 @@ static void look_through(struct look *look, const struct policy_request *request
 	const char *folder = request->folder ? request->folder : look->policy->workspace;
 
 	if (request->argv)
-		command_see_argv(request->argv, folder, &visit);
+		command_seen_argv(request->argv, folder, &visit);
 	else
-		command_see_text(request->command, folder, &visit);
+		command_seen_text(request->command, folder, &visit);
 }
 
 /* A rule of `deny` or `ask` holds: for the model, and for the person who is asked. */

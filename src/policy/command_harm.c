@@ -15,7 +15,7 @@
 
 static struct str word_of(const struct command_seen *seen, size_t at)
 {
-	return shell_value(seen->command, at);
+	return shell_command_value(seen->command, at);
 }
 
 /* Is WORD one of LONGS, or what is enough of it for a program that takes beginnings? */
@@ -176,7 +176,7 @@ static bool removes_much(const struct command_seen *seen, const struct policy *p
 /* Where the options of git's SUBCOMMAND begin; 0: it is another. */
 static size_t behind_git(const struct command_seen *seen, const char *subcommand)
 {
-	size_t at = shell_git_subcommand(seen->command);
+	size_t at = shell_command_git(seen->command);
 
 	return at < seen->command->count && str_is(word_of(seen, at), subcommand) ? at + 1
 										  : 0;
@@ -332,7 +332,7 @@ static bool is_of(const struct row *row, struct str program)
 const struct command_harm *command_harm_find(const struct command_seen *seen,
 					     const struct policy *policy)
 {
-	struct str program = shell_program(word_of(seen, 0));
+	struct str program = shell_words_program(word_of(seen, 0));
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (is_of(&rows[i], program) && rows[i].harm.fits(seen, policy))

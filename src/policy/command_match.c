@@ -340,7 +340,7 @@ static bool names_program(const struct command_rule *rule, struct str given)
 	while (command_next_choice(&rest, &program)) {
 		bool has_slash = memchr(program.data, '/', program.size) != NULL;
 
-		if (str_equal(program, has_slash ? given : shell_program(given)))
+		if (str_equal(program, has_slash ? given : shell_words_program(given)))
 			return true;
 	}
 	return false;
@@ -350,8 +350,8 @@ static bool names_program(const struct command_rule *rule, struct str given)
 static size_t behind_subcommand(const struct command_rule *rule,
 				const struct shell_command *command)
 {
-	bool is_git = str_is(shell_program(shell_value(command, 0)), "git");
-	size_t at = is_git ? shell_git_subcommand(command) : 1;
+	bool is_git = str_is(shell_words_program(shell_command_value(command, 0)), "git");
+	size_t at = is_git ? shell_command_git(command) : 1;
 	struct str rest = rule->subcommand, choices;
 	bool may_be_value = false;
 
@@ -363,7 +363,7 @@ static size_t behind_subcommand(const struct command_rule *rule,
 
 			if (at >= command->count)
 				return 0;
-			word = shell_value(command, at);
+			word = shell_command_value(command, at);
 			if (is_choice(choices, word))
 				break;
 			if (!str_starts(word, STR("-")) && !may_be_value)
@@ -405,7 +405,7 @@ static bool option_holds(const struct command_option *option,
 			 const struct shell_command *command, size_t at)
 {
 	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
-	struct str word = shell_value(command, at), value = STR("");
+	struct str word = shell_command_value(command, at), value = STR("");
 	const char *equals = memchr(word.data, '=', word.size);
 	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
 	bool whole = str_equal(name, option->name);
@@ -418,7 +418,7 @@ static bool option_holds(const struct command_option *option,
 	if (equals)
 		value = str_part(word, name.size + 1, word.size);
 	else if (whole && at + 1 < command->count && option->form == COMMAND_VALUE)
-		value = shell_value(command, ++at);
+		value = shell_command_value(command, ++at);
 	else
 		value = str_part(word, 2, word.size);
 	return value_holds(&option->value, command, at, value);
@@ -447,9 +447,10 @@ static bool operands_hold(const struct command_rule *rule,
 		if (operand->value.kind == COMMAND_DASHES ||
 		    operand->repeat == COMMAND_MAYBE || operand->repeat == COMMAND_ANY)
 			continue;
-		while (at < command->count && (str_starts(command->words[at], STR("-")) ||
-					       !value_holds(&operand->value, command, at,
-							    shell_value(command, at))))
+		while (at < command->count &&
+		       (str_starts(command->words[at], STR("-")) ||
+			!value_holds(&operand->value, command, at,
+				     shell_command_value(command, at))))
 			at++;
 		if (at++ >= command->count)
 			return false;
@@ -461,7 +462,7 @@ bool command_rule_holds(const struct command_rule *rule, const struct shell_comm
 {
 	size_t behind;
 
-	if (!names_program(rule, shell_value(command, 0)))
+	if (!names_program(rule, shell_command_value(command, 0)))
 		return false;
 	behind = behind_subcommand(rule, command);
 	return behind > 0 &&

@@ -78,11 +78,11 @@ static void see_find(struct looking *looking, const struct shell_command *comman
 		started.words += i + 1;
 		started.values += i + 1;
 		for (started.count = 0; i + 1 < command->count &&
-					!str_is(shell_value(command, i + 1), ";") &&
-					!str_is(shell_value(command, i + 1), "+");
+					!str_is(shell_command_value(command, i + 1), ";") &&
+					!str_is(shell_command_value(command, i + 1), "+");
 		     i++)
 			started.count++;
-		shell_strip(&started);
+		shell_command_strip(&started);
 		if (started.count > 0)
 			see_command(looking, &started);
 	}
@@ -97,9 +97,9 @@ static void see_command(struct looking *looking, const struct shell_command *com
 		looking->ended = true;
 		return;
 	}
-	if (str_is(shell_program(shell_value(command, 0)), "find"))
+	if (str_is(shell_words_program(shell_command_value(command, 0)), "find"))
 		see_find(looking, command);
-	if (shell_inner(command, &text) && looking->inner < COMMAND_INNER_MAX) {
+	if (shell_command_inner(command, &text) && looking->inner < COMMAND_INNER_MAX) {
 		struct looking inside = {.visit = looking->visit,
 					 .inner = looking->inner + 1};
 
@@ -117,7 +117,7 @@ static void see_text(struct looking *looking, struct str text)
 	struct shell_scan scan;
 
 	shell_scan_init(&scan, text);
-	while (!looking->ended && shell_next(&scan, &command)) {
+	while (!looking->ended && shell_scan_next(&scan, &command)) {
 		enter(looking, command.depth);
 		see_command(looking, &command);
 	}
@@ -126,7 +126,7 @@ static void see_text(struct looking *looking, struct str text)
 	free(looking->folders[0]);
 }
 
-void command_see_text(struct str text, const char *folder, const struct command_visit *visit)
+void command_seen_text(struct str text, const char *folder, const struct command_visit *visit)
 {
 	struct looking looking = {.visit = visit};
 
@@ -134,8 +134,8 @@ void command_see_text(struct str text, const char *folder, const struct command_
 	see_text(&looking, text);
 }
 
-void command_see_argv(const char *const *argv, const char *folder,
-		      const struct command_visit *visit)
+void command_seen_argv(const char *const *argv, const char *folder,
+		       const struct command_visit *visit)
 {
 	struct looking looking = {.visit = visit};
 	struct shell_command command = {0};
@@ -146,7 +146,7 @@ void command_see_argv(const char *const *argv, const char *folder,
 	for (size_t i = 0; i < command.count; i++)
 		words[i] = str_of(argv[i]);
 	command.words = command.values = words;
-	shell_strip(&command);
+	shell_command_strip(&command);
 	looking.folders[0] = memory_copy(folder);
 	if (command.count > 0)
 		see_command(&looking, &command);

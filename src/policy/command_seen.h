@@ -26,7 +26,7 @@ struct command_visit {
 };
 
 /* FOLDER: where TEXT, or the program of ARGV (NULL-ended), is started; NULL: not known. */
-void command_see_text(struct str text, const char *folder,
-		      const struct command_visit *visit);
-void command_see_argv(const char *const *argv, const char *folder,
-		      const struct command_visit *visit);
+void command_seen_text(struct str text, const char *folder,
+		       const struct command_visit *visit);
+void command_seen_argv(const char *const *argv, const char *folder,
+		       const struct command_visit *visit);

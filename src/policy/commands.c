@@ -82,7 +82,7 @@ static bool example_is_held(const struct command_rule *rule, struct str text, st
 	struct example example = {.rule = rule};
 	const struct command_visit visit = {example_holds, &example};
 
-	command_see_text(text, NULL, &visit);
+	command_seen_text(text, NULL, &visit);
 	if (!example.holds)
 		(void)buf_adds(why,
 			       "program, subcommand, an option or an operand is another");
@@ -504,23 +504,13 @@ static const struct command_rule *find_holding(const struct command_rules *rules
 	return NULL;
 }
 
-const struct command_rule *commands_deny(const struct commands *commands,
-					 const struct shell_command *command)
+const struct command_rule *commands_holding(const struct commands *commands, bool denies,
+					    const struct shell_command *command)
 {
 	const struct command_rule *found = NULL;
 
 	for (; commands && !found; commands = commands->within)
-		found = find_holding(&commands->deny, command);
-	return found;
-}
-
-const struct command_rule *commands_ask(const struct commands *commands,
-					const struct shell_command *command)
-{
-	const struct command_rule *found = NULL;
-
-	for (; commands && !found; commands = commands->within)
-		found = find_holding(&commands->ask, command);
+		found = find_holding(denies ? &commands->deny : &commands->ask, command);
 	return found;
 }
 

@@ -47,12 +47,12 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 /* Does COMMANDS, or a list that it is within, run listed commands only? */
 bool commands_listed(const struct commands *commands);
 
-/* The first rule of COMMANDS, and what it is within, that denies COMMAND; NULL: none. */
-const struct command_rule *commands_deny(const struct commands *commands,
-					 const struct shell_command *command);
-/* The same for rules that have a person asked. */
-const struct command_rule *commands_ask(const struct commands *commands,
-					const struct shell_command *command);
+/*
+ * The first rule of COMMANDS, and the lists that these are within, that holds for COMMAND: of those
+ * that deny (DENIES), or of those that have a person asked; NULL: none.
+ */
+const struct command_rule *commands_holding(const struct commands *commands, bool denies,
+					    const struct shell_command *command);
 /* Has each list a rule of the configuration that lets COMMAND run, word by word? */
 bool commands_named(const struct commands *commands, const struct shell_command *command);
 

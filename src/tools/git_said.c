@@ -198,9 +198,10 @@ static bool records(const struct shell_command *command, size_t at)
 
 static void take_command(struct said *said, const struct shell_command *command)
 {
-	const size_t at = shell_git_subcommand(command);
+	const size_t at = shell_command_git(command);
 
-	if (command->count < at + 2 || !str_is(shell_program(command->words[0]), "git"))
+	if (command->count < at + 2 ||
+	    !str_is(shell_words_program(command->words[0]), "git"))
 		return;
 	if (records(command, at))
 		take_whole(said, command);
@@ -262,7 +263,7 @@ void git_said(struct str command, struct str output, struct tool_result *result)
 	buf_init(&said.lines, REMEDY_MAX);
 	take_upstreams(&said, output);
 	shell_scan_init(&scan, command);
-	while (shell_next(&scan, &one))
+	while (shell_scan_next(&scan, &one))
 		take_command(&said, &one);
 	shell_scan_fini(&scan);
 	buf_init(&remedy, REMEDY_MAX);

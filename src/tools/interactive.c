@@ -86,8 +86,8 @@ bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 	bool refuses = false;
 
 	shell_scan_init(&scan, command);
-	while (!refuses && shell_next(&scan, &simple)) {
-		struct str name = shell_program(simple.words[0]);
+	while (!refuses && shell_scan_next(&scan, &simple)) {
+		struct str name = shell_words_program(simple.words[0]);
 
 		for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 			if (!is_in(name, programs[i].names) ||
@@ -117,10 +117,10 @@ const char *interactive_meaning_of_1(struct str command)
 	struct shell_scan scan;
 
 	shell_scan_init(&scan, command);
-	while (shell_next(&scan, &simple)) {
+	while (shell_scan_next(&scan, &simple)) {
 		meaning = NULL;
 		for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
-			if (is_in(shell_program(simple.words[0]), ones[i].names))
+			if (is_in(shell_words_program(simple.words[0]), ones[i].names))
 				meaning = ones[i].meaning;
 		}
 		if (simple.count > 1 && str_is(simple.words[0], "git") &&

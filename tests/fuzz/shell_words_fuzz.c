@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t commands = 0;
 
 	shell_scan_init(&scan, text);
-	while (shell_next(&scan, &command)) {
+	while (shell_scan_next(&scan, &command)) {
 		if (++commands > size || command.count > size)
 			abort();
 		for (size_t i = 0; i < command.count; i++) {
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		struct str inner;
 
-		if (shell_inner(&command, &inner) && inner.size > size)
+		if (shell_command_inner(&command, &inner) && inner.size > size)
 			abort();
 	}
 	shell_scan_fini(&scan);
