@@ -75,6 +75,24 @@ static void tell_first(struct test_report *first, const char *name, enum test_st
 	}
 }
 
+/*
+ * How much of TEXT is the end of FOLDER's path and the slash behind it: the whole path, or two of
+ * its names at least, since one name alone may be a folder in FOLDER as well. 0: nothing.
+ */
+static size_t end_of_folder(struct str text, const char *folder)
+{
+	for (const char *at = folder; at != NULL; at = strchr(at + 1, '/')) {
+		const struct str end = str_of(at + 1);
+
+		if (at != folder && memchr(end.data, '/', end.size) == NULL)
+			break;
+		if (end.size > 0 && text.size > end.size && str_starts(text, end) &&
+		    text.data[end.size] == '/')
+			return end.size + 1;
+	}
+	return 0;
+}
+
 /* FILE as the workspace has it: what compilers put before it is taken away. */
 static const char *make_file(struct test_report *report, struct str file)
 {
@@ -103,10 +121,8 @@ static const char *make_file(struct test_report *report, struct str file)
 			break;
 	}
 	/* Far enough up it is one of ours after all. */
-	length = report->folder != NULL ? strlen(report->folder) : 0;
-	if (length > 1 && path != whole && path[-1] == '/' &&
-	    strncmp(path, report->folder + 1, length - 1) == 0 && path[length - 1] == '/')
-		path += length;
+	if (report->folder != NULL && path != whole && path[-1] == '/')
+		path += end_of_folder(str_of(path), report->folder);
 	length = report->prefix != NULL ? strlen(report->prefix) : 0;
 	if (length >= PLACE_MAX)
 		return NULL;
@@ -220,24 +236,52 @@ static bool is_source(struct str file, const char *folder)
 	return folder != NULL && path_within(path, folder);
 }
 
-/* The file whose name ends before AT. */
-static struct str file_before(struct str text, size_t at)
+/* Does the end of FOLDER's path begin at AT in TEXT, as an absolute path or behind "../"? */
+static size_t folder_at(struct str text, size_t at, const char *folder)
+{
+	const struct str up = STR("../");
+	const struct str rest = str_part(text, at, text.size);
+
+	if (rest.data[0] == '/')
+		return str_starts(rest, str_of(folder)) ? strlen(folder) : 0;
+	if (at < up.size || !str_equal(str_part(text, at - up.size, up.size), up))
+		return 0;
+	return end_of_folder(rest, folder);
+}
+
+/*
+ * The file whose name ends before AT: the word there, unless that is only the end of FOLDER's path,
+ * in which there are blanks, and a name below it.
+ */
+static struct str file_before(struct str text, size_t at, const char *folder)
 {
 	size_t start = at;
 
 	while (start > 0 && !ends_word(text.data[start - 1]))
 		start--;
+	if (folder == NULL || strcspn(folder, " ") == strlen(folder))
+		return (struct str){text.data + start, at - start};
+	for (size_t from = start; from > 0 && text.data[from - 1] != '\n'; from--) {
+		const size_t size = folder_at(text, from - 1, folder);
+
+		if (size == 0 || from - 1 + size < start)
+			continue;
+		for (start = from - 1;
+		     start >= 3 && str_is(str_part(text, start - 3, 3), "../");)
+			start -= 3;
+		break;
+	}
 	return (struct str){text.data + start, at - start};
 }
 
 /* "FILE line 12" and "FILE", line 12": WORD, which begins at AT, stands behind the file. */
-static struct str file_of_word(struct str text, size_t at)
+static struct str file_of_word(struct str text, size_t at, const char *folder)
 {
 	if (at > 0 && text.data[at - 1] == ',')
 		at--;
 	if (at > 0 && text.data[at - 1] == '"')
 		at--;
-	return file_before(text, at);
+	return file_before(text, at, folder);
 }
 
 bool test_place_find(struct str text, const char *folder, struct str *file, uint64_t *line)
@@ -250,11 +294,11 @@ bool test_place_find(struct str text, const char *folder, struct str *file, uint
 
 		if (text.data[at] == ':') {
 			number = number_at(text, at + 1, &end);
-			found = number > 0 ? file_before(text, at) : found;
+			found = number > 0 ? file_before(text, at, folder) : found;
 		} else if (text.data[at] == ' ' &&
 			   str_starts(str_part(text, at, word.size), word)) {
 			number = number_at(text, at + word.size, &end);
-			found = number > 0 ? file_of_word(text, at) : found;
+			found = number > 0 ? file_of_word(text, at, folder) : found;
 		}
 		if (number == 0 || !is_source(found, folder))
 			continue;

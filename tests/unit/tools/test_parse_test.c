@@ -291,6 +291,44 @@ static void a_place_is_a_source_file_and_a_line(void **state)
 	}
 }
 
+static void a_folder_with_blanks_is_part_of_its_files(void **state)
+{
+	const struct {
+		const char *text, *file;
+	} rows[] = {
+		{"/home/a b/c d/t/x.c:12: error", "/home/a b/c d/t/x.c"},
+		{"died at (../../../a b/c d/t/x.c:12)", "../../../a b/c d/t/x.c"},
+		{"in \"/home/a b/c d/x.py\", line 12", "/home/a b/c d/x.py"},
+		/* Another folder's file is no place of ours. */
+		{"/home/a b/other/x.c:12", "b/other/x.c"},
+		{"../c d/x.c:12", "d/x.c"},
+		{"t/x.c:12 of /home/a b/c d/y.c:3", "t/x.c"},
+	};
+	struct test_report report;
+
+	(void)state;
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		struct str file = {0};
+		uint64_t line = 0;
+
+		assert_true(test_place_find(str_of(rows[i].text), "/home/a b/c d", &file,
+					    &line));
+		if (!str_is(file, rows[i].file))
+			fail_msg("%s: %.*s", rows[i].text, (int)file.size, file.data);
+	}
+	test_report_init(&report, "/home/a b/c d", "");
+	test_report_add(&report, &(struct test_seen){.state = TEST_FAILED,
+						     .name = STR("one"),
+						     .text = str_of(rows[0].text)});
+	test_report_add(&report,
+			&(struct test_seen){.state = TEST_FAILED,
+					    .name = STR("two"),
+					    .text = STR("../../../a b/c d/t/x.c:12")});
+	assert_string_equal(report.failures[0].file, "t/x.c");
+	assert_string_equal(report.failures[1].file, "t/x.c");
+	test_report_fini(&report);
+}
+
 static void a_failure_that_passes_again_is_known_by_its_name(void **state)
 {
 	struct test_report first, again;
@@ -369,6 +407,7 @@ int main(void)
 		cmocka_unit_test(other_formats_of_languages),
 		cmocka_unit_test(lines_of_c_libraries_are_told_apart),
 		cmocka_unit_test(a_place_is_a_source_file_and_a_line),
+		cmocka_unit_test(a_folder_with_blanks_is_part_of_its_files),
 		cmocka_unit_test(a_failure_that_passes_again_is_known_by_its_name),
 		cmocka_unit_test(failures_are_kept_up_to_a_ceiling_and_counted_beyond),
 		cmocka_unit_test(xml_is_read_without_its_dangers),
