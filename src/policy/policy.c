@@ -90,6 +90,9 @@ void policy_free(struct policy *policy)
 	for (size_t i = 0; i < policy->shown_count; i++)
 		free(policy->shown[i].path);
 	free(policy->shown);
+	for (size_t i = 0; i < policy->advised_count; i++)
+		free(policy->advised[i].path);
+	free(policy->advised);
 	free(policy);
 }
 
@@ -107,6 +110,23 @@ void policy_show(struct policy *policy, const char *path, bool writable)
 	policy->shown[count].path = memory_copy(path);
 	policy->shown[count].writable = writable;
 	policy->shown_count = count + 1;
+}
+
+void policy_advise(struct policy *policy, const char *path, enum policy_advice advice)
+{
+	const size_t count = policy->advised_count;
+
+	assert(path && path[0] == '/');
+	policy->advised = memory_grow(policy->advised, count + 1, sizeof(*policy->advised));
+	policy->advised[count].path = memory_copy(path);
+	policy->advised[count].advice = advice;
+	policy->advised_count = count + 1;
+}
+
+bool policy_is_home(const char *path)
+{
+	return strcmp(path, "/root") == 0 || strcmp(path, "/home") == 0 ||
+	       (strncmp(path, "/home/", 6) == 0 && strchr(path + 6, '/') == NULL);
 }
 
 void policy_set_path(struct policy_path *entry, const char *real)

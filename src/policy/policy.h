@@ -45,6 +45,19 @@ struct policy_shown {
 	bool writable;
 };
 
+/* What sentences may advise a person to add to `read` or `write`. */
+enum policy_advice {
+	ADVICE_NOT_WHOLE = 1, /* neither this nor a folder above: too much, or refused */
+	ADVICE_NOTHING, /* ... nor anything in it: no entry helps, or it opens doors */
+	ADVICE_NOT_WRITTEN, /* neither this nor anything in it in `write`: the system */
+	ADVICE_WHOLE, /* for anything in it the whole: a part of a toolchain does not run */
+};
+
+struct policy_advised {
+	char *path;
+	enum policy_advice advice;
+};
+
 #define POLICY_BY_MACHINE UINT64_MAX
 
 /*
@@ -96,6 +109,8 @@ struct policy {
 	struct policy_names asks;
 	struct policy_shown *shown;
 	size_t shown_count;
+	struct policy_advised *advised;
+	size_t advised_count;
 	struct policy_limits limits;
 };
 
@@ -111,6 +126,9 @@ void policy_auto_free(struct policy **policy);
 /* PATH (absolute, normal) is in every view; a tool may read there, or write too. */
 void policy_show(struct policy *policy, const char *path, bool writable);
 
+/* Sentences about PATH (absolute, normal) and what lies around it keep to ADVICE. */
+void policy_advise(struct policy *policy, const char *path, enum policy_advice advice);
+
 /*
  * Fill in `path` of each entry: relative entries start at the base and must stay beneath
  * it, a relative base starts at WORKSPACE and must stay beneath that. Splits patterns off
@@ -120,6 +138,9 @@ bool policy_paths_normal(struct policy *policy, const char *workspace, struct er
 
 /* The entry was resolved on disk: REAL (absolute, normal) takes the place of its path. */
 void policy_set_path(struct policy_path *entry, const char *real);
+
+/* Is PATH somebody's home by its name alone? */
+bool policy_is_home(const char *path);
 
 /* What a tool does; the runtime's enum tool_effects is made of these. */
 enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };

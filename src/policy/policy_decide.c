@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,25 +100,97 @@ static void add_roots(struct buf *out, const struct policy *policy,
 		(void)buf_addf(out, " and %zu more", more);
 }
 
-/* What the user would add to a list of paths so that PATH is allowed: its folder. A clause. */
+/* The folder of POLICY's that PATH lies in and that is to be treated by ADVICE, or NULL. */
+static const char *advised(const struct policy *policy, const char *path,
+			   enum policy_advice advice)
+{
+	for (size_t i = 0; i < policy->advised_count; i++) {
+		if (policy->advised[i].advice == advice &&
+		    path_within(path, policy->advised[i].path))
+			return policy->advised[i].path;
+	}
+	return NULL;
+}
+
+/* Would an entry PATH open more than anybody meant to, or be refused? */
+static bool is_too_wide(const struct policy *policy, const char *path)
+{
+	if (strcmp(path, "/") == 0 || policy_is_home(path) ||
+	    (policy->workspace && strcmp(path, policy->workspace) != 0 &&
+	     path_within(policy->workspace, path)))
+		return true;
+	for (size_t i = 0; i < policy->advised_count; i++) {
+		if (policy->advised[i].advice != ADVICE_WHOLE &&
+		    path_within(policy->advised[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The narrowest entry of a list that lets PATH be used: its folder, since a program that wants one
+ * file of it wants others, or PATH itself where that would be too wide; false where both are.
+ */
+static bool narrowest(const struct policy *policy, const char *path, struct buf *entry)
+{
+	const char *whole = advised(policy, path, ADVICE_WHOLE);
+	const char *name = path_base_name(path);
+	const char *base = policy->base.path ? policy->base.path : policy->workspace;
+	const size_t size = (size_t)(name - path);
+
+	(void)buf_add(entry, path, size > 1 ? size - 1 : size);
+	if (whole) {
+		buf_clear(entry);
+		(void)buf_adds(entry, whole);
+	}
+	/* The base of relative entries, and a folder at the top, hold much besides. */
+	if ((base && strcmp(entry->data, base) == 0) ||
+	    strchr(entry->data + 1, '/') == NULL || is_too_wide(policy, entry->data)) {
+		buf_clear(entry);
+		(void)buf_adds(entry, path);
+	}
+	return !is_too_wide(policy, entry->data);
+}
+
+/* What the user would add to a list of paths so that PATH is allowed. A clause. */
 static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
 		       const char *key)
 {
 	const char *base = policy->base.path ? policy->base.path : policy->workspace;
-	const char *entry = base ? path_relative(path, base) : path;
-	const char *name = path_base_name(entry);
-	struct str folder = str_part(str_of(entry), 0, (size_t)(name - entry));
+	const char *closed = advised(policy, path, ADVICE_NOTHING);
+	const bool writes = strcmp(key, "write") == 0;
+	struct buf entry;
 
-	if (folder.size > 1)
-		folder.size--;
-	if (folder.size == 0 || str_is(folder, "/"))
-		folder = str_of(entry);
-	if (folder.size > SHOWN_PATH_MAX)
-		folder = str_of("its folder");
-	(void)buf_adds(out, "ask the user to add \"");
-	(void)text_clean(folder, out);
-	(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration",
-		       policy->name ? policy->name : "", key);
+	if (!closed && writes && advised(policy, path, ADVICE_NOT_WRITTEN)) {
+		(void)buf_adds(out, "put it into the workspace or the cell's own home (~): "
+				    "the system is read-only in every cell");
+		return;
+	}
+	if (closed) {
+		(void)buf_adds(out, "do without it: no entry opens ");
+		add_path(out, policy, closed);
+		return;
+	}
+	buf_init(&entry, strlen(path) + PATH_MAX);
+	if (narrowest(policy, path, &entry)) {
+		const char *named = base ? path_relative(entry.data, base) : entry.data;
+
+		(void)buf_adds(out, "ask the user to add \"");
+		(void)text_clean(strlen(named) > SHOWN_PATH_MAX ? STR("its folder")
+								: str_of(named),
+				 out);
+		(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration%s",
+			       policy->name ? policy->name : "", key,
+			       writes && strcmp(entry.data, path) == 0
+				       ? ", and to make it first if it is missing"
+				       : "");
+	} else {
+		(void)buf_addf(out,
+			       "ask the user to add the file or folder below it that is wanted "
+			       "to agents.%.64s.%s in the configuration",
+			       policy->name ? policy->name : "", key);
+	}
+	buf_fini(&entry);
 }
 
 /* ".", ".." and empty components make a comparison of text lie. */

@@ -121,6 +121,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 		return false;
 	shape_add_workspace_name(options, spec);
 	shape_add_environment(options, policy, spec);
+	shape_advise(options, policy);
 	if (policy_asks(policy, "read") || policy_asks(policy, "write"))
 		shape_note_closed(options, spec);
 	return true;

@@ -105,6 +105,48 @@ void shape_note_closed(const struct shape_options *options, struct cell_spec *sp
 		close_path(spec, *at);
 }
 
+/* Sentences about NAME below HOME keep to ADVICE. */
+static void advise_below(struct policy *policy, const char *home, const char *name,
+			 enum policy_advice advice)
+{
+	struct buf path;
+
+	buf_init(&path, PATH_MAX - 1);
+	if (path_normal(home, name, &path))
+		policy_advise(policy, path.data, advice);
+	buf_fini(&path);
+}
+
+static void advise_home(struct policy *policy, const char *home)
+{
+	size_t at = 0;
+
+	advise_below(policy, home, ".", ADVICE_NOT_WHOLE);
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+		advise_below(policy, home, secrets[i], ADVICE_NOTHING);
+	for (const char *name; (name = shape_toolchain_next(&at)) != NULL;)
+		advise_below(policy, home, name, ADVICE_WHOLE);
+}
+
+void shape_advise(const struct shape_options *options, struct policy *policy)
+{
+	const char *home = shape_environment(options, "HOME");
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+	const char *folder;
+
+	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_KERNEL)) != NULL;)
+		policy_advise(policy, folder, ADVICE_NOTHING);
+	for (size_t at = 0; (folder = system_folder_next(&at, FOLDER_SYSTEM)) != NULL;)
+		policy_advise(policy, folder, ADVICE_NOT_WRITTEN);
+	for (size_t at = 0;
+	     (folder = system_folder_next(&at, FOLDER_OWN | FOLDER_CROWD)) != NULL;)
+		policy_advise(policy, folder, ADVICE_NOT_WHOLE);
+	if (home != NULL && home[0] == '/')
+		advise_home(policy, home);
+	if (real != NULL && strcmp(real, home) != 0)
+		advise_home(policy, real);
+}
+
 /*
  * One of PATHS (NULL-ended) that holds PATH, or that PATH holds and that is there, or could be made
  * by who WRITES.

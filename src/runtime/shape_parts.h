@@ -91,6 +91,8 @@ bool shape_is_home(const char *path, const char *home);
 /* Does git take PATH for a repository (git_scan_repository)? */
 bool shape_is_repository(const char *path);
 
+/* What sentences about refused paths may advise (policy_advise): for all of this machine. */
+void shape_advise(const struct shape_options *options, struct policy *policy);
 /* Where a person may be asked for folders: note what of the caller's none opens (shape_extra.h). */
 void shape_note_closed(const struct shape_options *options, struct cell_spec *spec);
 /*
@@ -139,6 +141,8 @@ bool shape_add_network(const struct shape_options *options, const struct policy 
 /* The project's private home. */
 void shape_add_home(const struct shape_options *options, struct policy *policy,
 		    struct cell_spec *spec);
+/* The next folder below a home that shows a toolchain, from *AT on (0 at first); or NULL. */
+const char *shape_toolchain_next(size_t *at);
 /* Toolchains below the caller's home that his PATH leads to, read-only. */
 void shape_add_toolchains(const struct shape_options *options, struct policy *policy,
 			  struct cell_spec *spec);

@@ -33,6 +33,21 @@ static const struct toolchain toolchains[] = {
 
 enum { TOOLCHAIN_COUNT = sizeof(toolchains) / sizeof(toolchains[0]) };
 
+const char *shape_toolchain_next(size_t *at)
+{
+	enum { SHOWN = sizeof(toolchains[0].shown) / sizeof(toolchains[0].shown[0]) };
+
+	for (; *at < TOOLCHAIN_COUNT * SHOWN; (*at)++) {
+		const char *shown = toolchains[*at / SHOWN].shown[*at % SHOWN];
+
+		if (shown != NULL) {
+			(*at)++;
+			return shown;
+		}
+	}
+	return NULL;
+}
+
 static const struct toolchain *toolchain_of(const char *folder, const char *home)
 {
 	struct buf root;

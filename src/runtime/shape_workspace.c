@@ -32,12 +32,7 @@ static bool policy_names(const struct policy *policy, const char *path)
 
 bool shape_is_home(const char *path, const char *home)
 {
-	const char *last = path_base_name(path);
-
-	if (home != NULL && path_within(home, path))
-		return true;
-	return strcmp(path, "/root") == 0 || strcmp(path, "/home") == 0 ||
-	       (strncmp(path, "/home/", 6) == 0 && last == path + 6);
+	return (home != NULL && path_within(home, path)) || policy_is_home(path);
 }
 
 /* By its name, without the "..", and where it really lies. */

@@ -170,11 +170,11 @@ static void a_denial_names_rule_and_remedy(void **state)
 		{"write_file", WORKSPACE "/a.c", true, "agents.tester.write",
 		 "write_file may not write a.c: agent \"tester\" writes only below tests/ and docs/a. "
 		 "Write there, or ask the user to add \"a.c\" to agents.tester.write in the "
-		 "configuration."},
+		 "configuration, and to make it first if it is missing."},
 		{"read_file", "/home/eve/notes", false, "agents.tester.read",
 		 "read_file may not read /home/eve/notes: agent \"tester\" reads only below the "
-		 "workspace and /srv/data. Read there, or ask the user to add \"/home/eve\" to "
-		 "agents.tester.read in the configuration."},
+		 "workspace and /srv/data. Read there, or ask the user to add \"/home/eve/notes\" "
+		 "to agents.tester.read in the configuration."},
 		{"read_file", "/x", false, "agents.tester.read",
 		 "read_file may not read /x: agent \"tester\" reads only below the workspace and "
 		 "/srv/data. Read there (in the workspace it would be x), or ask the user to add "
@@ -183,7 +183,8 @@ static void a_denial_names_rule_and_remedy(void **state)
 		{"write_file", "/src/a.c", true, "agents.tester.write",
 		 "write_file may not write /src/a.c: agent \"tester\" writes only below tests/ and "
 		 "docs/a. Write there (in the workspace it would be src/a.c), or ask the user to add "
-		 "\"/src\" to agents.tester.write in the configuration."},
+		 "\"/src/a.c\" to agents.tester.write in the configuration, and to make it first if "
+		 "it is missing."},
 		{"read_file", WORKSPACE "/tests/secret/k", false, "agents.tester.blocked",
 		 "read_file may not read tests/secret/k: tests/secret is blocked by the policy of agent "
 		 "\"tester\". Do without it; only the user can take it out of agents.tester.blocked "
@@ -204,6 +205,66 @@ static void a_denial_names_rule_and_remedy(void **state)
 		assert_string_equal(verdict.rule, rows[i].rule);
 		assert_string_equal(verdict.because, rows[i].because);
 	}
+}
+
+/* What a person is advised to add for PATH, or the words in its place. */
+static void check_advice(const struct policy *policy, const char *path, bool writes,
+			 const char *expected)
+{
+	static const char before[] = "ask the user to add \"";
+	struct verdict verdict;
+	char *text;
+
+	policy_judge_path(policy, path, writes, &verdict);
+	assert_int_equal(verdict.answer, VERDICT_DENY);
+	text = strstr(verdict.because, before);
+	if (text != NULL) {
+		text += sizeof(before) - 1;
+		text[strcspn(text, "\"")] = '\0';
+	}
+	assert_string_equal(text != NULL ? text : verdict.because, expected);
+}
+
+static void advice_is_the_narrowest_entry_that_helps(void **state)
+{
+	static const struct {
+		const char *path;
+		bool writes;
+		const char *advice;
+	} rows[] = {
+		{"/var/lib/data/x", false, "/var/lib/data"},
+		{"/data/x", false, "/data/x"},
+		{"/home/ann/x", false, "/home/ann/x"},
+		{"/home/ann/notes/x", false, "/home/ann/notes"},
+		{"/home/ann/.nvm/versions/node/v1/bin/node", false,
+		 "/home/ann/.nvm/versions"},
+		{"/home/ann/.config/x", false, "/home/ann/.config/x"},
+		{"/root/x", false, "/root/x"},
+		{"/home/ann/.ssh/id", false, "do without it: no entry opens /home/ann/.ssh"},
+		{"/proc/sys/x", true, "do without it: no entry opens /proc"},
+		{"/home/ann", false,
+		 "ask the user to add the file or folder below it that is wanted to "
+		 "agents.tester.read in the configuration"},
+		{"/", false,
+		 "ask the user to add the file or folder below it that is wanted to "
+		 "agents.tester.read in the configuration"},
+		{"/usr/local/bin/x", true,
+		 "put it into the workspace or the cell's own home (~): the system is read-only "
+		 "in every cell"},
+	};
+	auto_policy struct policy *policy = policy_of("tester", tester);
+
+	(void)state;
+	policy_advise(policy, "/home/ann", ADVICE_NOT_WHOLE);
+	policy_advise(policy, "/home/ann/.ssh", ADVICE_NOTHING);
+	policy_advise(policy, "/home/ann/.config/gh", ADVICE_NOTHING);
+	policy_advise(policy, "/home/ann/.nvm/versions", ADVICE_WHOLE);
+	policy_advise(policy, "/proc", ADVICE_NOTHING);
+	policy_advise(policy, "/usr", ADVICE_NOT_WRITTEN);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_advice(policy, rows[i].path, rows[i].writes, rows[i].advice);
+	/* Beside the workspace: not the folder that holds both. */
+	check_advice(policy, "/ws/sibling", false, "/ws/sibling");
 }
 
 static void the_deeper_entry_of_read_and_write_holds(void **state)
@@ -268,7 +329,7 @@ static void who_writes_nothing_is_told_so(void **state)
 		verdict.because,
 		"write_file may not write a.c: agent \"default\" writes nothing here. Do "
 		"without it, or ask the user to add \"a.c\" to agents.default.write in the "
-		"configuration.");
+		"configuration, and to make it first if it is missing.");
 	verdict = verdict_of(policy, "write_file", NULL, false);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	assert_string_equal(verdict.rule, "agents.default.write");
@@ -369,7 +430,7 @@ static void long_and_strange_paths_stay_readable(void **state)
 	verdict = verdict_of(policy, "write_file", path, true);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	assert_null(strchr(verdict.because, '\033'));
-	assert_non_null(strstr(verdict.because, "in the configuration."));
+	assert_non_null(strstr(verdict.because, "in the configuration, and"));
 }
 
 static void tools_are_settled_against_those_there_are(void **state)
@@ -470,6 +531,7 @@ int main(void)
 		cmocka_unit_test(paths_are_judged_component_by_component),
 		cmocka_unit_test(what_is_no_normal_path_is_denied),
 		cmocka_unit_test(a_denial_names_rule_and_remedy),
+		cmocka_unit_test(advice_is_the_narrowest_entry_that_helps),
 		cmocka_unit_test(the_deeper_entry_of_read_and_write_holds),
 		cmocka_unit_test(who_writes_nothing_is_told_so),
 		cmocka_unit_test(a_pattern_holds_for_writing_and_shows_its_folder),
