@@ -2,15 +2,25 @@
 #include "front/exec_hints.h"
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "base/path.h"
 #include "front/repository.h"
 #include "policy/policy.h"
-#include "runtime/claims.h"
 #include "runtime/denial.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Is FOLDER a home, or does it hold the caller's? It may be no workspace (shape_open_workspace). */
+static bool holds_home(const char *folder)
+{
+	const char *home = getenv("HOME");
+	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
+
+	return policy_is_home(folder) || (real != NULL && path_within(real, folder));
+}
 
 void hint_repository(const struct tool_result *result, const struct session *session,
 		     const char *program)
@@ -21,7 +31,7 @@ void hint_repository(const struct tool_result *result, const struct session *ses
 	if (result->exit_code != GIT_FATAL || strcmp(path_base_name(program), "git") != 0)
 		return;
 	buf_init(&above, PATH_MAX);
-	if (repository_above(session_workspace(session), &above))
+	if (repository_above(session_workspace(session), &above) && !holds_home(above.data))
 		(void)fprintf(stderr,
 			      "glovebox: the workspace is a part of the repository %s, which the "
 			      "cell does not show; -C %s works on all of it\n",
@@ -40,43 +50,40 @@ void hint_harm(const struct tool_result *result)
 			      value_text(value_member(told, "next")));
 }
 
-void hint_protected(struct str messages)
+/* Was it said of RESULT that a host was refused? Then no words have to say so once more. */
+static bool tells_of_network(const struct tool_result *result)
 {
-	struct tool_result said;
-	struct buf line;
+	const struct value *list = denial_list(result);
 
-	tool_result_init(&said);
-	claims_protected(messages, &said);
-	buf_init(&line, RESULT_TEXT_MAX);
-	const struct value *list = denial_list(&said);
 	for (size_t i = 0; i < value_count(list); i++) {
-		buf_clear(&line);
-		denial_print(value_item(list, i), &line);
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+		if (denial_is(value_item(list, i), DENIAL_NET))
+			return true;
 	}
-	buf_fini(&line);
-	tool_result_fini(&said);
+	return false;
 }
 
-void hint_network(const struct tool_result *result, const struct session *session,
-		  struct str messages)
+void hint_messages(const struct tool_result *result, const struct session *session,
+		   const struct policy_words *words, struct str messages)
 {
-	const struct policy *policy = session_policy(session);
-	struct tool_result claims;
-	const char *host;
+	const bool told = tells_of_network(result);
+	struct tool_result said;
+	struct buf line, worded;
 
-	if (policy->network.count > 0 || result->status != RESULT_DONE ||
-	    result->exit_code == 0)
-		return;
-	tool_result_init(&claims);
-	claims_gather_hosts(messages, &claims);
-	const struct value *first = value_item(value_member(claims.details, CLAIMS_KEY), 0);
-	host = value_text(value_member(first, "host"));
-	if (host != NULL)
-		(void)fprintf(stderr,
-			      "glovebox: perhaps refused: %s (the policy lists no host, so the cell "
-			      "has no network); --allow-host %s opens it\n",
-			      *host != '\0' ? host : "the network",
-			      *host != '\0' ? host : "HOST");
-	tool_result_fini(&claims);
+	tool_result_init(&said);
+	session_judge_messages(session, messages, &said);
+	buf_init(&line, RESULT_TEXT_MAX);
+	buf_init(&worded, RESULT_TEXT_MAX);
+	const struct value *list = denial_list(&said);
+	for (size_t i = 0; i < value_count(list); i++) {
+		if (told && denial_is(value_item(list, i), DENIAL_NET))
+			continue;
+		buf_clear(&line);
+		buf_clear(&worded);
+		denial_print(value_item(list, i), &line);
+		policy_words_add(words, line.data, &worded);
+		(void)fprintf(stderr, "glovebox: %s\n", worded.data);
+	}
+	buf_fini(&worded);
+	buf_fini(&line);
+	tool_result_fini(&said);
 }

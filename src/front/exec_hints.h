@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/str.h"
+#include "front/policy_words.h"
 #include "runtime/session.h"
 #include "runtime/tool.h"
 
@@ -15,13 +16,8 @@ void hint_repository(const struct tool_result *result, const struct session *ses
 void hint_harm(const struct tool_result *result);
 
 /*
- * A program that says in MESSAGES (the end of what it printed) that it could not write a protected
- * name (autoexec.h).
+ * Print, in WORDS, each thing that a program says in MESSAGES (the end of its output) that it could
+ * not write or reach. A network that RESULT tells of already is left out.
  */
-void hint_protected(struct str messages);
-
-/*
- * A program that failed and says in MESSAGES that it found no host, where the policy lists none.
- */
-void hint_network(const struct tool_result *result, const struct session *session,
-		  struct str messages);
+void hint_messages(const struct tool_result *result, const struct session *session,
+		   const struct policy_words *words, struct str messages);

@@ -294,8 +294,7 @@ static int follow(struct session *session, const struct options *options,
 	hint_repository(running_result(running), session, options->words[0]);
 	buf_init(&messages, RELAY_TAIL);
 	relay_tail(relay, &messages);
-	hint_protected(buf_str(&messages));
-	hint_network(running_result(running), session, buf_str(&messages));
+	hint_messages(running_result(running), session, words, buf_str(&messages));
 	buf_fini(&messages);
 	code = code_of(running_result(running), time, interrupt);
 	running_free(running);

@@ -249,6 +249,22 @@ char *network_print(const struct network_host *host, uint16_t port,
 	return text;
 }
 
+char *network_print_entry(const struct network_host *host, uint16_t port,
+			  char text[NETWORK_TEXT_MAX])
+{
+	(void)network_print(host, port, text);
+	if (port == NETWORK_PORT_TLS)
+		*strrchr(text, ':') = '\0';
+	return text;
+}
+
+char *network_print_remedy(const char *entry, char text[NETWORK_REMEDY_MAX])
+{
+	(void)snprintf(text, NETWORK_REMEDY_MAX,
+		       "add \"%s\" to network, or --allow-host %s", entry, entry);
+	return text;
+}
+
 bool network_same_host(const struct network_host *a, const struct network_host *b)
 {
 	return a->kind == b->kind && strcmp(a->text, b->text) == 0;

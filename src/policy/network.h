@@ -21,9 +21,11 @@ enum {
 	NETWORK_TEXT_MAX = 272, /* an entry: "tcp://", name, colon, port */
 	NETWORK_ADDRESS = 16,   /* bytes of the longest address */
 	NETWORK_PORT_DNS = 53,
+	NETWORK_PORT_HTTP = 80,
 	NETWORK_PORT_TLS = 443, /* unless an entry names one */
 	NETWORK_ENTRIES_MAX = 256, /* a list is written by hand and searched by each request */
 	NETWORK_CARRIED_MAX = 32, /* `tcp://` entries: each is a listener in the cell */
+	NETWORK_REMEDY_MAX = 600, /* an entry twice, and some words */
 };
 
 enum network_kind { NETWORK_NAME = 1, NETWORK_IPV4, NETWORK_IPV6 };
@@ -58,6 +60,16 @@ bool network_parse_port(struct str text, uint16_t *port);
 /* The host as it stands in front of a port. Returns TEXT. */
 char *network_print(const struct network_host *host, uint16_t port,
 		    char text[NETWORK_TEXT_MAX]);
+
+/* The entry of a list that lets HOST and PORT through a proxy. Returns TEXT. */
+char *network_print_entry(const struct network_host *host, uint16_t port,
+			  char text[NETWORK_TEXT_MAX]);
+
+/*
+ * How a person lists ENTRY: the clause in which each refusal of a host ends, whoever refused it.
+ * Returns TEXT.
+ */
+char *network_print_remedy(const char *entry, char text[NETWORK_REMEDY_MAX]);
 
 bool network_same_host(const struct network_host *a, const struct network_host *b);
 

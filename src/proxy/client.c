@@ -14,14 +14,6 @@
 /* "unrecognized_name", fatal (RFC 8446, section 6.2): what TLS clients can show. */
 static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
 
-/* "host" for the usual port of an entry, "host:port" else. */
-static void entry_for(const struct connection *connection, char text[NETWORK_TEXT_MAX])
-{
-	(void)network_print(&connection->host, connection->port, text);
-	if (connection->port == NETWORK_PORT_TLS)
-		*strrchr(text, ':') = '\0';
-}
-
 /*
  * Ask the front for what no entry lists; WHY is what it would be refused with. False: it cannot be
  * asked.
@@ -46,24 +38,28 @@ static bool ask(struct connection *connection, const char *why)
 static void request_judge(struct connection *connection, const struct request *request)
 {
 	struct proxy *proxy = connection->proxy;
-	char remedy[PROXY_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
+	char remedy[NETWORK_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
 
 	connection->host = request->host;
 	connection->port = request->port;
 	connection->entry = network_find(proxy->entries, proxy->entry_count,
 					 &request->host, request->port);
-	if (connection->entry != NULL && (request->connect || request->port == 80)) {
+	if (connection->entry != NULL &&
+	    (request->connect || request->port == NETWORK_PORT_HTTP)) {
 		dial_start(connection);
 		return;
 	}
-	if (connection->entry != NULL || !(request->connect || request->port == 80)) {
-		answer_refusal(connection, 403, request->shown,
-			       "plain HTTP passes on port 80 only: use CONNECT or https");
+	if (connection->entry != NULL ||
+	    !(request->connect || request->port == NETWORK_PORT_HTTP)) {
+		(void)snprintf(remedy, sizeof(remedy),
+			       "plain HTTP passes on port 80 only: use CONNECT or https, or list "
+			       "\"tcp://%s\" and no other entry for this port",
+			       network_print(&connection->host, connection->port, entry));
+		answer_refusal(connection, 403, request->shown, remedy);
 		return;
 	}
-	entry_for(connection, entry);
-	(void)snprintf(remedy, sizeof(remedy),
-		       "add \"%s\" to network, or --allow-host %s", entry, entry);
+	network_print_entry(&connection->host, connection->port, entry);
+	(void)network_print_remedy(entry, remedy);
 	if (proxy->asks && ask(connection, remedy))
 		return;
 	answer_refusal(connection, 403, request->shown, remedy);

@@ -164,6 +164,23 @@ static bool follow_aliases(const struct reader *answers, size_t count, char name
 	return false;
 }
 
+bool dns_read_question(struct str message, struct network_host *host)
+{
+	struct reader reader = {.message = message, .at = 2};
+	char asked[NAME_TEXT];
+	unsigned type;
+
+	if (message.size < HEADER ||
+	    (take(&reader, 2) & (FLAG_ANSWER | FLAG_OPCODE)) != 0 || take(&reader, 2) != 1)
+		return false;
+	skip(&reader, HEADER - 6);
+	take_name(&reader, asked);
+	type = take(&reader, 2);
+	return take(&reader, 2) == CLASS_IN && !reader.broken &&
+	       (type == DNS_A || type == DNS_AAAA) &&
+	       network_parse_host(str_of(asked), host, NULL) && host->kind == NETWORK_NAME;
+}
+
 static bool check_question(struct reader *reader, const char *name, enum dns_type type,
 			   uint16_t id, unsigned *flags, size_t *answers)
 {

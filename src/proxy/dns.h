@@ -1,6 +1,7 @@
 /*
  * dns: the two messages a stub resolver needs (RFC 1035): a question for the addresses of
- * one name, and the answer to it. Pure; who sends them is resolver.h.
+ * one name, and the answer to it. A question of somebody else's is read too, to tell of it.
+ * Pure; resolver.h sends them.
  *
  * A client of our own, since the C library's and others read files at each question, and a
  * process without file rights cannot.
@@ -23,6 +24,12 @@ enum {
 /* NAME (of the host grammar) as a question into OUT; returns its size. */
 size_t dns_print_question(const char *name, enum dns_type type, uint16_t id,
 			  unsigned char out[DNS_QUESTION_MAX]);
+
+/*
+ * The host that MESSAGE, a datagram of any client, asks the addresses of. False when it asks
+ * for something else, or for a name that no host can have.
+ */
+bool dns_read_question(struct str message, struct network_host *host);
 
 enum dns_answer {
 	DNS_STRANGE = 0, /* no answer to this question: somebody else's, or malformed */

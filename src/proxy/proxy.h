@@ -28,7 +28,7 @@ enum { PROXY_ARGUMENTS = 4 };
 #define PROXY_USER "glovebox"
 enum {
 	PROXY_TOKEN = 32, /* hexadecimal digits: 128 bits of chance */
-	PROXY_REMEDY_MAX = 600,
+	PROXY_REMEDY_MAX = NETWORK_REMEDY_MAX,
 	PROXY_SPEC_MAX = 1 << 20,
 };
 

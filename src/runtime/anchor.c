@@ -197,6 +197,19 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 	return true;
 }
 
+/* A kernel without such sockets has cells all the same: words tell of hosts there (claims.h). */
+static bool questions_keep(const struct anchor *anchor, struct err *err)
+{
+	const struct anchor_reply reply = {.kind = ANCHOR_QUESTIONS};
+	auto_close int fd = -1;
+
+	if (!sandbox_overhear(&fd, err))
+		return true;
+	return send_reply(anchor->control, &reply, &fd, 1) ||
+	       err_set(err, errno, "handing over the questions for names: %s",
+		       strerror(errno));
+}
+
 static int compare_ints(const void *a, const void *b)
 {
 	int left = *(const int *)a, right = *(const int *)b;
@@ -214,7 +227,8 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 	    !sandbox_build(level, &anchor->spec->view, &anchor->rules, err))
 		return false;
 	if (spec_is_sealed(anchor->spec) &&
-	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err)))
+	    (!sandbox_join(anchor->network, err) || !listeners_make(anchor, err) ||
+	     !questions_keep(anchor, err)))
 		return false;
 	keep[count++] = anchor->control;
 	if (anchor->rules >= 0)

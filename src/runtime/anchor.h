@@ -2,9 +2,10 @@
  * anchor: the cell's first process. It builds the view once, keeps the namespaces, and
  * then makes workers: a request of one byte on the control socket is answered by one
  * struct anchor_reply with the worker's socket and pidfd. Before the first the listeners
- * that a proxy is to serve go out the same way. A folder that a person lets the cell have
- * besides comes with such a request: the front's specification of it, in a file of memory, and
- * its trees, detached. It reads no byte that comes from a model, a file or a command.
+ * that a proxy is to serve go out the same way, and the socket with the questions for names.
+ * A folder that a person lets the cell have besides comes with such a request: the front's
+ * specification of it, in a file of memory, and its trees, detached. It reads no byte that
+ * comes from a model, a file or a command.
  *
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
  */
@@ -22,8 +23,9 @@ enum anchor_kind {
 	ANCHOR_WORKER,      /* with the socket and the pidfd of a new worker */
 	/* with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for */
 	ANCHOR_LISTENER,
-	ANCHOR_WIDENED, /* all workers from now on have it; or, with `text`, none has */
-	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
+	ANCHOR_QUESTIONS, /* with the socket of sandbox_overhear; not where there is none */
+	ANCHOR_WIDENED,   /* all workers from now on have it; or, with `text`, none has */
+	ANCHOR_REFUSED,   /* the cell, or one worker, cannot be made: `text` says why */
 };
 
 struct anchor_reply {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "runtime/cell_parts.h"
 #include "runtime/cell_start.h"
+#include "runtime/lookups.h"
 #include "runtime/outlet.h"
 #include "runtime/pending.h"
 #include "runtime/role.h"
@@ -54,6 +55,21 @@ void cell_mended(struct cell *cell)
 struct outlet *cell_outlet(const struct cell *cell)
 {
 	return cell->outlet;
+}
+
+bool cell_lost_route(struct cell *cell)
+{
+	uint64_t count, before = cell->unrouted;
+
+	if (cell->questions_fd < 0 || !lookups_count_unrouted(cell->anchor_pidfd, &count))
+		return true;
+	cell->unrouted = count;
+	return count != before;
+}
+
+int cell_questions(const struct cell *cell)
+{
+	return cell->questions_fd;
 }
 
 bool cell_outlet_waits(const struct cell *cell)
@@ -150,6 +166,9 @@ static bool control_read(struct cell *cell)
 		cell_add_worker(cell, fds, (enum worker_kind)reply.worker);
 	} else if (reply.kind == ANCHOR_LISTENER) {
 		listener_add(cell, reply.code, fds);
+	} else if (reply.kind == ANCHOR_QUESTIONS && cell->questions_fd < 0) {
+		cell->questions_fd = fd_take(&fds[0]);
+		fd_close(&fds[1]);
 	} else if (reply.kind == ANCHOR_STARTED && cell->anchor_pidfd < 0 && fds[0] >= 0) {
 		cell->anchor_pidfd = fds[0];
 	} else {
@@ -313,6 +332,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 	made->spec.one_call = options->direct;
 	made->control = -1;
 	made->anchor_pidfd = -1;
+	made->questions_fd = -1;
 	start.spec = &made->spec;
 	if (!cell_start(&start, &made->control, &made->anchor_pidfd, err)) {
 		err->code = ECHILD;
@@ -347,6 +367,7 @@ void cell_close(struct cell *cell)
 	loop_remove_timer(&cell->open_timer);
 	loop_remove_timer(&cell->refill);
 	fd_close(&cell->control);
+	fd_close(&cell->questions_fd);
 	outlet_close(cell->outlet);
 	if (!spec_is_sealed(&cell->spec))
 		cell_wait_anchor(cell->anchor_pidfd);

@@ -92,6 +92,13 @@ void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy lists no host. */
 struct outlet *cell_outlet(const struct cell *cell);
+/*
+ * Has a packet found no way out of the cell since this was asked last? True also where that cannot
+ * be known. Else no words of a program are true that say so.
+ */
+bool cell_lost_route(struct cell *cell);
+/* Where programs' questions for names are read (lookups.h); -1: this cell keeps none. */
+int cell_questions(const struct cell *cell);
 
 /*
  * A worker, now busy; it may still be locking itself in, and takes its call when it has.

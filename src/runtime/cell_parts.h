@@ -19,6 +19,8 @@ struct cell {
 	struct cell_spec spec;
 	int control;
 	int anchor_pidfd;
+	int questions_fd;      /* sandbox_overhear; -1: none */
+	uint64_t unrouted;     /* lookups_count_unrouted, when it was looked at last */
 	bool grouped;          /* it was tried */
 	struct groups *groups; /* or NULL: workers look after their limits */
 	struct watch control_watch;

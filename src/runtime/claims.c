@@ -2,12 +2,14 @@
 #include "runtime/claims.h"
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "git/autoexec.h"
 #include "policy/network.h"
 #include "runtime/denial.h"
 #include "runtime/system_folders.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,13 +105,21 @@ static struct str path_in(struct str line, size_t message)
 	return found;
 }
 
+/* Landlock, which refuses below L3, judges open(2) and not access(2). */
+static bool opens(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd >= 0;
+}
+
 /* Can PATH, or what would hold it, be read? Then it was a write that was refused. */
 static bool can_be_read(const char *path)
 {
 	char above[PATH_MAX];
 	char *slash;
 
-	if (access(path, R_OK) == 0)
+	if (opens(path))
 		return true;
 	if (access(path, F_OK) == 0 || strlen(path) >= sizeof(above))
 		return false;
@@ -118,7 +128,7 @@ static bool can_be_read(const char *path)
 	if (!slash || slash == above)
 		return true; /* the root of the view can always be read */
 	*slash = '\0';
-	return access(above, R_OK) == 0;
+	return opens(above);
 }
 
 enum saying { SAYS_MISSING = 1, SAYS_CLOSED, SAYS_READ_ONLY };
@@ -165,52 +175,111 @@ static bool is_loopback(struct str host)
 	return str_is(host, "localhost") || str_starts(host, STR("127."));
 }
 
-static bool gather_host(struct str line, struct tool_result *result)
+/* The words that stand before a host that was not found or reached. */
+static const char *const before_host[] = {
+	"resolve host: ",
+	"resolve hostname ",
+	"resolve host address ",
+	"resolve host ",
+	"resolve '",
+	"resolving '",
+	"EAI_AGAIN ",
+	"ENOTFOUND ",
+	"Failed to resolve '",
+	"dial tcp: lookup ",
+	"Failed to connect to ",
+	"connect to host ",
+	"Unknown host ",
+	"Unknown host '",
+	"TCP connection to ",
+	"UnknownHostException: ",
+};
+
+/* Words that name no host. pip, told to try once, says no more than the last of them. */
+static const char *const without_host[] = {
+	"Network is unreachable",          "name resolution",
+	"Name or service not known",       "nodename nor servname provided",
+	"socket: operation not permitted", "(from versions: none)",
+};
+
+static void add_host(struct str host, struct str behind, struct tool_result *result)
 {
-	static const char *const before[] = {
-		"resolve host: ",
-		"resolve hostname ",
-		"resolve host address ",
-		"resolve host ",
-		"resolve '",
-		"resolving '",
-		"EAI_AGAIN ",
-		"ENOTFOUND ",
-		"Failed to resolve '",
-		"dial tcp: lookup ",
-		"Failed to connect to ",
-	};
-	static const char *const without[] = {"Network is unreachable", "name resolution",
-					      "Name or service not known"};
-	struct value *claim;
+	const struct str mark = STR(" port ");
+	struct value *claim = claim_new(result);
+	size_t size = 0;
+	uint16_t port;
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
-		struct str needle = str_of(before[i]);
-		size_t at = str_find(line, needle, 0);
+	if (!claim)
+		return;
+	value_set_str(claim, "host", host);
+	if (!str_starts(behind, mark))
+		return;
+	behind = str_part(behind, mark.size, behind.size);
+	while (size < behind.size && behind.data[size] >= '0' && behind.data[size] <= '9')
+		size++;
+	if (network_parse_port(str_part(behind, 0, size), &port))
+		value_set_integer(claim, "port", port);
+}
+
+static bool gather_named(struct str line, const char *before, struct tool_result *result)
+{
+	const struct str needle = str_of(before);
+	const size_t at = str_find(line, needle, 0);
+	struct str rest, host;
+
+	if (at == (size_t)-1)
+		return false;
+	rest = str_part(line, at + needle.size, line.size);
+	if (str_starts(rest, STR("\xe2\x80\x98")))
+		rest = str_part(rest, 3, rest.size);
+	host = str_part(rest, 0, host_size(rest));
+	/* A full stop at the end belongs to the sentence. */
+	if (str_ends(host, STR(".")))
+		host.size--;
+	/* The cell has a loopback: nobody listened there. */
+	if (host.size == 0 || host.size > NETWORK_NAME_MAX || is_loopback(host))
+		return false;
+	add_host(host, str_part(rest, host.size, rest.size), result);
+	return true;
+}
+
+/* "a.example: Temporary failure in name resolution", as Gradle has it. */
+static bool gather_ahead(struct str line, struct tool_result *result)
+{
+	static const char *const behind[] = {": Temporary failure in name resolution",
+					     ": Name or service not known"};
+
+	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+		const size_t end = str_find(line, str_of(behind[i]), 0);
+		size_t from = end;
 		struct str host;
-		size_t size;
 
-		if (at == (size_t)-1)
+		if (end == (size_t)-1)
 			continue;
-		host = str_part(line, at + needle.size, NETWORK_NAME_MAX + 4);
-		if (str_starts(host, STR("\xe2\x80\x98")))
-			host = str_part(host, 3, host.size);
-		size = host_size(host);
-		/* The cell has a loopback: nobody listened there. */
-		if (size == 0 || size > NETWORK_NAME_MAX ||
-		    is_loopback(str_part(host, 0, size)))
-			continue;
-		claim = claim_new(result);
-		if (claim)
-			value_set_str(claim, "host", str_part(host, 0, size));
+		while (from > 0 && is_host_char(line.data[from - 1]))
+			from--;
+		host = str_part(line, from, end - from);
+		if (host.size == 0 || host.size > NETWORK_NAME_MAX ||
+		    memchr(host.data, '.', host.size) == NULL || is_loopback(host))
+			return false;
+		add_host(host, STR(""), result);
 		return true;
 	}
-	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
-		if (str_find(line, str_of(without[i]), 0) == (size_t)-1)
+	return false;
+}
+
+static bool gather_host(struct str line, struct tool_result *result)
+{
+	for (size_t i = 0; i < sizeof(before_host) / sizeof(before_host[0]); i++) {
+		if (gather_named(line, before_host[i], result))
+			return true;
+	}
+	if (gather_ahead(line, result))
+		return true;
+	for (size_t i = 0; i < sizeof(without_host) / sizeof(without_host[0]); i++) {
+		if (str_find(line, str_of(without_host[i]), 0) == (size_t)-1)
 			continue;
-		claim = claim_new(result);
-		if (claim)
-			value_set_text(claim, "host", "");
+		add_host(STR(""), STR(""), result);
 		return true;
 	}
 	return false;

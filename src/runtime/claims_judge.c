@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REMEDY_MAX = 512 }; /* a clause, a host and a rule */
-
 /* On one line, or it is no path that a sentence could name. */
 static bool is_printable(const char *text)
 {
@@ -64,20 +62,43 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	buf_fini(&shown);
 }
 
-static void judge_host(const struct policy *policy, const char *host,
+/* HOST (as network_parse_host has it, or "") is told with the PORT that the words name, or 0. */
+static void judge_host(const struct policy *policy, const char *host, int64_t port,
 		       struct tool_result *result)
 {
-	char rule[VERDICT_RULE_MAX], remedy[REMEDY_MAX];
+	char rule[VERDICT_RULE_MAX], remedy[NETWORK_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
+	struct network_host read;
 
 	(void)snprintf(rule, sizeof(rule), "agents.%.64s.network", policy->name);
-	(void)snprintf(remedy, sizeof(remedy), "ask the user to add %s%.*s%s to %s",
-		       *host ? "\"" : "the host's name", NETWORK_NAME_MAX, host,
-		       *host ? "\"" : "", rule);
+	if (*host && network_parse_host(str_of(host), &read, NULL))
+		(void)network_print_remedy(network_print_entry(&read,
+							       port > 0 && port <= UINT16_MAX
+								       ? (uint16_t)port
+								       : NETWORK_PORT_TLS,
+							       entry),
+					   remedy);
+	else
+		(void)snprintf(remedy, sizeof(remedy),
+			       "add the host that it wanted to network, or --allow-host HOST");
 	denial_add(result, &(struct denial){.kind = DENIAL_NET,
 					    .target = *host ? host : "the network",
 					    .rule = rule,
 					    .remedy = remedy,
 					    .guessed = true});
+}
+
+/* In a cell that has no network a listed host would be refused as a configuration. */
+static void judge_closed(const char *host, struct tool_result *result)
+{
+	denial_add(result,
+		   &(struct denial){
+			   .kind = DENIAL_NET,
+			   .target = *host ? host : "the network",
+			   .rule = "level below L3",
+			   .remedy = "only a cell of level L3 has a network: `glovebox "
+				     "doctor` names what this machine lacks for it",
+			   .guessed = true,
+		   });
 }
 
 static bool is_host(const char *host)
@@ -99,29 +120,49 @@ static bool has_network_denial(const struct tool_result *result)
 	return false;
 }
 
-void claims_judge(const struct policy *policy, struct tool_result *result)
+bool claims_name_host(const struct tool_result *result)
+{
+	const struct value *list = value_member(result->details, CLAIMS_KEY);
+
+	for (size_t i = 0; i < value_count(list) && i < CLAIMS_MAX; i++) {
+		if (value_text(value_member(value_item(list, i), "host")))
+			return true;
+	}
+	return false;
+}
+
+void claims_judge(const struct policy *policy, enum claims_hosts hosts,
+		  struct tool_result *result)
 {
 	auto_value struct value *list = NULL;
-	const char *any_host = NULL;
-	bool network_told;
+	bool any_host = false, network_told;
 
 	if (!value_member(result->details, CLAIMS_KEY))
 		return;
 	list = value_ref(value_member(result->details, CLAIMS_KEY));
 	value_remove(result->details, CLAIMS_KEY);
-	network_told = has_network_denial(result);
+	network_told = has_network_denial(result) || hosts == CLAIMS_HOSTS_WRONG;
 	for (size_t i = 0; i < value_count(list) && i < CLAIMS_MAX; i++) {
 		const struct value *claim = value_item(list, i);
 		const char *host = value_text(value_member(claim, "host"));
+		const int64_t port = value_integer(value_member(claim, "port"));
 
 		if (value_text(value_member(claim, "path")))
 			judge_path(policy, claim, result);
-		else if (host && *host && is_host(host) && !network_told)
-			judge_host(policy, host, result);
-		else if (host && !*host)
-			any_host = host;
+		else if (network_told || !host)
+			continue;
+		else if (!*host)
+			any_host = true;
+		else if (is_host(host) && hosts == CLAIMS_HOSTS_CLOSED)
+			judge_closed(host, result);
+		else if (is_host(host))
+			judge_host(policy, host, port, result);
 	}
 	/* A program that named its host says so in other words as well. */
-	if (any_host && !has_network_denial(result))
-		judge_host(policy, any_host, result);
+	if (!any_host || has_network_denial(result))
+		return;
+	if (hosts == CLAIMS_HOSTS_CLOSED)
+		judge_closed("", result);
+	else
+		judge_host(policy, "", 0, result);
 }

@@ -74,7 +74,8 @@ static bool result_take(struct running *running, const struct frame *frame)
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	/* The proxy's word before what programs make of it. */
 	running_end_network(running);
-	claims_judge(session->policy, &running->result);
+	claims_judge(session->policy, session_weighs_hosts(session, &running->result),
+		     &running->result);
 	running_take_left(running, &running->result);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
+#include "runtime/claims.h"
 #include "runtime/extra.h"
 #include "runtime/groups.h"
 #include "runtime/session_parts.h"
@@ -342,6 +343,14 @@ const char *session_broken(const struct session *session)
 const char *session_workspace(const struct session *session)
 {
 	return cell_spec(session->cell)->workspace;
+}
+
+void session_judge_messages(const struct session *session, struct str messages,
+			    struct tool_result *result)
+{
+	claims_protected(messages, result);
+	claims_gather_hosts(messages, result);
+	claims_judge(session->policy, session_weighs_hosts(session, result), result);
 }
 
 const struct policy *session_policy(const struct session *session)

@@ -135,6 +135,12 @@ const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
 /*
+ * Add to RESULT, as denials, what a program says in MESSAGES that it could not write or reach
+ * (claims.h): of output that went past its call, as that of `exec` does.
+ */
+void session_judge_messages(const struct session *session, struct str messages,
+			    struct tool_result *result);
+/*
  * The tools this session's policy has, NULL-ended, without internal ones; valid as long
  * as the session, or until session_set_tools.
  */

@@ -5,6 +5,7 @@
 #include "process/loop.h"
 #include "runtime/audit.h"
 #include "runtime/cell.h"
+#include "runtime/claims.h"
 #include "runtime/session.h"
 #include "runtime/session_undo.h"
 
@@ -215,6 +216,9 @@ void running_refused(void *context, uint64_t number, const char *target, const c
  * NULL: they cannot.
  */
 struct value *running_begin_network(struct running *running);
+/* What RESULT claims of hosts is worth this in SESSION's cell. */
+enum claims_hosts session_weighs_hosts(const struct session *session,
+				       const struct tool_result *result);
 /* What it was granted ends, and what was refused comes into its result. */
 void running_end_network(struct running *running);
 /* Cancel whatever is under way. */

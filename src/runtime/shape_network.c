@@ -3,14 +3,18 @@
  * the names under which programs find those and the cell itself.
  */
 #include "base/fd.h"
+#include "base/memory.h"
 #include "policy/network.h"
 #include "runtime/shape_parts.h"
+#include "runtime/system_folders.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define HOSTS "/etc/hosts"
+#define HOSTS  "/etc/hosts"
+#define RESOLV "/etc/resolv.conf"
 
 enum { HOSTS_MAX = 64 << 10 };
 
@@ -88,12 +92,40 @@ static void hosts_add(struct cell_spec *spec, const struct network_entry *entrie
 	buf_fini(&text);
 }
 
+/*
+ * Questions for names go to the cell's loopback, where the kernel keeps them and refuses them at
+ * once (sandbox_overhear). A host's file that is a link to what a cell does not show, as
+ * systemd-resolved has it, is missing in there: programs then ask the loopback by themselves.
+ */
+static void questions_add(struct cell_spec *spec)
+{
+	static const char text[] =
+		"# Nobody answers: a cell has no name server. Its proxy looks up the listed\n"
+		"# hosts, and each question is told of in the result.\n"
+		"nameserver 127.0.0.1\n"
+		"options timeout:1 attempts:1\n";
+	auto_free char *real = NULL;
+	struct stat st;
+
+	if (!spec_is_sealed(spec) || lstat(RESOLV, &st) < 0)
+		return;
+	if (S_ISLNK(st.st_mode))
+		real = realpath(RESOLV, NULL);
+	if (S_ISREG(st.st_mode))
+		(void)spec_add_entry(spec, VIEW_TEXT, RESOLV, text);
+	else if (real != NULL && system_folder_around(real, FOLDER_SYSTEM) != NULL)
+		(void)spec_add_entry(spec, VIEW_TEXT, real, text);
+}
+
 bool shape_add_network(const struct shape_options *options, const struct policy *policy,
 		       struct cell_spec *spec, struct err *err)
 {
 	const struct policy_names *network = &policy->network;
 	char rule[256];
 
+	(void)snprintf(rule, sizeof(rule), "agents.%s.network", policy->name);
+	spec->network_rule = arena_copy(&spec->arena, str_of(rule));
+	questions_add(spec);
 	spec->asks_network = policy_asks(policy, "network");
 	if (network->count == 0 && !spec->asks_network) {
 		hosts_add(spec, NULL, 0);
@@ -105,8 +137,6 @@ bool shape_add_network(const struct shape_options *options, const struct policy 
 		return false;
 	for (size_t i = 0; i < network->count; i++)
 		spec_add_network(spec, network->items[i]);
-	(void)snprintf(rule, sizeof(rule), "agents.%s.network", policy->name);
-	spec->network_rule = arena_copy(&spec->arena, str_of(rule));
 	if (options->resolver != NULL)
 		spec->resolver = arena_copy(&spec->arena, str_of(options->resolver));
 	spec->listen[spec->listen_count++] = 0;

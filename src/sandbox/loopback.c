@@ -1,8 +1,12 @@
-/* loopback: the listeners that a proxy serves, on the one device of a cell's network. */
+/*
+ * loopback: the listeners that a proxy serves, and the socket that keeps the questions for
+ * names, on the one device of a cell's network.
+ */
 #include "base/fd.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,5 +47,29 @@ bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err)
 			       port, strerror(errno));
 	if (port != 0)
 		*six = listen_at((const struct sockaddr *)&address6, sizeof(address6));
+	return true;
+}
+
+bool sandbox_overhear(int *fd, struct err *err)
+{
+	enum { NAME_SERVER = 53, PORT_AT = 2 }; /* the UDP header: source, destination */
+	/* A raw socket's packets begin with the IP header, whose length is in its first byte. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, PORT_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NAME_SERVER, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SANDBOX_QUESTION_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]),
+					  .filter = code};
+	auto_close int made =
+		socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+
+	if (made < 0 ||
+	    setsockopt(made, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0)
+		return err_set(err, errno, "a socket for questions to name servers: %s",
+			       strerror(errno));
+	*fd = fd_take(&made);
 	return true;
 }

@@ -4,7 +4,7 @@
  *
  *   front    sandbox_identity, sandbox_open_mapping and sandbox_copy_tree (root only)
  *   anchor   sandbox_clone, sandbox_become, sandbox_build, sandbox_join, sandbox_listen,
- *            sandbox_settle
+ *            sandbox_overhear, sandbox_settle
  *   worker   sandbox_clone_worker, sandbox_enter
  *
  * Each takes the level at which the cell is built and does what that level can: below L3
@@ -147,6 +147,15 @@ bool sandbox_join(struct sandbox_network *network, struct err *err);
  * second one.
  */
 bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err);
+
+/*
+ * A socket that gets a copy of each datagram for port 53 of the cell's loopback, with its IP
+ * and UDP headers, cut at SANDBOX_QUESTION_MAX bytes. No process has to take part: the kernel
+ * keeps the copies until somebody reads them, and refuses the datagrams themselves. At the same
+ * place as sandbox_listen.
+ */
+enum { SANDBOX_QUESTION_MAX = 1024 };
+bool sandbox_overhear(int *fd, struct err *err);
 
 struct sandbox_limits {
 	uint64_t processes; /* per cell, RLIMIT_NPROC (not applied to real uid 0) */

@@ -232,7 +232,8 @@ static void claim(struct shell *shell)
 	struct buf text;
 
 	/* Not executable, not found: the shell's own trouble with a file that it could read. */
-	if (shell->run.exit_code == NOT_EXECUTABLE || shell->run.exit_code == NOT_FOUND)
+	if (shell->run.ending == PROGRAM_ENDED &&
+	    (shell->run.exit_code == NOT_EXECUTABLE || shell->run.exit_code == NOT_FOUND))
 		return;
 	buf_init(&text, PROGRAM_HEAD + PROGRAM_TAIL + CLAIM_SLACK);
 	for (size_t i = 0; i < 2; i++) {
@@ -280,8 +281,7 @@ static void answer(struct shell *shell)
 	git_said(shell->command, buf_str(&shell->result->text), shell->result);
 	claims_protected(buf_str(&shell->result->text), shell->result);
 	limit_watch_tell(&shell->limits, &shell->run, shell->result);
-	if (shell->run.ending == PROGRAM_ENDED && shell->run.exit_code != 0)
-		claim(shell);
+	claim(shell);
 	buf_fini(&next);
 }
 

@@ -17,7 +17,7 @@ static void judge(const struct policy *policy, struct tool_result *result)
 {
 	size_t lines = 0, count;
 
-	claims_judge(policy, result);
+	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, result);
 	count = value_count(denial_list(result));
 	for (const char *at = result->text.data; (at = strchr(at, '\n')) != NULL; at++)
 		lines++;

@@ -29,14 +29,14 @@ static struct policy *policy_make(void)
 }
 
 /* The denials of MESSAGE said in /w, as "kind target rule|". */
-static void judge(const char *message, struct buf *out)
+static void judge_by(enum claims_hosts hosts, const char *message, struct buf *out)
 {
 	auto_policy struct policy *policy = policy_make();
 	struct tool_result result;
 
 	tool_result_init(&result);
 	claims_gather(str_of(message), "/w", &result);
-	claims_judge(policy, &result);
+	claims_judge(policy, hosts, &result);
 	assert_null(value_member(result.details, "claims"));
 	for (size_t i = 0; i < value_count(denial_list(&result)); i++) {
 		const struct value *item = value_item(denial_list(&result), i);
@@ -47,6 +47,11 @@ static void judge(const char *message, struct buf *out)
 			       value_text(value_member(item, "rule")));
 	}
 	tool_result_fini(&result);
+}
+
+static void judge(const char *message, struct buf *out)
+{
+	judge_by(CLAIMS_HOSTS_LISTABLE, message, out);
 }
 
 static void messages_become_the_rule_that_explains_them(void **state)
@@ -99,6 +104,112 @@ static void messages_become_the_rule_that_explains_them(void **state)
 	buf_fini(&found);
 }
 
+/* As they were printed where no host is listed, with the variables that a cell sets for them. */
+static void words_of_tools_without_a_network(void **state)
+{
+	static const struct {
+		const char *message, *host;
+	} rows[] = {
+		/* pip, cargo, npm, gem, go */
+		{"ERROR: Could not find a version that satisfies the requirement x (from versions: "
+		 "none)\nERROR: No matching distribution found for x",
+		 "the network"},
+		{"  [6] Could not resolve hostname (Could not resolve host: index.crates.io)",
+		 "index.crates.io"},
+		{"npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo "
+		 "EAI_AGAIN registry.npmjs.org",
+		 "registry.npmjs.org"},
+		{"          Unable to download data from https://rubygems.org/ - SocketError: Failed "
+		 "to open TCP connection to rubygems.org:443 (getaddrinfo: Temporary failure in "
+		 "name resolution) (https://rubygems.org/specs.4.8.gz)",
+		 "rubygems.org"},
+		{"go: example.org/x@latest: module example.org/x: Get "
+		 "\"https://proxy.golang.org/example.org/x/@v/list\": dial tcp: lookup "
+		 "proxy.golang.org on 127.0.0.1:53: read udp 127.0.0.1:35808->127.0.0.1:53: read: "
+		 "connection refused",
+		 "proxy.golang.org"},
+		/* apt, curl, wget, git, ssh */
+		{"  Temporary failure resolving 'deb.debian.org'", "deb.debian.org"},
+		{"curl: (6) Could not resolve host: a.example.org", "a.example.org"},
+		{"wget: unable to resolve host address \xe2\x80\x98w.example.org\xe2\x80\x99",
+		 "w.example.org"},
+		{"fatal: unable to access 'https://github.com/x/y/': Could not resolve host: "
+		 "github.com",
+		 "github.com"},
+		{"ssh: Could not resolve hostname a.example.org: Temporary failure in name "
+		 "resolution",
+		 "a.example.org"},
+		/* Maven, Gradle */
+		{"[ERROR] transfer failed for https://repo.maven.apache.org/maven2/x.pom: Unknown "
+		 "host repo.maven.apache.org: Temporary failure in name resolution -> [Help 1]",
+		 "repo.maven.apache.org"},
+		{"            > repo.maven.apache.org: Temporary failure in name resolution",
+		 "repo.maven.apache.org"},
+		{"   > Unknown host 'services.gradle.org'. You may need to adjust the proxy settings "
+		 "in Gradle.",
+		 "services.gradle.org"},
+		{"Exception in thread \"main\" java.net.UnknownHostException: services.gradle.org",
+		 "services.gradle.org"},
+	};
+	struct buf found, expected;
+
+	(void)state;
+	buf_init(&found, 1 << 16);
+	buf_init(&expected, 1 << 16);
+	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
+		static const char *const rules[] = {[CLAIMS_HOSTS_WRONG] = NULL,
+						    [CLAIMS_HOSTS_LISTABLE] =
+							    "agents.tester.network",
+						    [CLAIMS_HOSTS_CLOSED] =
+							    "level below L3"};
+
+		for (size_t j = 0; j < UNIT_COUNT(rules); j++) {
+			buf_clear(&found);
+			buf_clear(&expected);
+			judge_by((enum claims_hosts)j, rows[i].message, &found);
+			if (rules[j] != NULL)
+				(void)buf_addf(&expected, "net %s %s|", rows[i].host,
+					       rules[j]);
+			assert_string_equal(found.data, expected.data);
+		}
+	}
+	buf_fini(&expected);
+	buf_fini(&found);
+}
+
+/* The remedy for MESSAGE, in one line. */
+static void check_remedy(enum claims_hosts hosts, const char *message, const char *remedy)
+{
+	auto_policy struct policy *policy = policy_make();
+	struct tool_result result;
+
+	tool_result_init(&result);
+	claims_gather(str_of(message), "/w", &result);
+	claims_judge(policy, hosts, &result);
+	assert_string_equal(value_text(value_member(value_item(denial_list(&result), 0),
+						    "remedy")),
+			    remedy);
+	tool_result_fini(&result);
+}
+
+static void a_host_is_listed_with_the_port_that_the_words_say(void **state)
+{
+	(void)state;
+	check_remedy(CLAIMS_HOSTS_LISTABLE,
+		     "curl: (7) Failed to connect to 203.0.113.7 port 80 after 0 ms",
+		     "add \"203.0.113.7:80\" to network, or --allow-host 203.0.113.7:80");
+	check_remedy(CLAIMS_HOSTS_LISTABLE, "Failed to connect to a.example port 443 after",
+		     "add \"a.example\" to network, or --allow-host a.example");
+	check_remedy(CLAIMS_HOSTS_LISTABLE, "Failed to connect to a.example port 99999999",
+		     "add \"a.example\" to network, or --allow-host a.example");
+	check_remedy(CLAIMS_HOSTS_LISTABLE, "connect: Network is unreachable",
+		     "add the host that it wanted to network, or --allow-host HOST");
+	/* What no configuration takes is not advised. */
+	check_remedy(CLAIMS_HOSTS_CLOSED, "Could not resolve host: a.example",
+		     "only a cell of level L3 has a network: `glovebox doctor` names what this "
+		     "machine lacks for it");
+}
+
 static void a_path_outside_is_answered_alike_whether_it_exists_or_not(void **state)
 {
 	char folder[] = "/var/tmp/claims-XXXXXX";
@@ -128,7 +239,7 @@ static void a_file_tool_is_exact(void **state)
 	tool_result_init(&result);
 	(void)tool_fail(&result, "%s", "");
 	claims_add_unwritable("/w/src/a.c", &result);
-	claims_judge(policy, &result);
+	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 	assert_int_equal(result.status, RESULT_DENIED);
 	assert_string_equal(result.text.data,
 			    "[refused: /w/src/a.c (agents.tester.write); ask the user to add "
@@ -155,7 +266,7 @@ static void what_is_no_claim_is_dropped(void **state)
 		tool_result_init(&result);
 		assert_true(value_parse(str_of(lists[i]), 0, &list, &err));
 		value_set(tool_details(&result), "claims", list);
-		claims_judge(policy, &result);
+		claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 		assert_null(denial_list(&result));
 		assert_int_equal(result.text.size, 0);
 		tool_result_fini(&result);
@@ -174,7 +285,7 @@ static void no_more_are_gathered_than_can_be_told(void **state)
 	for (int i = 0; i < 100; i++)
 		(void)buf_addf(&text, "cat: /d%d/x: No such file or directory\n", i);
 	claims_gather(buf_str(&text), "/w", &result);
-	claims_judge(policy, &result);
+	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
 	assert_int_equal(value_count(denial_list(&result)), CLAIMS_MAX);
 	buf_fini(&text);
 	tool_result_fini(&result);
@@ -184,6 +295,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_become_the_rule_that_explains_them),
+		cmocka_unit_test(words_of_tools_without_a_network),
+		cmocka_unit_test(a_host_is_listed_with_the_port_that_the_words_say),
 		cmocka_unit_test(a_path_outside_is_answered_alike_whether_it_exists_or_not),
 		cmocka_unit_test(a_file_tool_is_exact),
 		cmocka_unit_test(what_is_no_claim_is_dropped),
