@@ -410,3 +410,30 @@ void shell_lexer_next(struct shell_lexer *lexer, struct shell_token *token)
 	else
 		take_word(lexer, token);
 }
+
+static bool needs_quotes(const char *word)
+{
+	static const char plain[] = "%+,-./:=@^_";
+
+	for (const char *at = word; *at; at++) {
+		if (!isalnum((unsigned char)*at) && !strchr(plain, *at))
+			return true;
+	}
+	return *word == '\0';
+}
+
+void shell_token_add_word(const char *word, struct buf *out)
+{
+	if (!needs_quotes(word)) {
+		(void)buf_adds(out, word);
+		return;
+	}
+	(void)buf_addc(out, '\'');
+	for (; *word != '\0'; word++) {
+		if (*word == '\'')
+			(void)buf_adds(out, "'\\''");
+		else
+			(void)buf_addc(out, *word);
+	}
+	(void)buf_addc(out, '\'');
+}

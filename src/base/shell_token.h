@@ -5,6 +5,7 @@
  * only the shell itself can know is told from a literal one, with the reason.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -72,3 +73,6 @@ void shell_lexer_init(struct shell_lexer *lexer, struct str text, char *values);
  * but SHELL_END takes at least a byte of it.
  */
 void shell_lexer_next(struct shell_lexer *lexer, struct shell_token *token);
+
+/* Append WORD as one would type it: in quotes where they are needed. */
+void shell_token_add_word(const char *word, struct buf *out);

@@ -38,8 +38,37 @@ void text_add_paragraph(struct buf *out, struct str text);
 size_t text_find_unseen(struct str text);
 
 /*
+ * A line of which a part is shown when it is too long: its beginning and its end, and the
+ * place that matters where there is one. Only the bytes that may be shown must be held: all
+ * of the line, or parts of it, in order.
+ */
+enum { TEXT_LINE_PARTS = 3 };
+struct text_line {
+	uint64_t size; /* of the whole line, without its end */
+	struct {
+		uint64_t at;
+		struct str bytes;
+	} held[TEXT_LINE_PARTS];
+	uint64_t place, place_end; /* offsets; the same: no place matters */
+};
+struct text_line_cut {
+	uint64_t left_out; /* bytes; 0: all of the line is shown */
+	uint64_t gap;      /* where the last gap begins */
+};
+/*
+ * Append what is shown of LINE by ADD (NULL: the bytes as they are): all of it, or MOST bytes,
+ * three quarters of them from its beginning. A mark with the line's length stands for each
+ * gap: " [… 8 of this line's 20 bytes left out …] ".
+ */
+struct text_line_cut text_add_line(const struct text_line *line, size_t most,
+				   void (*add)(struct str part, struct buf *out),
+				   struct buf *out);
+/* Of MOST bytes of a line, those that are its beginning. The others are its end. */
+size_t text_line_head(size_t most);
+
+/*
  * Append TEXT cut to LIMITS: first third and last two thirds, cuts on line borders, then
- * character borders; lines over line_bytes are cut with a mark. CUT says what was left
+ * character borders; lines over line_bytes are cut by text_add_line. CUT says what was left
  * out (zeros when nothing). A line "[… N lines, M bytes left out …]" stands where it was.
  * The marks are not counted; a limit of 0 is none. False at OUT's ceiling, CUT untouched.
  */
@@ -48,6 +77,7 @@ struct text_limits {
 };
 struct text_cut {
 	size_t bytes, lines;
+	size_t long_lines; /* of which a part was left out */
 };
 bool text_shorten(struct str text, const struct text_limits *limits, struct buf *out,
 		  struct text_cut *cut);

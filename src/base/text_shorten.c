@@ -1,10 +1,28 @@
-/* text_shorten: a long text as its first third and its last two thirds; see text.h. */
+/*
+ * text_shorten: a long text as its first third and its last two thirds, a long line as its
+ * beginning and its end; see text.h.
+ */
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* The share of the limits that the beginning gets: ends of logs say what went wrong. */
 enum { TEXT_HEAD_SHARE = 3 };
+
+enum {
+	/* The end of a line gets one quarter: its beginning says what the line is. */
+	LINE_TAIL_SHARE = 4,
+	/* Beginning and end get one fifth each when a place between them is shown, too. */
+	LINE_EDGE_SHARE = 5,
+	/* One third of what stands around the place is before it: what follows says more. */
+	LINE_BEFORE_SHARE = 3,
+};
+
+/* A part of a line that is shown. */
+struct line_span {
+	uint64_t from, to;
+};
 
 /* A growing part of the text at one of its ends. */
 struct text_part {
@@ -51,6 +69,102 @@ static bool text_take_line(struct text_part *part, size_t size)
 	return true;
 }
 
+size_t text_line_head(size_t most)
+{
+	return most - most / LINE_TAIL_SHARE;
+}
+
+/* The spans of LINE, which is longer than MOST; in order, maybe touching. */
+static size_t line_spans(const struct text_line *line, size_t most,
+			 struct line_span spans[TEXT_LINE_PARTS])
+{
+	size_t head = text_line_head(most), tail = most - head;
+	size_t edge = most / LINE_EDGE_SHARE, around = most - 2 * edge;
+	uint64_t place_end = line->place_end, from = line->place;
+
+	if (place_end > line->place + around)
+		place_end = line->place + around;
+	if (place_end == line->place || place_end <= head ||
+	    line->place >= line->size - tail) {
+		spans[0] = (struct line_span){0, head};
+		spans[1] = (struct line_span){line->size - tail, line->size};
+		return 2;
+	}
+	from -= (around - (place_end - from)) / LINE_BEFORE_SHARE;
+	if (line->place < from || from < edge)
+		from = edge;
+	if (from + around > line->size - edge)
+		from = line->size - edge - around;
+	spans[0] = (struct line_span){0, edge};
+	spans[1] = (struct line_span){from, from + around};
+	spans[2] = (struct line_span){line->size - edge, line->size};
+	return 3;
+}
+
+/* The bytes of SPAN, which shrinks until no character is cut and all of it is held. */
+static struct str line_part(const struct text_line *line, struct line_span *span)
+{
+	struct str bytes = {0};
+	uint64_t at = 0;
+	size_t from, to, border;
+
+	for (size_t i = 0; i < TEXT_LINE_PARTS; i++) {
+		bytes = line->held[i].bytes;
+		at = line->held[i].at;
+		if (at <= span->from && span->to <= at + bytes.size)
+			break;
+		bytes.size = 0;
+	}
+	if (bytes.size == 0) {
+		span->to = span->from;
+		return (struct str){"", 0};
+	}
+	from = (size_t)(span->from - at);
+	to = text_character_border(bytes, (size_t)(span->to - at));
+	border = text_character_border(bytes, from);
+	/* Forward, not back: the limit is not passed. */
+	if (border < from)
+		border += text_utf8_length(str_part(bytes, border, 4));
+	if (border > to)
+		border = to;
+	*span = (struct line_span){at + border, at + to};
+	return str_part(bytes, border, to - border);
+}
+
+static void add_gap(const struct text_line *line, uint64_t from, uint64_t to,
+		    struct text_line_cut *cut, struct buf *out)
+{
+	if (from >= to)
+		return;
+	(void)buf_addf(out, " [… %" PRIu64 " of this line's %" PRIu64 " bytes left out …] ",
+		       to - from, line->size);
+	cut->left_out += to - from;
+	cut->gap = from;
+}
+
+struct text_line_cut text_add_line(const struct text_line *line, size_t most,
+				   void (*add)(struct str part, struct buf *out),
+				   struct buf *out)
+{
+	struct line_span spans[TEXT_LINE_PARTS] = {{0, line->size}};
+	size_t count = line->size <= most ? 1 : line_spans(line, most, spans);
+	struct text_line_cut cut = {0};
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct str part = line_part(line, &spans[i]);
+
+		add_gap(line, at, spans[i].from, &cut, out);
+		if (add)
+			add(part, out);
+		else
+			(void)buf_addstr(out, part);
+		at = spans[i].to;
+	}
+	add_gap(line, at, line->size, &cut, out);
+	return cut;
+}
+
 /* Append LINES, each cut to line_bytes; counts what is cut. */
 static bool text_add_lines(struct str lines, size_t line_bytes, struct buf *out,
 			   struct text_cut *cut)
@@ -59,20 +173,17 @@ static bool text_add_lines(struct str lines, size_t line_bytes, struct buf *out,
 		size_t size = text_first_line(lines);
 		struct str line = str_part(lines, 0, size);
 		bool ended = line.data[size - 1] == '\n';
-		size_t kept;
+		struct text_line shown = {0};
 
 		lines = str_part(lines, size, lines.size);
 		line.size -= ended;
-		if (line.size <= line_bytes) {
-			if (!buf_add(out, line.data, size))
-				return false;
-			continue;
-		}
-		kept = text_character_border(line, line_bytes);
-		cut->bytes += line.size - kept;
-		if (!buf_add(out, line.data, kept) || !buf_adds(out, " [… ") ||
-		    !text_add_count(out, line.size - kept, "byte") ||
-		    !buf_addf(out, " of this line left out …]%s", ended ? "\n" : ""))
+		shown.size = line.size;
+		shown.held[0].bytes = line;
+		cut->long_lines += line.size > line_bytes;
+		cut->bytes += (size_t)text_add_line(&shown, line_bytes, NULL, out).left_out;
+		if (ended)
+			(void)buf_addc(out, '\n');
+		if (out->overflowed)
 			return false;
 	}
 	return true;

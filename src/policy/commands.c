@@ -2,13 +2,13 @@
 #include "policy/commands.h"
 
 #include "base/embedded.h"
+#include "base/shell_token.h"
 #include "base/text.h"
 #include "policy/command_code.h"
 #include "policy/command_seen.h"
 #include "policy/presets.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -532,35 +532,11 @@ bool commands_named(const struct commands *commands, const struct shell_command 
 	return named;
 }
 
-static bool needs_quotes(const char *word)
-{
-	static const char plain[] = "%+,-./:=@^_";
-
-	for (const char *at = word; *at; at++) {
-		if (!isalnum((unsigned char)*at) && !strchr(plain, *at))
-			return true;
-	}
-	return *word == '\0';
-}
-
 void commands_print(const char *const *argv, struct buf *out)
 {
 	for (size_t i = 0; argv[i] != NULL; i++) {
-		const char *word = argv[i];
-
 		(void)buf_adds(out, i ? " " : "");
-		if (!needs_quotes(word)) {
-			(void)buf_adds(out, word);
-			continue;
-		}
-		(void)buf_addc(out, '\'');
-		for (; *word != '\0'; word++) {
-			if (*word == '\'')
-				(void)buf_adds(out, "'\\''");
-			else
-				(void)buf_addc(out, *word);
-		}
-		(void)buf_addc(out, '\'');
+		shell_token_add_word(argv[i], out);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/shell_token.h"
 #include "tools/bash_alone.h"
 #include "tools/commands.h"
 
@@ -194,18 +195,6 @@ void bash_shell_rouse(const struct bash_shell *shell)
 	(void)!write(shell->go_fd, COMING, sizeof(COMING) - 1);
 }
 
-static void add_quoted(struct buf *line, const char *text)
-{
-	(void)buf_addc(line, '\'');
-	for (; *text != '\0'; text++) {
-		if (*text == '\'')
-			(void)buf_adds(line, "'\\''");
-		else
-			(void)buf_addc(line, *text);
-	}
-	(void)buf_addc(line, '\'');
-}
-
 static bool can_be_set(const char *variable)
 {
 	size_t size = strcspn(variable, "=");
@@ -241,7 +230,7 @@ static bool add_changes(struct buf *line, const char *const *was, const char *co
 		if (!can_be_set(*at))
 			return false;
 		(void)buf_addf(line, "export %.*s=", (int)strcspn(*at, "="), *at);
-		add_quoted(line, *at + strcspn(*at, "=") + 1);
+		shell_token_add_word(*at + strcspn(*at, "=") + 1, line);
 		(void)buf_adds(line, "; ");
 	}
 	for (const char *const *at = was; *at != NULL; at++) {
@@ -277,7 +266,7 @@ static bool add_first_line(const struct bash_shell *shell, const struct bash_tex
 	}
 	if (!stands_in(shell, text->folder)) {
 		(void)buf_adds(line, "builtin cd -P -- ");
-		add_quoted(line, text->folder);
+		shell_token_add_word(text->folder, line);
 		/* As in a shell that began there. */
 		(void)buf_adds(line, " && unset -v OLDPWD && declare -x OLDPWD");
 	}
@@ -304,7 +293,7 @@ static void add_becoming(const struct bash_text *text, struct buf *line)
 	buf_init(&path, PATH_MAX);
 	if (bash_alone(text->text, text->folder, text->environment, &path)) {
 		(void)buf_adds(line, "((SHLVL++)); _=");
-		add_quoted(line, path.data);
+		shell_token_add_word(path.data, line);
 		(void)buf_adds(line, " exec -- ");
 	}
 	buf_fini(&path);

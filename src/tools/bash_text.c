@@ -26,17 +26,64 @@ enum {
 /* The cleaned text of one part of an output can be four times as long (\xHH). */
 enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
 
-static bool clean_part(struct str part, struct buf *out)
+/* Add the cleaned LINES, long ones in part, and count in CUT what is left out of these. */
+static void add_lines(struct str lines, struct buf *out, struct text_cut *cut)
 {
-	const struct text_limits lines = {.line_bytes = BASH_LINE_BYTES};
-	struct text_cut cut;
+	const struct text_limits limits = {.line_bytes = SHOWN_LONG_LINE};
+	struct text_cut some = {0};
+
+	(void)text_shorten(lines, &limits, out, &some);
+	cut->bytes += some.bytes;
+	cut->long_lines += some.long_lines;
+}
+
+/*
+ * The beginning of an output: its last line may be torn. Of such a line no more is shown than
+ * the beginning of a long one, since its end is elsewhere and its length is not known. Returns
+ * how many bytes of it are left out.
+ */
+static size_t clean_head(struct str head, struct buf *out, struct text_cut *cut)
+{
 	struct buf clean;
+	struct str text, torn;
+	size_t whole, shown;
 
 	buf_init(&clean, CLEAN_MAX);
-	(void)text_clean(part, &clean);
-	(void)text_shorten(buf_str(&clean), &lines, out, &cut);
+	(void)text_clean(head, &clean);
+	text = buf_str(&clean);
+	whole = text.size;
+	while (whole > 0 && text.data[whole - 1] != '\n')
+		whole--;
+	torn = str_part(text, whole, text.size);
+	shown = text_character_border(torn, text_line_head(SHOWN_LONG_LINE));
+	add_lines(str_part(text, 0, whole), out, cut);
+	buf_addstr(out, str_part(torn, 0, shown));
+	cut->long_lines += shown < torn.size;
 	buf_fini(&clean);
-	return !out->overflowed;
+	return torn.size - shown;
+}
+
+/* The end of an output, whose first line may be torn: of this the end of a long one. */
+static size_t clean_tail(struct str tail, struct buf *out, struct text_cut *cut)
+{
+	const size_t room = SHOWN_LONG_LINE - text_line_head(SHOWN_LONG_LINE);
+	struct buf clean;
+	struct str text;
+	size_t end, from = 0;
+
+	buf_init(&clean, CLEAN_MAX);
+	(void)text_clean(tail, &clean);
+	text = buf_str(&clean);
+	end = str_find(text, STR("\n"), 0);
+	if (end == (size_t)-1)
+		end = text.size;
+	if (end > room)
+		from = text_character_border(text, end - room);
+	buf_addstr(out, str_part(text, from, end - from));
+	add_lines(str_part(text, end, text.size), out, cut);
+	cut->long_lines += from > 0;
+	buf_fini(&clean);
+	return from;
 }
 
 /* The largest beginning of TEXT in whole lines within the limits. */
@@ -44,6 +91,8 @@ static size_t fitting_start(struct str text, size_t bytes, size_t lines)
 {
 	size_t fits = 0;
 
+	if (text.size <= bytes && text_count_lines(text) <= lines)
+		return text.size;
 	while (lines-- > 0) {
 		size_t feed = str_find(text, STR("\n"), fits);
 
@@ -85,8 +134,8 @@ static void add_torn(const struct program_output *output, const struct text_limi
 	buf_init(&tail, CLEAN_MAX);
 	buf_init(&kept, PROGRAM_TAIL);
 	program_output_tail(output, &kept);
-	(void)clean_part(buf_str(&output->head), &head);
-	(void)clean_part(buf_str(&kept), &tail);
+	missing += clean_head(buf_str(&output->head), &head, cut);
+	missing += clean_tail(buf_str(&kept), &tail, cut);
 	first = str_part(buf_str(&head), 0,
 			 fitting_start(buf_str(&head), limits->bytes / HEAD_SHARE,
 				       limits->lines / HEAD_SHARE));
@@ -101,7 +150,7 @@ static void add_torn(const struct program_output *output, const struct text_limi
 		buf_addc(out, '\n');
 	buf_addf(out, "[… %llu bytes left out …]\n", (unsigned long long)missing);
 	buf_addstr(out, last);
-	cut->bytes = (size_t)missing;
+	cut->bytes += (size_t)missing;
 	cut->lines = 0;
 	buf_fini(&head);
 	buf_fini(&tail);
@@ -145,7 +194,7 @@ static const char *no_output(const struct bash_answer *answer)
 static void add_output(const struct program_run *run, const char *nothing,
 		       struct buf *text, struct text_cut *cut)
 {
-	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, BASH_LINE_BYTES};
+	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, SHOWN_LONG_LINE};
 	struct text_limits error = out;
 	struct text_cut parts[2] = {{0}};
 
@@ -174,6 +223,7 @@ static void add_output(const struct program_run *run, const char *nothing,
 		buf_adds(text, nothing);
 	cut->bytes = parts[0].bytes + parts[1].bytes;
 	cut->lines = parts[0].lines + parts[1].lines;
+	cut->long_lines = parts[0].long_lines + parts[1].long_lines;
 }
 
 static void add_ending(const struct bash_answer *answer, struct buf *text)
@@ -241,6 +291,11 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 			 "the rest",
 			 text_size(run->out.total + run->error.total, size), path->data,
 			 shown_lines);
+		if (cut->long_lines > 0) {
+			buf_adds(text, "; of a long line ");
+			shown_add_line_calls(path->data, 0, text_line_head(SHOWN_LONG_LINE),
+					     run->dropped == 0, text);
+		}
 		if (run->dropped)
 			buf_addf(text, " of the first %s; what came later is not kept",
 				 text_size(run->spilled, size));

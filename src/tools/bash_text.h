@@ -13,7 +13,6 @@
  */
 #define BASH_SHOWN_BYTES 30000
 #define BASH_SHOWN_LINES 2000
-#define BASH_LINE_BYTES  2000
 
 struct bash_answer {
 	const struct program_run *run;

@@ -27,6 +27,7 @@ struct answer {
 	uint64_t shown;   /* lines, or files in the modes that show files */
 	size_t next_file; /* in the ranking, behind the last one shown */
 	uint64_t gone;    /* files that were changed or removed meanwhile */
+	struct buf cut;   /* what shows more of the first line that was cut */
 };
 
 static void add_plural(struct buf *out, uint64_t count, const char *one, const char *many)
@@ -81,6 +82,16 @@ static void answer_lines_of(struct answer *answer, const struct found *found, ui
 		answer->gone++;
 	}
 	answer->shown += show.shown;
+	if (show.first_cut > 0 && answer->cut.size == 0) {
+		(void)buf_addf(&answer->cut,
+			       "Lines over %d bytes are cut, as line %" PRIu64 " of ",
+			       GREP_LINE_MAX, show.first_cut);
+		(void)buf_adds(&answer->cut, name.data);
+		(void)buf_adds(&answer->cut, ": ");
+		shown_add_line_calls(name.data, show.first_cut, show.gap, true,
+				     &answer->cut);
+		(void)buf_adds(&answer->cut, ".\n");
+	}
 	buf_fini(&name);
 }
 
@@ -291,6 +302,7 @@ void grep_answer(struct grep *grep, struct tool_result *result)
 	uint64_t total = files ? all->files : all->lines;
 
 	buf_init(&answer.body, RESULT_TEXT_MAX / 2);
+	buf_init(&answer.cut, 4 * NAME_SHOWN_MAX);
 	if (files)
 		answer.shown = answer_files(&answer, (size_t)grep->offset, grep->limit,
 					    grep->mode == GREP_COUNT);
@@ -303,10 +315,12 @@ void grep_answer(struct grep *grep, struct tool_result *result)
 	else
 		answer_none(grep, &result->text);
 	answer_gaps(&answer, &result->text);
+	(void)buf_addstr(&result->text, buf_str(&answer.cut));
 	if (answer.body.size > 0)
 		(void)buf_addc(&result->text, '\n');
 	(void)buf_addstr(&result->text, buf_str(&answer.body));
 	buf_fini(&answer.body);
+	buf_fini(&answer.cut);
 	if (total > grep->offset + answer.shown)
 		result->left_out_lines = total - grep->offset - answer.shown;
 	answer_details(&answer, result);

@@ -94,7 +94,8 @@ static size_t scan_keep_from(const struct grep_scan *scan)
 
 		from = end ? (size_t)(end - scan->data) + 1 : lowest;
 	}
-	return from;
+	/* A long line behind them may leave no room to read on: then they are not kept. */
+	return scan->size - from < scan->room ? from : scan->limit;
 }
 
 /* Forget what was searched, to make room. */

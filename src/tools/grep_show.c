@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * The number of the line that begins at offset AT, which is in the data. Goes forward
@@ -24,38 +25,108 @@ static uint64_t show_number(struct grep_show *show, uint64_t at)
 	return show->line_number;
 }
 
-static size_t show_line_end(const struct grep_scan *scan, size_t start)
-{
-	const char *end = memchr(scan->data + start, '\n', scan->limit - start);
+enum {
+	SHOW_PIECE = 16 << 10, /* of a line that the data does not hold whole */
+	/* Held around each place that is shown, so that no character is cut. */
+	SHOW_SLACK = 4,
+	SHOW_HELD = 2 * (GREP_LINE_MAX + SHOW_SLACK),
+};
 
-	return end ? (size_t)(end - scan->data) : scan->limit;
+static bool show_stopped(const struct grep_scan *scan)
+{
+	return scan->stopped && scan->stopped(scan->stop_owner);
 }
 
-/* The part of a long LINE around its match. */
-static void add_line(struct str line, size_t match_start, size_t match_end, struct buf *out)
+/*
+ * Where in the file the line begins that holds the byte START of the data: of a line longer
+ * than the scan's buffer the data has a piece.
+ */
+static uint64_t find_start(const struct grep_scan *scan, size_t start)
 {
-	size_t match = match_end - match_start;
-	size_t from = 0;
-	size_t to;
+	const char *feed = start > 0 ? memrchr(scan->data, '\n', start) : NULL;
+	uint64_t at = scan->base;
+	char piece[SHOW_PIECE];
 
-	if (str_ends(line, STR("\r")))
-		line.size--;
-	if (line.size > GREP_LINE_MAX) {
-		size_t spare = match < GREP_LINE_MAX ? GREP_LINE_MAX - match : 0;
+	if (feed)
+		return scan->base + (size_t)(feed - scan->data) + 1;
+	while (at > 0 && !show_stopped(scan)) {
+		size_t wanted = at < sizeof(piece) ? (size_t)at : sizeof(piece);
+		ssize_t got = pread(scan->fd, piece, wanted, (off_t)(at - wanted));
 
-		/* More of what follows than of what came before. */
-		from = match_start > spare / 3 ? match_start - spare / 3 : 0;
-		if (from > line.size - GREP_LINE_MAX)
-			from = line.size - GREP_LINE_MAX;
+		if (got != (ssize_t)wanted)
+			break;
+		feed = memrchr(piece, '\n', wanted);
+		if (feed)
+			return at - wanted + (size_t)(feed - piece) + 1;
+		at -= wanted;
 	}
-	to = line.size - from > GREP_LINE_MAX ? from + GREP_LINE_MAX : line.size;
-	from = text_character_border(line, from);
-	to = text_character_border(line, to);
-	if (from > 0)
-		(void)buf_adds(out, "[…]");
-	shown_add(str_part(line, from, to - from), out);
-	if (to < line.size)
-		(void)buf_adds(out, "[…]");
+	return at;
+}
+
+/* Where it ends: at its line feed, or at the end of the file. */
+static uint64_t find_end(const struct grep_scan *scan, size_t start)
+{
+	const char *feed = memchr(scan->data + start, '\n', scan->limit - start);
+	uint64_t at = scan->base + scan->limit;
+	char piece[SHOW_PIECE];
+	ssize_t got = 1;
+
+	if (feed)
+		return scan->base + (size_t)(feed - scan->data);
+	while (got > 0 && !show_stopped(scan)) {
+		got = pread(scan->fd, piece, sizeof(piece), (off_t)at);
+		feed = got > 0 ? memchr(piece, '\n', (size_t)got) : NULL;
+		if (feed)
+			return at + (size_t)(feed - piece);
+		at += got > 0 ? (size_t)got : 0;
+	}
+	return at;
+}
+
+/* Of a line from FROM to TO of the file, that many bytes from AT on, as far as it has them. */
+static struct str read_part(const struct grep_scan *scan, uint64_t at, uint64_t to,
+			    char room[SHOW_HELD])
+{
+	size_t wanted = to - at < SHOW_HELD ? (size_t)(to - at) : SHOW_HELD;
+	ssize_t got;
+
+	if (at >= scan->base && at + wanted <= scan->base + scan->limit)
+		return (struct str){scan->data + (at - scan->base), wanted};
+	got = pread(scan->fd, room, wanted, (off_t)at);
+	return (struct str){room, got > 0 ? (size_t)got : 0};
+}
+
+/*
+ * The line from FROM to TO of the file, a long one in part: its two ends, and the MATCH in it
+ * if there is one. Returns what was left out.
+ */
+static struct text_line_cut add_line(const struct grep_scan *scan, uint64_t from,
+				     uint64_t to, const struct grep_line *match,
+				     struct buf *out)
+{
+	char rooms[TEXT_LINE_PARTS][SHOW_HELD];
+	struct text_line line = {.size = to - from};
+	uint64_t at[TEXT_LINE_PARTS] = {from, from, from};
+
+	if (match) {
+		line.place = scan->base + match->match_start - from;
+		line.place_end = scan->base + match->match_end - from;
+	}
+	if (line.place > SHOW_HELD / 2)
+		at[1] = from + line.place - SHOW_HELD / 2;
+	if (line.size > SHOW_HELD)
+		at[2] = to - SHOW_HELD;
+	for (size_t i = 0; i < TEXT_LINE_PARTS; i++) {
+		line.held[i].at = at[i] - from;
+		line.held[i].bytes = read_part(scan, at[i], to, rooms[i]);
+	}
+	if (line.size > 0 && str_ends(line.held[2].bytes, STR("\r"))) {
+		for (size_t i = 0; i < TEXT_LINE_PARTS; i++)
+			line.held[i].bytes.size -=
+				line.held[i].at + line.held[i].bytes.size == line.size;
+		line.size--;
+	}
+	return text_add_line(&line, GREP_LINE_MAX, shown_add, out);
 }
 
 /* One line at START in the data: "12: text" when it matches, "12- text" for context. */
@@ -63,14 +134,18 @@ static void show_line(struct grep_show *show, size_t start, uint64_t number,
 		      const struct grep_line *match)
 {
 	struct grep_scan *scan = show->scan;
-	size_t end = show_line_end(scan, start);
-	struct str line = {scan->data + start, end - start};
+	uint64_t begin = find_start(scan, start);
+	uint64_t end = find_end(scan, start);
+	struct text_line_cut cut;
 	size_t from;
 
 	(void)buf_addf(show->out, "%" PRIu64 "%c ", number, match ? ':' : '-');
 	from = show->out->size;
-	add_line(line, match ? match->match_start - start : 0,
-		 match ? match->match_end - start : 0, show->out);
+	cut = add_line(scan, begin, end, match, show->out);
+	if (cut.left_out > 0 && show->first_cut == 0) {
+		show->first_cut = number;
+		show->gap = cut.gap;
+	}
 	if (match) {
 		struct value *row = value_new_object();
 
@@ -81,7 +156,7 @@ static void show_line(struct grep_show *show, size_t start, uint64_t number,
 		value_append(show->rows, row);
 	}
 	(void)buf_addc(show->out, '\n');
-	show->next = scan->base + end + 1;
+	show->next = end + 1;
 }
 
 /* Context still due from the last match, as far as UNTIL in the data. */

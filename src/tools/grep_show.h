@@ -11,7 +11,10 @@
 #include <stdint.h>
 
 enum {
-	/* Most bytes of a line shown: a minified file must not fill the answer. */
+	/*
+	 * Most bytes of a line shown: a minified file must not fill the answer. Less than
+	 * read_file shows, as there may be many.
+	 */
 	GREP_LINE_MAX = 500,
 };
 
@@ -30,6 +33,8 @@ struct grep_show {
 	uint64_t line_at;     /* a line begins here … */
 	uint64_t line_number; /* … with this number */
 	size_t after_left;    /* lines of context still due */
+	uint64_t first_cut;   /* number of the first line shown in part; 0: none is */
+	uint64_t gap;         /* where in it the bytes are that are left out */
 };
 
 /* Show; SHOWN then says how many lines there were. */

@@ -75,6 +75,21 @@ static void add_details(struct reading *reading)
 	buf_fini(&ends);
 }
 
+/* What shows more of a line that was cut. Commands find no lines in UTF-16. */
+static void add_cut(const struct reading *reading, struct buf *text)
+{
+	buf_addf(text, "; line %zu is cut", reading->first_cut);
+	if (reading->start != reading->end)
+		buf_adds(text, " as all over " SHOWN_LONG_LINE_TEXT
+			       " bytes are: asked for alone up to " KB_TEXT
+			       " KB of it are shown");
+	if (reading->kind.utf16)
+		return;
+	buf_adds(text, "; ");
+	shown_add_line_calls(files_shown(reading->call->files, reading->file.path.data),
+			     reading->first_cut, reading->gap, true, text);
+}
+
 /*
  * One line before the content: which lines these are, and everything that is not as
  * usual.
@@ -103,9 +118,8 @@ static void add_head(struct reading *reading)
 	}
 	if (reading->no_final_newline)
 		buf_adds(text, "; no newline at its end");
-	if (reading->cut_lines)
-		buf_adds(text, "; lines over " LINE_BYTES_TEXT " bytes are cut: ask for one "
-			       "alone to see up to " KB_TEXT " KB of it");
+	if (reading->first_cut > 0)
+		add_cut(reading, text);
 	if (!reading->total_known || reading->shown_last < reading->line)
 		buf_addf(text, "; next: start_line=%zu", reading->shown_last + 1);
 	buf_adds(text, "]\n");

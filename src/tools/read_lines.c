@@ -29,13 +29,63 @@ static void add_number(size_t number, struct buf *out)
 	buf_add(out, text + at, sizeof(text) - at);
 }
 
-/* Take one line (without its line feed). False when no further line is wanted. */
-static bool take_line(struct reading *reading, struct str line)
+/* Are its bytes UTF-8, as far as they are held? Only whole characters were dropped. */
+static bool line_is_utf8(const struct text_line *line)
 {
-	size_t limit = reading->start == reading->end &&
-				       reading->max_bytes > READ_LINE_BYTES + 100
-			       ? reading->max_bytes - 100
-			       : READ_LINE_BYTES;
+	for (size_t i = 0; i < TEXT_LINE_PARTS; i++) {
+		if (!text_is_utf8(line->held[i].bytes))
+			return false;
+	}
+	return true;
+}
+
+/* HELD is what there is of a line: all of it, or its two ends. */
+static struct text_line whole_line(const struct reading *reading, struct str held)
+{
+	struct text_line line = {.size = held.size + reading->dropped};
+
+	line.held[0].bytes = held;
+	if (reading->dropped > 0) {
+		line.held[0].bytes = str_part(held, 0, reading->head);
+		line.held[1].at = reading->head + reading->dropped;
+		line.held[1].bytes = str_part(held, reading->head, held.size);
+	}
+	return line;
+}
+
+/* The ceiling of one line: of the only one asked for nearly the whole answer. */
+static size_t line_limit(const struct reading *reading)
+{
+	const size_t rest = 100; /* the number, and the mark of a gap */
+
+	return reading->start == reading->end && reading->max_bytes > SHOWN_LONG_LINE + rest
+		       ? reading->max_bytes - rest
+		       : SHOWN_LONG_LINE;
+}
+
+static void add_line(struct reading *reading, const struct text_line *line)
+{
+	struct text_line_cut cut;
+
+	if (!reading->shown_last)
+		reading->shown_first = reading->line;
+	reading->shown_last = reading->line;
+	add_number(reading->line, &reading->body);
+	cut = text_add_line(line, line_limit(reading), shown_add, &reading->body);
+	if (cut.left_out > 0 && reading->first_cut == 0) {
+		reading->first_cut = reading->line;
+		reading->gap = cut.gap;
+	}
+	reading->left_bytes += (size_t)cut.left_out;
+	buf_addc(&reading->body, '\n');
+	reading->taken += (size_t)(line->size - cut.left_out) + 1;
+}
+
+/* Take one line (without its line feed). False when no further line is wanted. */
+static bool take_line(struct reading *reading, struct str held)
+{
+	size_t limit = line_limit(reading);
+	struct text_line line;
 	size_t shown;
 
 	reading->line++;
@@ -44,33 +94,22 @@ static bool take_line(struct reading *reading, struct str line)
 	if (reading->line > reading->end || reading->full)
 		return false;
 	if (reading->streamed)
-		count_end(line, &reading->ends);
-	if (line.size && line.data[line.size - 1] == '\r')
-		line.size--;
+		count_end(held, &reading->ends);
+	if (held.size && held.data[held.size - 1] == '\r')
+		held.size--;
 	if (reading->line - reading->start >= reading->max_lines) {
 		reading->full = true;
 		return false;
 	}
-	if (!reading->not_utf8 && !text_is_utf8(line))
+	line = whole_line(reading, held);
+	if (!reading->not_utf8 && !line_is_utf8(&line))
 		reading->not_utf8 = true;
-	shown = line.size <= limit ? line.size : text_character_border(line, limit);
+	shown = line.size <= limit ? (size_t)line.size : limit;
 	if (reading->shown_last && reading->body.size + shown + 16 > reading->max_bytes) {
 		reading->full = true;
 		return false;
 	}
-	if (!reading->shown_last)
-		reading->shown_first = reading->line;
-	reading->shown_last = reading->line;
-	add_number(reading->line, &reading->body);
-	shown_add(str_part(line, 0, shown), &reading->body);
-	if (shown < line.size) {
-		reading->cut_lines++;
-		reading->left_bytes += line.size - shown;
-		buf_addf(&reading->body, " [… %zu bytes of this line left out …]",
-			 line.size - shown);
-	}
-	buf_addc(&reading->body, '\n');
-	reading->taken += shown + 1;
+	add_line(reading, &line);
 	return reading->line < reading->end;
 }
 
@@ -111,9 +150,28 @@ static bool take_lines(struct reading *reading, struct str *text)
 		size_t size = (size_t)(end - text->data);
 
 		more = take_line(reading, (struct str){text->data, size});
+		reading->dropped = 0;
 		*text = str_part(*text, size + 1, text->size);
 	}
 	return more;
+}
+
+/*
+ * Of a long line that HELD begins and does not end, only its two ends are kept. They are cut
+ * between characters.
+ */
+static void drop_middle(struct reading *reading, struct buf *held)
+{
+	size_t tail = held->size - READ_LINE_END;
+	size_t border;
+
+	if (held->size < 3 * (size_t)READ_LINE_END)
+		return;
+	if (reading->dropped == 0)
+		reading->head = text_character_border(buf_str(held), READ_LINE_END);
+	border = text_character_border(buf_str(held), tail);
+	reading->dropped += border - reading->head;
+	buf_remove(held, reading->head, border - reading->head);
 }
 
 bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err)
@@ -122,7 +180,7 @@ bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err
 	bool more = true;
 	ssize_t got = 1;
 
-	buf_init(&held, (size_t)FILES_HASHED_MAX + 2 * READ_PIECE);
+	buf_init(&held, 3 * (size_t)READ_LINE_END + READ_PIECE);
 	/* One that grows meanwhile is seen to have changed when it is to be written. */
 	while (got > 0 && pieces->size <= FILES_HASHED_MAX) {
 		char *at = buf_reserve(&held, READ_PIECE);
@@ -140,6 +198,7 @@ bool read_pieces(struct reading *reading, struct pieces *pieces, struct err *err
 		rest = buf_str(&held);
 		more = take_lines(reading, &rest);
 		buf_remove(&held, 0, more ? held.size - rest.size : held.size);
+		drop_middle(reading, &held);
 	}
 	if (got < 0)
 		err_set(err, errno, "%s cannot be read: %s.", reading->path,
@@ -187,22 +246,11 @@ bool read_range(struct reading *reading, struct err *err)
 	bool more = true;
 	ssize_t got = 1;
 
-	buf_init(&chunk, (size_t)FILES_HASHED_MAX + READ_CHUNK);
+	buf_init(&chunk, 3 * (size_t)READ_LINE_END + READ_CHUNK);
 	while (more && !call_stopped(reading->call)) {
 		char *at = buf_reserve(&chunk, READ_CHUNK);
 		struct str rest;
 
-		if (!at) {
-			/*
-			 * One line beyond all measure: what is held of it has been shown
-			 * or skipped.
-			 */
-			more = reading->line + 1 < reading->start;
-			if (!more)
-				(void)take_line(reading, buf_str(&chunk));
-			buf_clear(&chunk);
-			continue;
-		}
 		got = read(reading->file.fd, at, READ_CHUNK);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -212,6 +260,7 @@ bool read_range(struct reading *reading, struct err *err)
 		rest = buf_str(&chunk);
 		more = take_lines(reading, &rest);
 		buf_remove(&chunk, 0, chunk.size - rest.size);
+		drop_middle(reading, &chunk);
 	}
 	if (got < 0)
 		err_set(err, errno, "%s cannot be read: %s.", reading->path,

@@ -15,11 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A longer line is shown in part, unless it is the only one asked for. */
-#define READ_LINE_BYTES 2000
-
-#define LINE_BYTES_TEXT SHOWN_NUMBER(READ_LINE_BYTES)
-
 enum {
 	READ_CHUNK = 256 << 10, /* of a large file at a time */
 	/*
@@ -27,6 +22,11 @@ enum {
 	 * memory for it with the process.
 	 */
 	READ_PIECE = 64 << 10,
+	/*
+	 * Of an unfinished line each of its two ends: more than an answer shows of either, and
+	 * the longest line costs no memory.
+	 */
+	READ_LINE_END = 64 << 10,
 };
 
 struct reading {
@@ -39,8 +39,11 @@ struct reading {
 	size_t max_lines, max_bytes;
 	size_t line; /* lines begun so far */
 	size_t shown_first, shown_last;
-	size_t cut_lines;  /* lines shown in part */
-	size_t left_bytes; /* of these lines */
+	size_t first_cut;  /* number of the first line shown in part; 0: none is */
+	uint64_t gap;      /* where in it the bytes are that are left out */
+	size_t left_bytes; /* of the lines shown in part */
+	size_t dropped;    /* bytes of the unfinished line that are not held … */
+	size_t head;       /* … behind so many of its beginning */
 	struct shown_ends ends;
 	struct buf body;
 	size_t taken; /* bytes of the file that BODY shows */

@@ -2,12 +2,15 @@
 #include "tools/shown.h"
 
 #include "base/byte_vector.h"
+#include "base/shell_token.h"
 #include "base/text.h"
 #include "runtime/claims.h"
 #include "runtime/files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SHOWN_SAMPLE = 8192 };
@@ -124,6 +127,45 @@ void shown_add(struct str text, struct buf *out)
 void shown_add_spaces(struct str text, struct buf *out)
 {
 	add_visible(text, true, out);
+}
+
+/* "`sed -n 3p PATH | PROGRAM…", or "`PROGRAM… PATH" of each line. */
+static void add_line_call(const char *path, uint64_t number, const char *program,
+			  struct buf *out)
+{
+	struct buf word;
+
+	buf_init(&word, 4 * PATH_MAX);
+	shell_token_add_word(path, &word);
+	(void)buf_adds(out, "`");
+	if (number > 0) {
+		(void)buf_addf(out, "sed -n %" PRIu64 "p ", number);
+		shown_add(buf_str(&word), out);
+		(void)buf_addf(out, " | %s`", program);
+	} else {
+		(void)buf_addf(out, "%s ", program);
+		shown_add(buf_str(&word), out);
+		(void)buf_adds(out, "`");
+	}
+	buf_fini(&word);
+}
+
+void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, bool has_end,
+			  struct buf *out)
+{
+	char cut[64];
+
+	/* As much as an answer shows of one line. */
+	(void)snprintf(cut, sizeof(cut), "cut -c%" PRIu64 "-%" PRIu64, shown + 1,
+		       shown + SHOWN_LONG_LINE);
+	(void)buf_adds(out, "in bash ");
+	add_line_call(path, number, cut, out);
+	(void)buf_adds(out, " shows more of it");
+	if (!has_end)
+		return;
+	(void)buf_adds(out, ", ");
+	add_line_call(path, number, "tail -c " SHOWN_LONG_LINE_TEXT, out);
+	(void)buf_adds(out, " its end");
 }
 
 static unsigned utf16_unit(struct str text, size_t at, bool big)

@@ -15,6 +15,13 @@
 #define SHOWN_TEXT(number)   #number
 #define SHOWN_NUMBER(number) SHOWN_TEXT(number)
 
+/*
+ * A line of a file or of a command's output that is longer is shown in part: its beginning
+ * and its end (text_add_line), with its length.
+ */
+#define SHOWN_LONG_LINE      2000
+#define SHOWN_LONG_LINE_TEXT SHOWN_NUMBER(SHOWN_LONG_LINE)
+
 struct shown_kind {
 	bool binary;    /* NUL in the first 8 KiB or over 30 % control bytes there */
 	bool utf8_mark; /* begins with the UTF-8 byte-order mark */
@@ -42,6 +49,13 @@ void shown_add_ends(const struct shown_ends *ends, struct buf *out);
 void shown_add(struct str text, struct buf *out);
 /* The same with tabs as → and blanks as ·, for showing differences in white space. */
 void shown_add_spaces(struct str text, struct buf *out);
+
+/*
+ * Append the commands that show more of line NUMBER of the file PATH: what follows its first
+ * SHOWN bytes, and its end where PATH HAS_END. NUMBER 0: of each line.
+ */
+void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, bool has_end,
+			  struct buf *out);
 
 /* Convert UTF-16 (after its mark) to UTF-8; half pairs become U+FFFD. */
 void shown_from_utf16(struct str text, bool big, struct buf *out);

@@ -231,11 +231,68 @@ static void long_lines_are_cut_with_a_mark(void **state)
 	(void)state;
 	buf_init(&out, 1000);
 	assert_true(text_shorten(STR("12345678\n1234\naé€\n12345"), &limits, &out, &cut));
-	assert_string_equal(out.data, "1234 [… 4 bytes of this line left out …]\n1234\n"
-				      "aé [… 3 bytes of this line left out …]\n"
-				      "1234 [… 1 byte of this line left out …]");
+	assert_string_equal(out.data, "123 [… 4 of this line's 8 bytes left out …] 8\n1234\n"
+				      "aé [… 3 of this line's 6 bytes left out …] \n"
+				      "123 [… 1 of this line's 5 bytes left out …] 5");
 	assert_int_equal(cut.bytes, 8);
 	assert_int_equal(cut.lines, 0);
+	assert_int_equal(cut.long_lines, 3);
+	buf_fini(&out);
+}
+
+/* As add_line of a caller that holds only parts. */
+static void a_long_line_shows_its_ends_and_a_place(void **state)
+{
+	static const struct str text = STR("abcdefghijklmnopqrstuvwxyz");
+	struct text_line line = {.size = 26, .held[0].bytes = text};
+	struct text_line_cut cut;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	cut = text_add_line(&line, 26, NULL, &out);
+	assert_string_equal(out.data, "abcdefghijklmnopqrstuvwxyz");
+	assert_int_equal(cut.left_out, 0);
+	buf_clear(&out);
+	cut = text_add_line(&line, 10, NULL, &out);
+	assert_string_equal(out.data,
+			    "abcdefgh [… 16 of this line's 26 bytes left out …] yz");
+	assert_int_equal(cut.left_out, 16);
+	assert_int_equal(cut.gap, 8);
+	buf_clear(&out);
+	/* Two at each end, six around the place: one third of the spare before it. */
+	line.place = 12;
+	line.place_end = 15;
+	cut = text_add_line(&line, 10, NULL, &out);
+	assert_string_equal(out.data,
+			    "ab [… 9 of this line's 26 bytes left out …] lmnopq [… 7 of "
+			    "this line's 26 bytes left out …] yz");
+	assert_int_equal(cut.left_out, 16);
+	assert_int_equal(cut.gap, 17);
+	/* Only these bytes have to be held. */
+	line.held[0].bytes = str_part(text, 0, 2);
+	line.held[1].at = 11;
+	line.held[1].bytes = str_part(text, 11, 6);
+	line.held[2].at = 20;
+	line.held[2].bytes = str_part(text, 20, 6);
+	buf_clear(&out);
+	assert_int_equal(text_add_line(&line, 10, NULL, &out).left_out, 16);
+	assert_non_null(strstr(out.data, "] lmnopq ["));
+	/* A byte that is not held is left out and counted. */
+	line.held[2].bytes = STR("");
+	buf_clear(&out);
+	assert_int_equal(text_add_line(&line, 10, NULL, &out).left_out, 18);
+	/* A place that the ends show needs no part of its own; one too long shows its beginning. */
+	line = (struct text_line){.size = 26, .place = 5, .place_end = 8};
+	line.held[0].bytes = text;
+	buf_clear(&out);
+	assert_int_equal(text_add_line(&line, 10, NULL, &out).gap, 8);
+	line.place = 8;
+	line.place_end = 26;
+	buf_clear(&out);
+	(void)text_add_line(&line, 10, NULL, &out);
+	assert_non_null(strstr(out.data, "] ijklmn ["));
+	assert_int_equal(text_line_head(2000), 1500);
 	buf_fini(&out);
 }
 
@@ -282,7 +339,7 @@ static void shortening_keeps_its_budgets(void **state)
 			assert_true(str_equal(buf_str(&out), buf_str(&text)));
 		if (limits.lines)
 			assert_true(text_count_lines(buf_str(&out)) <= limits.lines + 2);
-		/* A mark is under 60 bytes. */
+		/* A mark is under 60 bytes, a line that is cut has one. */
 		if (limits.bytes)
 			assert_true(out.size <= limits.bytes + 60 * marks);
 	}
@@ -683,6 +740,7 @@ int main(void)
 		cmocka_unit_test(what_the_head_cannot_use_the_tail_gets),
 		cmocka_unit_test(one_endless_line_is_cut_between_characters),
 		cmocka_unit_test(long_lines_are_cut_with_a_mark),
+		cmocka_unit_test(a_long_line_shows_its_ends_and_a_place),
 		cmocka_unit_test(line_ends_are_part_of_the_budget),
 		cmocka_unit_test(shortening_keeps_its_budgets),
 		cmocka_unit_test(shortening_stops_at_the_ceiling),
