@@ -21,10 +21,11 @@
 enum { ROOTS_MAX = 64, DEADLINE_S = 60 };
 
 static const char help[] =
-	"usage: apply_patch [PATCH]\n\n"
+	"usage: apply_patch [--line-ends=file|given] [PATCH]\n\n"
 	"Apply PATCH, or the one on standard input, to the working folder: the grammar of\n"
 	"Codex (*** Begin Patch ... *** End Patch) or a unified diff. It is checked whole\n"
-	"before anything is written; all files are changed or none.\n\n"
+	"before anything is written; all files are changed or none. New lines get the line\n"
+	"ends of their file, unless they are to keep those of the patch (given).\n\n"
 	"Exit codes: 0 applied, 1 not applied (and why), 2 usage.\n\n"
 	"Example\n"
 	"  git diff HEAD~1 | apply_patch\n";
@@ -57,7 +58,7 @@ static bool open_files(const char *folder, struct files **files, struct err *err
 	return ok;
 }
 
-static int apply(struct files *files, const char *folder, struct str patch)
+static int apply(struct files *files, const char *folder, struct str patch, bool given_ends)
 {
 	auto_value struct value *arguments = value_new_object();
 	struct call call = {
@@ -76,6 +77,7 @@ static int apply(struct files *files, const char *folder, struct str patch)
 
 	tool_result_init(&result);
 	value_set_str(arguments, "patch", patch);
+	value_set_text(arguments, "line_ends", given_ends ? "given" : "file");
 	code = apply_patch_tool.execute(&call, &result) == RESULT_DONE ? CODE_DONE
 								       : CODE_FAILED;
 	(void)fprintf(code == CODE_DONE ? stdout : stderr, "%s\n", result.text.data);
@@ -96,7 +98,15 @@ int patch_program_run(int argc, char **argv)
 	struct buf input;
 	struct err err = {0};
 	int code = CODE_FAILED;
+	bool given_ends = false;
 
+	if (argc > 1 && str_starts(str_of(argv[1]), STR("--line-ends="))) {
+		given_ends = strcmp(argv[1], "--line-ends=given") == 0;
+		if (!given_ends && strcmp(argv[1], "--line-ends=file") != 0)
+			return complain(CODE_USAGE, "--line-ends is file or given");
+		argc--;
+		argv++;
+	}
 	if (argc > 2)
 		return complain(CODE_USAGE, "one patch at a time, as the argument or on "
 					    "standard input");
@@ -110,7 +120,8 @@ int patch_program_run(int argc, char **argv)
 	else if (!open_files(folder, &files, &err))
 		code = complain(CODE_FAILED, err.text);
 	else
-		code = apply(files, folder, argc == 2 ? str_of(argv[1]) : buf_str(&input));
+		code = apply(files, folder, argc == 2 ? str_of(argv[1]) : buf_str(&input),
+			     given_ends);
 	files_close(files);
 	buf_fini(&input);
 	return code;

@@ -4,12 +4,14 @@
  * of the files patching_verify.c, the set patching.c.
  */
 #include "tools/patching.h"
+#include "tools/shown.h"
 #include "tools/tools.h"
 
 static const struct tool_param apply_patch_params[] = {
 	{"patch", PARAM_TEXT, true,
 	 "The whole patch: `*** Begin Patch` … `*** End Patch`, or a unified diff",
 	 .aliases = "input diff patch_text content", .min = 1, .max = PATCH_BYTES_MAX},
+	SHOWN_ENDS_PARAM,
 	{0},
 };
 
@@ -39,7 +41,9 @@ static size_t brought(const struct patch *patch)
 
 static enum result_status apply_patch_execute(struct call *call, struct tool_result *result)
 {
-	struct patching patching = {.call = call, .result = result};
+	struct patching patching = {.call = call,
+				    .result = result,
+				    .given_ends = shown_ends_are_given(call)};
 	enum result_status status = RESULT_FAILED;
 
 	result->status = RESULT_FAILED;

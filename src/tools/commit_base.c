@@ -265,8 +265,8 @@ static bool make_change(struct commit_base *base, const struct handed_file *file
 	if (part->kind == PATCH_ADD && part->hunk_count > 0)
 		(void)buf_addstr(&now, part->hunks[0].new);
 	else if (part->kind == PATCH_UPDATE && part->hunk_count > 0)
-		fine = patch_apply(part->path, part, content, false, &now, outcomes,
-				   &sentence) ||
+		fine = patch_apply(part->path, part, content, EDIT_GIVEN_ENDS, &now,
+				   outcomes, &sentence) ||
 		       err_set(err, EINVAL, "%.400s", sentence.data);
 	else if (part->kind == PATCH_UPDATE)
 		(void)buf_addstr(&now, content);

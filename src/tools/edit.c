@@ -26,7 +26,8 @@ struct plan {
 	struct str text;
 	const struct edit *edits;
 	size_t count;
-	bool exact_only;
+	bool exact_only, given_ends;
+	struct shown_ends ends; /* of the text */
 	struct edit_outcome *outcomes;
 	struct buf *sentence;
 	struct match *matches;
@@ -42,8 +43,8 @@ static bool plan_refuse(struct plan *plan, size_t index, const char *sentence)
 	return false;
 }
 
-/* Does the line end at or after AT (or, at the end of the text, before it) have a CR? */
-static bool has_crlf_at(struct str text, size_t at)
+/* The line end at or after AT, or (at the end of the text) before it. */
+static enum shown_end end_at(struct str text, size_t at)
 {
 	size_t feed = str_find(text, STR("\n"), at);
 
@@ -51,28 +52,24 @@ static bool has_crlf_at(struct str text, size_t at)
 		const char *last = text.size ? memrchr(text.data, '\n', text.size) : NULL;
 
 		if (!last)
-			return false;
+			return SHOWN_END_NONE;
 		feed = (size_t)(last - text.data);
 	}
-	return feed > 0 && text.data[feed - 1] == '\r';
+	return feed > 0 && text.data[feed - 1] == '\r' ? SHOWN_END_CRLF : SHOWN_END_LF;
 }
 
-bool edit_fit_line_ends(struct str text, size_t at, struct buf *new)
+enum shown_end edit_fit_line_ends(struct str text, const struct shown_ends *ends,
+				  size_t at, struct buf *new)
 {
-	struct buf made;
+	enum shown_end wanted = shown_end_of_all(ends);
+	struct shown_ends mine = {0};
 
-	if (!memchr(new->data, '\n', new->size) || memchr(new->data, '\r', new->size) ||
-	    !has_crlf_at(text, at))
-		return false;
-	buf_init(&made, SIZE_MAX);
-	for (size_t i = 0; i < new->size; i++) {
-		if (new->data[i] == '\n')
-			buf_addc(&made, '\r');
-		buf_addc(&made, new->data[i]);
+	if (wanted == SHOWN_END_NONE) {
+		shown_count_ends(buf_str(new), &mine);
+		if (shown_end_of_all(&mine) != SHOWN_END_NONE)
+			wanted = end_at(text, at);
 	}
-	buf_fini(new);
-	*new = made;
-	return true;
+	return shown_set_ends(new, wanted) ? wanted : SHOWN_END_NONE;
 }
 
 static bool say_several(struct plan *plan, size_t index, const struct match *match)
@@ -132,8 +129,8 @@ static bool is_already_made(struct plan *plan, size_t index)
 	if (!edit_shares_enough(edit->old, edit->new) || edit->replace_all)
 		return false;
 	match_init(&match);
-	match_exact(plan->text, edit->new, false, &match);
-	once = match.count == 1;
+	once = match_find(plan->text, edit->new, STR(""), false, MATCH_LINE_END, &match) &&
+	       match.count == 1;
 	if (once) {
 		outcome->already = true;
 		outcome->line = match_line(plan->text, match.spans[0].start);
@@ -205,8 +202,10 @@ static bool plan_match(struct plan *plan, size_t index)
 	outcome->level = match->level;
 	outcome->count = match->count;
 	outcome->line = match_line(plan->text, match->spans[0].start);
-	outcome->line_ends_made =
-		edit_fit_line_ends(plan->text, match->spans[0].start, &match->replacement);
+	if (!plan->given_ends)
+		outcome->end_set =
+			edit_fit_line_ends(plan->text, &plan->ends, match->spans[0].start,
+					   &match->replacement);
 	plan_add(plan, index);
 	return true;
 }
@@ -263,19 +262,21 @@ static bool plan_build(const struct plan *plan, struct buf *out)
 }
 
 bool edit_apply(const char *shown, struct str text, const struct edit *edits,
-		size_t count, bool exact_only, struct buf *out,
+		size_t count, unsigned how, struct buf *out,
 		struct edit_outcome *outcomes, struct buf *sentence)
 {
 	struct plan plan = {.shown = shown,
 			    .text = text,
 			    .edits = edits,
 			    .count = count,
-			    .exact_only = exact_only,
+			    .exact_only = (how & EDIT_EXACT_ONLY) != 0,
+			    .given_ends = (how & EDIT_GIVEN_ENDS) != 0,
 			    .outcomes = outcomes,
 			    .sentence = sentence};
 	bool ok = true;
 
 	plan.matches = memory_array(count, sizeof(*plan.matches));
+	shown_count_ends(text, &plan.ends);
 	memset(outcomes, 0, count * sizeof(*outcomes));
 	for (size_t i = 0; i < count; i++)
 		match_init(&plan.matches[i]);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "tools/match.h"
+#include "tools/shown.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,30 +19,38 @@ struct edit {
 /* What became of one edit. */
 struct edit_outcome {
 	enum match_level level;
-	size_t count;        /* places changed */
-	size_t line;         /* of the first */
-	bool already;        /* the new text stood there before: nothing was changed */
-	bool line_ends_made; /* the new text was given the file's CRLF */
+	size_t count;           /* places changed */
+	size_t line;            /* of the first */
+	bool already;           /* the new text stood there before: nothing was changed */
+	enum shown_end end_set; /* the new text was given these line ends, the file's */
+};
+
+/* How edits (and the hunks of a patch) are made; flags. */
+enum edit_how {
+	EDIT_EXACT_ONLY =
+		1, /* only exact, single places: the file is not the one that was read */
+	EDIT_GIVEN_ENDS = 2, /* the new text keeps the line ends it has */
 };
 
 /* Most edits of one call, and most places one call may change. */
 enum { EDIT_MAX = 1000 };
 
 /*
- * Apply COUNT edits to TEXT; OUT becomes the new text. EXACT_ONLY: nothing but exact,
- * single places (the file is not the one that was read). False: SENTENCE says which edit,
- * what was found instead, and what would work; OUT is then not to be used. SHOWN names
- * the file in sentences.
+ * Apply COUNT edits to TEXT; OUT becomes the new text. HOW: flags of edit_how. False:
+ * SENTENCE says which edit, what was found instead, and what would work; OUT is then not to
+ * be used. SHOWN names the file in sentences.
  */
 bool edit_apply(const char *shown, struct str text, const struct edit *edits,
-		size_t count, bool exact_only, struct buf *out,
+		size_t count, unsigned how, struct buf *out,
 		struct edit_outcome *outcomes, struct buf *sentence);
 
 /*
- * NEW, which goes to the byte AT of TEXT, gets the line ends of that place unless it brings
- * CRs of its own. Was anything to be done?
+ * NEW, which goes to the byte AT of TEXT, gets the line ends that all of TEXT has. Where TEXT
+ * mixes them (ENDS) it gets those of that place, unless it mixes them, too. Returns which it was
+ * given; SHOWN_END_NONE: it had them, or there are none to give.
  */
-bool edit_fit_line_ends(struct str text, size_t at, struct buf *new);
+enum shown_end edit_fit_line_ends(struct str text, const struct shown_ends *ends,
+				  size_t at, struct buf *new);
 
 /*
  * Do OLD and NEW share enough at their ends for NEW to tell that an edit was made before

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { EDIT_TRIES = 64 /* writers of one file at once that may each be faster */ };
@@ -31,6 +32,7 @@ static const struct tool_param edit_file_params[] = {
 	 .aliases = "changes", .rows = edit_rows, .min = 1, .max = EDIT_MAX},
 	{"expected_hash", PARAM_TEXT, false,
 	 "SHA-256 (12 digits or more) that the file must have", .aliases = "hash"},
+	SHOWN_ENDS_PARAM,
 	{0},
 };
 
@@ -88,6 +90,7 @@ static void report_outcomes(struct editing *editing)
 	for (size_t i = 0; i < editing->count; i++) {
 		const struct edit_outcome *outcome = &editing->outcomes[i];
 		struct value *item = value_new_object();
+		char name[32];
 
 		value_set_text(item, "level",
 			       outcome->already ? "already_made"
@@ -105,9 +108,8 @@ static void report_outcomes(struct editing *editing)
 		if (outcome->count > 1)
 			buf_addf(text, " Edit %zu changed %zu places.", i + 1,
 				 outcome->count);
-		if (outcome->line_ends_made)
-			buf_addf(text, " Edit %zu was given the file's CRLF line ends.",
-				 i + 1);
+		(void)snprintf(name, sizeof(name), "Edit %zu", i + 1);
+		shown_add_ends_set(name, outcome->end_set, text);
 	}
 	value_set(tool_details(editing->written.result), "edits", list);
 }
@@ -175,8 +177,9 @@ static enum result_status try_edit(struct editing *editing, bool *again)
 	written->result->status = RESULT_FAILED;
 	if (!edit_apply(files_shown(written->call->files, written->real.data),
 			buf_str(&written->old), editing->edits, editing->count,
-			written->changed_since_read, &content, editing->outcomes,
-			&written->result->text)) {
+			(written->changed_since_read ? EDIT_EXACT_ONLY : 0U) |
+				(shown_ends_are_given(written->call) ? EDIT_GIVEN_ENDS : 0U),
+			&content, editing->outcomes, &written->result->text)) {
 		status = RESULT_FAILED;
 	} else if (!written_fits(written->call, brought(editing), written->result)) {
 		status = RESULT_FAILED;

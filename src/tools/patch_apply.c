@@ -3,7 +3,6 @@
 #include "tools/patch_apply.h"
 
 #include "base/memory.h"
-#include "tools/edit.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +22,8 @@ struct applying {
 	const char *shown;
 	const struct patch_file *file;
 	struct str text;
-	bool exact_only;
+	bool exact_only, given_ends;
+	struct shown_ends ends; /* of the text */
 	struct spot *spots;
 	struct patch_outcome *outcomes;
 	struct buf *sentence;
@@ -250,6 +250,15 @@ static bool keep_context(struct str file, struct str kinds, struct buf *made)
 	return ok;
 }
 
+/* The new lines at the byte AT get the file's line ends, unless they are to keep theirs. */
+static void fit_ends(struct applying *applying, size_t index, size_t at)
+{
+	if (!applying->given_ends)
+		applying->outcomes[index].end_set =
+			edit_fit_line_ends(applying->text, &applying->ends, at,
+					   &applying->spots[index].text);
+}
+
 static void take_spot(struct applying *applying, size_t index, const struct match *match,
 		      size_t chosen)
 {
@@ -260,7 +269,7 @@ static void take_spot(struct applying *applying, size_t index, const struct matc
 	spot->start = match->spans[chosen].start;
 	spot->end = match->spans[chosen].end;
 	buf_addstr(&spot->text, buf_str(&match->replacement));
-	(void)edit_fit_line_ends(applying->text, spot->start, &spot->text);
+	fit_ends(applying, index, spot->start);
 	if (match->level != MATCH_EXACT)
 		(void)keep_context(str_part(applying->text, spot->start,
 					    spot->end - spot->start),
@@ -315,7 +324,7 @@ static bool place_addition(struct applying *applying, size_t index)
 			      "lines. Nothing was changed.");
 	spot->start = spot->end = behind;
 	buf_addstr(&spot->text, hunk->new);
-	(void)edit_fit_line_ends(applying->text, behind, &spot->text);
+	fit_ends(applying, index, behind);
 	if (behind == size && size > 0 && !str_ends(applying->text, STR("\n")))
 		move_end_to_front(&spot->text);
 	applying->outcomes[index].level = MATCH_EXACT;
@@ -393,17 +402,19 @@ static bool build(struct applying *applying, struct buf *out)
 }
 
 bool patch_apply(const char *shown, const struct patch_file *file, struct str text,
-		 bool exact_only, struct buf *out, struct patch_outcome *outcomes,
+		 unsigned how, struct buf *out, struct patch_outcome *outcomes,
 		 struct buf *sentence)
 {
 	struct applying applying = {.shown = shown,
 				    .file = file,
 				    .text = text,
-				    .exact_only = exact_only,
+				    .exact_only = (how & EDIT_EXACT_ONLY) != 0,
+				    .given_ends = (how & EDIT_GIVEN_ENDS) != 0,
 				    .outcomes = outcomes,
 				    .sentence = sentence};
 	bool ok = true;
 
+	shown_count_ends(text, &applying.ends);
 	applying.spots = memory_array(file->hunk_count + 1, sizeof(*applying.spots));
 	memset(outcomes, 0, file->hunk_count * sizeof(*outcomes));
 	for (size_t i = 0; i < file->hunk_count; i++) {

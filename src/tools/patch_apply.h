@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "tools/edit.h"
 #include "tools/match.h"
 #include "tools/patch.h"
 
@@ -15,13 +16,14 @@ struct patch_outcome {
 	size_t line;  /* in the old text */
 	size_t said;  /* where the patch says it is; 0: it does not, or that is right */
 	bool already; /* its new lines stood there before */
-	bool miscounted; /* the counts of its head were wrong */
+	bool miscounted;        /* the counts of its head were wrong */
+	enum shown_end end_set; /* its new lines were given the file's line ends */
 };
 
 /*
  * OUT becomes TEXT with the hunks of FILE (an update). SHOWN names it in sentences.
- * EXACT_ONLY as in edit.h. OUTCOMES: one for each hunk. False: SENTENCE says what is wrong.
+ * HOW: flags as in edit.h. OUTCOMES: one for each hunk. False: SENTENCE says what is wrong.
  */
 bool patch_apply(const char *shown, const struct patch_file *file, struct str text,
-		 bool exact_only, struct buf *out, struct patch_outcome *outcomes,
+		 unsigned how, struct buf *out, struct patch_outcome *outcomes,
 		 struct buf *sentence);

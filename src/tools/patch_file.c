@@ -108,8 +108,8 @@ static bool makes_now(const struct patch_file_change *change, const struct patch
 	buf_init(&made, change->now.size + 1);
 	buf_init(&sentence, SENTENCE_MAX);
 	outcomes = memory_array(file->hunk_count, sizeof(*outcomes));
-	same = patch_apply(change->path, file, change->base, false, &made, outcomes,
-			   &sentence) &&
+	same = patch_apply(change->path, file, change->base, EDIT_GIVEN_ENDS, &made,
+			   outcomes, &sentence) &&
 	       str_equal(buf_str(&made), change->now);
 	free(outcomes);
 	buf_fini(&made);

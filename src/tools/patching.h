@@ -26,6 +26,7 @@ struct patching {
 	struct patch patch;
 	struct patch_target *targets;
 	size_t count;
+	bool given_ends; /* new lines keep the line ends that the patch has */
 	/*
 	 * More that must hold of a verified target, or NULL. False with the sentence in the
 	 * result.

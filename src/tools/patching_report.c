@@ -1,9 +1,12 @@
 /* patching_report: what became of a patch, file by file and hunk by hunk. */
 #include "tools/match.h"
 #include "tools/patching.h"
+#include "tools/shown.h"
 
 #include "base/text.h"
 #include "base/value.h"
+
+#include <stdio.h>
 
 /* What is not as the patch says, hunk by hunk. */
 static void report_hunks(const struct patch_target *target, struct buf *text,
@@ -14,6 +17,7 @@ static void report_hunks(const struct patch_target *target, struct buf *text,
 	for (size_t i = 0; i < target->file->hunk_count; i++) {
 		const struct patch_outcome *outcome = &target->outcomes[i];
 		struct value *item = value_new_object();
+		char name[32];
 
 		value_set_text(item, "level",
 			       outcome->already ? "already_made"
@@ -31,6 +35,8 @@ static void report_hunks(const struct patch_target *target, struct buf *text,
 		else if (outcome->said)
 			buf_addf(text, " Hunk %zu stands at line %zu, not %zu.", i + 1,
 				 outcome->line, outcome->said);
+		(void)snprintf(name, sizeof(name), "Hunk %zu", i + 1);
+		shown_add_ends_set(name, outcome->end_set, text);
 		if (outcome->miscounted)
 			buf_addf(text, " The line counts of hunk %zu were wrong.", i + 1);
 	}

@@ -145,8 +145,10 @@ static bool verify_update(struct patching *patching, struct patch_target *target
 	old = buf_str(&target->from.old);
 	patching->result->status = RESULT_FAILED;
 	if (!patch_apply(files_shown(patching->call->files, target->from.real.data), file,
-			 old, target->from.changed_since_read, &target->content,
-			 target->outcomes, &patching->result->text))
+			 old,
+			 (target->from.changed_since_read ? EDIT_EXACT_ONLY : 0U) |
+				 (patching->given_ends ? EDIT_GIVEN_ENDS : 0U),
+			 &target->content, target->outcomes, &patching->result->text))
 		return false;
 	if (file->to)
 		return find_new(patching, &target->to, &same, STR("")) &&

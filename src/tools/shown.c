@@ -49,9 +49,54 @@ void shown_count_ends(struct str text, struct shown_ends *ends)
 	}
 }
 
-bool shown_all_crlf(const struct shown_ends *ends)
+enum shown_end shown_end_of_all(const struct shown_ends *ends)
 {
-	return ends->crlf > 0 && ends->lf == 0;
+	if ((ends->lf > 0) == (ends->crlf > 0))
+		return SHOWN_END_NONE;
+	return ends->lf > 0 ? SHOWN_END_LF : SHOWN_END_CRLF;
+}
+
+bool shown_set_ends(struct buf *text, enum shown_end wanted)
+{
+	struct shown_ends ends = {0};
+	struct str rest = buf_str(text);
+	struct buf made;
+	size_t feed;
+
+	shown_count_ends(rest, &ends);
+	if (wanted == SHOWN_END_NONE || (wanted == SHOWN_END_LF ? ends.crlf : ends.lf) == 0)
+		return false;
+	buf_init(&made, SIZE_MAX);
+	while ((feed = str_find(rest, STR("\n"), 0)) != (size_t)-1) {
+		struct str line = str_part(rest, 0, feed);
+
+		if (str_ends(line, STR("\r")))
+			line.size--;
+		buf_addstr(&made, line);
+		buf_adds(&made, wanted == SHOWN_END_CRLF ? "\r\n" : "\n");
+		rest = str_part(rest, feed + 1, rest.size);
+	}
+	buf_addstr(&made, rest);
+	made.max = text->max;
+	buf_fini(text);
+	*text = made;
+	return true;
+}
+
+bool shown_ends_are_given(const struct call *call)
+{
+	const char *wanted = call_text(call, "line_ends");
+
+	return wanted != NULL && strcmp(wanted, "given") == 0;
+}
+
+void shown_add_ends_set(const char *name, enum shown_end end, struct buf *out)
+{
+	if (end != SHOWN_END_NONE)
+		buf_addf(out,
+			 " %s was given the file's %s line ends (\"line_ends\": \"given\" keeps "
+			 "its own).",
+			 name, end == SHOWN_END_CRLF ? "CRLF" : "LF");
 }
 
 void shown_add_ends(const struct shown_ends *ends, struct buf *out)
@@ -211,21 +256,6 @@ void shown_from_utf16(struct str text, bool big, struct buf *out)
 			}
 		}
 		add_utf8(unit >= 0xd800 && unit < 0xe000 ? 0xfffd : unit, out);
-	}
-}
-
-void shown_add_crlf(struct str text, struct buf *out)
-{
-	for (size_t at = 0; at < text.size;) {
-		size_t end = str_find(text, STR("\n"), at);
-
-		if (end == (size_t)-1) {
-			buf_addstr(out, str_part(text, at, text.size));
-			return;
-		}
-		buf_addstr(out, str_part(text, at, end - at));
-		buf_adds(out, end > at && text.data[end - 1] == '\r' ? "\n" : "\r\n");
-		at = end + 1;
 	}
 }
 

@@ -38,7 +38,24 @@ struct shown_ends {
 	size_t lf, crlf;
 };
 void shown_count_ends(struct str text, struct shown_ends *ends);
-bool shown_all_crlf(const struct shown_ends *ends);
+/* The end that all lines have; SHOWN_END_NONE where they differ, or none has one. */
+enum shown_end { SHOWN_END_NONE, SHOWN_END_LF, SHOWN_END_CRLF };
+enum shown_end shown_end_of_all(const struct shown_ends *ends);
+/* Give each line of TEXT the end WANTED, if that is one. Was anything to be done? */
+bool shown_set_ends(struct buf *text, enum shown_end wanted);
+
+/*
+ * How a tool that writes is asked to leave the line ends of a new text alone: its parameter,
+ * whether a call does so, and what an answer says (" NAME was given …") of an end that was set.
+ */
+#define SHOWN_ENDS_PARAM                                                                  \
+	{                                                                                 \
+		"line_ends", PARAM_CHOICE, false,                                         \
+			"Of new text: the file's (file), or as it is given here (given)", \
+			.choices = "file given", .initial = "\"file\""                    \
+	}
+bool shown_ends_are_given(const struct call *call);
+void shown_add_ends_set(const char *name, enum shown_end end, struct buf *out);
 /* Append "LF", "CRLF" or "mixed (3 CRLF, 10 LF)". */
 void shown_add_ends(const struct shown_ends *ends, struct buf *out);
 
@@ -59,9 +76,6 @@ void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, boo
 
 /* Convert UTF-16 (after its mark) to UTF-8; half pairs become U+FFFD. */
 void shown_from_utf16(struct str text, bool big, struct buf *out);
-
-/* Append TEXT with each "\n" that no "\r" precedes as "\r\n". */
-void shown_add_crlf(struct str text, struct buf *out);
 
 /*
  * PATH may not be written: a claim (runtime/claims.h) by its real path, or its folder's,

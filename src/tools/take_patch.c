@@ -189,6 +189,7 @@ static enum result_status apply(struct taking *taking)
 	struct patching patching = {.call = taking->call,
 				    .result = taking->result,
 				    .patch = taking->handed.patch,
+				    .given_ends = true,
 				    .fits = fits_the_record,
 				    .context = taking};
 	struct patch_file *files = memory_array(taking->handed.count + 1, sizeof(*files));

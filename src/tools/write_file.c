@@ -20,6 +20,7 @@ static const struct tool_param write_file_params[] = {
 	{"expected_hash", PARAM_TEXT, false,
 	 "SHA-256 (12 digits or more) of the content to be replaced, instead of a read_file before",
 	 .aliases = "hash"},
+	SHOWN_ENDS_PARAM,
 	{0},
 };
 
@@ -49,7 +50,7 @@ static bool is_known(struct written *written)
 }
 
 static enum result_status finish(struct written *written, struct str content,
-				 bool created, bool converted)
+				 bool created, enum shown_end end_set)
 {
 	struct buf *text = &written->result->text;
 	char mark[FILES_MARK];
@@ -57,9 +58,7 @@ static enum result_status finish(struct written *written, struct str content,
 	buf_adds(text, "Wrote ");
 	written_add_path(written, text);
 	written_report(written, content, created);
-	if (converted)
-		buf_adds(text, " Its lines end in CRLF as before; the new content was "
-			       "converted.");
+	shown_add_ends_set("The content", end_set, text);
 	if (!created && !str_ends(content, STR("\n")) && content.size &&
 	    str_ends(buf_str(&written->old), STR("\n")))
 		buf_adds(text, " The newline at its end is gone: the content had none.");
@@ -91,41 +90,40 @@ static enum result_status write_new(struct written *written, struct str content)
 	}
 	buf_clear(&written->real);
 	shown_place_path(&written->place, &written->real);
-	return finish(written, content, true, false);
+	return finish(written, content, true, SHOWN_END_NONE);
 }
 
-static enum result_status write_old(struct written *written, struct str content)
+static enum result_status write_old(struct written *written, struct str given)
 {
 	struct shown_ends old_ends = {0};
+	enum shown_end end_set = SHOWN_END_NONE;
 	struct err err = {0};
-	struct buf crlf;
+	struct buf content;
 	enum result_status status;
-	bool convert;
 
 	if (!written_read_old(written, &err))
 		return written_fail(written, &err);
 	if (!is_known(written))
 		return RESULT_FAILED;
+	buf_init(&content, 2 * given.size);
+	buf_addstr(&content, given);
 	shown_count_ends(buf_str(&written->old), &old_ends);
-	convert = shown_all_crlf(&old_ends) && !memchr(content.data, '\r', content.size) &&
-		  memchr(content.data, '\n', content.size);
-	buf_init(&crlf, 2 * content.size);
-	if (convert) {
-		shown_add_crlf(content, &crlf);
-		content = buf_str(&crlf);
-	}
-	if (str_equal(content, buf_str(&written->old))) {
+	if (!shown_ends_are_given(written->call) &&
+	    shown_set_ends(&content, shown_end_of_all(&old_ends)))
+		end_set = shown_end_of_all(&old_ends);
+	if (str_equal(buf_str(&content), buf_str(&written->old))) {
 		buf_adds(&written->result->text, "Nothing to do: ");
 		written_add_path(written, &written->result->text);
 		buf_adds(&written->result->text, " holds exactly this content already.");
+		shown_add_ends_set("The content", end_set, &written->result->text);
 		call_saw(written->result, written->real.data, written->mark);
 		status = tool_done(written->result);
-	} else if (written_replace(written, content, &err)) {
-		status = finish(written, content, false, convert);
+	} else if (written_replace(written, buf_str(&content), &err)) {
+		status = finish(written, buf_str(&content), false, end_set);
 	} else {
 		status = written_fail(written, &err);
 	}
-	buf_fini(&crlf);
+	buf_fini(&content);
 	return status;
 }
 

@@ -38,6 +38,11 @@ static const struct row rows[] = {
 	{"a\r\nb\nc\n", "a", "x\ny", MATCH_EXACT, "x\r\ny\r\nb\nc\n"},
 	{"a\r\nb", "b", "x\ny", MATCH_EXACT, "a\r\nx\r\ny"},
 	{"a\r\nb\r\n", "b", "x\r\ny", MATCH_EXACT, "a\r\nx\r\ny\r\n"},
+	{"a\nb\n", "b", "x\r\ny\nz", MATCH_EXACT, "a\nx\ny\nz\n"},
+	{"a\r\nb\r\n", "b", "x\ny\r\nz", MATCH_EXACT, "a\r\nx\r\ny\r\nz\r\n"},
+	{"a\r\nb\nc\n", "c", "x\r\ny", MATCH_EXACT, "a\r\nb\nx\ny\n"},
+	{"a\r\nb\nc\n", "c", "x\r\ny\nz", MATCH_EXACT, "a\r\nb\nx\r\ny\nz\n"},
+	{"a", "a", "x\r\ny", MATCH_EXACT, "x\r\ny"},
 	/* line ends */
 	{"a\r\nb\r\nc\r\n", "a\nb", "x\ny", MATCH_LINE_END, "x\r\ny\r\nc\r\n"},
 	{"a\nb\nc\n", "a\r\nb", "x\ny", MATCH_LINE_END, "x\ny\nc\n"},

@@ -38,6 +38,8 @@ static const struct change changes[] = {
 	{"quo\"te\\", "one\n", "two\n", 0644, 0644},
 	{"line\nend", "one\n", "two\n", 0644, 0644},
 	{"crlf", "one\r\ntwo\n", "one\r\n2\r\n", 0644, 0644},
+	{"to_crlf", "one\ntwo\nthree\n", "one\r\ntwo\r\nthree\n", 0644, 0644},
+	{"to_lf", "one\r\ntwo\r\nthree\r\n", "one\ntwo\nthree\r\n", 0644, 0644},
 	{"looks", "-- x\n++ y\n@@ -1 +1 @@\n", "--- x\n+++ y\n@@ -1 +1 @@\n", 0644, 0644},
 };
 enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };

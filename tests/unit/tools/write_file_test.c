@@ -103,11 +103,15 @@ static void crlf_is_kept_and_said(void **state)
 	hand_run(hand, &write_file_tool,
 		 "{\"path\": \"dos.txt\", \"content\": \"a\\nc\\n\"}");
 	hand_assert_status(hand, RESULT_DONE);
-	hand_assert_says(hand, "Its lines end in CRLF as before");
+	hand_assert_says(hand, "was given the file's CRLF line ends");
 	hand_assert_says(hand, "+1 -1 lines");
 	hand_assert_file(hand, "dos.txt", "a\r\nc\r\n");
 	hand_run(hand, &write_file_tool,
 		 "{\"path\": \"dos.txt\", \"content\": \"a\\r\\nd\\n\"}");
+	hand_assert_file(hand, "dos.txt", "a\r\nd\r\n");
+	hand_run(hand, &write_file_tool,
+		 "{\"path\": \"dos.txt\", \"content\": \"a\\r\\nd\\n\", \"line_ends\": "
+		 "\"given\"}");
 	hand_assert_file(hand, "dos.txt", "a\r\nd\n");
 }
 
