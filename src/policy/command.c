@@ -44,7 +44,7 @@ static const struct {
 	[SHELL_BYTE] = {"a control byte, or one that is no UTF-8", "Leave it away."},
 	[TROUBLE_REDIRECTION] = {"a redirection (< >)",
 				 "Leave it away: what is printed on both streams is shown; "
-				 "write_file writes a file."},
+				 "write_file writes a file, apply_patch takes a patch."},
 	[TROUBLE_BACKGROUND] = {"a command in the background (&)", "Run it without &."},
 	[TROUBLE_GROUP] = {"a group or a function: ( )", "Write the commands one after another, "
 							 "or quote the parenthesis."},

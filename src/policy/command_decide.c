@@ -258,6 +258,8 @@ static bool deny_program(const struct judged *judged)
 	add_forms(&because, judged->match.list, NULL);
 	if (strcmp(program, "cd") == 0)
 		(void)buf_adds(&because, ". Name the folder in the argument workdir, ");
+	else if (strcmp(program, "apply_patch") == 0 || strcmp(program, "applypatch") == 0)
+		(void)buf_adds(&because, ". Give the patch to the tool apply_patch, ");
 	else
 		(void)buf_adds(&because, ". Use one of these, ");
 	add_remedy(&because, policy);

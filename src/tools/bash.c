@@ -39,7 +39,6 @@
 
 enum {
 	NOT_EXECUTABLE = 126,
-	NOT_FOUND = 127,
 	CLAIM_BYTES = 16 << 10, /* the end of each stream that is searched for causes */
 	CLAIM_SLACK = 256,      /* the line between head and tail */
 };
@@ -233,7 +232,8 @@ static void claim(struct shell *shell)
 
 	/* Not executable, not found: the shell's own trouble with a file that it could read. */
 	if (shell->run.ending == PROGRAM_ENDED &&
-	    (shell->run.exit_code == NOT_EXECUTABLE || shell->run.exit_code == NOT_FOUND))
+	    (shell->run.exit_code == NOT_EXECUTABLE ||
+	     shell->run.exit_code == INTERACTIVE_NOT_FOUND))
 		return;
 	buf_init(&text, PROGRAM_HEAD + PROGRAM_TAIL + CLAIM_SLACK);
 	for (size_t i = 0; i < 2; i++) {

@@ -232,8 +232,8 @@ static void add_ending(const struct bash_answer *answer, struct buf *text)
 	const char *meaning = NULL;
 	const char *name = run->signal ? sigabbrev_np(run->signal) : NULL;
 
-	if (run->exit_code == 1 && run->error.total == 0)
-		meaning = interactive_meaning_of_1(answer->command);
+	if (run->exit_code != 1 || run->error.total == 0)
+		meaning = interactive_meaning(answer->command, run->exit_code);
 	if (answer->job)
 		buf_addf(text, "job %" PRId64 "%s", answer->job,
 			 answer->running ? " is running" : ": ");

@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-	EDIT_LINES_LISTED = 20, /* of the places that an ambiguous text has */
 	EDIT_ANCHOR_MIN = 8, /* bytes that old and new must share to be "made before" */
 };
 
@@ -77,13 +76,9 @@ static bool say_several(struct plan *plan, size_t index, const struct match *mat
 	struct buf *out = plan->sentence;
 
 	(void)plan_refuse(plan, index, "");
-	buf_addf(out, "the old text stands at %zu places in %s: line%s ", match->count,
-		 plan->shown, match->count == 1 ? "" : "s");
-	for (size_t i = 0; i < match->count && i < EDIT_LINES_LISTED; i++)
-		buf_addf(out, "%s%zu", i ? ", " : "",
-			 match_line(plan->text, match->spans[i].start));
-	if (match->count > EDIT_LINES_LISTED)
-		buf_addf(out, " and %zu more", match->count - EDIT_LINES_LISTED);
+	buf_addf(out, "the old text stands at %zu places in %s: ", match->count,
+		 plan->shown);
+	edit_add_places(plan->text, match, out);
 	buf_adds(out, ". Add lines around it to \"old\" until it is the only one, or set "
 		      "\"replace_all\": true to change all.");
 	return false;

@@ -58,8 +58,14 @@ enum shown_end edit_fit_line_ends(struct str text, const struct shown_ends *ends
  */
 bool edit_shares_enough(struct str old, struct str new);
 
+/* Places and lines that are named as the nearest to a text that was not found. */
+enum { EDIT_NEAR = 3 };
 /*
- * Append to SENTENCE where OLD nearly stands in TEXT and how it differs there
+ * Append to SENTENCE the places where OLD nearly stands in TEXT, and how it differs there
  * (edit_miss.c).
  */
 void edit_explain_miss(struct str text, struct str old, struct buf *sentence);
+/* Append the lines of TEXT that are nearest to the line WANTED, with their numbers. */
+void edit_add_nearest(struct str text, struct str wanted, struct buf *out);
+/* Append "lines 3 (after `…`), 9": the places of MATCH in TEXT. */
+void edit_add_places(struct str text, const struct match *match, struct buf *out);

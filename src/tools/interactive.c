@@ -110,25 +110,37 @@ bool interactive_refuses(struct str command, bool is_last, struct buf *sentence)
 	return refuses;
 }
 
-const char *interactive_meaning_of_1(struct str command)
+static const char *meaning_of_1(const struct shell_command *command)
+{
+	if (command->count > 1 && str_is(command->words[0], "git") &&
+	    is_in(command->words[1], "grep diff"))
+		return str_is(command->words[1], "grep") ? "no match"
+							 : "there are differences";
+	for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+		if (is_in(shell_words_program(command->words[0]), ones[i].names))
+			return ones[i].meaning;
+	}
+	return NULL;
+}
+
+static const char *meaning_of_127(const struct shell_command *command)
+{
+	return is_in(shell_words_program(command->words[0]), "apply_patch applypatch")
+		       ? "no program here: give the patch to the tool apply_patch"
+		       : NULL;
+}
+
+const char *interactive_meaning(struct str command, int code)
 {
 	const char *meaning = NULL;
 	struct shell_command simple;
 	struct shell_scan scan;
 
+	if (code != 1 && code != INTERACTIVE_NOT_FOUND)
+		return NULL;
 	shell_scan_init(&scan, command);
-	while (shell_scan_next(&scan, &simple)) {
-		meaning = NULL;
-		for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
-			if (is_in(shell_words_program(simple.words[0]), ones[i].names))
-				meaning = ones[i].meaning;
-		}
-		if (simple.count > 1 && str_is(simple.words[0], "git") &&
-		    is_in(simple.words[1], "grep diff"))
-			meaning = str_is(simple.words[1], "grep")
-					  ? "no match"
-					  : "there are differences";
-	}
+	while (shell_scan_next(&scan, &simple))
+		meaning = code == 1 ? meaning_of_1(&simple) : meaning_of_127(&simple);
 	shell_scan_fini(&scan);
 	return meaning;
 }

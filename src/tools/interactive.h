@@ -1,6 +1,6 @@
 /*
- * interactive: programs that wait for somebody at a terminal, and what an exit code of 1
- * means where it means no failure.
+ * interactive: programs that wait for somebody at a terminal, and what an exit code means
+ * where that is not plain.
  */
 #pragma once
 #include "base/buf.h"
@@ -14,5 +14,11 @@
  */
 bool interactive_refuses(struct str command, bool is_last, struct buf *sentence);
 
-/* What exit code 1 of the last program of COMMAND says ("no match"), or NULL. */
-const char *interactive_meaning_of_1(struct str command);
+enum {
+	INTERACTIVE_NOT_FOUND = 127 /* the shell's exit code for a program that is not there */
+};
+/*
+ * What CODE of the last program of COMMAND says: of 1 where it is no failure ("no match"), of
+ * INTERACTIVE_NOT_FOUND where a tool has the program's name. NULL: nothing more.
+ */
+const char *interactive_meaning(struct str command, int code);

@@ -1,4 +1,4 @@
-/* patch: what both grammars share: taking the wrapping off, lines, refusals; see patch.h. */
+/* patch: what both grammars share: lines, heads, refusals; see patch.h. */
 #include "tools/patch.h"
 
 #include "base/path.h"
@@ -122,11 +122,6 @@ bool patch_hunk_head(struct str line, size_t *old_line, size_t counts[2])
 	       str_starts(str_part(line, at, 3), STR(" @@"));
 }
 
-static bool is_blank(struct str line)
-{
-	return str_trim(line).size == 0;
-}
-
 /* Does every line end in CR? Then that is how the text travelled, not what it says. */
 static bool all_crlf(const struct patch_reader *reader)
 {
@@ -153,75 +148,56 @@ static void split(struct str text, struct patch_reader *reader)
 	}
 }
 
-static void drop_first(struct patch_reader *reader)
+bool patch_starts_codex(struct str line)
 {
-	reader->lines++;
-	reader->count--;
-	reader->first++;
-}
-
-static void drop_blank_lines(struct patch_reader *reader)
-{
-	while (reader->count && is_blank(reader->lines[0]))
-		drop_first(reader);
-	while (reader->count && reader->lines[reader->count - 1].size == 0)
-		reader->count--;
-}
-
-/* `apply_patch <<'EOF'`: the word that ends it, empty when LINE is none. */
-static struct str heredoc_word(struct str line)
-{
-	size_t at = str_find(line, STR("<<"), 0);
-	struct str word;
-
-	if (at == (size_t)-1 ||
-	    str_find(str_part(line, 0, at), STR("apply_patch"), 0) == (size_t)-1)
-		return STR("");
-	word = str_trim(str_part(line, at + 2, line.size));
-	if (str_starts(word, STR("-")))
-		word = str_part(word, 1, word.size);
-	if (word.size > 2 && (word.data[0] == '\'' || word.data[0] == '"') &&
-	    word.data[word.size - 1] == word.data[0])
-		word = str_part(word, 1, word.size - 2);
-	return word;
-}
-
-/* A code fence and a shell's here-document around the patch are taken away, once each. */
-static void unwrap(struct patch_reader *reader)
-{
-	struct str word;
-
-	drop_blank_lines(reader);
-	if (reader->count >= 2 && str_starts(reader->lines[0], STR("```")) &&
-	    str_is(str_trim(reader->lines[reader->count - 1]), "```")) {
-		drop_first(reader);
-		reader->count--;
-		drop_blank_lines(reader);
-	}
-	word = reader->count ? heredoc_word(reader->lines[0]) : STR("");
-	if (word.size) {
-		drop_first(reader);
-		if (reader->count && str_equal(reader->lines[reader->count - 1], word))
-			reader->count--;
-		drop_blank_lines(reader);
-	}
-}
-
-static bool is_codex(struct str line)
-{
-	return str_starts(line, STR("*** Begin Patch")) ||
+	return str_starts(line, STR(PATCH_BEGIN)) ||
 	       str_starts(line, STR("*** Update File: ")) ||
 	       str_starts(line, STR("*** Add File: ")) ||
 	       str_starts(line, STR("*** Delete File: "));
 }
 
-static bool is_unified(const struct patch_reader *reader, size_t i)
+bool patch_starts_unified(const struct patch_reader *reader, size_t i)
 {
-	struct str line = reader->lines[i];
+	struct str line = patch_line(reader, i);
 
 	return str_starts(line, STR("diff --git ")) ||
 	       (str_starts(line, STR("--- ")) &&
 		str_starts(patch_line(reader, i + 1), STR("+++ ")));
+}
+
+/* The line before AT that is most like the marker of the beginning; (size_t)-1: none is. */
+static size_t find_near_begin(const struct patch_reader *reader, size_t at)
+{
+	size_t limit = (sizeof(PATCH_BEGIN) - 1) / 3;
+	size_t found = (size_t)-1;
+
+	for (size_t i = 0; i < at; i++) {
+		struct str line = str_trim(reader->lines[i]);
+		size_t distance = line.size > 2 * sizeof(PATCH_BEGIN)
+					  ? limit + 1
+					  : text_distance(line, STR(PATCH_BEGIN), limit);
+
+		if (distance > limit)
+			continue;
+		found = i;
+		limit = distance > 0 ? distance - 1 : 0;
+	}
+	return found;
+}
+
+static bool refuse_headless(struct patch_reader *reader, size_t at)
+{
+	size_t near = find_near_begin(reader, at);
+
+	if (near != (size_t)-1)
+		return patch_refuse(reader, near,
+				    "this line is nearly `" PATCH_BEGIN "`, with which the "
+				    "patch has to begin. Write it so.");
+	return patch_refuse(reader, at,
+			    "no `" PATCH_BEGIN
+			    "` stands before it, so a part of the patch may "
+			    "be missing. Send it whole, from `" PATCH_BEGIN
+			    "` to `*** End Patch`.");
 }
 
 static bool refuse_unknown(struct patch_reader *reader)
@@ -258,17 +234,18 @@ bool patch_parse(struct str text, struct patch *patch, struct buf *sentence)
 		return false;
 	}
 	split(text, &reader);
-	unwrap(&reader);
+	if (!patch_unwrap(&reader))
+		return false;
 	for (size_t i = 0; i < reader.count; i++) {
-		if (is_codex(reader.lines[i])) {
+		reader.at = i;
+		if (patch_starts_codex(reader.lines[i])) {
 			patch->codex = true;
-			reader.at = i;
-			return patch_read_codex(&reader);
+			return str_starts(reader.lines[i], STR(PATCH_BEGIN))
+				       ? patch_read_codex(&reader)
+				       : refuse_headless(&reader, i);
 		}
-		if (is_unified(&reader, i)) {
-			reader.at = i;
+		if (patch_starts_unified(&reader, i))
 			return patch_read_unified(&reader);
-		}
 	}
 	return refuse_unknown(&reader);
 }

@@ -1,9 +1,9 @@
 /*
  * patch: the text of a patch as a list of files with their changes. Two grammars are read by
  * one parser: that of Codex (`*** Begin Patch`) and the unified diff (git's, too). What can
- * be put right without a guess is: a code fence or a shell's `apply_patch <<'EOF'` around it,
- * CRLF, wrong line counts in a hunk's head, lost blanks of empty lines. Text that may be cut
- * off is refused. Pure; hostile input.
+ * be put right without a guess is: a code fence or a shell's `apply_patch <<'EOF'` around it
+ * (patch_wrapping.c), CRLF, wrong line counts in a hunk's head, lost blanks of empty lines.
+ * Text that may be cut off is refused. Pure; hostile input.
  */
 #pragma once
 #include "base/buf.h"
@@ -68,7 +68,9 @@ bool patch_needs_room(const struct patch *patch, const char *path);
 /* Two sections of one file become one: both were written against the file as it is. */
 void patch_merge(struct patch *patch);
 
-/* Used by patch_parse (patch_codex.c, patch_unified.c). */
+#define PATCH_BEGIN "*** Begin Patch"
+
+/* Used by patch_parse (patch_codex.c, patch_unified.c, patch_wrapping.c). */
 struct patch_reader {
 	struct patch *patch;
 	struct str *lines; /* without line ends */
@@ -79,6 +81,16 @@ struct patch_reader {
 };
 bool patch_read_codex(struct patch_reader *reader);
 bool patch_read_unified(struct patch_reader *reader);
+
+/*
+ * Take away what stands around the patch: text before it, a code fence, a shell's
+ * here-document or quotes. Lines that a shell would run besides are refused with the
+ * sentence: this tool runs none.
+ */
+bool patch_unwrap(struct patch_reader *reader);
+/* Does a patch begin with LINE, or at line I? */
+bool patch_starts_codex(struct str line);
+bool patch_starts_unified(const struct patch_reader *reader, size_t i);
 
 /* "Line N of the patch: " and the sentence. False. N is the index of a line. */
 bool patch_refuse(struct patch_reader *reader, size_t index, const char *format, ...)

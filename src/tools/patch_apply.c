@@ -3,12 +3,13 @@
 #include "tools/patch_apply.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { APPLY_LINES_LISTED = 20 };
+enum { APPLY_QUOTED = 200 /* bytes of an anchor in a sentence */ };
 
 /* One hunk's place. */
 struct spot {
@@ -151,18 +152,44 @@ static bool say_several(struct applying *applying, size_t index, const struct ma
 	struct buf *out = applying->sentence;
 
 	(void)refuse(applying, index, "its old lines stand at ");
-	buf_addf(out, "%zu places: lines ", match->count);
-	for (size_t i = 0; i < match->count && i < APPLY_LINES_LISTED; i++)
-		buf_addf(out, "%s%zu", i ? ", " : "",
-			 match_line(applying->text, match->spans[i].start));
-	if (match->count > APPLY_LINES_LISTED)
-		buf_addf(out, " and %zu more", match->count - APPLY_LINES_LISTED);
+	buf_addf(out, "%zu places: ", match->count);
+	edit_add_places(applying->text, match, out);
 	buf_adds(out,
 		 applying->file->hunks[index].line
 			 ? ". Add context lines until it is the only one, or give the right "
 			   "line number. Nothing was changed."
 			 : ". Add context lines until it is the only one, or name a line "
 			   "before it (`@@ int main(void)`). Nothing was changed.");
+	return false;
+}
+
+/* The first anchor of HUNK that does not stand in TEXT behind those before it; NULL: all do. */
+static const struct str *lost_anchor(const struct patch_hunk *hunk, struct str text)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < hunk->anchor_count; i++) {
+		from = find_anchor(text, hunk->anchors[i], from);
+		if (from == (size_t)-1)
+			return &hunk->anchors[i];
+	}
+	return NULL;
+}
+
+static bool say_lost_anchor(struct applying *applying, size_t index, struct str anchor)
+{
+	struct buf *out = applying->sentence;
+	bool is_there = find_anchor(applying->text, anchor, 0) != (size_t)-1;
+
+	(void)refuse(applying, index, "the line behind its @@ (`");
+	text_add_name(out, str_part(anchor, 0, text_character_border(anchor, APPLY_QUOTED)));
+	buf_adds(out, is_there ? "`) does not stand behind the one named before it. Name them in "
+				 "their order. "
+			       : "`) does not stand in the file. ");
+	if (!is_there)
+		edit_add_nearest(applying->text, anchor, out);
+	buf_adds(out, "Name a line that stands before the place, whole, or let @@ stand alone. "
+		      "Nothing was changed.");
 	return false;
 }
 
@@ -303,6 +330,7 @@ static bool place_addition(struct applying *applying, size_t index)
 {
 	const struct patch_hunk *hunk = &applying->file->hunks[index];
 	struct spot *spot = &applying->spots[index];
+	const struct str *lost = lost_anchor(hunk, applying->text);
 	size_t size = applying->text.size;
 	size_t behind = size;
 
@@ -310,12 +338,10 @@ static bool place_addition(struct applying *applying, size_t index)
 		return refuse(applying, index,
 			      "it only adds lines and shows none of those around them. Give it "
 			      "context lines. Nothing was changed.");
+	if (lost)
+		return say_lost_anchor(applying, index, *lost);
 	if (hunk->anchor_count > 0)
 		behind = find_anchors(hunk, applying->text, 0);
-	if (behind == (size_t)-1)
-		return refuse(applying, index,
-			      "the line behind its @@ does not stand in the file. Name one that "
-			      "does, or give context lines. Nothing was changed.");
 	if (hunk->anchor_count > 0 &&
 	    find_anchors(hunk, applying->text,
 			 find_anchor(applying->text, hunk->anchors[0], 0)) != (size_t)-1)
@@ -336,6 +362,7 @@ static bool place_addition(struct applying *applying, size_t index)
 static bool place_hunk(struct applying *applying, size_t index)
 {
 	const struct patch_hunk *hunk = &applying->file->hunks[index];
+	const struct str *lost;
 	struct match match;
 	size_t chosen;
 	bool ok = true;
@@ -349,6 +376,11 @@ static bool place_hunk(struct applying *applying, size_t index)
 			applying->exact_only ? MATCH_EXACT : MATCH_LINE_NUMBERS, &match)) {
 		match_fini(&match);
 		return is_already_made(applying, index) || say_missed(applying, index);
+	}
+	lost = lost_anchor(hunk, applying->text);
+	if (lost) {
+		match_fini(&match);
+		return say_lost_anchor(applying, index, *lost);
 	}
 	chosen = match.count > MATCH_SPANS_MAX ? (size_t)-1
 					       : choose(applying, index, &match);

@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	shell_scan_fini(&scan);
 	buf_init(&sentence, 1 << 16);
 	(void)interactive_refuses(text, true, &sentence);
-	(void)interactive_meaning_of_1(text);
+	(void)interactive_meaning(text, 1);
+	(void)interactive_meaning(text, INTERACTIVE_NOT_FOUND);
 	buf_fini(&sentence);
 	return 0;
 }

@@ -95,9 +95,10 @@ static const struct row rows[] = {
 	{"a\nb\nc\n", "2\tb\n3\tc", "2\tx\nno number", MATCH_NONE, "leave the numbers"},
 	{"1\tx\n", "1\tx", "y", MATCH_EXACT, "y\n"},
 	/* refused */
-	{"a\na\n", "a", "b", MATCH_NONE, "the old text stands at 2 places in f: lines 1, 2."},
+	{"a\na\n", "a", "b", MATCH_NONE, "the old text stands at 2 places in f: lines 1, 2 (after `a`)."},
 	{"aaa\n", "aa", "b", MATCH_NONE, "stands at 2 places"},
-	{"a \nb\na\t\nb\n", "a\nb", "x", MATCH_NONE, "stands at 2 places in f: lines 1, 3"},
+	{"a \nb\na\t\nb\n", "a\nb", "x", MATCH_NONE, "stands at 2 places in f: lines 1, 3 (after `b`)"},
+	{"x\n a + a\n", "a", "b", MATCH_NONE, "in f: lines 2 (after `x`), 2 (after `x`). Add"},
 	{"\ta\n  a\n", "    a\n", "x\n", MATCH_NONE, "stands at 2 places"},
 	{"a\n", "", "x", MATCH_NONE, "\"old\" is empty"},
 	{"a\n", "a", "a", MATCH_NONE, "are the same"},
