@@ -152,6 +152,20 @@ bool files_say(int code, const char *shown, struct err *err)
 	}
 }
 
+bool files_say_no_folder(const char *shown, struct err *err)
+{
+	return err_set(err, ENOTDIR, "%s is a file, not a folder. %s", shown,
+		       files_asks_folder(shown) ? "Name it without the slash behind it."
+						: "Name a folder.");
+}
+
+bool files_asks_folder(const char *path)
+{
+	struct str text = str_of(path);
+
+	return text.size > 1 && (str_ends(text, STR("/")) || str_ends(text, STR("/.")));
+}
+
 bool files_normal(const struct files *files, const char *path, struct buf *out,
 		  struct err *err)
 {
@@ -263,6 +277,18 @@ static bool say_workspace_gone(const struct files *files, struct err *err)
 		       files->workspace);
 }
 
+/* Does ABSOLUTE lead to something, of whatever kind? */
+static bool is_there(const struct files *files, const char *absolute, const char *shown)
+{
+	struct buf real;
+	struct err err;
+
+	buf_init(&real, PATH_MAX);
+	auto_close int fd = files_open_real(files, absolute, O_PATH, &real, shown, &err);
+	buf_fini(&real);
+	return fd >= 0;
+}
+
 static bool reach_normal(const struct files *files, const char *path, const char *absolute,
 			 enum files_want want, struct file *file, struct err *err)
 {
@@ -275,10 +301,15 @@ static bool reach_normal(const struct files *files, const char *path, const char
 
 	file->fd = files_open_real(files, absolute, special ? O_PATH : flags[want],
 				   &file->path, path, err);
+	if (file->fd < 0 && want == FILES_FOLDER && err->code == ENOTDIR &&
+	    is_there(files, absolute, path))
+		return files_say_no_folder(path, err);
 	if (file->fd < 0)
 		return false;
 	if (fstat(file->fd, &file->st) < 0)
 		return files_say(errno, path, err);
+	if (!S_ISDIR(file->st.st_mode) && files_asks_folder(path))
+		return files_say_no_folder(path, err);
 	if (want == FILES_READ && S_ISDIR(file->st.st_mode))
 		return files_say(EISDIR, path, err);
 	if (want == FILES_READ && (special || !S_ISREG(file->st.st_mode)))

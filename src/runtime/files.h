@@ -186,7 +186,7 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
 
 /*
  * For a missing PATH: up to MAX real paths (relative to the workspace) of that base name
- * in the workspace, then the nearest names; also what the path would be without its leading
+ * in the workspace, then the nearest names, whatever their ending; also what the path would be without its leading
  * slash when that exists. Bounded in time (FILES_NEAR_MS). Appends `Did you mean: a, b, c?`
  * or nothing.
  */

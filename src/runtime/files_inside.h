@@ -70,3 +70,7 @@ void files_add_heads(const struct files *files, const char *folder);
 bool files_say_missing(const char *shown, struct err *err);
 /* The sentence for CODE at SHOWN. */
 bool files_say(int code, const char *shown, struct err *err);
+/* SHOWN, which names a folder by where it is used or by its last slash, is a file. False. */
+bool files_say_no_folder(const char *shown, struct err *err);
+/* Can PATH as it is written only be a folder's: "a/" and "a/."? */
+bool files_asks_folder(const char *path);

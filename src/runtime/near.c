@@ -28,12 +28,14 @@ enum {
 struct near_name {
 	char *path;
 	size_t distance; /* 0: the same base name */
+	bool beside;     /* in the folder of the missing path */
 };
 
 struct near {
 	struct files *files;
 	struct str wanted;
-	const char *self; /* the missing path itself; a link to nowhere has a name */
+	const char *self;  /* the missing path itself; a link to nowhere has a name */
+	struct str folder; /* of that; empty: the workspace */
 	bool is_link;
 	char **folders; /* relative to the workspace; a queue: near the top first */
 	size_t folder_count, folder_at;
@@ -63,16 +65,19 @@ static bool near_before(const struct near_name *a, const struct near_name *b)
 
 	if (a->distance != b->distance)
 		return a->distance < b->distance;
+	if (a->beside != b->beside)
+		return a->beside;
 	if (a_depth != b_depth)
 		return a_depth < b_depth;
 	return strcmp(a->path, b->path) < 0;
 }
 
-/* Keep the best few: the nearest first, then those higher up, then by name. */
+/* Keep the best few: the nearest first, those beside it, those higher up, then by name. */
 static void near_keep(struct near *near, const char *folder, const char *name,
 		      size_t distance)
 {
-	struct near_name made = {.distance = distance};
+	struct near_name made = {.distance = distance,
+				 .beside = str_is(near->folder, folder)};
 	size_t at = near->found_count;
 	struct buf path;
 
@@ -114,11 +119,33 @@ static bool near_has_control(const char *name)
 	return false;
 }
 
-static void near_judge(struct near *near, const char *folder, const char *name)
+/* NAME without its last ending: "main" of main.c. A dot at the front begins none. */
+static struct str near_stem(struct str name)
+{
+	const char *dot = name.size > 1 ? memrchr(name.data + 1, '.', name.size - 1) : NULL;
+
+	return dot ? str_part(name, 0, (size_t)(dot - name.data)) : name;
+}
+
+/*
+ * How far HAVE is from WANTED when their endings do not count (main.c for main.cpp): one more
+ * than their stems are. Over LIMIT: LIMIT + 1.
+ */
+static size_t near_stem_distance(struct str wanted, struct str have, size_t limit)
+{
+	struct str stem = near_stem(have);
+	size_t most = stem.size / 4 < limit ? stem.size / 4 : limit - 1;
+	size_t distance = text_distance(near_stem(wanted), stem, most);
+
+	return distance > most ? limit + 1 : distance + 1;
+}
+
+static void near_judge(struct near *near, const char *folder, const char *name,
+		       bool is_folder)
 {
 	struct str have = str_of(name);
 	size_t limit = have.size / 4 + 1;
-	size_t distance;
+	size_t distance, by_stem;
 
 	if (limit > NEAR_DISTANCE_MAX)
 		limit = NEAR_DISTANCE_MAX;
@@ -135,6 +162,9 @@ static void near_judge(struct near *near, const char *folder, const char *name)
 		distance = 1;
 	else
 		distance = text_distance(near->wanted, have, limit);
+	by_stem = is_folder ? distance : near_stem_distance(near->wanted, have, limit);
+	if (by_stem < distance)
+		distance = by_stem;
 	if (distance <= limit && distance < have.size)
 		near_keep(near, folder, name, distance);
 }
@@ -177,7 +207,7 @@ static bool near_folder(struct near *near, const char *folder)
 
 			if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 				continue;
-			near_judge(near, folder, name);
+			near_judge(near, folder, name, entry->d_type == DT_DIR);
 			if (entry->d_type == DT_DIR)
 				near_queue(near, folder, name);
 			more = !near_late(near);
@@ -253,6 +283,10 @@ void files_add_near(struct files *files, const char *path, struct buf *out)
 		copy[--size] = '\0';
 	self = memory_copy(copy);
 	near.self = path_relative(self, files->workspace);
+	near.folder = str_part(str_of(near.self), 0,
+			       (size_t)(path_base_name(near.self) - near.self));
+	if (near.folder.size > 0)
+		near.folder.size--;
 	near.wanted = str_of(path_base_name(near_unwrap(copy)));
 	near.deadline_ms = clock_now_ms() + FILES_NEAR_MS;
 	if (near.wanted.size == 0 || near.wanted.size > NAME_MAX)

@@ -296,6 +296,11 @@ static bool place_find(const struct files *files, const char *path, bool make,
 		return files_say(EISDIR, path, err);
 	if (place->exists && !S_ISREG(place->st.st_mode))
 		return files_say(ENXIO, path, err);
+	if (files_asks_folder(path))
+		return place->exists
+			       ? files_say_no_folder(path, err)
+			       : err_set(err, EISDIR,
+					 "%s ends as the path of a folder does.", path);
 	join(place->folder.data, place->name, absolute);
 	place->root = files_root_of(files, absolute->data);
 	return check_writable(files, absolute->data, path, err);

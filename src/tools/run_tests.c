@@ -44,34 +44,39 @@ static const struct tool_param run_tests_params[] = {
 };
 
 /* No value may look like an option, or end a line of a log. */
-static bool check_text(const struct call *call, const char *name, const char *not_taken,
-		       const char *runner, struct tool_result *result)
+static bool check_shape(const struct call *call, const char *name, struct tool_result *result)
 {
 	struct str text = call_str(call, name);
 
-	if (text.size == 0)
-		return true;
-	if (not_taken != NULL)
-		(void)tool_fail(result, "`%s` does not go with %s: %s.", name, runner,
-				not_taken);
-	else if (text.data[0] == '-')
-		(void)tool_fail(result,
-				"`%s` begins with a dash, which %s would take for an option. "
-				"Options cannot be given; use file, filter, suite and runner.",
-				name, runner);
-	else if (memchr(text.data, '\0', text.size) != NULL ||
-		 memchr(text.data, '\n', text.size) != NULL)
+	if (text.size > 0 && text.data[0] == '-')
+		(void)tool_fail(
+			result,
+			"`%s` begins with a dash, which a test runner would take for an "
+			"option. Options cannot be given, and nothing is read from standard "
+			"input: leave `%s` out to run all, or give it as plain text.",
+			name, name);
+	else if (text.size > 0 && (memchr(text.data, '\0', text.size) != NULL ||
+				   memchr(text.data, '\n', text.size) != NULL))
 		(void)tool_fail(result, "`%s` holds a line end or a NUL byte.", name);
 	else
 		return true;
 	return false;
 }
 
+static bool check_taken(const struct call *call, const char *name, const char *not_taken,
+			const char *runner, struct tool_result *result)
+{
+	if (not_taken == NULL || call_str(call, name).size == 0)
+		return true;
+	(void)tool_fail(result, "`%s` does not go with %s: %s.", name, runner, not_taken);
+	return false;
+}
+
 static bool check_texts(const struct call *call, const struct test_runner *runner,
 			struct tool_result *result)
 {
-	return check_text(call, "filter", runner->no_filter, runner->name, result) &&
-	       check_text(call, "suite", runner->no_suite, runner->name, result);
+	return check_taken(call, "filter", runner->no_filter, runner->name, result) &&
+	       check_taken(call, "suite", runner->no_suite, runner->name, result);
 }
 
 /* All that one call holds. */
@@ -213,7 +218,8 @@ static enum result_status run_tests_execute(struct call *call, struct tool_resul
 	buf_init(&tests->spills, PATH_MAX);
 	buf_init(&tests->report, PATH_MAX);
 	buf_init(&tests->progress, PATH_MAX);
-	if (test_choose(call, &tests->arena, &tests->choice, result) &&
+	if (check_shape(call, "filter", result) && check_shape(call, "suite", result) &&
+	    test_choose(call, &tests->arena, &tests->choice, result) &&
 	    check_texts(call, tests->choice.runner, result)) {
 		test_ran_init(&tests->first, &tests->choice);
 		status = run_tests(tests);

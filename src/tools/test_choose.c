@@ -212,6 +212,10 @@ static bool reach_file(struct call *call, const char *name, struct file *file,
 
 	if (!files_reach(call->files, name, FILES_ANY, file, &err)) {
 		(void)shown_fail(call, result, name, &err);
+		if (name[0] == '-')
+			buf_adds(&result->text,
+				 " `file` is the path of a test file or folder, no option, and not "
+				 "standard input: leave it out to run all tests.");
 		return false;
 	}
 	if (!path_within(file->path.data, call->workspace)) {
