@@ -185,10 +185,10 @@ enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };
 void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]);
 
 /*
- * For a missing PATH: up to MAX real paths (relative to the workspace) of that base name
- * in the workspace, then the nearest names, whatever their ending; also what the path would be without its leading
- * slash when that exists. Bounded in time (FILES_NEAR_MS). Appends `Did you mean: a, b, c?`
- * or nothing.
+ * For a missing PATH: up to FILES_NEAR_MAX real paths (relative to the workspace) of that base
+ * name in the workspace, then the nearest names, whatever their ending; also what the path
+ * would be without its leading slash when that exists. Bounded in time (FILES_NEAR_MS). Appends
+ * `Did you mean: a, b, c?` or nothing.
  */
 enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);
