@@ -53,12 +53,28 @@ static void print_option(const struct option_row *row, FILE *out)
 	(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN, name, row->help);
 }
 
+/* Does a verb with VERB_OPTIONS have all that every verb takes, by itself? */
+static bool has_common(const struct option_row *verb_options)
+{
+	for (const struct option_row *row = verb_common_options; row->name != NULL; row++) {
+		if (!verb_has_option(verb_options, row->name))
+			return false;
+	}
+	return true;
+}
+
 int help_print_verb(const struct verb *verb, FILE *out)
 {
 	(void)fprintf(out, "usage: glovebox %s [options]%s%s\n\n%s\n\nOptions\n", verb->name,
 		      verb->arguments[0] != '\0' ? " " : "", verb->arguments, verb->help);
 	for (const struct option_row *row = verb->options; row->name != NULL; row++)
 		print_option(row, out);
+	if (!has_common(verb->options))
+		(void)fprintf(out, "\nOptions of every verb\n");
+	for (const struct option_row *row = verb_common_options; row->name != NULL; row++) {
+		if (!verb_has_option(verb->options, row->name))
+			print_option(row, out);
+	}
 	(void)fprintf(out, "\nExample\n%s\n", verb->example);
 	return CODE_DONE;
 }

@@ -229,6 +229,11 @@ bool options_given(const struct options *options, const char *name)
 	return value_of(options, name)->given;
 }
 
+void options_replace(struct options *options, const char *name, const char *text)
+{
+	options->values[value_of(options, name) - options->values].text = text;
+}
+
 void options_fill(struct options *options, const char *name, const char *text)
 {
 	struct option_value *value =

@@ -122,6 +122,8 @@ bool options_given(const struct options *options, const char *name);
 /* All values of a repeatable option, NULL-ended. */
 const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
+/* The value of --NAME, which was given, is TEXT (borrowed). */
+void options_replace(struct options *options, const char *name, const char *text);
 /* As if --NAME TEXT (which is borrowed) had been given, unless it was. */
 void options_fill(struct options *options, const char *name, const char *text);
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent);

@@ -27,29 +27,37 @@ int setup_least_level(const struct setup *setup)
 	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 }
 
+/* What ENTRY has at KEY stands behind AGENT's own list of it, which is UNTOLD where it has none. */
+static void add_to_list(struct value *entry, const char *key, const char *untold,
+			const char *agent, struct config *config,
+			const struct value *shipped)
+{
+	const struct value *more = value_member(entry, key);
+	enum config_layer layer;
+
+	if (more == NULL)
+		return;
+	const struct value *had = config_find(config, shipped, agent, key, NULL, &layer);
+	struct value *all = had != NULL ? value_copy(had) : value_new_array();
+
+	if (had == NULL && untold != NULL)
+		value_append(all, value_new_text(untold));
+	for (size_t i = 0; i < value_count(more); i++)
+		value_append(all, value_copy(value_item(more, i)));
+	value_set(entry, key, all);
+}
+
 /* Lay FLAGS over what CONFIG and SHIPPED say of AGENT. */
 static bool add_flags(const char *agent, struct config *config, const struct value *shipped,
 		      const struct setup_flags *flags, struct err *err)
 {
 	auto_value struct value *entry = NULL;
-	struct value *more;
-	enum config_layer layer;
 
 	if (flags->entry == NULL)
 		return true;
 	entry = value_copy(flags->entry);
-	more = value_member(entry, "read");
-	if (more != NULL) {
-		const struct value *had =
-			config_find(config, shipped, agent, "read", NULL, &layer);
-		struct value *all = had != NULL ? value_copy(had) : value_new_array();
-
-		if (had == NULL)
-			value_append(all, value_new_text("."));
-		for (size_t i = 0; i < value_count(more); i++)
-			value_append(all, value_copy(value_item(more, i)));
-		value_set(entry, "read", all);
-	}
+	add_to_list(entry, "read", ".", agent, config, shipped);
+	add_to_list(entry, "env", NULL, agent, config, shipped);
 	return config_override(config, agent, entry, "the options", err);
 }
 

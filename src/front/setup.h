@@ -21,7 +21,7 @@ struct setup_flags {
 	const char *workspace;   /* this folder instead of -C's; or NULL */
 	const char *policy_file; /* one policy instead of an agent's; or NULL */
 	const char *agent;       /* this one, whatever --agent says; or NULL */
-	const struct value *entry; /* keys of a policy; `read` is added to, others replaced */
+	const struct value *entry; /* keys of a policy; `read` and `env` are added to, others replaced */
 	/* load these plugins instead of the configuration's; NULL: those */
 	const struct front_plugins_wish *plugins;
 	bool quiet_plugins; /* say nothing of those that are left out */

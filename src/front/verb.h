@@ -45,6 +45,16 @@ extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_to
 /* What may stand alone, without a verb and without the options of a conversation. */
 extern const struct option_row verb_none_options[];
 
+/*
+ * What every verb takes, so that an alias or a script can always write it: -C, --config and
+ * --agent. These rows are those of the verbs that do not have the option themselves: such a verb
+ * is carried out in the folder of -C, and the other two change nothing.
+ */
+extern const struct option_row verb_common_options[];
+
+/* Does VERB_OPTIONS have the row of this name? */
+bool verb_has_option(const struct option_row *verb_options, const char *name);
+
 /* The verb of this name ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
 

@@ -363,6 +363,8 @@ static void complete(const char **words, const char *last, const char *before_la
 	}
 	if (before_last != NULL && before_last[0] == '-')
 		row = options_find(rows, before_last, &apart);
+	if (row == NULL && before_last != NULL && before_last[0] == '-')
+		row = options_find(verb_common_options, before_last, &apart);
 	if (row != NULL && apart)
 		offer_names(&completing, row->names);
 	else if (last[0] == '-')

@@ -34,6 +34,8 @@ static const struct option_row exec_options[] = {
 	{"write", 'w', OPTION_TEXTS, "DIR",
 	 "DIR may be written, instead of what the policy says (may be repeated)"},
 	{"read", 'r', OPTION_TEXTS, "DIR", "show DIR as well, read-only (may be repeated)"},
+	{"env", 'e', OPTION_TEXTS, "NAME[=V]",
+	 "pass the variable NAME on, or set it to V (may be repeated)"},
 	{"memory", 'm', OPTION_TEXT, "SIZE",
 	 "memory of all its processes together: 512M, 2G"},
 	{"pids", 'p', OPTION_COUNT, "N",
@@ -80,18 +82,49 @@ static bool add_folders(const struct options *options, const char *name,
 	return true;
 }
 
-/* The limits of ENTRY are options' values: a sentence about one begins with the option. */
-static bool check_limits(const struct value *entry, struct err *err)
+/* The variables of --env, and a word on those that are passed on and are not there. */
+static void add_variables(const struct options *options, struct value *entry)
 {
-	static const char above[] = "/limits/";
+	const char *const *variables = options_texts(options, "env");
+	struct value *list;
+
+	if (*variables == NULL)
+		return;
+	list = value_new_array();
+	value_set(entry, "env", list);
+	for (; *variables != NULL; variables++)
+		value_append(list, value_new_text(*variables));
+}
+
+/* Who names a variable that is not set has mistyped it, or expects it of another shell. */
+static void tell_unset(const struct options *options)
+{
+	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++) {
+		if (strchr(*at, '=') == NULL && getenv(*at) == NULL)
+			(void)verb_complain(CODE_DONE,
+					    "--env %s: it is not set here, so the program does "
+					    "not have it; --env %s=VALUE sets it",
+					    *at, *at);
+	}
+}
+
+/* ENTRY is made of options' values: a sentence about one begins with the option. */
+static bool check_flags(const struct value *entry, struct err *err)
+{
+	static const char limit[] = "/limits/", variable[] = "/env/";
 	struct err why = {0};
 	struct str text;
 
 	if (keys_check(keys_agent, entry, "", &why))
 		return true;
 	text = str_of(why.text);
-	if (str_starts(text, STR(above)))
-		text = str_part(text, sizeof(above) - 1, text.size);
+	if (str_starts(text, STR(limit)))
+		text = str_part(text, sizeof(limit) - 1, text.size);
+	/* A variable is never quoted, and which one it is shows when its name is whole. */
+	if (str_starts(text, STR(variable)))
+		return err_set(err, EINVAL, "exec: --env: %s",
+			       strstr(why.text, ": ") != NULL ? strstr(why.text, ": ") + 2
+							      : why.text);
 	return err_set(err, EINVAL, "exec: --%.*s", (int)text.size, text.data);
 }
 
@@ -106,7 +139,8 @@ static bool add_flags(const struct options *options, struct value *entry, struct
 	if (options_given(options, "pids"))
 		value_set_integer(limits, "pids",
 				  (int64_t)options_count(options, "pids", 0));
-	return check_limits(entry, err) && add_folders(options, "write", entry, err) &&
+	add_variables(options, entry);
+	return check_flags(entry, err) && add_folders(options, "write", entry, err) &&
 	       add_folders(options, "read", entry, err);
 }
 
@@ -397,6 +431,7 @@ static int exec_run(const struct options *options)
 						 "may be done: give one");
 	if (!add_flags(options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
+	tell_unset(options);
 	code = run_or_explain(&setup, options, &flags);
 	setup_fini(&setup);
 	return code;
@@ -405,8 +440,8 @@ static int exec_run(const struct options *options)
 static const char exec_help[] =
 	"Run CMD in the cell, in the workspace's folder. It sees the workspace and the\n"
 	"system's programs, no other file of yours, no host but those of --allow-host and\n"
-	"the policy's network, and of your environment TERM, LANG and TZ only. When it\n"
-	"ends, everything that it started ends too.\n\n"
+	"the policy's network, and of your environment TERM, LANG and TZ and what --env\n"
+	"names only. When it ends, everything that it started ends too.\n\n"
 	"What may be read, written and used is an agent's policy (default: the one of\n"
 	"`default`), or that of --policy; options beat both. DIR of --write and --read\n"
 	"starts where you are, not at the workspace. --explain prints what holds.\n\n"
@@ -427,6 +462,7 @@ const struct verb verb_exec = {
 		"  glovebox exec --timeout 60 -- make -j4\n"
 		"  mkdir out; glovebox exec --write out --memory 2G -- sh -c 'date > out/now'\n"
 		"  glovebox exec --tty -- bash\n"
+		"  glovebox exec -e CI=1 -e NPM_TOKEN -- npm test\n"
 		"  echo '{\"write\": []}' > ci.json; glovebox exec --policy ci.json --explain\n"
 		"  echo 'print(6 * 7)' | glovebox exec -- python3 -",
 	.options = exec_options,

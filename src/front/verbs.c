@@ -1,7 +1,9 @@
 /* verbs: the table of verbs, and the way from the command line to one of them. */
 #include "front/verb.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +68,14 @@ const struct verb *const verbs[] = {
 const struct option_row verb_none_options[] = {
 	{"version", 'V', OPTION_FLAG, NULL, "print the version"},
 	OPTION_ROW_HELP,
+	{0},
+};
+
+const struct option_row verb_common_options[] = {
+	{"workspace", 'C', OPTION_TEXT, "DIR", "do it in DIR, as if you were there"},
+	{"config", 0, OPTION_TEXT, "FILE", "taken by every verb; changes nothing here"},
+	{"agent", 'a', OPTION_TEXT, "NAME", "taken by every verb; changes nothing here",
+	 NAMES_AGENTS},
 	{0},
 };
 
@@ -162,9 +172,39 @@ bool verb_group_exists(const char *group)
 	return false;
 }
 
+bool verb_has_option(const struct option_row *verb_options, const char *name)
+{
+	for (; verb_options->name != NULL; verb_options++) {
+		if (strcmp(verb_options->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Enough for the rows of any verb, with those of verb_common_options that it lacks. */
+enum { ROWS_MAX = OPTIONS_MAX + 1 };
+
+/* VERB_OPTIONS, with those of verb_common_options that it lacks behind them. */
+static void add_common(const struct option_row *verb_options,
+		       struct option_row rows[ROWS_MAX])
+{
+	size_t count = 0;
+
+	for (const struct option_row *row = verb_options; row->name != NULL; row++)
+		rows[count++] = *row;
+	for (const struct option_row *row = verb_common_options; row->name != NULL; row++) {
+		if (!verb_has_option(verb_options, row->name))
+			rows[count++] = *row;
+	}
+	assert(count < ROWS_MAX);
+	rows[count] = (struct option_row){0};
+}
+
 /* Is WORD an option of any verb, so that it may stand before the verb itself? */
 static bool known_option(const char *word, bool *apart)
 {
+	if (options_find(verb_common_options, word, apart) != NULL)
+		return true;
 	if (options_find(verb_none_options, word, apart) != NULL)
 		return true;
 	for (size_t i = 0; verbs[i] != NULL; i++)
@@ -259,13 +299,39 @@ static int run_parsed(const struct verb *verb, const struct options *options)
 	return code;
 }
 
+/*
+ * -C of a verb that has no such option itself: go there. A relative --config of the verb's own is
+ * from where the person is, as it is where -C names a workspace.
+ */
+static bool enter_folder(const struct verb *verb, struct options *options,
+			 struct buf *config, struct err *err)
+{
+	const char *folder = options_text(options, "workspace");
+	const char *given = options_text(options, "config");
+	char *here;
+
+	if (folder == NULL || verb_has_option(verb->options, "workspace"))
+		return true;
+	if (given != NULL && given[0] != '/' && (here = getcwd(NULL, 0)) != NULL) {
+		(void)buf_addf(config, "%s/%s", here, given);
+		options_replace(options, "config", config->data);
+		free(here);
+	}
+	return chdir(folder) == 0 ||
+	       err_set(err, errno, "workspace %s: %s", folder, strerror(errno));
+}
+
 static int run_verb(const struct verb *verb, const char *const *words)
 {
+	struct option_row rows[ROWS_MAX];
 	struct options options;
 	struct err err = {0};
+	struct buf config;
 	int code;
 
-	if (!options_parse(&options, verb->options, words, verb->words_end_options, &err))
+	add_common(verb->options, rows);
+	buf_init(&config, 2 * PATH_MAX);
+	if (!options_parse(&options, rows, words, verb->words_end_options, &err))
 		code = verb_complain(CODE_USAGE, "%s: %s", verb->name, err.text);
 	else if (options_given(&options, "help"))
 		code = run_parsed(verb, &options);
@@ -279,9 +345,12 @@ static int run_verb(const struct verb *verb, const char *const *words)
 				     verb->name, options.words[verb->words_most],
 				     verb->name, verb->arguments[0] != '\0' ? " " : "",
 				     verb->arguments);
+	else if (!enter_folder(verb, &options, &config, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
 		code = run_parsed(verb, &options);
 	options_fini(&options);
+	buf_fini(&config);
 	return code;
 }
 
@@ -327,6 +396,7 @@ static int refuse_group(const char *group)
 /* Only options: --version, --help, or somebody forgot the verb. */
 static int run_without_verb(const char *const *words)
 {
+	struct option_row rows[ROWS_MAX];
 	struct options options;
 	struct err err = {0};
 	int code;
@@ -335,21 +405,22 @@ static int run_without_verb(const char *const *words)
 		return run_verb(&verb_chat, words);
 	if (words[0] == NULL)
 		return print_list(NULL);
-	if (!options_parse(&options, verb_none_options, words, false, &err)) {
-		bool apart;
+	add_common(verb_none_options, rows);
+	const bool parsed = options_parse(&options, rows, words, false, &err);
+	bool apart;
 
-		if (known_option(words[0], &apart))
-			code = verb_complain(CODE_USAGE,
-					     "%s: there is no verb and no prompt; "
-					     "see: glovebox --help",
-					     words[0]);
-		else
-			code = verb_complain(CODE_USAGE, "%s", err.text);
-	} else if (options_given(&options, "version")) {
+	if (parsed && options_given(&options, "version")) {
 		(void)printf("glovebox %s\n", GLOVEBOX_VERSION);
 		code = CODE_DONE;
-	} else {
+	} else if (parsed && options_given(&options, "help")) {
 		code = print_list(NULL);
+	} else if (parsed || known_option(words[0], &apart)) {
+		code = verb_complain(CODE_USAGE,
+				     "%s: there is no verb and no prompt; "
+				     "see: glovebox --help",
+				     words[0]);
+	} else {
+		code = verb_complain(CODE_USAGE, "%s", err.text);
 	}
 	options_fini(&options);
 	return code;

@@ -79,6 +79,8 @@ static const char *attached(const struct command_option *option, const char *wor
 						    option->value.kind == COMMAND_CHOICE);
 	const char *rest = word + option->name.size;
 
+	if (option->form == COMMAND_DIGITS)
+		return is_number(word + 1) ? word + strlen(word) : NULL;
 	if (strncmp(word, option->name.data, option->name.size) != 0)
 		return NULL;
 	if (*rest == '\0')

@@ -39,7 +39,7 @@ static bool parse_value(struct str text, struct command_value *value, const char
 		       pointer, (int)text.size, text.data ? text.data : "");
 }
 
-/* "-x", "--name=KIND", "--name[=KIND]" */
+/* "-x", "--name=KIND", "--name[=KIND]", "-number" */
 static bool parse_option(struct str text, struct command_option *option,
 			 const char *pointer, struct err *err)
 {
@@ -51,12 +51,15 @@ static bool parse_option(struct str text, struct command_option *option,
 		kind.size--;
 	} else if (option->name.size < text.size) {
 		option->form = COMMAND_VALUE;
+	} else if (str_is(text, "-number")) {
+		option->form = COMMAND_DIGITS;
+		return true;
 	}
 	if (option->name.size < 2 || option->name.data[0] != '-' ||
 	    str_is(option->name, "--"))
 		return err_set(err, EINVAL,
 			       "%s: \"%.*s\" is no option; write \"-x\", \"--name\", "
-			       "\"--name=KIND\" or \"--name[=KIND]\"",
+			       "\"--name=KIND\", \"--name[=KIND]\" or \"-number\"",
 			       pointer, (int)text.size, text.data);
 	return option->form == COMMAND_FLAG ||
 	       parse_value(kind, &option->value, pointer, err);

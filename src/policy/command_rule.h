@@ -31,6 +31,7 @@ enum command_form {
 	COMMAND_FLAG,  /* -x, --name */
 	COMMAND_VALUE, /* -x V, --name V, --name=V; -xV where V is a number or choice */
 	COMMAND_OPTIONAL, /* -x, --name, --name=V; -xV likewise */
+	COMMAND_DIGITS,   /* -N: a dash and a number, as of head and git log */
 };
 
 struct command_option {

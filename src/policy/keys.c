@@ -112,7 +112,7 @@ static const struct key rule_keys[] = {
 	 .description =
 		 "Options behind these: `-x`, `--name`, `--name=KIND` (also `--name V`; of one "
 		 "letter `-x V`, and `-xV` for numbers and choices), `--name[=KIND]` where the "
-		 "value may be missing. KIND is `text`, `number`, `path`, or choices: `a,b`."},
+		 "value may be missing, `-number` for a dash and any number (`-20`). KIND is `text`, `number`, `path`, or choices: `a,b`."},
 	{"global", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",
 	 .description = "Options before the subcommand, in the same form."},
 	{"operands", KEY_TEXTS, .max = COMMAND_WORD_MAX, .initial = "none",

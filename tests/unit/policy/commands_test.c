@@ -131,6 +131,36 @@ static void every_preset_can_be_named(void **state)
 	}
 }
 
+/* A model asks for any number of lines, not for those that somebody thought of. */
+static void a_dash_and_any_number_is_an_option(void **state)
+{
+	static const char *const runs[] = {"head -15 a", "tail -7", "ls | tail -3",
+					   "grep -2 a b", "git log -42 --oneline"};
+	static const char *const denied[][2] = {
+		{"tail -7f a", "The nearest that is allowed: tail a ."},
+		{"head -+7 a", "no option"},
+		{"head -9999999999999999999 a", "no option"},
+		{"wc -7 a", "no option"},
+	};
+	auto_policy struct policy *policy = policy_of("\"list\"");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct verdict verdict = verdict_of(policy, runs[i]);
+
+		if (verdict.answer != VERDICT_ALLOW)
+			fail_msg("%s: %s", runs[i], verdict.because);
+		value_free(verdict.plan);
+	}
+	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
+		struct verdict verdict = verdict_of(policy, denied[i][0]);
+
+		assert_int_equal(verdict.answer, VERDICT_DENY);
+		if (strstr(verdict.because, denied[i][1]) == NULL)
+			fail_msg("%s: %s", denied[i][0], verdict.because);
+	}
+}
+
 /* What runs, and what is denied with which words. */
 static void the_seeds_eight_run_and_nothing_else(void **state)
 {
@@ -418,6 +448,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shipped_presets_are_sound),
+		cmocka_unit_test(a_dash_and_any_number_is_an_option),
 		cmocka_unit_test(every_preset_can_be_named),
 		cmocka_unit_test(the_seeds_eight_run_and_nothing_else),
 		cmocka_unit_test(box_runs_anything_as_it_is),
