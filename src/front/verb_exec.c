@@ -26,6 +26,7 @@
 #include "policy/policy.h"
 #include "runtime/audit_tell.h"
 #include "runtime/denial.h"
+#include "runtime/layer_tell.h"
 #include "runtime/session.h"
 
 static const struct option_row exec_options[] = {
@@ -189,7 +190,8 @@ static void print_sentence(const struct tool_result *result)
 }
 
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
-static void print_denials(const struct tool_result *result, const struct policy_words *policy)
+static void print_denials(const struct session *session, const struct tool_result *result,
+			  const struct policy_words *policy)
 {
 	/* Programs that succeed have tried a call of the kernel and found another way. */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
@@ -221,6 +223,14 @@ static void print_denials(const struct tool_result *result, const struct policy_
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	buf_clear(&line);
 	audit_print_partial(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	buf_clear(&line);
+	layer_print(result, &line);
+	if (line.size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	buf_clear(&line);
+	session_print_own(session, result, &line);
 	if (line.size > 0)
 		(void)fprintf(stderr, "glovebox: %s\n", line.data);
 	/* What it did stands; that not all of it could be looked at is said. */
@@ -323,7 +333,7 @@ static int follow(struct session *session, const struct options *options,
 	running = session_start(session, &request, NULL, NULL);
 	wait_for_end(session, running, relay);
 	terminal_close(terminal);
-	print_denials(running_result(running), words);
+	print_denials(session, running_result(running), words);
 	hint_harm(running_result(running));
 	hint_repository(running_result(running), session, options->words[0]);
 	buf_init(&messages, RELAY_TAIL);

@@ -332,7 +332,7 @@ static bool judge_paths(const struct judged *judged)
 		buf_init(&path, PATH_MAX);
 		fine = path_normal(folder, given, &path);
 		if (fine) {
-			policy_judge_path(judged->policy, path.data, false, &why);
+			policy_judge_path(judged->policy, path.data, false, true, &why);
 			fine = why.answer == VERDICT_ALLOW;
 		} else {
 			why = (struct verdict){.because =

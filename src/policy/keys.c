@@ -192,7 +192,7 @@ const struct key keys_agent[] = {
 	 .description =
 		 "Hidden from file tools and commands alike; wins over `read` and `write`."},
 	{"scratch", KEY_FLAG, POLICY(scratch), .initial = "false",
-	 .description = "`true`: what is only to be read may be written too, in a layer that goes with "
+	 .description = "`true`: programs may write what is only to be read, in a layer that goes with "
 			"the cell; files on disk change below `write` alone."},
 	{"env", KEY_VARIABLES, POLICY(environment), .initial = "nothing",
 	 .description = "Variables for commands beside what the cell always sets: `NAME` passes "

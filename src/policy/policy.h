@@ -240,14 +240,15 @@ struct verdict {
 
 /*
  * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow it,
- * a clause. What is no absolute normal path is allowed: nothing can be said of it.
+ * a clause. LAYERED: for a program, which with `scratch` may write what is only to be read. What is
+ * no absolute normal path is allowed: nothing can be said of it.
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
-		       struct verdict *verdict);
+		       bool layered, struct verdict *verdict);
 
 /*
  * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL: there PATH is
- * read-only, or with `scratch` written in a layer of its own.
+ * read-only, or with `scratch` written by programs in a layer of its own.
  */
 const struct policy_path *policy_only_read(const struct policy *policy,
 					   const struct policy_path *entry,

@@ -261,14 +261,15 @@ const struct policy_path *policy_only_read(const struct policy *policy,
 	return NULL;
 }
 
-static bool may_write(const struct policy *policy, const char *path)
+/* LAYERED: by a program, which with `scratch` may write to a layer what is only to be read. */
+static bool may_write(const struct policy *policy, const char *path, bool layered)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
 		if (entry_holds(&policy->write.items[i], path) &&
 		    !policy_only_read(policy, &policy->write.items[i], path))
 			return true;
 	}
-	for (size_t i = 0; policy->scratch && i < policy->read.count; i++) {
+	for (size_t i = 0; layered && policy->scratch && i < policy->read.count; i++) {
 		if (entry_shows(&policy->read.items[i], path))
 			return true;
 	}
@@ -387,10 +388,14 @@ static void deny_path(const struct policy *policy, const char *tool,
 			add_path(&because, policy, path->path + 1);
 			(void)buf_addc(&because, ')');
 		}
-		(void)buf_adds(&because, ", or ");
+		(void)buf_adds(&because, ", ");
 	} else {
-		(void)buf_addf(&because, "%ss nothing here. Do without it, or ", verb);
+		(void)buf_addf(&because, "%ss nothing here. Do without it, ", verb);
 	}
+	if (path->writes && may_write(policy, path->path, true))
+		(void)buf_adds(&because, "try it with a command, in a layer that is thrown "
+					 "away, ");
+	(void)buf_adds(&because, "or ");
 	add_remedy(&because, policy, path->path, verb);
 	(void)buf_addc(&because, '.');
 	verdict_end(verdict, &because);
@@ -458,12 +463,16 @@ static bool may_be_asked(const struct policy *policy, const struct policy_reques
 {
 	if (path->writes && protecting(policy, path->path))
 		return false;
+	/* Nothing is ever opened under a layer, where programs have other files by now. */
+	if (path->writes && may_write(policy, path->path, true))
+		return false;
 	return policy_asks(policy, path->writes ? "write" : "read");
 }
 
-/* False with a filled VERDICT when PATH is not allowed. */
+/* False with a filled VERDICT when PATH is not allowed. LAYERED: as of may_write. */
 static bool judge_path(const struct policy *policy, const char *tool,
-		       const struct policy_request_path *path, struct verdict *verdict)
+		       const struct policy_request_path *path, bool layered,
+		       struct verdict *verdict)
 {
 	const struct policy_path *read_only;
 
@@ -477,8 +486,8 @@ static bool judge_path(const struct policy *policy, const char *tool,
 			return false;
 		}
 	}
-	if (path->wanted ||
-	    (path->writes ? may_write(policy, path->path) : may_read(policy, path->path)))
+	if (path->wanted || (path->writes ? may_write(policy, path->path, layered)
+					  : may_read(policy, path->path)))
 		return true;
 	read_only = path->writes ? protecting(policy, path->path) : NULL;
 	if (read_only)
@@ -490,13 +499,13 @@ static bool judge_path(const struct policy *policy, const char *tool,
 }
 
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
-		       struct verdict *verdict)
+		       bool layered, struct verdict *verdict)
 {
 	const struct policy_request_path judged = {.path = path, .writes = writes};
 	struct buf because;
 
 	*verdict = (struct verdict){.answer = VERDICT_ALLOW};
-	if (!is_normal(path) || judge_path(policy, "", &judged, verdict))
+	if (!is_normal(path) || judge_path(policy, "", &judged, layered, verdict))
 		return;
 	verdict->answer = VERDICT_DENY;
 	verdict_begin(&because);
@@ -522,13 +531,13 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 		deny_tool(policy, tool, verdict);
 		return;
 	}
-	if (kind == POLICY_WRITES && request->path_count == 0 &&
-	    policy->write.count == 0 && !policy->scratch) {
+	if (kind == POLICY_WRITES && request->path_count == 0 && policy->write.count == 0) {
 		deny_writing(policy, tool, verdict);
 		return;
 	}
 	for (size_t i = 0; i < request->path_count; i++) {
-		if (judge_path(policy, tool, &request->paths[i], verdict))
+		if (judge_path(policy, tool, &request->paths[i],
+			       (kind & POLICY_RUNS) != 0, verdict))
 			continue;
 		if (verdict->outside)
 			verdict->answer = VERDICT_ASK;

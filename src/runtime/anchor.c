@@ -220,7 +220,8 @@ static int compare_ints(const void *a, const void *b)
 static bool anchor_build(struct anchor *anchor, struct err *err)
 {
 	const enum sandbox_level level = anchor->spec->built;
-	int keep[3];
+	const struct view *view = &anchor->spec->view;
+	auto_free int *keep = memory_array(view->count + 3, sizeof(*keep));
 	size_t count = 0;
 
 	if (!sandbox_become(level, &anchor->spec->identity, anchor->front, err) ||
@@ -235,6 +236,11 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		keep[count++] = anchor->rules;
 	if (!spec_is_sealed(anchor->spec))
 		keep[count++] = anchor->front;
+	/* The workers look into the layers, to which no path leads any more. */
+	for (size_t i = 0; i < view->count; i++) {
+		if (view->entries[i].passing && view->entries[i].layer >= 0)
+			keep[count++] = view->entries[i].layer;
+	}
 	qsort(keep, count, sizeof(keep[0]), compare_ints);
 	return sandbox_settle(level, &anchor->spec->limits, keep, count, &anchor->reach,
 			      err) &&
@@ -260,8 +266,7 @@ static _Noreturn void anchor_run(struct cell_spec *spec, struct sandbox_network 
 		_exit(1);
 	}
 	/*
-	 * Everything above was closed, the null device took 0, 1 and 2: nothing else is
-	 * open.
+	 * Everything else was closed, and the null device took 0, 1 and 2.
 	 */
 	anchor_serve(&anchor);
 }

@@ -43,7 +43,7 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 
 	if (!is_printable(path))
 		return;
-	policy_judge_path(policy, path, writes, &verdict);
+	policy_judge_path(policy, path, writes, !exact, &verdict);
 	if (verdict.answer == VERDICT_ALLOW)
 		return;
 	/* A file tool came to where the rule stands by a link: as if it had been named. */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/pattern.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,6 +246,34 @@ bool files_is_writable(const struct files *files, const char *real)
 			return true;
 	}
 	return false;
+}
+
+void files_add_writable(const struct files *files, struct buf *out)
+{
+	size_t total = 0, listed = 0;
+
+	for (size_t i = 0; i < files->root_count; i++)
+		total += files->roots[i].writable &&
+			 path_within(files->roots[i].path, files->workspace);
+	for (size_t i = 0; i < files->root_count && listed < FILES_LISTED; i++) {
+		const struct files_held *root = &files->roots[i];
+
+		if (!root->writable || !path_within(root->path, files->workspace))
+			continue;
+		if (listed++ > 0)
+			(void)buf_adds(out, listed == total ? " and " : ", ");
+		if (root->pattern)
+			(void)buf_addf(out, "%s in ", root->pattern);
+		if (strcmp(root->path, files->workspace) == 0)
+			(void)buf_adds(out, "the workspace");
+		else
+			text_add_name(out,
+				      str_of(path_relative(root->path, files->workspace)));
+	}
+	if (total > listed)
+		(void)buf_addf(out, " and %zu more", total - listed);
+	if (total == 0)
+		(void)buf_adds(out, "nothing in the workspace");
 }
 
 /*

@@ -24,7 +24,8 @@ struct files_root {
 	bool writable;
 	/* only names below that match may be written (PATTERN_BASENAME), or NULL: all */
 	const char *pattern;
-	bool passing; /* what is written there goes with the cell: nothing of it is kept */
+	/* what commands write there goes with the cell: nothing of it is kept */
+	bool passing;
 };
 
 /*
@@ -50,7 +51,14 @@ struct value;
  */
 void files_note_heads(struct files *files, struct value *list);
 
-/* Does what is written at PATH (absolute, real) go with the cell? */
+/*
+ * From now on a write adds to LIST (borrowed, NULL: none) the real path of what it wrote, as far as
+ * that is text, and FILES_NOTED of them at most.
+ */
+enum { FILES_NOTED = 64 };
+void files_note_written(struct files *files, struct value *list);
+
+/* Does what commands write at PATH (absolute, real) go with the cell? */
 bool files_is_passing(const struct files *files, const char *path);
 
 /* Is PATH (absolute, real) one of the roots? */
@@ -97,8 +105,8 @@ int files_open_regular(int folder_fd, const char *name, struct stat *st);
  * O_PATH descriptor and the final name. A symlink as last name is followed inside the
  * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there,
  * FILES_PROTECTED: it is a `.git` or below one, FILES_AUTOEXEC: it is a protected name of
- * autoexec.h at the top of a root or of a worktree (both unless it is written to a layer of the
- * cell, or the policy names a path in there as writable), ENOENT, EISDIR, ENXIO as above.
+ * autoexec.h at the top of a root or of a worktree (both unless the policy names a path in there as
+ * writable), ENOENT, EISDIR, ENXIO as above.
  */
 struct place {
 	int folder_fd;
@@ -192,6 +200,13 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
  */
 enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);
+
+/*
+ * Append the roots in the workspace that may be written, up to FILES_LISTED: "tests and *.md in
+ * docs"; "nothing in the workspace" where there is none.
+ */
+enum { FILES_LISTED = 12 };
+void files_add_writable(const struct files *files, struct buf *out);
 
 /* PATH as shown to the model: relative inside the workspace, else absolute. */
 const char *files_shown(const struct files *files, const char *path);

@@ -17,11 +17,12 @@ struct files {
 	struct files_held *roots;
 	size_t root_count;
 	char *workspace;
-	char **blocked;       /* NULL-ended */
-	struct undo_log *log; /* files_keep */
-	struct value *heads;  /* files_note_heads */
-	int journal;          /* files_journal; -1: none */
-	int replaced;         /* files_close_later; -1: none */
+	char **blocked;        /* NULL-ended */
+	struct undo_log *log;  /* files_keep */
+	struct value *heads;   /* files_note_heads */
+	struct value *written; /* files_note_written */
+	int journal;           /* files_journal; -1: none */
+	int replaced;          /* files_close_later; -1: none */
 };
 
 /*
@@ -65,6 +66,9 @@ void files_close_later(struct files *files, int fd);
 
 /* FOLDER (real) was written in. */
 void files_add_heads(const struct files *files, const char *folder);
+
+/* NAME in FOLDER (real) was written. */
+void files_add_written(const struct files *files, const char *folder, const char *name);
 
 /* The one answer for what is missing, outside or blocked. */
 bool files_say_missing(const char *shown, struct err *err);

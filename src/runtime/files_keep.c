@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "base/value.h"
 #include "git/git_scan.h"
 
@@ -30,7 +31,7 @@ bool files_keep_change(const struct files *files, const char *path, int old_fd,
 	struct undo_log *log = files->log;
 	struct undo_state before = undo_absent;
 
-	if (log == NULL || files_is_passing(files, path))
+	if (log == NULL)
 		return true;
 	if (old_fd >= 0) {
 		undo_state_of(old, &before);
@@ -66,4 +67,23 @@ void files_add_heads(const struct files *files, const char *folder)
 			value_append(files->heads, value_new_text(key));
 		*strrchr(at, '/') = '\0';
 	}
+}
+
+void files_note_written(struct files *files, struct value *list)
+{
+	files->written = list;
+}
+
+void files_add_written(const struct files *files, const char *folder, const char *name)
+{
+	struct buf path;
+
+	if (files->written == NULL || value_count(files->written) >= FILES_NOTED)
+		return;
+	buf_init(&path, PATH_MAX);
+	if (buf_addf(&path, "%s%s%s", folder,
+		     str_ends(str_of(folder), STR("/")) ? "" : "/", name) &&
+	    text_is_utf8(buf_str(&path)))
+		value_append(files->written, value_new_text(path.data));
+	buf_fini(&path);
 }

@@ -60,7 +60,7 @@ static bool is_gits(const struct files *files, const char *real)
 {
 	const struct files_held *root = files_root_of(files, real);
 
-	if (!root || files_is_passing(files, real))
+	if (!root)
 		return false;
 	return git_text_names_git(path_relative(real, root->path)) ||
 	       git_text_names_git(path_base_name(root->path));
@@ -86,7 +86,7 @@ static const struct autoexec *autoexec_of_real(const struct files *files, const 
 	const struct files_held *root = files_root_of(files, real);
 	const struct autoexec *row;
 
-	if (!root || files_is_passing(files, real))
+	if (!root)
 		return NULL;
 	const char *relative = path_relative(real, root->path);
 	row = autoexec_protects(root->path, relative);

@@ -227,11 +227,14 @@ bool place_write_set(struct place_change *changes, size_t count, struct err *err
 		files_close_later(changes->place->files, fd_take(&staging.items->old_fd));
 	staging_fini(&staging);
 	for (size_t i = count; i-- > 0;) {
+		const struct place *place = changes[i].place;
+
 		if (ok)
-			files_add_heads(changes[i].place->files,
-					changes[i].place->folder.data);
+			files_add_heads(place->files, place->folder.data);
 		else
 			place_unmake_folders(changes[i].place);
+		if (ok && !changes[i].removes)
+			files_add_written(place->files, place->folder.data, place->name);
 	}
 	return ok || err_set(err, why.code, "%s", why.text);
 }

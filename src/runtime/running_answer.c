@@ -47,6 +47,29 @@ static void result_garbled(struct running *running, const struct err *why)
 	running_finish_audited(running);
 }
 
+/*
+ * What exists in the cell only: of a file tool, which was asked for that file, it is said each
+ * time. Programs leave something in /tmp with every second call, so once in a session.
+ */
+static void own_tell(struct running *running)
+{
+	struct session *session = running->session;
+	const bool is_program = (running->tool->effects & EFFECT_RUNS) != 0;
+	struct buf line;
+
+	/* `exec` has no text of its own: its verb says it. */
+	if ((is_program && session->told_own) || running->tool->internal)
+		return;
+	buf_init(&line, RESULT_TEXT_MAX);
+	session_print_own(session, &running->result, &line);
+	if (line.size > 0) {
+		session->told_own = true;
+		(void)buf_end_line(&running->result.text);
+		(void)buf_addf(&running->result.text, "[%s]\n", line.data);
+	}
+	buf_fini(&line);
+}
+
 /* False: it could not be read, and RUNNING is at its end. */
 static bool result_take(struct running *running, const struct frame *frame)
 {
@@ -77,6 +100,7 @@ static bool result_take(struct running *running, const struct frame *frame)
 	claims_judge(session->policy, session_weighs_hosts(session, &running->result),
 		     &running->result);
 	running_take_left(running, &running->result);
+	own_tell(running);
 	return true;
 }
 

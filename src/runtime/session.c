@@ -8,6 +8,7 @@
 #include "runtime/claims.h"
 #include "runtime/extra.h"
 #include "runtime/groups.h"
+#include "runtime/layer_tell.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
 #include "runtime/undo_aim.h"
@@ -333,6 +334,19 @@ struct loop *session_loop(struct session *session)
 int session_level(const struct session *session)
 {
 	return cell_spec(session->cell)->level;
+}
+
+void session_print_own(const struct session *session, const struct tool_result *result,
+		       struct buf *out)
+{
+	const struct cell_spec *spec = cell_spec(session->cell);
+	const struct layer_own own = {
+		.sealed = spec_is_sealed(spec),
+		.one_call = session->one_call,
+		.home = spec->home_source != NULL ? spec->home : NULL,
+	};
+
+	layer_print_own(result, &own, out);
 }
 
 const char *session_broken(const struct session *session)

@@ -130,6 +130,9 @@ void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 int session_level(const struct session *session); /* 0..3 */
+/* What RESULT, of a call of SESSION, left where it exists in the cell only: a sentence, or nothing. */
+void session_print_own(const struct session *session, const struct tool_result *result,
+		       struct buf *out);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
 const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */

@@ -46,6 +46,7 @@ struct session {
 	struct tool_result *said; /* before the first call, for the first that is answered; or NULL */
 	struct value *held; /* of what killed gits left: what others may hold (running_left.c) */
 	bool unseen; /* commands may have left something where none of their audits looked */
+	bool told_own; /* that what programs left in /tmp is in the cell only (layer_tell.h) */
 	bool taken_over; /* what a dead front's commands left has not been looked at yet */
 	char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */

@@ -160,7 +160,7 @@ static bool below_blocked(const struct policy *policy, const char *path)
 
 /*
  * A writable entry at the same place wins; two of a kind are one. With `scratch` a folder
- * that is only to be read is written in a layer of the cell's own.
+ * that is only to be read is written by programs in a layer of the cell's own.
  */
 static bool entry_show(const struct opening *opening, const struct policy_path *entry,
 		       int *fd, bool writable, struct err *err)
@@ -175,8 +175,8 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 			return err_set(err, errno, "%s", strerror(errno));
 		layer = S_ISDIR(st.st_mode);
 	}
-	spec_add_root(spec, entry->path, writable || layer,
-		      writable ? entry->pattern : NULL);
+	/* A file tool would say that it wrote, and nothing of it would stay. */
+	spec_add_root(spec, entry->path, writable, writable ? entry->pattern : NULL);
 	if (writable || layer)
 		spec_add_writable(spec, entry->path);
 	if (shape_is_shown(spec, entry->path, writable))

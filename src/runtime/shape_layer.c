@@ -84,7 +84,9 @@ bool shape_show_layer(struct cell_spec *spec, const char *path, int *take_fd,
 	entry->size = size;
 	if (!shape_show_tree(spec, path, take_fd, false, true, err))
 		return false;
-	spec->view.entries[spec->view.count - 1].kind = VIEW_OVERLAY;
+	entry = &spec->view.entries[spec->view.count - 1];
+	entry->kind = VIEW_OVERLAY;
+	entry->passing = true;
 	return true;
 }
 

@@ -187,5 +187,9 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 		return;
 	}
 	spec->view.entries[spec->view.count - 1].why = "the repository of this worktree";
-	shape_grant(policy, spec, common, policy->scratch);
+	/* Commands write it, file tools do not: of what they wrote nothing would stay. */
+	policy_show(policy, common, policy->scratch);
+	spec_add_root(spec, common, false, NULL);
+	if (policy->scratch)
+		spec_add_writable(spec, common);
 }

@@ -83,6 +83,7 @@ struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
 		.path = keep(spec, path),
 		.source = keep(spec, source),
 		.fd = -1,
+		.layer = -1,
 		.mode = 0755,
 	};
 	return entry;
@@ -161,6 +162,16 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
 }
 
+bool spec_is_layer(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (spec->view.entries[i].kind == VIEW_OVERLAY &&
+		    strcmp(spec->view.entries[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
 void spec_set_writable(struct cell_spec *spec)
 {
 	struct buf list;
@@ -171,7 +182,8 @@ void spec_set_writable(struct cell_spec *spec)
 	for (size_t i = 0; i < spec->root_count; i++) {
 		const struct files_root *root = &spec->roots[i];
 
-		if (root->writable && root->pattern == NULL && root->path != NULL &&
+		if ((root->writable || spec_is_layer(spec, root->path)) &&
+		    root->pattern == NULL && root->path != NULL &&
 		    strchr(root->path, ':') == NULL)
 			(void)buf_addf(&list, "%s%s", list.size > begin ? ":" : "",
 				       root->path);

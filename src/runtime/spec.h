@@ -111,8 +111,12 @@ void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 /* ENTRY (NAME=value) takes the place of what NAME was. */
 void spec_set_environment(struct cell_spec *spec, const char *entry);
 
+/* Is what lies at PATH a layer: a folder of the host below, and what is written elsewhere? */
+bool spec_is_layer(const struct cell_spec *spec, const char *path);
+
 /*
  * SPEC_WRITABLE is made anew of SPEC's roots, between colons; a path that holds one is left out.
+ * Layers are among them: our own program in a command writes as every other does.
  */
 void spec_set_writable(struct cell_spec *spec);
 

@@ -16,6 +16,7 @@ static struct value *entry_value(const struct view_entry *entry)
 	value_set_boolean(object, "detached", entry->detached);
 	value_set_boolean(object, "writable", entry->writable);
 	value_set_boolean(object, "optional", entry->optional);
+	value_set_boolean(object, "passing", entry->passing);
 	value_set_integer(object, "mode", entry->mode);
 	value_set_integer(object, "size", (int64_t)entry->size);
 	return object;
@@ -131,6 +132,7 @@ static void entry_parse(struct cell_spec *spec, const struct value *object)
 	entry->detached = value_is_true(value_member(object, "detached"));
 	entry->writable = value_is_true(value_member(object, "writable"));
 	entry->optional = value_is_true(value_member(object, "optional"));
+	entry->passing = value_is_true(value_member(object, "passing"));
 	entry->mode = (mode_t)value_integer(value_member(object, "mode"));
 	entry->size = (uint64_t)value_integer(value_member(object, "size"));
 }

@@ -36,16 +36,6 @@ enum {
 	FOLLOWS_US = 100,
 };
 
-static bool is_layer(const struct cell_spec *spec, const char *path)
-{
-	for (size_t i = 0; i < spec->view.count; i++) {
-		if (spec->view.entries[i].kind == VIEW_OVERLAY &&
-		    strcmp(spec->view.entries[i].path, path) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * The first writable part of the workspace that is on disk, which a command can fill up for
  * others, or that is a LAYER of the cell's own; or NULL.
@@ -54,7 +44,7 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 {
 	for (const char **at = spec->writable; *at != NULL; at++) {
 		if ((path_within(*at, spec->workspace) || path_within(spec->workspace, *at)) &&
-		    is_layer(spec, *at) == layer && strcmp(*at, "/tmp") != 0)
+		    spec_is_layer(spec, *at) == layer && strcmp(*at, "/tmp") != 0)
 			return *at;
 	}
 	return NULL;
@@ -68,7 +58,7 @@ static bool roots_open(struct worker *worker, struct err *err)
 
 	for (size_t i = 0; i < spec->root_count; i++) {
 		roots[i] = spec->roots[i];
-		roots[i].passing = is_layer(spec, roots[i].path);
+		roots[i].passing = spec_is_layer(spec, roots[i].path);
 	}
 	return files_open(roots, spec->root_count, spec->workspace, spec->blocked,
 			  &worker->files, err);
@@ -97,6 +87,7 @@ static bool lock_in(struct worker *worker, struct err *err)
 	if (!roots_open(worker, err))
 		return false;
 	worker->audit = audit_open(worker->spec->guard);
+	worker->layers = layers_open(worker->spec);
 	if (chdir(worker->spec->workspace) < 0)
 		return err_set(err, errno, "%s: %s", worker->spec->workspace,
 			       strerror(errno));

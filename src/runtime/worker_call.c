@@ -142,6 +142,10 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 		  is_command ? &began->wall : NULL, worker->quiet_ns, result);
 	if (!is_command)
 		heads_audit(worker, result);
+	if (is_command)
+		layers_end(worker->layers, &began->wall, result);
+	else
+		layers_note_written(worker->layers, worker->written, result);
 	/* What a file tool wrote is gone again: it has not done what it says. */
 	if (!is_command && audit_quarantined(result))
 		result->status = RESULT_DENIED;
@@ -199,6 +203,11 @@ static void tool_execute(struct worker *worker, uint32_t number, struct call *ca
 	value_free(worker->heads);
 	worker->heads = value_new_array();
 	files_note_heads(worker->files, worker->heads);
+	value_free(worker->written);
+	worker->written = value_new_array();
+	files_note_written(worker->files, worker->written);
+	if ((call->tool->effects & EFFECT_RUNS) != 0)
+		layers_begin(worker->layers);
 	if (number == 0 || call->fds[0] < 0) {
 		(void)call->tool->execute(call, result);
 		return;

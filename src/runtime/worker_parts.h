@@ -5,6 +5,7 @@
 #include "runtime/audit.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
+#include "runtime/layer.h"
 #include "runtime/worker.h"
 #include "sandbox/sandbox.h"
 
@@ -14,9 +15,11 @@ struct worker {
 	const struct cell_spec *spec;
 	const struct tool *const *tools;
 	struct files *files;
-	struct audit *audit;  /* or NULL */
-	struct value *nested; /* of the call that is served (audit.h), or NULL */
-	struct value *heads;  /* folders above what it wrote that may be repositories */
+	struct audit *audit; /* or NULL */
+	struct layers *layers;
+	struct value *written; /* what a file tool wrote in this call, or NULL */
+	struct value *nested;  /* of the call that is served (audit.h), or NULL */
+	struct value *heads;   /* folders above what it wrote that may be repositories */
 	enum worker_kind kind;
 	int socket;
 	int rules; /* of the anchor; -1 where there are none */

@@ -32,6 +32,10 @@ enum view_kind {
 	VIEW_PIN,
 };
 
+/* Where an overlay has what was written, and what lies below. */
+#define VIEW_LAYER_UPPER "upper"
+#define VIEW_LAYER_LOWER "lower"
+
 struct view_entry {
 	enum view_kind kind;
 	const char *path; /* absolute and normal, in the view */
@@ -42,6 +46,9 @@ struct view_entry {
 	bool detached; /* fd is a detached tree */
 	bool writable;
 	bool optional; /* skipped when SOURCE is missing */
+	/* an overlay that goes with the cell: sandbox_build leaves its folder held in `layer` */
+	bool passing;
+	int layer; /* it holds VIEW_LAYER_UPPER and VIEW_LAYER_LOWER; no path leads there */
 	mode_t mode;   /* folder, memory */
 	uint64_t size; /* memory: bytes at most */
 	/* which key or habit put it there, for who explains the view; NULL: all views have it */

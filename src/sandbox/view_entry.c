@@ -189,7 +189,7 @@ static bool special_add(struct view_building *building, const struct view_entry 
  * What an upper layer's folder holds; also on the host, where one is kept (shape_cache.c).
  * The kernel makes its `work` in `scratch`.
  */
-static const char *const layer_folders[] = {"upper", "scratch", "lower"};
+static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};
 
 /*
  * All three layers are named from the upper folder, which covers itself with the result: no
@@ -203,20 +203,20 @@ static bool layers_mount(int upper, int lower, const struct stat *st, struct err
 		if (mkdirat(upper, layer_folders[i], 0700) < 0 && errno != EEXIST)
 			return view_fail(err, "making a layer", layer_folders[i]);
 	}
-	auto_close int point =
-		openat(upper, "lower", O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+	auto_close int point = openat(upper, VIEW_LAYER_LOWER,
+				      O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	if (point < 0 || kernel_move_mount(lower, point) < 0)
 		return view_fail(err, "mounting a layer", "lower");
-	if (fchmodat(upper, "upper", st->st_mode & 01777, 0) < 0)
+	if (fchmodat(upper, VIEW_LAYER_UPPER, st->st_mode & 01777, 0) < 0)
 		return view_fail(err, "setting the mode of a layer", "upper");
-	if (fchdir(upper) < 0 ||
-	    mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
-		  "lowerdir=lower,upperdir=upper,workdir=scratch,userxattr,volatile") < 0)
+	if (fchdir(upper) < 0 || mount("overlay", ".", "overlay", MS_NOSUID | MS_NODEV,
+				       "lowerdir=" VIEW_LAYER_LOWER ",upperdir=" VIEW_LAYER_UPPER
+				       ",workdir=scratch,userxattr,volatile") < 0)
 		return view_fail(err, "mounting layers over", "lower");
 	return true;
 }
 
-static bool overlay_add(int root, const struct view_entry *entry, struct err *err)
+static bool overlay_add(int root, struct view_entry *entry, struct err *err)
 {
 	auto_close int lower = -1, upper = -1;
 	struct stat st;
@@ -231,6 +231,8 @@ static bool overlay_add(int root, const struct view_entry *entry, struct err *er
 				 entry->path, err) &&
 	     (fstat(lower, &st) == 0 || view_fail(err, "looking at", entry->source)) &&
 	     layers_mount(upper, lower, &st, err);
+	if (ok && entry->passing)
+		entry->layer = fd_take(&upper);
 	if (ok)
 		return true;
 	if (entry->optional && fchdir(upper) == 0 && umount2(".", MNT_DETACH) == 0)
@@ -258,7 +260,7 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	       view_fail(err, "pinning", entry->path);
 }
 
-bool view_add(struct view_building *building, const struct view_entry *entry, struct err *err)
+bool view_add(struct view_building *building, struct view_entry *entry, struct err *err)
 {
 	switch (entry->kind) {
 	case VIEW_TREE:

@@ -58,5 +58,4 @@ bool view_place(struct view_building *building, int mount_fd, const char *path,
 bool view_set_attributes(int tree, uint64_t set, const char *path, struct err *err);
 
 /* Show ENTRY; those that come before it in the order of sandbox_build are there. */
-bool view_add(struct view_building *building, const struct view_entry *entry,
-	      struct err *err);
+bool view_add(struct view_building *building, struct view_entry *entry, struct err *err);

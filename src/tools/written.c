@@ -177,16 +177,23 @@ void written_report(struct written *written, struct str content, bool created)
 
 enum result_status written_fail(struct written *written, const struct err *err)
 {
+	struct buf roots;
+
 	switch (err->code) {
-	case EROFS:
 	case EPERM:
+		return tool_fail(written->result,
+				 "%s Write where this agent may write, or ask the user to add the "
+				 "path to its `write` list.",
+				 err->text);
+	case EROFS:
+		buf_init(&roots, FILES_LISTED * 4 * PATH_MAX);
+		files_add_writable(written->call->files, &roots);
 		(void)tool_fail(written->result,
-				"%s Write where this agent may write, or ask the "
-				"user to add the path to its `write` list.",
-				err->text);
-		if (err->code == EROFS)
-			shown_claim_unwritable(written->call, written->result,
-					       written->path);
+				"%s It writes only below %s: write there, or ask the user to add "
+				"the path to its `write` list.",
+				err->text, roots.data);
+		buf_fini(&roots);
+		shown_claim_unwritable(written->call, written->result, written->path);
 		return RESULT_FAILED;
 	case FILES_PROTECTED:
 		denial_note(written->result,

@@ -57,7 +57,7 @@ static bool allows(const struct policy *policy, const char *path, bool writes)
 {
 	struct verdict verdict;
 
-	policy_judge_path(policy, path, writes, &verdict);
+	policy_judge_path(policy, path, writes, true, &verdict);
 	return verdict.answer == VERDICT_ALLOW;
 }
 

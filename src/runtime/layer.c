@@ -1,0 +1,472 @@
+/* layer: the looks at the layers of a cell; see layer.h. */
+#include "runtime/layer.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "runtime/layer_tell.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum {
+	/* A large build has some ten thousand objects; a name that is kept takes 8 bytes. */
+	NAMES_MAX = 1 << 17,
+	/* Each level holds a descriptor and the C library's 32 KiB. */
+	DEPTH_MAX = 64,
+	/* Before a program starts, and before its answer: a kill is due 400 ms after a deadline. */
+	BEGIN_MS = 50,
+	END_MS = 150,
+	CLOCK_EVERY = 128, /* names between two looks at the clock */
+	OWN_NAMES_MAX = 4096, /* at the top of /tmp or the home: a temporary folder run wild */
+	OWN_FOLDERS_MAX = 3,
+	STAYS_MAX = 64,
+	/* Beside the types of readdir: a folder in the place of one that was removed. */
+	REPLACED = DT_UNKNOWN,
+	/* The clock of files goes on in steps of at most 10 ms (CONFIG_HZ=100). */
+	TICK_NS = 1000000,
+	TICKS_MAX = 12,
+};
+
+/* 64-bit FNV-1a: the names of one cell, where a collision hides one of 100,000. */
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+#define HASH_PRIME UINT64_C(0x100000001b3)
+
+struct layer {
+	const char *path;
+	int fd; /* of the folder that holds its upper and lower */
+};
+
+struct names {
+	uint64_t *items; /* sorted once all are there */
+	size_t count;
+};
+
+struct layers {
+	const struct cell_spec *spec;
+	struct layer *items;
+	size_t count;
+	struct names before; /* of the call that runs */
+	bool before_whole;
+	const char *own[OWN_FOLDERS_MAX + 1]; /* NULL-ended */
+};
+
+/* A walk through one layer. */
+struct look {
+	const struct layers *layers;
+	struct names *collects; /* the names are kept here; NULL: they are compared */
+	struct layer_found *found;
+	struct buf path; /* as it is shown */
+	size_t top;      /* of PATH's bytes: what names the layer itself */
+	size_t seed;     /* of the layer, for the hashes of its names */
+	int lower;
+	int64_t since_ns, newest_ns, deadline_ms;
+	size_t seen;
+	bool partial;
+};
+
+/* The names that were there. */
+
+static uint64_t name_hash(const struct look *look, unsigned type)
+{
+	uint64_t hash = HASH_BEGIN ^ look->seed ^ ((uint64_t)type << 32);
+
+	for (size_t i = look->top; i < look->path.size; i++)
+		hash = (hash ^ (unsigned char)look->path.data[i]) * HASH_PRIME;
+	return hash;
+}
+
+static int hash_compare(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool was_there(const struct look *look, unsigned type)
+{
+	const struct names *before = &look->layers->before;
+	const uint64_t hash = name_hash(look, type);
+
+	return before->count > 0 && bsearch(&hash, before->items, before->count,
+					    sizeof(hash), hash_compare) != NULL;
+}
+
+static void name_keep(struct look *look, unsigned type)
+{
+	struct names *names = look->collects;
+
+	/* By doubling: one more each time would copy all of them as often. */
+	if ((names->count & (names->count - 1)) == 0)
+		names->items =
+			memory_grow(names->items, names->count > 0 ? 2 * names->count : 1,
+				    sizeof(*names->items));
+	names->items[names->count++] = name_hash(look, type);
+}
+
+/* Walking. */
+
+static bool look_is_over(struct look *look)
+{
+	if (look->seen >= NAMES_MAX ||
+	    (look->seen % CLOCK_EVERY == 0 && clock_now_ms() > look->deadline_ms))
+		look->partial = true;
+	look->seen++;
+	return look->partial;
+}
+
+static void add(struct look *look, enum layer_change change)
+{
+	layer_found_add(look->found, change, buf_str(&look->path), look->top);
+}
+
+/* A file, link, socket or FIFO in the upper folder: written, changed, or moved here. */
+static void look_at_file(struct look *look, int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	const int64_t changed_ns = clock_ns(&st.st_ctim);
+
+	if (changed_ns < look->since_ns &&
+	    (!look->layers->before_whole || was_there(look, DT_REG)))
+		return;
+	if (changed_ns > look->newest_ns)
+		look->newest_ns = changed_ns;
+	add(look, LAYER_WRITTEN);
+}
+
+/*
+ * A name that was removed. Its times say nothing, since the kernel makes one such device and links
+ * it wherever it needs another: where the names of before are not known, those of its folder do.
+ */
+static void look_at_removed(struct look *look, bool folder_changed)
+{
+	if (look->layers->before_whole ? !was_there(look, DT_CHR) : folder_changed)
+		add(look, LAYER_REMOVED);
+}
+
+static bool lies_below(const struct look *look)
+{
+	const char *below = look->path.data + look->top;
+	struct stat st;
+
+	return fstatat(look->lower, below, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	       errno != ENOENT;
+}
+
+/* Has the folder, in which nothing was found, come with this call? */
+static bool is_new_folder(const struct look *look)
+{
+	return look->layers->before_whole && !was_there(look, DT_DIR) && !lies_below(look);
+}
+
+/* Does the folder FD hide what lies below it? So has one that took the place of a removed one. */
+static bool hides_below(int fd)
+{
+	char opaque = '\0';
+
+	return fgetxattr(fd, "user.overlay.opaque", &opaque, 1) == 1 && opaque == 'y';
+}
+
+/* The folder FD, whose name was given back after its old content was removed. */
+static void look_at_replaced(struct look *look, int fd)
+{
+	if (!hides_below(fd))
+		return;
+	if (look->collects != NULL)
+		name_keep(look, REPLACED);
+	else if (look->layers->before_whole && !was_there(look, REPLACED) &&
+		 lies_below(look))
+		add(look, LAYER_REMOVED);
+}
+
+static void look_at_entry(struct look *look, int folder, const struct dirent *entry,
+			  bool changed, size_t depth);
+
+static void look_at_folder(struct look *look, int take_fd, size_t depth)
+{
+	DIR *folder = depth < DEPTH_MAX ? fdopendir(take_fd) : NULL;
+	struct stat st;
+
+	if (folder == NULL) {
+		(void)close(take_fd);
+		look->partial = true;
+		return;
+	}
+	const bool changed = look->collects == NULL && fstat(take_fd, &st) == 0 &&
+			     clock_ns(&st.st_mtim) >= look->since_ns;
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (look_is_over(look))
+			break;
+		look_at_entry(look, take_fd, entry, changed, depth);
+	}
+	(void)closedir(folder);
+}
+
+static void look_into(struct look *look, int folder, const char *name, size_t depth)
+{
+	const size_t found = look->found != NULL ? layer_found_count(look->found) : 0;
+	const int fd =
+		openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (look->collects != NULL)
+		name_keep(look, DT_DIR);
+	if (fd < 0)
+		return; /* closed to its owner too, by the call */
+	look_at_replaced(look, fd);
+	const size_t size = look->path.size;
+	if (buf_addc(&look->path, '/'))
+		look_at_folder(look, fd, depth + 1);
+	else
+		(void)close(fd);
+	buf_truncate(&look->path, size);
+	if (look->found != NULL && layer_found_count(look->found) == found &&
+	    is_new_folder(look))
+		add(look, LAYER_EMPTY);
+}
+
+static void look_at_entry(struct look *look, int folder, const struct dirent *entry,
+			  bool changed, size_t depth)
+{
+	const size_t size = look->path.size;
+
+	if (!buf_adds(&look->path, entry->d_name)) {
+		look->partial = true;
+		buf_truncate(&look->path, size);
+		return;
+	}
+	if (entry->d_type == DT_DIR)
+		look_into(look, folder, entry->d_name, depth);
+	else if (look->collects != NULL)
+		name_keep(look, entry->d_type == DT_CHR ? DT_CHR : DT_REG);
+	else if (entry->d_type == DT_CHR)
+		look_at_removed(look, changed);
+	else
+		look_at_file(look, folder, entry->d_name);
+	buf_truncate(&look->path, size);
+}
+
+/* LOOK goes through each layer. */
+static void look_run(struct look *look)
+{
+	const struct layers *layers = look->layers;
+
+	buf_init(&look->path, PATH_MAX);
+	for (size_t i = 0; i < layers->count; i++) {
+		const struct layer *layer = &layers->items[i];
+		const char *shown = path_relative(layer->path, layers->spec->workspace);
+		auto_close int lower = openat(layer->fd, VIEW_LAYER_LOWER,
+					      O_PATH | O_DIRECTORY | O_CLOEXEC);
+		const int upper = openat(layer->fd, VIEW_LAYER_UPPER,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		buf_clear(&look->path);
+		if (strcmp(shown, ".") != 0)
+			(void)buf_addf(&look->path, "%s/", shown);
+		look->top = look->path.size;
+		look->seed = i;
+		look->lower = lower;
+		if (upper < 0)
+			look->partial = true;
+		else
+			look_at_folder(look, upper, 0);
+	}
+	buf_fini(&look->path);
+}
+
+/* The cell's own folders. */
+
+static bool is_memory(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (entry->kind == VIEW_MEMORY && strcmp(entry->path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void own_find(struct layers *layers)
+{
+	static const char *const folders[] = {"/tmp", "/var/tmp"};
+	const struct cell_spec *spec = layers->spec;
+	size_t count = 0;
+
+	/* Below L3 these are the host's; the session's folder for temporary files goes, though. */
+	if (!spec_is_sealed(spec)) {
+		layers->own[0] = spec->temp;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if (is_memory(spec, folders[i]))
+			layers->own[count++] = folders[i];
+	}
+	layers->own[count] = spec->home;
+}
+
+/*
+ * What programs put at the top of such a folder for themselves: hidden files, our own logs of
+ * commands, and what only holds a mount.
+ */
+static bool is_theirs(const char *name, const struct stat *st, const struct stat *folder)
+{
+	return name[0] == '.' || strcmp(name, "glovebox") == 0 ||
+	       st->st_dev != folder->st_dev;
+}
+
+/* Does PATH lead to something of the view? Then it was made with the cell, maybe just now. */
+static bool leads_on(const struct cell_spec *spec, const char *path)
+{
+	for (size_t i = 0; i < spec->view.count; i++) {
+		if (path_within(spec->view.entries[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* What has come to the top of PATH since then. What lies deeper came with a folder there. */
+static void own_look(const struct cell_spec *spec, const char *path, int64_t since_ns,
+		     struct tool_result *result)
+{
+	DIR *folder = opendir(path);
+	struct stat top, st;
+	size_t seen = 0;
+	struct buf name;
+
+	if (folder == NULL)
+		return;
+	buf_init(&name, PATH_MAX);
+	if (fstat(dirfd(folder), &top) < 0 || clock_ns(&top.st_mtim) < since_ns)
+		seen = OWN_NAMES_MAX;
+	for (const struct dirent *entry;
+	     seen < OWN_NAMES_MAX && (entry = readdir(folder)) != NULL; seen++) {
+		if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    clock_ns(&st.st_ctim) < since_ns || is_theirs(entry->d_name, &st, &top))
+			continue;
+		buf_clear(&name);
+		if (buf_addf(&name, "%s/%s", path, entry->d_name) &&
+		    !leads_on(spec, name.data))
+			layer_note_own(result, name.data);
+	}
+	(void)closedir(folder);
+	buf_fini(&name);
+}
+
+void layers_note_written(const struct layers *layers, const struct value *written,
+			 struct tool_result *result)
+{
+	for (size_t i = 0; i < value_count(written); i++) {
+		const char *path = value_text(value_item(written, i));
+
+		for (const char *const *own = layers->own; *own != NULL; own++) {
+			if (path_within(path, *own) &&
+			    !path_within(path, layers->spec->workspace))
+				layer_note_own(result, path);
+		}
+	}
+}
+
+/* One call. */
+
+struct layers *layers_open(const struct cell_spec *spec)
+{
+	struct layers *layers = memory_alloc(sizeof(*layers));
+
+	layers->spec = spec;
+	layers->items = memory_array(spec->view.count + 1, sizeof(*layers->items));
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const struct view_entry *entry = &spec->view.entries[i];
+
+		if (entry->kind == VIEW_OVERLAY && entry->passing)
+			layers->items[layers->count++] =
+				(struct layer){entry->path, entry->layer};
+	}
+	own_find(layers);
+	return layers;
+}
+
+void layers_begin(struct layers *layers)
+{
+	struct look look = {.layers = layers, .collects = &layers->before};
+
+	layers->before.count = 0;
+	if (layers->count == 0)
+		return;
+	look.deadline_ms = clock_now_ms() + BEGIN_MS;
+	look_run(&look);
+	layers->before_whole = !look.partial;
+	if (layers->before.count > 1)
+		qsort(layers->before.items, layers->before.count,
+		      sizeof(*layers->before.items), hash_compare);
+}
+
+/* What is kept beside the layers: the folders of the policy's `write`. */
+static struct value *stays_of(const struct layers *layers)
+{
+	const struct cell_spec *spec = layers->spec;
+	struct value *stays = value_new_array();
+
+	for (size_t i = 0; i < spec->root_count && i < STAYS_MAX; i++) {
+		const struct files_root *root = &spec->roots[i];
+		const char *shown = path_relative(root->path, spec->workspace);
+		struct stat st;
+		struct buf name;
+
+		if (!root->writable || is_memory(spec, root->path) ||
+		    strcmp(root->path, spec->home) == 0)
+			continue;
+		buf_init(&name, 2 * PATH_MAX);
+		if (root->pattern != NULL)
+			(void)buf_addf(&name, "%s in ", root->pattern);
+		(void)buf_adds(&name, strcmp(shown, ".") == 0 ? root->path : shown);
+		if (stat(root->path, &st) == 0 && S_ISDIR(st.st_mode))
+			(void)buf_addc(&name, '/');
+		if (!value_has_text(stays, name.data))
+			value_append(stays, value_new_text(name.data));
+		buf_fini(&name);
+	}
+	return stays;
+}
+
+/*
+ * The next call counts what has the time of its beginning as its own: it may not begin within the
+ * same step of that clock as the last file of this one.
+ */
+static void pass_tick(int64_t newest_ns)
+{
+	const struct timespec little = {.tv_nsec = TICK_NS};
+
+	for (int i = 0; i < TICKS_MAX && clock_file_ns() <= newest_ns; i++)
+		(void)nanosleep(&little, NULL);
+}
+
+void layers_end(struct layers *layers, const struct timespec *since,
+		struct tool_result *result)
+{
+	struct look look = {.layers = layers, .since_ns = clock_ns(since)};
+
+	for (const char *const *own = layers->own; *own != NULL; own++)
+		own_look(layers->spec, *own, look.since_ns, result);
+	if (layers->count == 0)
+		return;
+	look.found = layer_found_new();
+	look.deadline_ms = clock_now_ms() + END_MS;
+	look_run(&look);
+	if (layer_found_count(look.found) > 0 || look.partial)
+		layer_tell(result, look.found, stays_of(layers), !look.partial);
+	layer_found_free(look.found);
+	pass_tick(look.newest_ns);
+}
