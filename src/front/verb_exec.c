@@ -189,6 +189,14 @@ static void print_sentence(const struct tool_result *result)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
 }
 
+/* LINE, if there is one, which is empty then. */
+static void print_line(struct buf *line)
+{
+	if (line->size > 0)
+		(void)fprintf(stderr, "glovebox: %s\n", line->data);
+	buf_clear(line);
+}
+
 /* What was refused or ran into a limit; the program itself could only say that it failed. */
 static void print_denials(const struct session *session, const struct tool_result *result,
 			  const struct policy_words *policy)
@@ -196,6 +204,11 @@ static void print_denials(const struct session *session, const struct tool_resul
 	/* Programs that succeed have tried a call of the kernel and found another way. */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
+	/* Each prints a line, or nothing. */
+	static void (*const prints[])(const struct tool_result *result, struct buf *out) = {
+		audit_print_files,   audit_print_doubtful, audit_print_left,
+		audit_print_partial, layer_tell_print,
+	};
 	struct buf line, words;
 
 	buf_init(&line, RESULT_TEXT_MAX);
@@ -203,36 +216,17 @@ static void print_denials(const struct session *session, const struct tool_resul
 	for (size_t i = 0; i < value_count(list); i++) {
 		if (succeeded && denial_is(value_item(list, i), DENIAL_PROC))
 			continue;
-		buf_clear(&line);
-		buf_clear(&words);
 		denial_print(value_item(list, i), &line);
 		policy_words_add(policy, line.data, &words);
-		(void)fprintf(stderr, "glovebox: %s\n", words.data);
+		print_line(&words);
+		buf_clear(&line);
 	}
-	buf_clear(&line);
-	audit_print_files(result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
-	buf_clear(&line);
-	audit_print_doubtful(result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
-	buf_clear(&line);
-	audit_print_left(result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
-	buf_clear(&line);
-	audit_print_partial(result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
-	buf_clear(&line);
-	layer_print(result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
-	buf_clear(&line);
+	for (size_t i = 0; i < sizeof(prints) / sizeof(prints[0]); i++) {
+		prints[i](result, &line);
+		print_line(&line);
+	}
 	session_print_own(session, result, &line);
-	if (line.size > 0)
-		(void)fprintf(stderr, "glovebox: %s\n", line.data);
+	print_line(&line);
 	/* What it did stands; that not all of it could be looked at is said. */
 	if (audit_failed(result) && result->status != RESULT_FAILED)
 		print_sentence(result);

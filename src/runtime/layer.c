@@ -359,7 +359,7 @@ static void own_look(const struct cell_spec *spec, const char *path, int64_t sin
 		buf_clear(&name);
 		if (buf_addf(&name, "%s/%s", path, entry->d_name) &&
 		    !leads_on(spec, name.data))
-			layer_note_own(result, name.data);
+			layer_tell_note_own(result, name.data);
 	}
 	(void)closedir(folder);
 	buf_fini(&name);
@@ -374,7 +374,7 @@ void layers_note_written(const struct layers *layers, const struct value *writte
 		for (const char *const *own = layers->own; *own != NULL; own++) {
 			if (path_within(path, *own) &&
 			    !path_within(path, layers->spec->workspace))
-				layer_note_own(result, path);
+				layer_tell_note_own(result, path);
 		}
 	}
 }

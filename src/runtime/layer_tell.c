@@ -220,7 +220,7 @@ void layer_tell(struct tool_result *result, const struct layer_found *found,
 		value_set_boolean(layer, "partial", true);
 	value_set(tool_details(result), KEY_LAYER, layer);
 	buf_init(&line, RESULT_TEXT_MAX);
-	layer_print(result, &line);
+	layer_tell_print(result, &line);
 	(void)buf_end_line(&result->text);
 	(void)buf_addf(&result->text, "[%s]\n", line.data);
 	buf_fini(&line);
@@ -273,7 +273,7 @@ static void stays_print(const struct value *stays, struct buf *out)
 		(void)buf_adds(out, count == 1 ? " stays)" : " stay)");
 }
 
-void layer_print(const struct tool_result *result, struct buf *out)
+void layer_tell_print(const struct tool_result *result, struct buf *out)
 {
 	const struct value *layer = value_member(result->details, KEY_LAYER);
 	const struct value *folders = value_member(layer, "folders");
@@ -301,7 +301,7 @@ void layer_print(const struct tool_result *result, struct buf *out)
 
 /* What exists in the cell only. */
 
-void layer_note_own(struct tool_result *result, const char *path)
+void layer_tell_note_own(struct tool_result *result, const char *path)
 {
 	struct value *details = tool_details(result);
 	struct value *list = value_member(details, KEY_OWN);
@@ -339,8 +339,8 @@ static size_t own_print(const struct value *list, const char *home, bool in_home
 	return count;
 }
 
-void layer_print_own(const struct tool_result *result, const struct layer_own *own,
-		     struct buf *out)
+void layer_tell_print_own(const struct tool_result *result, const struct layer_own *own,
+			  struct buf *out)
 {
 	const struct value *list = value_member(result->details, KEY_OWN);
 	size_t count = own_print(list, own->home, false, out);

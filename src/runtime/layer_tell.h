@@ -35,10 +35,10 @@ size_t layer_found_count(const struct layer_found *found);
 void layer_tell(struct tool_result *result, const struct layer_found *found,
 		struct value *stays, bool whole);
 /* The same of RESULT's details for people, without brackets; nothing when there is none. */
-void layer_print(const struct tool_result *result, struct buf *out);
+void layer_tell_print(const struct tool_result *result, struct buf *out);
 
 /* PATH was written where it exists in the cell only: for the front, which says so. */
-void layer_note_own(struct tool_result *result, const char *path);
+void layer_tell_note_own(struct tool_result *result, const char *path);
 
 /* Where such a path is, as the front knows it. */
 struct layer_own {
@@ -46,6 +46,6 @@ struct layer_own {
 	bool one_call;    /* it has ended with the call */
 	const char *home; /* kept for the next cells of the workspace; NULL: it is not */
 };
-/* A sentence on the paths of layer_note_own in RESULT, without brackets; or nothing. */
-void layer_print_own(const struct tool_result *result, const struct layer_own *own,
-		     struct buf *out);
+/* A sentence on the paths of layer_tell_note_own in RESULT, without brackets; or nothing. */
+void layer_tell_print_own(const struct tool_result *result, const struct layer_own *own,
+			  struct buf *out);

@@ -346,7 +346,7 @@ void session_print_own(const struct session *session, const struct tool_result *
 		.home = spec->home_source != NULL ? spec->home : NULL,
 	};
 
-	layer_print_own(result, &own, out);
+	layer_tell_print_own(result, &own, out);
 }
 
 const char *session_broken(const struct session *session)

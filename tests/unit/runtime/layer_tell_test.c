@@ -122,8 +122,8 @@ static void foreign_details_break_no_line(void **state)
 		tool_result_init(&result);
 		buf_init(&line, RESULT_TEXT_MAX);
 		assert_true(value_parse(str_of(texts[i]), 0, &result.details, &err));
-		layer_print(&result, &line);
-		layer_print_own(&result, &(struct layer_own){.sealed = true}, &line);
+		layer_tell_print(&result, &line);
+		layer_tell_print_own(&result, &(struct layer_own){.sealed = true}, &line);
 		assert_null(memchr(line.data, '\n', line.size));
 		assert_null(memchr(line.data, '\x1b', line.size));
 		buf_fini(&line);
@@ -137,7 +137,7 @@ static void check_own(const struct tool_result *result, const struct layer_own *
 	struct buf line;
 
 	buf_init(&line, RESULT_TEXT_MAX);
-	layer_print_own(result, own, &line);
+	layer_tell_print_own(result, own, &line);
 	assert_string_equal(line.size > 0 ? line.data : "", wanted);
 	buf_fini(&line);
 }
@@ -150,19 +150,19 @@ static void a_path_of_the_cell_is_told_by_where_it_lies(void **state)
 	(void)state;
 	tool_result_init(&result);
 	check_own(&result, &kept, "");
-	layer_note_own(&result, "/tmp/a");
-	layer_note_own(&result, "/tmp/a");
+	layer_tell_note_own(&result, "/tmp/a");
+	layer_tell_note_own(&result, "/tmp/a");
 	check_own(&result, &kept, "/tmp/a exists in this cell only, until the session ends");
 	check_own(&result, &(struct layer_own){.one_call = true, .sealed = true},
 		  "/tmp/a existed in the cell only, and is gone with it");
 	check_own(&result, &(struct layer_own){0},
 		  "/tmp/a is removed when the session ends");
-	layer_note_own(&result, "/home/glovebox/b");
+	layer_tell_note_own(&result, "/home/glovebox/b");
 	check_own(&result, &kept,
 		  "/tmp/a exists in this cell only, until the session ends; /home/glovebox/b "
 		  "exists in cells of this workspace only, not in the user's home");
 	for (char name[] = "/tmp/0"; name[5] < '9'; name[5]++)
-		layer_note_own(&result, name);
+		layer_tell_note_own(&result, name);
 	check_own(&result, &(struct layer_own){.sealed = true},
 		  "/tmp/a, /home/glovebox/b, /tmp/0 and 5 more exist in this cell only, until "
 		  "the session ends");
