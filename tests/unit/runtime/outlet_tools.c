@@ -76,7 +76,7 @@ static enum result_status ask(struct call *call, struct tool_result *result)
 	return fd >= 0 ? tool_done(result) : tool_fail(result, "no socket");
 }
 
-static const struct sockaddr_un meeting = {.sun_family = AF_UNIX, .sun_path = "/tmp/meet"};
+static const struct sockaddr_un meeting = {.sun_family = AF_UNIX, .sun_path = "/tmp/.meet"};
 
 union rights {
 	struct cmsghdr align;
