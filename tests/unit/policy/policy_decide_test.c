@@ -215,7 +215,7 @@ static void check_advice(const struct policy *policy, const char *path, bool wri
 	struct verdict verdict;
 	char *text;
 
-	policy_judge_path(policy, path, writes, &verdict);
+	policy_judge_path(policy, path, writes, false, &verdict);
 	assert_int_equal(verdict.answer, VERDICT_DENY);
 	text = strstr(verdict.because, before);
 	if (text != NULL) {
