@@ -250,6 +250,7 @@ static void turn_begin(struct agent *agent, struct turn *turn, const char *text,
 				.wall_s = limits->run_s,
 				.shell_s = limits->shell_s,
 			},
+		.guard = {.warn = limits->loop_warn, .stop = limits->loop_stop},
 	};
 	limits_init(&turn->limits, clock_now_ms());
 	deadline_ms = limits_deadline_ms(&turn->limits);
@@ -350,6 +351,7 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 	if (recorded)
 		recorded = turn_finish(agent, &turn, err);
 	agent->turn = NULL;
+	guard_fini(&turn.guard);
 	value_free(turn.patch);
 	value_free(turn.delegated);
 	value_free(turn.edited);

@@ -18,8 +18,11 @@ enum { CALLS_SIDE_BY_SIDE = 8 };
 static const double calls_shortest_s = 0.001;
 
 struct asked {
+	struct agent *agent;
+	struct turn *turn;
 	const struct part *part;
 	const struct tool *tool; /* NULL: there is none of this name */
+	struct guard_call call;
 	struct running *running;
 };
 
@@ -86,22 +89,36 @@ static void calls_note(struct turn *turn, const struct tool *tool,
 	checks_note(turn, tool, result);
 }
 
+/* Before anybody is told of the result: the guard may have something to add. */
+static void calls_ending(void *context, struct tool_result *result)
+{
+	const struct asked *asked = context;
+	struct session_writes writes;
+
+	session_writes(asked->agent->options.session, &writes);
+	guard_result(&asked->turn->guard, &asked->call, &writes, result);
+}
+
 /* Start COUNT calls, wait for all. */
 static void calls_wait(struct agent *agent, struct turn *turn, struct asked *asked,
 		       size_t count)
 {
 	struct session *session = agent->options.session;
+	struct session_writes writes;
 	size_t done = 0;
 
+	session_writes(session, &writes);
 	for (size_t i = 0; i < count; i++) {
 		const struct request request = {
 			.tool = asked[i].part->tool,
 			.arguments_text = str_of(asked[i].part->arguments),
 			.id = asked[i].part->call_id,
 			.most_s = calls_most_s(turn, &asked[i]),
+			.ending = calls_ending,
 		};
 
-		asked[i].running = session_start(session, &request, NULL, NULL);
+		asked[i].call.writers = writes.writers;
+		asked[i].running = session_start(session, &request, NULL, &asked[i]);
 	}
 	while (done < count) {
 		if (running_is_done(asked[done].running))
@@ -114,14 +131,40 @@ static void calls_wait(struct agent *agent, struct turn *turn, struct asked *ask
 static void calls_settle(struct turn *turn, const struct asked *asked)
 {
 	const struct tool_result *result = running_result(asked->running);
-	struct err why;
 
 	if (asked->tool)
 		calls_note(turn, asked->tool, result);
 	if (result->status == RESULT_CANCELLED)
 		turn_end(turn, AGENT_CANCELLED, turn_interrupted);
-	if (!guard_result(&turn->guard, result->status, &why))
+}
+
+/* The turn of a model that goes round in circles is over. */
+static void calls_judge(struct turn *turn)
+{
+	struct err why;
+	const enum guard_verdict verdict = guard_verdict(&turn->guard, &why);
+
+	if (verdict == GUARD_REPEATS)
+		turn_end(turn, AGENT_REPEATS, why.text);
+	else if (verdict == GUARD_TIMEOUTS)
 		turn_end(turn, AGENT_TIMEOUTS, why.text);
+}
+
+/* *ANSWERED: the call only reads, and the same again: it has its answer from before. */
+static bool calls_from_before(struct agent *agent, struct turn *turn,
+			      const struct asked *asked, bool *answered, struct err *err)
+{
+	struct event event = {.kind = EVENT_TOOL_ENDED,
+			      .call = asked->part->call_id,
+			      .tool = asked->part->tool};
+	struct session_writes writes;
+	auto_value struct value *data = NULL;
+
+	session_writes(agent->options.session, &writes);
+	data = guard_answer(&turn->guard, &asked->call, &writes);
+	*answered = data != NULL;
+	event.data = data;
+	return data == NULL || recorder_event(agent->options.recorder, &event, err);
 }
 
 static bool calls_run_batch(struct agent *agent, struct turn *turn, struct asked *asked,
@@ -147,28 +190,40 @@ static bool calls_go_beside(const struct asked *asked)
 }
 
 /*
- * How many of COUNT calls may go side by side; fewer, with the turn over, when one goes
- * round in circles.
+ * How many of COUNT calls may go side by side. A call that stands there twice does not: its second
+ * result is judged by the first.
  */
-static size_t calls_batch(struct turn *turn, const struct asked *asked, size_t count)
+static size_t calls_batch(const struct asked *asked, size_t count)
 {
-	size_t size = 0;
-	struct err why;
+	size_t size = 1;
 
-	do {
-		const struct part *part = asked[size].part;
-
-		if (!guard_call(&turn->guard, part->tool, part->arguments, &why)) {
-			turn_end(turn, AGENT_REPEATS, why.text);
-			break;
+	while (size < count && size < CALLS_SIDE_BY_SIDE && calls_go_beside(&asked[0]) &&
+	       calls_go_beside(&asked[size])) {
+		for (size_t i = 0; i < size; i++) {
+			if (strcmp(asked[i].call.key, asked[size].call.key) == 0)
+				return size;
 		}
 		size++;
-	} while (size < count && size < CALLS_SIDE_BY_SIDE &&
-		 calls_go_beside(&asked[0]) && calls_go_beside(&asked[size]));
+	}
 	return size;
 }
 
-static struct asked *calls_of(const struct agent *agent, size_t *count)
+/* What the guard is to know of a call before it runs. */
+static void calls_name(struct asked *asked)
+{
+	const struct tool *tool = asked->tool;
+	auto_value struct value *arguments = NULL;
+
+	guard_name(&asked->call, asked->part->tool, asked->part->arguments);
+	asked->call.only_reads =
+		tool && tool->where == IN_CELL && tool->effects == EFFECT_READS;
+	asked->call.waits = tool && tool->where == IN_JOBS &&
+			    value_parse(str_of(asked->part->arguments), VALUE_REPAIR,
+					&arguments, NULL) &&
+			    str_is(value_str(value_member(arguments, "action")), "wait");
+}
+
+static struct asked *calls_of(struct agent *agent, struct turn *turn, size_t *count)
 {
 	const struct conversation *conversation = &agent->history.conversation;
 	const struct message *message =
@@ -181,9 +236,12 @@ static struct asked *calls_of(const struct agent *agent, size_t *count)
 
 		if (part->kind != PART_CALL)
 			continue;
+		asked[*count].agent = agent;
+		asked[*count].turn = turn;
 		asked[*count].part = part;
 		asked[*count].tool =
 			tool_find(session_tools(agent->options.session), part->tool);
+		calls_name(&asked[*count]);
 		(*count)++;
 	}
 	return asked;
@@ -192,18 +250,25 @@ static struct asked *calls_of(const struct agent *agent, size_t *count)
 bool calls_run(struct agent *agent, struct turn *turn, struct err *err)
 {
 	size_t count, at = 0;
-	auto_free struct asked *asked = calls_of(agent, &count);
+	auto_free struct asked *asked = calls_of(agent, turn, &count);
+	struct err sentence;
 
 	while (at < count && !turn->over) {
-		size_t size;
+		size_t size = 1;
+		bool answered;
 
 		if (agent_interrupted(agent)) {
 			turn_end(turn, AGENT_CANCELLED, turn_interrupted);
 			break;
 		}
-		size = calls_batch(turn, &asked[at], count - at);
-		if (size > 0 && !calls_run_batch(agent, turn, &asked[at], size, err))
+		if (!calls_from_before(agent, turn, &asked[at], &answered, err))
 			return false;
+		if (!answered) {
+			size = calls_batch(&asked[at], count - at);
+			if (!calls_run_batch(agent, turn, &asked[at], size, err))
+				return false;
+		}
+		calls_judge(turn);
 		at += size;
 	}
 	for (; at < count; at++) {
@@ -212,5 +277,9 @@ bool calls_run(struct agent *agent, struct turn *turn, struct err *err)
 	}
 	if (turn->patch)
 		turn_end(turn, AGENT_PATCH, NULL);
+	/* Behind all results: it ends them in the conversation. */
+	if (!turn->over && guard_take_sentence(&turn->guard, &sentence) &&
+	    !agent_notice(agent, sentence.text, true, err))
+		return false;
 	return checks_syntax(agent, turn, err);
 }

@@ -1,38 +1,87 @@
 /*
- * guard: sees a model that goes round in circles. Three identical calls in a row, more
- * than five equal ones among the last ten, or three timeouts in a row end the run.
- * Pure.
+ * guard: sees a model that goes round in circles. A call makes progress unless the same call
+ * gave the same result before and no file changed since. Calls in a row that make none are a
+ * circle: the model is told of it in the results, then by a sentence of its own, then the turn
+ * ends. Timeouts in a row are treated alike. Pure: what was written is told by the caller.
  */
 #pragma once
 #include "base/err.h"
 #include "base/hash.h"
+#include "runtime/session.h"
 #include "runtime/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* A second try and a wait between edits are honest work; these counts are not. */
 enum {
-	GUARD_IN_A_ROW = 3,
-	GUARD_WINDOW = 10,
-	GUARD_IN_WINDOW = 5,
-	GUARD_TIMEOUTS = 3,
+	/* A circle has at most so many different calls; a longer one is honest work more often. */
+	GUARD_CIRCLE = 3,
+	/* A circle of several calls may be so much longer than the same call over and over. */
+	GUARD_CIRCLE_MORE = 2,
+	/* Timeouts in a row: a second try is honest work, and so is a third with another limit. */
+	GUARD_TIMEOUTS_TOLD = 3,
+	GUARD_TIMEOUTS_END = 5,
 };
 
-/* Zero is a fresh one; it owns nothing. */
-struct guard {
-	char recent[GUARD_WINDOW][HASH_HEX + 1]; /* a ring of what was called, hashed */
-	size_t calls;                            /* all that came */
-	unsigned timeouts;                       /* in a row */
+enum guard_verdict {
+	GUARD_GO,
+	GUARD_SAY,      /* the model is to read a sentence by itself */
+	GUARD_REPEATS,  /* the turn is over, for this reason */
+	GUARD_TIMEOUTS, /* or for this one */
 };
+
+/* One call, as the guard sees it. */
+struct guard_call {
+	const char *tool;
+	char key[HASH_HEX + 1]; /* of its name and its arguments (guard_name) */
+	bool only_reads;        /* it may be answered from before */
+	bool waits;       /* it waits for a job, which is progress whatever it says */
+	uint64_t writers; /* session_writes: when it began */
+};
+
+/* One of the last different calls, and what came of it. */
+struct guard_seen {
+	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": none */
+	uint64_t found, writers; /* session_writes: when its result was there */
+	unsigned count;          /* of this call with this result, in this circle */
+	bool circles;            /* it came without progress in this circle */
+	uint64_t base;           /* of one that circles: the number of its call before */
+	uint64_t last;           /* the number of its last call; 0: there is none */
+	struct value *answer; /* its result, as events have it; of one that only reads */
+};
+
+/* Zero, with its two limits (0: none), is a fresh one. */
+struct guard {
+	uint64_t warn, stop;
+	struct guard_seen seen[GUARD_CIRCLE];
+	uint64_t calls;
+	uint64_t idle; /* calls in a row without progress */
+	uint64_t timeouts;
+	bool said; /* the sentence by itself, of this circle */
+	enum guard_verdict verdict;
+	struct err why; /* the sentence of VERDICT */
+};
+void guard_fini(struct guard *guard);
 
 /*
- * The model makes this call. Arguments are equal when they are as JSON (order and
- * blanks do not count), else by their bytes. False: it must not run, WHY says the
- * reason.
+ * Name CALL. Arguments are equal when they are as JSON (order and blanks do not count), else by
+ * their bytes.
  */
-bool guard_call(struct guard *guard, const char *tool, const char *arguments,
-		struct err *why);
+void guard_name(struct guard_call *call, const char *tool, const char *arguments);
 
-/* A call ended. False: that was one timeout too many. */
-bool guard_result(struct guard *guard, enum result_status status, struct err *why);
+/*
+ * CALL is about to run. The answer from before, which says so, when it would only read the same
+ * again: the call is counted and must not run. NULL: it is to run. The caller frees it.
+ */
+struct value *guard_answer(struct guard *guard, const struct guard_call *call,
+			   const struct session_writes *writes);
+
+/* CALL has this RESULT, to which is added what the model must be told. */
+void guard_result(struct guard *guard, const struct guard_call *call,
+		  const struct session_writes *writes, struct tool_result *result);
+
+/* What follows from the results so far, with its sentence. */
+enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
+/* The sentence of GUARD_SAY, once, when it is due. */
+bool guard_take_sentence(struct guard *guard, struct err *sentence);

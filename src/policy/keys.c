@@ -14,6 +14,7 @@
 
 /* Bounds that keep a slip of the pen from looking like a wish. */
 #define ITERATIONS_MAX  10000
+#define LOOP_MAX        1000
 #define TOKENS_MAX      1e12
 #define MONEY_MIN       0.0001
 #define MONEY_MAX       1e6
@@ -58,6 +59,14 @@ static const struct key limit_keys[] = {
 	 .initial = "no limit",
 	 .description = "US dollars one run may cost; the model's price must be known ([models.md]"
 			"(models.md))."},
+	{"loop_warn", KEY_COUNT, LIMIT(loop_warn), .min = 0, .max = LOOP_MAX,
+	 .description =
+		 "From which identical call on that made no progress the model is told so "
+		 "([agents.md](agents.md#circles)); likewise from the third timeout in a row. 0: "
+		 "never."},
+	{"loop_stop", KEY_COUNT, LIMIT(loop_stop), .min = 0, .max = LOOP_MAX,
+	 .description = "The identical call without progress that ends the run; likewise the "
+			"fifth timeout in a row. 0: none does."},
 	{"wall_s", KEY_SECONDS, LIMIT(wall_s), .min = SECONDS_MIN, .max = SECONDS_MAX,
 	 .description =
 		 "Seconds one command may take, unless its call asks for another "

@@ -15,6 +15,8 @@
 enum {
 	/* the shipped `default`; most tasks that end at all end earlier */
 	ITERATIONS = 50,
+	LOOP_WARN = 3,  /* a second try is honest work */
+	LOOP_STOP = 10, /* a model that has been told so often does not hear it */
 	WALL_S = 120,   /* a whole suite of tests runs, an endless loop is noticed */
 	SHELL_S = 1800, /* fifteen commands that use their whole time */
 	/* a day's work is several; one that takes longer has lost its way */
@@ -36,6 +38,8 @@ struct policy *policy_new(const char *name, const char *workspace)
 	policy->workspace = memory_copy(workspace);
 	policy->limits = (struct policy_limits){
 		.iterations = ITERATIONS,
+		.loop_warn = LOOP_WARN,
+		.loop_stop = LOOP_STOP,
 		.wall_s = WALL_S,
 		.shell_s = SHELL_S,
 		.run_s = RUN_S,

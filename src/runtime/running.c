@@ -111,6 +111,8 @@ void running_finish(struct running *running)
 		free(session->said);
 		session->said = NULL;
 	}
+	if (running->ending != NULL)
+		running->ending(running->context, &running->result);
 	auto_value struct value *data = session->sink.event != NULL && !running->quiet
 						? tool_result_value(&running->result)
 						: NULL;
@@ -432,6 +434,7 @@ void running_free(struct running *running)
 	if (running == NULL)
 		return;
 	session = running->session;
+	running->ending = NULL;
 	running->done = NULL;
 	if (running->job != NULL)
 		running->job->work = NULL;

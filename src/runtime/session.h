@@ -195,6 +195,11 @@ struct request {
 	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
 	double most_s;     /* > 0: no later deadline than this, whoever named it */
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
+	/*
+	 * The caller has its result, of which no event tells yet: the result may be added to. CONTEXT
+	 * is that of session_start. Not called for the end of a job. NULL: nobody adds anything.
+	 */
+	void (*ending)(void *context, struct tool_result *result);
 };
 
 struct running; /* one call under way */
@@ -298,3 +303,16 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 const char *const *session_changed(struct session *session);
 /* May it have changed something since generate_patch was done last? */
 bool session_has_news(const struct session *session);
+
+/*
+ * What is known of this session's writing, to be held against what was known before: did a file
+ * change in between? A file tool says what it wrote. A look after a command finds what the
+ * command changed, perhaps only while the next call runs already.
+ */
+struct session_writes {
+	uint64_t found;   /* changes, so far */
+	uint64_t writers; /* calls that have ended and could have changed something */
+	bool looks; /* there are looks after commands; else FOUND knows of file tools only */
+	bool writing; /* a job that could change something runs now */
+};
+void session_writes(const struct session *session, struct session_writes *writes);

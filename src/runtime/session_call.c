@@ -181,6 +181,7 @@ struct running *session_start(struct session *session, const struct request *req
 	struct running *running = running_new(session, request);
 
 	running->done = done;
+	running->ending = request->ending;
 	running->context = context;
 	bool fits = session_judge(running, request);
 	if (!announce(running, request) || !fits) {

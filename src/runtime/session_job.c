@@ -274,6 +274,7 @@ static struct running *work_take(struct running *running, struct job *job)
 	*work = *running;
 	work->id = memory_copy(running->id);
 	work->job = job;
+	work->ending = NULL;
 	work->done = work_done;
 	work->context = job;
 	work->heralds = false;

@@ -173,6 +173,7 @@ struct running {
 	struct approval *first_approval; /* in the order of asking */
 	struct value *granted;           /* hosts, for as long as it runs; or NULL */
 	struct tool_result result;
+	void (*ending)(void *context, struct tool_result *result);
 	void (*done)(void *context, struct running *running);
 	void *context;
 };

@@ -221,3 +221,14 @@ bool session_has_news(const struct session *session)
 {
 	return keeper_has_news(session->keeper);
 }
+
+void session_writes(const struct session *session, struct session_writes *writes)
+{
+	*writes = (struct session_writes){0};
+	keeper_writes(session->keeper, writes);
+	for (const struct job *at = session->first_job; at != NULL; at = at->next) {
+		if (at->ended_us == 0 && at->work != NULL &&
+		    at->work->tool->effects != EFFECT_READS)
+			writes->writing = true;
+	}
+}

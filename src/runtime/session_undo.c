@@ -97,6 +97,15 @@ bool keeper_has_news(const struct keeper *keeper)
 	return keeper->owed || keeper->step_count > keeper->handed;
 }
 
+void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
+{
+	if (keeper == NULL)
+		return;
+	writes->found = keeper->step_count + (uint64_t)keeper->lost;
+	writes->writers = keeper->writers;
+	writes->looks = !keeper->broken;
+}
+
 bool keeper_keeps(const struct keeper *keeper)
 {
 	return !keeper->in_memory;
@@ -368,6 +377,8 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 	if (keeper == NULL || running->quiet)
 		return;
 	fd_close(&running->plan_fd);
+	/* Even a tool that writes nothing by itself may let others write: a delegate. */
+	keeper->writers += running->tool != NULL && running->tool->effects != EFFECT_READS;
 	if (running->tool != NULL && running->tool->wants_changes &&
 	    running->result.status == RESULT_DONE)
 		hand_over(keeper, running);

@@ -19,6 +19,7 @@
 struct keeper;
 struct running;
 struct session;
+struct session_writes;
 struct undo_store;
 
 enum { KEEPER_WAIT_US = 20000 };
@@ -38,6 +39,9 @@ struct undo_store *keeper_store(struct keeper *keeper);
 bool keeper_keeps(const struct keeper *keeper);
 /* May something have been changed since a patch was made last? */
 bool keeper_has_news(const struct keeper *keeper);
+
+/* What is known of the session's writing, but for whether a job runs (session_writes). */
+void keeper_writes(const struct keeper *keeper, struct session_writes *writes);
 
 /* Start what the calls that wait want first. Called before each look at the queue. */
 void keeper_begin(struct keeper *keeper);

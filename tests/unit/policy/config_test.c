@@ -162,6 +162,8 @@ static void defaults_hold_where_nothing_is_said(void **state)
 	assert_string_equal(policy->read.items[0].path, WORKSPACE);
 	assert_int_equal(policy->limits.iterations, 50);
 	assert_int_equal(policy->limits.tokens, 0);
+	assert_int_equal(policy->limits.loop_warn, 3);
+	assert_int_equal(policy->limits.loop_stop, 10);
 	assert_true(policy->limits.wall_s == 120);
 	assert_true(policy->limits.shell_s == 1800);
 	assert_true(policy->limits.grace_s == 0.2);
