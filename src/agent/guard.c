@@ -128,12 +128,14 @@ static void add_timeless(struct str text, struct buf *out)
 	}
 }
 
-/* Each run keeps what is too long for its answer under another name. */
+/* Each run keeps what its answer does not show under another name. */
 static void remove_spill(const struct tool_result *result, struct buf *text)
 {
-	const struct str name = value_str(value_member(result->details, "spill"));
+	struct str name = value_str(value_member(result->details, "spill"));
 	size_t at = 0;
 
+	if (name.size == 0)
+		name = value_str(value_member(result->details, "saved"));
 	while (name.size > 0 && (at = str_find(buf_str(text), name, at)) != (size_t)-1)
 		buf_remove(text, at, name.size);
 }

@@ -67,13 +67,14 @@ struct text_line_cut text_add_line(const struct text_line *line, size_t most,
 size_t text_line_head(size_t most);
 
 /*
- * Append TEXT cut to LIMITS: first third and last two thirds, cuts on line borders, then
- * character borders; lines over line_bytes are cut by text_add_line. CUT says what was left
+ * Append TEXT cut to LIMITS: first third (head_bytes, unless 0) and the rest from its end, cuts on
+ * line borders, then character borders; lines over line_bytes are cut by text_add_line. CUT says what was left
  * out (zeros when nothing). A line "[… N lines, M bytes left out …]" stands where it was.
  * The marks are not counted; a limit of 0 is none. False at OUT's ceiling, CUT untouched.
  */
 struct text_limits {
 	size_t bytes, lines, line_bytes;
+	size_t head_bytes; /* of `bytes` */
 };
 struct text_cut {
 	size_t bytes, lines;

@@ -235,8 +235,9 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 {
 	size_t bytes = text_limit(limits->bytes), lines = text_limit(limits->lines);
 	size_t line_bytes = text_limit(limits->line_bytes);
-	struct text_part head = {bytes / TEXT_HEAD_SHARE, lines / TEXT_HEAD_SHARE,
-				 line_bytes, 0};
+	const size_t head_bytes =
+		limits->head_bytes ? limits->head_bytes : bytes / TEXT_HEAD_SHARE;
+	struct text_part head = {head_bytes, lines / TEXT_HEAD_SHARE, line_bytes, 0};
 	struct text_part tail = {0};
 	struct text_cut left_out = {0};
 	struct str middle = text;
@@ -250,7 +251,7 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 	if (middle.size)
 		text_cut_head(middle, &head);
 	/* What the head could not use, the tail may. */
-	tail.bytes = bytes - bytes / TEXT_HEAD_SHARE + head.bytes;
+	tail.bytes = bytes - head_bytes + head.bytes;
 	tail.lines = lines - lines / TEXT_HEAD_SHARE + head.lines;
 	tail.line_bytes = line_bytes;
 	middle = str_part(text, head.size, middle.size ? text.size : 0);

@@ -58,6 +58,11 @@ static const struct tool_param bash_params[] = {
 	{"background", PARAM_BOOLEAN, false,
 	 "Run it as a job: the answer comes at once, the tool job follows it",
 	 .aliases = "run_in_background is_background"},
+	{"max_bytes", PARAM_COUNT, false,
+	 "Bytes of output to show; " SHOWN_BYTES_TEXT
+	 " unless told otherwise, at most " SHOWN_NUMBER(BASH_SHOWN_MOST),
+	 .aliases = "max_output max_output_bytes", .min = BASH_SHOWN_LEAST,
+	 .max = BASH_SHOWN_MOST},
 	{"tty", PARAM_BOOLEAN, false,
 	 "Give it a terminal, for a program that wants one; what it asks is typed with the tool "
 	 "job",
@@ -130,6 +135,7 @@ struct bash_answer shell_answer(const struct shell *shell)
 		.files = shell->call->files,
 		.folder = shell->folder.path.data,
 		.folder_was_gone = shell->folder_was_gone,
+		.max_bytes = (size_t)call_count(shell->call, "max_bytes", BASH_SHOWN_BYTES),
 		.is_last = shell->call->is_last,
 		.spill_folder = shell->spills.data,
 		.timeout_max_s = shell->job.number ? BASH_JOB_MAX_S : BASH_TIMEOUT_MAX_S,
@@ -343,7 +349,7 @@ const struct tool bash_tool = {
 	.description =
 		"Run a shell command. No terminal and no input; the folder carries over "
 		"between calls, variables do not. Shows " SHOWN_BYTES_TEXT
-		" bytes of output; the rest is kept in a file.",
+		" bytes of output, beginning and end; the rest is kept in a file.",
 	.example = "{\"command\": \"make test\", \"timeout_s\": 300}",
 	.aliases = "shell run_command execute_command",
 	.params = bash_params,

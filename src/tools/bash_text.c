@@ -4,9 +4,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "process/program_output.h"
+#include "runtime/spill.h"
+#include "tools/binary_kind.h"
+#include "tools/failing.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
-#include "runtime/spill.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,11 +19,16 @@ enum {
 	 * When both streams have much to say: errors are shorter and matter more per
 	 * line.
 	 */
-	ERROR_BYTES = 10000,
+	ERROR_SHARE = 3,
 	ERROR_LINES = 600,
-	/* the beginning gets one third: ends of logs say what went wrong */
-	HEAD_SHARE = 3,
+	HEAD_SHARE = 3, /* of the lines, which bound what has very short ones */
 };
+
+/* Of MOST bytes shown of an output, those of its beginning. */
+static size_t beginning_of(size_t most)
+{
+	return most * BASH_BEGINNING_BYTES / BASH_SHOWN_BYTES;
+}
 
 /* The cleaned text of one part of an output can be four times as long (\xHH). */
 enum { CLEAN_MAX = 4 * (PROGRAM_HEAD + PROGRAM_TAIL) + 4096 };
@@ -137,11 +144,10 @@ static void add_torn(const struct program_output *output, const struct text_limi
 	missing += clean_head(buf_str(&output->head), &head, cut);
 	missing += clean_tail(buf_str(&kept), &tail, cut);
 	first = str_part(buf_str(&head), 0,
-			 fitting_start(buf_str(&head), limits->bytes / HEAD_SHARE,
+			 fitting_start(buf_str(&head), limits->head_bytes,
 				       limits->lines / HEAD_SHARE));
 	last = str_part(buf_str(&tail),
-			fitting_end(buf_str(&tail),
-				    limits->bytes - limits->bytes / HEAD_SHARE,
+			fitting_end(buf_str(&tail), limits->bytes - limits->head_bytes,
 				    limits->lines - limits->lines / HEAD_SHARE),
 			tail.size);
 	missing += head.size - first.size + tail.size - last.size;
@@ -187,40 +193,114 @@ static const char *no_output(const struct bash_answer *answer)
 						    : "(no output until it was ended)\n";
 }
 
-/*
- * Both streams, one after the other. CUT sums up what was left out; ONLY_OUT: there was
- * no second.
- */
-static void add_output(const struct program_run *run, const char *nothing,
-		       struct buf *text, struct text_cut *cut)
+/* Keep the spill, if there is one: its path is then known. */
+static bool keep_spill(const struct bash_answer *answer)
 {
-	struct text_limits out = {BASH_SHOWN_BYTES, BASH_SHOWN_LINES, SHOWN_LONG_LINE};
+	const struct program_run *run = answer->run;
+	struct buf *path = answer->spill_path;
+
+	return run->spill_fd >= 0 && run->spilled > 0 &&
+	       (path->size > 0 || spill_keep(run->spill_fd, answer->spill_folder, path));
+}
+
+/* NUMBER as people group it: "4,096". */
+static void add_grouped(uint64_t number, struct buf *text)
+{
+	if (number >= 1000) {
+		add_grouped(number / 1000, text);
+		(void)buf_addf(text, ",%03" PRIu64, number % 1000);
+	} else {
+		(void)buf_addf(text, "%" PRIu64, number);
+	}
+}
+
+/*
+ * Is what it printed no text? A stream that began so stays so, whichever part of it is asked for.
+ */
+static bool is_binary(const struct program_output *whole, const struct program_output *part)
+{
+	return text_is_binary(buf_str(&whole->head)) ||
+	       text_is_binary(buf_str(&part->head));
+}
+
+/* In the place of the bytes: what they are, and where. ALONE: the spill holds nothing else. */
+static void add_binary(const struct bash_answer *answer, const struct program_output *output,
+		       bool alone, struct tool_result *result)
+{
+	const char *kind = binary_kind(buf_str(&output->head));
+	struct buf *text = &result->text;
+	char size[32];
+
+	buf_adds(text, "[binary output, ");
+	add_grouped(output->total, text);
+	buf_addf(text, " bytes%s%s; ", kind ? ", looks like " : "", kind ? kind : "");
+	if (answer->is_last || !keep_spill(answer)) {
+		buf_adds(text,
+			 "not kept: repeat it with its output in a file of the workspace");
+	} else {
+		value_set_text(tool_details(result), "saved", answer->spill_path->data);
+		buf_addf(text, "saved as %s", answer->spill_path->data);
+		if (!alone)
+			buf_adds(text, ", where the other stream lies between");
+		else if (answer->run->dropped)
+			buf_addf(text, ", its first %s",
+				 text_size(answer->run->spilled, size));
+	}
+	if (kind != NULL && strstr(kind, "NUL") != NULL)
+		buf_adds(text, "; `| tr '\\0' '\\n'` makes lines of it");
+	buf_adds(text, "]\n");
+	result->left_out_bytes += output->total;
+}
+
+/* One stream of RUN, whose whole is in the answer's run. */
+static void add_one(const struct bash_answer *answer, const struct program_run *run,
+		    bool is_error, const struct text_limits *limits,
+		    struct tool_result *result, struct text_cut *cut)
+{
+	const struct program_run *whole = answer->run;
+	const struct program_output *output = is_error ? &run->error : &run->out;
+	struct buf *text = &result->text;
+
+	if (is_binary(is_error ? &whole->error : &whole->out, output))
+		add_binary(answer, output,
+			   whole->out.total == 0 || whole->error.total == 0, result);
+	else
+		add_stream(output, limits, text, cut);
+	buf_end_line(text);
+}
+
+/*
+ * Both streams of RUN, all of the answer's or a part of it, one after the other. CUT sums up what was
+ * left out of text.
+ */
+static void add_output(const struct bash_answer *answer, const struct program_run *run,
+		       struct tool_result *result, struct text_cut *cut)
+{
+	const size_t most = answer->max_bytes, error_most = most / ERROR_SHARE;
+	struct text_limits out = {most, BASH_SHOWN_LINES, SHOWN_LONG_LINE, 0};
 	struct text_limits error = out;
 	struct text_cut parts[2] = {{0}};
 
-	if (run->out.total + run->error.total > BASH_SHOWN_BYTES) {
-		size_t least = BASH_SHOWN_BYTES - ERROR_BYTES;
+	if (run->out.total + run->error.total > most) {
+		size_t least = most - error_most;
 
-		error.bytes = run->out.total < least ? BASH_SHOWN_BYTES - run->out.total
-						     : ERROR_BYTES;
-		out.bytes = run->error.total < ERROR_BYTES
-				    ? BASH_SHOWN_BYTES - run->error.total
-				    : least;
+		error.bytes = run->out.total < least ? most - run->out.total : error_most;
+		out.bytes = run->error.total < error_most ? most - run->error.total : least;
 	}
+	out.head_bytes = beginning_of(out.bytes);
+	error.head_bytes = beginning_of(error.bytes);
 	if (run->out.total && run->error.total) {
 		error.lines = ERROR_LINES;
 		out.lines = BASH_SHOWN_LINES - ERROR_LINES;
 	}
 	if (run->out.total)
-		add_stream(&run->out, &out, text, &parts[0]);
-	buf_end_line(text);
+		add_one(answer, run, false, &out, result, &parts[0]);
 	if (run->error.total) {
-		buf_adds(text, "STDERR:\n");
-		add_stream(&run->error, &error, text, &parts[1]);
-		buf_end_line(text);
+		buf_adds(&result->text, "STDERR:\n");
+		add_one(answer, run, true, &error, result, &parts[1]);
 	}
 	if (!run->out.total && !run->error.total)
-		buf_adds(text, nothing);
+		buf_adds(&result->text, no_output(answer));
 	cut->bytes = parts[0].bytes + parts[1].bytes;
 	cut->lines = parts[0].lines + parts[1].lines;
 	cut->long_lines = parts[0].long_lines + parts[1].long_lines;
@@ -272,12 +352,11 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 {
 	const struct program_run *run = answer->run;
 	struct buf *text = &result->text;
-	struct buf *path = answer->spill_path;
+	const char *path;
 	char size[32];
 
 	buf_addf(text, "; left out: %s", text_size(cut->bytes, size));
-	if (run->spill_fd < 0 || run->spilled == 0 ||
-	    (path->size == 0 && !spill_keep(run->spill_fd, answer->spill_folder, path))) {
+	if (!keep_spill(answer)) {
 		buf_adds(text,
 			 ", which is not kept anywhere: repeat it with its output in a file");
 	} else if (answer->is_last) {
@@ -286,20 +365,21 @@ static void add_spill(const struct bash_answer *answer, const struct text_cut *c
 			 "file of the workspace",
 			 text_size(run->out.total + run->error.total, size));
 	} else {
+		path = answer->spill_path->data;
 		buf_addf(text,
 			 " of %s; read_file {\"path\": \"%s\", \"start_line\": %zu} shows "
-			 "the rest",
-			 text_size(run->out.total + run->error.total, size), path->data,
-			 shown_lines);
+			 "the rest, grep {\"pattern\": …, \"path\": \"%s\"} searches it",
+			 text_size(run->out.total + run->error.total, size), path,
+			 shown_lines, path);
 		if (cut->long_lines > 0) {
 			buf_adds(text, "; of a long line ");
-			shown_add_line_calls(path->data, 0, text_line_head(SHOWN_LONG_LINE),
+			shown_add_line_calls(path, 0, text_line_head(SHOWN_LONG_LINE),
 					     run->dropped == 0, text);
 		}
 		if (run->dropped)
 			buf_addf(text, " of the first %s; what came later is not kept",
 				 text_size(run->spilled, size));
-		value_set_text(tool_details(result), "spill", path->data);
+		value_set_text(tool_details(result), "spill", path);
 	}
 }
 
@@ -364,15 +444,39 @@ static void add_details(const struct bash_answer *answer, struct tool_result *re
 }
 
 /* The output that has not been shown: all of it, mostly. */
-static void add_part(const struct bash_answer *answer, struct buf *text, struct text_cut *cut)
+static void add_part(const struct bash_answer *answer, struct tool_result *result,
+		     struct text_cut *cut)
 {
 	struct program_run part = *answer->run;
 
 	program_output_since(&answer->run->out, answer->since.out, &part.out);
 	program_output_since(&answer->run->error, answer->since.error, &part.error);
-	add_output(&part, no_output(answer), text, cut);
+	add_output(answer, &part, result, cut);
 	buf_fini(&part.out.head);
 	buf_fini(&part.error.head);
+}
+
+/* Where text was left out: which of its lines tell of a failure. */
+static void add_failing(const struct bash_answer *answer, struct buf *text)
+{
+	const uint64_t since = answer->since.out + answer->since.error;
+	const int spill = answer->run->spill_fd;
+	struct buf lines;
+	size_t count;
+
+	if (spill < 0)
+		return;
+	buf_init(&lines, (size_t)FAILING_SHOWN * (FAILING_LINE_BYTES + 32));
+	count = failing_gather(spill, since, lines_before(spill, since) + 1,
+			       buf_str(text), &lines);
+	if (count > 0) {
+		buf_adds(text, "[left out, but perhaps what failed");
+		if (count > FAILING_SHOWN)
+			buf_addf(text, ", %d of %zu lines", FAILING_SHOWN, count);
+		buf_adds(text, ":]\n");
+		buf_addstr(text, buf_str(&lines));
+	}
+	buf_fini(&lines);
 }
 
 void bash_tell(const struct bash_answer *answer, struct tool_result *result)
@@ -384,10 +488,12 @@ void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 
 	add_details(answer, result);
 	if (answer->since.out || answer->since.error)
-		add_part(answer, text, &cut);
+		add_part(answer, result, &cut);
 	else
-		add_output(run, no_output(answer), text, &cut);
+		add_output(answer, run, result, &cut);
 	gap = cut.bytes || cut.lines ? line_of_gap(answer, buf_str(text)) : 0;
+	if (gap > 0)
+		add_failing(answer, text);
 	buf_addc(text, '[');
 	add_ending(answer, text);
 	buf_adds(text, "; in ");
@@ -405,7 +511,7 @@ void bash_tell(const struct bash_answer *answer, struct tool_result *result)
 			 run->left_processes, run->left_processes == 1 ? "" : "es",
 			 run->left_processes == 1 ? "was" : "were");
 	buf_adds(text, "]\n");
-	result->left_out_bytes = cut.bytes;
+	result->left_out_bytes += cut.bytes;
 	result->left_out_lines = cut.lines;
 	result->exit_code = run->exit_code;
 	result->signal = run->signal;

@@ -9,10 +9,14 @@
 #include "tools/bash_job.h"
 
 /*
- * Of both streams together; the first third and the last two thirds when there is more.
+ * Of both streams together: the beginning, which says what ran, and more of the end, where logs say
+ * what went wrong. A call may ask for more.
  */
-#define BASH_SHOWN_BYTES 30000
-#define BASH_SHOWN_LINES 2000
+#define BASH_SHOWN_BYTES     8000
+#define BASH_BEGINNING_BYTES 2500 /* of these */
+#define BASH_SHOWN_LEAST     1000
+#define BASH_SHOWN_MOST      30000
+#define BASH_SHOWN_LINES     2000
 
 struct bash_answer {
 	const struct program_run *run;
@@ -26,6 +30,7 @@ struct bash_answer {
 	const char *folder;      /* where it ran */
 	const char *next_folder; /* where the next one starts, when it changed */
 	bool folder_was_gone;    /* the remembered one; it ran in the workspace */
+	size_t max_bytes;        /* that are shown */
 	bool is_last;            /* the cell ends with this call, and with it the spill */
 	const char *spill_folder;
 	struct buf *spill_path; /* where the spill is kept; empty: nowhere yet */

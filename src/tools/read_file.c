@@ -21,7 +21,7 @@
 const struct tool_param read_file_params[] = {
 	{"path", PARAM_PATH, true, "File to read, relative to the workspace",
 	 .aliases = "file file_path filename"},
-	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based", .initial = "1",
+	{"start_line", PARAM_COUNT, false, "First line wanted, 1-based",
 	 .aliases = "offset start from_line"},
 	{"end_line", PARAM_COUNT, false, "Last line wanted, inclusive",
 	 .aliases = "end to_line"},
@@ -90,6 +90,23 @@ static void add_cut(const struct reading *reading, struct buf *text)
 			     reading->first_cut, reading->gap, true, text);
 }
 
+/* The whole file is larger than an answer without a range, which goes on like this. */
+static void add_next_call(const struct reading *reading, struct buf *text)
+{
+	/* As many lines again. */
+	size_t end = 2 * reading->shown_last - reading->shown_first + 1;
+	auto_value struct value *path = value_new_text(reading->path);
+
+	if (reading->total_known && reading->shown_last == reading->line)
+		return;
+	buf_adds(text, "; the next part: read_file {\"path\": ");
+	(void)value_print(path, 0, text);
+	if (reading->total_known && end > reading->line)
+		end = reading->line;
+	buf_addf(text, ", \"start_line\": %zu, \"end_line\": %zu}",
+		 reading->shown_last + 1, end);
+}
+
 /*
  * One line before the content: which lines these are, and everything that is not as
  * usual.
@@ -107,6 +124,8 @@ static void add_head(struct reading *reading)
 	else
 		buf_addf(text, " of more; the file has %s and was not read to its end",
 			 text_size((uint64_t)reading->file.st.st_size, size));
+	if (reading->begun && reading->total_known)
+		buf_addf(text, ", %s", text_size((uint64_t)reading->file.st.st_size, size));
 	if (strcmp(encoding_name(reading), "UTF-8") != 0)
 		buf_addf(text, "; %s%s", encoding_name(reading),
 			 reading->kind.utf16 ? ", shown as text; it cannot be edited here"
@@ -120,9 +139,31 @@ static void add_head(struct reading *reading)
 		buf_adds(text, "; no newline at its end");
 	if (reading->first_cut > 0)
 		add_cut(reading, text);
-	if (!reading->total_known || reading->shown_last < reading->line)
+	if (reading->begun)
+		add_next_call(reading, text);
+	else if (!reading->total_known || reading->shown_last < reading->line)
 		buf_addf(text, "; next: start_line=%zu", reading->shown_last + 1);
 	buf_adds(text, "]\n");
+}
+
+/* Where in the rest things begin. */
+static void add_map(struct reading *reading)
+{
+	struct buf *text = &reading->result->text;
+	const size_t total = outline_count(reading->map);
+	struct buf places;
+	size_t count;
+
+	buf_init(&places, RESULT_TEXT_MAX / 2);
+	count = outline_print(reading->map, READ_MAP_PLACES, reading->map_bytes, &places);
+	if (count > 0) {
+		buf_adds(text, "[map of the rest");
+		if (count < total)
+			buf_addf(text, ", %zu of %zu places", count, total);
+		buf_adds(text, ":]\n");
+		buf_addstr(text, buf_str(&places));
+	}
+	buf_fini(&places);
 }
 
 /* False with the sentence: the agent may not be shown BYTES of a file in one call. */
@@ -169,6 +210,8 @@ static enum result_status answer(struct reading *reading)
 	} else {
 		add_head(reading);
 		buf_addstr(&result->text, buf_str(&reading->body));
+		if (reading->map != NULL)
+			add_map(reading);
 		if (reading->total_known && reading->shown_last < total)
 			result->left_out_lines = total - reading->shown_last;
 	}
@@ -177,6 +220,26 @@ static enum result_status answer(struct reading *reading)
 		add_details(reading);
 	call_saw(result, reading->file.path.data, reading->mark);
 	return tool_done(result);
+}
+
+/*
+ * The file, which begins with START, is shown from its beginning only: no line was asked for, and
+ * it is too large.
+ */
+static void begin_only(struct reading *reading, struct str start)
+{
+	const size_t room = reading->max_bytes;
+
+	reading->begun = true;
+	/* Of a smaller share of an answer the map gets a third. */
+	if (reading->max_bytes > READ_BEGINNING_BYTES)
+		reading->max_bytes = READ_BEGINNING_BYTES;
+	if (reading->max_bytes > room - room / 3)
+		reading->max_bytes = room - room / 3;
+	reading->map_bytes = room - reading->max_bytes;
+	if (reading->map_bytes > READ_MAP_BYTES)
+		reading->map_bytes = READ_MAP_BYTES;
+	reading->map = outline_new(reading->file.path.data, start);
 }
 
 static enum result_status read_small(struct reading *reading)
@@ -210,6 +273,9 @@ static enum result_status read_small(struct reading *reading)
 	if (reading->kind.binary) {
 		status = fail_binary(reading);
 	} else {
+		if (!reading->ranged && (text.size > READ_WHOLE_BYTES ||
+					 text_count_lines(text) > READ_WHOLE_LINES))
+			begin_only(reading, text);
 		read_text(reading, text);
 		status = answer(reading);
 	}
@@ -227,7 +293,11 @@ static bool starts_plain(struct reading *reading)
 	if (got <= 0)
 		return false;
 	reading->kind = shown_kind((struct str){start, (size_t)got});
-	return !reading->kind.binary && !reading->kind.utf16;
+	if (reading->kind.binary || reading->kind.utf16)
+		return false;
+	if (!reading->ranged)
+		begin_only(reading, (struct str){start, (size_t)got});
+	return true;
 }
 
 static enum result_status read_hashed(struct reading *reading)
@@ -268,6 +338,12 @@ static enum result_status read_large(struct reading *reading)
 		(void)lseek(reading->file.fd, SHOWN_MARK8, SEEK_SET);
 	files_mark((struct str){0}, &reading->file.st, reading->mark);
 	reading->streamed = true;
+	/* It is not read to its end for a map. */
+	if (!reading->ranged) {
+		begin_only(reading, (struct str){start, (size_t)got});
+		outline_free(reading->map);
+		reading->map = NULL;
+	}
 	if (!read_range(reading, &err))
 		return tool_fail(reading->result, "%s", err.text);
 	if (!reading->shown_last && reading->call->cancelled)
@@ -285,6 +361,7 @@ static bool take_range(struct reading *reading, const struct value *arguments)
 	int64_t limit = value_integer(value_member(arguments, "limit"));
 	int64_t end = value_integer(value_member(arguments, "end_line"));
 
+	reading->ranged = start > 0 || end > 0 || limit > 0;
 	reading->start = start > 0 ? (size_t)start : 1;
 	reading->end = end > 0 ? (size_t)end : SIZE_MAX;
 	if (end <= 0 && limit > 0)
@@ -332,6 +409,7 @@ enum result_status read_one(struct call *call, const struct read_wanted *wanted,
 	buf_init(&reading.body, RESULT_TEXT_MAX / 2);
 	if (take_range(&reading, wanted->arguments))
 		status = read_reached(&reading);
+	outline_free(reading.map);
 	buf_fini(&reading.body);
 	file_fini(&reading.file);
 	return status;
@@ -349,8 +427,10 @@ static enum result_status read_file_execute(struct call *call, struct tool_resul
 
 const struct tool read_file_tool = {
 	.name = "read_file",
-	.description = "Read a text file or a range of its lines, as \"N<tab>text\"; at "
-		       "most " LINES_TEXT " lines or " KB_TEXT " KB per call.",
+	.description = "Read a text file or a range of its lines, as \"N<tab>text\". A file "
+		       "over " WHOLE_KB_TEXT " KB or " WHOLE_LINES_TEXT
+		       " lines: its beginning and a map; a range: at most " LINES_TEXT
+		       " lines or " KB_TEXT " KB.",
 	.example = "{\"path\": \"src/main.c\", \"start_line\": 1, \"end_line\": 80}",
 	.aliases = "read view cat",
 	.params = read_file_params,

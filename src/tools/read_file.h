@@ -13,7 +13,21 @@
 #define LINES_TEXT SHOWN_NUMBER(READ_LINES)
 #define KB_TEXT    SHOWN_NUMBER(READ_KB)
 
-enum { READ_BYTES = READ_KB * 1000 };
+/* A file without a range is shown whole up to these, … */
+#define READ_WHOLE_LINES 1500
+#define READ_WHOLE_KB    40
+/* … else its beginning, with a map of the rest. */
+#define READ_BEGINNING_KB 8
+#define WHOLE_LINES_TEXT  SHOWN_NUMBER(READ_WHOLE_LINES)
+#define WHOLE_KB_TEXT     SHOWN_NUMBER(READ_WHOLE_KB)
+
+enum {
+	READ_BYTES = READ_KB * 1000,
+	READ_WHOLE_BYTES = READ_WHOLE_KB * 1000,
+	READ_BEGINNING_BYTES = READ_BEGINNING_KB * 1000,
+	READ_MAP_BYTES = 4000,
+	READ_MAP_PLACES = 60,
+};
 
 /* The arguments that name a file and a part of it. */
 extern const struct tool_param read_file_params[];

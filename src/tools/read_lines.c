@@ -29,6 +29,13 @@ static void add_number(size_t number, struct buf *out)
 	buf_add(out, text + at, sizeof(text) - at);
 }
 
+/* The line is not shown; is a later one wanted, for the map? */
+static bool pass_line(struct reading *reading, struct str held)
+{
+	outline_add(reading->map, reading->line, held);
+	return reading->map != NULL;
+}
+
 /* Are its bytes UTF-8, as far as they are held? Only whole characters were dropped. */
 static bool line_is_utf8(const struct text_line *line)
 {
@@ -92,14 +99,14 @@ static bool take_line(struct reading *reading, struct str held)
 	if (reading->line < reading->start)
 		return true;
 	if (reading->line > reading->end || reading->full)
-		return false;
+		return pass_line(reading, held);
 	if (reading->streamed)
 		count_end(held, &reading->ends);
 	if (held.size && held.data[held.size - 1] == '\r')
 		held.size--;
 	if (reading->line - reading->start >= reading->max_lines) {
 		reading->full = true;
-		return false;
+		return pass_line(reading, held);
 	}
 	line = whole_line(reading, held);
 	if (!reading->not_utf8 && !line_is_utf8(&line))
@@ -107,7 +114,7 @@ static bool take_line(struct reading *reading, struct str held)
 	shown = line.size <= limit ? (size_t)line.size : limit;
 	if (reading->shown_last && reading->body.size + shown + 16 > reading->max_bytes) {
 		reading->full = true;
-		return false;
+		return pass_line(reading, held);
 	}
 	add_line(reading, &line);
 	return reading->line < reading->end;

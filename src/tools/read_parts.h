@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
+#include "tools/outline.h"
 #include "tools/shown.h"
 
 #include <stdbool.h>
@@ -48,6 +49,10 @@ struct reading {
 	struct buf body;
 	size_t taken; /* bytes of the file that BODY shows */
 	bool full;    /* the answer's ceiling was met */
+	bool ranged;  /* the call says which lines */
+	bool begun; /* it is too large to be shown whole without that: its beginning is */
+	struct outline *map; /* of what follows, while it is read; or NULL */
+	size_t map_bytes;
 	bool no_final_newline;
 	bool not_utf8;
 	bool streamed; /* too large to hold: line ends are known of what is shown only */

@@ -165,7 +165,7 @@ static void one_answer_is_bounded_by_lines(void **state)
 	for (int i = 1; i <= 5000; i++)
 		buf_addf(&text, "%d\n", i);
 	hand_write(hand, "many", text.data, text.size);
-	hand_run(hand, &read_file_tool, "{\"path\": \"many\"}");
+	hand_run(hand, &read_file_tool, "{\"path\": \"many\", \"start_line\": 1}");
 	hand_assert_says(hand, "[many: lines 1-2000 of 5000; next: start_line=2001]\n");
 	hand_assert_says(hand, "\n2000\t2000\n");
 	assert_int_equal(hand->result.left_out_lines, 3000);
@@ -181,7 +181,7 @@ static void one_answer_is_bounded_by_bytes(void **state)
 	for (int i = 0; i < 1000; i++)
 		buf_addf(&text, "%0100d\n", i);
 	hand_write(hand, "wide", text.data, text.size);
-	hand_run(hand, &read_file_tool, "{\"path\": \"wide\"}");
+	hand_run(hand, &read_file_tool, "{\"path\": \"wide\", \"start_line\": 1}");
 	assert_in_range(hand->result.text.size, 45000, 50200);
 	hand_assert_says(hand, "next: start_line=");
 	buf_clear(&text);
