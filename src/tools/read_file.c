@@ -124,7 +124,7 @@ static void add_head(struct reading *reading)
 	else
 		buf_addf(text, " of more; the file has %s and was not read to its end",
 			 text_size((uint64_t)reading->file.st.st_size, size));
-	if (reading->begun && reading->total_known)
+	if (reading->begun && reading->total_known && reading->shown_last < reading->line)
 		buf_addf(text, ", %s", text_size((uint64_t)reading->file.st.st_size, size));
 	if (strcmp(encoding_name(reading), "UTF-8") != 0)
 		buf_addf(text, "; %s%s", encoding_name(reading),
