@@ -114,6 +114,19 @@ static void count_add(struct buf *text, const char *what, int64_t count, bool na
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
+/* What a look has counted; in the order in which it is told. */
+static const char *const change_keys[] = {"changed", "added", "removed"};
+enum { CHANGE_KEYS = sizeof(change_keys) / sizeof(change_keys[0]) };
+
+static bool has_changes(const struct value *details)
+{
+	for (size_t i = 0; i < CHANGE_KEYS; i++) {
+		if (value_integer(value_member(details, change_keys[i])) > 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo takes it back". Two looks
  * say that something has changed, and not who did it.
@@ -121,13 +134,13 @@ static void count_add(struct buf *text, const char *what, int64_t count, bool na
 static void changes_tell(const struct value *details, struct tool_result *result)
 {
 	const char *below = value_text(value_member(details, "below"));
-	static const char *const keys[] = {"changed", "added", "removed"};
 	struct value *counts;
 	struct buf line;
 
 	buf_init(&line, 8 << 10);
-	for (size_t i = 0; i < 3; i++)
-		count_add(&line, keys[i], value_integer(value_member(details, keys[i])),
+	for (size_t i = 0; i < CHANGE_KEYS; i++)
+		count_add(&line, change_keys[i],
+			  value_integer(value_member(details, change_keys[i])),
 			  line.size == 0);
 	if (line.size > 0) {
 		if (below != NULL && below[0] != '\0') {
@@ -140,9 +153,10 @@ static void changes_tell(const struct value *details, struct tool_result *result
 			       "[while it ran, %s; glovebox undo takes it back]\n",
 			       line.data);
 		counts = value_new_object();
-		for (size_t i = 0; i < 3; i++)
-			value_set_integer(counts, keys[i],
-					  value_integer(value_member(details, keys[i])));
+		for (size_t i = 0; i < CHANGE_KEYS; i++)
+			value_set_integer(counts, change_keys[i],
+					  value_integer(
+						  value_member(details, change_keys[i])));
 		if (below != NULL)
 			value_set_text(counts, "below", below);
 		value_set(tool_details(result), "changes", counts);
@@ -246,6 +260,8 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 		undo_store_drop_log(keeper->store, keeper->log);
 	else if (used && keeper->is_step)
 		keeper_add_step(keeper, keeper->log, false);
+	/* A log may hold nothing but contents of files too young to be known by their times. */
+	keeper->changes += keeper->is_step && has_changes(result->details);
 	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
 	return true;
 }

@@ -101,7 +101,7 @@ void keeper_writes(const struct keeper *keeper, struct session_writes *writes)
 {
 	if (keeper == NULL)
 		return;
-	writes->found = keeper->step_count + (uint64_t)keeper->lost;
+	writes->found = keeper->changes + (uint64_t)keeper->lost;
 	writes->writers = keeper->writers;
 	writes->looks = !keeper->broken;
 }
@@ -391,6 +391,7 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 		} else {
 			keeper->fresh = false;
 			keeper_add_step(keeper, running->log, false);
+			keeper->changes++;
 			keeper->kept += known ? (uint64_t)st.st_size : 0;
 		}
 		fd_close(&running->log_fd);

@@ -72,6 +72,7 @@ struct keeper {
 	size_t handed; /* so many of them were there when a patch was made last */
 	uint64_t kept; /* bytes of them, in memory */
 	int64_t lost;  /* calls that were not kept there any more */
+	uint64_t changes; /* that were found, by the calls themselves or the looks after them */
 	uint64_t writers; /* calls that have ended and could have changed something */
 	/* what a call that wants the changes will get (session_patch.c) */
 	struct {

@@ -2,6 +2,7 @@
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
  * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
+#include "runtime/spill.h"
 #include "tools/bash_parts.h"
 #include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
@@ -10,7 +11,6 @@
 #include "tools/git_said.h"
 #include "tools/interactive.h"
 #include "tools/shown.h"
-#include "runtime/spill.h"
 #include "tools/tools.h"
 
 #include "base/clock.h"
@@ -59,8 +59,7 @@ static const struct tool_param bash_params[] = {
 	 "Run it as a job: the answer comes at once, the tool job follows it",
 	 .aliases = "run_in_background is_background"},
 	{"max_bytes", PARAM_COUNT, false,
-	 "Bytes of output to show; " SHOWN_BYTES_TEXT
-	 " unless told otherwise, at most " SHOWN_NUMBER(BASH_SHOWN_MOST),
+	 "Bytes of output to show; " SHOWN_BYTES_TEXT " unless told otherwise",
 	 .aliases = "max_output max_output_bytes", .min = BASH_SHOWN_LEAST,
 	 .max = BASH_SHOWN_MOST},
 	{"tty", PARAM_BOOLEAN, false,
