@@ -198,17 +198,16 @@ static void run_diff(struct chat *chat, const char *argument)
 static void run_sessions(struct chat *chat, const char *argument)
 {
 	static const char *const words[] = {"--limit", "10", NULL};
-	struct fold *fold = fold_begin();
+	FILE *out = fold_open();
 	struct options options;
 	struct err err = {0};
 
 	(void)chat;
 	(void)argument;
 	if (options_parse(&options, verb_sessions_list.options, words, false, &err))
-		(void)verb_sessions_list.run(&options);
+		(void)verb_sessions_list.run(&options, out);
 	options_fini(&options);
-	(void)fflush(stdout);
-	fold_end(fold);
+	fold_close(out);
 }
 
 static void run_quit(struct chat *chat, const char *argument)

@@ -213,7 +213,7 @@ static struct value *report_value(const struct setup *setup, const struct setup_
 }
 
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
-		  const char *who, bool as_json)
+		  const char *who, bool as_json, FILE *out)
 {
 	struct cell_spec spec;
 	struct err err = {0};
@@ -225,13 +225,13 @@ int explain_print(struct setup *setup, const struct setup_flags *flags, double t
 			report_value(setup, flags, &spec, timeout_s, who);
 
 		if (as_json)
-			code = verb_print_json(report, VALUE_PRETTY);
+			code = verb_print_json(report, VALUE_PRETTY, out);
 		else
-			explain_print_table(report);
+			explain_print_table(report, out);
 	} else {
 		code = verb_complain(CODE_EXEC_NO_CELL, "%s", err.text);
 	}
 	shape_tidy(&spec);
 	spec_fini(&spec);
-	return verb_printed(code);
+	return code;
 }

@@ -7,6 +7,7 @@
 #include "front/setup.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /*
  * Print it on standard output, as a table or as one JSON object. SETUP was made with
@@ -14,4 +15,4 @@
  * variables are not shown. TIMEOUT_S is what WHO says, 0 for none.
  */
 int explain_print(struct setup *setup, const struct setup_flags *flags, double timeout_s,
-		  const char *who, bool as_json);
+		  const char *who, bool as_json, FILE *out);

@@ -15,40 +15,41 @@ enum {
 	PATH_COLUMN = 44,
 };
 
-static void print_head(const char *text, bool colour)
+static void print_head(const char *text, bool colour, FILE *out)
 {
-	(void)printf("%s%s%s\n", colour ? "\033[1m" : "", text, colour ? "\033[0m" : "");
+	(void)fprintf(out, "%s%s%s\n", colour ? "\033[1m" : "", text,
+		      colour ? "\033[0m" : "");
 }
 
 /* TEXT, with nothing in it that a terminal would obey, padded to WIDTH. */
-static void print_cell(const char *text, size_t width)
+static void print_cell(const char *text, size_t width, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, CLEAN_MAX);
 	(void)text_clean(str_of(text), &clean);
-	(void)printf("%-*s", (int)width, clean.data);
+	(void)fprintf(out, "%-*s", (int)width, clean.data);
 	buf_fini(&clean);
 }
 
-static void print_view(const struct value *list)
+static void print_view(const struct value *list, FILE *out)
 {
 	for (size_t i = 0; i < value_count(list); i++) {
 		const struct value *row = value_item(list, i);
 		const struct value *bytes = value_member(row, "bytes");
 		char size[32];
 
-		(void)printf("  %-8s", value_text(value_member(row, "access")));
-		print_cell(value_text(value_member(row, "path")), PATH_COLUMN);
-		(void)printf("  %s", value_text(value_member(row, "why")));
+		(void)fprintf(out, "  %-8s", value_text(value_member(row, "access")));
+		print_cell(value_text(value_member(row, "path")), PATH_COLUMN, out);
+		(void)fprintf(out, "  %s", value_text(value_member(row, "why")));
 		if (bytes != NULL)
-			(void)printf(", at most %s",
-				     text_size((uint64_t)value_integer(bytes), size));
+			(void)fprintf(out, ", at most %s",
+				      text_size((uint64_t)value_integer(bytes), size));
 		(void)putchar('\n');
 	}
 }
 
-static void print_limits(const struct value *limits)
+static void print_limits(const struct value *limits, FILE *out)
 {
 	for (void *at = value_first(limits); at != NULL; at = value_next(limits, at)) {
 		const struct value *row = value_at(at);
@@ -65,17 +66,17 @@ static void print_limits(const struct value *limits)
 				       (long long)value_integer(value));
 		else
 			(void)text_size((uint64_t)value_integer(value), text);
-		(void)printf("  %-12s%-12s%s\n", name, text,
-			     value_text(value_member(row, "why")));
+		(void)fprintf(out, "  %-12s%-12s%s\n", name, text,
+			      value_text(value_member(row, "why")));
 	}
 }
 
-static void print_words(const struct value *list)
+static void print_words(const struct value *list, FILE *out)
 {
-	(void)printf(" ");
+	(void)fprintf(out, " ");
 	for (size_t i = 0; i < value_count(list); i++)
-		(void)printf(" %s", value_text(value_item(list, i)));
-	(void)printf("%s\n", value_count(list) == 0 ? " nothing" : "");
+		(void)fprintf(out, " %s", value_text(value_item(list, i)));
+	(void)fprintf(out, "%s\n", value_count(list) == 0 ? " nothing" : "");
 }
 
 /* What a cell without a view of its own cannot say of the files outside. */
@@ -88,34 +89,34 @@ static const char *files_head(int64_t level)
 	return "Files (at this level none of yours is closed, listed or not)";
 }
 
-void explain_print_table(const struct value *report)
+void explain_print_table(const struct value *report, FILE *out)
 {
 	bool colour = screen_options_of(STDOUT_FILENO).colour;
 	const char *above = value_text(value_member(report, "repository_above"));
 
-	(void)printf("Workspace ");
-	print_cell(value_text(value_member(report, "workspace")), 0);
-	(void)printf(", policy ");
-	print_cell(value_text(value_member(report, "policy")), 0);
-	(void)printf(", uid %lld, level L%lld\n",
-		     (long long)value_integer(value_member(report, "uid")),
-		     (long long)value_integer(value_member(report, "level")));
+	(void)fprintf(out, "Workspace ");
+	print_cell(value_text(value_member(report, "workspace")), 0, out);
+	(void)fprintf(out, ", policy ");
+	print_cell(value_text(value_member(report, "policy")), 0, out);
+	(void)fprintf(out, ", uid %lld, level L%lld\n",
+		      (long long)value_integer(value_member(report, "uid")),
+		      (long long)value_integer(value_member(report, "level")));
 	if (above != NULL) {
-		(void)printf("It lies in the repository ");
-		print_cell(above, 0);
-		(void)printf(
-			", which git does not find in the cell; -C names another folder\n");
+		(void)fprintf(out, "It lies in the repository ");
+		print_cell(above, 0, out);
+		(void)fprintf(out,
+			      ", which git does not find in the cell; -C names another folder\n");
 	}
 	(void)putchar('\n');
-	print_head(files_head(value_integer(value_member(report, "level"))), colour);
-	print_view(value_member(report, "view"));
+	print_head(files_head(value_integer(value_member(report, "level"))), colour, out);
+	print_view(value_member(report, "view"), out);
 	(void)putchar('\n');
-	print_head("Limits", colour);
-	print_limits(value_member(report, "limits"));
+	print_head("Limits", colour, out);
+	print_limits(value_member(report, "limits"), out);
 	(void)putchar('\n');
-	print_head("Network", colour);
-	print_words(value_member(report, "network"));
+	print_head("Network", colour, out);
+	print_words(value_member(report, "network"), out);
 	(void)putchar('\n');
-	print_head("Variables", colour);
-	print_words(value_member(report, "env"));
+	print_head("Variables", colour, out);
+	print_words(value_member(report, "env"), out);
 }

@@ -15,9 +15,9 @@ enum {
 	LINE_MAX_BYTES = 1 << 20,
 };
 
-/* A stream in the place of stdout. */
+/* What stands behind a stream that folds. */
 struct fold {
-	FILE *stream, *before;
+	FILE *to;
 	struct buf line; /* what has come of it */
 };
 
@@ -181,7 +181,7 @@ static bool write_line(const struct fold *fold, struct str line, const char *end
 	buf_init(&out, 4 * LINE_MAX_BYTES);
 	fold_line(line, screen_columns_of(STDOUT_FILENO), &out);
 	(void)buf_adds(&out, end);
-	ok = fwrite(out.data, 1, out.size, fold->before) == out.size;
+	ok = fwrite(out.data, 1, out.size, fold->to) == out.size;
 	buf_fini(&out);
 	return ok;
 }
@@ -202,46 +202,41 @@ static ssize_t take(void *cookie, const char *bytes, size_t size)
 		buf_clear(&fold->line);
 		rest = str_part(rest, end + 1, rest.size);
 	}
-	return ok && fflush(fold->before) == 0 ? (ssize_t)size : 0;
+	return ok && fflush(fold->to) == 0 ? (ssize_t)size : 0;
 }
 
-static int let_go(void *cookie)
+static int end(void *cookie)
 {
 	struct fold *fold = cookie;
+	bool ok = true;
 
 	if (fold->line.size > 0)
-		(void)write_line(fold, buf_str(&fold->line), "");
-	stdout = fold->before;
+		ok = write_line(fold, buf_str(&fold->line), "");
 	buf_fini(&fold->line);
 	free(fold);
-	return 0;
+	return ok ? 0 : EOF;
 }
 
-struct fold *fold_begin(void)
+FILE *fold_open(void)
 {
-	const cookie_io_functions_t functions = {.write = take, .close = let_go};
+	const cookie_io_functions_t functions = {.write = take, .close = end};
 	struct fold *fold;
-	FILE *stream;
+	FILE *out;
 
 	if (!isatty(STDOUT_FILENO) || screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
-		return NULL;
+		return stdout;
 	fold = memory_alloc(sizeof(*fold));
-	fold->before = stdout;
+	fold->to = stdout;
 	buf_init(&fold->line, LINE_MAX_BYTES);
-	stream = fopencookie(fold, "w", functions);
-	if (stream == NULL) {
-		buf_fini(&fold->line);
-		free(fold);
-		return NULL;
-	}
-	(void)setvbuf(stream, NULL, _IOLBF, 0);
-	fold->stream = stream;
-	stdout = stream;
-	return fold;
+	out = fopencookie(fold, "w", functions);
+	if (out == NULL)
+		memory_exhausted(sizeof(*fold));
+	(void)setvbuf(out, NULL, _IOLBF, 0);
+	return out;
 }
 
-void fold_end(struct fold *fold)
+void fold_close(FILE *out)
 {
-	if (fold != NULL)
-		(void)fclose(fold->stream);
+	if (out != stdout)
+		(void)fclose(out);
 }

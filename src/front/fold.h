@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* Append LINE (clean but for colours, without its end) to OUT, on lines of COLUMNS. */
 void fold_line(struct str line, size_t columns, struct buf *out);
@@ -21,8 +22,10 @@ void fold_for(int fd, struct str text, struct buf *out);
 void fold_complain(struct str text);
 
 /*
- * What is printed on stdout in between is folded, line by line: one that has no end yet waits for
- * it, so nobody is asked anything meanwhile. NULL: it is no terminal, and nothing is to be ended.
+ * The writer of a verb: what is printed on it comes out on standard output, folded line by line. A
+ * line that has no end yet waits for it, so nobody is asked anything meanwhile. It is stdout itself
+ * where that is no terminal.
  */
-struct fold *fold_begin(void);
-void fold_end(struct fold *fold);
+FILE *fold_open(void);
+/* Write what is left of OUT, and free it unless it is stdout itself. */
+void fold_close(FILE *out);

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -70,5 +71,5 @@ int main(int argc, char **argv)
 		code = delegate_role_run(argc, argv);
 	else
 		code = verb_dispatch((const char *const *)argv + (argc > 0));
-	return verb_printed(code);
+	return verb_printed(code, stdout);
 }

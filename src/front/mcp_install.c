@@ -230,9 +230,11 @@ static void entry_fini(struct entry *entry)
 	buf_fini(&entry->path);
 }
 
-static bool put(FILE *to, struct str text)
+/* What stands on standard error belongs below it; as verb_printed. */
+static int put(FILE *out, struct str text)
 {
-	return fwrite(text.data, 1, text.size, to) == text.size && fflush(to) == 0;
+	(void)fwrite(text.data, 1, text.size, out);
+	return verb_printed(CODE_DONE, out);
 }
 
 static bool read_settings(const char *path, struct settings *settings, struct err *err)
@@ -380,22 +382,23 @@ static bool replace(const char *path, const struct settings *settings, struct st
 	return fits;
 }
 
-static int change(const char *path, const struct settings *settings, struct str text)
+static int change(const char *path, const struct settings *settings, struct str text,
+		  FILE *out)
 {
 	struct buf diff, clean;
 	struct err err = {0};
-	bool shown;
+	int code;
 
 	buf_init(&diff, 2 * (size_t)SETTINGS_MAX + ENTRY_MAX);
 	buf_init(&clean, 4 * ((size_t)SETTINGS_MAX + ENTRY_MAX));
 	(void)diff_unified(buf_str(&settings->text), text, settings->exists ? path : NULL,
 			   path, DIFF_CONTEXT, &diff, NULL);
 	(void)text_clean(buf_str(&diff), &clean);
-	shown = put(stdout, buf_str(&clean));
+	code = put(out, buf_str(&clean));
 	buf_fini(&diff);
 	buf_fini(&clean);
-	if (!shown)
-		return verb_complain(CODE_FAILED, "mcp: cannot write to standard output");
+	if (code != CODE_DONE)
+		return code;
 	if (!confirm_ask(stderr, "Write this to %s?", path))
 		return verb_complain(CODE_FAILED, "mcp: nothing was written");
 	if (!replace(path, settings, text, &err))
@@ -406,7 +409,7 @@ static int change(const char *path, const struct settings *settings, struct str 
 	return CODE_DONE;
 }
 
-static int write_entry(const struct entry *entry)
+static int write_entry(const struct entry *entry, FILE *out)
 {
 	const char *path = entry->path.data;
 	struct settings settings = {0};
@@ -422,19 +425,19 @@ static int write_entry(const struct entry *entry)
 	if (code == CODE_DONE) {
 		(void)fprintf(stderr, "glovebox: %s has this entry already\n", path);
 	} else if (code == CODE_FAILED) {
-		(void)put(stdout, buf_str(&entry->text));
+		(void)put(out, buf_str(&entry->text));
 		(void)verb_complain(code,
 				    "mcp: %s was not changed: %s; above is what belongs there",
 				    path, err.text);
 	} else {
-		code = change(path, &settings, buf_str(&text));
+		code = change(path, &settings, buf_str(&text), out);
 	}
 	buf_fini(&text);
 	buf_fini(&settings.text);
 	return code;
 }
 
-int mcp_install(const struct mcp_install *install)
+int mcp_install(const struct mcp_install *install, FILE *out)
 {
 	struct entry entry = {.client = find_client(install->client)};
 	struct err err = {0};
@@ -445,14 +448,12 @@ int mcp_install(const struct mcp_install *install)
 	if (!entry_init(&entry, install, &err))
 		code = verb_complain(CODE_FAILED, "mcp: %s", err.text);
 	else if (install->write)
-		code = write_entry(&entry);
-	else if (!put(stdout, buf_str(&entry.text)))
-		code = verb_complain(CODE_FAILED, "mcp: cannot write to standard output");
+		code = write_entry(&entry, out);
 	else
-		code = fprintf(stderr, "glovebox: for %s; --write adds it there\n",
-			       entry.path.data) < 0
-			       ? CODE_FAILED
-			       : CODE_DONE;
+		code = put(out, buf_str(&entry.text));
+	if (code == CODE_DONE && !install->write)
+		(void)fprintf(stderr, "glovebox: for %s; --write adds it there\n",
+			      entry.path.data);
 	entry_fini(&entry);
 	return code;
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdio.h>
 
 struct mcp_install {
 	const char *client;           /* "claude", "codex", … */
@@ -13,7 +14,7 @@ struct mcp_install {
 };
 
 /* An exit code; what went wrong has been said. */
-int mcp_install(const struct mcp_install *install);
+int mcp_install(const struct mcp_install *install, FILE *out);
 
 /* The names of all clients, for the help: "claude, codex, …". */
 #define MCP_INSTALL_CLIENTS "claude, codex, gemini, qwen, opencode, vscode, cursor"

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct verb {
 	const char *name;                 /* "run", or a group and a word: "tool call" */
@@ -21,8 +22,11 @@ struct verb {
 	enum option_names names; /* what its first word is one of */
 	bool words_end_options;  /* what follows the first word is not ours */
 	bool folds; /* what it prints for people is folded on a terminal (fold.h) */
-	/* An exit code (exit_code.h). The words are counted, the options parsed. */
-	int (*run)(const struct options *options);
+	/*
+	 * An exit code (exit_code.h). The words are counted, the options parsed. What it prints
+	 * goes to OUT, which folds where it is to.
+	 */
+	int (*run)(const struct options *options, FILE *out);
 };
 
 /* Any number of words. */
@@ -77,9 +81,10 @@ int verb_dispatch(const char *const *words);
 /* "glovebox: sentence" and a line end on standard error, cleaned (text_clean); returns CODE. */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * What was printed on standard output is written now. CODE; when it could not be, and CODE is
- * CODE_DONE, a complaint and CODE_FAILED. A reader that went away had what it wanted.
+ * What was printed on OUT is written now. CODE; when it could not be, and CODE is CODE_DONE, a
+ * complaint and CODE_FAILED. A reader that went away had what it wanted. main asks it of stdout once
+ * each verb has ended: no verb needs to.
  */
-int verb_printed(int code);
-/* VALUE and a line end on standard output, by enum value_flags; as verb_printed. */
-int verb_print_json(const struct value *value, unsigned flags);
+int verb_printed(int code, FILE *out);
+/* VALUE and a line end on OUT, by enum value_flags; what could not be written is told as there. */
+int verb_print_json(const struct value *value, unsigned flags, FILE *out);

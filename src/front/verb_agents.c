@@ -128,17 +128,17 @@ static void find_rows(struct config *config, const char *workspace, struct value
 }
 
 /* Somebody else's text, as it may stand on a terminal, in WIDTH columns at least. */
-static void print_cell(const char *text, int width)
+static void print_cell(const char *text, int width, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, LINE_MAX_BYTES);
 	text_add_name(&clean, str_of(text));
-	(void)printf("%-*s", width, clean.data);
+	(void)fprintf(out, "%-*s", width, clean.data);
 	buf_fini(&clean);
 }
 
-static void print_row(const char *name, const struct value *row)
+static void print_row(const char *name, const struct value *row, FILE *out)
 {
 	const struct value *from = value_member(row, "from");
 	const char *description = value_text(value_member(row, "description"));
@@ -146,12 +146,12 @@ static void print_row(const char *name, const struct value *row)
 	const char *problem = value_text(value_member(row, "problem"));
 	struct buf text;
 
-	print_cell(name, NAME_COLUMN);
+	print_cell(name, NAME_COLUMN, out);
 	buf_init(&text, LINE_MAX_BYTES);
 	for (size_t i = 0; i < value_count(from); i++)
 		(void)buf_addf(&text, "%s%s", i > 0 ? "+" : "",
 			       value_text(value_item(from, i)));
-	(void)printf(" %-*s ", FROM_COLUMN, text.data);
+	(void)fprintf(out, " %-*s ", FROM_COLUMN, text.data);
 	buf_clear(&text);
 	if (problem != NULL)
 		(void)buf_addf(&text, "cannot be used: %s", problem);
@@ -160,19 +160,19 @@ static void print_row(const char *name, const struct value *row)
 	if (workspace != NULL)
 		(void)buf_addf(&text, "%s(of the workspace: %s)",
 			       text.size > 0 ? " " : "", workspace);
-	print_cell(text.data, 0);
+	print_cell(text.data, 0, out);
 	(void)putchar('\n');
 	buf_fini(&text);
 }
 
-static int print_rows(const struct value *rows)
+static int print_rows(const struct value *rows, FILE *out)
 {
 	for (void *at = value_first(rows); at != NULL; at = value_next(rows, at))
-		print_row(value_key(at), value_at(at));
-	return verb_printed(CODE_DONE);
+		print_row(value_key(at), value_at(at), out);
+	return CODE_DONE;
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
 	auto_config struct config *config = NULL;
 	auto_value struct value *rows = value_new_object();
@@ -192,8 +192,8 @@ static int list_run(const struct options *options)
 	if (!add_workspace(&setup, rows, &err))
 		code = verb_complain(CODE_FAILED,
 				     "the workspace's roles are left out: %s", err.text);
-	printed = options_given(options, "json") ? verb_print_json(rows, VALUE_PRETTY)
-						 : print_rows(rows);
+	printed = options_given(options, "json") ? verb_print_json(rows, VALUE_PRETTY, out)
+						 : print_rows(rows, out);
 	setup_fini(&setup);
 	return code == CODE_DONE ? printed : code;
 }
@@ -217,7 +217,7 @@ const struct verb verb_agents_list = {
 };
 
 /* Every byte of TEXT: what a terminal would swallow or overwrite must not be let in unseen. */
-static void print_shown(const char *file, const char *hash, struct str text)
+static void print_shown(const char *file, const char *hash, struct str text, FILE *out)
 {
 	struct str line;
 
@@ -226,16 +226,17 @@ static void print_shown(const char *file, const char *hash, struct str text)
 
 		buf_init(&shown, 4 * line.size + 1); /* \xHH for every byte */
 		text_add_name(&shown, line);
-		(void)printf("%s\n", shown.data);
+		(void)fprintf(out, "%s\n", shown.data);
 		buf_fini(&shown);
 	}
-	(void)printf("\nThis is .glovebox/agents/%s (%.*s). It gets no right that your default "
-		     "agent has not.\n",
-		     file, SHOWN_DIGITS, hash);
+	(void)fprintf(out,
+		      "\nThis is .glovebox/agents/%s (%.*s). It gets no right that your default "
+		      "agent has not.\n",
+		      file, SHOWN_DIGITS, hash);
 }
 
 /* On a terminal the person is asked; elsewhere they have to say it. */
-static int is_meant(bool said, struct err *err)
+static int is_meant(bool said, struct err *err, FILE *out)
 {
 	if (said)
 		return CODE_DONE;
@@ -245,13 +246,14 @@ static int is_meant(bool said, struct err *err)
 			      "what is shown, then give --yes");
 		return CODE_USAGE;
 	}
-	if (confirm_ask(stdout, "Let it in as it stands above?"))
+	if (confirm_ask(out, "Let it in as it stands above?"))
 		return CODE_DONE;
 	(void)err_set(err, ECANCELED, "not let in");
 	return CODE_FAILED;
 }
 
-static int trust_with(const struct setup *setup, const char *name, bool said, struct err *err)
+static int trust_with(const struct setup *setup, const char *name, bool said,
+		      struct err *err, FILE *out)
 {
 	auto_value struct value *list = NULL;
 	auto_value struct value *entry = NULL;
@@ -271,16 +273,16 @@ static int trust_with(const struct setup *setup, const char *name, bool said, st
 	/* What is no sound role is not let in: nobody would be told before it is used. */
 	if (!agent_workspace_check(value_item(list, 0), &entry, err))
 		return CODE_FAILED;
-	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text);
-	code = is_meant(said, err);
+	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text, out);
+	code = is_meant(said, err, out);
 	if (code == CODE_DONE && !agent_workspace_trust(setup->workspace, name, text, err))
 		code = CODE_FAILED;
 	if (code == CODE_DONE)
-		(void)printf("Let in: --agent %s uses it until it changes.\n", name);
+		(void)fprintf(out, "Let in: --agent %s uses it until it changes.\n", name);
 	return code;
 }
 
-static int trust_run(const struct options *options)
+static int trust_run(const struct options *options, FILE *out)
 {
 	const struct setup_flags flags = {.agent = POLICY_NAME_DEFAULT,
 					  .quiet_plugins = true};
@@ -292,7 +294,7 @@ static int trust_run(const struct options *options)
 	if (!config_check_name(name, &err))
 		return verb_complain(CODE_USAGE, "agents trust: %s", err.text);
 	if (setup_init_with(&setup, options, &flags, &err))
-		code = trust_with(&setup, name, options_given(options, "yes"), &err);
+		code = trust_with(&setup, name, options_given(options, "yes"), &err, out);
 	if (code != CODE_DONE)
 		(void)verb_complain(code, "%s", err.text);
 	setup_fini(&setup);

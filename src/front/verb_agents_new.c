@@ -108,7 +108,7 @@ static bool is_shipped(const char *name)
 	return found;
 }
 
-static int new_run(const struct options *options)
+static int new_run(const struct options *options, FILE *out)
 {
 	const char *name = options->words[0];
 	struct err err = {0};
@@ -124,14 +124,15 @@ static int new_run(const struct options *options)
 	else if (!file_make(path.data, name, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		(void)printf("%s\n%s\nNext:\n  glovebox agents show %s\n"
-			     "  glovebox run --agent %s \"…\"\n",
-			     path.data,
-			     is_shipped(name)
-				     ? "It lies over the shipped role, key by key: take "
-				       "out what shall stay as shipped.\n"
-				     : "",
-			     name, name);
+		(void)fprintf(out,
+			      "%s\n%s\nNext:\n  glovebox agents show %s\n"
+			      "  glovebox run --agent %s \"…\"\n",
+			      path.data,
+			      is_shipped(name)
+				      ? "It lies over the shipped role, key by key: take "
+					"out what shall stay as shipped.\n"
+				      : "",
+			      name, name);
 	buf_fini(&path);
 	return code;
 }

@@ -260,7 +260,7 @@ static void add_text(const struct value *value, struct buf *out)
 	}
 }
 
-static void print_key(const char *name, const struct value *row)
+static void print_key(const char *name, const struct value *row, FILE *out)
 {
 	const struct value *value = value_member(row, "value");
 	const char *from = value_text(value_member(row, "from"));
@@ -277,26 +277,27 @@ static void print_key(const char *name, const struct value *row)
 		(void)buf_addf(&text, "%g%s", value_number(value), unit != NULL ? " s" : "");
 	else
 		add_text(value, &text);
-	(void)printf("%-*s %s", KEY_COLUMN, name, text.data);
-	(void)printf(strcmp(from, "default") == 0 ? "\n" : "  (%s)\n", from);
+	(void)fprintf(out, "%-*s %s", KEY_COLUMN, name, text.data);
+	(void)fprintf(out, strcmp(from, "default") == 0 ? "\n" : "  (%s)\n", from);
 	buf_fini(&text);
 }
 
-static int print_report(const struct value *report)
+static int print_report(const struct value *report, FILE *out)
 {
 	const struct value *keys = value_member(report, "keys");
 	const struct value *notes = value_member(report, "notes");
 
-	(void)printf("%-*s %s\n", KEY_COLUMN, "agent",
-		     value_text(value_member(report, "agent")));
+	(void)fprintf(out, "%-*s %s\n", KEY_COLUMN, "agent",
+		      value_text(value_member(report, "agent")));
 	for (void *at = value_first(keys); at != NULL; at = value_next(keys, at))
-		print_key(value_key(at), value_at(at));
+		print_key(value_key(at), value_at(at), out);
 	for (size_t i = 0; i < value_count(notes); i++)
-		(void)printf("%s%s\n", i == 0 ? "\n" : "", value_text(value_item(notes, i)));
-	return verb_printed(CODE_DONE);
+		(void)fprintf(out, "%s%s\n", i == 0 ? "\n" : "",
+			      value_text(value_item(notes, i)));
+	return CODE_DONE;
 }
 
-static int show_run(const struct options *options)
+static int show_run(const struct options *options, FILE *out)
 {
 	const struct setup_flags flags = {
 		.agent = options->words[0],
@@ -321,8 +322,8 @@ static int show_run(const struct options *options)
 			  keys_value(&setup, options_given(options, "json")));
 		value_set(report, "notes", notes_value(&setup));
 		code = options_given(options, "json")
-			       ? verb_print_json(report, VALUE_PRETTY)
-			       : print_report(report);
+			       ? verb_print_json(report, VALUE_PRETTY, out)
+			       : print_report(report, out);
 	}
 	setup_fini(&setup);
 	return code;

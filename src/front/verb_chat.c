@@ -136,7 +136,7 @@ static int converse(const struct options *options, const char *resume)
 	return chat.code;
 }
 
-static int chat_run(const struct options *options)
+static int chat_run(const struct options *options, FILE *out)
 {
 	const char *resume = options_text(options, "resume");
 	struct journal_found found = {0};
@@ -144,6 +144,7 @@ static int chat_run(const struct options *options)
 	struct err err = {0};
 	int code;
 
+	(void)out;
 	if (resume == NULL)
 		code = converse(options, NULL);
 	else if (run_resume(options, resume, &filled, &found, &err))

@@ -30,8 +30,9 @@ static const struct option_row complete_options[] = {
 	{0},
 };
 
-/* What is being completed: the word, and what stands before it in each answer. */
+/* What is being completed: the word, what stands before it in each answer, and where they go. */
 struct completing {
+	FILE *out;
 	struct str begun;
 	const char *before;
 };
@@ -48,7 +49,7 @@ static void offer(const struct completing *completing, const char *word, const c
 		return;
 	buf_init(&line, TEXT_MAX);
 	text_add_name(&line, str_part(str_of(about), 0, TEXT_MAX / 8));
-	(void)printf("%s%s\t%s\n", completing->before, word, line.data);
+	(void)fprintf(completing->out, "%s%s\t%s\n", completing->before, word, line.data);
 	buf_fini(&line);
 }
 
@@ -287,9 +288,10 @@ static void offer_alone(const struct completing *completing, const struct option
 }
 
 /* LAST is the word to be completed, an option's or its value behind "="; FIRST: the first one. */
-static void complete_option(const struct option_row *rows, const char *last, bool first)
+static void complete_option(const struct option_row *rows, const char *last, bool first,
+			    FILE *out)
 {
-	struct completing completing = {.begun = str_of(last), .before = ""};
+	struct completing completing = {.out = out, .begun = str_of(last), .before = ""};
 	const char *equals = strchr(last, '=');
 	char before[NAME_MAX_BYTES];
 	const struct option_row *row;
@@ -341,9 +343,9 @@ static void complete_word(struct completing *completing, const struct verb *verb
 		offer_verbs(completing, first);
 }
 
-static void complete(const char **words, const char *last, const char *before_last)
+static void complete(const char **words, const char *last, const char *before_last, FILE *out)
 {
-	struct completing completing = {.begun = str_of(last), .before = ""};
+	struct completing completing = {.out = out, .begun = str_of(last), .before = ""};
 	const struct option_row *rows = verb_chat.options, *row = NULL;
 	char group[NAME_MAX_BYTES];
 	const struct verb *verb;
@@ -368,14 +370,14 @@ static void complete(const char **words, const char *last, const char *before_la
 	if (row != NULL && apart)
 		offer_names(&completing, row->names);
 	else if (last[0] == '-')
-		complete_option(rows, last, words[0] == NULL);
+		complete_option(rows, last, words[0] == NULL, out);
 	else if (verb != NULL)
 		complete_word(&completing, verb, words[verb_find_word(words, at + 1)]);
 	else if (words[at] == NULL || group[0] != '\0')
 		offer_verbs(&completing, group);
 }
 
-static int print_script(const char *shell)
+static int print_script(const char *shell, FILE *out)
 {
 	char name[NAME_MAX_BYTES];
 	struct buf shells;
@@ -384,8 +386,8 @@ static int print_script(const char *shell)
 	(void)snprintf(name, sizeof(name), "completions/glovebox.%.64s", shell);
 	text = embedded_text(name);
 	if (text.size > 0) {
-		(void)fwrite(text.data, text.size, 1, stdout);
-		return verb_printed(CODE_DONE);
+		(void)fwrite(text.data, text.size, 1, out);
+		return CODE_DONE;
 	}
 	buf_init(&shells, TEXT_MAX);
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
@@ -400,18 +402,18 @@ static int print_script(const char *shell)
 	return CODE_USAGE;
 }
 
-static int complete_run(const struct options *options)
+static int complete_run(const struct options *options, FILE *out)
 {
 	const size_t count = options->word_count;
 	auto_free const char **words = memory_array(count + 1, sizeof(*words));
 
 	if (options_given(options, "script"))
-		return print_script(options_text(options, "script"));
+		return print_script(options_text(options, "script"), out);
 	for (size_t i = 0; i + 1 < count; i++)
 		words[i] = options->words[i];
 	complete(words, count > 0 ? options->words[count - 1] : "",
-		 count > 1 ? words[count - 2] : NULL);
-	return verb_printed(CODE_DONE);
+		 count > 1 ? words[count - 2] : NULL, out);
+	return CODE_DONE;
 }
 
 static const char complete_help[] =

@@ -116,12 +116,13 @@ static bool check_programs(struct err *err)
 	return found;
 }
 
-static int demo_run(const struct options *options)
+static int demo_run(const struct options *options, FILE *out)
 {
 	struct buf folder;
 	struct err err = {0};
 	int code;
 
+	(void)out;
 	if (!check_programs(&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	buf_init(&folder, PATH_MAX);

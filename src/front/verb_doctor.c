@@ -246,27 +246,27 @@ static struct value *report_configuration(const struct options *options)
 	return row;
 }
 
-static void print_row(const struct value *row)
+static void print_row(const struct value *row, FILE *out)
 {
 	const char *remedy = value_text(value_member(row, "remedy"));
 
-	(void)printf("  %-4s %-20s  %s\n",
-		     value_is_true(value_member(row, "ok")) ? "ok" : "NO",
-		     value_text(value_member(row, "name")),
-		     value_text(value_member(row, "value")));
+	(void)fprintf(out, "  %-4s %-20s  %s\n",
+		      value_is_true(value_member(row, "ok")) ? "ok" : "NO",
+		      value_text(value_member(row, "name")),
+		      value_text(value_member(row, "value")));
 	if (remedy != NULL)
-		(void)printf("       %s\n", remedy);
+		(void)fprintf(out, "       %s\n", remedy);
 }
 
-static void print_rows(const char *title, const struct value *rows)
+static void print_rows(const char *title, const struct value *rows, FILE *out)
 {
-	(void)printf("\n%s\n", title);
+	(void)fprintf(out, "\n%s\n", title);
 	for (size_t i = 0; i < value_count(rows); i++)
-		print_row(value_item(rows, i));
+		print_row(value_item(rows, i), out);
 }
 
 /* A sentence of ours, indented and broken between words, also where no terminal is. */
-static void print_sentence(const char *text)
+static void print_sentence(const char *text, FILE *out)
 {
 	const size_t screen = screen_columns_of(STDOUT_FILENO);
 	struct buf line, lines;
@@ -276,49 +276,50 @@ static void print_sentence(const char *text)
 	(void)buf_addf(&line, "%*s%s", SENTENCE_INDENT, "", text);
 	fold_line(buf_str(&line), screen < SENTENCE_COLUMNS ? screen : SENTENCE_COLUMNS,
 		  &lines);
-	(void)printf("%s\n", lines.data);
+	(void)fprintf(out, "%s\n", lines.data);
 	buf_fini(&line);
 	buf_fini(&lines);
 }
 
-static void print_levels(const struct value *levels)
+static void print_levels(const struct value *levels, FILE *out)
 {
-	(void)printf("\nLevels\n");
+	(void)fprintf(out, "\nLevels\n");
 	for (size_t i = 0; i < value_count(levels); i++) {
 		const struct value *row = value_item(levels, i);
 
-		(void)printf("  %s   %s\n", value_text(value_member(row, "name")),
-			     value_text(value_member(row, "walls")));
-		print_sentence(value_text(value_member(row, "holds")));
+		(void)fprintf(out, "  %s   %s\n", value_text(value_member(row, "name")),
+			      value_text(value_member(row, "walls")));
+		print_sentence(value_text(value_member(row, "holds")), out);
 	}
 }
 
-static void print_report(const struct value *report)
+static void print_report(const struct value *report, FILE *out)
 {
 	const struct value *cell = value_member(report, "cell");
 	const struct value *level = value_member(cell, "level");
 
-	(void)printf("glovebox " GLOVEBOX_VERSION "\n\nCell\n");
+	(void)fprintf(out, "glovebox " GLOVEBOX_VERSION "\n\nCell\n");
 	if (!value_is_number(level))
-		(void)printf("  NO   no session could be opened: %s\n",
-			     value_text(value_member(cell, "because")));
+		(void)fprintf(out, "  NO   no session could be opened: %s\n",
+			      value_text(value_member(cell, "because")));
 	else if (value_integer(level) == SANDBOX_SEALED)
-		(void)printf("  ok   a session was opened at level L3: namespaces, Landlock "
-			     "and seccomp hold\n");
+		(void)fprintf(out, "  ok   a session was opened at level L3: namespaces, Landlock "
+				   "and seccomp hold\n");
 	else
-		(void)printf("  NO   no session could be opened at level L3; L%d is reached here, "
-			     "for who allows it\n",
-			     (int)value_integer(level));
+		(void)fprintf(out,
+			      "  NO   no session could be opened at level L3; L%d is reached here, "
+			      "for who allows it\n",
+			      (int)value_integer(level));
 	if (value_member(cell, "remedy") != NULL)
-		(void)printf("       for more: %s\n       %s\n",
-			     value_text(value_member(cell, "because")),
-			     value_text(value_member(cell, "remedy")));
-	print_levels(value_member(report, "levels"));
-	print_rows("Kernel", value_member(report, "kernel"));
-	print_rows("Programs", value_member(report, "programs"));
-	print_rows("Model", value_member(report, "model"));
-	(void)printf("\nConfiguration\n");
-	print_row(value_member(report, "configuration"));
+		(void)fprintf(out, "       for more: %s\n       %s\n",
+			      value_text(value_member(cell, "because")),
+			      value_text(value_member(cell, "remedy")));
+	print_levels(value_member(report, "levels"), out);
+	print_rows("Kernel", value_member(report, "kernel"), out);
+	print_rows("Programs", value_member(report, "programs"), out);
+	print_rows("Model", value_member(report, "model"), out);
+	(void)fprintf(out, "\nConfiguration\n");
+	print_row(value_member(report, "configuration"), out);
 }
 
 static bool all_well(const struct value *rows)
@@ -330,14 +331,14 @@ static bool all_well(const struct value *rows)
 	return true;
 }
 
-static int doctor_run(const struct options *options)
+static int doctor_run(const struct options *options, FILE *out)
 {
 	if (options_given(options, "attack") && options_given(options, "config"))
 		return verb_complain(CODE_USAGE, "doctor: --attack heeds no configuration: "
 						 "take --config out");
 	if (options_given(options, "attack"))
 		return doctor_attack(options_text(options, "group"),
-				     options_given(options, "json"));
+				     options_given(options, "json"), out);
 	if (options_given(options, "group"))
 		return verb_complain(CODE_USAGE, "--group is for --attack");
 	auto_value struct value *report = value_new_object();
@@ -354,9 +355,9 @@ static int doctor_run(const struct options *options)
 	value_set(report, "model", report_model());
 	value_set(report, "configuration", report_configuration(options));
 	if (options_given(options, "json"))
-		printed = verb_print_json(report, VALUE_PRETTY);
+		printed = verb_print_json(report, VALUE_PRETTY, out);
 	else
-		print_report(report);
+		print_report(report, out);
 	level = value_member(value_member(report, "cell"), "level");
 	minimum = value_integer(
 		value_member(value_member(report, "configuration"), "minimum_level"));

@@ -1,6 +1,7 @@
 /* verb_doctor_attack: `glovebox doctor --attack`, the score of the shipped attacks. */
 #pragma once
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Play (ONLY: this group alone; or NULL), print (JSON: one object), and return an exit code. */
-int doctor_attack(const char *only, bool json);
+int doctor_attack(const char *only, bool json, FILE *out);

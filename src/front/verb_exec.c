@@ -386,7 +386,7 @@ static bool has_no_pattern(const struct policy *policy, struct err *err)
 }
 
 static int run_or_explain(struct setup *setup, const struct options *options,
-			  const struct setup_flags *flags)
+			  const struct setup_flags *flags, FILE *out)
 {
 	const struct policy_words words = {flags->policy_file, flags->entry};
 	struct interrupt *interrupt = NULL;
@@ -402,7 +402,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	time = time_of(options, setup->wall_s);
 	if (flags->explain)
 		return explain_print(setup, flags, time.seconds, time.why,
-				     options_given(options, "json"));
+				     options_given(options, "json"), out);
 	if (interrupt_open(&interrupt, &err))
 		code = exec_with(setup, options, interrupt);
 	else
@@ -411,7 +411,7 @@ static int run_or_explain(struct setup *setup, const struct options *options,
 	return code;
 }
 
-static int exec_run(const struct options *options)
+static int exec_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *entry = value_new_object();
 	const struct setup_flags flags = {
@@ -436,7 +436,7 @@ static int exec_run(const struct options *options)
 	if (!add_flags(options, entry, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	tell_unset(options);
-	code = run_or_explain(&setup, options, &flags);
+	code = run_or_explain(&setup, options, &flags, out);
 	setup_fini(&setup);
 	return code;
 }

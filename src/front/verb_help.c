@@ -14,15 +14,15 @@ static const struct option_row help_options[] = {
 /* Two words at most make a name. */
 enum { NAME_MAX_BYTES = 256 };
 
-static int help_run(const struct options *options)
+static int help_run(const struct options *options, FILE *out)
 {
 	char name[NAME_MAX_BYTES];
 	const struct verb *verb;
 
 	if (options->word_count == 0)
-		return help_print_overview(stdout);
+		return help_print_overview(out);
 	if (options->word_count == 1 && verb_group_exists(options->words[0]))
-		return help_print_group(options->words[0], stdout);
+		return help_print_group(options->words[0], out);
 	(void)snprintf(name, sizeof(name), "%s%s%s", options->words[0],
 		       options->word_count > 1 ? " " : "",
 		       options->word_count > 1 ? options->words[1] : "");
@@ -30,7 +30,7 @@ static int help_run(const struct options *options)
 	if (verb == NULL)
 		return verb_complain(CODE_USAGE, "no verb \"%.100s\"; see: glovebox help",
 				     name);
-	return help_print_verb(verb, stdout);
+	return help_print_verb(verb, out);
 }
 
 static const char help_help[] =

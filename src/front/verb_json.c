@@ -200,21 +200,21 @@ static const struct value *follow(const char *path, const struct value *value,
 	return value;
 }
 
-static int print(struct str text)
+static int print(struct str text, FILE *out)
 {
-	(void)fwrite(text.data, 1, text.size, stdout);
+	(void)fwrite(text.data, 1, text.size, out);
 	(void)putchar('\n');
-	return verb_printed(CODE_DONE);
+	return CODE_DONE;
 }
 
-static int print_value(const struct value *value, bool bare)
+static int print_value(const struct value *value, bool bare, FILE *out)
 {
 	if (bare && value_kind(value) == VALUE_STRING)
-		return print(value_str(value));
-	return verb_print_json(value, 0);
+		return print(value_str(value), out);
+	return verb_print_json(value, 0, out);
 }
 
-static int get_from(const struct options *options, const struct value *whole)
+static int get_from(const struct options *options, const struct value *whole, FILE *out)
 {
 	const char *otherwise = options_text(options, "default");
 	const struct value *found;
@@ -224,17 +224,17 @@ static int get_from(const struct options *options, const struct value *whole)
 	buf_init(&text, SENTENCE_MAX);
 	found = follow(options->words[0], whole, &text);
 	if (otherwise != NULL && value_kind(found) == VALUE_NULL)
-		code = print(str_of(otherwise));
+		code = print(str_of(otherwise), out);
 	else if (found == NULL)
 		code = verb_complain(CODE_FAILED, "json get: %s: %s", options->words[0],
 				     text.data);
 	else
-		code = print_value(found, !options_given(options, "json"));
+		code = print_value(found, !options_given(options, "json"), out);
 	buf_fini(&text);
 	return code;
 }
 
-static int get_run(const struct options *options)
+static int get_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *whole = NULL;
 	struct err err = {0};
@@ -250,7 +250,7 @@ static int get_run(const struct options *options)
 	     !err_while(&err, "standard input")))
 		code = verb_complain(CODE_FAILED, "json get: %s", err.text);
 	else
-		code = get_from(options, whole);
+		code = get_from(options, whole, out);
 	buf_fini(&text);
 	return code;
 }

@@ -280,7 +280,7 @@ static void pass_path(struct value *words, const char *name, const char *path)
 }
 
 /* What stands beside --install is what the server is to be started with. */
-static int install(const struct options *options)
+static int install(const struct options *options, FILE *out)
 {
 	static const char *const paths[] = {"workspace", "config"};
 	static const char *const passed[] = {"agent", "minimum-level", "patience"};
@@ -307,17 +307,19 @@ static int install(const struct options *options)
 	words = memory_array(value_count(list) + 1, sizeof(*words));
 	for (size_t i = 0; i < value_count(list); i++)
 		words[i] = value_text(value_item(list, i));
-	code = mcp_install(&(struct mcp_install){
-		.client = options_text(options, "install"),
-		.arguments = words,
-		.has_workspace = options_given(options, "workspace"),
-		.write = options_given(options, "write"),
-	});
+	code = mcp_install(
+		&(struct mcp_install){
+			.client = options_text(options, "install"),
+			.arguments = words,
+			.has_workspace = options_given(options, "workspace"),
+			.write = options_given(options, "write"),
+		},
+		out);
 	value_free(list);
 	return code;
 }
 
-static int mcp_run(const struct options *options)
+static int mcp_run(const struct options *options, FILE *out)
 {
 	struct serving serving = {.options = options};
 	struct err err = {0};
@@ -334,7 +336,7 @@ static int mcp_run(const struct options *options)
 				     "mcp: --install is for clients that start the server "
 				     "themselves; --http serves those that find one");
 	if (options_given(options, "install"))
-		return install(options);
+		return install(options, out);
 	if (!setup_init(&serving.setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!setup_allow_hosts(&serving.setup, options, &err) ||

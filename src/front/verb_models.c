@@ -303,7 +303,7 @@ static void paint_ways(struct look *look)
 		       "model\n"));
 }
 
-static int print_screen(struct look *look, bool asked)
+static int print_screen(struct look *look, bool asked, FILE *out)
 {
 	struct screen_options options = screen_options_of(STDOUT_FILENO);
 	struct paint *paint = &look->paint;
@@ -319,9 +319,9 @@ static int print_screen(struct look *look, bool asked)
 		paint_catalogue(look);
 	if (!asked && !any_key() && !any_server(&look->found))
 		paint_ways(look);
-	(void)fwrite(paint->out.data, 1, paint->out.size, stdout);
+	(void)fwrite(paint->out.data, 1, paint->out.size, out);
 	paint_fini(paint);
-	return verb_printed(CODE_DONE);
+	return CODE_DONE;
 }
 
 /* Members that are not known are left out. */
@@ -396,7 +396,7 @@ static void add_known_json(void *context, const char *name)
 	value_append(look->json, row);
 }
 
-static int print_json(struct look *look)
+static int print_json(struct look *look, FILE *out)
 {
 	auto_value struct value *root = value_new_object();
 	struct value *keys = value_new_array(), *servers = value_new_array();
@@ -419,10 +419,10 @@ static int print_json(struct look *look)
 	value_set(root, "keys", keys);
 	value_set(root, "servers", servers);
 	value_set(root, "models", look->json);
-	return verb_print_json(root, VALUE_PRETTY);
+	return verb_print_json(root, VALUE_PRETTY, out);
 }
 
-static int models_run(const struct options *options)
+static int models_run(const struct options *options, FILE *out)
 {
 	const char *const *urls = options_texts(options, "probe");
 	double wait_s = options_amount(options, "wait", LOCAL_PROBE_MS / 1000.0);
@@ -439,9 +439,9 @@ static int models_run(const struct options *options)
 	else if (!found_look(&look.found, urls, wait_ms, &err))
 		code = verb_complain(asked ? CODE_USAGE : CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "json"))
-		code = print_json(&look);
+		code = print_json(&look, out);
 	else
-		code = print_screen(&look, asked);
+		code = print_screen(&look, asked, out);
 	if (code == CODE_DONE && asked && !any_server(&look.found))
 		code = CODE_FAILED;
 	found_fini(&look.found);

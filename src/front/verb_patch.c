@@ -39,22 +39,14 @@ static const struct option_row show_options[] = {
 };
 
 struct listing {
+	FILE *out;
+	int code;
 	bool all, json, elsewhere;
 	size_t left;   /* so many more may be shown */
 	size_t hidden; /* those that --all would show */
 	size_t shown;
 	struct value *later; /* "SESSION RUN" -> id of the newest patch of that run */
 };
-
-static void print_value(const struct value *value)
-{
-	struct buf text;
-
-	buf_init(&text, EVENT_JSON_MAX);
-	(void)value_print(value, 0, &text);
-	(void)printf("%s\n", text.data);
-	buf_fini(&text);
-}
 
 /* The later patch of its run, which holds all of this one; NULL: there is none. */
 static const char *replaced_by(struct listing *listing, const struct patch_record *record)
@@ -94,7 +86,7 @@ static void print_line(const struct listing *listing, const struct patch_record 
 		(void)buf_adds(&line, ", ");
 		text_add_name(&line, str_of(record->workspace));
 	}
-	(void)printf("%s)\n", line.data);
+	(void)fprintf(listing->out, "%s)\n", line.data);
 	buf_fini(&line);
 }
 
@@ -116,7 +108,7 @@ static bool list_one(void *context, const struct patch_row *row)
 
 			if (later != NULL)
 				value_set_text(object, "replaced_by", later);
-			print_value(object);
+			listing->code = verb_print_json(object, 0, listing->out);
 			listing->left--;
 		} else {
 			print_line(listing, &record, later);
@@ -125,7 +117,7 @@ static bool list_one(void *context, const struct patch_row *row)
 		}
 	}
 	patch_record_fini(&record);
-	return listing->left > 0;
+	return listing->left > 0 && listing->code == CODE_DONE && !ferror(listing->out);
 }
 
 /* Those of FOLDER first, then those of elsewhere. */
@@ -134,7 +126,9 @@ static bool list_both(struct listing *listing, const char *folder, struct err *e
 	struct journal *journal = NULL;
 	bool done = journal_open_default(&journal, err);
 
-	for (int elsewhere = 0; done && elsewhere < 2 && listing->left > 0; elsewhere++) {
+	for (int elsewhere = 0;
+	     done && elsewhere < 2 && listing->left > 0 && listing->code == CODE_DONE;
+	     elsewhere++) {
 		listing->elsewhere = elsewhere == 1;
 		done = patches_list(journal, folder, listing->elsewhere, SIZE_MAX,
 				    list_one, listing, err);
@@ -143,29 +137,29 @@ static bool list_both(struct listing *listing, const char *folder, struct err *e
 	return done;
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
 	const char *given = options_text(options, "workspace");
 	auto_free char *folder = realpath(given != NULL ? given : ".", NULL);
 	struct listing listing = {
+		.out = out,
 		.all = options_given(options, "all"),
 		.json = options_given(options, "json"),
 		.left = options_count(options, "limit", PATCHES_LISTED),
 		.later = value_new_object(),
 	};
 	struct err err = {0};
-	int code = CODE_DONE;
-
 	if (folder == NULL)
-		code = verb_complain(CODE_FAILED, "workspace %s: there is no such folder",
-				     given != NULL ? given : ".");
+		listing.code = verb_complain(CODE_FAILED,
+					     "workspace %s: there is no such folder",
+					     given != NULL ? given : ".");
 	else if (!list_both(&listing, folder, &err))
-		code = verb_complain(CODE_FAILED, "%s", err.text);
+		listing.code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (!listing.json && listing.shown == 0)
-		(void)printf("There is no open patch%s.\n",
-			     listing.hidden > 0 ? "; see: glovebox patch list --all" : "");
+		(void)fprintf(out, "There is no open patch%s.\n",
+			      listing.hidden > 0 ? "; see: glovebox patch list --all" : "");
 	value_free(listing.later);
-	return code;
+	return listing.code;
 }
 
 static const char patch_list_help[] =
@@ -185,7 +179,7 @@ const struct verb verb_patch_list = {
 };
 
 /* In a terminal as the screen shows a change: cleaned, and coloured where it can be. */
-static void show_on_screen(const struct patch_record *record, struct str head)
+static void show_on_screen(const struct patch_record *record, struct str head, FILE *out)
 {
 	const struct screen_options screen = screen_options_of(STDOUT_FILENO);
 	const struct paint_excerpt all = {.head = SIZE_MAX, .is_diff = true};
@@ -197,34 +191,31 @@ static void show_on_screen(const struct patch_record *record, struct str head)
 	paint.columns = screen_columns_of(STDOUT_FILENO);
 	paint_text(&paint, PAINT_PLAIN, head);
 	paint_lines(&paint, record->text, &all);
-	(void)fwrite(paint.out.data, 1, paint.out.size, stdout);
+	(void)fwrite(paint.out.data, 1, paint.out.size, out);
 	paint_fini(&paint);
 }
 
-static int show_record(const struct patch_record *record, bool json)
+static int show_record(const struct patch_record *record, bool json, FILE *out)
 {
 	struct buf head;
-	int code = CODE_DONE;
-
 	if (json) {
 		auto_value struct value *object = patch_record_value(record, true);
 
-		print_value(object);
-		return CODE_DONE;
+		return verb_print_json(object, 0, out);
 	}
 	buf_init(&head, HEAD_MAX);
 	patch_record_head(record, &head);
 	if (isatty(STDOUT_FILENO)) {
-		show_on_screen(record, buf_str(&head));
+		show_on_screen(record, buf_str(&head), out);
 	} else {
-		(void)fwrite(head.data, 1, head.size, stdout);
-		(void)fwrite(record->text.data, 1, record->text.size, stdout);
+		(void)fwrite(head.data, 1, head.size, out);
+		(void)fwrite(record->text.data, 1, record->text.size, out);
 	}
 	buf_fini(&head);
-	return verb_printed(code);
+	return CODE_DONE;
 }
 
-static int show_run(const struct options *options)
+static int show_run(const struct options *options, FILE *out)
 {
 	struct patch_record record = {0};
 	struct err err = {0};
@@ -233,7 +224,7 @@ static int show_run(const struct options *options)
 
 	buf_init(&path, PATH_MAX);
 	if (patch_record_find(options->words[0], &record, &path, &err))
-		code = show_record(&record, options_given(options, "json"));
+		code = show_record(&record, options_given(options, "json"), out);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	patch_record_fini(&record);

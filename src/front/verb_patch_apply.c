@@ -178,7 +178,7 @@ static int note(struct deciding *deciding, const struct patch_decision *decision
 				       "it is done, but could not be noted: %s", err.text);
 }
 
-static void print_result(struct deciding *deciding, int code)
+static void print_result(struct deciding *deciding, int code, FILE *out)
 {
 	if (options_given(deciding->options, "json")) {
 		auto_value struct value *value = tool_result_value(&deciding->result);
@@ -187,11 +187,11 @@ static void print_result(struct deciding *deciding, int code)
 		value_set_text(value, "patch_id", deciding->record.id);
 		buf_init(&text, VALUE_TEXT_MAX);
 		(void)value_print(value, 0, &text);
-		(void)printf("%s\n", text.data);
+		(void)fprintf(out, "%s\n", text.data);
 		buf_fini(&text);
 	} else {
 		(void)buf_end_line(&deciding->result.text);
-		(void)fputs(deciding->result.text.data, code == CODE_DONE ? stdout : stderr);
+		(void)fputs(deciding->result.text.data, code == CODE_DONE ? out : stderr);
 	}
 }
 
@@ -289,7 +289,7 @@ static int check_apply(const struct deciding *deciding)
 	return CODE_DONE;
 }
 
-static int apply_it(struct deciding *deciding)
+static int apply_it(struct deciding *deciding, FILE *out)
 {
 	const char *branch = options_text(deciding->options, "branch");
 	const char *folder;
@@ -306,11 +306,11 @@ static int apply_it(struct deciding *deciding)
 		return code;
 	code = branch != NULL ? apply_to_branch(deciding, branch)
 			      : apply_to_files(deciding);
-	print_result(deciding, code);
+	print_result(deciding, code, out);
 	return code;
 }
 
-static int apply_run(const struct options *options)
+static int apply_run(const struct options *options, FILE *out)
 {
 	struct deciding deciding;
 	struct err err = {0};
@@ -318,7 +318,7 @@ static int apply_run(const struct options *options)
 
 	deciding_init(&deciding, options);
 	if (patch_record_find(options->words[0], &deciding.record, &deciding.journal, &err))
-		code = apply_it(&deciding);
+		code = apply_it(&deciding, out);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	deciding_fini(&deciding);
@@ -408,7 +408,7 @@ static int undo_run_of(struct deciding *deciding)
 	return code_of(deciding);
 }
 
-static int reject_it(struct deciding *deciding)
+static int reject_it(struct deciding *deciding, FILE *out)
 {
 	const char *reason = options_text(deciding->options, "reason");
 	const char *before = deciding->record.reason;
@@ -433,11 +433,11 @@ static int reject_it(struct deciding *deciding)
 		(void)buf_addf(&deciding->result.text, "Rejected patch %.*s.\n",
 			       PATCH_ID_SHOWN, deciding->record.id);
 	if (deciding->result.text.size > 0)
-		print_result(deciding, code);
+		print_result(deciding, code, out);
 	return code;
 }
 
-static int reject_run(const struct options *options)
+static int reject_run(const struct options *options, FILE *out)
 {
 	struct deciding deciding;
 	struct err err = {0};
@@ -445,7 +445,7 @@ static int reject_run(const struct options *options)
 
 	deciding_init(&deciding, options);
 	if (patch_record_find(options->words[0], &deciding.record, &deciding.journal, &err))
-		code = reject_it(&deciding);
+		code = reject_it(&deciding, out);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	deciding_fini(&deciding);

@@ -40,17 +40,17 @@ static const struct option_row trust_options[] = {
 };
 
 /* Somebody else's text, as it may stand on a terminal. */
-static void print_name(const char *text)
+static void print_name(const char *text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, TEXT_MAX);
 	text_add_name(&clean, str_of(text));
-	(void)fputs(clean.data, stdout);
+	(void)fputs(clean.data, out);
 	buf_fini(&clean);
 }
 
-static int print_json(const struct plugins *plugins)
+static int print_json(const struct plugins *plugins, FILE *out)
 {
 	auto_value struct value *all = value_new_object();
 	struct value *list = value_new_array();
@@ -75,34 +75,35 @@ static int print_json(const struct plugins *plugins)
 	value_set(all, "left_out",
 		  plugins->problems != NULL ? value_copy(plugins->problems)
 					    : value_new_array());
-	code = verb_print_json(all, VALUE_PRETTY);
+	code = verb_print_json(all, VALUE_PRETTY, out);
 	return value_count(plugins->problems) > 0 ? CODE_FAILED : code;
 }
 
-static void print_plugin(const struct plugin *plugin)
+static void print_plugin(const struct plugin *plugin, FILE *out)
 {
-	(void)printf("%-24s ", plugin->schema.id);
-	print_name(plugin->schema.version);
-	(void)printf("  %s  %.*s  ", plugin_mode_name(plugin->schema.mode), SHOWN_DIGITS,
-		     plugin->package->hash);
-	print_name(plugin->package->source);
+	(void)fprintf(out, "%-24s ", plugin->schema.id);
+	print_name(plugin->schema.version, out);
+	(void)fprintf(out, "  %s  %.*s  ", plugin_mode_name(plugin->schema.mode),
+		      SHOWN_DIGITS, plugin->package->hash);
+	print_name(plugin->package->source, out);
 	if (plugin->package->commit[0] != '\0')
-		(void)printf(" at %.*s", SHOWN_DIGITS, plugin->package->commit);
+		(void)fprintf(out, " at %.*s", SHOWN_DIGITS, plugin->package->commit);
 	(void)putchar('\n');
 }
 
 /* What was left out has been told on standard error. */
-static int print_list(const struct plugins *plugins)
+static int print_list(const struct plugins *plugins, FILE *out)
 {
 	for (size_t i = 0; plugins != NULL && i < plugins->count; i++)
-		print_plugin(plugins->items[i]);
+		print_plugin(plugins->items[i], out);
 	if (plugins == NULL || plugins->count + value_count(plugins->problems) == 0)
-		(void)puts("no plugins; the configuration names them: docs/plugins.md");
+		(void)fputs("no plugins; the configuration names them: docs/plugins.md\n",
+			    out);
 	return plugins != NULL && value_count(plugins->problems) > 0 ? CODE_FAILED
 								     : CODE_DONE;
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
 	const bool json = options_given(options, "json");
 	const struct setup_flags flags = {.quiet_plugins = json};
@@ -114,10 +115,10 @@ static int list_run(const struct options *options)
 	if (!setup_init_with(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (json)
-		code = print_json(setup.plugins.loaded != NULL ? setup.plugins.loaded
-							       : &none);
+		code = print_json(setup.plugins.loaded != NULL ? setup.plugins.loaded : &none,
+				  out);
 	else
-		code = print_list(setup.plugins.loaded);
+		code = print_list(setup.plugins.loaded, out);
 	setup_fini(&setup);
 	return code;
 }
@@ -170,7 +171,7 @@ static const char *tool_of(const struct plugins *plugins, const char *word, bool
 }
 
 static int call_with(const struct options *options, struct setup *setup,
-		     struct str arguments, bool by_place)
+		     struct str arguments, bool by_place, FILE *out)
 {
 	struct interrupt *interrupt = NULL;
 	struct err err = {0};
@@ -186,12 +187,12 @@ static int call_with(const struct options *options, struct setup *setup,
 			&(struct verb_tool_wish){.tool = tool,
 						 .arguments = arguments,
 						 .json = options_given(options, "json")},
-			interrupt);
+			interrupt, out);
 	interrupt_close(interrupt);
 	return code;
 }
 
-static int call_run(const struct options *options)
+static int call_run(const struct options *options, FILE *out)
 {
 	const bool by_place = is_place(options->words[0]);
 	const struct front_plugins_wish wish = {.named = options->words[0]};
@@ -209,7 +210,7 @@ static int call_run(const struct options *options)
 	else if (!setup_allow_hosts(&setup, options, &err))
 		code = verb_complain(CODE_USAGE, "%s", err.text);
 	else
-		code = call_with(options, &setup, arguments, by_place);
+		code = call_with(options, &setup, arguments, by_place, out);
 	setup_fini(&setup);
 	buf_fini(&input);
 	return code;
@@ -234,7 +235,7 @@ const struct verb verb_plugin_call = {
 	.run = call_run,
 };
 
-static int trust_run(const struct options *options)
+static int trust_run(const struct options *options, FILE *out)
 {
 	const struct front_plugins_wish wish = {.named = options->words[0], .trusts = true};
 	const struct setup_flags flags = {.plugins = &wish};
@@ -245,7 +246,7 @@ static int trust_run(const struct options *options)
 	if (!setup_init_with(&setup, options, &flags, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		code = print_list(setup.plugins.loaded);
+		code = print_list(setup.plugins.loaded, out);
 	setup_fini(&setup);
 	return code;
 }

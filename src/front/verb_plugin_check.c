@@ -53,6 +53,7 @@ static const struct option_row check_options[] = {
 };
 
 struct check {
+	FILE *out;
 	struct front_plugins plugins;
 	struct plugin_cell tests; /* the cell of their tests; made by the first */
 	const char *folder;       /* the workspace of its cells */
@@ -64,7 +65,8 @@ struct check {
 };
 
 /* One line of the report, "ok   preview: …": those of TEXT are joined. */
-static void print_line(const char *mark, const char *what, const char *text)
+static void print_line(const struct check *check, const char *mark, const char *what,
+		       const char *text)
 {
 	struct str left = str_part(str_trim(str_of(text)), 0, SHOWN_MAX), line;
 	struct buf clean;
@@ -74,19 +76,19 @@ static void print_line(const char *mark, const char *what, const char *text)
 		(void)buf_adds(&clean, first ? "" : " ");
 		text_add_name(&clean, line);
 	}
-	(void)printf("%-6s %s: %s\n", mark, what, clean.data);
+	(void)fprintf(check->out, "%-6s %s: %s\n", mark, what, clean.data);
 	buf_fini(&clean);
 }
 
 static void say(struct check *check, bool ok, const char *what, const char *text)
 {
 	check->failures += !ok;
-	print_line(ok ? "ok" : "FAILED", what, text);
+	print_line(check, ok ? "ok" : "FAILED", what, text);
 }
 
-static void note(const char *what, const char *text)
+static void note(const struct check *check, const char *what, const char *text)
 {
-	print_line("note", what, text);
+	print_line(check, "note", what, text);
 }
 
 /* A value that PROPERTY might take. */
@@ -223,7 +225,7 @@ static void check_preview(struct check *check, struct buf *names)
 			say(check, false, "preview changes the workspace; it left",
 			    left.data);
 		else if (first.text.size == 0)
-			note("preview", "it gives none");
+			note(check, "preview", "it gives none");
 		else
 			say(check, true, "preview", first.text.data);
 	}
@@ -250,7 +252,7 @@ static void check_run(struct check *check, struct buf *names)
 	if (result.status == RESULT_DONE)
 		say(check, true, "run", result.text.data);
 	else
-		note("run failed with the arguments above (--args gives others)",
+		note(check, "run failed with the arguments above (--args gives others)",
 		     result.text.data);
 	if (str_find(buf_str(&made), STR(TRAP), 0) != (size_t)-1)
 		say(check, false, "run", "an argument was read as a command of the shell");
@@ -282,7 +284,7 @@ static void check_error(struct check *check, int code)
 		else if (result.status == RESULT_DONE && result.text.size > 0)
 			say(check, true, what, result.text.data);
 		else
-			note(what, "it has none: the default message is shown");
+			note(check, what, "it has none: the default message is shown");
 	}
 	tool_result_fini(&result);
 	value_free(tool.carried);
@@ -313,7 +315,7 @@ static bool make_policy(const struct check *check, struct policy **made, struct 
 }
 
 /* Every line of TEXT, set in: a test says in one of them what is wrong. */
-static void print_lines(struct str text)
+static void print_lines(const struct check *check, struct str text)
 {
 	const struct text_limits limits = {.bytes = TEST_SHOWN_MAX};
 	struct text_cut cut;
@@ -327,7 +329,7 @@ static void print_lines(struct str text)
 	while (str_next_line(&rest, &line)) {
 		buf_clear(&clean);
 		text_add_name(&clean, line);
-		(void)printf("       %s\n", clean.data);
+		(void)fprintf(check->out, "       %s\n", clean.data);
 	}
 	buf_fini(&clean);
 	buf_fini(&shown);
@@ -386,7 +388,7 @@ static void play_test(struct check *check, const char *file, const char *copy)
 		    began || !by_bats ? "it failed, and printed:"
 				      : "bats could not be started: install it, or write the "
 					"test in bash, as NAME_test.bash:");
-		print_lines(buf_str(&result.text));
+		print_lines(check, buf_str(&result.text));
 	}
 	tool_result_fini(&result);
 	buf_fini(&words);
@@ -457,11 +459,11 @@ static bool take_arguments(struct check *check, const char *given)
 	ok = ok && schema_fit(&check->plugin->tool, check->plugin->tool.schema, fitted,
 			      NULL, &sentence);
 	if (ok)
-		note("arguments", text.data);
+		note(check, "arguments", text.data);
 	else if (given != NULL)
 		say(check, false, "arguments", sentence.data);
 	else
-		note("arguments could not be made up; give --args", sentence.data);
+		note(check, "arguments could not be made up; give --args", sentence.data);
 	buf_fini(&sentence);
 	buf_fini(&text);
 	return ok;
@@ -494,7 +496,7 @@ static void check_plugin(struct check *check, const struct plugin *plugin, const
 		       schema->version, plugin_mode_name(schema->mode));
 	say(check, true, "schema", text);
 	for (size_t i = 0; i < value_count(schema->warnings); i++)
-		note("schema", value_text(value_item(schema->warnings, i)));
+		note(check, "schema", value_text(value_item(schema->warnings, i)));
 	if (take_arguments(check, given))
 		check_calls(check);
 	check_tests(check);
@@ -545,11 +547,11 @@ static int check_in(struct check *check, const struct options *options, const ch
 	return code;
 }
 
-static int check_run_verb(const struct options *options)
+static int check_run_verb(const struct options *options, FILE *out)
 {
 	auto_config struct config *config = NULL;
 	const char *workspace = options_text(options, "workspace");
-	struct check check = {.layered = workspace != NULL};
+	struct check check = {.out = out, .layered = workspace != NULL};
 	struct buf folder;
 	struct err err = {0};
 	int code;

@@ -61,7 +61,7 @@ static void add_renamed(struct str text, const char *name, struct buf *out)
 }
 
 static bool file_make(const struct embedded_file *file, const char *folder,
-		      const char *name, struct err *err)
+		      const char *name, struct err *err, FILE *out)
 {
 	const mode_t mode = str_ends(str_of(file->name), STR(".bash")) ? 0755 : 0644;
 	struct buf path, text;
@@ -77,7 +77,7 @@ static bool file_make(const struct embedded_file *file, const char *folder,
 	ok = fd >= 0 ? fd_write_all(fd, text.data, text.size, err)
 		     : err_set(err, errno, "%s: %s", path.data, strerror(errno));
 	if (ok)
-		(void)printf("%s\n", path.data);
+		(void)fprintf(out, "%s\n", path.data);
 	buf_fini(&path);
 	buf_fini(&text);
 	return ok;
@@ -91,7 +91,7 @@ static bool is_wanted(const struct embedded_file *file, bool with_test)
 	       (with_test || !str_ends(path, STR(TEST_ENDING)));
 }
 
-static int new_run(const struct options *options)
+static int new_run(const struct options *options, FILE *out)
 {
 	const char *name = options->words[0];
 	const char *folder = options_text(options, "folder");
@@ -114,12 +114,13 @@ static int new_run(const struct options *options)
 		return verb_complain(CODE_FAILED, "%s: %s", folder, strerror(errno));
 	for (const struct embedded_file *file = embedded_files; file->name != NULL; file++) {
 		if (is_wanted(file, options_given(options, "test")) &&
-		    !file_make(file, folder, name, &err))
+		    !file_make(file, folder, name, &err, out))
 			return verb_complain(CODE_FAILED, "%s", err.text);
 	}
-	(void)printf("\nNext:\n  glovebox plugin check %s\n  glovebox plugin call %s/%s.bash "
-		     "'{\"value\": \"hello\"}'\n",
-		     folder, folder, name);
+	(void)fprintf(out,
+		      "\nNext:\n  glovebox plugin check %s\n  glovebox plugin call %s/%s.bash "
+		      "'{\"value\": \"hello\"}'\n",
+		      folder, folder, name);
 	return CODE_DONE;
 }
 

@@ -175,17 +175,17 @@ static struct value *report_of(const struct policy *policy, const struct options
 }
 
 /* TEXT behind LABEL, with nothing in it that a terminal would obey, or show other than it is. */
-static void print_line(const char *label, const char *text)
+static void print_line(const char *label, const char *text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, 4 * strlen(text) + 1); /* a byte becomes \xHH at most */
 	text_add_name(&clean, str_of(text));
-	(void)printf("%-*s %s\n", LABEL_WIDTH, label, clean.data);
+	(void)fprintf(out, "%-*s %s\n", LABEL_WIDTH, label, clean.data);
 	buf_fini(&clean);
 }
 
-static void print_argv(const char *label, const struct value *list)
+static void print_argv(const char *label, const struct value *list, FILE *out)
 {
 	size_t count = value_count(list);
 	auto_free const char **argv = memory_array(count + 1, sizeof(*argv));
@@ -195,11 +195,11 @@ static void print_argv(const char *label, const struct value *list)
 		argv[i] = value_text(value_item(list, i));
 	buf_init(&text, 2 * VALUE_TEXT_MAX);
 	commands_print(argv, &text);
-	print_line(label, text.data);
+	print_line(label, text.data, out);
 	buf_fini(&text);
 }
 
-static void print_part(const struct value *part)
+static void print_part(const struct value *part, FILE *out)
 {
 	const char *join = value_text(value_member(part, "join"));
 	const char *rule = value_text(value_member(part, "rule"));
@@ -209,11 +209,11 @@ static void print_part(const struct value *part)
 	const struct value *code = value_member(part, "executes");
 	char text[256];
 
-	print_argv(join ? join : "", value_member(part, "argv"));
+	print_argv(join ? join : "", value_member(part, "argv"), out);
 	if (fits == NULL)
 		return;
 	if (rule == NULL) {
-		print_line("", "  no rule is of this program");
+		print_line("", "  no rule is of this program", out);
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "  %s rule \"%.100s\" (%.64s)%s",
@@ -222,24 +222,24 @@ static void print_part(const struct value *part)
 		       value_is_true(value_member(part, "runs_code"))
 			       ? ", which runs code: the cell contains that, no rule"
 			       : "");
-	print_line("", text);
+	print_line("", text, out);
 	if (because != NULL)
-		print_line("  because", because);
+		print_line("  because", because, out);
 	if (code != NULL) {
 		(void)snprintf(text, sizeof(text), "%.64s is %.150s",
 			       value_text(value_member(code, "word")),
 			       value_text(value_member(code, "is")));
-		print_line("  code", text);
-		print_line("  add", value_text(value_member(code, "add")));
+		print_line("  code", text, out);
+		print_line("  add", value_text(value_member(code, "add")), out);
 	}
 	if (nearest != NULL)
-		print_line("  nearest", nearest);
+		print_line("  nearest", nearest, out);
 	if (value_member(part, "runs") != NULL)
-		print_argv("  runs", value_member(part, "runs"));
+		print_argv("  runs", value_member(part, "runs"), out);
 }
 
 /* Asked for: which rule says so, and what holds where nobody can be asked. */
-static void print_verdict(const struct value *report, const char *because)
+static void print_verdict(const struct value *report, const char *because, FILE *out)
 {
 	const char *verdict = value_text(value_member(report, "verdict"));
 	const char *by = value_text(value_member(report, "by"));
@@ -248,17 +248,18 @@ static void print_verdict(const struct value *report, const char *because)
 	if (by != NULL) {
 		(void)snprintf(text, sizeof(text), "%.100s (%.128s)", by,
 			       value_text(value_member(report, "rule")));
-		print_line(strcmp(verdict, "asked") == 0 ? "asked by" : "denied by", text);
+		print_line(strcmp(verdict, "asked") == 0 ? "asked by" : "denied by", text,
+			   out);
 	}
-	print_line("verdict", because ? because : "allowed");
+	print_line("verdict", because ? because : "allowed", out);
 	if (strcmp(verdict, "asked") == 0) {
 		(void)snprintf(text, sizeof(text), "%s where nobody can be asked",
 			       value_text(value_member(report, "without_a_person")));
-		print_line("", text);
+		print_line("", text, out);
 	}
 }
 
-static void print_report(const struct value *report)
+static void print_report(const struct value *report, FILE *out)
 {
 	const struct value *parts = value_member(report, "parts");
 	const char *because = value_text(value_member(report, "because"));
@@ -269,27 +270,30 @@ static void print_report(const struct value *report)
 		       value_text(value_member(report, "agent")),
 		       is_list ? "runs listed commands only, without a shell"
 			       : "runs any command (box): the cell contains it");
-	print_line("agent", text);
+	print_line("agent", text, out);
 	if (value_member(report, "reason") != NULL) {
 		(void)snprintf(text, sizeof(text), "no: %s, at byte %lld",
 			       value_text(value_member(report, "reason")),
 			       (long long)value_integer(value_member(report, "at")));
-		print_line("literal", text);
+		print_line("literal", text, out);
 		if (is_list)
-			print_line("", value_text(value_member(report, "remedy")));
+			print_line("", value_text(value_member(report, "remedy")), out);
 	} else if (value_member(report, "literal") != NULL) {
 		print_line("literal",
-			   "yes: nothing in it but words, quotes, && || ; | and line ends");
+			   "yes: nothing in it but words, quotes, && || ; | and line ends",
+			   out);
 	}
 	for (size_t i = 0; i < value_count(parts); i++)
-		print_part(value_item(parts, i));
-	print_verdict(report, because);
+		print_part(value_item(parts, i), out);
+	print_verdict(report, because, out);
 	if (because == NULL && !value_is_true(value_member(report, "has_bash")))
-		print_line("note", "the agent has no tool bash to call it with; glovebox exec "
-				   "runs it as this agent");
+		print_line("note",
+			   "the agent has no tool bash to call it with; glovebox exec "
+			   "runs it as this agent",
+			   out);
 }
 
-static int explain_run(const struct options *options)
+static int explain_run(const struct options *options, FILE *out)
 {
 	struct setup setup;
 	struct err err = {0};
@@ -301,9 +305,9 @@ static int explain_run(const struct options *options)
 		auto_value struct value *report = report_of(setup.policy, options);
 
 		if (options_given(options, "json"))
-			code = verb_print_json(report, VALUE_PRETTY);
+			code = verb_print_json(report, VALUE_PRETTY, out);
 		else
-			print_report(report);
+			print_report(report, out);
 		if (code == CODE_DONE && !value_is_true(value_member(report, "allowed")))
 			code = CODE_DENIED;
 	}

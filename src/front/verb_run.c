@@ -153,15 +153,17 @@ static int run_words(const struct options *options, const char *resume,
 	return code;
 }
 
-static int run_run(const struct options *options)
+static int run_run(const struct options *options, FILE *out)
 {
+	(void)out;
 	return run_words(options, options_text(options, "resume"),
 			 (const char *const *)options->words, options->word_count);
 }
 
 /* The same with the session as first word. */
-static int resume_run(const struct options *options)
+static int resume_run(const struct options *options, FILE *out)
 {
+	(void)out;
 	return run_words(options, options->words[0],
 			 (const char *const *)options->words + 1, options->word_count - 1);
 }

@@ -56,7 +56,7 @@ static bool id_of(const char *word, int64_t *id, struct err *err)
 	return true;
 }
 
-static void print_object(const struct schedule *schedule)
+static void print_object(const struct schedule *schedule, FILE *out)
 {
 	auto_value struct value *row = value_new_object();
 	struct buf text;
@@ -77,11 +77,12 @@ static void print_object(const struct schedule *schedule)
 	value_set_str(row, "last_session", schedule->last_session);
 	buf_init(&text, LIST_MAX);
 	(void)value_print(row, 0, &text);
-	(void)printf("%s\n", text.data);
+	(void)fprintf(out, "%s\n", text.data);
 	buf_fini(&text);
 }
 
 struct listing {
+	FILE *out; /* of JSON */
 	bool json;
 	size_t count;
 	struct buf text;
@@ -93,15 +94,15 @@ static bool list_one(void *context, const struct schedule *schedule)
 
 	listing->count++;
 	if (listing->json)
-		print_object(schedule);
+		print_object(schedule, listing->out);
 	else
 		schedule_add(schedule, now_s(), &listing->text);
 	return true;
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
-	struct listing listing = {.json = options_given(options, "json")};
+	struct listing listing = {.out = out, .json = options_given(options, "json")};
 	struct schedules *schedules = NULL;
 	struct err err = {0};
 	int code = CODE_DONE;
@@ -111,8 +112,9 @@ static int list_run(const struct options *options)
 	    !schedules_find(schedules, NULL, 0, list_one, &listing, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (listing.count == 0 && !listing.json)
-		(void)puts("There are no schedules; see: glovebox schedule add --help");
-	(void)fputs(listing.text.data, stdout);
+		(void)fputs("There are no schedules; see: glovebox schedule add --help\n",
+			    out);
+	(void)fputs(listing.text.data, out);
 	buf_fini(&listing.text);
 	schedules_close(schedules);
 	return code;
@@ -156,7 +158,7 @@ static bool check_agent(const char *agent, const char *workspace, struct err *er
 }
 
 static bool add(const struct options *options, struct buf *task, struct buf *times,
-		struct err *err)
+		struct err *err, FILE *out)
 {
 	const char *folder = options_text(options, "workspace");
 	const char *agent = options_text(options, "agent");
@@ -187,13 +189,13 @@ static bool add(const struct options *options, struct buf *task, struct buf *tim
 	ok = schedules_open_default(&schedules, err) &&
 	     schedules_add(schedules, &wanted, &id, hash, err) &&
 	     schedules_find(schedules, NULL, id, list_one, &listing, err);
-	(void)fputs(listing.text.data, stdout);
+	(void)fputs(listing.text.data, out);
 	buf_fini(&listing.text);
 	schedules_close(schedules);
 	return ok;
 }
 
-static int add_run(const struct options *options)
+static int add_run(const struct options *options, FILE *out)
 {
 	struct buf task, times;
 	struct err err = {0};
@@ -201,7 +203,7 @@ static int add_run(const struct options *options)
 
 	buf_init(&task, SCHEDULES_TASK_MAX);
 	buf_init(&times, WHEN_TEXT_MAX * 4);
-	if (!add(options, &task, &times, &err))
+	if (!add(options, &task, &times, &err, out))
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
 				     err.text);
 	buf_fini(&times);
@@ -232,7 +234,7 @@ static bool take_content(void *context, const struct schedule *schedule)
 
 /* On a terminal the person is asked; elsewhere they name the content. */
 static bool is_meant(const struct approval *approval, const char *id, const char *named,
-		     struct err *err)
+		     struct err *err, FILE *out)
 {
 	if (named != NULL)
 		return (hash_is_valid(named) && hash_matches(named, approval->hash)) ||
@@ -245,12 +247,12 @@ static bool is_meant(const struct approval *approval, const char *id, const char
 			       "nobody can be asked here: name the content that is approved, as in: "
 			       "glovebox schedule approve %s %.*s",
 			       id, HASH_SHOWN, approval->hash);
-	return confirm_ask(stdout, "Is this to run by itself from now on?") ||
+	return confirm_ask(out, "Is this to run by itself from now on?") ||
 	       err_set(err, ECANCELED, "not approved");
 }
 
 static bool approve(const struct options *options, struct schedules *schedules,
-		    struct approval *approval, struct err *err)
+		    struct approval *approval, struct err *err, FILE *out)
 {
 	const char *word = options->words[0];
 	int64_t id = 0;
@@ -262,9 +264,9 @@ static bool approve(const struct options *options, struct schedules *schedules,
 		return err_set(err, ENOENT,
 			       "there is no schedule %s; see: glovebox schedule list",
 			       word);
-	(void)fputs(approval->listing.text.data, stdout);
+	(void)fputs(approval->listing.text.data, out);
 	if (!is_meant(approval, word, options->word_count > 1 ? options->words[1] : NULL,
-		      err))
+		      err, out))
 		return false;
 	return schedules_approve(schedules, id, approval->hash,
 				 schedule_next(str_of(approval->times),
@@ -273,7 +275,7 @@ static bool approve(const struct options *options, struct schedules *schedules,
 				 err);
 }
 
-static int approve_run(const struct options *options)
+static int approve_run(const struct options *options, FILE *out)
 {
 	struct approval approval = {0};
 	struct schedules *schedules = NULL;
@@ -282,11 +284,11 @@ static int approve_run(const struct options *options)
 
 	buf_init(&approval.listing.text, LIST_MAX);
 	if (!schedules_open_default(&schedules, &err) ||
-	    !approve(options, schedules, &approval, &err))
+	    !approve(options, schedules, &approval, &err, out))
 		code = verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
 				     err.text);
 	else
-		(void)puts("Approved.");
+		(void)fputs("Approved.\n", out);
 	buf_fini(&approval.listing.text);
 	free(approval.times);
 	free(approval.zone);
@@ -295,7 +297,7 @@ static int approve_run(const struct options *options)
 }
 
 /* Change the state of the one that is named; NEXT: it is due again from now on. */
-static int set_state(const struct options *options, enum schedule_state state)
+static int set_state(const struct options *options, enum schedule_state state, FILE *out)
 {
 	struct approval approval = {0};
 	struct schedules *schedules = NULL;
@@ -317,12 +319,15 @@ static int set_state(const struct options *options, enum schedule_state state)
 		if (!schedules_set_state(schedules, id, state, next_s, &err))
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		else if (state == SCHEDULE_ACTIVE)
-			(void)printf("Schedule %" PRId64 " is active from now on.\n", id);
+			(void)fprintf(out,
+				      "Schedule %" PRId64 " is active from now on.\n", id);
 		else
-			(void)printf("Schedule %" PRId64 " is disabled and stays in the list; "
-				     "glovebox schedule enable %" PRId64
-				     " lets it run again.\n",
-				     id, id);
+			(void)fprintf(out,
+				      "Schedule %" PRId64
+				      " is disabled and stays in the list; "
+				      "glovebox schedule enable %" PRId64
+				      " lets it run again.\n",
+				      id, id);
 	}
 	buf_fini(&approval.listing.text);
 	free(approval.times);
@@ -331,17 +336,17 @@ static int set_state(const struct options *options, enum schedule_state state)
 	return code;
 }
 
-static int enable_run(const struct options *options)
+static int enable_run(const struct options *options, FILE *out)
 {
-	return set_state(options, SCHEDULE_ACTIVE);
+	return set_state(options, SCHEDULE_ACTIVE, out);
 }
 
-static int disable_run(const struct options *options)
+static int disable_run(const struct options *options, FILE *out)
 {
-	return set_state(options, SCHEDULE_DISABLED);
+	return set_state(options, SCHEDULE_DISABLED, out);
 }
 
-static int remove_run(const struct options *options)
+static int remove_run(const struct options *options, FILE *out)
 {
 	struct schedules *schedules = NULL;
 	struct err err = {0};
@@ -354,7 +359,7 @@ static int remove_run(const struct options *options)
 	    !schedules_remove(schedules, id, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else
-		(void)printf("Schedule %" PRId64 " is removed.\n", id);
+		(void)fprintf(out, "Schedule %" PRId64 " is removed.\n", id);
 	schedules_close(schedules);
 	return code;
 }

@@ -195,7 +195,8 @@ static bool errand_run(struct errand *errand, const struct due *due, uint64_t mo
 	return good;
 }
 
-static void print_line(const struct due *due, const char *outcome, const char *session)
+static void print_line(const struct due *due, const char *outcome, const char *session,
+		       FILE *out)
 {
 	struct buf line;
 
@@ -208,14 +209,15 @@ static void print_line(const struct due *due, const char *outcome, const char *s
 	text_add_name(&line, str_of(outcome));
 	if (session[0] != '\0')
 		(void)buf_addf(&line, " (session %s)", session);
-	(void)printf("%s\n", line.data);
-	(void)fflush(stdout);
+	(void)fprintf(out, "%s\n", line.data);
+	(void)fflush(out);
 	buf_fini(&line);
 }
 
 /* *GOOD: it was somebody else's, or ended well. False: the database failed. */
 static bool run_due(struct errand *errand, struct schedules *schedules,
-		    const struct due *due, uint64_t most_s, bool *good, struct err *err)
+		    const struct due *due, uint64_t most_s, bool *good, struct err *err,
+		    FILE *out)
 {
 	const int64_t now_s = clock_wall_ms() / MS_PER_S;
 	const int64_t until_s = now_s + (int64_t)most_s + LAST_S + CLAIM_S;
@@ -233,7 +235,7 @@ static bool run_due(struct errand *errand, struct schedules *schedules,
 		return true;
 	buf_init(&outcome, OUTCOME_MAX);
 	*good = errand_run(errand, due, most_s, &outcome, session);
-	print_line(due, outcome.data, session);
+	print_line(due, outcome.data, session, out);
 	kept = schedules_end(schedules, due->schedule.id, until_s, outcome.data, session,
 			     err);
 	buf_fini(&outcome);
@@ -241,14 +243,14 @@ static bool run_due(struct errand *errand, struct schedules *schedules,
 }
 
 static int run_all(struct errand *errand, struct schedules *schedules, struct dues *dues,
-		   uint64_t most_s)
+		   uint64_t most_s, FILE *out)
 {
 	struct err err = {0};
 	bool good;
 	int code = CODE_DONE;
 
 	for (size_t i = 0; i < dues->count && !errand->cancelled; i++) {
-		if (!run_due(errand, schedules, &dues->items[i], most_s, &good, &err))
+		if (!run_due(errand, schedules, &dues->items[i], most_s, &good, &err, out))
 			return verb_complain(CODE_FAILED, "%s", err.text);
 		if (!good)
 			code = CODE_FAILED;
@@ -256,7 +258,7 @@ static int run_all(struct errand *errand, struct schedules *schedules, struct du
 	return errand->cancelled ? CODE_CANCELLED : code;
 }
 
-static int run_run(const struct options *options)
+static int run_run(const struct options *options, FILE *out)
 {
 	const uint64_t most_s = options_count(options, "max-seconds", RUN_S);
 	struct dues *dues = memory_alloc(sizeof(*dues));
@@ -275,13 +277,13 @@ static int run_run(const struct options *options)
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	} else if (options_given(options, "dry-run")) {
 		for (size_t i = 0; i < dues->count; i++)
-			print_line(&dues->items[i], "due", "");
+			print_line(&dues->items[i], "due", "", out);
 		if (dues->count == 0)
-			(void)puts("Nothing is due.");
+			(void)fputs("Nothing is due.\n", out);
 	} else if (dues->count > 0) {
 		errand.loop = loop_new();
 		if (interrupt_start(errand.interrupt, &err))
-			code = run_all(&errand, schedules, dues, most_s);
+			code = run_all(&errand, schedules, dues, most_s, out);
 		else
 			code = verb_complain(CODE_FAILED, "%s", err.text);
 		loop_free(errand.loop);

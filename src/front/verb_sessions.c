@@ -30,23 +30,24 @@ static const struct option_row show_options[] = {
 };
 
 /* Two blanks and TEXT; names of folders and models may hold anything. */
-static void print_clean(struct str text)
+static void print_clean(struct str text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(text, &clean);
-	(void)printf("  %s", clean.data);
+	(void)fprintf(out, "  %s", clean.data);
 	buf_fini(&clean);
 }
 
 struct listing {
+	FILE *out;
 	bool json;
 	int code;
 };
 
 /* The beginning of its first line: by that a person knows a session again. */
-static void print_prompt(struct str prompt)
+static void print_prompt(struct str prompt, FILE *out)
 {
 	struct str first = str_trim(prompt);
 
@@ -54,14 +55,15 @@ static void print_prompt(struct str prompt)
 	size_t size = text_character_border(first, PROMPT_SHOWN);
 	if (size == 0)
 		return;
-	print_clean(str_part(first, 0, size));
+	print_clean(str_part(first, 0, size), out);
 	if (size < str_trim(prompt).size)
-		(void)printf(" …");
+		(void)fprintf(out, " …");
 }
 
 static bool list_one(void *context, const struct journal_session *session)
 {
 	struct listing *listing = context;
+	FILE *out = listing->out;
 	char began[CLOCK_TEXT];
 
 	if (listing->json) {
@@ -78,26 +80,27 @@ static bool list_one(void *context, const struct journal_session *session)
 			value_set_str(row, "prompt", session->prompt);
 		if (session->parent.size > 0)
 			value_set_str(row, "parent", session->parent);
-		listing->code = verb_print_json(row, 0);
+		listing->code = verb_print_json(row, 0, out);
 		return listing->code == CODE_DONE;
 	}
 	clock_text_local(session->began_wall_ms, began);
-	(void)printf("%s  %s  %5lld events", session->id, began, (long long)session->events);
-	print_clean(session->agent);
-	print_clean(session->model);
-	print_clean(session->workspace);
+	(void)fprintf(out, "%s  %s  %5lld events", session->id, began,
+		      (long long)session->events);
+	print_clean(session->agent, out);
+	print_clean(session->model, out);
+	print_clean(session->workspace, out);
 	if (session->parent.size > 0) {
-		(void)printf("  for");
-		print_clean(session->parent);
+		(void)fprintf(out, "  for");
+		print_clean(session->parent, out);
 	}
-	print_prompt(session->prompt);
-	(void)putchar('\n');
-	return true;
+	print_prompt(session->prompt, out);
+	(void)fputc('\n', out);
+	return !ferror(out);
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
-	struct listing listing = {options_given(options, "json"), CODE_DONE};
+	struct listing listing = {out, options_given(options, "json"), CODE_DONE};
 	struct journal *journal = NULL;
 	struct err err = {0};
 
@@ -110,6 +113,7 @@ static int list_run(const struct options *options)
 }
 
 struct shown {
+	FILE *out;
 	bool json;
 };
 
@@ -128,31 +132,31 @@ static struct str words_of(const struct value *message)
 }
 
 /* What a call is about, as the screen says it. */
-static void print_subject(const struct value *arguments, size_t columns)
+static void print_subject(const struct value *arguments, size_t columns, FILE *out)
 {
 	struct paint paint;
 
 	paint_init(&paint);
 	paint_subject(&paint, arguments, columns);
 	if (paint.out.size > 0)
-		(void)printf("  %s", paint.out.data);
+		(void)fprintf(out, "  %s", paint.out.data);
 	paint_fini(&paint);
 }
 
 /* The beginning of TEXT's first line, if it has any. */
-static void print_beginning(struct str text, size_t most)
+static void print_beginning(struct str text, size_t most, FILE *out)
 {
 	text = str_trim(text);
 	text = str_part(text, 0, str_find(text, STR("\n"), 0));
 	if (text.size > most)
 		text.size = text_character_border(text, most);
 	if (text.size > 0)
-		print_clean(text);
+		print_clean(text, out);
 }
 
 /* One event in a line: what it is, of which tool, and the beginning of its text. */
 static void print_event(int64_t number, const char *kind, int64_t wall_ms,
-			const struct value *event)
+			const struct value *event, FILE *out)
 {
 	static const char *const members[] = {"tool", "status", "text", "reason"};
 	/* Of a text, what still leaves the line readable. */
@@ -164,14 +168,14 @@ static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 	clock_text_local(wall_ms, when);
 	buf_init(&name, KIND_MAX);
 	text_add_name(&name, str_of(kind));
-	(void)printf("%5lld  %s  %-13s", (long long)number, when, name.data);
+	(void)fprintf(out, "%5lld  %s  %-13s", (long long)number, when, name.data);
 	buf_fini(&name);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		print_beginning(value_str(value_member(event, members[i])), TEXT_SHOWN);
+		print_beginning(value_str(value_member(event, members[i])), TEXT_SHOWN, out);
 	if (value_count(arguments) > 0)
-		print_subject(arguments, TEXT_SHOWN);
-	print_beginning(words_of(event), TEXT_SHOWN);
-	(void)putchar('\n');
+		print_subject(arguments, TEXT_SHOWN, out);
+	print_beginning(words_of(event), TEXT_SHOWN, out);
+	(void)fputc('\n', out);
 }
 
 static bool show_one(void *context, int64_t number, const char *kind, int64_t wall_ms,
@@ -180,18 +184,17 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 	struct shown *shown = context;
 	auto_value struct value *event = NULL;
 
-	if (shown->json) {
-		return printf("%.*s\n", (int)json.size, json.data) > 0;
-	}
+	if (shown->json)
+		return fprintf(shown->out, "%.*s\n", (int)json.size, json.data) > 0;
 	/* What cannot be read is still listed by its kind. */
 	(void)value_parse(json, 0, &event, NULL);
-	print_event(number, kind, wall_ms, event);
-	return true;
+	print_event(number, kind, wall_ms, event, shown->out);
+	return !ferror(shown->out);
 }
 
-static int show_run(const struct options *options)
+static int show_run(const struct options *options, FILE *out)
 {
-	struct shown shown = {.json = options_given(options, "json")};
+	struct shown shown = {.out = out, .json = options_given(options, "json")};
 
 	return resume_read(options->words[0], show_one, &shown);
 }

@@ -21,35 +21,36 @@ static const struct option_row export_options[] = {
 static bool export_line(void *context, int64_t number, const char *kind, int64_t wall_ms,
 			struct str json)
 {
-	(void)context;
+	FILE *out = context;
+
 	(void)number;
 	(void)kind;
 	(void)wall_ms;
-	return printf("%.*s\n", (int)json.size, json.data) > 0;
+	return fprintf(out, "%.*s\n", (int)json.size, json.data) > 0;
 }
 
 /* What was said, with nothing in it that a terminal would obey. */
-static void print_clean(struct str text)
+static void print_clean(struct str text, FILE *out)
 {
 	struct buf clean;
 
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(text, &clean);
-	(void)fwrite(clean.data, 1, clean.size, stdout);
+	(void)fwrite(clean.data, 1, clean.size, out);
 	buf_fini(&clean);
 }
 
-static void print_paragraph(struct str text)
+static void print_paragraph(struct str text, FILE *out)
 {
 	text = str_trim(text);
 	if (text.size == 0)
 		return;
-	print_clean(text);
-	(void)fputs("\n\n", stdout);
+	print_clean(text, out);
+	(void)fputs("\n\n", out);
 }
 
 /* TEXT between fences that are longer than any in it. */
-static void print_fenced(const char *language, struct str text)
+static void print_fenced(const char *language, struct str text, FILE *out)
 {
 	size_t longest = 2, run = 0;
 
@@ -62,138 +63,139 @@ static void print_fenced(const char *language, struct str text)
 			longest = run;
 	}
 	for (size_t i = 0; i <= longest; i++)
-		(void)putchar('`');
-	(void)printf("%s\n", language);
-	print_clean(text);
-	(void)putchar('\n');
+		(void)fputc('`', out);
+	(void)fprintf(out, "%s\n", language);
+	print_clean(text, out);
+	(void)fputc('\n', out);
 	for (size_t i = 0; i <= longest; i++)
-		(void)putchar('`');
-	(void)fputs("\n\n", stdout);
+		(void)fputc('`', out);
+	(void)fputs("\n\n", out);
 }
 
-static void print_began(const char *title, const struct value *event)
+static void print_began(const char *title, const struct value *event, FILE *out)
 {
 	static const char *const members[] = {"session", "workspace", "agent", "model"};
 
-	(void)printf("# %s\n\n", title);
+	(void)fprintf(out, "# %s\n\n", title);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		(void)printf("- %s: ", members[i]);
-		print_clean(value_str(value_member(event, members[i])));
-		(void)putchar('\n');
+		(void)fprintf(out, "- %s: ", members[i]);
+		print_clean(value_str(value_member(event, members[i])), out);
+		(void)fputc('\n', out);
 	}
-	(void)printf("- level of the cell: L%" PRId64 "\n\n",
-		     value_integer(value_member(event, "level")));
+	(void)fprintf(out, "- level of the cell: L%" PRId64 "\n\n",
+		      value_integer(value_member(event, "level")));
 }
 
-static void print_message(const struct value *event)
+static void print_message(const struct value *event, FILE *out)
 {
 	const struct value *parts = value_member(event, "parts");
 
-	(void)fputs("## Agent\n\n", stdout);
+	(void)fputs("## Agent\n\n", out);
 	for (size_t i = 0; i < value_count(parts); i++) {
 		const struct value *part = value_item(parts, i);
 		struct str kind = value_str(value_member(part, "kind"));
 		struct str text = value_str(value_member(part, "text"));
 
 		if (str_is(kind, "text"))
-			print_paragraph(text);
+			print_paragraph(text, out);
 		else if (str_is(kind, "thinking"))
-			print_fenced("thinking", text);
+			print_fenced("thinking", text, out);
 	}
 }
 
-static void print_call(const struct value *event)
+static void print_call(const struct value *event, FILE *out)
 {
 	const struct value *arguments = value_member(event, "arguments");
 	struct buf text;
 
-	(void)fputs("### ", stdout);
-	print_clean(value_str(value_member(event, "tool")));
-	(void)fputs("\n\n", stdout);
+	(void)fputs("### ", out);
+	print_clean(value_str(value_member(event, "tool")), out);
+	(void)fputs("\n\n", out);
 	buf_init(&text, EVENT_JSON_MAX);
 	/* With its blanks it may be longer than any event. */
 	if (value_count(arguments) > 0 && !value_print(arguments, VALUE_PRETTY, &text)) {
 		buf_clear(&text);
 		(void)value_print(arguments, 0, &text);
 	}
-	print_fenced("json", buf_str(&text));
+	print_fenced("json", buf_str(&text), out);
 	buf_fini(&text);
 }
 
-static void print_result(const struct value *event)
+static void print_result(const struct value *event, FILE *out)
 {
 	const struct value *exit_code = value_member(event, "exit_code");
 
-	print_clean(value_str(value_member(event, "status")));
+	print_clean(value_str(value_member(event, "status")), out);
 	if (value_kind(exit_code) == VALUE_INTEGER)
-		(void)printf(", exit code %" PRId64, value_integer(exit_code));
-	(void)printf(", %.1f s\n\n", value_number(value_member(event, "seconds")));
-	print_fenced("", value_str(value_member(event, "text")));
+		(void)fprintf(out, ", exit code %" PRId64, value_integer(exit_code));
+	(void)fprintf(out, ", %.1f s\n\n", value_number(value_member(event, "seconds")));
+	print_fenced("", value_str(value_member(event, "text")), out);
 }
 
-static void print_end(const struct value *event)
+static void print_end(const struct value *event, FILE *out)
 {
 	const struct value *changed = value_member(event, "changed");
 	const struct value *usage = value_member(event, "usage");
 
 	const int64_t answers = value_integer(value_member(event, "iterations"));
 
-	(void)fputs("## End of the turn\n\n", stdout);
-	print_clean(value_str(value_member(event, "reason")));
-	(void)printf(", %" PRId64 " answer%s, %" PRId64 " tokens in, %" PRId64
-		     " out, %.1f s\n\n",
-		     answers, answers == 1 ? "" : "s",
-		     value_integer(value_member(usage, "input")),
-		     value_integer(value_member(usage, "output")),
-		     value_number(value_member(event, "seconds")));
+	(void)fputs("## End of the turn\n\n", out);
+	print_clean(value_str(value_member(event, "reason")), out);
+	(void)fprintf(out,
+		      ", %" PRId64 " answer%s, %" PRId64 " tokens in, %" PRId64
+		      " out, %.1f s\n\n",
+		      answers, answers == 1 ? "" : "s",
+		      value_integer(value_member(usage, "input")),
+		      value_integer(value_member(usage, "output")),
+		      value_number(value_member(event, "seconds")));
 	for (size_t i = 0; i < value_count(changed); i++) {
-		(void)fputs("- ", stdout);
-		print_clean(value_str(value_member(value_item(changed, i), "path")));
-		(void)putchar('\n');
+		(void)fputs("- ", out);
+		print_clean(value_str(value_member(value_item(changed, i), "path")), out);
+		(void)fputc('\n', out);
 	}
 	if (value_count(changed) > 0)
-		(void)putchar('\n');
-	print_fenced("diff", value_str(value_member(event, "patch")));
+		(void)fputc('\n', out);
+	print_fenced("diff", value_str(value_member(event, "patch")), out);
 }
 
-static void print_titled(const char *title, struct str text)
+static void print_titled(const char *title, struct str text, FILE *out)
 {
-	(void)printf("## %s\n\n", title);
-	print_paragraph(text);
+	(void)fprintf(out, "## %s\n\n", title);
+	print_paragraph(text, out);
 }
 
-static void print_event(const struct event *event)
+static void print_event(const struct event *event, FILE *out)
 {
 	switch (event->kind) {
 	case EVENT_SESSION_BEGAN:
-		print_began("Session", event->data);
+		print_began("Session", event->data, out);
 		break;
 	case EVENT_SESSION_RESUMED:
-		print_began("Resumed", event->data);
+		print_began("Resumed", event->data, out);
 		break;
 	case EVENT_INSTRUCTIONS:
-		print_titled("Instructions of the project", event->text);
+		print_titled("Instructions of the project", event->text, out);
 		break;
 	case EVENT_TURN_BEGAN:
-		print_titled("User", event->text);
+		print_titled("User", event->text, out);
 		break;
 	case EVENT_MESSAGE:
-		print_message(event->data);
+		print_message(event->data, out);
 		break;
 	case EVENT_TOOL_BEGAN:
-		print_call(event->data);
+		print_call(event->data, out);
 		break;
 	case EVENT_TOOL_ENDED:
-		print_result(event->data);
+		print_result(event->data, out);
 		break;
 	case EVENT_NOTICE:
-		print_paragraph(event->text);
+		print_paragraph(event->text, out);
 		break;
 	case EVENT_COMPACTED:
-		print_titled("Summary of what stands above", event->text);
+		print_titled("Summary of what stands above", event->text, out);
 		break;
 	case EVENT_TURN_ENDED:
-		print_end(event->data);
+		print_end(event->data, out);
 		break;
 	default:
 		break;
@@ -204,25 +206,25 @@ static bool export_markdown(void *context, int64_t number, const char *kind,
 			    int64_t wall_ms, struct str json)
 {
 	auto_value struct value *line = NULL;
+	FILE *out = context;
 	struct event event;
 
-	(void)context;
 	(void)wall_ms;
 	if (event_parse(json, &line, &event, NULL)) {
-		print_event(&event);
-		return true;
+		print_event(&event, out);
+		return !ferror(out);
 	}
-	(void)printf("(event %" PRId64 ", ", number);
-	print_clean(str_of(kind));
-	(void)printf(", cannot be read)\n\n");
-	return true;
+	(void)fprintf(out, "(event %" PRId64 ", ", number);
+	print_clean(str_of(kind), out);
+	(void)fprintf(out, ", cannot be read)\n\n");
+	return !ferror(out);
 }
 
-static int export_run(const struct options *options)
+static int export_run(const struct options *options, FILE *out)
 {
 	return resume_read(options->words[0],
 			   options_given(options, "markdown") ? export_markdown : export_line,
-			   NULL);
+			   out);
 }
 
 static const char sessions_export_help[] =

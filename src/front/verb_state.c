@@ -270,7 +270,8 @@ static void survey_fini(struct survey *survey)
 	free(survey->state);
 }
 
-static void print_row(const char *name, const struct amount *amount, const char *what)
+static void print_row(const char *name, const struct amount *amount, const char *what,
+		      FILE *out)
 {
 	char size[32], since[CLOCK_TEXT] = "";
 	struct buf line;
@@ -281,7 +282,7 @@ static void print_row(const char *name, const struct amount *amount, const char 
 		       amount->oldest_ms != 0 ? since : "          ");
 	text_add_name(&line, str_of(name));
 	(void)buf_adds(&line, what);
-	(void)printf("%s\n", line.data);
+	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);
 }
 
@@ -290,23 +291,23 @@ static const char *name_of(const struct project *project)
 	return project->workspace != NULL ? project->workspace : project->name;
 }
 
-static int print_survey(const struct survey *survey)
+static int print_survey(const struct survey *survey, FILE *out)
 {
-	(void)printf("Configuration\n");
+	(void)fprintf(out, "Configuration\n");
 	print_row(survey->config != NULL ? survey->config : "nowhere",
-		  &survey->config_amount, "");
-	(void)printf("State (size, the oldest of it, where)\n");
-	print_row(survey->state, &survey->all, "");
+		  &survey->config_amount, "", out);
+	(void)fprintf(out, "State (size, the oldest of it, where)\n");
+	print_row(survey->state, &survey->all, "", out);
 	for (size_t i = 0; i < KEPT_COUNT; i++) {
 		char what[128];
 
 		if (survey->kept[i].oldest_ms == 0)
 			continue;
 		(void)snprintf(what, sizeof(what), ": %s", kept_rows[i].what);
-		print_row(kept_rows[i].name, &survey->kept[i], what);
+		print_row(kept_rows[i].name, &survey->kept[i], what, out);
 	}
 	if (survey->count > 0)
-		(void)printf("Workspaces (undo, homes and caches)\n");
+		(void)fprintf(out, "Workspaces (undo, homes and caches)\n");
 	for (size_t i = 0; i < survey->count; i++) {
 		const struct project *project = &survey->projects[i];
 
@@ -314,10 +315,11 @@ static int print_survey(const struct survey *survey)
 			  project->used                ? " (in use)"
 			  : project->workspace == NULL ? " (nothing says which folder it is)"
 			  : access(project->workspace, F_OK) < 0 ? " (gone)"
-								 : "");
+								 : "",
+			  out);
 	}
-	(void)printf("Nothing is kept in the folders of data and caches (XDG_DATA_HOME, "
-		     "XDG_CACHE_HOME).\n");
+	(void)fprintf(out, "Nothing is kept in the folders of data and caches (XDG_DATA_HOME, "
+			   "XDG_CACHE_HOME).\n");
 	return CODE_DONE;
 }
 
@@ -333,7 +335,7 @@ static struct value *amount_value(const struct amount *amount)
 	return value;
 }
 
-static int print_survey_json(const struct survey *survey)
+static int print_survey_json(const struct survey *survey, FILE *out)
 {
 	auto_value struct value *all = value_new_object();
 	struct value *kept = value_new_object(), *projects = value_new_array();
@@ -358,10 +360,10 @@ static int print_survey_json(const struct survey *survey)
 	value_set(all, "config", config);
 	value_set(all, "state", state);
 	value_set(all, "workspaces", projects);
-	return verb_print_json(all, 0);
+	return verb_print_json(all, 0, out);
 }
 
-static int state_run(const struct options *options)
+static int state_run(const struct options *options, FILE *out)
 {
 	struct survey survey;
 	struct err err = {0};
@@ -369,10 +371,10 @@ static int state_run(const struct options *options)
 
 	if (!survey_make(&survey, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	code = options_given(options, "json") ? print_survey_json(&survey)
-					      : print_survey(&survey);
+	code = options_given(options, "json") ? print_survey_json(&survey, out)
+					      : print_survey(&survey, out);
 	survey_fini(&survey);
-	return verb_printed(code);
+	return code;
 }
 
 static const struct option_row state_options[] = {
@@ -512,7 +514,7 @@ static void say_counts(const struct pruning *pruning, struct buf *text)
 	}
 }
 
-static int prune(const struct pruning *pruning)
+static int prune(const struct pruning *pruning, FILE *out)
 {
 	size_t left = 0;
 
@@ -525,11 +527,11 @@ static int prune(const struct pruning *pruning)
 	}
 	left += pruning->used;
 	if (left > 0)
-		(void)printf("Left alone, because sessions use them: %zu\n", left);
+		(void)fprintf(out, "Left alone, because sessions use them: %zu\n", left);
 	return CODE_DONE;
 }
 
-static int ask_and_prune(const struct pruning *pruning, bool yes)
+static int ask_and_prune(const struct pruning *pruning, bool yes, FILE *out)
 {
 	struct buf text;
 	int code = CODE_DONE;
@@ -537,24 +539,24 @@ static int ask_and_prune(const struct pruning *pruning, bool yes)
 	buf_init(&text, 1 << 10);
 	say_counts(pruning, &text);
 	if (pruning->whole + pruning->part == 0) {
-		(void)printf("Nothing is old enough%s.\n",
-			     pruning->used > 0 ? ", but for what sessions use now" : "");
+		(void)fprintf(out, "Nothing is old enough%s.\n",
+			      pruning->used > 0 ? ", but for what sessions use now" : "");
 	} else if (!yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO))) {
 		code = verb_complain(CODE_USAGE,
 				     "state prune: this would remove %s. There is no terminal to "
 				     "ask on: say --yes",
 				     text.data);
 	} else if (!yes && !confirm_ask(stderr, "Remove %s?", text.data)) {
-		(void)printf("Nothing was removed.\n");
+		(void)fprintf(out, "Nothing was removed.\n");
 	} else {
-		(void)printf("Removed: %s.\n", text.data);
-		code = prune(pruning);
+		(void)fprintf(out, "Removed: %s.\n", text.data);
+		code = prune(pruning, out);
 	}
 	buf_fini(&text);
 	return code;
 }
 
-static int prune_run(const struct options *options)
+static int prune_run(const struct options *options, FILE *out)
 {
 	const char *folder = options_text(options, "workspace");
 	const char *age = options_text(options, "older");
@@ -587,9 +589,9 @@ static int prune_run(const struct options *options)
 	if (!survey_make(&survey, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	pruning_count(&pruning);
-	code = ask_and_prune(&pruning, options_given(options, "yes"));
+	code = ask_and_prune(&pruning, options_given(options, "yes"), out);
 	survey_fini(&survey);
-	return verb_printed(code);
+	return code;
 }
 
 static const struct option_row prune_options[] = {

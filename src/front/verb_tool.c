@@ -63,7 +63,7 @@ static struct value *effects_of(const struct tool *tool)
 }
 
 /* TEXT in lines that end before COLUMNS; all but the first begin after INDENT blanks. */
-static void print_wrapped(const char *text, size_t indent, size_t columns)
+static void print_wrapped(const char *text, size_t indent, size_t columns, FILE *out)
 {
 	size_t at = indent;
 
@@ -71,13 +71,13 @@ static void print_wrapped(const char *text, size_t indent, size_t columns)
 		size_t word = strcspn(text, " ");
 
 		if (at > indent && at + 1 + word > columns) {
-			(void)printf("\n%*s", (int)indent, "");
+			(void)fprintf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else if (at > indent) {
 			(void)putchar(' ');
 			at++;
 		}
-		(void)fwrite(text, 1, word, stdout);
+		(void)fwrite(text, 1, word, out);
 		at += word;
 		text += word;
 		text += strspn(text, " ");
@@ -85,7 +85,7 @@ static void print_wrapped(const char *text, size_t indent, size_t columns)
 	(void)putchar('\n');
 }
 
-static void print_row(const struct tool *tool)
+static void print_row(const struct tool *tool, FILE *out)
 {
 	enum { DESCRIPTION_AT = 24, DESCRIPTION_LEAST = 30, NARROW_AT = 4 };
 	size_t columns = screen_columns_of(STDOUT_FILENO);
@@ -98,13 +98,13 @@ static void print_row(const struct tool *tool)
 		at += (size_t)snprintf(marks + at, sizeof(marks) - at, "%s%s",
 				       i > 0 ? ", " : "",
 				       value_text(value_item(effects, i)));
-	(void)printf("%-15s %-7s ", tool->name, marks);
+	(void)fprintf(out, "%-15s %-7s ", tool->name, marks);
 	if (narrow)
-		(void)printf("\n%*s", NARROW_AT, "");
-	print_wrapped(tool->description, narrow ? NARROW_AT : DESCRIPTION_AT, columns);
+		(void)fprintf(out, "\n%*s", NARROW_AT, "");
+	print_wrapped(tool->description, narrow ? NARROW_AT : DESCRIPTION_AT, columns, out);
 }
 
-static int list_run(const struct options *options)
+static int list_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *list = value_new_array();
 	struct setup setup;
@@ -118,7 +118,7 @@ static int list_run(const struct options *options)
 		if (tool->internal || !setup_has_tool(&setup, tool))
 			continue;
 		if (!options_given(options, "json")) {
-			print_row(tool);
+			print_row(tool, out);
 			continue;
 		}
 		row = value_new_object();
@@ -135,7 +135,7 @@ static int list_run(const struct options *options)
 	setup_fini(&setup);
 	if (!sound)
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	return options_given(options, "json") ? verb_print_json(list, VALUE_PRETTY)
+	return options_given(options, "json") ? verb_print_json(list, VALUE_PRETTY, out)
 					      : CODE_DONE;
 }
 
@@ -155,7 +155,8 @@ const struct verb verb_tool_list = {
 };
 
 /* TOOL of TOOLS, or the sentence that there is none. */
-static int print_schema(const struct tool *const *tools, const struct options *options)
+static int print_schema(const struct tool *const *tools, const struct options *options,
+			FILE *out)
 {
 	const char *name = options->words[0];
 	const struct tool *tool = tool_find(tools, name);
@@ -170,11 +171,12 @@ static int print_schema(const struct tool *const *tools, const struct options *o
 				     nearest != NULL ? "?" : "");
 	}
 	schema = schema_of_tool(tool);
-	return verb_print_json(schema, options_given(options, "json") ? 0 : VALUE_PRETTY);
+	return verb_print_json(schema, options_given(options, "json") ? 0 : VALUE_PRETTY,
+			       out);
 }
 
 /* Only who asks for no built-in one needs the configuration, with its plugins. */
-static int schema_run(const struct options *options)
+static int schema_run(const struct options *options, FILE *out)
 {
 	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
 	struct setup setup = {0};
@@ -182,9 +184,9 @@ static int schema_run(const struct options *options)
 	int code;
 
 	if (tool != NULL && !tool->internal)
-		return print_schema(builtin_tools, options);
+		return print_schema(builtin_tools, options, out);
 	if (setup_init(&setup, options, &err) && setup_serve(&setup, &err))
-		code = print_schema(setup.tools, options);
+		code = print_schema(setup.tools, options, out);
 	else
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	setup_fini(&setup);
@@ -227,45 +229,43 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 }
 
 /* Files and arguments may hold what a terminal obeys: there it is made visible. */
-static bool print_text(struct str text)
+static void print_text(struct str text, FILE *out)
 {
 	struct buf clean;
-	bool ok;
 
-	if (!isatty(STDOUT_FILENO))
-		return fwrite(text.data, 1, text.size, stdout) == text.size;
+	if (!isatty(STDOUT_FILENO)) {
+		(void)fwrite(text.data, 1, text.size, out);
+		return;
+	}
 	buf_init(&clean, PAINT_MAX);
 	paint_clean(text, &clean);
-	ok = fwrite(clean.data, 1, clean.size, stdout) == clean.size;
+	(void)fwrite(clean.data, 1, clean.size, out);
 	buf_fini(&clean);
-	return ok;
 }
 
 /*
  * The text as it is on standard output, and in one line on standard error what became
  * of the call.
  */
-static int print_result(const char *tool, const struct tool_result *result)
+static int print_result(const char *tool, const struct tool_result *result, FILE *out)
 {
 	struct str text = buf_str(&result->text);
 	struct buf content;
-	int code = CODE_DONE;
+	int code;
 
 	buf_init(&content, 2 * RESULT_CONTENT_BYTES_MAX);
 	tool_add_content_text(result->content, &content);
-	if (!print_text(text))
-		code = CODE_FAILED;
+	print_text(text, out);
 	if (content.size > 0 && text.size > 0 && !str_ends(text, STR("\n")))
-		(void)fputc('\n', stdout);
+		(void)fputc('\n', out);
 	if (content.size > 0) {
 		text = buf_str(&content);
-		if (!print_text(text))
-			code = CODE_FAILED;
+		print_text(text, out);
 	}
 	if (text.size > 0 && !str_ends(text, STR("\n")))
-		(void)fputc('\n', stdout);
+		(void)fputc('\n', out);
 	buf_fini(&content);
-	code = verb_printed(code);
+	code = verb_printed(CODE_DONE, out);
 	(void)fprintf(stderr, "%s: %s", tool, result_status_name(result->status));
 	if (result->signal != 0)
 		(void)fprintf(stderr, ", signal %d", result->signal);
@@ -276,7 +276,7 @@ static int print_result(const char *tool, const struct tool_result *result)
 }
 
 static int call_and_print(struct session *session, const struct verb_tool_wish *wish,
-			  const struct interrupt *interrupt)
+			  const struct interrupt *interrupt, FILE *out)
 {
 	struct request request = {
 		.tool = wish->tool,
@@ -294,9 +294,9 @@ static int call_and_print(struct session *session, const struct verb_tool_wish *
 	if (wish->json) {
 		auto_value struct value *value = tool_result_value(&result);
 
-		printed = verb_print_json(value, 0);
+		printed = verb_print_json(value, 0, out);
 	} else {
-		printed = print_result(wish->tool, &result);
+		printed = print_result(wish->tool, &result, out);
 	}
 	code = code_of(&result, interrupt);
 	tool_result_fini(&result);
@@ -318,7 +318,7 @@ bool verb_tool_read_arguments(const struct options *options, struct buf *input,
 
 /* A tool of the front needs the environment, by which it finds what is kept of the person. */
 static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
-			 struct interrupt *interrupt)
+			 struct interrupt *interrupt, FILE *out)
 {
 	const struct orchestrate_options options = {.setup = setup, .alone = true};
 	struct orchestrate *orchestrate = NULL;
@@ -331,7 +331,7 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 	else
 		code = setup_session_kept(setup, interrupt, &session);
 	if (code == CODE_DONE)
-		code = call_and_print(session, wish, interrupt);
+		code = call_and_print(session, wish, interrupt, out);
 	session_close(session);
 	orchestrate_close(orchestrate);
 	return code;
@@ -352,19 +352,19 @@ static bool take_event(void *context, const struct event *event, struct err *err
 }
 
 int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-			struct interrupt *interrupt)
+			struct interrupt *interrupt, FILE *out)
 {
 	const struct tool *tool = tool_find(setup->tools, wish->tool);
 	struct session *session = NULL;
 	int code;
 
 	if (tool != NULL && tool->where == IN_FRONT)
-		return call_in_front(setup, wish, interrupt);
+		return call_in_front(setup, wish, interrupt, out);
 	setup->sink = (struct event_sink){.event = take_event};
 	code = setup_session_once(setup, interrupt, &session);
 	if (code != CODE_DONE)
 		return code;
-	code = call_and_print(session, wish, interrupt);
+	code = call_and_print(session, wish, interrupt, out);
 	session_close(session);
 	return code;
 }
@@ -375,7 +375,7 @@ static bool needs_no_server(const struct setup *setup, const char *name)
 	return tool_find(setup->tools, name) != NULL && !setup->policy->tools.given;
 }
 
-static int call_run(const struct options *options)
+static int call_run(const struct options *options, FILE *out)
 {
 	struct interrupt *interrupt = NULL;
 	struct setup setup = {0};
@@ -399,7 +399,7 @@ static int call_run(const struct options *options)
 			&(struct verb_tool_wish){.tool = options->words[0],
 						 .arguments = arguments,
 						 .json = options_given(options, "json")},
-			interrupt);
+			interrupt, out);
 	interrupt_close(interrupt);
 	setup_fini(&setup);
 	buf_fini(&input);

@@ -7,6 +7,7 @@
 #include "front/setup.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct interrupt;
 
@@ -18,7 +19,7 @@ struct verb_tool_wish {
 
 /* Open SETUP's session, call, print. An exit code. */
 int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
-			struct interrupt *interrupt);
+			struct interrupt *interrupt, FILE *out);
 
 /* The JSON: given as the second word, read from standard input for "-", or absent. */
 bool verb_tool_read_arguments(const struct options *options, struct buf *input,

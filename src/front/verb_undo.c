@@ -35,7 +35,7 @@ static const struct option_row undo_options[] = {
 
 static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
 
-static int step_as_json(const struct undo_step *step)
+static int step_as_json(const struct undo_step *step, FILE *out)
 {
 	auto_value struct value *row = value_new_object();
 
@@ -50,7 +50,7 @@ static int step_as_json(const struct undo_step *step)
 	value_set_boolean(row, "whole", step->whole);
 	if (step->undoes != 0)
 		value_set_integer(row, "undoes", step->undoes);
-	return verb_print_json(row, 0);
+	return verb_print_json(row, 0, out);
 }
 
 /* The first line of what somebody typed, as it may stand in a line of ours. */
@@ -65,7 +65,7 @@ static void add_title(struct buf *line, const char *title)
 		(void)buf_adds(line, " …");
 }
 
-static void step_as_line(const struct undo_step *step)
+static void step_as_line(const struct undo_step *step, FILE *out)
 {
 	char when[CLOCK_TEXT];
 	struct buf line;
@@ -82,11 +82,11 @@ static void step_as_line(const struct undo_step *step)
 			      : step->whole                ? ")"
 			      : step->work == UNDO_BY_UNDO ? ", not finished: run it again)"
 							   : ", cut short)");
-	(void)printf("%s\n", line.data);
+	(void)fprintf(out, "%s\n", line.data);
 	buf_fini(&line);
 }
 
-static int list_steps(const struct setup *setup, bool json)
+static int list_steps(const struct setup *setup, bool json, FILE *out)
 {
 	struct undo_store *store = NULL;
 	struct undo_steps steps = {0};
@@ -104,14 +104,14 @@ static int list_steps(const struct setup *setup, bool json)
 	}
 	for (size_t i = steps.count; i-- > 0 && code == CODE_DONE;) {
 		if (json)
-			code = step_as_json(&steps.steps[i]);
+			code = step_as_json(&steps.steps[i], out);
 		else
-			step_as_line(&steps.steps[i]);
+			step_as_line(&steps.steps[i], out);
 	}
 	if (!json && steps.count == 0)
-		(void)printf("There is nothing to undo here.\n");
+		(void)fprintf(out, "There is nothing to undo here.\n");
 	if (!json && store != NULL)
-		(void)printf("The store takes %s.\n", text_size(steps.bytes, size));
+		(void)fprintf(out, "The store takes %s.\n", text_size(steps.bytes, size));
 	undo_steps_fini(&steps);
 	undo_store_close(store);
 	return code;
@@ -161,7 +161,7 @@ static bool widen(const struct setup *setup, struct undo_aim *aim, struct undo_s
 	return found;
 }
 
-static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json)
+static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, FILE *out)
 {
 	struct undo_progress progress = {.began_ms = clock_now_ms()};
 
@@ -189,13 +189,13 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json)
 			code = result.status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
 		if (json) {
 			auto_value struct value *value = tool_result_value(&result);
-			const int printed = verb_print_json(value, 0);
+			const int printed = verb_print_json(value, 0, out);
 
 			code = code == CODE_DONE ? printed : code;
 		} else {
 			(void)buf_end_line(&result.text);
 			if (code == CODE_DONE)
-				(void)fputs(result.text.data, stdout);
+				(void)fputs(result.text.data, out);
 			else
 				fold_complain(buf_str(&result.text));
 		}
@@ -206,7 +206,7 @@ static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json)
 	return code;
 }
 
-static int undo_run(const struct options *options)
+static int undo_run(const struct options *options, FILE *out)
 {
 	bool json = options_given(options, "json");
 	struct setup setup = {0};
@@ -229,14 +229,14 @@ static int undo_run(const struct options *options)
 	if (!setup_init(&setup, options, &err))
 		code = verb_complain(CODE_FAILED, "%s", err.text);
 	else if (options_given(options, "list"))
-		code = list_steps(&setup, json);
+		code = list_steps(&setup, json, out);
 	else {
 		aim.step = (uint32_t)number;
 		/* Where no step is found the session says so. */
 		if (options_given(options, "turn"))
 			(void)widen(&setup, &aim, &steps);
 		setup.undoes = &aim;
-		code = undo_one(&setup, &aim, json);
+		code = undo_one(&setup, &aim, json, out);
 	}
 	undo_steps_fini(&steps);
 	setup_fini(&setup);

@@ -94,13 +94,13 @@ static bool reader_is_gone(void)
 	return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-int verb_printed(int code)
+int verb_printed(int code, FILE *out)
 {
-	const bool flushed = fflush(stdout) == 0;
+	const bool flushed = fflush(out) == 0;
 	const int why = flushed ? 0 : errno;
 
 	/* A write that failed before left a mark, without its reason, and nothing to flush. */
-	if (code != CODE_DONE || (flushed && !ferror(stdout)) || why == EPIPE ||
+	if (code != CODE_DONE || (flushed && !ferror(out)) || why == EPIPE ||
 	    reader_is_gone())
 		return code;
 	return verb_complain(CODE_FAILED, "standard output: %s",
@@ -110,7 +110,7 @@ int verb_printed(int code)
 /* What fits as text may be longer once it is indented. */
 enum { PRINTED_MAX = 2 * VALUE_TEXT_MAX };
 
-int verb_print_json(const struct value *value, unsigned flags)
+int verb_print_json(const struct value *value, unsigned flags, FILE *out)
 {
 	struct buf text;
 	bool fits;
@@ -118,9 +118,9 @@ int verb_print_json(const struct value *value, unsigned flags)
 	buf_init(&text, PRINTED_MAX);
 	fits = value_print(value, flags, &text) && buf_addc(&text, '\n');
 	if (fits)
-		(void)fwrite(text.data, 1, text.size, stdout);
+		(void)fwrite(text.data, 1, text.size, out);
 	buf_fini(&text);
-	return fits ? verb_printed(CODE_DONE)
+	return fits ? verb_printed(CODE_DONE, out)
 		    : verb_complain(CODE_FAILED, "as JSON this is over %d bytes",
 				    PRINTED_MAX);
 }
@@ -289,13 +289,11 @@ static bool speaks_json(const struct options *options)
 static int run_parsed(const struct verb *verb, const struct options *options)
 {
 	const bool help = options_given(options, "help");
-	struct fold *fold = NULL;
-	int code;
+	const bool folds = help || (verb->folds && !speaks_json(options));
+	FILE *out = folds ? fold_open() : stdout;
+	const int code = help ? help_print_verb(verb, out) : verb->run(options, out);
 
-	if (help || (verb->folds && !speaks_json(options)))
-		fold = fold_begin();
-	code = help ? help_print_verb(verb, stdout) : verb->run(options);
-	fold_end(fold);
+	fold_close(out);
 	return code;
 }
 
@@ -369,11 +367,11 @@ static bool means_chat(const char *const *words)
 /* All verbs, or those of GROUP. */
 static int print_list(const char *group)
 {
-	struct fold *fold = fold_begin();
-	const int code = group != NULL ? help_print_group(group, stdout)
-				       : help_print_overview(stdout);
+	FILE *out = fold_open();
+	const int code =
+		group != NULL ? help_print_group(group, out) : help_print_overview(out);
 
-	fold_end(fold);
+	fold_close(out);
 	return code;
 }
 
