@@ -9,6 +9,11 @@
 #include <string.h>
 #include <wchar.h>
 
+/* A foreign header whose macros hold such a name; src/meson.build says for which file. */
+#ifdef BANNED_READ_FIRST
+#include BANNED_READ_FIRST
+#endif
+
 /* With clang and fortification these are macros, which a poison does not take. */
 #undef sprintf
 #undef vsprintf

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,44 +18,26 @@ enum { STATEMENT_MAX = 16 << 10, TABLE_MAX = 1024 };
 static const struct library libmariadb = {"libmariadb.so.3", "3.0", "libmariadb3",
 					  "asking a MariaDB or MySQL server"};
 
-/*
- * What is used of the library's binary interface, which has not changed since 2010. Its header is
- * not read: it uses names that this tree refuses (base/banned.h).
- */
-struct mysql;
-struct mysql_result;
-enum mysql_option {
-	OPTION_CONNECT_TIMEOUT = 0,
-	OPTION_CHARSET_NAME = 7,
-	OPTION_LOCAL_INFILE = 8,
-	OPTION_READ_TIMEOUT = 11,
-	OPTION_WRITE_TIMEOUT = 12,
-};
-
 struct functions {
-	struct mysql *(*init)(struct mysql *);
-	int (*options)(struct mysql *, enum mysql_option, const void *);
-	struct mysql *(*real_connect)(struct mysql *, const char *host, const char *user,
-				      const char *password, const char *database,
-				      unsigned port, const char *socket,
-				      unsigned long flags);
-	const char *(*error)(struct mysql *);
-	unsigned (*number)(struct mysql *);
-	const char *(*get_server_info)(struct mysql *);
-	unsigned long (*real_escape_string)(struct mysql *, char *to, const char *from,
-					    unsigned long size);
-	int (*real_query)(struct mysql *, const char *sql, unsigned long size);
-	struct mysql_result *(*use_result)(struct mysql *);
-	char **(*fetch_row)(struct mysql_result *);
-	unsigned long *(*fetch_lengths)(struct mysql_result *);
-	unsigned (*num_fields)(struct mysql_result *);
-	void (*free_result)(struct mysql_result *);
-	void (*close)(struct mysql *);
+	typeof(mysql_init) *init;
+	typeof(mysql_options) *options;
+	typeof(mysql_real_connect) *real_connect;
+	typeof(mysql_error) *error;
+	typeof(mysql_errno) *number;
+	typeof(mysql_get_server_info) *get_server_info;
+	typeof(mysql_real_escape_string) *real_escape_string;
+	typeof(mysql_real_query) *real_query;
+	typeof(mysql_use_result) *use_result;
+	typeof(mysql_fetch_row) *fetch_row;
+	typeof(mysql_fetch_lengths) *fetch_lengths;
+	typeof(mysql_num_fields) *num_fields;
+	typeof(mysql_free_result) *free_result;
+	typeof(mysql_close) *close;
 };
 
 struct connection {
 	struct functions with;
-	struct mysql *handle;
+	MYSQL *handle;
 };
 
 static bool load(struct functions *with, struct err *err)
@@ -110,11 +93,11 @@ static void set_options(struct connection *connection)
 	const struct functions *with = &connection->with;
 	const unsigned connect_s = DBMS_CONNECT_S, ask_s = DBMS_ASK_S, no = 0;
 
-	(void)with->options(connection->handle, OPTION_CONNECT_TIMEOUT, &connect_s);
-	(void)with->options(connection->handle, OPTION_READ_TIMEOUT, &ask_s);
-	(void)with->options(connection->handle, OPTION_WRITE_TIMEOUT, &ask_s);
-	(void)with->options(connection->handle, OPTION_LOCAL_INFILE, &no);
-	(void)with->options(connection->handle, OPTION_CHARSET_NAME, "utf8mb4");
+	(void)with->options(connection->handle, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
+	(void)with->options(connection->handle, MYSQL_OPT_READ_TIMEOUT, &ask_s);
+	(void)with->options(connection->handle, MYSQL_OPT_WRITE_TIMEOUT, &ask_s);
+	(void)with->options(connection->handle, MYSQL_OPT_LOCAL_INFILE, &no);
+	(void)with->options(connection->handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 }
 
 static bool open_connection(const struct dbms_place *place, struct call *call,
@@ -181,7 +164,7 @@ static bool ask(void *handle, const char *sql, const char *parameter,
 	struct connection *connection = handle;
 	const struct functions *with = &connection->with;
 	struct buf statement;
-	struct mysql_result *result = NULL;
+	MYSQL_RES *result = NULL;
 	char **fields = NULL;
 	bool more = true, ok;
 
