@@ -51,7 +51,7 @@ static struct line line_at(struct str text, size_t at)
 	size_t body = at;
 
 	line.next = feed ? end + 1 : end;
-	while (end > at && strchr(" \t\r", text.data[end - 1]))
+	while (end > at && text.data[end - 1] != '\0' && strchr(" \t\r", text.data[end - 1]))
 		end--;
 	while (body < end && (text.data[body] == ' ' || text.data[body] == '\t'))
 		body++;

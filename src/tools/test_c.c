@@ -162,7 +162,7 @@ static bool is_test_target(struct str name)
 		struct str rest = str_part(name, i, SIZE_MAX);
 
 		if (!isalnum((unsigned char)name.data[i]) &&
-		    strchr("_.-/", name.data[i]) == NULL)
+		    (name.data[i] == '\0' || strchr("_.-/", name.data[i]) == NULL))
 			return false;
 		tests |= str_starts(rest, STR("test")) ||
 			 str_starts(rest, STR("check")) || str_starts(rest, STR("spec"));

@@ -114,7 +114,8 @@ static bool take_place(struct lines *lines, struct str line)
 		return false;
 	third = next_field(&rest);
 	fourth = str_trim(next_field(&rest));
-	if (third.size == 1 && strchr("PFES", third.data[0]) != NULL) {
+	if (third.size == 1 && third.data[0] != '\0' &&
+	    strchr("PFES", third.data[0]) != NULL) {
 		fifth = next_field(&rest);
 		if (fifth.size == 0 || !is_number(next_field(&rest)))
 			return false;

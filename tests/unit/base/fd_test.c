@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -245,6 +246,28 @@ static void a_text_is_written_to_a_file_that_is_there(void **state)
 	assert_int_equal(err.code, ENOENT);
 }
 
+/* errno is what an earlier call left, unless the write itself says why. */
+static void a_text_that_is_written_in_part_has_a_reason(void **state)
+{
+	char path[] = "/tmp/fd-test-XXXXXX";
+	auto_close int fd = mkstemp(path);
+	struct rlimit before, small;
+	struct err err = {0};
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 2;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	errno = 0;
+	const bool written = fd_write_file(path, "deny", &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_false(written);
+	assert_int_equal(err.code, EIO);
+}
+
 static void a_descriptor_tells_where_it_lies(void **state)
 {
 	char path[] = "/tmp/fd-test-XXXXXX", name[FD_NAME_ROOM];
@@ -308,6 +331,7 @@ int main(void)
 		cmocka_unit_test(both_ends_wait_without_blocking_descriptors),
 		cmocka_unit_test(files_by_name_are_regular_and_small_enough),
 		cmocka_unit_test(a_text_is_written_to_a_file_that_is_there),
+		cmocka_unit_test(a_text_that_is_written_in_part_has_a_reason),
 		cmocka_unit_test(beneath_a_folder_no_link_is_followed),
 		cmocka_unit_test(a_descriptor_tells_where_it_lies),
 	};

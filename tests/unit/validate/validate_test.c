@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "validate/validate_uri.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -479,6 +480,23 @@ static void long_texts_are_cut(void **state)
 	assert_string_equal(problem.keyword, "type");
 }
 
+/* A name with a NUL before its colon has no scheme: it is a path beside its base. */
+static void a_nul_is_no_character_of_a_scheme(void **state)
+{
+	struct buf uri;
+
+	(void)state;
+	buf_init(&uri, VALIDATE_URI_MAX);
+	assert_true(validate_uri_resolve(STR("http://host/folder/file"), STR("a\0b:c"),
+					 &uri));
+	assert_true(str_equal(buf_str(&uri), STR("http://host/folder/a\0b:c")));
+	buf_clear(&uri);
+	assert_true(validate_uri_resolve(STR("http://host/folder/file"), STR("a+-.1:c"),
+					 &uri));
+	assert_true(str_equal(buf_str(&uri), STR("a+-.1:c")));
+	buf_fini(&uri);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +508,7 @@ int main(void)
 		cmocka_unit_test(objects_keep_their_members),
 		cmocka_unit_test(combinations_hold),
 		cmocka_unit_test(references_stay_in_the_schema),
+		cmocka_unit_test(a_nul_is_no_character_of_a_scheme),
 		cmocka_unit_test(parts_have_names_of_their_own),
 		cmocka_unit_test(what_no_keyword_looked_at_can_be_refused),
 		cmocka_unit_test(unknown_dialects_are_refused),
