@@ -305,7 +305,8 @@ static void complete_option(const struct option_row *rows, const char *last, boo
 	}
 	row = options_find(rows, last, &apart);
 	(void)snprintf(before, sizeof(before), "%.*s", (int)(equals + 1 - last), last);
-	completing = (struct completing){.begun = str_of(equals + 1), .before = before};
+	completing.begun = str_of(equals + 1);
+	completing.before = before;
 	if (row != NULL && strlen(before) < sizeof(before) - 1)
 		offer_names(&completing, row->names);
 }

@@ -71,8 +71,10 @@ static bool add_folders(const struct options *options, const char *name,
 		auto_free char *real = realpath(*folders, NULL);
 
 		if (real == NULL)
-			return err_set(err, errno, "--%s %s: %s", name, *folders,
-				       strerror(errno));
+			return err_set(err, errno, "--%s %s: %s%s", name, *folders,
+				       strerror(errno),
+				       errno == ENOENT ? "; make it first: mkdir -p, or touch"
+						       : "");
 		if (!text_is_utf8(str_of(real)))
 			return err_set(err, EILSEQ,
 				       "--%s: the path has bytes that are not UTF-8, which no "
