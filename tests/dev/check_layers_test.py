@@ -383,7 +383,7 @@ def every_sentence_is_said_at_once():
 OUR_LAYERS = """base sandbox process policy proxy git validate runtime plugins tools library model store
                 agent mcp front""".split()
 # The list may only shrink: who removes lines of it lowers the number.
-DEBT_MOST = 176
+DEBT_MOST = 175
 
 
 @tap.case
