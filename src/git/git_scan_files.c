@@ -424,6 +424,9 @@ static void each_file(const struct look *look, const char *name, void *context)
 	struct changed *changed = context;
 	struct stat st;
 
+	/* Nothing runs what an audit has put aside. */
+	if (look_is_aside(name))
+		return;
 	/* A symlink cannot be changed in its place, only exchanged: that changes its folder. */
 	if ((look->type == DT_LNK && !changed->folder_changed) ||
 	    !look_stat(look, name, &st))
