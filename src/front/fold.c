@@ -239,4 +239,6 @@ void fold_close(FILE *out)
 {
 	if (out != stdout)
 		(void)fclose(out);
+	else
+		(void)fflush(out);
 }
