@@ -20,6 +20,7 @@ PROGRAM, PEEL = map(os.path.abspath, sys.argv[2:4])
 # Steps of the workers' writes (tests/cell/peel.c) at which all processes are killed, until a run
 # comes to its end without.
 FIRST_STEP, STEPS_APART, STEPS_MAX = 20, 90, 3000
+SESSIONS_MOST = 3
 FILES = [f"f{number}" for number in range(60)]
 OLD, NEW = "old\n", "new\n"
 SANITIZERS = {name: value for name, value in os.environ.items() if "SAN_OPTIONS" in name}

@@ -249,6 +249,10 @@ def conversation_of(body, items):
     return json.dumps(who), said[0][2].split("\n")[0] if said else ""
 
 
+# A refusal says where a path leads that a model wrote with "..", from the workspace that it knows.
+REFUSED = re.compile(r'may not (?:read|write) /.*?: agent|ask the user to add \\?"/[^"]*"')
+
+
 def check_requests(requests, folder, events, resumed=False):
     """What holds for all that a model is sent: calls answered in order and nothing lost from one
     request to the next, no key, no place of the host but the workspace. In a session that was
@@ -259,8 +263,9 @@ def check_requests(requests, folder, events, resumed=False):
     for request in requests:
         if "sk-secret" in request["text"]:
             raise Unfit("the key stands in the body of a request")
+        told = REFUSED.sub("", request["text"])
         for place in host:
-            if place in request["text"]:
+            if place in told:
                 raise Unfit(f"the model was told of {place}: {short(request['text'])}")
         if not isinstance(request["body"], dict):
             continue
