@@ -208,6 +208,8 @@ static void run_sessions(struct chat *chat, const char *argument)
 		(void)verb_sessions_list.run(&options, out);
 	options_fini(&options);
 	fold_close(out);
+	/* What the conversation says next goes to the terminal's descriptor. */
+	(void)fflush(stdout);
 }
 
 static void run_quit(struct chat *chat, const char *argument)

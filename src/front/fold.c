@@ -239,6 +239,4 @@ void fold_close(FILE *out)
 {
 	if (out != stdout)
 		(void)fclose(out);
-	else
-		(void)fflush(out);
 }
