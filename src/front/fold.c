@@ -229,9 +229,10 @@ FILE *fold_open(void)
 	fold->to = stdout;
 	buf_init(&fold->line, LINE_MAX_BYTES);
 	out = fopencookie(fold, "w", functions);
-	if (out == NULL)
+	if (out != NULL)
+		(void)setvbuf(out, NULL, _IOLBF, 0);
+	else
 		memory_exhausted(sizeof(*fold));
-	(void)setvbuf(out, NULL, _IOLBF, 0);
 	return out;
 }
 

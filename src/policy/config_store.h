@@ -17,6 +17,6 @@ struct config {
 	struct value *overrides; /* the same from the person's flags */
 	/* Keys that no row has, of plugins: of the top level, and name -> those of its entry */
 	struct value *plugin_keys, *agent_plugin_keys; /* or NULL */
-	char **known;            /* agents that exist elsewhere */
+	char **known;                                  /* agents that exist elsewhere */
 	size_t known_count;
 };

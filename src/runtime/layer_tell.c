@@ -115,7 +115,7 @@ static void narrow(char *common, struct str folder)
 {
 	size_t same = 0, size = 0;
 
-	while (common[same] != '\0' && same < folder.size &&
+	while (same < folder.size && common[same] != '\0' &&
 	       common[same] == folder.data[same]) {
 		same++;
 		if (common[same - 1] == '/')
@@ -193,7 +193,7 @@ static void add_group(struct value *folders, const struct group *group)
 
 static struct value *folders_of(const struct layer_found *found)
 {
-	const struct group *sorted[GROUPS_MAX];
+	const struct group *sorted[GROUPS_MAX] = {0};
 	struct value *folders = value_new_array();
 
 	for (size_t i = 0; i < found->group_count; i++)

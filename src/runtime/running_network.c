@@ -18,7 +18,7 @@ enum {
 /* Is RUNNING at work in programs? ENDING was until now, although it may be busy no more. */
 static bool runs_programs(const struct running *running, const struct running *ending)
 {
-	return (running->state == RUNNING_BUSY || running == ending) &&
+	return (running->state == RUNNING_BUSY || (ending != NULL && running == ending)) &&
 	       running->tool != NULL && (running->tool->effects & EFFECT_RUNS) != 0;
 }
 

@@ -72,8 +72,8 @@ void shell_output(void *context, int stream, struct str bytes)
 
 	/* Most commands say nothing, or little: the file is made for the first byte. */
 	if (!shell->spill_tried)
-		shell->run.spill_fd = spill_open(
-			spill_folder(shell->call->environment, &shell->spills));
+		shell->run.spill_fd =
+			spill_open(spill_folder(shell->call->environment, &shell->spills));
 	shell->spill_tried = true;
 	call_output(shell->call, stream == 1 ? CALL_STDOUT : CALL_STDERR, bytes);
 }

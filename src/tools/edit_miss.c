@@ -278,8 +278,8 @@ static struct str line_before(struct str text, size_t at)
 
 	feed = before.size ? memrchr(before.data, '\n', before.size) : NULL;
 	if (feed)
-		before = str_trim(str_part(before, (size_t)(feed - before.data) + 1,
-					   before.size));
+		before = str_trim(
+			str_part(before, (size_t)(feed - before.data) + 1, before.size));
 	return str_part(before, 0, text_character_border(before, MISS_LINE_BYTES));
 }
 

@@ -6,6 +6,7 @@
 #include "tools/patch.h"
 
 #include <limits.h>
+#include <string.h>
 
 static bool is_section(struct str line)
 {
@@ -21,6 +22,10 @@ static const char *take_path(struct patch_reader *reader, struct str prefix)
 	if (path.size == 0 || path.size >= PATH_MAX) {
 		(void)patch_refuse(reader, reader->at,
 				   "a path is missing or too long here.");
+		return NULL;
+	}
+	if (memchr(path.data, '\0', path.size) != NULL) {
+		(void)patch_refuse(reader, reader->at, "the path here holds a NUL byte.");
 		return NULL;
 	}
 	if (path.size > 2 && (path.data[0] == '`' || path.data[0] == '"') &&

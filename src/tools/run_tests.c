@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
-#include "tools/shown.h"
 #include "runtime/spill.h"
+#include "tools/shown.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -100,8 +100,7 @@ static bool make_report(struct tests *tests, struct err *err)
 {
 	struct buf *path = &tests->report;
 
-	(void)buf_addf(path, "%s/",
-		       spill_folder(tests->call->environment, &tests->spills));
+	(void)buf_addf(path, "%s/", spill_folder(tests->call->environment, &tests->spills));
 	if (!fd_make_folders(path->data, err))
 		return false;
 	(void)buf_adds(path, "tests-XXXXXX");

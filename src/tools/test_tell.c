@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "runtime/claims.h"
+#include "runtime/spill.h"
 #include "tools/run_tests.h"
 #include "tools/shown.h"
-#include "runtime/spill.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -17,8 +17,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = {0};
 
 	if (!dbms_place_parse(address, &place, &err)) {
+		const size_t scheme = str_find(address, STR("://"), 0);
+
 		assert(err.text[0] != '\0');
-		assert(strstr(err.text, "sEcReT") == NULL);
+		/* The name before "://" is said back: nothing secret stands there. */
+		if (scheme == (size_t)-1 ||
+		    str_find(str_part(address, 0, scheme), STR("sEcReT"), 0) == (size_t)-1)
+			assert(strstr(err.text, "sEcReT") == NULL);
 		return 0;
 	}
 	assert(place.client != NULL);
