@@ -13,6 +13,7 @@ enum {
 	HANGING = 4, /* columns behind the beginning, where no better place is */
 	GAP = 2,     /* blanks between what stands in columns */
 	LINE_MAX_BYTES = 1 << 20,
+	PRINTED_AT_ONCE = 64 << 10, /* when no person reads along */
 };
 
 /* What stands behind a stream that folds. */
@@ -223,7 +224,12 @@ FILE *fold_open(void)
 	struct fold *fold;
 	FILE *out;
 
-	if (!isatty(STDOUT_FILENO) || screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
+	if (!isatty(STDOUT_FILENO)) {
+		/* Only the last flush has a reason when it fails: for most verbs it is the only one. */
+		(void)setvbuf(stdout, NULL, _IOFBF, PRINTED_AT_ONCE);
+		return stdout;
+	}
+	if (screen_columns_of(STDOUT_FILENO) == SIZE_MAX)
 		return stdout;
 	fold = memory_alloc(sizeof(*fold));
 	fold->to = stdout;

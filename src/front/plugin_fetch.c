@@ -83,7 +83,8 @@ static struct policy *policy_of(const char *folder, const struct value *hosts,
 static struct value *host_of(const char *url)
 {
 	const bool plain = str_starts(str_of(url), STR("http://"));
-	struct str rest = str_of(strstr(url, "://") + strlen("://"));
+	const char *mark = strstr(url, "://");
+	struct str rest = str_of(mark != NULL ? mark + strlen("://") : url);
 	struct value *hosts = value_new_array();
 	struct buf entry;
 

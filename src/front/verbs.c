@@ -84,8 +84,6 @@ enum { VERB_NAME_MAX = 64 };
 
 /* Bytes of a complaint; the longest tell what a tool said. */
 enum { COMPLAINT_MAX = 4 << 20 };
-/* Bytes of standard output that are kept back when no person reads along. */
-enum { PRINTED_AT_ONCE = 64 << 10 };
 
 enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
@@ -287,20 +285,12 @@ static bool speaks_json(const struct options *options)
 	return false;
 }
 
-/* For fold_close. Only the last flush has a reason when it fails: for most verbs it is the only one. */
-static FILE *printer_open(bool folds)
-{
-	if (!isatty(STDOUT_FILENO))
-		(void)setvbuf(stdout, NULL, _IOFBF, PRINTED_AT_ONCE);
-	return folds ? fold_open() : stdout;
-}
-
 /* OPTIONS fit VERB. */
 static int run_parsed(const struct verb *verb, const struct options *options)
 {
 	const bool help = options_given(options, "help");
 	const bool folds = help || (verb->folds && !speaks_json(options));
-	FILE *out = printer_open(folds);
+	FILE *out = folds ? fold_open() : stdout;
 	const int code = help ? help_print_verb(verb, out) : verb->run(options, out);
 
 	fold_close(out);
@@ -377,7 +367,7 @@ static bool means_chat(const char *const *words)
 /* All verbs, or those of GROUP. */
 static int print_list(const char *group)
 {
-	FILE *out = printer_open(true);
+	FILE *out = fold_open();
 	const int code =
 		group != NULL ? help_print_group(group, out) : help_print_overview(out);
 

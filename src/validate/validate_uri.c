@@ -29,14 +29,16 @@ static struct str take(struct str *rest, size_t size)
 
 static bool is_scheme(struct str text)
 {
+	static const char more[] = {'0', '1', '2', '3', '4', '5', '6',
+				    '7', '8', '9', '+', '-', '.'};
+
 	if (text.size == 0)
 		return false;
 	for (size_t i = 0; i < text.size; i++) {
 		char c = text.data[i];
 		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		if (!letter &&
-		    (i == 0 || !memchr("0123456789+-.", c, strlen("0123456789+-."))))
+		if (!letter && (i == 0 || !memchr(more, c, sizeof(more))))
 			return false;
 	}
 	return true;
