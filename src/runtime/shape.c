@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "runtime/pending.h"
 #include "runtime/shape_limits.h"
 #include "runtime/shape_parts.h"
 
@@ -66,6 +67,15 @@ bool shape_real_path(int fd, struct buf *path, struct err *err)
 			       : "");
 }
 
+/* A person may be asked for folders, or a killed front has left writes in some it was granted. */
+static bool may_get_folders(const struct policy *policy, const struct cell_spec *spec)
+{
+	const struct value *roots = NULL;
+
+	return policy_asks(policy, "read") || policy_asks(policy, "write") ||
+	       pending_granted(spec->record, &roots) != NULL;
+}
+
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err)
 {
@@ -122,7 +132,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_workspace_name(options, spec);
 	shape_add_environment(options, policy, spec);
 	shape_advise(options, policy);
-	if (policy_asks(policy, "read") || policy_asks(policy, "write"))
+	if (may_get_folders(policy, spec))
 		shape_note_closed(options, spec);
 	return true;
 }

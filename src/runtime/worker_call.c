@@ -238,6 +238,8 @@ static void left_look(struct worker *worker, const struct value *carried,
 static void call_execute(struct worker *worker, const struct wire_call *wire,
 			 struct call *call, struct tool_result *result)
 {
+	const bool is_audit = strcmp(wire->tool, AUDIT_CALL) == 0;
+
 	if (worker->prepared != NULL && call->tool == worker->prepared_for)
 		call->prepared = worker->prepared;
 	else if (worker->prepared != NULL)
@@ -246,9 +248,9 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 	if (wire->audits)
 		audit_run(worker->audit, worker->nested, wire->reach, NULL,
 			  worker->quiet_ns, result);
-	if (strcmp(wire->tool, AUDIT_CALL) == 0)
+	if (is_audit)
 		left_look(worker, wire->carried, result);
-	if (wire->audits && strcmp(wire->tool, AUDIT_CALL) == 0)
+	if (is_audit)
 		(void)(audit_failed(result) || tool_done(result));
 	else if (call->tool == NULL || call->tool->execute == NULL)
 		(void)tool_fail(result, "This cell has no tool %s.", wire->tool);
