@@ -32,6 +32,15 @@ static bool has_remedy(const struct tool_result *result, const char *remedy)
 	return false;
 }
 
+/* Words end at blanks: is PATH only how the workspace's own path begins? */
+static bool is_cut_off(const struct policy *policy, const char *path)
+{
+	const size_t size = strlen(path);
+
+	return policy->base.path != NULL && strncmp(policy->base.path, path, size) == 0 &&
+	       policy->base.path[size] == ' ';
+}
+
 static void judge_path(const struct policy *policy, const struct value *claim,
 		       struct tool_result *result)
 {
@@ -41,7 +50,7 @@ static void judge_path(const struct policy *policy, const struct value *claim,
 	struct verdict verdict;
 	struct buf shown;
 
-	if (!is_printable(path))
+	if (!is_printable(path) || (!exact && is_cut_off(policy, path)))
 		return;
 	policy_judge_path(policy, path, writes, !exact, &verdict);
 	if (verdict.answer == VERDICT_ALLOW)

@@ -54,6 +54,28 @@ static void judge(const char *message, struct buf *out)
 	judge_by(CLAIMS_HOSTS_LISTABLE, message, out);
 }
 
+static void a_workspace_with_blanks_is_no_other_place(void **state)
+{
+	static const char said[] =
+		"cat: /home/a b/c: Permission denied\n"
+		"/home/a b/c/run.sh: line 1: /home/a: Permission denied\n"
+		"cat: /home/other: Permission denied\n";
+	auto_policy struct policy *policy = policy_new("tester", "/home/a b/c");
+	struct tool_result result;
+	struct err err;
+
+	(void)state;
+	assert_true(policy_paths_normal(policy, "/home/a b/c", &err));
+	tool_result_init(&result);
+	claims_gather(str_of(said), "/home/a b/c", &result);
+	claims_judge(policy, CLAIMS_HOSTS_LISTABLE, &result);
+	assert_int_equal(value_count(denial_list(&result)), 1);
+	assert_string_equal(value_text(value_member(value_item(denial_list(&result), 0),
+						    "target")),
+			    "/home/other");
+	tool_result_fini(&result);
+}
+
 static void messages_become_the_rule_that_explains_them(void **state)
 {
 	static const struct {
@@ -295,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_become_the_rule_that_explains_them),
+		cmocka_unit_test(a_workspace_with_blanks_is_no_other_place),
 		cmocka_unit_test(words_of_tools_without_a_network),
 		cmocka_unit_test(a_host_is_listed_with_the_port_that_the_words_say),
 		cmocka_unit_test(a_path_outside_is_answered_alike_whether_it_exists_or_not),
