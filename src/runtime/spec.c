@@ -162,14 +162,24 @@ void spec_set_environment(struct cell_spec *spec, const char *entry)
 	list_add(spec, &spec->environment, &spec->environment_count, keep(spec, entry));
 }
 
-bool spec_is_layer(const struct cell_spec *spec, const char *path)
+static bool has_entry(const struct cell_spec *spec, enum view_kind kind, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {
-		if (spec->view.entries[i].kind == VIEW_OVERLAY &&
+		if (spec->view.entries[i].kind == kind &&
 		    strcmp(spec->view.entries[i].path, path) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool spec_is_layer(const struct cell_spec *spec, const char *path)
+{
+	return has_entry(spec, VIEW_OVERLAY, path);
+}
+
+bool spec_is_memory(const struct cell_spec *spec, const char *path)
+{
+	return has_entry(spec, VIEW_MEMORY, path);
 }
 
 void spec_set_writable(struct cell_spec *spec)

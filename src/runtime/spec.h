@@ -113,6 +113,8 @@ void spec_set_environment(struct cell_spec *spec, const char *entry);
 
 /* Is what lies at PATH a layer: a folder of the host below, and what is written elsewhere? */
 bool spec_is_layer(const struct cell_spec *spec, const char *path);
+/* Is what lies at PATH memory of the cell's own? */
+bool spec_is_memory(const struct cell_spec *spec, const char *path);
 
 /*
  * SPEC_WRITABLE is made anew of SPEC's roots, between colons; a path that holds one is left out.
