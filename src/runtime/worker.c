@@ -44,7 +44,8 @@ static const char *space_of(const struct cell_spec *spec, bool layer)
 {
 	for (const char **at = spec->writable; *at != NULL; at++) {
 		if ((path_within(*at, spec->workspace) || path_within(spec->workspace, *at)) &&
-		    spec_is_layer(spec, *at) == layer && !spec_is_memory(spec, *at))
+		    spec_is_layer(spec, *at) == layer &&
+		    (layer || !spec_is_memory(spec, *at)))
 			return *at;
 	}
 	return NULL;
