@@ -97,8 +97,13 @@ static void see_command(struct looking *looking, const struct shell_command *com
 		looking->ended = true;
 		return;
 	}
-	if (str_is(shell_words_program(shell_command_value(command, 0)), "find"))
+	/* Each find within a find takes stack: a text can hold more of them than there is. */
+	if (looking->inner < COMMAND_INNER_MAX &&
+	    str_is(shell_words_program(shell_command_value(command, 0)), "find")) {
+		looking->inner++;
 		see_find(looking, command);
+		looking->inner--;
+	}
 	if (shell_command_inner(command, &text) && looking->inner < COMMAND_INNER_MAX) {
 		struct looking inside = {.visit = looking->visit,
 					 .inner = looking->inner + 1};

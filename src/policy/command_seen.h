@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 enum {
-	COMMAND_INNER_MAX = 4,    /* texts within texts that are looked into */
+	COMMAND_INNER_MAX = 4,    /* texts and finds within such that are looked into */
 	COMMAND_FOLDERS_MAX = 16, /* subshells within subshells whose folders are known */
 };
 

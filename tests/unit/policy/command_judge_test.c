@@ -532,10 +532,32 @@ static void a_word_of_its_own_grants_it(void **state)
 	     rows);
 }
 
+/* Each find names the next: as many as a text holds. */
+static void finds_within_finds_are_seen_to_a_depth(void **state)
+{
+	enum { FINDS = 60000 };
+	auto_policy struct policy *policy =
+		policy_of("{\"deny\": [{\"program\": \"git\", \"subcommand\": \"push\"}]}");
+	struct verdict verdict;
+	struct buf text;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	for (int i = 0; i < FINDS; i++)
+		assert_true(buf_adds(&text, "find . -exec "));
+	assert_true(buf_adds(&text, "true"));
+	verdict = verdict_in(policy, text.data, NULL);
+	assert_string_equal(answer_of(&verdict), "allow");
+	buf_fini(&text);
+	verdict = verdict_in(policy, "find . -exec find . -exec git push \\;", NULL);
+	assert_string_equal(answer_of(&verdict), "deny");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deny_wins_then_ask_and_the_rest_of_a_box_runs),
+		cmocka_unit_test(finds_within_finds_are_seen_to_a_depth),
 		cmocka_unit_test(a_rule_that_denies_names_a_part),
 		cmocka_unit_test(in_a_list_deny_and_ask_come_before_it),
 		cmocka_unit_test(what_is_asked_for_keeps_the_plan),
