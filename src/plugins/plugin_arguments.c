@@ -72,15 +72,6 @@ static bool add_flag(struct building *building, const char *name,
 		      add_value(building, name, value, err));
 }
 
-static bool is_among(const struct value *names, const char *name)
-{
-	for (size_t i = 0; i < value_count(names); i++) {
-		if (str_is(value_str(value_item(names, i)), name))
-			return true;
-	}
-	return false;
-}
-
 static bool add_flags(struct building *building, const struct value *order,
 		      const struct value *arguments, struct err *err)
 {
@@ -94,7 +85,7 @@ static bool add_flags(struct building *building, const struct value *order,
 	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
 		const char *name = value_key(at);
 
-		if (is_among(order, name))
+		if (value_has_text(order, name))
 			continue;
 		if (name[0] == '\0' || strpbrk(name, " \t\r\n=") != NULL)
 			return err_set(err, EINVAL,

@@ -358,15 +358,6 @@ static size_t count_rows(const struct key *rows)
 	return count;
 }
 
-static bool is_among(const struct value *list, const char *text)
-{
-	for (size_t i = 0; i < value_count(list); i++) {
-		if (str_is(value_str(value_item(list, i)), text))
-			return true;
-	}
-	return false;
-}
-
 /* Of KEYS, at POINTER, whose own rows are ROWS. */
 static bool check_strange(const struct key *rows, const struct value *keys,
 			  const char *pointer, const struct value *asked, struct err *err)
@@ -376,7 +367,7 @@ static bool check_strange(const struct key *rows, const struct value *keys,
 	const char *nearest;
 	struct buf name;
 
-	while (at && is_among(asked, value_key(at)))
+	while (at && value_has_text(asked, value_key(at)))
 		at = value_next(keys, at);
 	if (!at)
 		return true;
