@@ -302,6 +302,7 @@ static bool drop_quote(struct patch_reader *reader, const struct wrapping *wrapp
 bool patch_unwrap(struct patch_reader *reader)
 {
 	struct wrapping wrapping = {.word = STR("")};
+	bool tabless = false; /* once is enough, however many here-documents begin */
 	size_t start = 0;
 
 	for (; start < reader->count; start++) {
@@ -311,9 +312,10 @@ bool patch_unwrap(struct patch_reader *reader)
 			break;
 		if (!look_at(reader, start, &wrapping))
 			return false;
-		for (size_t i = start + 1; wrapping.dashed && i < reader->count; i++)
+		for (size_t i = start + 1;
+		     wrapping.dashed && !tabless && i < reader->count; i++)
 			reader->lines[i] = without_tabs(reader->lines[i]);
-		wrapping.dashed = false;
+		tabless |= wrapping.dashed;
 	}
 	/* A refusal of what is no patch shows what stands there. */
 	if (start == reader->count)
