@@ -2,10 +2,11 @@
  * layer_tell: the words for what a call wrote that does not last (layer.h): text for the model,
  * details for programs, and what others read there.
  *
- * `layer` of a result's details is an object: `files` (written or changed), `removed`, `empty` (new folders with nothing in them), `folders`
- * (items with `path` and one of `files`, `removed` and `empty`; a path that ends with a slash is a
- * folder with so many below it), `stays` (what is kept beside it) and, where not all was seen,
- * `partial`. `cell_only` is a list of paths in the cell's own /tmp or home.
+ * `layer` of a result's details is an object: `files` (written or changed), `removed`, `empty`
+ * (new folders with nothing in them), `folders` (items with `path` and one of `files`, `removed`
+ * and `empty`; a path that ends with a slash is a folder with so many below it), `stays` (the
+ * folders that are kept beside it) and, where not all was seen, `partial`. `cell_only` is a list
+ * of paths in the cell's own /tmp or home.
  */
 #pragma once
 #include "base/buf.h"
