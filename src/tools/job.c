@@ -9,7 +9,8 @@
 #define JOB_WAIT_MAX_S 600
 
 static const struct tool_param job_params[] = {
-	{"id", PARAM_ID, false, "Number of the job; may be omitted when there is only one job",
+	{"id", PARAM_ID, false,
+	 "Number of the job; may be omitted when there is only one job",
 	 .aliases = "job job_id"},
 	{"action", PARAM_CHOICE, false,
 	 "read: what it has printed since it was last asked; wait: until it ends or waits for "
