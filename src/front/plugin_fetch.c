@@ -82,13 +82,13 @@ static struct policy *policy_of(const char *folder, const struct value *hosts,
 /* The one host that URL names, as `network` has it: where the configuration lists none. */
 static struct value *host_of(const char *url)
 {
-	const bool plain = str_starts(str_of(url), STR("http://"));
+	const bool plain = strncmp(url, "http://", strlen("http://")) == 0;
 	const char *mark = strstr(url, "://");
-	struct str rest = str_of(mark != NULL ? mark + strlen("://") : url);
+	const char *place = mark != NULL ? mark + strlen("://") : url;
+	struct str rest = {place, strcspn(place, "/?#")};
 	struct value *hosts = value_new_array();
 	struct buf entry;
 
-	rest.size = strcspn(rest.data, "/?#");
 	const char *at = memrchr(rest.data, '@', rest.size);
 	if (at != NULL)
 		rest = str_part(rest, (size_t)(at + 1 - rest.data), rest.size);
@@ -180,18 +180,16 @@ static bool run_git(struct session *session, const struct plugin_source *source,
 bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_terms *terms,
 		  const char *folder, char commit[HASH_HEX + 1], struct err *err)
 {
-	const char *local = str_starts(str_of(source->text), STR("file://"))
-				    ? source->text + strlen("file://")
-				    : NULL;
+	const bool is_local = str_starts(str_of(source->text), STR("file://"));
 	const char *authority = getenv(AUTHORITY);
 	struct shape_shown shown[3] = {{0}};
 	size_t count = 0;
 	struct session *session = NULL;
 	auto_value struct value *own =
-		local == NULL && terms->hosts == NULL ? host_of(source->text) : NULL;
+		is_local || terms->hosts != NULL ? NULL : host_of(source->text);
 	const struct value *hosts = own != NULL ? own : terms->hosts;
 
-	if (local == NULL && value_count(hosts) == 0)
+	if (!is_local && value_count(hosts) == 0)
 		return err_set(err, EPERM,
 			       "no host may be fetched from: name it in "
 			       "plugin_policy.allowed_git_hosts, or leave that key out");
@@ -200,9 +198,12 @@ bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_
 	struct policy *policy = policy_of(folder, hosts, authority, err);
 	if (policy == NULL)
 		return false;
-	if (local != NULL)
+	if (is_local) {
+		const char *local = source->text + strlen("file://");
+
 		shown[count++] =
 			(struct shape_shown){local, local, "a plugin's repository"};
+	}
 	if (authority != NULL)
 		shown[count++] = (struct shape_shown){authority, authority, AUTHORITY};
 	const struct session_options options = {

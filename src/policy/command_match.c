@@ -407,7 +407,7 @@ static bool option_holds(const struct command_option *option,
 			 const struct shell_command *command, size_t at)
 {
 	enum { BEGINNING_MIN = sizeof("--xx") - 1 };
-	struct str word = shell_command_value(command, at), value = STR("");
+	struct str word = shell_command_value(command, at), value;
 	const char *equals = memchr(word.data, '=', word.size);
 	struct str name = equals ? str_part(word, 0, (size_t)(equals - word.data)) : word;
 	bool whole = str_equal(name, option->name);

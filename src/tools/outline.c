@@ -411,12 +411,15 @@ static void thin(struct outline *outline, size_t most)
 				(met + 1) * left / levels[level];
 			met++;
 		}
-		if (stays)
+		if (stays) {
+			struct place first = outline->places[kept];
+
 			outline->places[kept++] = *place;
-		else
-			free(place->text);
+			*place = first;
+		}
 	}
-	outline->count = kept;
+	while (outline->count > kept)
+		free(outline->places[--outline->count].text);
 }
 
 static void add_place(struct outline *outline, size_t number, unsigned indent,

@@ -351,7 +351,8 @@ static bool place_addition(struct applying *applying, size_t index)
 	spot->start = spot->end = behind;
 	buf_addstr(&spot->text, hunk->new);
 	fit_ends(applying, index, behind);
-	if (behind == size && size > 0 && !str_ends(applying->text, STR("\n")))
+	if (spot->text.size > 0 && behind == size && size > 0 &&
+	    !str_ends(applying->text, STR("\n")))
 		move_end_to_front(&spot->text);
 	applying->outcomes[index].level = MATCH_EXACT;
 	applying->outcomes[index].line = match_line(applying->text, behind);
