@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 static void print_names(const char *title, const struct value *names, FILE *out)
 {
@@ -72,6 +73,8 @@ int doctor_attack(const char *only, bool json, FILE *out)
 	struct err err = {0};
 	int code;
 
+	/* The files of a case have the modes that it names, whatever the caller's umask. */
+	(void)umask(S_IWGRP | S_IWOTH);
 	if (only != NULL && !attack_check_group(only, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);
 	if (!interrupt_open(&interrupt, &err))
