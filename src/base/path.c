@@ -1,8 +1,14 @@
 /* path: paths as text; see path.h. */
 #include "base/path.h"
 
+#include "base/text.h"
+
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
+#include <strings.h>
+
+enum { PATH_TEXT_MAX = 2 * PATH_MAX /* bytes of a path that stands as a key */ };
 
 /* Apply the components of PATH to what OUT holds from START on. */
 static bool path_apply(const char *path, size_t start, struct buf *out)
@@ -114,6 +120,57 @@ bool path_next_folder(struct str *list, struct str *folder)
 					 : (struct str){0};
 		if (folder->size > 0)
 			return true;
+	}
+	return false;
+}
+
+char *path_key(const char *path)
+{
+	struct buf key;
+
+	buf_init(&key, 4 * PATH_TEXT_MAX);
+	for (; *path != '\0'; path++) {
+		unsigned char c = (unsigned char)*path;
+		if (c < ' ' || c >= 0x7f || c == '\\')
+			(void)buf_addf(&key, "\\%02x", c);
+		else
+			(void)buf_addc(&key, (char)c);
+	}
+	return buf_take(&key);
+}
+
+char *path_of_key(const char *key)
+{
+	struct buf path;
+	bool fine = key != NULL;
+
+	buf_init(&path, PATH_TEXT_MAX);
+	for (; fine && *key != '\0'; key++) {
+		if (*key != '\\') {
+			fine = buf_addc(&path, *key);
+			continue;
+		}
+		int high = text_hex_digit(key[1]);
+		int low = high < 0 ? -1 : text_hex_digit(key[2]);
+		int c = high * 16 + low;
+		fine = low >= 0 && c > 0 && buf_addc(&path, (char)c);
+		key += 2;
+	}
+	if (fine)
+		return buf_take(&path);
+	buf_fini(&path);
+	return NULL;
+}
+
+bool path_names_git(const char *path)
+{
+	while (*path != '\0') {
+		const size_t size = strcspn(path, "/");
+
+		if (size == 4 && strncasecmp(path, ".git", size) == 0)
+			return true;
+		path += size;
+		path += *path == '/';
 	}
 	return false;
 }

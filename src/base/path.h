@@ -40,3 +40,13 @@ bool path_next_folder(struct str *list, struct str *folder);
 
 /* Number of components of a normal path: 0 for "/". */
 size_t path_depth(const char *path);
+
+/*
+ * Paths are bytes and values are UTF-8: as a key or text in a value a path has "\HH" for a
+ * backslash and every byte that is not plain ASCII. Both functions give a new string.
+ */
+char *path_key(const char *path);
+char *path_of_key(const char *key); /* NULL when KEY is none, or NULL */
+
+/* Is one of the names of PATH `.git`, in whatever case a file system takes it? */
+bool path_names_git(const char *path);

@@ -156,7 +156,7 @@ static void look_file(struct git_scan *scan, const char *path)
 void git_scan_watch(struct git_scan *scan, const struct value *watched)
 {
 	for (size_t i = 0; i < value_count(watched); i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(watched, i)));
+		auto_free char *path = path_of_key(value_text(value_item(watched, i)));
 		auto_close int fd = path != NULL ? look_open_path(scan, path) : -1;
 
 		if (fd >= 0)
@@ -169,7 +169,7 @@ void git_scan_whole(struct git_scan *scan)
 {
 	scan->goes_through = true;
 	for (size_t i = 0; value_count(scan->deep) > 0 && i < scan->root_count; i++) {
-		auto_free char *key = git_scan_key(scan->roots[i].path);
+		auto_free char *key = path_key(scan->roots[i].path);
 
 		if (value_has_text(scan->deep, key))
 			git_scan_deep(scan, &scan->roots[i]);
@@ -188,7 +188,7 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 	}
 	git_scan_watch(scan, watched);
 	for (size_t i = 0; i < value_count(files); i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(files, i)));
+		auto_free char *path = path_of_key(value_text(value_item(files, i)));
 		if (path != NULL && path[0] == '/')
 			look_file(scan, path);
 	}

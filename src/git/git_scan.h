@@ -41,13 +41,6 @@ enum {
 	GIT_SCAN_CONTENTS = 32 << 20,
 };
 
-/*
- * Paths are bytes and values are UTF-8: as a key or text in a value a path has "\HH" for a
- * backslash and every byte that is not plain ASCII. Both give a new string.
- */
-char *git_scan_key(const char *path);
-char *git_scan_path(const char *key); /* NULL when KEY is none, or NULL */
-
 struct git_scan_root {
 	const char *path; /* absolute, real */
 	int fd;           /* a folder; O_PATH will do */

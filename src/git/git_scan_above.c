@@ -28,7 +28,7 @@ static bool above_link(void *context, struct str path)
 	buf_init(&text, PATH_MAX);
 	if (buf_addf(&text, "%s/%.*s", above->worktree, (int)path.size, path.data) &&
 	    path_within(text.data, above->folder)) {
-		auto_free char *key = git_scan_key(text.data);
+		auto_free char *key = path_key(text.data);
 		value_append(above->list, value_new_text(key));
 	}
 	buf_fini(&text);

@@ -41,7 +41,7 @@ static void look_included(struct git_scan *scan, const char *folder,
 		if (git_config_included(line, folder, scan->home, &path)) {
 			const char *name;
 			auto_close int fd = git_scan_open_parent(scan, path.data, &name);
-			auto_free char *key = git_scan_key(path.data);
+			auto_free char *key = path_key(path.data);
 			auto_free char *parent = memory_copy(path.data);
 			parent[name - path.data - 1] = '\0';
 			const struct look look = {scan, fd, parent, 0};

@@ -78,7 +78,7 @@ static void note_place(struct git_scan *scan, const char *path, const struct sta
 {
 	if (!scan->wants_places || value_count(scan->places) >= GIT_SCAN_PLACES)
 		return;
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	value_set_integer(git_scan_list(&scan->places), key, (int64_t)st->st_ino);
 }
 
@@ -141,7 +141,7 @@ static void give(struct git_scan *scan)
 
 static void note_nested(struct git_scan *scan, const char *path)
 {
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 
 	if (scan->nested == NULL)
 		scan->nested = value_new_array();

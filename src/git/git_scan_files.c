@@ -40,7 +40,7 @@ bool git_scan_is_name(const char *fingerprint)
 
 bool git_scan_is_file(const struct git_scan *scan, const char *key)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	const char *name;
 	struct stat st;
 
@@ -54,8 +54,8 @@ bool git_scan_is_file(const struct git_scan *scan, const char *key)
 /* PATH, which is NAME or lies in it, may be written when a place that is so far down was named. */
 static bool is_opened(const struct git_scan *scan, const char *name, const char *path)
 {
-	auto_free char *name_key = git_scan_key(name);
-	auto_free char *key = git_scan_key(path);
+	auto_free char *name_key = path_key(name);
+	auto_free char *key = path_key(path);
 
 	for (size_t i = 0; i < value_count(scan->opened); i++) {
 		const char *place = value_text(value_item(scan->opened, i));
@@ -90,7 +90,7 @@ static void each_of_tree(const struct look *look, const char *name, void *contex
 	buf_init(&path, 2 * PATH_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
 	if (!is_opened(look->scan, tree->name, path.data) && look_stat(look, name, &st)) {
-		auto_free char *key = git_scan_key(name);
+		auto_free char *key = path_key(name);
 		value_set(tree->object, key, tree_of(look, name, &st, tree));
 	}
 	buf_fini(&path);
@@ -207,7 +207,7 @@ static bool has_twin(const struct git_scan *scan, const char *row, const char *c
 		if (snprintf(path, sizeof(path), "%s/%s", scan->roots[i].path, row) >=
 		    (int)sizeof(path))
 			continue;
-		auto_free char *key = git_scan_key(path);
+		auto_free char *key = path_key(path);
 		const char *there = content_in(known_print(scan, key));
 		found = there[0] != '\0' &&
 			(content[0] == '\0' || strcmp(there, content) == 0);
@@ -243,7 +243,7 @@ static void mark_name(const struct look *look, const char *name, const struct st
 	buf_init(&text, 2 * PATH_MAX);
 	(void)buf_addf(&text, "%s/%s", look->path, name);
 	auto_free char *path = buf_take(&text);
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	const char *known = known_print(scan, key);
 	if (is_opened(scan, path, path) ||
 	    !print_of(look, name, path, st, TELLS_STATUS, status))
@@ -284,7 +284,7 @@ static bool mark_link(const struct look *look, const char *name, struct buf *rea
 	(void)snprintf(print, sizeof(print), PRINT "link %s", hex);
 	buf_init(&path, 2 * PATH_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	auto_free char *key = git_scan_key(path.data);
+	auto_free char *key = path_key(path.data);
 	buf_fini(&path);
 	const char *known = known_print(scan, key);
 	set_print(scan, key, print);

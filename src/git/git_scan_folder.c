@@ -4,6 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "git/git_config.h"
 #include "git/git_scan_parts.h"
 #include "git/git_text.h"
@@ -153,7 +154,7 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 	const size_t left = value_count(scan->left);
 	struct stat st;
 
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	if (value_member(scan->repositories, key) != NULL)
 		return;
 	if (depth > GIT_SCAN_DEPTH ||

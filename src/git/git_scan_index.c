@@ -4,6 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "git/git_index.h"
 #include "git/git_scan_parts.h"
 
@@ -22,7 +23,7 @@ static bool each_link(void *context, struct str path)
 {
 	struct value *list = context;
 	auto_free char *name = memory_copy_str(path);
-	auto_free char *key = git_scan_key(name);
+	auto_free char *key = path_key(name);
 
 	value_append(list, value_new_text(key));
 	return value_count(list) <= GIT_SCAN_LINKS;
@@ -58,7 +59,7 @@ static void each_sparse(const struct look *look, const char *name, void *context
  */
 static void link_visit(const struct git_folder *folder, const char *key)
 {
-	auto_free char *link = git_scan_path(key);
+	auto_free char *link = path_of_key(key);
 	const size_t size = link != NULL ? strlen(link) : 0;
 	const bool is_sparse = size > 0 && link[size - 1] == '/';
 	const struct sparse sparse = {folder->depth + 1, 0};
@@ -136,7 +137,7 @@ static struct value *index_links(struct git_folder *folder, const char *path)
 		return list;
 	buf_init(&print, PATH_MAX);
 	look_fingerprint(&st, &print);
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	const struct value *known = git_scan_known(folder->look.scan, key);
 	if (str_equal(value_str(value_item(known, 0)), buf_str(&print))) {
 		value_free(list);
@@ -157,7 +158,7 @@ void git_scan_index(struct git_folder *folder)
 	if (snprintf(path, sizeof(path), "%s/index", folder->look.path) >= (int)sizeof(path))
 		return;
 	struct value *list = index_links(folder, path);
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	value_set(git_scan_list(&folder->look.scan->indexes), key, list);
 	for (size_t i = 1; folder->worktree != NULL && i < value_count(list); i++)
 		link_visit(folder, value_text(value_item(list, i)));

@@ -59,7 +59,7 @@ void git_scan_left(const struct look *look, const char *folder, const char *name
 	    !S_ISREG(st.st_mode) || clock_ns(&st.st_ctim) < scan->left_ns ||
 	    snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	struct value *left = value_new_object();
 	git_scan_print_file(&st, file);
 	value_set_text(left, "file", file);
@@ -82,7 +82,7 @@ void git_scan_share_left(const struct look *look, size_t before)
 		return;
 	for (void *at = value_first(look->scan->left); at != NULL;
 	     at = value_next(look->scan->left, at)) {
-		auto_free char *path = git_scan_path(value_key(at));
+		auto_free char *path = path_of_key(value_key(at));
 		if (path != NULL && path_within(path, look->path))
 			value_set_boolean(value_at(at), "shared", true);
 	}

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "git/git_scan_parts.h"
 
 #include <dirent.h>
@@ -91,7 +92,7 @@ static void each_entry(const struct look *look, const char *name, void *context)
 		return;
 	buf_init(&text, 2 * NAME_MAX);
 	(void)buf_addf(&text, "%s%s", name, type == DT_DIR && !repositorys ? "/" : "");
-	auto_free char *key = git_scan_key(text.data);
+	auto_free char *key = path_key(text.data);
 	value_append(reading->list, value_new_text(key));
 	buf_fini(&text);
 }
@@ -125,7 +126,7 @@ static struct value *entries(const struct look *look, const struct place *place,
 
 	if (!print_stamp(look, stamp))
 		return NULL;
-	auto_free char *key = git_scan_key(look->path);
+	auto_free char *key = path_key(look->path);
 	const struct value *known = git_scan_known(look->scan, key);
 	struct value *list;
 	if (!was_changed(look) && str_equal(value_str(value_item(known, 0)), str_of(stamp))) {
@@ -165,7 +166,7 @@ static void look_below(const struct look *look, const struct place *place, unsig
 		return;
 	}
 	for (size_t i = 1; i < value_count(list); i++) {
-		auto_free char *name = git_scan_path(value_text(value_item(list, i)));
+		auto_free char *name = path_of_key(value_text(value_item(list, i)));
 		size_t size = name != NULL ? strlen(name) : 0;
 
 		if (size == 0 || name[size - 1] != '/') {

@@ -1,6 +1,7 @@
 /* git_scan_mark: what was found, as it is written down: paths as keys, and fingerprints. */
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "git/git_scan_parts.h"
 
@@ -9,44 +10,6 @@
 #include <unistd.h>
 
 enum { NAME_TEXT_MAX = 2 * PATH_MAX };
-
-char *git_scan_key(const char *path)
-{
-	struct buf key;
-
-	buf_init(&key, 4 * NAME_TEXT_MAX);
-	for (; *path != '\0'; path++) {
-		unsigned char c = (unsigned char)*path;
-		if (c < ' ' || c >= 0x7f || c == '\\')
-			(void)buf_addf(&key, "\\%02x", c);
-		else
-			(void)buf_addc(&key, (char)c);
-	}
-	return buf_take(&key);
-}
-
-char *git_scan_path(const char *key)
-{
-	struct buf path;
-	bool fine = key != NULL;
-
-	buf_init(&path, NAME_TEXT_MAX);
-	for (; fine && *key != '\0'; key++) {
-		if (*key != '\\') {
-			fine = buf_addc(&path, *key);
-			continue;
-		}
-		int high = text_hex_digit(key[1]);
-		int low = high < 0 ? -1 : text_hex_digit(key[2]);
-		int c = high * 16 + low;
-		fine = low >= 0 && c > 0 && buf_addc(&path, (char)c);
-		key += 2;
-	}
-	if (fine)
-		return buf_take(&path);
-	buf_fini(&path);
-	return NULL;
-}
 
 void look_fingerprint(const struct stat *st, struct buf *out)
 {
@@ -66,7 +29,7 @@ static void mark(const struct look *look, const char *name, const char *fingerpr
 
 	buf_init(&path, NAME_TEXT_MAX);
 	(void)buf_addf(&path, "%s/%s", look->path, name);
-	auto_free char *key = git_scan_key(path.data);
+	auto_free char *key = path_key(path.data);
 	value_set_text(git_scan_list(&look->scan->dangers), key, fingerprint);
 	buf_fini(&path);
 }

@@ -20,7 +20,7 @@ bool look_is_since(const struct timespec *changed, int64_t before_ns)
 
 bool look_is_in_place(const struct value *places, const char *path, const struct stat *st)
 {
-	auto_free char *key = places != NULL ? git_scan_key(path) : NULL;
+	auto_free char *key = places != NULL ? path_key(path) : NULL;
 	const struct value *inode = key != NULL ? value_member(places, key) : NULL;
 
 	return inode != NULL && value_integer(inode) == (int64_t)st->st_ino;
@@ -51,7 +51,7 @@ static void pass(struct way *way, const char *path, const struct stat *st)
 		grow(way, look_is_since(&st->st_mtim, way->before_ns) ? GIT_SCAN_DOUBTFUL
 								      : GIT_SCAN_NEW);
 	/* One that gets the last of its names is a repository from then on. */
-	auto_free char *key = changed ? git_scan_key(path) : NULL;
+	auto_free char *key = changed ? path_key(path) : NULL;
 	if (changed && value_member(way->scan->repositories, key) != NULL)
 		grow(way, GIT_SCAN_DOUBTFUL);
 	way->above_changed = changed;
@@ -88,7 +88,7 @@ static void descend(struct way *way, int root, char *path, char *rest)
 enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
 			       const struct git_scan_when *when)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	struct way way = {.scan = scan, .when = when, .before_ns = when->before_ns};
 	struct stat st;
 

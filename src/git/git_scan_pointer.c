@@ -54,8 +54,8 @@ static void note_lead(struct git_scan *scan, const char *pointer, const char *re
 	if (strstr(repository, "/.git/") != NULL ||
 	    str_ends(str_of(repository), STR("/.git")))
 		return;
-	auto_free char *key = git_scan_key(pointer);
-	auto_free char *lead = git_scan_key(repository);
+	auto_free char *key = path_key(pointer);
+	auto_free char *lead = path_key(repository);
 	value_set_text(git_scan_list(&scan->leads), key, lead);
 }
 
@@ -96,7 +96,7 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 	buf_init(&target, PATH_MAX);
 	buf_init(&pointer, PATH_MAX);
 	(void)buf_addf(&pointer, "%s/.git", look->path);
-	auto_free char *key = git_scan_key(pointer.data);
+	auto_free char *key = path_key(pointer.data);
 	git_scan_note(scan, &scan->held, key);
 	if (look_read(look, ".git", GIT_POINTER_MAX, &text, &read_st) == LOOK_READ) {
 		holds = git_text_pointer(buf_str(&text), &path);

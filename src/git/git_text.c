@@ -99,16 +99,3 @@ bool git_text_is_empty(struct str text)
 	}
 	return true;
 }
-
-bool git_text_names_git(const char *path)
-{
-	while (*path != '\0') {
-		const size_t size = strcspn(path, "/");
-
-		if (size == 4 && strncasecmp(path, ".git", size) == 0)
-			return true;
-		path += size;
-		path += *path == '/';
-	}
-	return false;
-}

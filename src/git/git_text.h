@@ -38,6 +38,3 @@ bool git_text_next_conflict(struct str *text, struct str *path);
 
 /* Only blank lines and comments? */
 bool git_text_is_empty(struct str text);
-
-/* Is one of the names of PATH `.git`, in whatever case a file system takes it? */
-bool git_text_names_git(const char *path);

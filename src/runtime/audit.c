@@ -62,11 +62,11 @@ static bool roots_open(struct audit *audit, struct err *err)
 	size_t count = value_count(roots);
 	bool fine = true;
 
-	audit->home = git_scan_path(value_text(value_member(audit->guard, "home")));
+	audit->home = path_of_key(value_text(value_member(audit->guard, "home")));
 	audit->roots = memory_array(count, sizeof(*audit->roots));
 	audit->folders = memory_array(count, sizeof(*audit->folders));
 	for (size_t i = 0; fine && i < count; i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
+		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
 
 		fine = path != NULL ? root_open(audit, path, err)
 				    : err_set(err, EILSEQ, "a root: %s", strerror(EILSEQ));
@@ -136,7 +136,7 @@ bool audit_begin(struct value *guard, struct err *err)
 /* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
 static bool was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	struct stat st;
 	const char *name;
 
@@ -252,7 +252,7 @@ static bool put_away(const struct git_scan *scan, const char *path, char *away, 
 
 static char *workspace_of(const struct value *guard)
 {
-	char *path = git_scan_path(value_text(value_member(guard, "workspace")));
+	char *path = path_of_key(value_text(value_member(guard, "workspace")));
 
 	return path != NULL ? path : memory_copy("/");
 }
@@ -277,7 +277,7 @@ static bool stays(const struct git_scan *scan, const char *key,
 		return false;
 	age = git_scan_age(scan, key, when);
 	if (age == GIT_SCAN_DOUBTFUL) {
-		auto_free char *path = git_scan_path(key);
+		auto_free char *path = path_of_key(key);
 		audit_tell_doubtful(result, workspace, path);
 	}
 	return age != GIT_SCAN_NEW;
@@ -298,7 +298,7 @@ static void judge_one(const struct git_scan *scan, const char *key, const char *
 		      struct tool_result *result)
 {
 	char away[NAME_MAX + 1];
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 
 	if (path == NULL)
 		audit_tell_failed(result, strerror(EILSEQ));
@@ -411,7 +411,7 @@ static void near_begin(const struct audit *audit, const struct value *more,
 /* Remove the file at KEY, beneath a root, if it still is FILE. False: it is not gone. */
 static bool left_remove(const struct git_scan *scan, const char *key, const char *file)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	char now[GIT_SCAN_FILE];
 	const char *name;
 	struct stat st;
@@ -429,7 +429,7 @@ static bool left_remove(const struct git_scan *scan, const char *key, const char
 /* Does the file at KEY still lie there as FILE? */
 static bool left_stays(const struct git_scan *scan, const char *key, const char *file)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	char now[GIT_SCAN_FILE] = "";
 	const char *name;
 	struct stat st;
@@ -471,7 +471,7 @@ void audit_put_left_away(struct audit *audit, const struct value *left,
 	git_scan_init(&scan, audit->folders, audit->folder_count);
 	scan.may_mend = true;
 	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
-		auto_free char *path = git_scan_path(value_key(at));
+		auto_free char *path = path_of_key(value_key(at));
 		const char *file = value_text(value_member(value_at(at), "file"));
 		const char *holder = value_text(value_member(value_at(at), "held"));
 

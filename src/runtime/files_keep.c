@@ -6,7 +6,6 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "git/git_scan.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -59,7 +58,7 @@ void files_add_heads(const struct files *files, const char *folder)
 	if (files->heads == NULL || root == NULL)
 		return;
 	while (strlen(at) > strlen(root->path)) {
-		auto_free char *key = git_scan_key(at);
+		auto_free char *key = path_key(at);
 
 		if (snprintf(head, sizeof(head), "%s/HEAD", at) < (int)sizeof(head) &&
 		    faccessat(AT_FDCWD, head, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&

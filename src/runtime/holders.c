@@ -195,7 +195,7 @@ static void held_set(struct holders *holders, struct value *item, const char *pi
 static bool is_open(int folder, const char *link, const char *key, const struct value *item)
 {
 	const char *file = value_text(value_member(item, "file"));
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 	char target[PATH_MAX], now[GIT_SCAN_FILE];
 	ssize_t size = readlinkat(folder, link, target, sizeof(target));
 	struct stat st;
@@ -284,7 +284,7 @@ static void roots_take(struct holders *holders, const struct value *roots)
 {
 	holders->all_roots = value_count(roots) <= ROOTS_MAX;
 	for (size_t i = 0; i < value_count(roots) && i < ROOTS_MAX; i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
+		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
 		struct stat st;
 
 		if (path != NULL && stat(path, &st) == 0)

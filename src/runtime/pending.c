@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "git/git_scan.h"
+#include "base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -154,7 +154,7 @@ void pending_file(const struct stat *st, char text[PENDING_FILE])
 void pending_grant(struct pending *pending, const char *path, const struct stat *root)
 {
 	auto_value struct value *line = value_new_object();
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	struct value *granted = value_new_object();
 	char file[PENDING_FILE];
 

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan.h"
-#include "git/git_text.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -59,7 +58,7 @@ static void roots_open(struct roots *roots, const struct value *list)
 	roots->folders = memory_array(value_count(list), sizeof(*roots->folders));
 	roots->paths = memory_array(value_count(list), sizeof(*roots->paths));
 	for (size_t i = 0; i < value_count(list); i++) {
-		char *path = git_scan_path(value_text(value_item(list, i)));
+		char *path = path_of_key(value_text(value_item(list, i)));
 		int fd = path != NULL ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
 		if (fd < 0) {
@@ -191,8 +190,8 @@ static int open_left(int folder, const char *name, struct stat *st)
 /* Do RIGHTS allow what ROW, of a journal, says? */
 static bool is_allowed(const struct rights *rights, const struct value *row)
 {
-	auto_free char *folder = git_scan_path(value_text(value_member(row, "folder")));
-	auto_free char *name = git_scan_path(value_text(value_member(row, "name")));
+	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
+	auto_free char *name = path_of_key(value_text(value_member(row, "name")));
 	struct buf path;
 	bool allowed;
 
@@ -210,8 +209,8 @@ static bool is_allowed(const struct rights *rights, const struct value *row)
 static struct value *granted_of(const struct value *roots, const char *folder)
 {
 	for (size_t i = 0; i < value_count(roots); i++) {
-		auto_free char *path = git_scan_path(
-			value_text(value_member(value_item(roots, i), "path")));
+		auto_free char *path =
+			path_of_key(value_text(value_member(value_item(roots, i), "path")));
 
 		if (path != NULL && path_within(folder, path))
 			return value_item(roots, i);
@@ -223,17 +222,17 @@ static struct value *granted_of(const struct value *roots, const char *folder)
 static bool is_granted(const struct value *roots, const struct value *row,
 		       struct value **root)
 {
-	auto_free char *folder = git_scan_path(value_text(value_member(row, "folder")));
+	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
 	const char *name = value_text(value_member(row, "name"));
 	struct buf path;
 	bool granted;
 
-	if (folder == NULL || folder[0] != '/' || name == NULL || git_text_names_git(name))
+	if (folder == NULL || folder[0] != '/' || name == NULL || path_names_git(name))
 		return false;
 	buf_init(&path, PATH_MAX);
 	granted = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
 		  /* What is git's is no file tool's to write, wherever it lies. */
-		  !git_text_names_git(folder);
+		  !path_names_git(folder);
 	*root = granted ? granted_of(roots, folder) : NULL;
 	buf_fini(&path);
 	return *root != NULL;

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/autoexec.h"
-#include "git/git_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,8 +61,8 @@ static bool is_gits(const struct files *files, const char *real)
 
 	if (!root)
 		return false;
-	return git_text_names_git(path_relative(real, root->path)) ||
-	       git_text_names_git(path_base_name(root->path));
+	return path_names_git(path_relative(real, root->path)) ||
+	       path_names_git(path_base_name(root->path));
 }
 
 /* Is the folder of ROOT that is the first SIZE bytes of RELATIVE a worktree of git's? */

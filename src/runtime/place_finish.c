@@ -6,9 +6,9 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "git/git_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,13 +154,13 @@ static void remove_temp(const struct finishing *row, const char *name)
 static void open_row(const struct files *files, const struct value *item,
 		     struct finishing *row)
 {
-	auto_free char *folder = git_scan_path(value_text(value_member(item, "folder")));
+	auto_free char *folder = path_of_key(value_text(value_member(item, "folder")));
 	struct buf real;
 	struct err err;
 
 	*row = (struct finishing){
 		.folder_fd = -1,
-		.name = git_scan_path(value_text(value_member(item, "name"))),
+		.name = path_of_key(value_text(value_member(item, "name"))),
 		.temp = value_text(value_member(item, "temp")),
 		.keep = value_text(value_member(item, "keep")),
 		.removes = value_is_true(value_member(item, "removes")),

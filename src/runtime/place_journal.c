@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
 #include "git/git_scan.h"
@@ -66,8 +67,8 @@ static bool add_rows(int fd, const struct journal_row *rows, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct value *item = value_new_object();
 
-		auto_free char *folder = git_scan_key(rows[i].folder);
-		auto_free char *name = git_scan_key(rows[i].name);
+		auto_free char *folder = path_key(rows[i].folder);
+		auto_free char *name = path_key(rows[i].name);
 
 		value_set_text(item, "folder", folder);
 		value_set_text(item, "name", name);

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/autoexec.h"
-#include "git/git_scan.h"
 #include "runtime/files_inside.h"
 #include "runtime/spec.h"
 
@@ -25,7 +24,7 @@ struct rights {
 
 static void add_path(struct value *list, const char *path)
 {
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 
 	value_append(list, value_new_text(key));
 }
@@ -52,7 +51,7 @@ static struct value *roots_of(const struct cell_spec *spec)
 
 	for (size_t i = 0; i < spec->root_count; i++) {
 		const struct files_root *root = &spec->roots[i];
-		auto_free char *key = git_scan_key(root->path);
+		auto_free char *key = path_key(root->path);
 
 		/* It ends with its session, and has another name in each. */
 		if (spec->temp != NULL && path_within(root->path, spec->temp))
@@ -99,7 +98,7 @@ static bool paths_read(const struct value *list, struct paths *paths)
 {
 	paths->items = memory_array(value_count(list) + 1, sizeof(*paths->items));
 	for (size_t i = 0; i < value_count(list); i++) {
-		char *path = git_scan_path(value_text(value_item(list, i)));
+		char *path = path_of_key(value_text(value_item(list, i)));
 		if (path == NULL)
 			return false;
 		paths->items[paths->count++] = path;
@@ -114,7 +113,7 @@ static bool roots_read(const struct value *roots, struct files *files)
 	files->roots = memory_array(count + 1, sizeof(*files->roots));
 	for (size_t i = 0; i < count; i++) {
 		const struct value *root = value_item(roots, i);
-		char *path = git_scan_path(value_text(value_member(root, "path")));
+		char *path = path_of_key(value_text(value_member(root, "path")));
 		if (path == NULL)
 			return false;
 		files->roots[files->root_count++] = (struct files_held){

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "git/git_scan.h"
+#include "base/path.h"
 #include "runtime/anchor.h"
 #include "runtime/cell.h"
 #include "runtime/extra.h"
@@ -32,7 +32,7 @@ static const struct tool mend_tool = {
 static struct extra *extra_of(const struct cell_spec *cell, const struct value *root,
 			      bool *gone)
 {
-	auto_free char *path = git_scan_path(value_text(value_member(root, "path")));
+	auto_free char *path = path_of_key(value_text(value_member(root, "path")));
 	struct extra *extra;
 	struct stat st;
 	char file[PENDING_FILE];

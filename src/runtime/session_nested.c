@@ -39,7 +39,7 @@ static void note_full(struct keeper *keeper)
 /* What a worker has found counts where it may lie: in the workspace. */
 static bool take_one(struct keeper *keeper, struct value *list, const char *key)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 
 	if (path == NULL || !path_within(path, session_workspace(keeper->session)) ||
 	    is_known(keeper, key))

@@ -41,7 +41,7 @@ struct protecting {
 
 static bool is_root(const struct value *roots, const char *path)
 {
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 
 	for (size_t i = 0; i < value_count(roots); i++) {
 		if (strcmp(value_text(value_item(roots, i)), key) == 0)
@@ -52,7 +52,7 @@ static bool is_root(const struct value *roots, const char *path)
 
 static bool is_below(const struct value *roots, const char *path)
 {
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 
 	for (size_t i = 0; i < value_count(roots); i++) {
 		if (path_within(key, value_text(value_item(roots, i))))
@@ -75,7 +75,7 @@ static bool holds_new(const struct protecting *protecting, const char *path)
 {
 	if (value_count(protecting->dangers) == value_count(protecting->known))
 		return false;
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	for (void *at = value_first(protecting->dangers); at != NULL;
 	     at = value_next(protecting->dangers, at)) {
 		if (path_within(value_key(at), key) &&
@@ -141,13 +141,13 @@ static void hold_all(const struct protecting *protecting,
 {
 	for (void *at = value_first(repositories); at != NULL;
 	     at = value_next(repositories, at)) {
-		auto_free char *path = git_scan_path(value_key(at));
+		auto_free char *path = path_of_key(value_key(at));
 		if (path != NULL && value_is_true(value_at(at)) &&
 		    !is_held(protecting->spec, path))
 			hold_repository(protecting, path);
 	}
 	for (void *at = value_first(held); at != NULL; at = value_next(held, at)) {
-		auto_free char *path = git_scan_path(value_key(at));
+		auto_free char *path = path_of_key(value_key(at));
 		if (path != NULL && value_is_true(value_at(at)) &&
 		    !holds_new(protecting, path))
 			hold(protecting, path);
@@ -156,14 +156,14 @@ static void hold_all(const struct protecting *protecting,
 
 static void list_add(struct value *list, const char *path)
 {
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 
 	value_append(list, value_new_text(key));
 }
 
 static void hold_file(const struct protecting *protecting, const char *key)
 {
-	auto_free char *path = git_scan_path(key);
+	auto_free char *path = path_of_key(key);
 
 	if (path != NULL && !holds_new(protecting, path))
 		hold(protecting, path);
@@ -201,7 +201,7 @@ static void files_add(const char *path, void *context)
 		(void)path_normal("/", path, &real);
 	}
 	if (is_below(files->roots, real.data)) {
-		auto_free char *key = git_scan_key(real.data);
+		auto_free char *key = path_key(real.data);
 		if (!value_has_text(files->list, key))
 			value_append(files->list, value_new_text(key));
 	}
@@ -324,7 +324,7 @@ static struct value *deep_list(const struct shape_options *options,
 			       const struct cell_spec *spec, const struct value *roots)
 {
 	struct value *list = value_new_array();
-	auto_free char *workspace = git_scan_key(spec->workspace);
+	auto_free char *workspace = path_key(spec->workspace);
 
 	for (size_t i = 0; i < value_count(roots); i++) {
 		const char *root = value_text(value_item(roots, i));
@@ -381,7 +381,7 @@ static void home_add(const struct shape_options *options, struct value *guard)
 {
 	const char *home = options != NULL ? shape_environment(options, "HOME") : NULL;
 	auto_free char *real = home != NULL ? realpath(home, NULL) : NULL;
-	auto_free char *key = real != NULL ? git_scan_key(real) : NULL;
+	auto_free char *key = real != NULL ? path_key(real) : NULL;
 
 	if (key != NULL)
 		value_set_text(guard, "home", key);
@@ -418,7 +418,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	struct value *watched = value_new_array();
 	struct value *guard = value_new_object();
 
-	auto_free char *workspace = git_scan_key(spec->workspace);
+	auto_free char *workspace = path_key(spec->workspace);
 	value_set_text(guard, "workspace", workspace);
 	value_set(guard, "roots", roots);
 	value_set(guard, "opened", opened_list(options, spec, roots));
@@ -435,7 +435,7 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 	home_add(options, guard);
 	spec->guard = guard; /* freed with it, also after a failure */
 	for (size_t i = 0; i < value_count(roots); i++) {
-		auto_free char *path = git_scan_path(value_text(value_item(roots, i)));
+		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
 		if (path != NULL && !git_scan_above(path, watched, err))
 			return false;
 	}

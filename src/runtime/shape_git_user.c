@@ -51,7 +51,7 @@ static void config_visit(const struct visit *visit, const char *path, unsigned d
 	struct str rest, line;
 	struct buf included;
 
-	auto_free char *key = git_scan_key(path);
+	auto_free char *key = path_key(path);
 	if (value_member(visit->seen, key) != NULL ||
 	    value_count(visit->seen) >= INCLUDED_MAX)
 		return;

@@ -1,6 +1,7 @@
 /* checkpoint_look: what the workspace holds now, as rows. */
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "git/git_scan.h"
 #include "git/git_text.h"
 #include "runtime/files.h"
@@ -35,7 +36,7 @@ static void add_nested(struct finder *finder, struct str path)
 	    value_count(finder->nested) >= NESTED_MAX)
 		return;
 	auto_free char *copy = memory_copy_str(path);
-	auto_free char *key = git_scan_key(copy);
+	auto_free char *key = path_key(copy);
 	value_append(finder->nested, value_new_text(key));
 }
 
@@ -128,7 +129,7 @@ static bool walk_whole(struct looking *looking, bool ignored, uint64_t *left_out
 /* Keys as git_scan has them: absolute. */
 static void nested_tell(struct checkpoint *checkpoint, const char *key)
 {
-	auto_free char *workspace = git_scan_key(files_workspace(checkpoint->call->files));
+	auto_free char *workspace = path_key(files_workspace(checkpoint->call->files));
 	struct buf whole;
 
 	buf_init(&whole, KEY_MAX);

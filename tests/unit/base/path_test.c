@@ -1,6 +1,7 @@
 /* Tests of base/path. */
 #include "unit.h"
 
+#include "base/memory.h"
 #include "base/path.h"
 
 static void normal_forms(void **state)
@@ -143,6 +144,31 @@ static void folders_between_colons(void **state)
 	assert_false(path_next_folder(&list, &folder));
 }
 
+static void a_key_is_the_path_in_plain_ascii(void **state)
+{
+	static const char odd[] = "a\\\xff\n";
+
+	(void)state;
+	auto_free char *key = path_key(odd);
+	assert_string_equal(key, "a\\5c\\ff\\0a");
+	auto_free char *path = path_of_key(key);
+	assert_string_equal(path, odd);
+	assert_null(path_of_key("a\\5"));
+	assert_null(path_of_key("\\00"));
+	assert_null(path_of_key("\\zz"));
+}
+
+static void a_path_names_git_in_any_case(void **state)
+{
+	(void)state;
+	assert_true(path_names_git(".git"));
+	assert_true(path_names_git("/a/.GIT/hooks"));
+	assert_true(path_names_git("a//.git"));
+	assert_false(path_names_git("/a/.github/x"));
+	assert_false(path_names_git("a/x.git"));
+	assert_false(path_names_git(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +179,8 @@ int main(void)
 		cmocka_unit_test(base_names_and_depths),
 		cmocka_unit_test(xdg_folders_are_absolute_or_below_home),
 		cmocka_unit_test(folders_between_colons),
+		cmocka_unit_test(a_key_is_the_path_in_plain_ascii),
+		cmocka_unit_test(a_path_names_git_in_any_case),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

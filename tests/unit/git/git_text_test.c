@@ -72,17 +72,6 @@ static void comments_are_nothing(void **state)
 	assert_false(git_text_is_empty(STR("# a\n*.c diff=x\n")));
 }
 
-static void a_path_names_git_in_any_case(void **state)
-{
-	(void)state;
-	assert_true(git_text_names_git(".git"));
-	assert_true(git_text_names_git("/a/.GIT/hooks"));
-	assert_true(git_text_names_git("a//.git"));
-	assert_false(git_text_names_git("/a/.github/x"));
-	assert_false(git_text_names_git("a/x.git"));
-	assert_false(git_text_names_git(""));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,7 +81,6 @@ int main(void)
 		cmocka_unit_test(options_of_apply_name_no_file),
 		cmocka_unit_test(conflicts_are_told_with_their_paths),
 		cmocka_unit_test(comments_are_nothing),
-		cmocka_unit_test(a_path_names_git_in_any_case),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
