@@ -23,33 +23,60 @@ const struct cell_spec *cell_spec(const struct cell *cell)
 
 bool cell_audit_due(const struct cell *cell)
 {
-	return cell->spec.audit_due;
+	return cell->record.audit_due;
 }
 
 void cell_set_audit_due(struct cell *cell, bool due)
 {
-	cell->spec.audit_due = due && cell->spec.guard != NULL;
-	pending_set_audit_due(cell->spec.record, cell->spec.audit_due);
+	cell->record.audit_due = due && cell->spec.guard != NULL;
+	pending_set_audit_due(cell->record.pending, cell->record.audit_due);
 }
 
 void cell_give_journal(struct cell *cell, struct pending_journal *journal)
 {
-	pending_give(cell->spec.record, &cell->spec, journal);
+	pending_give(cell->record.pending, &cell->spec, journal);
 }
 
 void cell_take_back_journal(struct cell *cell, struct pending_journal *journal)
 {
-	pending_take_back(cell->spec.record, journal);
+	pending_take_back(cell->record.pending, journal);
 }
 
 const struct value *cell_unfinished(const struct cell *cell)
 {
-	return pending_writes(cell->spec.record);
+	return pending_writes(cell->record.pending);
 }
 
 void cell_mended(struct cell *cell)
 {
-	pending_mended(cell->spec.record, &cell->spec);
+	pending_mended(cell->record.pending, &cell->spec);
+}
+
+struct pending *cell_pending(const struct cell *cell)
+{
+	return cell->record.pending;
+}
+
+void cell_hold_guard(void *record, const char *folder, const char *workspace,
+		     struct value *guard)
+{
+	struct cell_record *made = record;
+
+	made->pending = pending_open(folder, workspace, guard, &made->audit_due);
+}
+
+bool cell_has_granted(void *record)
+{
+	const struct cell_record *made = record;
+	const struct value *roots = NULL;
+
+	return pending_granted(made->pending, &roots) != NULL;
+}
+
+void cell_record_close(struct cell_record *record)
+{
+	pending_close(record->pending);
+	*record = (struct cell_record){0};
 }
 
 struct outlet *cell_outlet(const struct cell *cell)
@@ -328,6 +355,7 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 
 	made->options = *options;
 	made->spec = *options->take_spec;
+	made->record = options->record;
 	spec_init(options->take_spec);
 	made->spec.one_call = options->direct;
 	made->control = -1;
@@ -375,6 +403,7 @@ void cell_close(struct cell *cell)
 	groups_stop(cell->groups);
 	shape_tidy(&cell->spec);
 	spec_fini(&cell->spec);
+	cell_record_close(&cell->record);
 	free(cell->widening);
 	free(cell);
 }

@@ -50,8 +50,20 @@ struct worker_end {
 	struct worker_end *next;
 };
 
+/* What is kept on disk of a cell for a later front (pending.h). */
+struct cell_record {
+	struct pending *pending; /* or NULL */
+	bool audit_due;          /* something may be left that no audit has looked at */
+};
+/* For shape_options, whose context is a struct cell_record. */
+void cell_hold_guard(void *record, const char *folder, const char *workspace,
+		     struct value *guard);
+bool cell_has_granted(void *record);
+void cell_record_close(struct cell_record *record);
+
 struct cell_options {
 	struct cell_spec *take_spec; /* moved into the cell, also on failure */
+	struct cell_record record;   /* likewise */
 	struct loop *loop;
 	const struct tool *const *tools;
 	const char *program; /* as session.h */
@@ -145,6 +157,7 @@ void cell_give_journal(struct cell *cell, struct pending_journal *journal);
 void cell_take_back_journal(struct cell *cell, struct pending_journal *journal);
 const struct value *cell_unfinished(const struct cell *cell);
 void cell_mended(struct cell *cell);
+struct pending *cell_pending(const struct cell *cell);
 
 /* Why no worker can be made any more, or NULL while they can. */
 const char *cell_broken(const struct cell *cell);

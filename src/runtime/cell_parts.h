@@ -17,6 +17,7 @@ struct cell {
 	struct cell_options options;
 	struct timer refill;
 	struct cell_spec spec;
+	struct cell_record record;
 	int control;
 	int anchor_pidfd;
 	int questions_fd;      /* sandbox_overhear; -1: none */

@@ -194,8 +194,7 @@ static void answer_due(struct timer *timer)
 		cell_set_widened(session->cell, &first->addition);
 		policy_show(session->policy, first->path, first->writable);
 		if (first->writable)
-			pending_grant(cell_spec(session->cell)->record, first->path,
-				      &first->st);
+			pending_grant(cell_pending(session->cell), first->path, &first->st);
 		/* Not before: what is not held is not known by its number. */
 		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
 			value_set_boolean(session->granted, first->grant, true);
@@ -275,7 +274,7 @@ static bool ask_worker(struct running *running, struct err *why)
 /* Before anything is begun there. */
 static void note_granted(const struct running *running)
 {
-	struct pending *record = cell_spec(running->session->cell)->record;
+	struct pending *record = cell_pending(running->session->cell);
 	struct stat st;
 
 	for (const struct extra *at = running->extras; at != NULL; at = at->next) {

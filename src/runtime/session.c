@@ -162,8 +162,9 @@ static int level_least(const struct session_options *options)
 	return options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
 }
 
-static bool shape_make(const struct session_options *options, const struct undo_plan *undoes,
-		       struct policy *policy, struct cell_spec *spec, struct err *err)
+static bool shape_make(const struct session_options *options,
+		       const struct undo_plan *undoes, struct policy *policy,
+		       struct cell_record *record, struct cell_spec *spec, struct err *err)
 {
 	const int minimum = level_least(options);
 	const struct shape_options shape = {
@@ -177,6 +178,9 @@ static bool shape_make(const struct session_options *options, const struct undo_
 					      : (const char *const *)(uintptr_t)environ,
 		.protected_files = options->protected_files,
 		.undoes = undoes,
+		.hold_guard = cell_hold_guard,
+		.has_granted = cell_has_granted,
+		.context = record,
 		.resolver = options->resolver,
 		.shown = options->shown,
 		.level = level_choose(minimum),
@@ -190,20 +194,31 @@ static bool shape_make(const struct session_options *options, const struct undo_
 	return level_explain(minimum, err);
 }
 
-bool session_shape(const struct session_options *options, struct policy *policy,
-		   struct cell_spec *spec, struct err *err)
+static bool shape_with_undo(const struct session_options *options, struct policy *policy,
+			    struct cell_record *record, struct cell_spec *spec,
+			    struct err *err)
 {
 	struct undo_plan undoes;
 	bool fine;
 
 	if (options->undoes == NULL)
-		return shape_make(options, NULL, policy, spec, err);
+		return shape_make(options, NULL, policy, record, spec, err);
 	auto_free char *workspace = realpath(options->workspace, NULL);
 	undo_plan_init(&undoes);
 	if (workspace != NULL)
 		undo_aim_plan(options->undoes, options->undo_folder, workspace, &undoes);
-	fine = shape_make(options, &undoes, policy, spec, err);
+	fine = shape_make(options, &undoes, policy, record, spec, err);
 	undo_plan_fini(&undoes);
+	return fine;
+}
+
+bool session_shape(const struct session_options *options, struct policy *policy,
+		   struct cell_spec *spec, struct err *err)
+{
+	struct cell_record record = {0};
+	const bool fine = shape_with_undo(options, policy, &record, spec, err);
+
+	cell_record_close(&record);
 	return fine;
 }
 
@@ -219,17 +234,20 @@ static bool cell_make(struct session *session, const struct session_options *opt
 		      struct err *err)
 {
 	const int minimum = level_least(options);
+	struct cell_record record = {0};
 	struct cell_spec spec;
 
 	spec_init(&spec);
-	if (!session_shape(options, session->policy, &spec, err)) {
+	if (!shape_with_undo(options, session->policy, &record, &spec, err)) {
 		shape_tidy(&spec);
 		spec_fini(&spec);
+		cell_record_close(&record);
 		return false;
 	}
 	session->folder = memory_copy(spec.workspace);
 	const struct cell_options cell = {
 		.take_spec = &spec,
+		.record = record,
 		.loop = session->loop,
 		.tools = session->all_tools,
 		.program = options->program,

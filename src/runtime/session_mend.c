@@ -86,7 +86,8 @@ void session_mend(struct session *session)
 {
 	const struct cell_spec *cell = cell_spec(session->cell);
 	const struct value *roots = NULL;
-	const struct value *writes = pending_granted(cell->record, &roots);
+	struct pending *pending = cell_pending(session->cell);
+	const struct value *writes = pending_granted(pending, &roots);
 	const int64_t deadline = clock_now_ms() + MEND_MS;
 	struct extra *extras = NULL;
 
@@ -109,5 +110,5 @@ void session_mend(struct session *session)
 			return;
 	}
 	if (all)
-		pending_granted_mended(cell->record);
+		pending_granted_mended(pending);
 }

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "runtime/pending.h"
 #include "runtime/shape_limits.h"
 #include "runtime/shape_parts.h"
 
@@ -68,12 +67,10 @@ bool shape_real_path(int fd, struct buf *path, struct err *err)
 }
 
 /* A person may be asked for folders, or a killed front has left writes in some it was granted. */
-static bool may_get_folders(const struct policy *policy, const struct cell_spec *spec)
+static bool may_get_folders(const struct shape_options *options, const struct policy *policy)
 {
-	const struct value *roots = NULL;
-
 	return policy_asks(policy, "read") || policy_asks(policy, "write") ||
-	       pending_granted(spec->record, &roots) != NULL;
+	       (options->has_granted != NULL && options->has_granted(options->context));
 }
 
 bool shape_cell(const struct shape_options *options, struct policy *policy,
@@ -132,7 +129,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	shape_add_workspace_name(options, spec);
 	shape_add_environment(options, policy, spec);
 	shape_advise(options, policy);
-	if (may_get_folders(policy, spec))
+	if (may_get_folders(options, policy))
 		shape_note_closed(options, spec);
 	return true;
 }

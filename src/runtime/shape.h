@@ -46,6 +46,15 @@ struct shape_options {
 	const struct undo_plan *undoes;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	const struct shape_shown *shown; /* besides the policy's; or NULL */
+	/*
+	 * Keeps GUARD, of the cell for WORKSPACE, in FOLDER for as long as the cell lives; it may
+	 * become what an earlier front's cell began with. NULL: nobody keeps it.
+	 */
+	void (*hold_guard)(void *context, const char *folder, const char *workspace,
+			   struct value *guard);
+	/* Are there writes of dead fronts in folders that they were granted? NULL: no. */
+	bool (*has_granted)(void *context);
+	void *context;
 	bool one_call;       /* the cell is made for one call (session_options.direct) */
 	bool no_checkpoints; /* nobody but the audit looks for repositories in the workspace */
 	enum sandbox_level level; /* what this machine can build */

@@ -9,7 +9,6 @@
 #include "git/autoexec.h"
 #include "git/git_scan.h"
 #include "runtime/audit.h"
-#include "runtime/pending.h"
 #include "runtime/shape_parts.h"
 #include "runtime/undo_plan.h"
 
@@ -222,19 +221,17 @@ static struct value *files_list(const struct shape_options *options,
 }
 
 /* What this session leaves to do when its front dies lies in the user's state. */
-static void pending_begin(const struct shape_options *options, struct cell_spec *spec)
+static void guard_hold(const struct shape_options *options, const struct cell_spec *spec)
 {
 	struct buf folder;
-	bool due = false;
 
 	buf_init(&folder, PATH_MAX);
-	if (path_xdg(shape_environment(options, "XDG_STATE_HOME"),
+	if (options->hold_guard != NULL &&
+	    path_xdg(shape_environment(options, "XDG_STATE_HOME"),
 		     shape_environment(options, "HOME"), ".local/state",
-		     "glovebox/pending", &folder)) {
-		spec->record =
-			pending_open(folder.data, spec->workspace, spec->guard, &due);
-		spec->audit_due = due;
-	}
+		     "glovebox/pending", &folder))
+		options->hold_guard(options->context, folder.data, spec->workspace,
+				    spec->guard);
 	buf_fini(&folder);
 }
 
@@ -313,7 +310,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 	value_remove(guard, "repositories");
 	value_remove(guard, "held");
 	if (options != NULL)
-		pending_begin(options, spec);
+		guard_hold(options, spec);
 	hold_all(&protecting, repositories, held);
 	for (size_t i = 0; i < value_count(files); i++)
 		hold_file(&protecting, value_text(value_item(files, i)));

@@ -3,7 +3,6 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "runtime/pending.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -36,7 +35,6 @@ void spec_fini(struct cell_spec *spec)
 	fd_close(&spec->cache_lock);
 	value_free(spec->guard);
 	value_free(spec->parsed);
-	pending_close(spec->record);
 	arena_fini(&spec->arena);
 	spec_init(spec);
 }

@@ -26,8 +26,6 @@ enum { SPEC_BYTES_MAX = 4 << 20 };
 /* The variable by which our own program knows, in a command, where it may write. */
 #define SPEC_WRITABLE "GLOVEBOX_WRITABLE"
 
-struct pending;
-
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
@@ -78,8 +76,6 @@ struct cell_spec {
 	bool one_call; /* its first call is its last, and waits while the cell is built */
 	struct value *parsed; /* what it was read from: freed it would leave the heap in pieces */
 	struct value *guard; /* what the audit after each command starts from (audit.h) */
-	struct pending *record; /* its copy on disk; the front's own */
-	bool audit_due; /* an earlier front died before its audit; the front's own */
 	/* how it is built; `level` is lower where that is worth less here */
 	enum sandbox_level built;
 	/*
