@@ -3,13 +3,13 @@
  * the rights as two lines of JSON; beside it, by its name and a number, the journals.
  */
 #include "runtime/pending_parts.h"
-#include "runtime/rights.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "runtime/spec.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -138,7 +138,7 @@ void pending_close(struct pending *pending)
 static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 {
 	if (!pending->has_rights) {
-		auto_value struct value *rights = rights_of(spec);
+		auto_value struct value *rights = spec_rights(spec);
 		pending->has_rights =
 			add_line(pending->fd, rights) && fdatasync(pending->fd) == 0;
 	}

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "git/git_scan.h"
+#include "runtime/spec.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -453,7 +454,7 @@ const struct value *pending_writes(const struct pending *pending)
 /* Are all of WRITES such as the cell of SPEC may finish? */
 static bool may_mend(const struct value *writes, const struct cell_spec *spec)
 {
-	auto_value struct value *text = rights_of(spec);
+	auto_value struct value *text = spec_rights(spec);
 	struct rights *rights = rights_read(text);
 	bool may = true;
 

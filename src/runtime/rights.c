@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "git/autoexec.h"
 #include "runtime/files_inside.h"
-#include "runtime/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,77 +20,6 @@ struct rights {
 	struct paths closed; /* not to be written */
 	bool is_sound;
 };
-
-static void add_path(struct value *list, const char *path)
-{
-	auto_free char *key = path_key(path);
-
-	value_append(list, value_new_text(key));
-}
-
-/* Whose PATH it is in the view: the host's own, a layer over that, or memory of the cell's. */
-static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
-{
-	const struct view_entry *deepest = NULL;
-
-	for (size_t i = 0; i < spec->view.count; i++) {
-		const struct view_entry *entry = &spec->view.entries[i];
-		if ((entry->kind == VIEW_TREE || entry->kind == VIEW_MEMORY ||
-		     entry->kind == VIEW_OVERLAY) &&
-		    path_within(path, entry->path) &&
-		    (deepest == NULL || strlen(entry->path) >= strlen(deepest->path)))
-			deepest = entry;
-	}
-	return deepest != NULL ? deepest->kind : VIEW_TREE;
-}
-
-static struct value *roots_of(const struct cell_spec *spec)
-{
-	struct value *roots = value_new_array();
-
-	for (size_t i = 0; i < spec->root_count; i++) {
-		const struct files_root *root = &spec->roots[i];
-		auto_free char *key = path_key(root->path);
-
-		/* It ends with its session, and has another name in each. */
-		if (spec->temp != NULL && path_within(root->path, spec->temp))
-			continue;
-		/* The same path may be a real one in another session. */
-		if (kind_at(spec, root->path) == VIEW_MEMORY)
-			continue;
-		struct value *item = value_new_object();
-		value_set_text(item, "path", key);
-		value_set_boolean(item, "writable",
-				  root->writable && kind_at(spec, root->path) == VIEW_TREE);
-		if (root->pattern != NULL)
-			value_set_text(item, "pattern", root->pattern);
-		value_append(roots, item);
-	}
-	return roots;
-}
-
-struct value *rights_of(const struct cell_spec *spec)
-{
-	struct value *rights = value_new_object();
-	struct value *hidden = value_new_array(), *closed = value_new_array();
-	const struct value *files = value_member(spec->guard, "files");
-
-	for (size_t i = 0; i < spec->blocked_count; i++)
-		add_path(hidden, spec->blocked[i]);
-	for (size_t i = 0; i < spec->view.count; i++) {
-		const struct view_entry *entry = &spec->view.entries[i];
-		if (entry->kind == VIEW_MASK)
-			add_path(hidden, entry->path);
-		else if (entry->kind == VIEW_PIN && !entry->writable)
-			add_path(closed, entry->path);
-	}
-	for (size_t i = 0; i < value_count(files); i++)
-		value_append(closed, value_ref(value_item(files, i)));
-	value_set(rights, "roots", roots_of(spec));
-	value_set(rights, "hidden", hidden);
-	value_set(rights, "closed", closed);
-	return rights;
-}
 
 /* False: one of them is no path. */
 static bool paths_read(const struct value *list, struct paths *paths)

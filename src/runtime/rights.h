@@ -7,13 +7,9 @@
 
 #include <stdbool.h>
 
-struct cell_spec;
 struct rights;
 
-/* Of the cell of SPEC; the caller's. */
-struct value *rights_of(const struct cell_spec *spec);
-
-/* What such a value says; of anything else it is nothing. Never NULL. */
+/* The rights that spec_rights has printed as VALUE; of anything else they are none. Never NULL. */
 struct rights *rights_read(const struct value *value);
 void rights_free(struct rights *rights); /* NULL is fine */
 

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "runtime/cell.h"
 #include "runtime/extra.h"
-#include "runtime/rights.h"
 #include "runtime/session_undo_parts.h"
+#include "runtime/spec.h"
 #include "runtime/undo_projects.h"
 
 #include <errno.h>
@@ -122,7 +122,7 @@ struct undo_store *keeper_store(struct keeper *keeper)
 		stay_in_memory(keeper);
 	} else if (opens) {
 		auto_value struct value *rights =
-			rights_of(cell_spec(keeper->session->cell));
+			spec_rights(cell_spec(keeper->session->cell));
 		undo_store_set_rights(keeper->store, rights);
 	}
 	return keeper->store;

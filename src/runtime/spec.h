@@ -121,5 +121,8 @@ void spec_set_writable(struct cell_spec *spec);
 /* SPEC, whose cell shows ADDITION from now on, has its roots, its view and its guard. */
 void spec_widen(struct cell_spec *spec, const struct cell_spec *addition);
 
+/* What the cell of SPEC may read and write, for rights_read; the caller's. */
+struct value *spec_rights(const struct cell_spec *spec);
+
 bool spec_print(const struct cell_spec *spec, struct buf *out);
 bool spec_parse(struct str text, struct cell_spec *spec, struct err *err);
