@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "model/http.h"
-#include "model/model_name.h"
 
 static bool is_there(const struct found *found, const char *url)
 {
@@ -46,7 +45,7 @@ static bool choose_servers(struct found *found, const char *const *urls, struct 
 		if (!add_server(found, *url, err))
 			return false;
 	/* One that is wrong is told by who uses it. */
-	if (!asked && own && model_name_is_here(own))
+	if (!asked && own && http_is_here(own))
 		(void)add_server(found, own, NULL);
 	return true;
 }

@@ -13,7 +13,7 @@
 #include "front/screen.h"
 #include "front/screen_paint.h"
 #include "front/verb.h"
-#include "model/model_name.h"
+#include "model/http.h"
 #include "model/provider.h"
 #include "policy/commands.h"
 
@@ -44,7 +44,7 @@ struct look {
 /* A server of one's own is asked without one. */
 static bool wants_key(const struct provider *provider)
 {
-	return provider->key_name && !model_name_is_here(provider->base_url);
+	return provider->key_name && !http_is_here(provider->base_url);
 }
 
 static bool has_key(const struct provider *provider)

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "model/model_name.h"
+#include "model/http.h"
 
 /* The name since 2006; libcurl keeps its ABI. */
 static const struct library libcurl = {"libcurl.so.4", "7.66", "libcurl4", "asking a model"};
@@ -212,6 +212,26 @@ static void add_headers(struct exchange *exchange)
 	}
 }
 
+bool http_is_here(const char *url)
+{
+	struct str host = str_of(url);
+	size_t at = str_find(host, STR("://"), 0);
+
+	if (at != (size_t)-1)
+		host = str_part(host, at + 3, host.size);
+	host = str_part(host, 0, str_find(host, STR("/"), 0));
+	if (str_starts(host, STR("[::1]")))
+		return host.size == 5 || host.data[5] == ':';
+	host = str_part(host, 0, str_find(host, STR(":"), 0));
+	if (str_is(host, "localhost"))
+		return true;
+	/* "127.example.org" is no address. */
+	for (at = 0; at < host.size; at++)
+		if (!strchr("0123456789.", host.data[at]))
+			return false;
+	return str_starts(host, STR("127."));
+}
+
 bool http_set_common(const struct http *http, CURL *easy, const char *url,
 		     size_t (*write)(char *, size_t, size_t, void *), void *context)
 {
@@ -223,7 +243,7 @@ bool http_set_common(const struct http *http, CURL *easy, const char *url,
 		  curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
 
 	/* A proxy of the environment is for the world, never for a server on this machine. */
-	if (ok && model_name_is_here(url))
+	if (ok && http_is_here(url))
 		ok = curl->easy_setopt(easy, CURLOPT_NOPROXY, "*") == CURLE_OK;
 		/* Those that older libraries lack; without them all still works. */
 #if LIBCURL_VERSION_NUM >= 0x075500

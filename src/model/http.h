@@ -69,3 +69,6 @@ struct http_question {
  */
 void http_ask_all(struct http *http, struct http_question *questions, size_t count,
 		  int64_t deadline_ms);
+
+/* Is URL's host this machine, by its name alone: localhost, 127.0.0.0/8, [::1]? */
+bool http_is_here(const char *url);

@@ -173,7 +173,7 @@ bool model_needs_key(const char *name)
 	struct model_name parsed;
 
 	return model_name_parse(name, &parsed, NULL) && parsed.provider &&
-	       !model_name_is_here(parsed.provider->base_url);
+	       !http_is_here(parsed.provider->base_url);
 }
 
 const char *model_name(const struct model *model)

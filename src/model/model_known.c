@@ -15,7 +15,7 @@ struct catalogue_model model_known_by(const struct model_options *options,
 				      const struct model_name *name)
 {
 	bool at_home = name->provider && str_trim(str_of(options->base_url)).size == 0 &&
-		       !model_name_is_here(name->provider->base_url);
+		       !http_is_here(name->provider->base_url);
 	auto_free char *text = memory_copy_str(name->provider ? name->rest : STR(""));
 
 	return catalogue_find(options->catalogue, text, at_home);
@@ -26,7 +26,7 @@ static struct local_model ask_there(struct model *model)
 {
 	struct local_model there = {0};
 
-	if (model_name_is_here(model->url) && (model->http || http_open(&model->http, NULL)))
+	if (http_is_here(model->url) && (model->http || http_open(&model->http, NULL)))
 		(void)local_ask(model->http, model->url, model->name, LOCAL_CONTEXT_MS,
 				&there);
 	return there;

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/http.h"
 #include "model/provider.h"
 
 enum { PROVIDERS_MAX = 8, URL_MAX = 2048 };
@@ -186,31 +187,11 @@ bool model_name_url(const struct provider *provider, const char *base_url, char 
 	return true;
 }
 
-bool model_name_is_here(const char *url)
-{
-	struct str host = str_of(url);
-	size_t at = str_find(host, STR("://"), 0);
-
-	if (at != (size_t)-1)
-		host = str_part(host, at + 3, host.size);
-	host = str_part(host, 0, str_find(host, STR("/"), 0));
-	if (str_starts(host, STR("[::1]")))
-		return host.size == 5 || host.data[5] == ':';
-	host = str_part(host, 0, str_find(host, STR(":"), 0));
-	if (str_is(host, "localhost"))
-		return true;
-	/* "127.example.org" is no address. */
-	for (at = 0; at < host.size; at++)
-		if (!strchr("0123456789.", host.data[at]))
-			return false;
-	return str_starts(host, STR("127."));
-}
-
 bool model_name_is_ollama(const char *base_url)
 {
 	auto_free char *origin = NULL;
 
-	return base_url && model_name_is_here(base_url) &&
+	return base_url && http_is_here(base_url) &&
 	       model_name_origin(base_url, &origin, NULL) &&
 	       str_ends(str_of(origin), STR(":11434"));
 }

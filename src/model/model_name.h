@@ -30,6 +30,3 @@ bool model_name_origin(const char *base_url, char **origin, struct err *err);
 
 /* Is URL Ollama's usual port on this machine? */
 bool model_name_is_ollama(const char *base_url);
-
-/* Is URL's host this machine, by its name alone: localhost, 127.0.0.0/8, [::1]? */
-bool model_name_is_here(const char *url);

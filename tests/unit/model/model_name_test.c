@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/http.h"
 #include "model/model_name.h"
 #include "model/provider.h"
 
@@ -187,10 +188,10 @@ static void this_machine_is_known_by_its_name_alone(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(here); i++)
-		if (!model_name_is_here(here[i]))
+		if (!http_is_here(here[i]))
 			fail_msg("%s", here[i]);
 	for (size_t i = 0; i < UNIT_COUNT(away); i++)
-		if (model_name_is_here(away[i]))
+		if (http_is_here(away[i]))
 			fail_msg("%s", away[i]);
 }
 
