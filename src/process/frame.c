@@ -277,3 +277,61 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 			return false;
 	}
 }
+
+uint32_t frame_add_bytes(struct str bytes, struct buf *out)
+{
+	return buf_addstr(out, bytes) ? (uint32_t)bytes.size : 0;
+}
+
+uint32_t frame_add_text(const char *text, struct buf *out)
+{
+	return frame_add_bytes((struct str){text, strlen(text) + 1}, out);
+}
+
+uint32_t frame_add_value(const struct value *value, struct buf *out)
+{
+	size_t before = out->size;
+
+	if (value != NULL)
+		(void)value_print(value, 0, out);
+	return (uint32_t)(out->size - before);
+}
+
+uint32_t frame_add_unless_empty(const struct value *value, struct buf *out)
+{
+	return value_count(value) > 0 ? frame_add_value(value, out) : 0;
+}
+
+bool frame_split_parts(struct str payload, size_t head, const uint32_t *sizes,
+		       size_t count, struct str *parts)
+{
+	struct str rest = str_part(payload, head, payload.size - head);
+
+	for (size_t i = 0; i < count; i++) {
+		if (sizes[i] > rest.size)
+			return false;
+		parts[i] = str_part(rest, 0, sizes[i]);
+		rest = str_part(rest, sizes[i], rest.size - sizes[i]);
+	}
+	return rest.size == 0;
+}
+
+/* NULL when it does not end with its first NUL. */
+const char *frame_text_of(struct str part)
+{
+	const char *end = part.size > 0 ? memchr(part.data, '\0', part.size) : NULL;
+
+	return end != NULL && end == part.data + part.size - 1 ? part.data : NULL;
+}
+
+bool frame_take_value(struct str part, enum value_kind kind, struct value **value,
+		      struct err *err)
+{
+	if (part.size == 0)
+		return true;
+	if (!value_parse(part, 0, value, err))
+		return false;
+	return value_kind(*value) == kind ||
+	       err_set(err, EPROTO, "%s instead of %s",
+		       value_kind_name(value_kind(*value)), value_kind_name(kind));
+}

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/value.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,11 +20,11 @@ enum frame_kind {
 	FRAME_STDOUT,    /* output fragments */
 	FRAME_STDERR,
 	FRAME_ENDING, /* empty: what the call ran is over, its result follows at once */
-	FRAME_ANSWER, /* a result of runtime/wire.h: to the oldest FRAME_ASK without one */
-	FRAME_WAITS,  /* empty: a program waits for input at its terminal */
-	FRAME_TELL,   /* JSON (runtime/tell.h): progress, or a word for the log */
+	FRAME_ANSWER, /* a result (tool_result_print): to the oldest FRAME_ASK without one */
+	FRAME_WAITS,    /* empty: a program waits for input at its terminal */
+	FRAME_TELL,     /* JSON (runtime/tell.h): progress, or a word for the log */
 	FRAME_QUESTION, /* JSON (runtime/tell.h): to whoever called */
-	FRAME_RESULT,   /* runtime/wire.h */
+	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
 	FRAME_CALL,   /* runtime/wire.h, with up to three descriptors */
@@ -69,3 +70,22 @@ void frame_done(struct frame_reader *reader);
 /* Fill and wait until a whole frame is there; ETIMEDOUT, ECONNRESET. */
 bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);
+
+/*
+ * The parts of a payload that begins with a head of numbers: each is appended to OUT, and its size,
+ * which is returned, stands in the head. What is too much for OUT has the size 0, and OUT has
+ * overflowed. A text ends with NUL, a value is JSON, and what is left out has no bytes.
+ */
+uint32_t frame_add_bytes(struct str bytes, struct buf *out);
+uint32_t frame_add_text(const char *text, struct buf *out);
+uint32_t frame_add_value(const struct value *value, struct buf *out);
+uint32_t frame_add_unless_empty(const struct value *value, struct buf *out);
+
+/* The COUNT parts behind a head of HEAD bytes; false when SIZES are not those of PAYLOAD. */
+bool frame_split_parts(struct str payload, size_t head, const uint32_t *sizes,
+		       size_t count, struct str *parts);
+/* PART as a text; NULL when it does not end with its first NUL. */
+const char *frame_text_of(struct str part);
+/* PART as a value of this KIND, the caller's; *VALUE stays when PART is empty. EPROTO. */
+bool frame_take_value(struct str part, enum value_kind kind, struct value **value,
+		      struct err *err);

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "process/frame.h"
-#include "runtime/wire.h"
+#include "runtime/tool.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -78,7 +78,7 @@ void ask_answer(const struct call *call, const struct tool_result *result)
 	struct buf text;
 
 	buf_init(&text, FRAME_MAX);
-	if (wire_print_result(result, &text))
+	if (tool_result_print(result, &text))
 		(void)frame_send(call->control_fd, FRAME_ANSWER, buf_str(&text), NULL, 0,
 				 CLOCK_NEVER, NULL);
 	buf_fini(&text);

@@ -2,7 +2,7 @@
 #include "runtime/audit_tell.h"
 #include "runtime/claims.h"
 #include "runtime/session_parts.h"
-#include "runtime/wire.h"
+#include "runtime/tool.h"
 
 enum {
 	KILL_WAIT_MS = 1000, /* so long the end of a killed worker is waited for */
@@ -82,7 +82,7 @@ static bool result_take(struct running *running, const struct frame *frame)
 	 */
 	tool_result_fini(&running->result);
 	tool_result_init(&running->result);
-	if (!wire_parse_result(frame->payload, &running->result, &err)) {
+	if (!tool_result_parse(frame->payload, &running->result, &err)) {
 		result_garbled(running, &err);
 		return false;
 	}

@@ -4,7 +4,7 @@
 #include "runtime/audit_tell.h"
 #include "runtime/files.h"
 #include "runtime/session_parts.h"
-#include "runtime/wire.h"
+#include "runtime/tool.h"
 
 /* A whole look is a second; a busy machine gives others the processor. */
 enum { LOOK_MS = 6000 };
@@ -159,7 +159,7 @@ void running_audit_arrived(struct running *running, const struct frame *frame)
 	struct err err;
 
 	tool_result_init(&audit);
-	if (!wire_parse_result(frame->payload, &audit, &err)) {
+	if (!tool_result_parse(frame->payload, &audit, &err)) {
 		audit_tell_lost(&running->result, err.text);
 	} else {
 		running_take_left(running, &audit);

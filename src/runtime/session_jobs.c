@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "runtime/ask.h"
 #include "runtime/session_parts.h"
-#include "runtime/wire.h"
+#include "runtime/tool.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -260,7 +260,7 @@ void jobs_answered(struct job *job, const struct frame *frame)
 	if (running == NULL)
 		return;
 	tool_result_init(&answer);
-	if (!wire_parse_result(frame->payload, &answer, &err))
+	if (!tool_result_parse(frame->payload, &answer, &err))
 		(void)tool_fail(&answer, "%s", err.text);
 	if (running->wish == WISH_DONE && answer.status == RESULT_DONE) {
 		tool_result_fini(&answer);

@@ -5,9 +5,31 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/value_syntax.h"
+#include "process/frame.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+enum result_part {
+	RESULT_TEXT,
+	RESULT_DETAILS,
+	RESULT_CONTENT,
+	RESULT_SEEN,
+	RESULT_PARTS
+};
+
+struct result_head {
+	uint64_t left_out_bytes, left_out_lines;
+	int32_t exit_code, signal;
+	uint32_t status; /* enum result_status */
+	uint32_t sizes[RESULT_PARTS];
+	uint32_t zero;
+};
+
+/* Between members would lie bytes of whoever prints. */
+_Static_assert(sizeof(struct result_head) == 32 + 4 * RESULT_PARTS, "a gap in the head");
 
 static const char *const status_names[] = {
 	[RESULT_FAILED] = "failed",       [RESULT_DONE] = "done",
@@ -190,4 +212,67 @@ const char *tool_nearest(const struct tool *const *tools, const char *name)
 			names[named++] = tools[i]->name;
 	}
 	return text_nearest(name, names);
+}
+
+bool tool_result_print(const struct tool_result *result, struct buf *out)
+{
+	size_t at = out->size;
+	struct result_head head = {
+		.left_out_bytes = result->left_out_bytes,
+		.left_out_lines = result->left_out_lines,
+		.exit_code = result->exit_code,
+		.signal = result->signal,
+		.status = result->status,
+	};
+
+	if (!buf_add(out, &head, sizeof(head)))
+		return false;
+	head.sizes[RESULT_TEXT] = frame_add_bytes(buf_str(&result->text), out);
+	head.sizes[RESULT_DETAILS] = frame_add_unless_empty(result->details, out);
+	head.sizes[RESULT_CONTENT] = frame_add_unless_empty(result->content, out);
+	head.sizes[RESULT_SEEN] = frame_add_unless_empty(result->seen, out);
+	memcpy(out->data + at, &head, sizeof(head));
+	return !out->overflowed;
+}
+
+/* A tool may hand on what it has read: what is no UTF-8 becomes U+FFFD. */
+static bool text_take(struct str part, struct buf *text)
+{
+	return text_is_utf8(part) ? buf_addstr(text, part) : value_syntax_mend(part, text);
+}
+
+static bool content_take(struct str part, struct value **content, struct err *err)
+{
+	if (part.size > RESULT_CONTENT_BYTES_MAX)
+		return err_set(err, EPROTO, "content over %d bytes",
+			       RESULT_CONTENT_BYTES_MAX);
+	return frame_take_value(part, VALUE_ARRAY, content, err) &&
+	       (*content == NULL || tool_content_fits(*content, part.size) ||
+		err_set(err, EPROTO, "content that is no list of items"));
+}
+
+bool tool_result_parse(struct str payload, struct tool_result *result, struct err *err)
+{
+	struct str parts[RESULT_PARTS];
+	struct result_head head;
+
+	if (payload.size < sizeof(head))
+		return err_set(err, EPROTO, "a result without its numbers");
+	memcpy(&head, payload.data, sizeof(head));
+	if (head.zero != 0 ||
+	    !frame_split_parts(payload, sizeof(head), head.sizes, RESULT_PARTS, parts))
+		return err_set(err, EPROTO, "a result whose parts do not fit");
+	if (head.status > RESULT_CANCELLED)
+		return err_set(err, EPROTO, "a result without a status");
+	if (!text_take(parts[RESULT_TEXT], &result->text))
+		return err_set(err, EPROTO, "a result over %d bytes", RESULT_TEXT_MAX);
+	result->status = (enum result_status)head.status;
+	result->exit_code = head.exit_code;
+	result->signal = head.signal;
+	result->left_out_bytes = head.left_out_bytes;
+	result->left_out_lines = head.left_out_lines;
+	return (frame_take_value(parts[RESULT_DETAILS], VALUE_OBJECT, &result->details, err) &&
+		content_take(parts[RESULT_CONTENT], &result->content, err) &&
+		frame_take_value(parts[RESULT_SEEN], VALUE_OBJECT, &result->seen, err)) ||
+	       err_while(err, "a result");
 }

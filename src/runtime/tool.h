@@ -264,3 +264,14 @@ const struct tool *tool_find(const struct tool *const *tools,
 const struct tool *tool_prepared(const struct tool *const *tools);
 /* The name nearest to NAME, internal tools aside; NULL when it is a slip of none. */
 const char *tool_nearest(const struct tool *const *tools, const char *name);
+
+/*
+ * RESULT as one payload of a frame, with `seen`, which never leaves the product
+ * (tool_result_value). Its numbers and the sizes of its parts come first.
+ */
+bool tool_result_print(const struct tool_result *result, struct buf *out);
+/*
+ * The other way; RESULT is initialised by the caller. A worker may have been taken over by what it
+ * ran: everything is checked, and can only fill one result. EPROTO.
+ */
+bool tool_result_parse(struct str payload, struct tool_result *result, struct err *err);

@@ -1,10 +1,8 @@
 /*
- * wire: the two payloads between session and worker. Each begins with its numbers and the sizes
- * of its parts, as they lie in memory (both ends are one program on one machine); the parts
- * follow: texts that end with NUL, bytes, and values as JSON, which are left out when empty.
- * What holds for every call of a cell is in its specification (spec.h), not here. Both ends are
- * ours, but a worker may have been taken over by what it ran: whatever comes back is checked,
- * and it can only fill one result.
+ * wire: a call as the payload of a frame from session to worker. It begins with its numbers and
+ * the sizes of its parts, as they lie in memory (both ends are one program on one machine); the
+ * parts follow (frame_add_text and others). A specification (spec.h) holds what every call of a
+ * cell has in common. The result comes back as tool_result_print writes it.
  */
 #pragma once
 #include "base/buf.h"
@@ -53,11 +51,3 @@ bool wire_add_to_batch(struct str call, struct buf *batch);
 bool wire_next_of_batch(struct str *rest, struct str *call);
 /* Of one that was parsed. */
 void wire_call_fini(struct wire_call *call);
-
-/*
- * The result with `seen`, which never leaves the product
- * (tool_result_value).
- */
-bool wire_print_result(const struct tool_result *result, struct buf *out);
-/* RESULT is initialised by the caller. */
-bool wire_parse_result(struct str payload, struct tool_result *result, struct err *err);

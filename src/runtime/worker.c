@@ -11,6 +11,7 @@
 #include "runtime/audit.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
+#include "runtime/tool.h"
 #include "runtime/wire.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
@@ -132,7 +133,7 @@ static void rehearse(struct worker *worker, enum worker_kind kind)
 	value_set_real(tool_details(&result), "seconds",
 		       (double)(clock_now_us() - began_us) / 1e6);
 	buf_clear(&sent);
-	(void)wire_print_result(&result, &sent);
+	(void)tool_result_print(&result, &sent);
 	buf_fini(&sent);
 	tool_result_fini(&result);
 }

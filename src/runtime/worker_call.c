@@ -8,6 +8,7 @@
 #include "process/program_end.h"
 #include "runtime/audit_tell.h"
 #include "runtime/claims.h"
+#include "runtime/tool.h"
 #include "runtime/undo_log.h"
 #include "runtime/wire.h"
 
@@ -64,13 +65,13 @@ static void result_send(struct worker *worker, const struct tool_result *result)
 	struct buf text;
 
 	buf_init(&text, FRAME_MAX);
-	if (!wire_print_result(result, &text)) {
+	if (!tool_result_print(result, &text)) {
 		struct tool_result small;
 		tool_result_init(&small);
 		(void)tool_fail(&small, "The answer is over %d bytes; ask for less of it.",
 				FRAME_MAX);
 		buf_clear(&text);
-		(void)wire_print_result(&small, &text);
+		(void)tool_result_print(&small, &text);
 		tool_result_fini(&small);
 	}
 	(void)frame_send(worker->socket, FRAME_RESULT, buf_str(&text), NULL, 0,

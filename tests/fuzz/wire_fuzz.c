@@ -7,6 +7,7 @@
 
 #include "runtime/ask.h"
 #include "runtime/spec.h"
+#include "runtime/tool.h"
 #include "runtime/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,7 +19,7 @@ static void result(struct str text)
 
 	tool_result_init(&read);
 	buf_init(&again, 64 << 20);
-	if (wire_parse_result(text, &read, NULL) && !wire_print_result(&read, &again))
+	if (tool_result_parse(text, &read, NULL) && !tool_result_print(&read, &again))
 		abort();
 	buf_fini(&again);
 	tool_result_fini(&read);

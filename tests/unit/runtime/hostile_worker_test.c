@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "process/frame.h"
 #include "runtime/call.h"
-#include "runtime/wire.h"
+#include "runtime/tool.h"
 
 enum {
 	TIMEOUT_MS = 1500,
@@ -170,7 +170,7 @@ static void put_result(const struct call *call, const char *before, struct str p
 		result.seen = holder;
 	else
 		result.details = holder;
-	assert_true(wire_print_result(&result, &text));
+	assert_true(tool_result_print(&result, &text));
 	const size_t at = str_find(buf_str(&text), STR("{\"k\":\"aaaa"), 0);
 	assert_true(at != (size_t)-1 && at + json.size <= text.size);
 	memcpy(text.data + at, json.data, json.size);

@@ -7,6 +7,7 @@
 #include "runtime/event.h"
 #include "runtime/spec.h"
 #include "runtime/tell.h"
+#include "runtime/tool.h"
 #include "runtime/wire.h"
 
 static void a_call_is_read_back(void **state)
@@ -137,8 +138,8 @@ static void a_result_is_read_back(void **state)
 	value_set_text(item, "type", "text");
 	assert_true(tool_add_content(&written, item));
 	buf_init(&text, 1 << 16);
-	assert_true(wire_print_result(&written, &text));
-	assert_true(wire_parse_result(buf_str(&text), &read, &err));
+	assert_true(tool_result_print(&written, &text));
+	assert_true(tool_result_parse(buf_str(&text), &read, &err));
 	assert_int_equal(read.status, RESULT_FAILED);
 	assert_string_equal(read.text.data, "No such line: 40.");
 	assert_int_equal(read.exit_code, 3);
@@ -164,8 +165,8 @@ static void the_text_of_a_result_is_made_utf_8(void **state)
 	(void)tool_done(&written);
 	(void)buf_add(&written.text, "a\0b\xff\n", 5);
 	buf_init(&payload, 1 << 16);
-	assert_true(wire_print_result(&written, &payload));
-	assert_true(wire_parse_result(buf_str(&payload), &read, &err));
+	assert_true(tool_result_print(&written, &payload));
+	assert_true(tool_result_parse(buf_str(&payload), &read, &err));
 	assert_int_equal(read.text.size, 7);
 	assert_memory_equal(read.text.data, "a\0b\xef\xbf\xbd\n", 7);
 	assert_null(read.details);
@@ -180,7 +181,7 @@ static void expect_refused(struct str payload)
 	struct err err = {0};
 
 	tool_result_init(&result);
-	assert_false(wire_parse_result(payload, &result, &err));
+	assert_false(tool_result_parse(payload, &result, &err));
 	assert_true(err.text[0] != '\0');
 	tool_result_fini(&result);
 }
@@ -197,7 +198,7 @@ static void what_is_no_result_is_refused(void **state)
 	(void)tool_fail(&written, "No.");
 	value_set_integer(tool_details(&written), "a", 1);
 	buf_init(&payload, 1 << 16);
-	assert_true(wire_print_result(&written, &payload));
+	assert_true(tool_result_print(&written, &payload));
 	for (size_t size = 0; size < payload.size; size++)
 		expect_refused(str_part(buf_str(&payload), 0, size));
 	(void)buf_addc(&payload, '}');
@@ -232,9 +233,9 @@ static void content_is_a_bounded_list_of_items(void **state)
 		tool_result_init(&read);
 		assert_true(value_parse(str_of(lists[i]), 0, &written.content, NULL));
 		buf_init(&payload, 1 << 16);
-		assert_true(wire_print_result(&written, &payload));
+		assert_true(tool_result_print(&written, &payload));
 		/* An empty one is left out. */
-		assert_int_equal(wire_parse_result(buf_str(&payload), &read, NULL), i == 0);
+		assert_int_equal(tool_result_parse(buf_str(&payload), &read, NULL), i == 0);
 		tool_result_fini(&written);
 		tool_result_fini(&read);
 		buf_fini(&payload);
