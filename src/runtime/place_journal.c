@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "git/git_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
