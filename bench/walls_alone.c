@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 

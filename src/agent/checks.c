@@ -1,7 +1,7 @@
 /* checks: what a role names must be green before a turn is over; see checks.h. */
 #include "agent/checks.h"
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>

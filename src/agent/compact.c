@@ -1,7 +1,7 @@
 /* compact: have the older part of the conversation summarised by its model, on the record. */
 #include "agent/compaction.h"
 #include "agent/turn.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

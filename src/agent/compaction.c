@@ -1,7 +1,7 @@
 /* compaction: bounds, the cut, and what is before it as text. */
 #include "agent/compaction.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

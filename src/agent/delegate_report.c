@@ -2,7 +2,7 @@
 #include "agent/delegate_report.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/event.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "agent/delegate.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/approval_relay.h"
 #include "store/patches.h"
 

@@ -1,6 +1,6 @@
 /* handover: what a turn changed, as a patch, however the turn ended. */
 #include "agent/checks.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "store/patches.h"
 
 #include <string.h>

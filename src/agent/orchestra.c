@@ -3,7 +3,7 @@
 
 #include "agent/delegations.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

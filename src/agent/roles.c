@@ -1,7 +1,7 @@
 /* roles: from texts to checked entries. */
 #include "agent/roles.h"
 
-#include "agent/front_matter.h"
+#include "base/front_matter.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "policy/config.h"

@@ -3,7 +3,7 @@
 
 #include "agent/when.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "store/state.h"
 
 #include <errno.h>

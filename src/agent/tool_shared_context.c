@@ -2,7 +2,7 @@
 #include "agent/orchestra_parts.h"
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "store/facts.h"
 #include "store/state.h"
 

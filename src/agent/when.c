@@ -2,7 +2,7 @@
 #include "agent/when.h"
 
 #include "agent/when_words.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  */
 #include "agent/when_words.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <string.h>

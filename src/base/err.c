@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 /*
  * A sentence is written with room for one character more, so that the cut sees what it

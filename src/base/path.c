@@ -1,7 +1,7 @@
 /* path: paths as text; see path.h. */
 #include "base/path.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value_syntax.h"
 
 /* 2^63, the first number that no int64_t has; INT64_MAX itself is not a double. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/byte_vector.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 /* As much as a sentence repeats of the text: enough to find the place. */

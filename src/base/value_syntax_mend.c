@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 bool value_syntax_mend(struct str text, struct buf *out)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/exit_code.h"
 #include "front/run_setup.h"
 #include "front/verb.h"

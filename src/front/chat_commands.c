@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/exit_code.h"
 #include "front/fold.h"
 #include "front/verb.h"

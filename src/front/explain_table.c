@@ -2,7 +2,7 @@
 #include "front/explain_table.h"
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/screen.h"
 #include "sandbox/sandbox.h"
 

@@ -1,7 +1,7 @@
 /* line: what each key does; see line.h. Moves are in line_move.c, search in line_search.c. */
 #include "front/line.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/line_parts.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* line_frame: breaking into rows, and the shortest way from rows to rows. */
 #include "front/line_frame.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/screen_paint.h"
 #include "front/width.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* line_move: places in the text that is typed, and the keys that go there. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/line_parts.h"
 #include "front/width.h"
 

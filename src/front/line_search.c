@@ -1,5 +1,5 @@
 /* line_search: back through the history by what an entry holds, key by key (Ctrl+R). */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/line_parts.h"
 
 static void show_entry(struct line *line, size_t entry)

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/diff.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/diff.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/confirm.h"
 #include "front/exit_code.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "sandbox/probe.h"
 
 /* A count beyond this is a slip, and still fits every counter of ours. */

@@ -1,7 +1,7 @@
 /* patch_tell: sentences from the details of two tools; see patch_tell.h. */
 #include "front/patch_tell.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 static int64_t number_in(const struct tool_result *result, const char *key)
 {

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/policy.h"
 #include "runtime/session.h"
 #include "runtime/shape.h"

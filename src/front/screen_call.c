@@ -1,5 +1,5 @@
 /* screen_call: an ended call as a block, and the end of a turn. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/patch_record.h"
 #include "front/screen_paint.h"
 

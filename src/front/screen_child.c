@@ -2,7 +2,7 @@
 #include "front/screen_child.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/event.h"
 
 #include <stdio.h>

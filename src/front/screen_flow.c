@@ -1,7 +1,7 @@
 /* screen_flow: what of a stream can be shown already. */
 #include "front/screen_flow.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/screen_paint.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "front/screen_wrap.h"
 #include "front/width.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* screen_options: what the terminal behind a descriptor can do; see screen.h. */
 #include "front/screen.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* screen_paint: styles, rules, lines. */
 #include "front/screen_paint.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/fold.h"
 #include "front/width.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "build_config.h"
 #include "front/plugins.h"
 #include "plugins/plugin_source.h"

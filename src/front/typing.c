@@ -1,7 +1,7 @@
 /* typing: a reader of what keys send; see typing.h. */
 #include "front/typing.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/agent_files.h"
 #include "front/agent_workspace.h"

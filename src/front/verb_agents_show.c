@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/setup.h"

@@ -5,7 +5,7 @@
 
 #include "agent/schedule_words.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/agent_files.h"
 #include "front/catalogue_file.h"
 #include "front/config_file.h"

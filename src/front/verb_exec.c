@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/exec_hints.h"
 #include "front/exit_code.h"

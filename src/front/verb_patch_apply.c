@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/patch_record.h"

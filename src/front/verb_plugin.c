@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/setup.h"

@@ -15,7 +15,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/agent_files.h"
 #include "front/config_file.h"
 #include "front/exit_code.h"

@@ -14,7 +14,7 @@
 #include "agent/schedule_words.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"

@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "front/confirm.h"
 #include "front/exit_code.h"
 #include "front/verb.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "front/exit_code.h"
 #include "front/fold.h"

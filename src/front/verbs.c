@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "build_config.h"
 #include "front/exit_code.h"

@@ -2,7 +2,7 @@
 #include "git/git_index.h"
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <limits.h>

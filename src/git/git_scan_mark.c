@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "git/git_scan_parts.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* call_progress: how a call goes on, for whoever gave a token to hear of it. */
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mcp/call.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mcp/mcp.h"
 
 #include <stdio.h>

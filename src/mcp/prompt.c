@@ -1,10 +1,10 @@
 /* prompt: see prompt.h. */
 #include "mcp/prompt.h"
 
-#include "agent/front_matter.h"
 #include "base/buf.h"
+#include "base/front_matter.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mcp/fill.h"
 
 #include <errno.h>

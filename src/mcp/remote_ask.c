@@ -5,7 +5,7 @@
  */
 #include "mcp/remote_parts.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "validate/validate.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* remotes_check: is a configuration's `mcpServers` what it should be? See remotes.h. */
 #include "mcp/remotes_parts.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

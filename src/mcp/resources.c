@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mcp/call.h"
 #include "mcp/fill.h"
 

@@ -5,7 +5,7 @@
  *
  * An entry's name is a model's name, which stands for its dated forms as well ("gpt-5"
  * for "gpt-5-2025-08-07", "claude-opus-4-5" for "claude-opus-4-5@20251101"), or a pattern
- * (base/pattern.h: '*' does not go beyond a '/', "**" does). What stands before the last
+ * (base/text/pattern.h: '*' does not go beyond a '/', "**" does). What stands before the last
  * '/' of a model's name is the vendor, as routers write it; an entry may leave it out.
  * Of several entries that fit, the most exact counts: the name itself, then a dated form,
  * then the longest pattern.

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 /*
  * Parts of the sentences in which services say that a request is longer than the context.

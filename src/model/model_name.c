@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/http.h"
 #include "model/provider.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/sse.h"
 #include "model/stray_call.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/replay_check.h"
 
 /* Bytes of a result that are quoted when it does not fit. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/replay.h"
 
 /* Longest "demo.json, turn 3, call 2". */

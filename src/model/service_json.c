@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "model/failure.h"
 
 /* An escaped half of a surrogate pair at AT, as proxies cut them apart, or 0. */

@@ -6,7 +6,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 #include "runtime/call.h"
 #include "runtime/spill.h"

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugins/plugin_arguments.h"
 #include "plugins/plugin_channel.h"
 #include "plugins/plugin_redact.h"

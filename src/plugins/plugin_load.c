@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 #include "plugins/plugin_make.h"
 #include "plugins/toolbox.h"
 

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "plugins/toolbox.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "plugins/plugin_package.h"
 
 #include <dirent.h>

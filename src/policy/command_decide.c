@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <limits.h>
 #include <string.h>

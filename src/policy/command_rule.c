@@ -2,7 +2,7 @@
 #include "policy/command_rule.h"
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/memory.h"
-#include "base/shell_words.h"
+#include "base/text/shell_words.h"
 #include "base/value.h"
 #include "policy/command.h"
 

@@ -2,8 +2,8 @@
 #include "policy/commands.h"
 
 #include "base/embedded.h"
-#include "base/shell_token.h"
-#include "base/text.h"
+#include "base/text/shell_token.h"
+#include "base/text/text.h"
 #include "policy/command_code.h"
 #include "policy/command_seen.h"
 #include "policy/presets.h"

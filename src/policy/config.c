@@ -5,7 +5,7 @@
 #include "policy/config.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/config_store.h"
 #include "policy/keys.h"
 #include "policy/role_names.h"

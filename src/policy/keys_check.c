@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/commands.h"
 #include "policy/config.h"
 #include "policy/network.h"

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/commands.h"
 #include "policy/policy.h"
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/commands.h"
 #include "policy/network.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/pattern.h"
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 #include "policy/commands.h"
 #include "policy/network.h"
 

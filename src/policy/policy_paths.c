@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/pattern.h"
 #include "base/str.h"
+#include "base/text/pattern.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* verdict: see verdict.h. */
 #include "policy/verdict.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "process/program_output.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <sys/uio.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* body: counted, or in chunks (RFC 9112, section 7.1) without extensions and trailers. */
 #include "proxy/body.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum { SIZE_DIGITS = 15 }; /* hexadecimal; fits 64 bits */
 

@@ -2,7 +2,7 @@
 #include "runtime/approval.h"
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/approval_parts.h"
 #include "runtime/approval_scope.h"
 #include "runtime/approval_text.h"

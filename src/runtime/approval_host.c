@@ -1,5 +1,5 @@
 /* approval_host: hosts that a command connects to and that are not listed; see approval.h. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/approval.h"
 #include "runtime/approval_parts.h"
 #include "runtime/approval_scope.h"

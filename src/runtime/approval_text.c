@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/approval.h"
 #include "runtime/approval_relay.h"
 #include "runtime/session_parts.h"

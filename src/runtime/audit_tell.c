@@ -2,7 +2,7 @@
 #include "runtime/audit_tell.h"
 
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "git/autoexec.h"
 #include "runtime/denial.h"
 

@@ -1,6 +1,6 @@
 /* claims_judge: the session's part of claims.h. What it gets may come from anybody. */
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/network.h"
 #include "runtime/claims.h"
 #include "runtime/denial.h"

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
 #include "runtime/pending.h"

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/message.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/denial.h"
 #include "runtime/role.h"
 

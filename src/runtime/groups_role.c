@@ -6,10 +6,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "runtime/groups.h"
-#include "sandbox/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>

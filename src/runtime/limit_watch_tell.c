@@ -1,5 +1,5 @@
 /* limit_watch_tell: the sentence of each limit that a command has reached. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "process/program_output.h"
 #include "runtime/denial.h"
 #include "runtime/limit_watch.h"

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <dirent.h>
 #include <fcntl.h>

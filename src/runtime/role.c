@@ -2,8 +2,8 @@
 #include "runtime/role.h"
 
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/memory.h"
-#include "sandbox/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* schema_fit: the one way from a model's words to checked arguments; see schema.h. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/schema.h"
 #include "runtime/schema_cap.h"
 #include "runtime/schema_parts.h"

@@ -1,7 +1,7 @@
 /* session_checkpoint: one checkpoint, from its files to what is told of it; see session_undo.h. */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/session_undo_parts.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * asked meanwhile is in session_jobs.c.
  */
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/session_parts.h"
 
 #include <inttypes.h>

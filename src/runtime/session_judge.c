@@ -4,7 +4,7 @@
  */
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/approval.h"
 #include "runtime/denial.h"
 #include "runtime/extra.h"

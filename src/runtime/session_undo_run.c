@@ -3,7 +3,7 @@
  * its files is what the run has left; see session.h.
  */
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/session_undo_parts.h"
 #include "runtime/undo_aim.h"
 #include "runtime/undo_told.h"

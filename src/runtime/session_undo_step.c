@@ -1,7 +1,7 @@
 /* session_undo_step: undoing one step, by calls in the session's cell; see session.h. */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/session_undo_parts.h"
 #include "runtime/undo_aim.h"
 #include "runtime/undo_told.h"

@@ -1,5 +1,5 @@
 /* session_unseen: what is told of commands whose changes no look has seen; see session_undo_parts.h. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/cell.h"
 #include "runtime/session_undo_parts.h"
 

@@ -4,7 +4,7 @@
 #include "runtime/tool.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value_syntax.h"
 #include "process/frame.h"
 

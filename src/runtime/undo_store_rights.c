@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/rights.h"
 #include "runtime/undo_store_parts.h"
 

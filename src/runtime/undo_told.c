@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/undo_state.h"
 
 enum { FILES_SHOWN = 20 };

@@ -6,8 +6,8 @@
  */
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/path.h"
-#include "sandbox/kernel.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * filter: installs the system-call filter that filter_make wrote at build time. Making it
  * needs libseccomp and half a millisecond; installing it needs neither.
  */
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 

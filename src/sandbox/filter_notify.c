@@ -2,7 +2,7 @@
  * filter_notify: refused calls as sentences. All that is known of one are its number and
  * its arguments as numbers; nothing of the caller's memory is read.
  */
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

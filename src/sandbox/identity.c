@@ -3,7 +3,7 @@
  * line each; root inside is nobody's, so a file of root stays closed to the cell.
  */
 #include "base/fd.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/network.h"
 #include "sandbox/sandbox.h"
 

@@ -9,7 +9,7 @@
  * denies it, and one that names a file right forbids the mounts workers need.
  */
 #include "base/fd.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 

@@ -6,7 +6,7 @@
  */
 #include "sandbox/network.h"
 
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -4,7 +4,7 @@
  */
 #include "sandbox/outside.h"
 
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/privilege.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #include "sandbox/privilege.h"
 
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>

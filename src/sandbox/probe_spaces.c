@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/network.h"
 #include "sandbox/view.h"
 

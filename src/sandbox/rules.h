@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/view.h"
 
 #include <stdbool.h>

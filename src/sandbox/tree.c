@@ -4,7 +4,7 @@
  * descriptor, which is ours too, keeps the copy.
  */
 #include "base/fd.h"
-#include "sandbox/kernel.h"
+#include "base/kernel.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

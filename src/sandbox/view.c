@@ -3,8 +3,8 @@
  * it as mounts of their own, and the old root is let go.
  */
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/path.h"
-#include "sandbox/kernel.h"
 #include "sandbox/rules.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view_parts.h"

@@ -5,8 +5,8 @@
 #include "sandbox/view_parts.h"
 
 #include "base/fd.h"
+#include "base/kernel.h"
 #include "base/path.h"
-#include "sandbox/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "tools/bash_text.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "process/program_output.h"
 #include "runtime/spill.h"
 #include "tools/binary_kind.h"

@@ -6,7 +6,7 @@
 #include "tools/read_file.h"
 #include "tools/tools.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define BATCH_FILES 50
 

@@ -1,7 +1,7 @@
 /* binary_kind: the table of beginnings; see binary_kind.h. */
 #include "tools/binary_kind.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stddef.h>
 

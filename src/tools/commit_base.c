@@ -3,11 +3,11 @@
 #include "tools/patch_apply.h"
 #include "tools/written.h"
 
-#include "base/diff.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/diff.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <limits.h>

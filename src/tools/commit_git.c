@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "process/program.h"
 #include "runtime/undo_log.h"
 

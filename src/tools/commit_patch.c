@@ -8,7 +8,7 @@
 #include "tools/tools.h"
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <limits.h>

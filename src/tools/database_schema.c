@@ -4,7 +4,7 @@
  * policy's `network` has a tcp:// entry for it.
  */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "tools/dbms.h"

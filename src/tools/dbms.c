@@ -2,7 +2,7 @@
 #include "tools/dbms.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <mysql.h>

@@ -6,7 +6,7 @@
 #include "tools/edit.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/shown.h"
 
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "process/program.h"
 #include "process/pty.h"
 #include "runtime/call.h"

@@ -1,7 +1,7 @@
 /* failing: the words, and the search; see failing.h. */
 #include "tools/failing.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* file_types: the table; see file_types.h. */
 #include "tools/file_types.h"
 
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 
 #include <stddef.h>
 #include <string.h>

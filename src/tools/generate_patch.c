@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/undo_log.h"
 #include "runtime/undo_place.h"
 

@@ -4,8 +4,8 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "tools/ranking.h"
 #include "tools/search.h"

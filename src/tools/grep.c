@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 #include "runtime/files.h"
 #include "tools/search.h"
 #include "tools/shown.h"

@@ -6,7 +6,7 @@
 #include "tools/grep.h"
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/grep_show.h"
 #include "tools/search.h"
 #include "tools/shown.h"

@@ -6,8 +6,8 @@
  */
 #pragma once
 #include "base/err.h"
-#include "base/regex.h"
 #include "base/str.h"
+#include "base/text/regex.h"
 #include "tools/grep_needle.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 #include "tools/search.h"
 
 #include <errno.h>

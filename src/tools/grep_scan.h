@@ -4,8 +4,8 @@
  * searched in overlapping pieces and counts once. Binary files have no lines.
  */
 #pragma once
-#include "base/regex.h"
 #include "base/str.h"
+#include "base/text/regex.h"
 #include "tools/grep_pattern.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* grep_show: see grep_show.h. All offsets kept are those in the file: the data moves. */
 #include "tools/grep_show.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/shown.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "tools/handed.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/undo_state.h"
 #include "tools/patch_file.h"
 

@@ -5,8 +5,8 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "tools/ranking.h"

@@ -5,7 +5,7 @@
 #include "tools/match.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "tools/outline.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/file_types.h"
 #include "tools/shown.h"
 

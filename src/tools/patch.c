@@ -2,7 +2,7 @@
 #include "tools/patch.h"
 
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "tools/patch_apply.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

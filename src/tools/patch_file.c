@@ -2,7 +2,7 @@
 #include "tools/patch_file.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/patch.h"
 #include "tools/patch_apply.h"
 

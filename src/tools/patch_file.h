@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "base/diff.h"
 #include "base/str.h"
+#include "base/text/diff.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
  */
 #include "tools/patch.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <limits.h>
 #include <string.h>

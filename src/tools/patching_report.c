@@ -3,7 +3,7 @@
 #include "tools/patching.h"
 #include "tools/shown.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/value.h"
 
 #include <stdio.h>

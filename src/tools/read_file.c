@@ -9,7 +9,7 @@
 #include "tools/tools.h"
 
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/denial.h"
 #include "runtime/files.h"
 

@@ -5,7 +5,7 @@
  */
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "tools/tools.h"

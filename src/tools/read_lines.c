@@ -1,7 +1,7 @@
 /* read_lines: the lines of a file that are wanted, whatever its size; see read_parts.h. */
 #include "tools/read_parts.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * asks for it as a resource. What is over the ceiling loses its middle.
  */
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "runtime/spill.h"
 #include "tools/tools.h"

@@ -3,7 +3,7 @@
  * the front opens none of its files by name. What they say is judged by the front.
  */
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "runtime/files.h"
 #include "tools/tools.h"

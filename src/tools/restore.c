@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/undo_list.h"
 #include "runtime/undo_place.h"
 #include "tools/checkpoint_parts.h"

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/ignore.h"
 #include "base/memory.h"
-#include "base/pattern.h"
+#include "base/text/ignore.h"
+#include "base/text/pattern.h"
 #include "tools/rules_git.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* search: sentences and names of the searching tools; see search.h. */
 #include "tools/search.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/call.h"
 #include "tools/ranking.h"
 #include "tools/walk.h"

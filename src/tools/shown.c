@@ -2,8 +2,8 @@
 #include "tools/shown.h"
 
 #include "base/byte_vector.h"
-#include "base/shell_token.h"
-#include "base/text.h"
+#include "base/text/shell_token.h"
+#include "base/text/text.h"
 #include "runtime/claims.h"
 #include "runtime/files.h"
 

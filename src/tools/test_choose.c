@@ -3,8 +3,8 @@
  * workspace. See run_tests.h.
  */
 #include "base/path.h"
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 #include "runtime/files.h"
 #include "tools/run_tests.h"
 #include "tools/shown.h"

@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 #include "runtime/files.h"
 #include "tools/test_runner.h"
 

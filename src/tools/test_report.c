@@ -2,7 +2,7 @@
 #include "tools/test_report.h"
 
 #include "base/path.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <string.h>

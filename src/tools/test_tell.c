@@ -1,6 +1,6 @@
 /* test_tell: what a model is told of a test run; see run_tests.h. */
 #include "base/clock.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/claims.h"
 #include "runtime/spill.h"
 #include "tools/run_tests.h"

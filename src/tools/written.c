@@ -5,9 +5,9 @@
 
 #include "runtime/denial.h"
 
-#include "base/diff.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/text/diff.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

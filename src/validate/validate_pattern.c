@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 
 enum {
 	MATCH_STEPS = 200,         /* what making an expression costs, in steps */

@@ -2,7 +2,7 @@
 #include "validate/validate_parts.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <string.h>

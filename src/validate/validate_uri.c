@@ -1,7 +1,7 @@
 /* validate_uri: references beside their base; see validate_uri.h. */
 #include "validate/validate_uri.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <string.h>
 

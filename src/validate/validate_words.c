@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

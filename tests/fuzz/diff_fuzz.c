@@ -2,14 +2,14 @@
  * Fuzz target of base/diff: context, then the old text, a byte 0xff, the new text. The diff
  * applied to the old text must give the new one, and count what it changes.
  */
-#include "base/diff.h"
+#include "base/text/diff.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../unit/base/diff_apply.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * front_matter_fuzz: any text as a role's file; what is taken can be printed and read
  * as a role.
  */
-#include "agent/front_matter.h"
+#include "base/front_matter.h"
 
 #include "agent/roles.h"
 

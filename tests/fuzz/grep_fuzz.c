@@ -4,7 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tools/grep_pattern.h"
 #include "tools/grep_scan.h"
 

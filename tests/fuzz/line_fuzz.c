@@ -7,7 +7,7 @@
 #include "front/line.h"
 #include "front/line_frame.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

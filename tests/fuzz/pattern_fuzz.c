@@ -3,7 +3,7 @@
  * path. The matcher is compared with a slow one that tries everything, where that is quick,
  * and a pattern taken apart beforehand must give the same answer.
  */
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Fuzz target of base/regex: first byte flags, then a pattern up to a line end, then a text
  * in which all matches are looked for. Spans must be in the text and in order.
  */
-#include "base/regex.h"
+#include "base/text/regex.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "front/screen_flow.h"
 #include "front/screen_wrap.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "tools/test_runner.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

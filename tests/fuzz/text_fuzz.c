@@ -2,7 +2,7 @@
  * Fuzz target of base/text: three bytes of limits, then a text. What is cleaned is valid
  * UTF-8 without control bytes and stays as it is; what is shortened keeps its budgets.
  */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "plugins/toolbox.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <assert.h>
 #include <stdint.h>

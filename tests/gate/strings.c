@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "policy/command.h"
 
 #include <ctype.h>

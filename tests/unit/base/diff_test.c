@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/diff.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/diff.h"
+#include "base/text/text.h"
 #include "diff_apply.h"
 
 static void assert_diff(const char *old_text, const char *new_text, size_t context,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 static void always_false_even_without_an_err(void **state)
 {

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/ignore.h"
 #include "base/memory.h"
-#include "base/pattern.h"
+#include "base/text/ignore.h"
+#include "base/text/pattern.h"
 
 static void rules_of_the_manual(void **state)
 {

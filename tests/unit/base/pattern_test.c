@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 
 struct match_case {
 	const char *pattern, *path;

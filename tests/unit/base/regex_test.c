@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 
 enum { NONE = -1, LIMIT = -2 };
 

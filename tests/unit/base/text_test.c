@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 static void lengths_of_characters(void **state)
 {

@@ -1,7 +1,7 @@
 /* approval_relay: what a delegate says of its question, which may be anything. */
 #include "runtime/approval_relay.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/session_parts.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* schema: rows to JSON Schema, and a model's slips repaired or answered. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "runtime/schema.h"
 #include "runtime/schema_cap.h"
 #include "runtime/schema_repair.h"

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 #include "tools/grep_pattern.h"
 #include "tools/grep_scan.h"
 

@@ -2,7 +2,7 @@
  * text_shorten: a long text as its first third and its last two thirds, a long line as its
  * beginning and its end; see text.h.
  */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <string.h>

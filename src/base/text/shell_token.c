@@ -3,9 +3,9 @@
  * with bash on random texts (tests/gate): the rules are bash's, and where they are many the
  * few that are safe.
  */
-#include "base/shell_token.h"
+#include "base/text/shell_token.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <string.h>

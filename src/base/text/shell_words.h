@@ -5,7 +5,7 @@
  * not seen. policy/command.h is strict over the same tokens.
  */
 #pragma once
-#include "base/shell_token.h"
+#include "base/text/shell_token.h"
 
 #include <stdbool.h>
 #include <stddef.h>

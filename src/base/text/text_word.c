@@ -1,5 +1,5 @@
 /* text_word: the nearest word, and numbers people type; see text.h. */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* pattern: check, braces and the way to the matcher; see pattern.h. */
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/pattern_match.h"
-#include "base/text.h"
+#include "base/text/pattern_match.h"
+#include "base/text/text.h"
 
 /* Braces in braces: nobody writes more, and each level costs a frame of recursion. */
 enum { PATTERN_DEPTH_MAX = 16 };

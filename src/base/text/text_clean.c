@@ -1,5 +1,5 @@
 /* text_clean: bytes of a program as a reader should see them; see text.h. */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* pattern_match: the matcher under pattern.c and ignore.c; see pattern_match.h. */
-#include "base/pattern_match.h"
+#include "base/text/pattern_match.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "base/pattern.h"
-#include "base/text.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
 
 /* Where to go on when what follows a "*" or "**" did not match. */
 struct pattern_restore {

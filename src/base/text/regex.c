@@ -1,6 +1,6 @@
 /* regex: PCRE2 with JIT and limits; see regex.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "base/regex.h"
+#include "base/text/regex.h"
 
 #include <errno.h>
 #include <pcre2.h>

@@ -1,11 +1,11 @@
 /* diff_lines: the comparison under diff.c; see diff_lines.h. */
-#include "base/diff_lines.h"
+#include "base/text/diff_lines.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 /*
  * Steps of the search over one pair of texts: a quarter of a second. What is undecided

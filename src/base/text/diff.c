@@ -1,11 +1,11 @@
 /* diff: unified diffs; see diff.h. */
-#include "base/diff.h"
+#include "base/text/diff.h"
 
 #include <string.h>
 
-#include "base/diff_lines.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/diff_lines.h"
+#include "base/text/text.h"
 
 /* One stretch of differing lines, as lines on both sides. */
 struct diff_change {

@@ -15,7 +15,7 @@ struct pattern_bracket {
 };
 
 /*
- * FLAGS as in base/pattern.h; with PATTERN_BRACES a character is UTF-8, else a byte, as
+ * FLAGS as in base/text/pattern.h; with PATTERN_BRACES a character is UTF-8, else a byte, as
  * git's.
  */
 struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags, unsigned c);

@@ -1,12 +1,12 @@
 /* ignore: rules of gitignore(5); see ignore.h. */
-#include "base/ignore.h"
+#include "base/text/ignore.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/memory.h"
-#include "base/pattern.h"
-#include "base/pattern_match.h"
+#include "base/text/pattern.h"
+#include "base/text/pattern_match.h"
 
 struct ignore_rule {
 	struct str pattern; /* without "!", a leading slash and a closing slash */

@@ -2,7 +2,7 @@
  * text: UTF-8, binary or not, lines and sizes; see text.h. Numbers are read in
  * text_word.c.
  */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <string.h>

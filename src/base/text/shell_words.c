@@ -1,5 +1,5 @@
 /* shell_words: simple commands out of the tokens of a text; see shell_words.h. */
-#include "base/shell_words.h"
+#include "base/text/shell_words.h"
 
 #include "base/memory.h"
 

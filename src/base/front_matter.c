@@ -2,10 +2,10 @@
  * front_matter: split the file, walk libyaml's events, read plain words by the core
  * schema.
  */
-#include "agent/front_matter.h"
+#include "base/front_matter.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <ctype.h>
 #include <errno.h>

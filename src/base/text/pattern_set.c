@@ -2,12 +2,12 @@
  * pattern_set: a pattern taken apart once: its braces written out, and of each alternative
  * what is plain at both ends; see pattern.h.
  */
-#include "base/pattern.h"
+#include "base/text/pattern.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/pattern_match.h"
+#include "base/text/pattern_match.h"
 
 /* One alternative. */
 struct pattern_one {
