@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/role.h"
+#include "process/role.h"
 
 #include <errno.h>
 #include <fcntl.h>

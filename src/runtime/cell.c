@@ -4,12 +4,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "process/role.h"
 #include "runtime/cell_parts.h"
 #include "runtime/cell_start.h"
 #include "runtime/lookups.h"
 #include "runtime/outlet.h"
 #include "runtime/pending.h"
-#include "runtime/role.h"
 #include "runtime/shape.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "process/role.h"
 #include "runtime/anchor.h"
-#include "runtime/role.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text/text.h"
+#include "process/role.h"
 #include "runtime/denial.h"
-#include "runtime/role.h"
 
 #include <errno.h>
 #include <inttypes.h>

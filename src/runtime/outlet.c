@@ -3,8 +3,8 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "process/role.h"
 #include "proxy/proxy.h"
-#include "runtime/role.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* role: clone, exec. */
-#include "runtime/role.h"
+#include "process/role.h"
 
 #include "base/fd.h"
 #include "base/kernel.h"
