@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/autoexec.h"
 #include "git/git_config.h"
 #include "git/git_scan_parts.h"
+#include "policy/autoexec.h"
 
 #include <dirent.h>
 #include <errno.h>

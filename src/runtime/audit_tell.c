@@ -3,7 +3,7 @@
 
 #include "base/path.h"
 #include "base/text/text.h"
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 #include "runtime/denial.h"
 
 #include <limits.h>

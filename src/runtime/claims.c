@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 #include "policy/network.h"
 #include "runtime/denial.h"
 #include "runtime/system_folders.h"

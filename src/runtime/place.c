@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 #include "runtime/files_inside.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The names that other programs run by themselves: what the texts and the attacks say of the table in src/git/autoexec.c."""
+"""The names that other programs run by themselves: what the texts and the attacks say of the table in src/policy/autoexec.c."""
 import os
 import re
 import sys

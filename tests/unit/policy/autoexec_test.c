@@ -1,7 +1,7 @@
-/* Tests of git/autoexec: the table of names, and what finds a row. */
+/* Tests of policy/autoexec: the table of names, and what finds a row. */
 #include "../base/unit.h"
 
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 
 #include <string.h>
 

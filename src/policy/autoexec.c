@@ -1,5 +1,5 @@
 /* autoexec: the table, and what finds a row in it. */
-#include "git/autoexec.h"
+#include "policy/autoexec.h"
 
 #include "base/path.h"
 #include "base/str.h"
