@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "policy/policy.h"
-#include "runtime/schema.h"
+#include "tool/schema.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "runtime/session.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

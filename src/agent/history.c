@@ -2,7 +2,7 @@
 #include "agent/history.h"
 
 #include "base/memory.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <errno.h>
 #include <stdlib.h>

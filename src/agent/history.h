@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "model/conversation.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>

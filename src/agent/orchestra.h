@@ -7,8 +7,8 @@
 #pragma once
 #include "agent/agent.h"
 #include "base/value.h"
-#include "runtime/tool.h"
 #include "store/journal.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* orchestra_parts: what the tools of the front share; for orchestra.c and tool_*.c only. */
 #pragma once
 #include "agent/orchestra.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/event.h"
 #include "store/journal.h"
+#include "tool/event.h"
 
 #include <stdbool.h>
 

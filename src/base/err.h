@@ -1,7 +1,7 @@
 /*
  * err: why the world refused. A function that can fail returns bool and takes
  * a struct err last; the sentence in it names what, where and what to do.
- * The model's mistakes are results (runtime/tool.h), our own are asserts.
+ * The model's mistakes are results (tool/tool.h), our own are asserts.
  */
 #pragma once
 #include <stdbool.h>

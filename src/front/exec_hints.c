@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "front/repository.h"
 #include "policy/policy.h"
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include <limits.h>
 #include <stdio.h>

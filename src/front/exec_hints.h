@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "front/policy_words.h"
 #include "runtime/session.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 /* git looks for the repository above the workspace, where the cell ends. */
 void hint_repository(const struct tool_result *result, const struct session *session,

@@ -4,7 +4,7 @@
  * (a caller that wants to stop it sends a signal).
  */
 #pragma once
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <stdbool.h>
 

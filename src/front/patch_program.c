@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "front/exit_code.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/spec.h"
+#include "tool/call.h"
 #include "tools/patch.h"
 #include "tools/tools.h"
 

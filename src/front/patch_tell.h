@@ -1,7 +1,7 @@
 /* patch_tell: what a person is told of a patch that was applied, in place of what a model is told. */
 #pragma once
 #include "front/patch_record.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 

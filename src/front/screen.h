@@ -7,7 +7,7 @@
  * so that copying gives what was said.
  */
 #pragma once
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>

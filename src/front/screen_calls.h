@@ -1,6 +1,6 @@
 /* screen_calls: the calls under way, with what their blocks show at the end. For screen.c. */
 #pragma once
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <stdint.h>
 

@@ -15,7 +15,7 @@
 #include "policy/commands.h"
 #include "policy/keys.h"
 #include "runtime/shape_limits.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 enum { KEY_COLUMN = 18, SHOW_TEXT_MAX = 1 << 20 };
 

@@ -15,10 +15,10 @@
 #include "front/verb.h"
 #include "model/catalogue.h"
 #include "policy/policy.h"
-#include "runtime/tool.h"
 #include "sandbox/probe.h"
 #include "store/journal.h"
 #include "store/patches.h"
+#include "tool/tool.h"
 #include "tools/tools.h"
 
 enum { NAME_MAX_BYTES = 256, RECENT_MAX = 30, TEXT_MAX = 1 << 10 };

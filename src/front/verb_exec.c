@@ -25,9 +25,9 @@
 #include "policy/keys.h"
 #include "policy/policy.h"
 #include "runtime/audit_tell.h"
-#include "runtime/denial.h"
 #include "runtime/layer_tell.h"
 #include "runtime/session.h"
+#include "tool/denial.h"
 
 static const struct option_row exec_options[] = {
 	{"timeout", 't', OPTION_SECONDS, "S",

@@ -14,7 +14,7 @@
 #include "front/screen.h"
 #include "front/screen_paint.h"
 #include "front/verb.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 enum {
 	PATCHES_LISTED = 20,

@@ -24,7 +24,7 @@
 #include "front/verb.h"
 #include "plugins/plugin_tool.h"
 #include "policy/policy.h"
-#include "runtime/schema.h"
+#include "tool/schema.h"
 #include "tools/tools.h"
 
 #define LOOK_SECONDS 2.0

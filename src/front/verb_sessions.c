@@ -11,8 +11,8 @@
 #include "front/resume.h"
 #include "front/screen_paint.h"
 #include "front/verb.h"
-#include "runtime/event.h"
 #include "store/journal.h"
+#include "tool/event.h"
 
 enum { SESSIONS_LISTED = 20, PROMPT_SHOWN = 60 };
 

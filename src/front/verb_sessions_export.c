@@ -10,7 +10,7 @@
 #include "front/resume.h"
 #include "front/screen_paint.h"
 #include "front/verb.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 static const struct option_row export_options[] = {
 	{"markdown", 0, OPTION_FLAG, NULL, "as a text for people to read"},

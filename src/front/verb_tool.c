@@ -16,8 +16,8 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verb_tool.h"
-#include "runtime/schema.h"
 #include "runtime/session.h"
+#include "tool/schema.h"
 #include "tools/tools.h"
 
 static const struct option_row list_options[] = {

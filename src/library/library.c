@@ -20,8 +20,8 @@
 #include "build_config.h"
 #include "library/library_plugins.h"
 #include "policy/config.h"
-#include "runtime/schema.h"
 #include "runtime/session.h"
+#include "tool/schema.h"
 #include "tools/tools.h"
 
 /* As many as an agent loop keeps: one works while the next is being made. */

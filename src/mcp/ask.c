@@ -2,7 +2,7 @@
 #include "mcp/ask.h"
 
 #include "mcp/mcp_parts.h"
-#include "validate/validate.h"
+#include "tool/validate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

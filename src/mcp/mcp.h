@@ -15,7 +15,7 @@
 #include "base/value.h"
 #include "mcp/message.h"
 #include "process/loop.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "validate/validate.h"
+#include "tool/validate.h"
 
 #include <stdlib.h>
 #include <string.h>

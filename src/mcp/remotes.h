@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/value.h"
 #include "runtime/session.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* tools: the list of tools, in the one order that the table and the plugins have. */
 #include "mcp/mcp_parts.h"
-#include "runtime/schema.h"
+#include "tool/schema.h"
 
 #include <ctype.h>
 #include <stdlib.h>

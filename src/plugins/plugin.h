@@ -12,7 +12,7 @@
 #include "plugins/plugin_schema.h"
 #include "plugins/plugin_source.h"
 #include "runtime/shape.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

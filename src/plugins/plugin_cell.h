@@ -7,7 +7,7 @@
 #include "base/value.h"
 #include "policy/config.h"
 #include "runtime/shape.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
 #include "base/err.h"
 #include "base/text/text.h"
 #include "base/value.h"
-#include "runtime/call.h"
-#include "runtime/spill.h"
+#include "tool/call.h"
+#include "tool/spill.h"
 
 #include <stdbool.h>
 

@@ -15,9 +15,9 @@
 #include "plugins/toolbox.h"
 #include "process/program.h"
 #include "process/program_output.h"
-#include "runtime/call.h"
-#include "runtime/limit_watch.h"
-#include "runtime/spill.h"
+#include "tool/call.h"
+#include "tool/limit_watch.h"
+#include "tool/spill.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -15,7 +15,7 @@
  *   timeout_s, stream_stderr, python
  */
 #pragma once
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 enum {
 	PLUGIN_PREVIEW_MAX = 200, /* characters */

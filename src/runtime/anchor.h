@@ -12,8 +12,8 @@
 #pragma once
 #include "base/err.h"
 #include "runtime/spec.h"
-#include "runtime/tool.h"
 #include "runtime/worker.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -22,7 +22,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "policy/autoexec.h"
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include <limits.h>
 #include <string.h>

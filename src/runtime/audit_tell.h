@@ -5,7 +5,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/value.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
 #include "runtime/groups.h"
 #include "runtime/pending.h"
 #include "runtime/spec.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/err.h"
 #include "runtime/spec.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #include "base/message.h"
 #include "base/text/text.h"
 #include "process/role.h"
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include <errno.h>
 #include <inttypes.h>

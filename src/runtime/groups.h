@@ -8,8 +8,8 @@
 #pragma once
 #include "policy/policy.h"
 #include "process/loop.h"
-#include "runtime/tool.h"
 #include "sandbox/cgroup.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "runtime/spec.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <time.h>
 

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

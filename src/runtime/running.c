@@ -8,13 +8,13 @@
 #include "runtime/approval.h"
 #include "runtime/audit.h"
 #include "runtime/audit_tell.h"
-#include "runtime/call.h"
-#include "runtime/denial.h"
 #include "runtime/extra.h"
-#include "runtime/schema_cap.h"
 #include "runtime/session_parts.h"
-#include "runtime/trace.h"
 #include "runtime/wire.h"
+#include "tool/call.h"
+#include "tool/denial.h"
+#include "tool/schema_cap.h"
+#include "tool/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>

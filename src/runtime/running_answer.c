@@ -1,8 +1,8 @@
 /* running_answer: what comes of a call that a worker has: its frames, its result, its loss. */
 #include "runtime/audit_tell.h"
-#include "runtime/claims.h"
 #include "runtime/session_parts.h"
-#include "runtime/tool.h"
+#include "tool/claims.h"
+#include "tool/tool.h"
 
 enum {
 	KILL_WAIT_MS = 1000, /* so long the end of a killed worker is waited for */

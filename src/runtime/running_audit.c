@@ -4,7 +4,7 @@
 #include "runtime/audit_tell.h"
 #include "runtime/files.h"
 #include "runtime/session_parts.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 /* A whole look is a second; a busy machine gives others the processor. */
 enum { LOOK_MS = 6000 };

@@ -1,8 +1,8 @@
 /* running_network: a call's way to the network (outlet.h): granted, refused, taken back. */
-#include "runtime/denial.h"
 #include "runtime/lookups.h"
 #include "runtime/outlet.h"
 #include "runtime/session_parts.h"
+#include "tool/denial.h"
 
 #include <stdio.h>
 #include <stdlib.h>

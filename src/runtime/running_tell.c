@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "runtime/approval.h"
 #include "runtime/session_parts.h"
-#include "runtime/tell.h"
+#include "tool/tell.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "runtime/anchor.h"
 #include "runtime/approval.h"
-#include "runtime/claims.h"
 #include "runtime/extra.h"
 #include "runtime/groups.h"
 #include "runtime/layer_tell.h"
@@ -13,6 +12,7 @@
 #include "runtime/shape.h"
 #include "runtime/undo_aim.h"
 #include "sandbox/probe.h"
+#include "tool/claims.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,8 +12,8 @@
 #include "base/value.h"
 #include "policy/policy.h"
 #include "process/loop.h"
-#include "runtime/event.h"
-#include "runtime/tool.h"
+#include "tool/event.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  */
 #include "base/clock.h"
 #include "runtime/approval.h"
-#include "runtime/call.h"
 #include "runtime/session_parts.h"
+#include "tool/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

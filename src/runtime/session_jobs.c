@@ -3,9 +3,9 @@
  * worker knows: it is asked (ask.h), and no call waits for it longer than for any other.
  */
 #include "base/clock.h"
-#include "runtime/ask.h"
 #include "runtime/session_parts.h"
-#include "runtime/tool.h"
+#include "tool/ask.h"
+#include "tool/tool.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -6,10 +6,10 @@
 #include "base/path.h"
 #include "base/text/text.h"
 #include "runtime/approval.h"
-#include "runtime/denial.h"
 #include "runtime/extra.h"
-#include "runtime/schema.h"
 #include "runtime/session_parts.h"
+#include "tool/denial.h"
+#include "tool/schema.h"
 
 #include <limits.h>
 #include <stdio.h>

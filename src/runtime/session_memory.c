@@ -3,9 +3,9 @@
  * along what may matter to it, and what it learnt comes back with the result.
  */
 #include "base/path.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/session_parts.h"
+#include "tool/call.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "process/loop.h"
 #include "runtime/audit.h"
 #include "runtime/cell.h"
-#include "runtime/claims.h"
 #include "runtime/session.h"
 #include "runtime/session_undo.h"
+#include "tool/claims.h"
 
 #include <stdbool.h>
 #include <stdint.h>

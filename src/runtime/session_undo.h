@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

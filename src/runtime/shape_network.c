@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "policy/network.h"
 #include "runtime/shape_parts.h"
-#include "runtime/system_folders.h"
+#include "tool/system_folders.h"
 
 #include <stdio.h>
 #include <stdlib.h>

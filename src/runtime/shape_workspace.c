@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "runtime/shape_parts.h"
-#include "runtime/system_folders.h"
+#include "tool/system_folders.h"
 
 #include <errno.h>
 #include <fcntl.h>

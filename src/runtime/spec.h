@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "policy/network.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>

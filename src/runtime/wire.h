@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/value.h"
 #include "runtime/audit.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,12 +9,12 @@
 #include "process/program.h"
 #include "process/program_end.h"
 #include "runtime/audit.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
-#include "runtime/tool.h"
 #include "runtime/wire.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
+#include "tool/call.h"
+#include "tool/tool.h"
 
 #include <errno.h>
 #include <malloc.h>

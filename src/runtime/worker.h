@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "runtime/spec.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 /* What it makes before it is ready; also the one byte that asks the anchor for it. */
 enum worker_kind {

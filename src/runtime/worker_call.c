@@ -7,10 +7,10 @@
 #include "process/children.h"
 #include "process/program_end.h"
 #include "runtime/audit_tell.h"
-#include "runtime/claims.h"
-#include "runtime/tool.h"
 #include "runtime/undo_log.h"
 #include "runtime/wire.h"
+#include "tool/claims.h"
+#include "tool/tool.h"
 
 #include <errno.h>
 #include <string.h>

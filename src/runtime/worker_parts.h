@@ -3,11 +3,11 @@
 #include "process/frame.h"
 #include "process/program.h"
 #include "runtime/audit.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
 #include "runtime/layer.h"
 #include "runtime/worker.h"
 #include "sandbox/sandbox.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 

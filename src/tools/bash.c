@@ -2,7 +2,7 @@
  * bash: run a shell text, in the shell that waits in this worker or in a new one: both are
  * started by bash_shell.c. What it printed becomes an answer in bash_text.c.
  */
-#include "runtime/spill.h"
+#include "tool/spill.h"
 #include "tools/bash_parts.h"
 #include "tools/bash_plan.h"
 #include "tools/bash_shell.h"
@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/claims.h"
 #include "runtime/files.h"
-#include "runtime/limit_watch.h"
+#include "tool/claims.h"
+#include "tool/limit_watch.h"
 
 #include <errno.h>
 #include <limits.h>

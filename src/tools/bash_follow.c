@@ -2,8 +2,8 @@
 #include "tools/bash_parts.h"
 
 #include "base/clock.h"
-#include "runtime/ask.h"
-#include "runtime/spill.h"
+#include "tool/ask.h"
+#include "tool/spill.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "process/program.h"
 #include "runtime/files.h"
-#include "runtime/limit_watch.h"
+#include "tool/limit_watch.h"
 #include "tools/bash_job.h"
 #include "tools/bash_shell.h"
 #include "tools/bash_terminal.h"

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "process/program.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 /* Start it in FOLDER; it then has to be followed. */
 bool bash_plan_start(const struct call *call, const char *folder,

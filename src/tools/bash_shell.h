@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "process/program.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <sys/stat.h>
 

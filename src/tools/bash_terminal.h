@@ -7,8 +7,8 @@
 #include "process/program.h"
 #include "process/pty.h"
 #include "process/reading.h"
-#include "runtime/call.h"
-#include "runtime/tool.h"
+#include "tool/call.h"
+#include "tool/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "process/program_output.h"
-#include "runtime/spill.h"
+#include "tool/spill.h"
 #include "tools/binary_kind.h"
 #include "tools/failing.h"
 #include "tools/interactive.h"

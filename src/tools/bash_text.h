@@ -5,7 +5,7 @@
 #pragma once
 #include "process/program.h"
 #include "runtime/files.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 #include "tools/bash_job.h"
 
 /*

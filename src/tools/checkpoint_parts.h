@@ -1,8 +1,8 @@
 /* checkpoint_parts: what checkpoint*.c share, and restore.c; nobody else includes it. */
 #pragma once
 #include "base/hash.h"
-#include "runtime/call.h"
 #include "runtime/undo_list.h"
+#include "tool/call.h"
 #include "tools/walk.h"
 
 #include <stdbool.h>

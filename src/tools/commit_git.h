@@ -6,7 +6,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  */
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 #include "tools/dbms.h"
 #include "tools/shown.h"
 #include "tools/tools.h"

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <errno.h>
 #include <sqlite3.h>

@@ -10,8 +10,8 @@
 #include "base/text/text.h"
 #include "process/program.h"
 #include "process/pty.h"
-#include "runtime/call.h"
-#include "runtime/limit_watch.h"
+#include "tool/call.h"
+#include "tool/limit_watch.h"
 
 #include <errno.h>
 

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "process/program.h"
-#include "runtime/call.h"
 #include "runtime/undo_list.h"
+#include "tool/call.h"
 #include "tools/tools.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/text/shell_words.h"
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include <string.h>
 

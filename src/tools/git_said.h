@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "base/str.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 /* COMMAND has run and printed OUTPUT: add a denial to RESULT when git says so in there. */
 void git_said(struct str command, struct str output, struct tool_result *result);

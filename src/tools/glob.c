@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/ranking.h"
 #include "tools/search.h"
 #include "tools/shown.h"

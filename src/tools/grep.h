@@ -3,7 +3,7 @@
  * grep_answer.c.
  */
 #pragma once
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/file_types.h"
 #include "tools/grep_pattern.h"
 #include "tools/grep_scan.h"

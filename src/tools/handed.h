@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/value.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 #include "tools/patch.h"
 
 #include <stdbool.h>

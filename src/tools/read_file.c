@@ -10,8 +10,8 @@
 
 #include "base/hash.h"
 #include "base/text/text.h"
-#include "runtime/denial.h"
 #include "runtime/files.h"
+#include "tool/denial.h"
 
 #include <errno.h>
 #include <stdlib.h>

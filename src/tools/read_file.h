@@ -1,7 +1,7 @@
 /* read_file: one file shown, for the tools that show files (read_file, batch_read). */
 #pragma once
-#include "runtime/call.h"
-#include "runtime/tool.h"
+#include "tool/call.h"
+#include "tool/tool.h"
 #include "tools/shown.h"
 
 /*

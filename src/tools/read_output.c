@@ -4,8 +4,8 @@
  */
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "runtime/call.h"
-#include "runtime/spill.h"
+#include "tool/call.h"
+#include "tool/spill.h"
 #include "tools/tools.h"
 
 #include <fcntl.h>

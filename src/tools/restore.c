@@ -13,7 +13,7 @@
 #include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
 
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <dirent.h>
 #include <errno.h>

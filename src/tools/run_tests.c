@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
-#include "runtime/spill.h"
+#include "tool/spill.h"
 #include "tools/shown.h"
 #include "tools/tools.h"
 

@@ -1,7 +1,7 @@
 /* run_tests: what run_tests.c (the tool) hands to test_choose.c, test_run.c and test_tell.c. */
 #pragma once
 #include "process/program.h"
-#include "runtime/limit_watch.h"
+#include "tool/limit_watch.h"
 #include "tools/test_runner.h"
 
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "tools/search.h"
 
 #include "base/text/text.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/ranking.h"
 #include "tools/walk.h"
 

@@ -1,7 +1,7 @@
 /* search: what list_files, glob and grep share: their bounds and their sentences. */
 #pragma once
 #include "base/buf.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 #include "base/byte_vector.h"
 #include "base/text/shell_token.h"
 #include "base/text/text.h"
-#include "runtime/claims.h"
 #include "runtime/files.h"
+#include "tool/claims.h"
 
 #include <errno.h>
 #include <inttypes.h>

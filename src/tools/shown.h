@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,7 +78,7 @@ void shown_add_line_calls(const char *path, uint64_t number, uint64_t shown, boo
 void shown_from_utf16(struct str text, bool big, struct buf *out);
 
 /*
- * PATH may not be written: a claim (runtime/claims.h) by its real path, or its folder's,
+ * PATH may not be written: a claim (tool/claims.h) by its real path, or its folder's,
  * since a link may lead there from where writing is allowed.
  */
 void shown_claim_unwritable(struct call *call, struct tool_result *result, const char *path);

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "process/program_output.h"
-#include "runtime/ask.h"
-#include "runtime/call.h"
+#include "tool/ask.h"
+#include "tool/call.h"
 #include "tools/commands.h"
 #include "tools/run_tests.h"
 

@@ -9,7 +9,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/memory.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/test_parse.h"
 #include "tools/test_report.h"
 

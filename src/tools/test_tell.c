@@ -1,8 +1,8 @@
 /* test_tell: what a model is told of a test run; see run_tests.h. */
 #include "base/clock.h"
 #include "base/text/text.h"
-#include "runtime/claims.h"
-#include "runtime/spill.h"
+#include "tool/claims.h"
+#include "tool/spill.h"
 #include "tools/run_tests.h"
 #include "tools/shown.h"
 

@@ -2,7 +2,7 @@
  * tools: the table of built-in tools. A tool is one file and one row here.
  */
 #pragma once
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 extern const struct tool bash_tool;
 extern const struct tool job_tool;

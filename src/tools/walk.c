@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/memory.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/rules.h"
 
 #include <assert.h>

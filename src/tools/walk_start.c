@@ -4,8 +4,8 @@
  */
 #include "base/fd.h"
 #include "base/path.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 #include "tools/rules.h"
 #include "tools/shown.h"
 #include "tools/walk.h"

@@ -3,7 +3,7 @@
 
 #include "tools/shown.h"
 
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include "base/hash.h"
 #include "base/text/diff.h"

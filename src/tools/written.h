@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 

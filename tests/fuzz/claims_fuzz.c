@@ -1,11 +1,11 @@
 /*
- * Fuzz target of runtime/claims: any bytes as a program's messages, and as what a worker
+ * Fuzz target of tool/claims: any bytes as a program's messages, and as what a worker
  * that was taken over sends. Whatever is told stays on its line.
  */
-#include "runtime/claims.h"
+#include "tool/claims.h"
 
 #include "base/value.h"
-#include "runtime/denial.h"
+#include "tool/denial.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * validate_fuzz: a JSON list of a schema, a value and, if there is a third, documents by address;
  * a fourth makes it draft-07 unless told. The answer must not depend on who asks for a sentence.
  */
-#include "validate/validate.h"
+#include "tool/validate.h"
 
 #include "base/str.h"
 

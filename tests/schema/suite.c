@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "validate/validate.h"
+#include "tool/validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* docs/events.md says what the code does: its kinds, an example of each, the words of reasons. */
 #include "agent/agent.h"
 #include "front/embedded.h"
-#include "runtime/event.h"
+#include "tool/event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

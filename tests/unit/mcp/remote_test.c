@@ -11,8 +11,8 @@
 #include "base/memory.h"
 #include "mcp/remote.h"
 #include "process/loop.h"
-#include "runtime/event.h"
 #include "runtime/session.h"
+#include "tool/event.h"
 
 struct server {
 	struct loop *loop;

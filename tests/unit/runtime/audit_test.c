@@ -19,8 +19,8 @@
 #include "git/git_scan.h"
 #include "runtime/audit.h"
 #include "runtime/audit_tell.h"
-#include "runtime/denial.h"
 #include "runtime/pending.h"
+#include "tool/denial.h"
 
 struct place {
 	char folder[64];

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "process/frame.h"
-#include "runtime/call.h"
-#include "runtime/tool.h"
+#include "tool/call.h"
+#include "tool/tool.h"
 
 enum {
 	TIMEOUT_MS = 1500,

@@ -17,8 +17,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "proxy/proxy.h"
-#include "runtime/denial.h"
 #include "runtime/session.h"
+#include "tool/denial.h"
 
 /* A session with one listed host: a listener of this program. */
 struct fixture {

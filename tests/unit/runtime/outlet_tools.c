@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "policy/network.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "runtime/call.h"
 #include "runtime/session.h"
+#include "tool/call.h"
 
 enum {
 	PAUSE_US = 500,

@@ -17,10 +17,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "process/frame.h"
-#include "runtime/call.h"
-#include "runtime/event.h"
 #include "runtime/session.h"
 #include "runtime/shape.h"
+#include "tool/call.h"
+#include "tool/event.h"
 
 /* Where the shown file lies in the view; nothing is there on the host. */
 #define SHOWN_AT "/opt-of-this-test/plugin.txt"

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "process/loop.h"
-#include "runtime/event.h"
 #include "runtime/session.h"
+#include "tool/event.h"
 
 struct keeper {
 	struct room room;

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "runtime/ask.h"
-#include "runtime/call.h"
 #include "runtime/session.h"
+#include "tool/ask.h"
+#include "tool/call.h"
 
 /* Until it is stopped. */
 static enum result_status slow(struct call *call, struct tool_result *result)

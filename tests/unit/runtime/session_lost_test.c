@@ -21,8 +21,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */

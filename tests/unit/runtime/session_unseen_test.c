@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 
 enum {
 	SOON_MS = 20000,   /* sanitizers, a busy machine; far from for ever */

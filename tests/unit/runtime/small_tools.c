@@ -2,8 +2,8 @@
 #include "small_tools.h"
 
 #include "process/program.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 
 #include <unistd.h>
 

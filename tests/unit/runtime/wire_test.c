@@ -1,14 +1,14 @@
-/* Tests of runtime/wire, runtime/spec and runtime/event: what is written is read back. */
+/* Tests of runtime/wire, runtime/spec and tool/event: what is written is read back. */
 #include "../base/unit.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "runtime/event.h"
 #include "runtime/spec.h"
-#include "runtime/tell.h"
-#include "runtime/tool.h"
 #include "runtime/wire.h"
+#include "tool/event.h"
+#include "tool/tell.h"
+#include "tool/tool.h"
 
 static void a_call_is_read_back(void **state)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/denial.h"
+#include "tool/denial.h"
 #include "tools/git_said.h"
 
 #define BUSY "error: could not write config file .git/config: Device or resource busy\n"

@@ -14,8 +14,8 @@
 /* clang-format on */
 
 #include "base/value.h"
-#include "runtime/call.h"
 #include "runtime/files.h"
+#include "tool/call.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "runtime/schema.h"
+#include "tool/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>

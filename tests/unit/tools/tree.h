@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "runtime/tool.h"
+#include "tool/tool.h"
 
 /* Write TEXT at PATH of the workspace, parents made, last changed at second TIME of 1970. */
 void tree_write(struct hand *hand, const char *path, const char *text, int64_t time);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/call.h"
+#include "tool/call.h"
 #include "tools/walk.h"
 
 #include <dirent.h>

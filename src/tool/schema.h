@@ -1,0 +1,40 @@
+/*
+ * schema: a tool's parameter rows as JSON Schema, and the arguments of a call made to
+ * fit it: what a model's slip left readable is repaired, everything else is refused
+ * with a sentence that names the argument, the rule and an example.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "tool/tool.h"
+
+#include <stdbool.h>
+
+/* Most bytes of a model's arguments quoted in a refusal. */
+enum { SCHEMA_QUOTED_MAX = 200 };
+
+/*
+ * The JSON Schema of TOOL's arguments: of its rows, members in their order; or the one it
+ * brought. The caller's.
+ */
+struct value *schema_of_tool(const struct tool *tool);
+
+/*
+ * The text a model sent as arguments of TOOL. An empty text and null mean {}. False:
+ * SENTENCE holds the position, the first bytes and an example.
+ */
+bool schema_parse_arguments(const struct tool *tool, struct str json,
+			    struct value **arguments, struct buf *sentence);
+
+/*
+ * Make ARGUMENTS fit SCHEMA, which is TOOL's (schema_of_tool), in place: aliases become
+ * names; numbers and booleans sent as text, lists sent as JSON text, and a lone object where
+ * a list of objects is due are taken; null for an optional argument is its absence; defaults
+ * are filled in; numbers over their ceiling become it, and CAPPED, NULL at first, tells of them
+ * (schema_cap.h; of a schema that TOOL brought no number is cut, and CAPPED may be NULL). Then check. False: SENTENCE is for the model. Of a schema that TOOL brought
+ * only two things are done before it is asked: null is the absence of what cannot be null, and
+ * what is required but has a default is filled in.
+ */
+bool schema_fit(const struct tool *tool, const struct value *schema,
+		struct value *arguments, struct value **capped, struct buf *sentence);
