@@ -4,10 +4,10 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
+#include "guard/audit.h"
+#include "guard/audit_tell.h"
 #include "policy/command_harm.h"
 #include "runtime/approval.h"
-#include "runtime/audit.h"
-#include "runtime/audit_tell.h"
 #include "runtime/extra.h"
 #include "runtime/session_parts.h"
 #include "runtime/wire.h"

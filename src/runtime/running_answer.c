@@ -1,5 +1,5 @@
 /* running_answer: what comes of a call that a worker has: its frames, its result, its loss. */
-#include "runtime/audit_tell.h"
+#include "guard/audit_tell.h"
 #include "runtime/session_parts.h"
 #include "tool/claims.h"
 #include "tool/tool.h"

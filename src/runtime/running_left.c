@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/audit_tell.h"
+#include "guard/audit_tell.h"
 #include "runtime/holders.h"
 #include "runtime/session_parts.h"
 

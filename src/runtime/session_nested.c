@@ -5,9 +5,9 @@
  */
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan.h"
-#include "runtime/audit.h"
-#include "runtime/audit_tell.h"
+#include "guard/audit.h"
+#include "guard/audit_tell.h"
+#include "guard/git_scan.h"
 #include "runtime/cell.h"
 #include "runtime/session_undo_parts.h"
 

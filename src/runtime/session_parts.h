@@ -2,8 +2,8 @@
 #pragma once
 #include "base/hash.h"
 #include "base/memory.h"
+#include "guard/audit.h"
 #include "process/loop.h"
-#include "runtime/audit.h"
 #include "runtime/cell.h"
 #include "runtime/session.h"
 #include "runtime/session_undo.h"

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan.h"
+#include "guard/audit.h"
+#include "guard/git_scan.h"
 #include "policy/autoexec.h"
-#include "runtime/audit.h"
 #include "runtime/shape_parts.h"
 #include "runtime/undo_plan.h"
 

@@ -5,8 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_config.h"
-#include "git/git_scan.h"
+#include "guard/git_config.h"
+#include "guard/git_scan.h"
 #include "runtime/shape_parts.h"
 
 #include <fcntl.h>

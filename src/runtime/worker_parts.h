@@ -1,8 +1,8 @@
 /* worker_parts: the inside of a worker. For worker*.c only. */
 #pragma once
+#include "guard/audit.h"
 #include "process/frame.h"
 #include "process/program.h"
-#include "runtime/audit.h"
 #include "runtime/files.h"
 #include "runtime/layer.h"
 #include "runtime/worker.h"

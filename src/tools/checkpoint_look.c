@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan.h"
-#include "git/git_text.h"
+#include "guard/git_scan.h"
+#include "guard/git_text.h"
 #include "runtime/files.h"
 #include "tools/checkpoint_parts.h"
 

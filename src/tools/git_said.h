@@ -1,5 +1,5 @@
 /*
- * git_said: git's configuration is protected (runtime/audit.h), and git tells so in words
+ * git_said: git's configuration is protected (guard/audit.h), and git tells so in words
  * that help nobody. This finds them in a command's output and says which line a person can
  * run to have recorded what was not. It also says where the name of a commit comes from, when
  * git found none.

@@ -3,8 +3,8 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "git/git_config.h"
-#include "git/git_text.h"
+#include "guard/git_config.h"
+#include "guard/git_text.h"
 #include "runtime/files.h"
 
 #include <limits.h>

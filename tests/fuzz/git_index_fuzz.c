@@ -1,5 +1,5 @@
-/* Fuzz target of git/git_index: with both lengths of object names; links are plain names. */
-#include "git/git_index.h"
+/* Fuzz target of guard/git_index: with both lengths of object names; links are plain names. */
+#include "guard/git_index.h"
 
 #include <stdint.h>
 #include <stdlib.h>

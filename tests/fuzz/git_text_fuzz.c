@@ -1,9 +1,9 @@
 /*
- * Fuzz target of git/git_text: pointers, one-line files and work lists. A list with a line
+ * Fuzz target of guard/git_text: pointers, one-line files and work lists. A list with a line
  * that executes is never inert, wherever the line stands.
  */
 #include "base/buf.h"
-#include "git/git_text.h"
+#include "guard/git_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Tests of runtime/audit and git_scan in a temporary folder: what is new is put away, what was
+ * Tests of guard/audit and git_scan in a temporary folder: what is new is put away, what was
  * there or is git's own stays. The cell around it is tests/cell/protected.case.
  */
 #include "../base/unit.h"
@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "git/git_scan.h"
-#include "runtime/audit.h"
-#include "runtime/audit_tell.h"
+#include "guard/audit.h"
+#include "guard/audit_tell.h"
+#include "guard/git_scan.h"
 #include "runtime/pending.h"
 #include "tool/denial.h"
 

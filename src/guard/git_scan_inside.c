@@ -6,7 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_scan_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* audit_parts: the inside of an audit, for audit.c and audit_whole.c only. */
 #pragma once
-#include "git/git_scan.h"
-#include "runtime/audit.h"
+#include "guard/audit.h"
+#include "guard/git_scan.h"
 
 #include <sys/types.h>
 

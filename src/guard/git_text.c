@@ -1,5 +1,5 @@
 /* git_text: small files of git, line by line. */
-#include "git/git_text.h"
+#include "guard/git_text.h"
 
 #include <string.h>
 #include <strings.h>

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_config.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_config.h"
+#include "guard/git_scan_parts.h"
 #include "policy/autoexec.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
-/* Tests of git/git_text: pointers, work lists and other small files of git. */
+/* Tests of guard/git_text: pointers, work lists and other small files of git. */
 #include "../base/unit.h"
 
-#include "git/git_text.h"
+#include "guard/git_text.h"
 
 static void a_pointer_is_one_path(void **state)
 {

@@ -4,8 +4,8 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan_parts.h"
-#include "git/git_text.h"
+#include "guard/git_scan_parts.h"
+#include "guard/git_text.h"
 
 #include <dirent.h>
 #include <errno.h>

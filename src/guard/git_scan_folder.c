@@ -5,9 +5,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_config.h"
-#include "git/git_scan_parts.h"
-#include "git/git_text.h"
+#include "guard/git_config.h"
+#include "guard/git_scan_parts.h"
+#include "guard/git_text.h"
 
 #include <errno.h>
 #include <limits.h>

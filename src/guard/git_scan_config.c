@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_config.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_config.h"
+#include "guard/git_scan_parts.h"
 
 #include <limits.h>
 #include <string.h>

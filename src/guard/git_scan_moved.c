@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_scan_parts.h"
 
 #include <fcntl.h>
 #include <string.h>

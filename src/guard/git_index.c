@@ -1,5 +1,5 @@
 /* git_index: entries one after the other, then the extensions. */
-#include "git/git_index.h"
+#include "guard/git_index.h"
 
 #include "base/buf.h"
 #include "base/text/text.h"

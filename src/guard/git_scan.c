@@ -1,10 +1,10 @@
 /* git_scan: where repositories are looked for. */
-#include "git/git_scan.h"
+#include "guard/git_scan.h"
 
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_scan_parts.h"
 
 #include <dirent.h>
 #include <limits.h>

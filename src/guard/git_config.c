@@ -1,5 +1,5 @@
 /* git_config: a reader of the syntax, and the list of keys that do nothing. */
-#include "git/git_config.h"
+#include "guard/git_config.h"
 
 #include "base/memory.h"
 #include "base/path.h"

@@ -1,7 +1,7 @@
 /* git_scan_parts: what git_scan*.c share and nobody else includes. */
 #pragma once
 #include "base/buf.h"
-#include "git/git_scan.h"
+#include "guard/git_scan.h"
 
 #include <limits.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan_parts.h"
+#include "guard/git_scan_parts.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "git/git_index.h"
+#include "guard/git_index.h"
 
 enum {
 	TREES = 48,

@@ -1,8 +1,8 @@
-/* Tests of git/git_config: what is inert in a configuration. */
+/* Tests of guard/git_config: what is inert in a configuration. */
 #include "../base/unit.h"
 
 #include "base/memory.h"
-#include "git/git_config.h"
+#include "guard/git_config.h"
 
 static char *active_of(const char *text)
 {

@@ -1,13 +1,13 @@
 /* audit: what appeared is moved aside, by a rename in its own folder. */
-#include "runtime/audit.h"
+#include "guard/audit.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/audit_parts.h"
-#include "runtime/audit_tell.h"
+#include "guard/audit_parts.h"
+#include "guard/audit_tell.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* audit_tell: the words of an audit; see audit_tell.h. */
-#include "runtime/audit_tell.h"
+#include "guard/audit_tell.h"
 
 #include "base/path.h"
 #include "base/text/text.h"

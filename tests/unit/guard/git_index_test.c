@@ -1,4 +1,4 @@
-/* Tests of git/git_index: the gitlinks of indexes that git made. */
+/* Tests of guard/git_index: the gitlinks of indexes that git made. */
 #include "../base/unit.h"
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "git/git_index.h"
+#include "guard/git_index.h"
 #include "places.h"
 
 struct links {

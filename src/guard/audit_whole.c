@@ -4,8 +4,8 @@
  * judged after the other: a tree of thousands takes no more memory than one.
  */
 #include "base/clock.h"
-#include "runtime/audit_parts.h"
-#include "runtime/audit_tell.h"
+#include "guard/audit_parts.h"
+#include "guard/audit_tell.h"
 
 /* Somebody waits for it, at the end of a program or of a session. */
 enum { WHOLE_MS = 1000 };

@@ -5,8 +5,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_scan_parts.h"
-#include "git/git_text.h"
+#include "guard/git_scan_parts.h"
+#include "guard/git_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

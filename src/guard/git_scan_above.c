@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "git/git_index.h"
-#include "git/git_scan.h"
+#include "guard/git_index.h"
+#include "guard/git_scan.h"
 
 #include <limits.h>
 #include <stdint.h>
