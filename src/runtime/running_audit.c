@@ -1,8 +1,8 @@
 /* running_audit: the end of a call that had a worker, and the look at what it left. */
 #include "base/clock.h"
+#include "files/files.h"
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
-#include "runtime/files.h"
 #include "runtime/session_parts.h"
 #include "tool/tool.h"
 

@@ -3,7 +3,7 @@
  * along what may matter to it, and what it learnt comes back with the result.
  */
 #include "base/path.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "runtime/session_parts.h"
 #include "tool/call.h"
 

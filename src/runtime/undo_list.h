@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>

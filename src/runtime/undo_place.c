@@ -9,9 +9,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/files_inside.h"
-#include "runtime/place_journal.h"
-#include "runtime/place_temp.h"
+#include "files/files_inside.h"
+#include "files/place_journal.h"
+#include "files/place_temp.h"
 
 #include <errno.h>
 #include <fcntl.h>

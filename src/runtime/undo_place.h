@@ -5,8 +5,8 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/files.h"
-#include "runtime/undo_log.h"
+#include "files/files.h"
+#include "files/undo_log.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "runtime/rights.h"
+#include "files/rights.h"
 #include "runtime/undo_store_parts.h"
 
 #include <dirent.h>

@@ -14,7 +14,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/rights.h"
+#include "files/rights.h"
 #include "runtime/undo_store_parts.h"
 
 #include <errno.h>

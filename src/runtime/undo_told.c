@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/text/text.h"
-#include "runtime/undo_state.h"
+#include "files/undo_state.h"
 
 enum { FILES_SHOWN = 20 };
 

@@ -1,9 +1,9 @@
 /* worker_parts: the inside of a worker. For worker*.c only. */
 #pragma once
+#include "files/files.h"
 #include "guard/audit.h"
 #include "process/frame.h"
 #include "process/program.h"
-#include "runtime/files.h"
 #include "runtime/layer.h"
 #include "runtime/worker.h"
 #include "sandbox/sandbox.h"

@@ -1,6 +1,6 @@
 /*
  * call: what execute() is given, inside the worker. Everything the tool may know of the
- * session is here; it opens files through runtime/files and starts programs through
+ * session is here; it opens files through files/files and starts programs through
  * process/, and it asks call_stopped() in every long loop.
  */
 #pragma once

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/claims.h"
 #include "tool/limit_watch.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 #include "base/buf.h"
 #include "base/str.h"
+#include "files/files.h"
 #include "process/program.h"
-#include "runtime/files.h"
 #include "tool/limit_watch.h"
 #include "tools/bash_job.h"
 #include "tools/bash_shell.h"

@@ -3,8 +3,8 @@
  * line with everything that must not be missed.
  */
 #pragma once
+#include "files/files.h"
 #include "process/program.h"
-#include "runtime/files.h"
 #include "tool/tool.h"
 #include "tools/bash_job.h"
 

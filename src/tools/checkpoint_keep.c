@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>

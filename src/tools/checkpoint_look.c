@@ -2,9 +2,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "files/files.h"
 #include "guard/git_scan.h"
 #include "guard/git_text.h"
-#include "runtime/files.h"
 #include "tools/checkpoint_parts.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
+#include "files/undo_log.h"
 #include "process/program.h"
-#include "runtime/undo_log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 #include "tools/dbms.h"
 #include "tools/shown.h"

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 #include "runtime/undo_place.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/pattern.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tools/search.h"
 #include "tools/shown.h"
 #include "tools/tools.h"

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/undo_state.h"
+#include "files/undo_state.h"
 #include "tools/patch_file.h"
 
 #include <limits.h>

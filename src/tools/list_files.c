@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 #include "tools/ranking.h"
 #include "tools/search.h"

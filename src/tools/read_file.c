@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/denial.h"
 
 #include <errno.h>

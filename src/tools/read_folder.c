@@ -2,7 +2,7 @@
 #include "tools/read_folder.h"
 
 #include "base/memory.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tools/shown.h"
 
 #include <dirent.h>

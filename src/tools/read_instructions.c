@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 #include "tools/tools.h"
 

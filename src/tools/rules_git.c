@@ -3,9 +3,9 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "files/files.h"
 #include "guard/git_config.h"
 #include "guard/git_text.h"
-#include "runtime/files.h"
 
 #include <limits.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/byte_vector.h"
 #include "base/text/shell_token.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/claims.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/path.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tools/run_tests.h"
 #include "tools/shown.h"
 

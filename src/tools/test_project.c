@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "base/text/pattern.h"
 #include "base/text/text.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tools/test_runner.h"
 
 #include <dirent.h>

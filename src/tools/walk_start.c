@@ -4,7 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/path.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 #include "tools/rules.h"
 #include "tools/shown.h"

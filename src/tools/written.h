@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* Fuzz target of runtime/undo_log: a log as a worker may have left it. */
+/* Fuzz target of files/undo_log: a log as a worker may have left it. */
 #include "base/fd.h"
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 
 enum {

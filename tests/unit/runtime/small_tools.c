@@ -1,8 +1,8 @@
 /* small_tools: what each does, and fails to do, in its few lines; see small_tools.h. */
 #include "small_tools.h"
 
+#include "files/files.h"
 #include "process/program.h"
-#include "runtime/files.h"
 #include "tool/call.h"
 
 #include <unistd.h>

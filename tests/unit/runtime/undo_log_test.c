@@ -1,4 +1,4 @@
-/* Tests of runtime/undo_log, undo_list and undo_plan: what is written is read back, or refused. */
+/* Tests of files/undo_log, undo_list and undo_plan: what is written is read back, or refused. */
 #include "../base/unit.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
+#include "files/undo_log.h"
 #include "runtime/undo_list.h"
-#include "runtime/undo_log.h"
 #include "runtime/undo_plan.h"
 
 struct seen {

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 #include "tools/tools.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * hand: a call made by hand in the test's own process: a fresh workspace in a temporary
  * directory, its roots opened, and execute() called directly. Not a mock: the same
- * runtime/files and process/ as in a worker.
+ * files/files and process/ as in a worker.
  */
 #pragma once
 /* clang-format off: cmocka wants these first. */
@@ -14,7 +14,7 @@
 /* clang-format on */
 
 #include "base/value.h"
-#include "runtime/files.h"
+#include "files/files.h"
 #include "tool/call.h"
 
 #include <stdbool.h>

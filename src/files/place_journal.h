@@ -12,8 +12,8 @@
  * place_item.c, place_write.c and undo_place.c only.
  */
 #pragma once
-#include "runtime/files_inside.h"
-#include "runtime/place_temp.h"
+#include "files/files_inside.h"
+#include "files/place_temp.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* undo_log: chunks of a log, written; see undo_log.h. */
-#include "runtime/undo_log.h"
-#include "runtime/undo_log_parts.h"
+#include "files/undo_log.h"
+#include "files/undo_log_parts.h"
 
 #include "base/fd.h"
 #include "base/hash.h"

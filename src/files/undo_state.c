@@ -1,6 +1,6 @@
 /* undo_state: a state as bytes, compared, and of a path; see undo_state.h. */
-#include "runtime/undo_state.h"
-#include "runtime/undo_log_parts.h"
+#include "files/undo_state.h"
+#include "files/undo_log_parts.h"
 
 #include "base/clock.h"
 

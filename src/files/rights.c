@@ -1,10 +1,10 @@
 /* rights: see rights.h. */
-#include "runtime/rights.h"
+#include "files/rights.h"
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "files/files_inside.h"
 #include "policy/autoexec.h"
-#include "runtime/files_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

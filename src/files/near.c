@@ -3,8 +3,8 @@
  * workspace, the path without its leading slash, or the nearest names. A short, bounded
  * walk of our own; nothing is followed, nothing is opened but folders.
  */
-#include "runtime/files.h"
-#include "runtime/files_inside.h"
+#include "files/files.h"
+#include "files/files_inside.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

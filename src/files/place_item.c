@@ -1,7 +1,7 @@
 /* place_item: one file of a write; see place_item.h. */
-#include "runtime/place_item.h"
-#include "runtime/place_parts.h"
-#include "runtime/undo_log.h"
+#include "files/place_item.h"
+#include "files/place_parts.h"
+#include "files/undo_log.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

@@ -4,8 +4,8 @@
  * away. For place_write.c only.
  */
 #pragma once
-#include "runtime/place_journal.h"
-#include "runtime/place_temp.h"
+#include "files/place_journal.h"
+#include "files/place_temp.h"
 
 #include <stdbool.h>
 

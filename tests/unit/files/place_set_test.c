@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/files.h"
+#include "files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

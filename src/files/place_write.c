@@ -4,7 +4,7 @@
  * (O_TMPFILE); for the moment in which it has a name of its own the journal knows it, so that
  * a killed writer leaves nothing behind for long.
  */
-#include "runtime/place_item.h"
+#include "files/place_item.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -2,7 +2,7 @@
  * place_temp: the file that a content is written to before it takes its place; see
  * place_temp.h.
  */
-#include "runtime/place_temp.h"
+#include "files/place_temp.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

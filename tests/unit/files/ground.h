@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "../base/unit.h"
-#include "runtime/files.h"
+#include "files/files.h"
 
 /*
  * base/ws (writable), base/ws/blocked (blocked), base/lib (readable), base/secret (in no

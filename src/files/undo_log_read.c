@@ -1,6 +1,6 @@
 /* undo_log_read: chunks of a log, read and checked; see undo_log.h. */
-#include "runtime/undo_log.h"
-#include "runtime/undo_log_parts.h"
+#include "files/undo_log.h"
+#include "files/undo_log_parts.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* undo_log_parts: how chunks and states lie in a log, for undo_state.c and undo_log*.c. */
 #pragma once
-#include "runtime/undo_log.h"
+#include "files/undo_log.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* place: where a file is, or would be, written, and what it holds now. */
-#include "runtime/files.h"
-#include "runtime/files_inside.h"
-#include "runtime/place_parts.h"
-#include "runtime/undo_log.h"
+#include "files/files.h"
+#include "files/files_inside.h"
+#include "files/place_parts.h"
+#include "files/undo_log.h"
 
 #include "base/fd.h"
 #include "base/hash.h"

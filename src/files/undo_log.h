@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "runtime/undo_state.h"
+#include "files/undo_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* place_journal: see place_journal.h. Two lines of JSON: what will be made, and, when all
  * of it is made, by which inodes and times it is known. Paths are written as in git_scan.h,
  * since JSON holds UTF-8 alone. */
-#include "runtime/place_journal.h"
+#include "files/place_journal.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

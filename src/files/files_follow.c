@@ -3,7 +3,7 @@
  * at a link that is absolute or climbs (EXDEV), the link is read here and the path starts
  * again at the root that holds it.
  */
-#include "runtime/files_inside.h"
+#include "files/files_inside.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

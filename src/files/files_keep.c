@@ -1,6 +1,6 @@
 /* files_keep: what file tools are about to replace goes into the log of the call first. */
-#include "runtime/files_inside.h"
-#include "runtime/undo_log.h"
+#include "files/files_inside.h"
+#include "files/undo_log.h"
 
 #include "base/memory.h"
 #include "base/path.h"

@@ -3,7 +3,7 @@
  * roots, and reaching a folder or whatever is there beneath them.
  */
 #pragma once
-#include "runtime/files.h"
+#include "files/files.h"
 
 struct files_held {
 	int fd; /* O_PATH */

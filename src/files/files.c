@@ -2,8 +2,8 @@
  * files: the roots that are held, what may be done below them, and reaching what exists
  * (files_follow.c has the way there).
  */
-#include "runtime/files.h"
-#include "runtime/files_inside.h"
+#include "files/files.h"
+#include "files/files_inside.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

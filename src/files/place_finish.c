@@ -2,7 +2,7 @@
  * place_finish: the writes that a killed worker had begun, finished or taken back, each set of
  * files as a whole; see place_journal.h for who wrote what is read here.
  */
-#include "runtime/place_journal.h"
+#include "files/place_journal.h"
 
 #include "base/fd.h"
 #include "base/memory.h"
