@@ -15,7 +15,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
-#include "runtime/undo_aim.h"
+#include "undo/undo_aim.h"
 
 enum { REASON_MAX = 1000, MESSAGE_MAX = 64 << 10 };
 

@@ -23,9 +23,9 @@
 #include "front/exit_code.h"
 #include "front/verb.h"
 #include "runtime/pending.h"
-#include "runtime/undo_projects.h"
 #include "store/journal.h"
 #include "store/state.h"
+#include "undo/undo_projects.h"
 
 enum {
 	DEPTH_MAX = 256, /* folders in each other; a deeper one is not measured */

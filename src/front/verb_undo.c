@@ -13,8 +13,8 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "runtime/session.h"
-#include "runtime/undo_aim.h"
-#include "runtime/undo_store.h"
+#include "undo/undo_aim.h"
+#include "undo/undo_store.h"
 
 enum {
 	TITLE_SHOWN = 60,

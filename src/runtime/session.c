@@ -10,9 +10,9 @@
 #include "runtime/layer_tell.h"
 #include "runtime/session_parts.h"
 #include "runtime/shape.h"
-#include "runtime/undo_aim.h"
 #include "sandbox/probe.h"
 #include "tool/claims.h"
+#include "undo/undo_aim.h"
 
 #include <errno.h>
 #include <poll.h>

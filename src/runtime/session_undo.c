@@ -8,7 +8,7 @@
 #include "runtime/extra.h"
 #include "runtime/session_undo_parts.h"
 #include "runtime/spec.h"
-#include "runtime/undo_projects.h"
+#include "undo/undo_projects.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,8 +4,8 @@
  */
 #pragma once
 #include "runtime/session_parts.h"
-#include "runtime/undo_plan.h"
-#include "runtime/undo_store.h"
+#include "undo/undo_plan.h"
+#include "undo/undo_store.h"
 
 enum {
 	KEEPER_TITLE_MAX = 400, /* of a step, bytes */

@@ -3,8 +3,8 @@
 #include "base/fd.h"
 #include "base/text/text.h"
 #include "runtime/session_undo_parts.h"
-#include "runtime/undo_aim.h"
-#include "runtime/undo_told.h"
+#include "undo/undo_aim.h"
+#include "undo/undo_told.h"
 
 #include <errno.h>
 #include <inttypes.h>

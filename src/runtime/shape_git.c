@@ -10,7 +10,7 @@
 #include "guard/git_scan.h"
 #include "policy/autoexec.h"
 #include "runtime/shape_parts.h"
-#include "runtime/undo_plan.h"
+#include "undo/undo_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

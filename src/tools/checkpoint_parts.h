@@ -1,9 +1,9 @@
 /* checkpoint_parts: what checkpoint*.c share, and restore.c; nobody else includes it. */
 #pragma once
 #include "base/hash.h"
-#include "runtime/undo_list.h"
 #include "tool/call.h"
 #include "tools/walk.h"
+#include "undo/undo_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "files/undo_log.h"
-#include "runtime/undo_place.h"
+#include "undo/undo_place.h"
 
 #include <errno.h>
 #include <inttypes.h>

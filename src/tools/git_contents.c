@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "process/program.h"
-#include "runtime/undo_list.h"
 #include "tool/call.h"
 #include "tools/tools.h"
+#include "undo/undo_list.h"
 
 #include <errno.h>
 #include <fcntl.h>

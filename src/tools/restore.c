@@ -8,10 +8,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "runtime/undo_list.h"
-#include "runtime/undo_place.h"
 #include "tools/checkpoint_parts.h"
 #include "tools/tools.h"
+#include "undo/undo_list.h"
+#include "undo/undo_place.h"
 
 #include "tool/call.h"
 

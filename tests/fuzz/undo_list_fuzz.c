@@ -1,5 +1,5 @@
-/* Fuzz target of runtime/undo_list: what is taken is in order and prints as it was. */
-#include "runtime/undo_list.h"
+/* Fuzz target of undo/undo_list: what is taken is in order and prints as it was. */
+#include "undo/undo_list.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * of them is written, one syncfs puts all of them on disk, and then each gets its name. A process
  * that is killed leaves no file half-written, and a machine that loses its power neither.
  */
-#include "runtime/undo_place.h"
+#include "undo/undo_place.h"
 
 #include "base/fd.h"
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 /* undo_store_steps: what the logs of a store say they are. */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_store_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

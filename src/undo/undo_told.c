@@ -1,5 +1,5 @@
 /* undo_told: see undo_told.h. */
-#include "runtime/undo_told.h"
+#include "undo/undo_told.h"
 
 #include <inttypes.h>
 #include <stddef.h>

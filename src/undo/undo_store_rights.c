@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "files/rights.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_store_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* undo_list: rows in order of their names; see undo_list.h. */
-#include "runtime/undo_list.h"
+#include "undo/undo_list.h"
 
 #include "base/fd.h"
 

@@ -3,8 +3,8 @@
  * bound read-only there (shape_git.c), except what these steps themselves have changed.
  */
 #pragma once
-#include "runtime/undo_plan.h"
-#include "runtime/undo_store.h"
+#include "undo/undo_plan.h"
+#include "undo/undo_store.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* undo_plan: several steps made one; see undo_plan.h. */
-#include "runtime/undo_plan.h"
+#include "undo/undo_plan.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

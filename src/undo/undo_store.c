@@ -1,11 +1,11 @@
 /* undo_store: the folder of logs; see undo_store.h. */
-#include "runtime/undo_store.h"
+#include "undo/undo_store.h"
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "files/rights.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_store_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

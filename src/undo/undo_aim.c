@@ -1,5 +1,5 @@
 /* undo_aim: see undo_aim.h. */
-#include "runtime/undo_aim.h"
+#include "undo/undo_aim.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "files/undo_log.h"
-#include "runtime/undo_list.h"
-#include "runtime/undo_plan.h"
+#include "undo/undo_list.h"
+#include "undo/undo_plan.h"
 
 struct seen {
 	size_t metas, changes;

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/undo_list.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_list.h"
+#include "undo/undo_store_parts.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* undo_projects: see undo_projects.h. */
-#include "runtime/undo_projects.h"
+#include "undo/undo_projects.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_store_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

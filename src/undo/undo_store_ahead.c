@@ -1,6 +1,6 @@
 /* undo_store_ahead: the files of the next steps, without names until they are wanted. */
 #include "base/fd.h"
-#include "runtime/undo_store_parts.h"
+#include "undo/undo_store_parts.h"
 
 #include <fcntl.h>
 

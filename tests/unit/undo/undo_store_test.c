@@ -1,4 +1,4 @@
-/* Tests of runtime/undo_store: the files of the next steps, made ahead and named when they begin. */
+/* Tests of undo/undo_store: the files of the next steps, made ahead and named when they begin. */
 #include "../base/tree.h"
 #include "../base/unit.h"
 
@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/value.h"
-#include "runtime/undo_store.h"
+#include "undo/undo_store.h"
 
 enum { MANY = 300 };
 

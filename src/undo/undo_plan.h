@@ -6,8 +6,8 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/undo_list.h"
-#include "runtime/undo_store.h"
+#include "undo/undo_list.h"
+#include "undo/undo_store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* undo_store_parts: what undo_store*.c share and nobody else includes. */
 #pragma once
-#include "runtime/undo_store.h"
+#include "undo/undo_store.h"
 
 #define UNDO_LIST_ENDING   ".list"
 #define UNDO_RIGHTS_ENDING ".rights"
