@@ -12,8 +12,8 @@
 #include "front/setup.h"
 #include "front/temp_tree.h"
 #include "process/program.h"
-#include "runtime/shape.h"
 #include "sandbox/probe.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>

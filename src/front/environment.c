@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-/* What runtime/shape.h looks at. */
+/* What view/shape.h looks at. */
 static const char *const kept[] = {"PATH", "HOME",           "PWD",   "TERM", "LANG",
 				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
 

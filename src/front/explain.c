@@ -11,8 +11,8 @@
 #include "front/verb.h"
 #include "policy/keys.h"
 #include "runtime/session.h"
-#include "runtime/shape.h"
 #include "sandbox/view.h"
+#include "view/shape.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,10 +13,10 @@
 #include "base/path.h"
 #include "files/files.h"
 #include "front/exit_code.h"
-#include "runtime/spec.h"
 #include "tool/call.h"
 #include "tools/patch.h"
 #include "tools/tools.h"
+#include "view/spec.h"
 
 enum { ROOTS_MAX = 64, DEADLINE_S = 60 };
 

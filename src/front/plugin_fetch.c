@@ -14,8 +14,8 @@
 #include "base/text/text.h"
 #include "policy/policy.h"
 #include "runtime/session.h"
-#include "runtime/shape.h"
 #include "tools/tools.h"
+#include "view/shape.h"
 
 #define FETCH_SECONDS 120.0
 

@@ -19,8 +19,8 @@
 #include "front/front_tools.h"
 #include "front/policy_words.h"
 #include "policy/keys.h"
-#include "runtime/shape_limits.h"
 #include "store/state.h"
+#include "view/shape_limits.h"
 
 int setup_least_level(const struct setup *setup)
 {

@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 #include "base/value.h"
-#include "runtime/shape_limits.h"
+#include "view/shape_limits.h"
 
 /* *POLICY is held to what ROW of such a list grants. TOOLS: those of both are settled. */
 static bool hold_to(const struct setup *setup, const struct value *row, bool tools,

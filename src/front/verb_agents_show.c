@@ -14,8 +14,8 @@
 #include "front/verb.h"
 #include "policy/commands.h"
 #include "policy/keys.h"
-#include "runtime/shape_limits.h"
 #include "tool/tool.h"
+#include "view/shape_limits.h"
 
 enum { KEY_COLUMN = 18, SHOW_TEXT_MAX = 1 << 20 };
 

@@ -11,8 +11,8 @@
 #include "plugins/plugin_package.h"
 #include "plugins/plugin_schema.h"
 #include "plugins/plugin_source.h"
-#include "runtime/shape.h"
 #include "tool/tool.h"
+#include "view/shape.h"
 
 #include <stdbool.h>
 #include <stddef.h>

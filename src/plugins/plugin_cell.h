@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/value.h"
 #include "policy/config.h"
-#include "runtime/shape.h"
 #include "tool/tool.h"
+#include "view/shape.h"
 
 #include <stdbool.h>
 

@@ -11,9 +11,9 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/spec.h"
 #include "runtime/worker.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -10,7 +10,7 @@
 #include "runtime/lookups.h"
 #include "runtime/outlet.h"
 #include "runtime/pending.h"
-#include "runtime/shape.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,8 +9,8 @@
 #include "process/loop.h"
 #include "runtime/groups.h"
 #include "runtime/pending.h"
-#include "runtime/spec.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* cell_start: how an anchor comes into being and goes. For cell.c only. */
 #pragma once
 #include "base/err.h"
-#include "runtime/spec.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
 #pragma once
 #include "base/buf.h"
 #include "policy/policy.h"
-#include "runtime/shape_extra.h"
+#include "view/shape_extra.h"
 
 #include <stdbool.h>
 

@@ -9,8 +9,8 @@
  * time is told with it: a layer does not know who wrote.
  */
 #pragma once
-#include "runtime/spec.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 #include <time.h>
 

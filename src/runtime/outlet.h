@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/value.h"
 #include "process/loop.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <dirent.h>
 #include <errno.h>

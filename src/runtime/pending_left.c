@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/git_scan.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <dirent.h>
 #include <fcntl.h>

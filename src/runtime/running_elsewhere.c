@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "runtime/cell.h"
 #include "runtime/session_parts.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 static void stop(struct running *running)
 {

@@ -9,10 +9,10 @@
 #include "runtime/groups.h"
 #include "runtime/layer_tell.h"
 #include "runtime/session_parts.h"
-#include "runtime/shape.h"
 #include "sandbox/probe.h"
 #include "tool/claims.h"
 #include "undo/undo_aim.h"
+#include "view/shape.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,8 +7,8 @@
 #include "runtime/cell.h"
 #include "runtime/extra.h"
 #include "runtime/session_undo_parts.h"
-#include "runtime/spec.h"
 #include "undo/undo_projects.h"
+#include "view/spec.h"
 
 #include <errno.h>
 #include <inttypes.h>

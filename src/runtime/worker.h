@@ -5,8 +5,8 @@
  * other call it waits for the next.
  */
 #pragma once
-#include "runtime/spec.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 /* What it makes before it is ready; also the one byte that asks the anchor for it. */
 enum worker_kind {

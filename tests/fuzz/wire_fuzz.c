@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "runtime/spec.h"
 #include "runtime/wire.h"
 #include "tool/ask.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "runtime/pending.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <dirent.h>
 #include <fcntl.h>

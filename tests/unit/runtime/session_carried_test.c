@@ -18,9 +18,9 @@
 #include "base/memory.h"
 #include "process/frame.h"
 #include "runtime/session.h"
-#include "runtime/shape.h"
 #include "tool/call.h"
 #include "tool/event.h"
+#include "view/shape.h"
 
 /* Where the shown file lies in the view; nothing is there on the host. */
 #define SHOWN_AT "/opt-of-this-test/plugin.txt"

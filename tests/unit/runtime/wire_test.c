@@ -1,14 +1,14 @@
-/* Tests of runtime/wire, runtime/spec and tool/event: what is written is read back. */
+/* Tests of runtime/wire, view/spec and tool/event: what is written is read back. */
 #include "../base/unit.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "runtime/spec.h"
 #include "runtime/wire.h"
 #include "tool/event.h"
 #include "tool/tell.h"
 #include "tool/tool.h"
+#include "view/spec.h"
 
 static void a_call_is_read_back(void **state)
 {

@@ -1,10 +1,10 @@
 /* shape_extra: see shape_extra.h. */
-#include "runtime/shape_extra.h"
+#include "view/shape_extra.h"
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
 #include "tool/system_folders.h"
+#include "view/shape_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "guard/git_config.h"
 #include "guard/git_scan.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <fcntl.h>
 #include <limits.h>

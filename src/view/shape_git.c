@@ -9,8 +9,8 @@
 #include "guard/audit.h"
 #include "guard/git_scan.h"
 #include "policy/autoexec.h"
-#include "runtime/shape_parts.h"
 #include "undo/undo_plan.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

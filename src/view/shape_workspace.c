@@ -3,8 +3,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
 #include "tool/system_folders.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

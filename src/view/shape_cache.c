@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-/* Tests of runtime/shape_extra: of which folders a person is asked, by what the view has there. */
+/* Tests of view/shape_extra: of which folders a person is asked, by what the view has there. */
 #include "../base/unit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/shape_extra.h"
+#include "view/shape_extra.h"
 
 static bool may_be_asked(enum view_kind kind, const char *entry, const char *path,
 			 bool writable, struct err *err)

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "runtime/shape.h"
+#include "view/shape.h"
 
 #include <sys/stat.h>
 

@@ -9,7 +9,7 @@
 #include "guard/git_config.h"
 #include "guard/git_scan.h"
 #include "guard/git_text.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <fcntl.h>
 #include <limits.h>

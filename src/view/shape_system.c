@@ -3,8 +3,8 @@
  * secrets, devices.
  */
 #include "base/path.h"
-#include "runtime/shape_parts.h"
 #include "tool/system_folders.h"
+#include "view/shape_parts.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* shape_limits: the limits that depend on this machine; see shape_limits.h. */
-#include "runtime/shape_limits.h"
+#include "view/shape_limits.h"
 
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>

@@ -1,8 +1,8 @@
 /* shape_shown: single trees and files that a front shows besides what the policy names. */
 #include "base/fd.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
 #include "tool/system_folders.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* spec_json: a specification on its way across an exec. */
 #include "base/value.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <errno.h>
 

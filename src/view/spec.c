@@ -1,5 +1,5 @@
 /* spec: growing lists in an arena. */
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include "base/fd.h"
 #include "base/path.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 

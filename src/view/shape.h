@@ -7,7 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "policy/policy.h"
-#include "runtime/spec.h"
+#include "view/spec.h"
 
 #include <stdbool.h>
 

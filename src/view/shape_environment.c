@@ -1,6 +1,6 @@
 /* shape_environment: the caller's variables, and those of programs in the cell. */
 #include "base/buf.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

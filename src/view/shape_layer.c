@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "base/mounts.h"
 #include "base/path.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

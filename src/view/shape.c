@@ -1,10 +1,10 @@
 /* shape: who, what is shown, what may be written. */
-#include "runtime/shape.h"
+#include "view/shape.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "runtime/shape_limits.h"
-#include "runtime/shape_parts.h"
+#include "view/shape_limits.h"
+#include "view/shape_parts.h"
 
 #include <errno.h>
 #include <limits.h>
