@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "base/value.h"
+#include "cell/layer_tell.h"
 #include "front/exec_hints.h"
 #include "front/exit_code.h"
 #include "front/explain.h"
@@ -25,7 +26,6 @@
 #include "guard/audit_tell.h"
 #include "policy/keys.h"
 #include "policy/policy.h"
-#include "runtime/layer_tell.h"
 #include "runtime/session.h"
 #include "tool/denial.h"
 

@@ -27,10 +27,10 @@ enum frame_kind {
 	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
-	FRAME_CALL,   /* runtime/wire.h, with up to three descriptors */
-	FRAME_BATCH, /* some of runtime/wire.h: a FRAME_RESULT for each, in their order */
-	FRAME_ASK,   /* JSON (tool/ask.h): of the call under way */
-	FRAME_REPLY, /* JSON (tool/tell.h): to a FRAME_QUESTION */
+	FRAME_CALL,   /* cell/wire.h, with up to three descriptors */
+	FRAME_BATCH,  /* some of cell/wire.h: a FRAME_RESULT for each, in their order */
+	FRAME_ASK,    /* JSON (tool/ask.h): of the call under way */
+	FRAME_REPLY,  /* JSON (tool/tell.h): to a FRAME_QUESTION */
 	FRAME_CANCEL, /* empty */
 };
 

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/text/text.h"
+#include "cell/outlet.h"
 #include "runtime/approval_parts.h"
 #include "runtime/approval_scope.h"
 #include "runtime/approval_text.h"
 #include "runtime/extra.h"
-#include "runtime/outlet.h"
 #include "runtime/session_parts.h"
 
 #include <errno.h>

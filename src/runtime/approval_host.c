@@ -1,10 +1,10 @@
 /* approval_host: hosts that a command connects to and that are not listed; see approval.h. */
 #include "base/text/text.h"
+#include "cell/outlet.h"
 #include "runtime/approval.h"
 #include "runtime/approval_parts.h"
 #include "runtime/approval_scope.h"
 #include "runtime/approval_text.h"
-#include "runtime/outlet.h"
 
 #include <string.h>
 

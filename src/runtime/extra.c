@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"
-#include "runtime/anchor.h"
+#include "cell/anchor.h"
+#include "cell/pending.h"
 #include "runtime/approval.h"
-#include "runtime/pending.h"
 #include "runtime/session_parts.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * another worker: to read twice does no harm. A worker that has calls nobody waits for ends.
  */
 #include "base/clock.h"
+#include "cell/wire.h"
 #include "runtime/session_parts.h"
-#include "runtime/wire.h"
 
 enum {
 	/* As many wake-ups are one. More would gain little, and wait longer for a slow one. */

@@ -3,7 +3,7 @@
  * end, and what is told of them meanwhile.
  */
 #include "base/clock.h"
-#include "runtime/cell.h"
+#include "cell/cell.h"
 #include "runtime/session_parts.h"
 #include "view/spec.h"
 

@@ -1,6 +1,6 @@
 /* running_network: a call's way to the network (outlet.h): granted, refused, taken back. */
-#include "runtime/lookups.h"
-#include "runtime/outlet.h"
+#include "cell/lookups.h"
+#include "cell/outlet.h"
 #include "runtime/session_parts.h"
 #include "tool/denial.h"
 

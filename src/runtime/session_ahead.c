@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "runtime/cell.h"
+#include "cell/cell.h"
 #include "runtime/session_undo.h"
 #include "runtime/session_undo_parts.h"
 

@@ -7,10 +7,10 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/anchor.h"
-#include "runtime/cell.h"
+#include "cell/anchor.h"
+#include "cell/cell.h"
+#include "cell/pending.h"
 #include "runtime/extra.h"
-#include "runtime/pending.h"
 #include "runtime/session_parts.h"
 
 #include <fcntl.h>

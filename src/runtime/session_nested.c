@@ -5,10 +5,10 @@
  */
 #include "base/memory.h"
 #include "base/path.h"
+#include "cell/cell.h"
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
 #include "guard/git_scan.h"
-#include "runtime/cell.h"
 #include "runtime/session_undo_parts.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
 #pragma once
 #include "base/hash.h"
 #include "base/memory.h"
+#include "cell/cell.h"
 #include "guard/audit.h"
 #include "process/loop.h"
-#include "runtime/cell.h"
 #include "runtime/session.h"
 #include "runtime/session_undo.h"
 #include "tool/claims.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text/text.h"
-#include "runtime/cell.h"
+#include "cell/cell.h"
 #include "runtime/extra.h"
 #include "runtime/session_undo_parts.h"
 #include "undo/undo_projects.h"

@@ -1,6 +1,6 @@
 /* session_unseen: what is told of commands whose changes no look has seen; see session_undo_parts.h. */
 #include "base/text/text.h"
-#include "runtime/cell.h"
+#include "cell/cell.h"
 #include "runtime/session_undo_parts.h"
 
 void keeper_give_up(struct keeper *keeper, const char *why)

@@ -2,7 +2,7 @@
  * lookups_fuzz: any bytes as a datagram that a program of a cell sent to a name server. The host
  * that is read of it is one that a policy could list.
  */
-#include "runtime/lookups.h"
+#include "cell/lookups.h"
 
 #include <stdlib.h>
 

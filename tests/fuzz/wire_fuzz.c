@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "runtime/wire.h"
+#include "cell/wire.h"
 #include "tool/ask.h"
 #include "tool/tool.h"
 #include "view/spec.h"

@@ -1,5 +1,5 @@
 /*
- * Tests of runtime/outlet with a real cell and its proxy: what a command was granted ends
+ * Tests of cell/outlet with a real cell and its proxy: what a command was granted ends
  * with it. This program is anchor, worker and proxy; the tools are outlet_tools.c.
  */
 #include "../base/unit.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cell/cell_parts.h"
 #include "policy/commands.h"
-#include "runtime/cell_parts.h"
 #include "runtime/session_parts.h"
 #include "tools/tools.h"
 

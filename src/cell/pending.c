@@ -2,7 +2,7 @@
  * pending: a file that its front holds locked, with the guard and, once something is written,
  * the rights as two lines of JSON; beside it, by its name and a number, the journals.
  */
-#include "runtime/pending_parts.h"
+#include "cell/pending_parts.h"
 
 #include "base/buf.h"
 #include "base/fd.h"

@@ -1,11 +1,11 @@
 /* layer: the looks at the layers of a cell; see layer.h. */
-#include "runtime/layer.h"
+#include "cell/layer.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/layer_tell.h"
+#include "cell/layer_tell.h"
 
 #include <dirent.h>
 #include <errno.h>

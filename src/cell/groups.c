@@ -1,5 +1,5 @@
 /* groups: the front's end; see groups.h. */
-#include "runtime/groups.h"
+#include "cell/groups.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -1,16 +1,16 @@
 /* worker: lock in, wait, run one call at a time. */
-#include "runtime/worker_parts.h"
+#include "cell/worker_parts.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "cell/wire.h"
 #include "files/files.h"
 #include "guard/audit.h"
 #include "process/awake.h"
 #include "process/frame.h"
 #include "process/program.h"
 #include "process/program_end.h"
-#include "runtime/wire.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/view.h"
 #include "tool/call.h"

@@ -5,10 +5,10 @@
  */
 #pragma once
 #include "base/err.h"
+#include "cell/groups.h"
+#include "cell/pending.h"
 #include "process/frame.h"
 #include "process/loop.h"
-#include "runtime/groups.h"
-#include "runtime/pending.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 

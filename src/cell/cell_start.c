@@ -2,13 +2,13 @@
  * cell_start: the anchor is either cloned out of this process (one-shot verbs that hold no key) or
  * started by exec with an empty environment, so that nothing of this process's memory is in it.
  */
-#include "runtime/cell_start.h"
+#include "cell/cell_start.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "cell/anchor.h"
 #include "process/role.h"
-#include "runtime/anchor.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 #include "base/kernel.h"
 #include "base/memory.h"
 #include "base/message.h"
-#include "runtime/groups.h"
+#include "cell/groups.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-/* Tests of runtime/layer_tell: what does not last, by folder and in words. */
+/* Tests of cell/layer_tell: what does not last, by folder and in words. */
 #include "../base/unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/layer_tell.h"
+#include "cell/layer_tell.h"
 
 static void add(struct layer_found *found, enum layer_change change, const char *path)
 {

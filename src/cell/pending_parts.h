@@ -1,6 +1,6 @@
 /* pending_parts: the inside of a pending, for pending.c and pending_left.c. */
 #pragma once
-#include "runtime/pending.h"
+#include "cell/pending.h"
 
 #include <stddef.h>
 

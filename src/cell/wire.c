@@ -1,5 +1,5 @@
 /* wire: heads and parts; see wire.h. */
-#include "runtime/wire.h"
+#include "cell/wire.h"
 
 #include "process/frame.h"
 

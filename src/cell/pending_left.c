@@ -1,7 +1,7 @@
 /* pending_left: what dead fronts left, taken over by the next one. */
+#include "cell/pending_parts.h"
 #include "files/files.h"
 #include "files/rights.h"
-#include "runtime/pending_parts.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

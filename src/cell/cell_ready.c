@@ -1,6 +1,6 @@
 /* cell_ready: which workers are asked of the anchor ahead of the calls, and when. */
 #include "base/clock.h"
-#include "runtime/cell_parts.h"
+#include "cell/cell_parts.h"
 
 #include <errno.h>
 #include <string.h>

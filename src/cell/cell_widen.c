@@ -2,7 +2,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/message.h"
-#include "runtime/cell_parts.h"
+#include "cell/cell_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Tests of runtime/lookups: which datagrams ask for a host, and the kernel's count of a network. */
+/* Tests of cell/lookups: which datagrams ask for a host, and the kernel's count of a network. */
 #include "../base/unit.h"
 
 #include <arpa/inet.h>
@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "cell/lookups.h"
 #include "proxy/dns.h"
-#include "runtime/lookups.h"
 
 enum { IP_HEADER = 20, UDP_HEADER = 8, TYPE_AT_END = 4, TYPE_SRV = 33 };
 

@@ -1,10 +1,10 @@
-/* Tests of runtime/wire, view/spec and tool/event: what is written is read back. */
+/* Tests of cell/wire, view/spec and tool/event: what is written is read back. */
 #include "../base/unit.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "runtime/wire.h"
+#include "cell/wire.h"
 #include "tool/event.h"
 #include "tool/tell.h"
 #include "tool/tool.h"

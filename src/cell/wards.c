@@ -1,5 +1,5 @@
 /* wards: one poll over control, front and deaths; see wards.h. */
-#include "runtime/wards.h"
+#include "cell/wards.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* outlet: start, messages, and the variables that programs look at. */
-#include "runtime/outlet.h"
+#include "cell/outlet.h"
 
 #include "base/fd.h"
 #include "base/memory.h"

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/cell_parts.h"
-#include "runtime/outlet.h"
+#include "cell/cell_parts.h"
+#include "cell/outlet.h"
 
 #include <errno.h>
 #include <poll.h>

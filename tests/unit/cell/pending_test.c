@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "runtime/pending.h"
+#include "cell/pending.h"
 #include "view/spec.h"
 
 #include <dirent.h>

@@ -1,11 +1,11 @@
 /* worker_parts: the inside of a worker. For worker*.c only. */
 #pragma once
+#include "cell/layer.h"
+#include "cell/worker.h"
 #include "files/files.h"
 #include "guard/audit.h"
 #include "process/frame.h"
 #include "process/program.h"
-#include "runtime/layer.h"
-#include "runtime/worker.h"
 #include "sandbox/sandbox.h"
 #include "tool/call.h"
 

@@ -1,15 +1,15 @@
 /* cell: start the anchor, follow its socket, close all. */
-#include "runtime/cell.h"
+#include "cell/cell.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "cell/cell_parts.h"
+#include "cell/cell_start.h"
+#include "cell/lookups.h"
+#include "cell/outlet.h"
+#include "cell/pending.h"
 #include "process/role.h"
-#include "runtime/cell_parts.h"
-#include "runtime/cell_start.h"
-#include "runtime/lookups.h"
-#include "runtime/outlet.h"
-#include "runtime/pending.h"
 #include "view/shape.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* layer_tell: what does not last, gathered by folder and put into words; see layer_tell.h. */
-#include "runtime/layer_tell.h"
+#include "cell/layer_tell.h"
 
 #include "base/memory.h"
 #include "base/path.h"

@@ -1,14 +1,14 @@
 /* worker_call: one call in a worker, from its frame to its answer. */
-#include "runtime/worker_parts.h"
+#include "cell/worker_parts.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "cell/wire.h"
 #include "files/undo_log.h"
 #include "guard/audit_tell.h"
 #include "process/children.h"
 #include "process/program_end.h"
-#include "runtime/wire.h"
 #include "tool/claims.h"
 #include "tool/tool.h"
 

@@ -1,5 +1,5 @@
 /* lookups: datagrams to a name server, and the kernel's counts of a network. */
-#include "runtime/lookups.h"
+#include "cell/lookups.h"
 
 #include "base/buf.h"
 #include "base/fd.h"

@@ -11,7 +11,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "runtime/worker.h"
+#include "cell/worker.h"
 #include "tool/tool.h"
 #include "view/spec.h"
 

@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "cell/pending.h"
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
 #include "guard/git_scan.h"
-#include "runtime/pending.h"
 #include "tool/denial.h"
 
 struct place {

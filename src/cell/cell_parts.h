@@ -1,8 +1,8 @@
 /* cell_parts: the inside of a cell, shared by cell*.c only. */
 #pragma once
+#include "cell/anchor.h"
+#include "cell/cell.h"
 #include "process/loop.h"
-#include "runtime/anchor.h"
-#include "runtime/cell.h"
 
 #include <stdbool.h>
 #include <stddef.h>

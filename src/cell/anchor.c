@@ -1,13 +1,13 @@
 /* anchor: build the cell, then make workers until the front is gone. */
-#include "runtime/anchor.h"
+#include "cell/anchor.h"
 
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "cell/wards.h"
+#include "cell/worker.h"
 #include "process/program.h"
-#include "runtime/wards.h"
-#include "runtime/worker.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
