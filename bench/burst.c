@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "policy/config.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tools/tools.h"
 
 #include <errno.h>

@@ -24,7 +24,7 @@
 #include "base/value.h"
 #include "policy/config.h"
 #include "process/loop.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tools/tools.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@
 #include "agent/recorder.h"
 #include "base/err.h"
 #include "model/model.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>

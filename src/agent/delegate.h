@@ -8,7 +8,7 @@
 #include "agent/delegate_report.h"
 #include "base/err.h"
 #include "base/value.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/hash.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>

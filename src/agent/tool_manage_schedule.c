@@ -1,7 +1,7 @@
 /*
  * manage_schedule: what is to be done later and without anybody there. That leaves the box, so
  * nothing runs before a person has approved its exact content: at once where one can be asked
- * (runtime/approval.h), else by `glovebox schedule approve`.
+ * (session/approval.h), else by `glovebox schedule approve`.
  */
 #include "agent/orchestra_parts.h"
 

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "plugins/plugin_trust.h"
 #include "policy/config.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "store/state.h"
 #include "tools/tools.h"
 

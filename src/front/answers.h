@@ -4,7 +4,7 @@
  * that is no such answer, or answers nothing that is open, is told on standard error and passed over.
  */
 #pragma once
-#include "runtime/session.h"
+#include "session/session.h"
 
 struct answers;
 

@@ -7,7 +7,7 @@
 #pragma once
 #include "front/console.h"
 #include "front/screen.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 struct asking;
 

@@ -13,7 +13,7 @@
 #include "front/fold.h"
 #include "front/verb.h"
 #include "front/width.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 enum {
 	COMMAND_COLUMN = 18,

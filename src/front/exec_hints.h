@@ -5,7 +5,7 @@
 #pragma once
 #include "base/str.h"
 #include "front/policy_words.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/tool.h"
 
 /* git looks for the repository above the workspace, where the cell ends. */

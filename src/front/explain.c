@@ -10,8 +10,8 @@
 #include "front/repository.h"
 #include "front/verb.h"
 #include "policy/keys.h"
-#include "runtime/session.h"
 #include "sandbox/view.h"
+#include "session/session.h"
 #include "view/shape.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "front/patch_program.h"
 #include "front/verb.h"
 #include "proxy/proxy.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tools/tools.h"
 
 /*

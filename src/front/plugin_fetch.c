@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text/text.h"
 #include "policy/policy.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tools/tools.h"
 #include "view/shape.h"
 

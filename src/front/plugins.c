@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "front/plugin_fetch.h"
 #include "front/setup.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "store/state.h"
 #include "tools/tools.h"
 

@@ -7,7 +7,7 @@
 #include "mcp/remotes.h"
 #include "policy/config.h"
 #include "policy/policy.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 

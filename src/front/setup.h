@@ -9,7 +9,7 @@
 #include "front/plugins.h"
 #include "front/servers.h"
 #include "policy/config.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 

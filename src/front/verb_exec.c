@@ -26,7 +26,7 @@
 #include "guard/audit_tell.h"
 #include "policy/keys.h"
 #include "policy/policy.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/denial.h"
 
 static const struct option_row exec_options[] = {

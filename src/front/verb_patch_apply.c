@@ -14,7 +14,7 @@
 #include "front/patch_tell.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "undo/undo_aim.h"
 
 enum { REASON_MAX = 1000, MESSAGE_MAX = 64 << 10 };

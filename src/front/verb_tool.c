@@ -16,7 +16,7 @@
 #include "front/setup.h"
 #include "front/verb.h"
 #include "front/verb_tool.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/schema.h"
 #include "tools/tools.h"
 

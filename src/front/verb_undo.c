@@ -12,7 +12,7 @@
 #include "front/interrupt.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "undo/undo_aim.h"
 #include "undo/undo_store.h"
 

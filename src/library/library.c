@@ -1,5 +1,5 @@
 /*
- * library: include/glovebox.h over runtime/session: texts in, texts out, nothing of
+ * library: include/glovebox.h over session/session: texts in, texts out, nothing of
  * ours visible. What each function promises is in that header.
  */
 #include "glovebox.h"
@@ -20,7 +20,7 @@
 #include "build_config.h"
 #include "library/library_plugins.h"
 #include "policy/config.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/schema.h"
 #include "tools/tools.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tools/tools.h"
 
 /* A library reaches for no network by itself. */

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "mcp/mcp.h"
 #include "mcp/seal.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdint.h>
 

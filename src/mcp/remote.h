@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/value.h"
 #include "process/loop.h"
-#include "runtime/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 

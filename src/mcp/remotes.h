@@ -6,7 +6,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/tool.h"
 
 #include <stdbool.h>

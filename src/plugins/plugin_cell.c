@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "runtime/session.h"
+#include "session/session.h"
 
 bool plugin_cell_policy(struct config *config, const struct value *shipped,
 			const char *agent, const char *workspace, struct policy **policy,

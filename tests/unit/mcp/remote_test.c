@@ -3,7 +3,7 @@
  * servers that do as they please. Calls are those of a session with a real cell.
  */
 #include "../base/unit.h"
-#include "../runtime/room.h"
+#include "../session/room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "mcp/remote.h"
 #include "process/loop.h"
-#include "runtime/session.h"
+#include "session/session.h"
 #include "tool/event.h"
 
 struct server {

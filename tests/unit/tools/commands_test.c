@@ -3,7 +3,7 @@
  * in a socket or in /tmp the other reaches. This program is its own anchor and worker.
  */
 #include "../base/unit.h"
-#include "../runtime/room.h"
+#include "../session/room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "cell/cell_parts.h"
 #include "policy/commands.h"
-#include "runtime/session_parts.h"
+#include "session/session_parts.h"
 #include "tools/tools.h"
 
 static const struct tool *const tools[] = {&bash_tool, NULL};

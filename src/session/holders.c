@@ -1,0 +1,335 @@
+/* holders: a look at every process of the machine. */
+#include "session/holders.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "guard/git_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	COMM_MAX = 64,       /* a process's name has 15 bytes */
+	WORDS_MAX = 1 << 20, /* of its arguments or its environment */
+	CLIMB_MAX = 256,     /* folders between where it stands and the root */
+	ROOTS_MAX = 64,
+	AGAIN_MS = 20,
+	HELD_TEXT = 128,
+	STAT_MAX = 4096,
+	CLOCKS_NS = 50000000, /* between the clocks of processes and of files */
+};
+
+/* A folder below which the cell may write. */
+struct root {
+	dev_t device;
+	ino_t inode;
+};
+
+struct holders {
+	struct value *left;
+	struct root roots[ROOTS_MAX];
+	size_t root_count;
+	bool all_roots; /* each of them is in there */
+	bool found;
+};
+
+/* The file NAME of the process whose folder is PROCESS, as it is: words end with NUL. */
+static bool file_read(int process, const char *name, size_t max, struct buf *text)
+{
+	auto_close int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+
+	buf_init(text, max);
+	return fd >= 0 && fd_read_all(fd, text, name, NULL);
+}
+
+/* A process that has ended holds nothing; one that may not be looked at may do anything. */
+static bool has_ended(int code)
+{
+	return code == ENOENT || code == ESRCH;
+}
+
+static bool has_word(int process, const char *name, const char *const *words)
+{
+	struct buf text;
+	bool has = !file_read(process, name, WORDS_MAX, &text) && !has_ended(errno);
+
+	for (; !has && *words != NULL; words++)
+		has = str_find(buf_str(&text), str_of(*words), 0) != (size_t)-1;
+	buf_fini(&text);
+	return has;
+}
+
+static bool is_git(const char *comm)
+{
+	return strncmp(comm, "git", 3) == 0 || strncmp(comm, "jgit", 4) == 0;
+}
+
+/* Does the git PROCESS serve others for as long as the machine runs, and hold no lock? */
+static bool is_server(int process)
+{
+	static const char *const words[] = {"fsmonitor--daemon",
+					    "credential-cache--daemon", NULL};
+	struct buf text;
+	bool server = false;
+
+	if (file_read(process, "cmdline", WORDS_MAX, &text)) {
+		for (size_t i = 0; words[i] != NULL; i++)
+			server |= str_find(buf_str(&text), str_of(words[i]), 0) !=
+				  (size_t)-1;
+	}
+	buf_fini(&text);
+	return server;
+}
+
+static bool is_root(const struct holders *holders, const struct stat *st)
+{
+	for (size_t i = 0; i < holders->root_count; i++) {
+		if (holders->roots[i].device == st->st_dev &&
+		    holders->roots[i].inode == st->st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Does PROCESS stand in a root, or below one? Names differ between mount namespaces, files do not. */
+static bool stands_below(const struct holders *holders, int process)
+{
+	auto_close int at = openat(process, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st, above;
+
+	if (at < 0)
+		return !has_ended(errno);
+	for (int i = 0; i < CLIMB_MAX; i++) {
+		if (at < 0 || fstat(at, &st) < 0 || is_root(holders, &st))
+			return true;
+		int next = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		fd_close(&at);
+		at = next;
+		if (at >= 0 && fstat(at, &above) == 0 && above.st_dev == st.st_dev &&
+		    above.st_ino == st.st_ino)
+			return false;
+	}
+	return true;
+}
+
+/* Git goes to the top of the worktree that it works on, unless it was told of another. */
+static bool works_below(const struct holders *holders, int process)
+{
+	static const char *const options[] = {"--git-dir", "--work-tree", NULL};
+	/* Git itself tells those it starts of a `.git` where they stand. */
+	static const char *const variables[] = {"GIT_DIR=/",
+						"GIT_DIR=..",
+						"GIT_COMMON_DIR=/",
+						"GIT_COMMON_DIR=..",
+						"GIT_WORK_TREE=/",
+						"GIT_WORK_TREE=..",
+						NULL};
+
+	return !holders->all_roots || stands_below(holders, process) ||
+	       has_word(process, "cmdline", options) ||
+	       has_word(process, "environ", variables);
+}
+
+/* When PROCESS began, by the clock of files; 0: nobody knows. */
+static int64_t began_ns(int process)
+{
+	enum { BEHIND_NAME = 20 }; /* values of stat between the name and the time */
+	const int64_t ticks = sysconf(_SC_CLK_TCK);
+	struct timespec now;
+	struct buf text;
+	int64_t began = 0;
+
+	if (file_read(process, "stat", STAT_MAX, &text) && ticks > 0 &&
+	    clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+		const char *at = strrchr(text.data, ')');
+		for (int i = 0; i < BEHIND_NAME && at != NULL; i++)
+			at = strchr(at + 1, ' ');
+		if (at != NULL)
+			began = clock_file_ns() - clock_ns(&now) +
+				strtoll(at + 1, NULL, 10) * (CLOCK_SECOND_NS / ticks);
+	}
+	buf_fini(&text);
+	return began;
+}
+
+/* Was the file that ITEM tells of made before PROCESS_NS? Then that process did not make it. */
+static bool is_older(const struct value *item, int64_t process_ns)
+{
+	const char *file = value_text(value_member(item, "file"));
+	const char *at = file != NULL ? strrchr(file, ':') : NULL;
+	char *end;
+
+	if (at == NULL || process_ns == 0)
+		return false;
+	/* A worker's word: what is no time is not multiplied. */
+	const int64_t seconds = strtoll(at + 1, &end, 10);
+	return *end == '.' && seconds > 0 && seconds < UINT32_MAX &&
+	       seconds * CLOCK_SECOND_NS + strtoll(end + 1, NULL, 10) <
+		       process_ns - CLOCKS_NS;
+}
+
+static void held_set(struct holders *holders, struct value *item, const char *pid,
+		     const char *comm)
+{
+	char text[HELD_TEXT];
+
+	(void)snprintf(text, sizeof(text), "perhaps held by process %.16s, %.32s", pid,
+		       comm);
+	if (value_member(item, "held") == NULL)
+		value_set_text(item, "held", text);
+	holders->found = true;
+}
+
+/* Is the file that LINK, in FOLDER, leads to the one that ITEM is called KEY by? */
+static bool is_open(int folder, const char *link, const char *key, const struct value *item)
+{
+	const char *file = value_text(value_member(item, "file"));
+	auto_free char *path = path_of_key(key);
+	char target[PATH_MAX], now[GIT_SCAN_FILE];
+	ssize_t size = readlinkat(folder, link, target, sizeof(target));
+	struct stat st;
+
+	if (size <= 0 || path == NULL || file == NULL)
+		return false;
+	/* Only one that is called so is asked further: a broken mount would not answer. */
+	const char *name = path_base_name(path);
+	if (!str_ends((struct str){target, (size_t)size}, str_of(name)) ||
+	    fstatat(folder, link, &st, 0) < 0)
+		return false;
+	git_scan_print_file(&st, now);
+	/* Device and inode: who writes changes the time. */
+	const char *end = strchr(now, ':');
+	end = end != NULL ? strchr(end + 1, ':') : NULL;
+	return end != NULL && strncmp(now, file, (size_t)(end - now) + 1) == 0;
+}
+
+static void look_open(struct holders *holders, int process, const char *pid, const char *comm)
+{
+	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (list == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	for (const struct dirent *at; (at = readdir(list)) != NULL;) {
+		for (void *item = value_first(holders->left);
+		     at->d_name[0] != '.' && item != NULL;
+		     item = value_next(holders->left, item)) {
+			if (is_open(dirfd(list), at->d_name, value_key(item),
+				    value_at(item)))
+				held_set(holders, value_at(item), pid, comm);
+		}
+	}
+	(void)closedir(list);
+}
+
+static void look_process(struct holders *holders, int process, const char *pid)
+{
+	struct buf comm;
+
+	if (!file_read(process, "comm", COMM_MAX, &comm)) {
+		buf_fini(&comm);
+		return; /* it is gone */
+	}
+	char *end = strchr(comm.data, '\n');
+	if (end != NULL)
+		*end = '\0';
+	look_open(holders, process, pid, comm.data);
+	if (is_git(comm.data) && !is_server(process)) {
+		const bool below = works_below(holders, process);
+		const int64_t since_ns = began_ns(process);
+
+		for (void *at = value_first(holders->left); at != NULL;
+		     at = value_next(holders->left, at)) {
+			if (!is_older(value_at(at), since_ns) &&
+			    (below || value_is_true(value_member(value_at(at), "shared"))))
+				held_set(holders, value_at(at), pid, comm.data);
+		}
+	}
+	buf_fini(&comm);
+}
+
+static void look_all(struct holders *holders)
+{
+	DIR *list = opendir("/proc");
+	char own[16];
+
+	(void)snprintf(own, sizeof(own), "%d", (int)getpid());
+	for (const struct dirent *at; list != NULL && (at = readdir(list)) != NULL;) {
+		if (at->d_name[0] < '1' || at->d_name[0] > '9' ||
+		    strcmp(at->d_name, own) == 0)
+			continue;
+		auto_close int process =
+			openat(dirfd(list), at->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (process >= 0)
+			look_process(holders, process, at->d_name);
+	}
+	if (list != NULL)
+		(void)closedir(list);
+}
+
+static void roots_take(struct holders *holders, const struct value *roots)
+{
+	holders->all_roots = value_count(roots) <= ROOTS_MAX;
+	for (size_t i = 0; i < value_count(roots) && i < ROOTS_MAX; i++) {
+		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
+		struct stat st;
+
+		if (path != NULL && stat(path, &st) == 0)
+			holders->roots[holders->root_count++] =
+				(struct root){st.st_dev, st.st_ino};
+	}
+}
+
+/* Not in a container, whose files others may use, and not where processes of others are hidden. */
+static bool sees_all(void)
+{
+	/* What the kernel calls its first pid namespace. */
+	static const char first[] = "pid:[4026531836]";
+	char name[sizeof(first)];
+
+	return readlink("/proc/self/ns/pid", name, sizeof(name)) ==
+		       (ssize_t)(sizeof(first) - 1) &&
+	       strncmp(name, first, sizeof(first) - 1) == 0 &&
+	       access("/proc/1/comm", R_OK) == 0;
+}
+
+static void held_forget(struct value *left)
+{
+	for (void *at = value_first(left); at != NULL; at = value_next(left, at))
+		value_remove(value_at(at), "held");
+}
+
+void holders_find(struct value *left, const struct value *roots, bool ended,
+		  int64_t deadline_ms)
+{
+	struct holders holders = {.left = left};
+
+	roots_take(&holders, roots);
+	for (;;) {
+		held_forget(left);
+		holders.found = false;
+		look_all(&holders);
+		if (!holders.found || clock_now_ms() >= deadline_ms)
+			break;
+		(void)poll(NULL, 0, AGAIN_MS);
+	}
+	for (void *at = value_first(left); !ended && !sees_all() && at != NULL;
+	     at = value_next(left, at)) {
+		if (value_member(value_at(at), "held") == NULL)
+			value_set_text(value_at(at), "held",
+				       "whether a git elsewhere holds it cannot be seen");
+	}
+}

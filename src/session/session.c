@@ -1,0 +1,396 @@
+/* session: opening and closing; the ten steps of a call are in session_call.c. */
+#include "session/session.h"
+
+#include "base/cores.h"
+#include "base/memory.h"
+#include "cell/anchor.h"
+#include "cell/groups.h"
+#include "cell/layer_tell.h"
+#include "sandbox/probe.h"
+#include "session/approval.h"
+#include "session/extra.h"
+#include "session/session_parts.h"
+#include "tool/claims.h"
+#include "undo/undo_aim.h"
+#include "view/shape.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+void session_role(int argc, char **argv, const struct tool *const *tools)
+{
+	if (argc == ANCHOR_ARGUMENTS && strcmp(argv[0], ANCHOR_ROLE) == 0)
+		anchor_role(argv, tools);
+	if (argc == GROUPS_ARGUMENTS && strcmp(argv[0], GROUPS_ROLE) == 0)
+		groups_role(argv);
+}
+
+static size_t tools_count(const struct tool *const *tools)
+{
+	size_t count = 0;
+
+	while (tools[count] != NULL)
+		count++;
+	return count;
+}
+
+bool session_check_tools(struct policy *policy, const struct tool *const *tools,
+			 struct err *err)
+{
+	size_t count = tools_count(tools);
+	auto_free struct policy_tool *known = memory_array(count + 1, sizeof(known[0]));
+
+	for (size_t i = 0; i < count; i++) {
+		known[i] = (struct policy_tool){
+			.name = tools[i]->name,
+			.aliases = tools[i]->aliases,
+			.effects = tools[i]->effects,
+			.only_when_named = tools[i]->internal || tools[i]->when_named ||
+					   tools[i]->where == IN_FRONT,
+			.unlisted = tools[i]->internal,
+		};
+	}
+	return policy_check_tools(policy, known, count, err);
+}
+
+static void forget_tools(struct session *session)
+{
+	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++)
+		value_free(session->schemas[i]);
+	free(session->schemas);
+	free(session->offered);
+}
+
+/* The schema that was made of TOOL; the session has it no more. */
+static struct value *take_schema(struct session *session, const struct tool *tool)
+{
+	struct value *schema = NULL;
+
+	for (size_t i = 0; session->schemas != NULL && session->all_tools[i] != NULL; i++) {
+		if (session->all_tools[i] == tool && schema == NULL) {
+			schema = session->schemas[i];
+			session->schemas[i] = NULL;
+		}
+	}
+	return schema;
+}
+
+bool session_set_tools(struct session *session, const struct tool *const *tools,
+		       struct err *err)
+{
+	size_t count = 0, all = tools_count(tools);
+	const struct tool **offered;
+	struct value **schemas;
+
+	if (!session_check_tools(session->policy, tools, err))
+		return false;
+	offered = memory_array(all + 1, sizeof(*offered));
+	schemas = memory_array(all + 1, sizeof(struct value *));
+	for (size_t i = 0; i < all; i++) {
+		schemas[i] = take_schema(session, tools[i]);
+		if (tool_is_served(tools[i]) &&
+		    policy_has_tool(session->policy, tools[i]->name))
+			offered[count++] = tools[i];
+	}
+	forget_tools(session);
+	session->all_tools = tools;
+	session->offered = offered;
+	session->schemas = schemas;
+	return true;
+}
+
+static void cell_changed(void *context)
+{
+	running_dispatch(context);
+}
+
+static void cancel_ready(struct watch *watch, short events)
+{
+	(void)events;
+	/* Whoever owns the descriptor reads it empty; until then it would only spin. */
+	loop_remove(watch);
+	running_cancel_all(watch->context);
+}
+
+/*
+ * A cell of L3 is built without asking. Only who allows less has the machine looked at
+ * first: a cell is never rebuilt weaker because something failed.
+ */
+static enum sandbox_level level_choose(int minimum)
+{
+	struct probe_reach reach = {.level = SANDBOX_SEALED};
+
+	if (minimum < SANDBOX_SEALED)
+		probe_reach(&reach);
+	return reach.level;
+}
+
+/* It failed, or may not be: does this machine reach less than was asked for, and why? */
+static bool level_explain(int minimum, struct err *err)
+{
+	struct probe_reach reach;
+
+	/* Of a process that hides its memory no child can be given ID maps. */
+	if (err->code != ECHILD || prctl(PR_GET_DUMPABLE) != 1)
+		return false;
+	probe_reach(&reach);
+	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
+		return false; /* it is something else: what was said stands */
+	return err_set(err, ECHILD,
+		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
+		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
+		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
+}
+
+/* The same of one call, which began before its cell was ready, and holds no key. */
+static bool level_explain_once(int minimum, struct err *err)
+{
+	const int shown = prctl(PR_GET_DUMPABLE);
+
+	(void)prctl(PR_SET_DUMPABLE, 1);
+	bool explained = level_explain(minimum, err);
+	(void)prctl(PR_SET_DUMPABLE, shown == 1);
+	return explained;
+}
+
+static int level_least(const struct session_options *options)
+{
+	return options->minimum_level != 0 ? options->minimum_level : SANDBOX_SEALED;
+}
+
+static bool shape_make(const struct session_options *options,
+		       const struct undo_plan *undoes, struct policy *policy,
+		       struct cell_record *record, struct cell_spec *spec, struct err *err)
+{
+	const int minimum = level_least(options);
+	const struct shape_options shape = {
+		.workspace = options->workspace,
+		.workspace_name = options->workspace_name,
+		.program = options->program,
+		.one_call = options->direct,
+		.no_checkpoints = options->undo_folder == NULL,
+		.caller_environment = options->caller_environment != NULL
+					      ? options->caller_environment
+					      : (const char *const *)(uintptr_t)environ,
+		.protected_files = options->protected_files,
+		.undoes = undoes,
+		.hold_guard = cell_hold_guard,
+		.has_granted = cell_has_granted,
+		.context = record,
+		.resolver = options->resolver,
+		.shown = options->shown,
+		.level = level_choose(minimum),
+		.minimum_level = minimum,
+	};
+
+	if ((int)shape.level < minimum)
+		(void)err_set(err, ECHILD, "the level is too low");
+	else if (shape_cell(&shape, policy, spec, err))
+		return true;
+	return level_explain(minimum, err);
+}
+
+static bool shape_with_undo(const struct session_options *options, struct policy *policy,
+			    struct cell_record *record, struct cell_spec *spec,
+			    struct err *err)
+{
+	struct undo_plan undoes;
+	bool fine;
+
+	if (options->undoes == NULL)
+		return shape_make(options, NULL, policy, record, spec, err);
+	auto_free char *workspace = realpath(options->workspace, NULL);
+	undo_plan_init(&undoes);
+	if (workspace != NULL)
+		undo_aim_plan(options->undoes, options->undo_folder, workspace, &undoes);
+	fine = shape_make(options, &undoes, policy, record, spec, err);
+	undo_plan_fini(&undoes);
+	return fine;
+}
+
+bool session_shape(const struct session_options *options, struct policy *policy,
+		   struct cell_spec *spec, struct err *err)
+{
+	struct cell_record record = {0};
+	const bool fine = shape_with_undo(options, policy, &record, spec, err);
+
+	cell_record_close(&record);
+	return fine;
+}
+
+/* Workers with a shell that waits? Where commands are listed they run without one. */
+static bool prepares(const struct session *session, const struct session_options *options)
+{
+	return !options->direct && options->ready_workers > 0 &&
+	       !policy_lists_commands(session->policy) &&
+	       tool_prepared((const struct tool *const *)session->offered) != NULL;
+}
+
+static bool cell_make(struct session *session, const struct session_options *options,
+		      struct err *err)
+{
+	const int minimum = level_least(options);
+	struct cell_record record = {0};
+	struct cell_spec spec;
+
+	spec_init(&spec);
+	if (!shape_with_undo(options, session->policy, &record, &spec, err)) {
+		shape_tidy(&spec);
+		spec_fini(&spec);
+		cell_record_close(&record);
+		return false;
+	}
+	session->folder = memory_copy(spec.workspace);
+	const struct cell_options cell = {
+		.take_spec = &spec,
+		.record = record,
+		.loop = session->loop,
+		.tools = session->all_tools,
+		.program = options->program,
+		.direct = options->direct,
+		.limits = &session->policy->limits,
+		.ready = options->direct ? 0 : options->ready_workers,
+		.prepared = prepares(session, options),
+		.changed = cell_changed,
+		.rests = options->rests,
+		.meanwhile = options->meanwhile,
+		.meanwhile_context = options->meanwhile_context,
+		.refused = running_refused,
+		.asked = approval_ask_host,
+		.widened = extra_widened,
+		.context = session,
+		.explain = options->direct ? level_explain_once : level_explain,
+		.minimum_level = minimum,
+	};
+	return cell_open(&cell, &session->cell, err) || level_explain(minimum, err);
+}
+
+bool session_open(const struct session_options *options, struct session **session,
+		  struct err *err)
+{
+	struct session *made = memory_alloc(sizeof(*made));
+
+	made->policy = options->take_policy;
+	made->sink = options->sink;
+	made->own_loop = options->loop == NULL;
+	made->loop = made->own_loop ? loop_new() : options->loop;
+	made->one_call = options->direct;
+	made->answers_questions = options->answers_questions;
+	made->answers_approvals = options->answers_approvals;
+	made->relays_approvals = options->relays_approvals;
+	made->granted = value_new_object();
+	if (!options->answers_approvals)
+		policy_ask_nobody(made->policy);
+	made->cancel_fd = options->cancel_fd;
+	made->cores = cores_usable();
+	made->commands_most = running_commands_most();
+	made->seen = value_new_object();
+	made->aliases = value_new_object();
+	made->keeper = keeper_new(made, options->undo_folder, options->undo_space);
+	made->cancel_watch = (struct watch){.fd = options->cancel_fd,
+					    .events = POLLIN,
+					    .ready = cancel_ready,
+					    .context = made};
+	if (!session_set_tools(made, options->tools, err) || !cell_make(made, options, err)) {
+		session_close(made);
+		return false;
+	}
+	made->taken_over = cell_audit_due(made->cell);
+	keeper_nested_begin(made->keeper);
+	session_mend(made);
+	session_put_left_away(made);
+	*session = made;
+	return true;
+}
+
+void session_close(struct session *session)
+{
+	if (session == NULL)
+		return;
+	/* All at once: each may take its grace. */
+	for (struct job *job = session->first_job; job != NULL; job = job->next)
+		running_cancel(job->work);
+	running_cancel_all(session);
+	const bool misses = keeper_misses_nested(session->keeper);
+	keeper_close(session->keeper);
+	session->keeper = NULL;
+	while (session->first != NULL)
+		running_free(session->first);
+	job_free_all(session);
+	session_look_whole(session, misses);
+	extra_session_end(session);
+	loop_remove(&session->cancel_watch);
+	cell_close(session->cell);
+	if (session->own_loop)
+		loop_free(session->loop);
+	policy_free(session->policy);
+	value_free(session->seen);
+	value_free(session->aliases);
+	if (session->said != NULL)
+		tool_result_fini(session->said);
+	free(session->said);
+	value_free(session->held);
+	value_free(session->granted);
+	value_free(session->outside);
+	free(session->folder);
+	forget_tools(session);
+	for (char **at = session->changed; at != NULL && *at != NULL; at++)
+		free(*at);
+	free(session->changed);
+	free(session);
+}
+
+struct loop *session_loop(struct session *session)
+{
+	return session->loop;
+}
+
+int session_level(const struct session *session)
+{
+	return cell_spec(session->cell)->level;
+}
+
+void session_print_own(const struct session *session, const struct tool_result *result,
+		       struct buf *out)
+{
+	const struct cell_spec *spec = cell_spec(session->cell);
+	const struct layer_own own = {
+		.sealed = spec_is_sealed(spec),
+		.one_call = session->one_call,
+		.home = spec->home_source != NULL ? spec->home : NULL,
+	};
+
+	layer_tell_print_own(result, &own, out);
+}
+
+const char *session_broken(const struct session *session)
+{
+	return cell_broken(session->cell);
+}
+
+const char *session_workspace(const struct session *session)
+{
+	return cell_spec(session->cell)->workspace;
+}
+
+void session_judge_messages(const struct session *session, struct str messages,
+			    struct tool_result *result)
+{
+	claims_protected(messages, result);
+	claims_gather_hosts(messages, result);
+	claims_judge(session->policy, session_weighs_hosts(session, result), result);
+}
+
+const struct policy *session_policy(const struct session *session)
+{
+	return session->policy;
+}
+
+const struct tool *const *session_tools(const struct session *session)
+{
+	return session->offered;
+}

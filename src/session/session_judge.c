@@ -1,0 +1,360 @@
+/*
+ * session_judge: may this call run? Steps 2 to 4 of its way: the registry, the arguments, the
+ * policy, in this order. What stops it is its result.
+ */
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text/text.h"
+#include "session/approval.h"
+#include "session/extra.h"
+#include "session/session_parts.h"
+#include "tool/denial.h"
+#include "tool/schema.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two names for each file of the largest patch, and some more. */
+enum { PATHS_MAX = 2500, SENTENCE_MAX = 8 << 10 };
+
+static bool tool_choose(struct running *running, const struct request *request)
+{
+	struct session *session = running->session;
+	const struct tool *tool = request->by_front && request->made != NULL
+					  ? request->made
+					  : tool_find(session->all_tools, request->tool);
+	struct buf list;
+
+	if (tool != NULL && (tool_is_served(tool) || (tool->internal && request->by_front))) {
+		running->tool = tool;
+		running->by_front = request->by_front;
+		return true;
+	}
+	if (tool != NULL && tool->where == IN_FRONT &&
+	    policy_has_tool(session->policy, tool->name)) {
+		(void)tool_fail(&running->result,
+				"%s works in the run of an agent only: glovebox run --agent %s "
+				"\"…\".",
+				tool->name, session->policy->name);
+		return false;
+	}
+	buf_init(&list, SENTENCE_MAX);
+	for (size_t i = 0; session->offered[i] != NULL; i++)
+		(void)buf_addf(&list, "%s%s", i > 0 ? ", " : "", session->offered[i]->name);
+	const char *nearest = tool_nearest(session->offered, request->tool);
+	(void)tool_fail(&running->result, "There is no tool \"%.100s\".%s%s%s %s%s.",
+			request->tool, nearest != NULL ? " Did you mean " : "",
+			nearest != NULL ? nearest : "", nearest != NULL ? "?" : "",
+			list.size > 0 ? "The tools are: " : "This agent has none",
+			list.data);
+	buf_fini(&list);
+	return false;
+}
+
+/* Of two deadlines, of which 0 and less are none. */
+static double earlier(double a, double b)
+{
+	return a <= 0 || (b > 0 && b < a) ? b : a;
+}
+
+/* The caller's own, the call's argument, the policy's for commands, the tool's. */
+static double deadline_of(const struct running *running, const struct request *request)
+{
+	const struct tool *tool = running->tool;
+	const struct value *asked = value_member(running->arguments, "timeout_s");
+	double timeout_s = tool->timeout_s;
+
+	/* A job outlives the turn that it was begun in. */
+	if (job_is_wanted(running))
+		return value_is_number(asked) ? value_number(asked) : tool->job_max_s;
+	if (request->timeout_s != 0)
+		timeout_s = request->timeout_s;
+	else if (tool->timeout_max_s > 0 && value_is_number(asked))
+		timeout_s = value_number(asked);
+	else if (tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0)
+		timeout_s = earlier(running->session->policy->limits.wall_s,
+				    tool->carrier != NULL ? tool->timeout_s : 0);
+	if (request->most_s > 0 && (timeout_s <= 0 || timeout_s > request->most_s))
+		timeout_s = request->most_s;
+	return timeout_s;
+}
+
+/* Made at the tool's first call, unless it brought one. */
+static const struct value *tool_schema(struct session *session, const struct tool *tool)
+{
+	size_t at = 0;
+
+	if (tool->schema != NULL)
+		return tool->schema;
+	while (session->all_tools[at] != tool)
+		at++;
+	if (session->schemas[at] == NULL)
+		session->schemas[at] = schema_of_tool(tool);
+	return session->schemas[at];
+}
+
+static bool arguments_fit(struct running *running, const struct request *request)
+{
+	struct buf sentence;
+	bool ok = true;
+
+	buf_init(&sentence, SENTENCE_MAX);
+	if (request->arguments != NULL)
+		running->arguments = value_copy(request->arguments);
+	else
+		ok = schema_parse_arguments(running->tool, request->arguments_text,
+					    &running->arguments, &sentence);
+	ok = ok && schema_fit(running->tool, tool_schema(running->session, running->tool),
+			      running->arguments, &running->capped, &sentence);
+	if (!ok)
+		(void)tool_fail(&running->result, "%s", sentence.data);
+	buf_fini(&sentence);
+	if (!ok)
+		return false;
+	running->timeout_s = deadline_of(running, request);
+	running->patience_s = request->patience_s;
+	return true;
+}
+
+struct path_list {
+	struct policy_request_path *items;
+	struct buf *texts;
+	size_t count, room;
+	const char *folder; /* of the first argument that names one; NULL: none does */
+};
+
+static void path_list_free(struct path_list *list)
+{
+	if (list == NULL)
+		return;
+	for (size_t i = 0; i < list->count; i++)
+		buf_fini(&list->texts[i]);
+	free(list->texts);
+	free(list->items);
+	free(list);
+}
+
+static bool path_collect(struct running *running, const char *text, bool writes,
+			 struct path_list **made)
+{
+	const char *base = session_workspace(running->session);
+
+	if (*made == NULL)
+		*made = memory_alloc(sizeof(**made));
+	struct path_list *list = *made;
+	if (list->count == PATHS_MAX) {
+		(void)tool_fail(&running->result,
+				"One call may name %d paths; make several calls.",
+				PATHS_MAX);
+		return false;
+	}
+	if (list->count == list->room) {
+		list->room = list->room > 0 ? 2 * list->room : 8;
+		list->items = memory_grow(list->items, list->room, sizeof(*list->items));
+		list->texts = memory_grow(list->texts, list->room, sizeof(*list->texts));
+	}
+	struct policy_request_path *item = &list->items[list->count];
+	struct buf *path = &list->texts[list->count++];
+	buf_init(path, PATH_MAX);
+	if (!path_normal(base, text, path)) {
+		(void)tool_fail(&running->result,
+				"The path %.200s leads above / or is too long; paths are "
+				"relative to the workspace %s.",
+				text, base);
+		return false;
+	}
+	*item = (struct policy_request_path){.path = path->data, .writes = writes};
+	return true;
+}
+
+static bool paths_collect(struct running *running, const struct tool_param *rows,
+			  const struct value *arguments, struct path_list **list)
+{
+	bool writes = (running->tool->effects & EFFECT_WRITES) != 0;
+
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(arguments, rows->name);
+		const char *text = value_text(value);
+		if (text != NULL && rows->kind == PARAM_PATH &&
+		    !path_collect(running, text, writes, list))
+			return false;
+		if (text != NULL && rows->kind == PARAM_FOLDER &&
+		    !path_collect(running, text, false, list))
+			return false;
+		if (text != NULL && rows->kind == PARAM_FOLDER && (*list)->folder == NULL)
+			(*list)->folder = (*list)->items[(*list)->count - 1].path;
+		for (size_t i = 0; rows->kind == PARAM_LIST && i < value_count(value); i++) {
+			if (!paths_collect(running, rows->rows, value_item(value, i), list))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Paths that a tool finds in its arguments by itself. */
+struct path_visit {
+	struct running *running;
+	struct path_list **list;
+	bool ok;
+};
+
+static void path_visit(void *context, const char *path)
+{
+	struct path_visit *visit = context;
+	bool writes = (visit->running->tool->effects & EFFECT_WRITES) != 0;
+
+	visit->ok = visit->ok && path_collect(visit->running, path, writes, visit->list);
+}
+
+static bool more_paths_collect(struct running *running, struct path_list **list)
+{
+	struct path_visit visit = {running, list, true};
+
+	if (running->tool->visit_paths != NULL)
+		running->tool->visit_paths(running->arguments, path_visit, &visit);
+	return visit.ok;
+}
+
+/* The texts of LIST, or the bytes that these are the HEX digits of, in one piece; NULL-ended. */
+static const char **argv_of(const struct value *list, bool hex)
+{
+	const size_t count = value_count(list), room = (count + 1) * sizeof(char *);
+	size_t size = 0;
+
+	for (size_t i = 0; hex && i < count; i++)
+		size += value_str(value_item(list, i)).size / 2 + 1;
+	const char **argv = memory_alloc(room + size);
+	char *bytes = (char *)argv + room;
+	for (size_t i = 0; i < count; i++) {
+		struct str text = value_str(value_item(list, i));
+
+		argv[i] = hex ? bytes : value_text(value_item(list, i));
+		if (!hex)
+			continue;
+		text_from_hex(text, bytes);
+		bytes += text.size / 2 + 1;
+	}
+	return argv;
+}
+
+/* What of the arguments is to run, and where. The list of argv is the caller's to free. */
+static const char **command_find(const struct running *running, const struct path_list *list,
+				 struct policy_request *request)
+{
+	static const char *const no_text[] = {"(bytes that are no UTF-8)", NULL};
+	const struct tool_param *rows = running->tool->params;
+	const bool hex = value_is_true(value_member(running->arguments, "hex"));
+	const char **argv = NULL;
+
+	request->folder = list != NULL && list->folder != NULL ? list->folder
+							       : running->session->folder;
+	for (; rows != NULL && rows->name != NULL; rows++) {
+		const struct value *value = value_member(running->arguments, rows->name);
+
+		if (value == NULL)
+			continue;
+		if (rows->kind == PARAM_COMMAND && request->command.data == NULL)
+			request->command = value_str(value);
+		if (rows->kind == PARAM_ARGV && argv == NULL)
+			request->argv = argv = argv_of(value, hex);
+	}
+	/* Bytes could not travel in a plan as they are. */
+	if (hex && policy_lists_commands(running->session->policy))
+		request->argv = no_text;
+	return argv;
+}
+
+void session_deny(struct running *running, const char *because, const char *rule)
+{
+	(void)tool_fail(&running->result, "%s", because);
+	running->result.status = RESULT_DENIED;
+	value_set_text(tool_details(&running->result), "rule", rule);
+	denial_note(&running->result, &(struct denial){.kind = DENIAL_POLICY,
+						       .target = running->tool->name,
+						       .rule = rule,
+						       .remedy = because});
+}
+
+/*
+ * Can a person be asked for VERDICT.outside? What keeps us from it joins the sentence: the model
+ * could else only try again.
+ */
+static bool want_outside(struct running *running, struct verdict *verdict)
+{
+	const size_t size = strlen(verdict->because);
+	struct err why = {0};
+
+	if (running->tool->where == IN_CELL && running->tool->begin == NULL &&
+	    approval_can_ask(running) && extra_want(running, verdict, &why))
+		return true;
+	if (why.text[0] != '\0')
+		(void)snprintf(verdict->because + size, sizeof(verdict->because) - size,
+			       " It cannot be asked for: %s.", why.text);
+	return false;
+}
+
+/* What the front has for itself is in nobody's list of tools. */
+static void decide(const struct running *running, const struct policy_request *request,
+		   struct verdict *verdict)
+{
+	const struct policy *policy = running->session->policy;
+
+	if ((running->tool->internal && running->tool->judged_as == NULL) ||
+	    (running->by_front && running->tool->effects == EFFECT_READS))
+		policy_decide_command(policy, request, verdict);
+	else
+		policy_decide(policy, request, verdict);
+}
+
+static bool policy_allows(struct running *running)
+{
+	struct path_list *list = NULL;
+	struct verdict verdict;
+	bool ok = paths_collect(running, running->tool->params, running->arguments, &list) &&
+		  more_paths_collect(running, &list);
+
+	if (ok) {
+		struct policy_request request = {
+			.tool = running->tool->judged_as != NULL ? running->tool->judged_as
+								 : running->tool->name,
+			.effects = running->tool->effects,
+			.paths = list != NULL ? list->items : NULL,
+			.path_count = list != NULL ? list->count : 0,
+		};
+		const char **argv = NULL;
+
+		if ((request.effects & EFFECT_RUNS) != 0)
+			argv = command_find(running, list, &request);
+		decide(running, &request, &verdict);
+		while (verdict.answer == VERDICT_ASK && list != NULL &&
+		       verdict.outside != NULL && want_outside(running, &verdict)) {
+			list->items[verdict.outside - list->items].wanted = true;
+			decide(running, &request, &verdict);
+		}
+		free(argv);
+		running->plan = verdict.plan;
+		running->harm = verdict.harm;
+		ok = verdict.answer == VERDICT_ALLOW || verdict.or_runs;
+		if (verdict.answer == VERDICT_ASK && verdict.outside == NULL &&
+		    approval_can_ask(running)) {
+			running->wanted = memory_alloc(sizeof(verdict));
+			*running->wanted = verdict;
+			ok = true;
+		}
+		if (!ok)
+			session_deny(running, verdict.because, verdict.rule);
+	}
+	path_list_free(list);
+	return ok;
+}
+
+bool session_judge(struct running *running, const struct request *request)
+{
+	if (!tool_choose(running, request))
+		return false;
+	running_expect(running);
+	return arguments_fit(running, request) && policy_allows(running) &&
+	       job_may_begin(running);
+}

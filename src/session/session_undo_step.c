@@ -1,0 +1,414 @@
+/* session_undo_step: undoing one step, by calls in the session's cell; see session.h. */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text/text.h"
+#include "session/session_undo_parts.h"
+#include "undo/undo_aim.h"
+#include "undo/undo_told.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TITLE_ROOM = 64 };
+
+struct undoing {
+	struct session *session;
+	struct undo_store *store;
+	struct undo_steps steps;
+	const struct undo_step *step;
+	struct undo_plan plan;
+	struct tool_result *result;
+	struct undo_told told;
+	int log; /* of the undo, which is a step too */
+	uint32_t number;
+};
+
+static bool step_choose(struct undoing *undoing, uint32_t number)
+{
+	undoing->step = undo_aim_step(&undoing->steps, number);
+	if (undoing->step == NULL) {
+		if (number == 0)
+			(void)tool_fail(undoing->result, "There is nothing to undo here.");
+		else
+			(void)tool_fail(undoing->result,
+					"There is no step %" PRIu32
+					"; see: glovebox undo --list",
+					number);
+		return false;
+	}
+	if (undoing->step->undone) {
+		(void)tool_fail(undoing->result, "Step %" PRIu32 " is undone already.",
+				number);
+		return false;
+	}
+	return true;
+}
+
+struct touching {
+	const struct undo_plan *plan;
+	bool takes_repository;
+	char *path; /* the first one found */
+};
+
+static bool is_in_git(const struct undo_state *state)
+{
+	return state->source == UNDO_IN_GIT || state->source == UNDO_LINKED;
+}
+
+static bool look_for_path(void *context, const struct undo_change *change)
+{
+	struct touching *touching = context;
+
+	/* A folder is everybody's; git writes its index by itself. */
+	const bool is_everybodys = change->before.kind == UNDO_FOLDER ||
+				   change->after.kind == UNDO_FOLDER ||
+				   str_is(change->path, UNDO_GIT_INDEX);
+
+	/* What a repository holds goes with it. */
+	if ((is_everybodys || !undo_plan_touches(touching->plan, change->path)) &&
+	    !(touching->takes_repository && is_in_git(&change->before)))
+		return true;
+	touching->path = memory_copy_str(change->path);
+	return false;
+}
+
+bool undo_step_touches(const struct undo_store *store, uint32_t number,
+		       const struct undo_plan *plan, char **path, struct err *err)
+{
+	struct touching touching = {.plan = plan,
+				    .takes_repository = undo_plan_takes_repository(plan)};
+	struct undo_reader reader = {.change = look_for_path, .context = &touching};
+
+	if (!undo_store_read_log(store, number, false, &reader, NULL, err)) {
+		free(touching.path);
+		return false;
+	}
+	*path = touching.path;
+	return true;
+}
+
+/* Nothing that still holds may have come on top of it. */
+static bool is_on_top(struct undoing *undoing, struct err *err)
+{
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *later = &undoing->steps.steps[i];
+		auto_free char *path = NULL;
+
+		if (later->number <= undoing->step->number || later->undone ||
+		    (later->work == UNDO_BY_UNDO &&
+		     (later->undoes >= undoing->step->number || !later->whole)))
+			continue;
+		if (!undo_step_touches(undoing->store, later->number, &undoing->plan,
+				       &path, err))
+			return false;
+		if (path == NULL)
+			continue;
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32 " touched %.300s after step %" PRIu32
+				". Undo that one first: glovebox undo %" PRIu32,
+				later->number, path, undoing->step->number, later->number);
+		return false;
+	}
+	return true;
+}
+
+static bool call_quietly(struct session *session, const char *tool, struct value *arguments,
+			 int a, int b, int c, struct tool_result *result)
+{
+	const struct request request = {
+		.tool = tool,
+		.arguments = arguments,
+		.fds = {a, b, c},
+		.fd_count = c >= 0 ? 3 : 2,
+		.by_front = true,
+		.quiet = true,
+	};
+
+	session_call(session, &request, result);
+	return result->status == RESULT_DONE;
+}
+
+/* What git holds of the plan. */
+static bool plan_fetch_git(struct session *session, const struct undo_store *store,
+			   struct undo_plan *plan, int *from_git, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	auto_close int wanted = -1, printed = -1;
+	struct tool_result result;
+
+	if (undo_plan_wants_git(plan) == 0)
+		return true;
+	wanted = undo_store_scratch(store, err);
+	printed = undo_store_scratch(store, err);
+	*from_git = undo_store_scratch(store, err);
+	if (wanted < 0 || printed < 0 || *from_git < 0 ||
+	    !undo_plan_print_wanted(plan, wanted, err))
+		return false;
+	value_set_integer(arguments, "log", 0);
+	tool_result_init(&result);
+	bool fine = call_quietly(session, "git_contents", arguments, wanted, *from_git,
+				 printed, &result) ||
+		    err_set(err, EIO, "%.*s",
+			    (int)str_part(buf_str(&result.text), 0, 500).size,
+			    result.text.data);
+	tool_result_fini(&result);
+	return fine && undo_plan_take_git(plan, *from_git, err);
+}
+
+/* One call of restore. MODE: "look", "more" or NULL. */
+static bool restore(struct undoing *undoing, enum undo_part part, const char *mode,
+		    int from_git, struct err *err)
+{
+	auto_value struct value *arguments = value_new_object();
+	auto_close int file = undo_store_scratch(undoing->store, err);
+	const bool looks = mode != NULL && strcmp(mode, "look") == 0;
+
+	if (file < 0 || !undo_plan_print(&undoing->plan, undoing->store, part, !looks,
+					 from_git, file, false, err))
+		return false;
+	value_set_integer(arguments, "log", undoing->number);
+	if (mode != NULL)
+		value_set_boolean(arguments, mode, true);
+	tool_result_fini(undoing->result);
+	tool_result_init(undoing->result);
+	if (!call_quietly(undoing->session, "restore", arguments, file, undoing->log, -1,
+			  undoing->result))
+		return false;
+	undo_told_add(&undoing->told, undoing->result->details);
+	return true;
+}
+
+static bool has_git_part(const struct undo_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		if (undo_is_gits(plan->items[i].path))
+			return true;
+	}
+	return false;
+}
+
+/* A repository that the step took away has to be there again before it is asked. */
+static bool carry_out(struct undoing *undoing, struct err *err)
+{
+	auto_close int from_git = -1;
+	enum undo_part rest = UNDO_PART_ALL;
+
+	if (has_git_part(&undoing->plan) && undo_plan_wants_git(&undoing->plan) > 0) {
+		if (!restore(undoing, UNDO_PART_ALL, "look", -1, err) ||
+		    !restore(undoing, UNDO_PART_GIT, "more", -1, err))
+			return false;
+		rest = UNDO_PART_REST;
+	}
+	return plan_fetch_git(undoing->session, undoing->store, &undoing->plan, &from_git,
+			      err) &&
+	       restore(undoing, rest, NULL, from_git, err);
+}
+
+/* An undo of this step that was killed goes on in its own log. */
+static bool log_open(struct undoing *undoing, struct err *err)
+{
+	char title[TITLE_ROOM];
+	const int size = snprintf(title, sizeof(title), "undo of step %" PRIu32,
+				  undoing->step->number);
+	const struct undo_meta meta = {
+		.work = UNDO_BY_UNDO,
+		.run = keeper_run(undoing->session->keeper),
+		.title = {title, (size_t)size},
+		.wall_ms = clock_wall_ms(),
+		.undoes = undoing->step->number,
+	};
+
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *step = &undoing->steps.steps[i];
+		struct undo_reader reader = {0};
+
+		if (step->work != UNDO_BY_UNDO || step->whole ||
+		    step->undoes != undoing->step->number ||
+		    !undo_store_is_ours(undoing->store, step->number))
+			continue;
+		undoing->number = step->number;
+		undoing->log = undo_store_open_log(undoing->store, step->number, true);
+		if (undoing->log >= 0 && undo_log_read(&reader, undoing->log, err) &&
+		    ftruncate(undoing->log, (off_t)reader.sound) == 0)
+			return true;
+		fd_close(&undoing->log);
+	}
+	undoing->log = undo_store_new_log(undoing->store, &meta, &undoing->number, err);
+	return undoing->log >= 0;
+}
+
+/*
+ * May others have changed its files while it ran? What the look found says so, and so does a step of
+ * another session among those of its own.
+ */
+static bool may_have_others(const struct undoing *undoing)
+{
+	const struct undo_step *step = undoing->step;
+	bool began = false, between = false;
+
+	if (step->work != UNDO_BY_COMMAND)
+		return false;
+	if (!step->alone)
+		return true;
+	for (size_t i = 0; i < undoing->steps.count; i++) {
+		const struct undo_step *other = &undoing->steps.steps[i];
+
+		if (other->work == UNDO_BY_UNDO)
+			continue;
+		if (strcmp(other->run, step->run) != 0)
+			between = began;
+		else if (between)
+			return true;
+		else
+			began = true;
+	}
+	return false;
+}
+
+static void say(struct undoing *undoing)
+{
+	const struct undo_step *step = undoing->step;
+	struct value *details;
+	struct buf *text = &undoing->result->text;
+
+	tool_result_fini(undoing->result);
+	tool_result_init(undoing->result);
+	undoing->result->status = RESULT_DONE;
+	(void)buf_addf(text, "Undone: step %" PRIu32 ", %s%s", step->number, step->tool,
+		       step->tool[0] != '\0' ? " " : "");
+	text_add_name(text, str_of(step->title));
+	(void)buf_adds(text, "\n");
+	undo_told_print_files(&undoing->told, text);
+	undo_told_print_counts(&undoing->told, text);
+	/* Nobody can tell apart who changed a file between two looks. */
+	(void)buf_addf(text, "%s. To take that back: glovebox undo %" PRIu32 "\n",
+		       may_have_others(undoing)
+			       ? ", with what others changed in them while it ran"
+			       : "",
+		       undoing->number);
+	undo_told_print_left(&undoing->told, text);
+	details = tool_details(undoing->result);
+	value_set_integer(details, "step", step->number);
+	value_set_integer(details, "undo", undoing->number);
+	undo_told_details(&undoing->told, details);
+}
+
+/* What its session could not have done is not undone either; it is told with the rest. */
+static void take_refused(struct undoing *undoing)
+{
+	static const char why[] = "the session of this step could not write it";
+	static const char granted[] =
+		"what is written in a folder that a person granted is not undone";
+	const struct undo_refused *refused = &undoing->plan.refused;
+	const size_t named = value_count(refused->names);
+	struct buf line;
+
+	buf_init(&line, 8 << 10);
+	for (size_t i = 0; i < named; i++) {
+		buf_clear(&line);
+		const char *name = value_text(value_item(refused->names, i));
+		/* Outside of the workspace: the policy names it, or a person did, for that time. */
+		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
+		value_append(undoing->told.left, value_new_str(buf_str(&line)));
+	}
+	if (refused->count > named) {
+		buf_clear(&line);
+		(void)buf_addf(&line, "%zu more (%s)", refused->count - named, why);
+		value_append(undoing->told.left, value_new_str(buf_str(&line)));
+	}
+	buf_fini(&line);
+}
+
+/* Is there anything to be put back, and may all of it be written now? */
+static bool plan_is_allowed(struct undoing *undoing)
+{
+	const struct undo_plan *plan = &undoing->plan;
+	struct buf *text = &undoing->result->text;
+
+	if (plan->count == 0 && plan->refused.count > 0) {
+		(void)tool_fail(undoing->result, "Nothing was undone:");
+		for (size_t i = 0; i < value_count(undoing->told.left); i++)
+			(void)buf_addf(text, "\n  %s",
+				       value_text(value_item(undoing->told.left, i)));
+		return false;
+	}
+	/* The worker would refuse it as well, but had what others' files held before. */
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct str path = plan->items[i].path;
+
+		if (undo_store_may_write(undoing->store, path))
+			continue;
+		/* The view of a session that does more than undo stands (shape_git.c). */
+		(void)tool_fail(undoing->result,
+				"Step %" PRIu32 " cannot be undone: %.300s may not be "
+				"written by this agent%s",
+				undoing->step->number, path.data,
+				undo_is_gits(path) ? " in this session. In one of its own "
+						     "it may: leave, and run `glovebox undo`"
+						   : "");
+		return false;
+	}
+	return true;
+}
+
+static void undo_step(struct undoing *undoing, uint32_t number)
+{
+	struct err err = {0};
+
+	if (!step_choose(undoing, number))
+		return;
+	bool fine =
+		undo_plan_add(&undoing->plan, undoing->store, undoing->step->number, &err);
+	undo_plan_settle(&undoing->plan);
+	take_refused(undoing);
+	fine = fine && plan_is_allowed(undoing) && is_on_top(undoing, &err) &&
+	       log_open(undoing, &err) && carry_out(undoing, &err);
+	if (fine)
+		say(undoing);
+	else if (err.text[0] != '\0')
+		(void)tool_fail(undoing->result, "Step %" PRIu32 " cannot be undone: %s",
+				undoing->step->number, err.text);
+	if (!fine && undoing->log >= 0 && !undo_store_is_used(undoing->log))
+		undo_store_drop_log(undoing->store, undoing->number);
+}
+
+void session_undo(struct session *session, uint32_t number, struct tool_result *result)
+{
+	struct undoing undoing = {.session = session, .result = result, .log = -1};
+	struct err err = {0};
+
+	undoing.store = keeper_store(session->keeper);
+	if (!keeper_keeps(session->keeper) ||
+	    !undo_store_steps(undoing.store, &undoing.steps, &err)) {
+		(void)tool_fail(result, "There is nothing to undo here%s%s.",
+				err.text[0] != '\0' ? ": " : "", err.text);
+		result->level = session_level(session);
+		return;
+	}
+	undo_told_init(&undoing.told);
+	undo_plan_init(&undoing.plan);
+	undo_step(&undoing, number);
+	undo_plan_fini(&undoing.plan);
+	undo_steps_fini(&undoing.steps);
+	undo_told_fini(&undoing.told);
+	fd_close(&undoing.log);
+	result->level = session_level(session);
+}
+
+bool session_made_step(struct session *session, uint32_t number)
+{
+	struct undo_store *store = keeper_store(session->keeper);
+	const struct undo_step *step;
+	struct undo_steps steps;
+	bool made;
+
+	if (!keeper_keeps(session->keeper) || !undo_store_steps(store, &steps, NULL))
+		return true;
+	step = undo_aim_step(&steps, number);
+	made = step == NULL || undo_store_is_ours(store, step->number);
+	undo_steps_fini(&steps);
+	return made;
+}
