@@ -14,7 +14,7 @@
 #include "files/files.h"
 #include "front/exit_code.h"
 #include "tool/call.h"
-#include "tools/patch.h"
+#include "tools/patches/patch.h"
 #include "tools/tools.h"
 #include "view/spec.h"
 

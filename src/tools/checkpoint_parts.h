@@ -2,7 +2,7 @@
 #pragma once
 #include "base/hash.h"
 #include "tool/call.h"
-#include "tools/walk.h"
+#include "tools/search/walk.h"
 #include "undo/undo_list.h"
 
 #include <stdbool.h>

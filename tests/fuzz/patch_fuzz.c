@@ -4,8 +4,8 @@
  * stands outside of the hunks' places stays, so that a patch without changes changes nothing.
  */
 #include "base/memory.h"
-#include "tools/patch.h"
-#include "tools/patch_apply.h"
+#include "tools/patches/patch.h"
+#include "tools/patches/patch_apply.h"
 
 #include <stdint.h>
 #include <stdlib.h>

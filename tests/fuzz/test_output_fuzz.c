@@ -1,8 +1,8 @@
 /*
- * Fuzz target of the readers of test runners' output (tools/test_parse.h): the first byte
+ * Fuzz target of the readers of test runners' output (tools/tests/test_parse.h): the first byte
  * chooses the runner, the rest is all it printed and the file it wrote.
  */
-#include "tools/test_runner.h"
+#include "tools/tests/test_runner.h"
 
 #include "base/text/text.h"
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/test_runner.h"
-#include "tools/test_xml.h"
+#include "tools/tests/test_runner.h"
+#include "tools/tests/test_xml.h"
 
 struct row {
 	const char *runner;

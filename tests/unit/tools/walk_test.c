@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "tool/call.h"
-#include "tools/walk.h"
+#include "tools/search/walk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,356 @@
+/*
+ * database_schema: the tables of a database, their columns, keys and indexes. It only reads, and
+ * only the schema. A file is opened like any file of the workspace; a server is reached where the
+ * policy's `network` has a tcp:// entry for it.
+ */
+#include "base/memory.h"
+#include "base/text/text.h"
+#include "files/files.h"
+#include "tool/call.h"
+#include "tools/databases/dbms.h"
+#include "tools/shown.h"
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TABLE_NAME_MAX 512
+
+enum {
+	/* A wide cell is a definition, which tells in its first lines what it is. */
+	CELL_SHOWN = 300,
+	COLUMN_WIDTH_MAX = 40, /* what is wider moves only its own line */
+	TEXT_SHOWN = 48 << 10, /* some 12,000 tokens */
+	NEAR_TABLES_MAX = 1000,
+	SCHEMA_TIMEOUT_S = 30,
+};
+
+static const char variable_name[] = "DATABASE_URL";
+
+static const struct tool_param database_schema_params[] = {
+	{"action", PARAM_CHOICE, true,
+	 "list_tables; describe: columns, keys and checks of `table`; indexes: those of `table`",
+	 .choices = "list_tables describe indexes"},
+	{"table", PARAM_TEXT, false, "As list_tables names it", .min = 1,
+	 .max = TABLE_NAME_MAX},
+	{"dsn", PARAM_TEXT, false,
+	 "A file of SQLite, postgresql://USER:PASSWORD@HOST:PORT/NAME, mariadb://…, or $VARIABLE "
+	 "of the cell; $DATABASE_URL unless told",
+	 .aliases = "url database", .min = 1, .max = DBMS_ADDRESS_MAX},
+	{0},
+};
+
+struct looking {
+	struct call *call;
+	struct dbms_place place;
+	struct dbms *dbms;
+	struct tool_result *result;
+};
+
+static const char *variable(const struct call *call, struct str name)
+{
+	for (size_t i = 0; call->environment && call->environment[i]; i++) {
+		struct str entry = str_of(call->environment[i]);
+
+		if (str_starts(entry, name) && entry.data[name.size] == '=')
+			return entry.data + name.size + 1;
+	}
+	return NULL;
+}
+
+/* The address itself, or that of a variable. */
+static bool find_address(struct looking *looking, struct str *address)
+{
+	const char *given = call_text(looking->call, "dsn");
+	const char *name = given && given[0] == '$' ? given + 1 : variable_name;
+	const char *found;
+
+	if (given && given[0] != '$') {
+		*address = str_of(given);
+		return true;
+	}
+	found = variable(looking->call, str_of(name));
+	if (found && *found) {
+		*address = str_of(found);
+		return true;
+	}
+	(void)tool_fail(looking->result,
+			"No database is named: give `dsn` (data/app.db, postgresql://…), or let "
+			"the person pass %s to the cell by the policy's `env`.",
+			given ? given + 1 : variable_name);
+	return false;
+}
+
+/* The file, as any tool would reach it, and its real name for SQLite. */
+static bool reach_file(struct looking *looking)
+{
+	static const char magic[] = "SQLite format 3";
+	char start[sizeof(magic)] = {0};
+	struct err err = {0};
+	struct file file;
+	bool is_one = false;
+
+	file_init(&file);
+	if (!files_reach(looking->call->files, looking->place.path, FILES_READ, &file,
+			 &err)) {
+		(void)shown_fail(looking->call, looking->result, looking->place.path, &err);
+	} else {
+		ssize_t got = pread(file.fd, start, sizeof(start), 0);
+
+		/* An empty file is an empty database. */
+		is_one = got == 0 || (got == (ssize_t)sizeof(start) &&
+				      memcmp(start, magic, sizeof(magic)) == 0);
+		if (!is_one)
+			(void)tool_fail(looking->result, "%s is no database of SQLite.",
+					looking->place.path);
+		free(looking->place.path);
+		looking->place.path = buf_take(&file.path);
+	}
+	file_fini(&file);
+	return is_one;
+}
+
+static bool connect_to(struct looking *looking)
+{
+	struct err err = {0};
+	struct str address;
+
+	if (!find_address(looking, &address))
+		return false;
+	if (!dbms_place_parse(address, &looking->place, &err)) {
+		(void)tool_fail(looking->result, "dsn: %s.", err.text);
+		return false;
+	}
+	if (looking->place.path && !reach_file(looking))
+		return false;
+	if (dbms_open(&looking->place, looking->call, &looking->dbms, &err))
+		return true;
+	(void)tool_fail(looking->result, "%s.", err.text);
+	if (looking->place.host)
+		(void)buf_addf(&looking->result->text,
+			       " A server is reached where the policy's `network` has "
+			       "\"tcp://%s:%u\".",
+			       looking->place.host, looking->place.port);
+	return false;
+}
+
+static void add_cell(struct buf *out, const struct value *cell)
+{
+	struct str text = value_str(cell);
+	size_t fits = text.size <= CELL_SHOWN ? text.size
+					      : text_character_border(text, CELL_SHOWN);
+
+	text_add_name(out, str_part(text, 0, fits));
+	if (fits < text.size)
+		(void)buf_adds(out, " […]");
+}
+
+/* The characters of a line end in a cell, which says what it is over several lines, are blanks. */
+static struct value *flat(const struct value *cell)
+{
+	auto_free char *copy = NULL;
+	size_t size = 0;
+	struct str text = value_str(cell);
+
+	if (value_kind(cell) != VALUE_STRING)
+		return value_new_null();
+	copy = memory_alloc(text.size + 1);
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.data[i];
+
+		if (c == '\n' || c == '\r' || c == '\t')
+			c = ' ';
+		if (c == ' ' && size > 0 && copy[size - 1] == ' ')
+			continue;
+		copy[size++] = c;
+	}
+	return value_new_str((struct str){copy, size});
+}
+
+static void add_table(struct looking *looking, enum dbms_question question,
+		      const struct value *rows, bool more)
+{
+	const char *const *headings = dbms_headings[question];
+	struct buf *text = &looking->result->text;
+	size_t widths[DBMS_COLUMNS_MAX] = {0}, columns = 0, shown = 0;
+
+	for (; headings[columns]; columns++) {
+		widths[columns] = strlen(headings[columns]);
+		for (size_t i = 0; i < value_count(rows); i++) {
+			struct buf cell;
+
+			buf_init(&cell, 4 * DBMS_CELL_MAX);
+			add_cell(&cell, value_item(value_item(rows, i), columns));
+			if (cell.size > widths[columns] && cell.size <= COLUMN_WIDTH_MAX)
+				widths[columns] = cell.size;
+			buf_fini(&cell);
+		}
+	}
+	for (size_t i = 0; i <= value_count(rows) && text->size < TEXT_SHOWN; i++) {
+		for (size_t j = 0; j < columns; j++) {
+			size_t before = text->size;
+
+			if (i == 0)
+				(void)buf_adds(text, headings[j]);
+			else
+				add_cell(text, value_item(value_item(rows, i - 1), j));
+			while (j + 1 < columns && text->size - before < widths[j])
+				(void)buf_addc(text, ' ');
+			(void)buf_adds(text, j + 1 < columns ? "  " : "");
+		}
+		while (text->size > 0 && text->data[text->size - 1] == ' ')
+			buf_truncate(text, text->size - 1);
+		(void)buf_addc(text, '\n');
+		shown = i;
+	}
+	if (more || shown < value_count(rows))
+		(void)buf_addf(text, "[… %s%zu more rows …]\n", more ? "at least " : "",
+			       value_count(rows) - shown + more);
+}
+
+static bool answer(struct looking *looking, enum dbms_question question,
+		   const char *table, struct value **flat_rows)
+{
+	struct err err = {0};
+	auto_value struct value *rows = NULL;
+	struct value *kept = value_new_array();
+	bool more = false;
+
+	*flat_rows = kept;
+	if (!dbms_ask(looking->dbms, question, table, &rows, &more, &err)) {
+		if (call_stopped(looking->call))
+			(void)call_stop_result(looking->call, looking->result);
+		else
+			(void)tool_fail(looking->result, "%s.", err.text);
+		return false;
+	}
+	for (size_t i = 0; i < value_count(rows); i++) {
+		struct value *row = value_new_array();
+
+		for (size_t j = 0; j < value_count(value_item(rows, i)); j++)
+			value_append(row, flat(value_item(value_item(rows, i), j)));
+		value_append(kept, row);
+	}
+	if (value_count(kept) > 0)
+		add_table(looking, question, kept, more);
+	return true;
+}
+
+static enum result_status no_such_table(struct looking *looking, const char *table)
+{
+	auto_value struct value *rows = NULL;
+	auto_free const char **names = NULL;
+	const char *nearest;
+	bool more;
+
+	buf_clear(&looking->result->text);
+	if (!dbms_ask(looking->dbms, DBMS_TABLES, NULL, &rows, &more, NULL))
+		rows = value_new_array();
+	names = memory_array(value_count(rows) + 1, sizeof(*names));
+	for (size_t i = 0; i < value_count(rows); i++) {
+		const char *name = value_text(value_item(value_item(rows, i), 0));
+
+		names[i] = name ? name : "";
+	}
+	nearest = text_nearest(table, names);
+	if (nearest)
+		return tool_fail(looking->result,
+				 "There is no table \"%s\"; is it \"%s\"?", table, nearest);
+	return tool_fail(looking->result,
+			 "There is no table \"%s\"; list_tables names those that are.",
+			 table);
+}
+
+static enum result_status look(struct looking *looking)
+{
+	const char *action = call_text(looking->call, "action");
+	const char *table = call_text(looking->call, "table");
+	struct value *details = tool_details(looking->result);
+	struct buf *text = &looking->result->text;
+	struct value *rows = NULL;
+	bool ok;
+
+	value_set_text(details, "database", dbms_version(looking->dbms));
+	(void)buf_addf(text, "%s%s%s:\n", dbms_version(looking->dbms), table ? ", " : "",
+		       table ? table : "");
+	if (strcmp(action, "list_tables") == 0) {
+		ok = answer(looking, DBMS_TABLES, NULL, &rows);
+		if (ok && value_count(rows) == 0)
+			(void)buf_adds(text, "no table and no view\n");
+		value_set(details, "tables", rows);
+	} else if (strcmp(action, "indexes") == 0) {
+		ok = answer(looking, DBMS_INDEXES, table, &rows);
+		if (ok && value_count(rows) == 0)
+			(void)buf_adds(text, "no index\n");
+		value_set(details, "indexes", rows);
+	} else {
+		ok = answer(looking, DBMS_COLUMNS, table, &rows);
+		value_set(details, "columns", rows);
+		if (ok)
+			(void)buf_addc(text, '\n');
+		ok = ok && answer(looking, DBMS_RULES, table, &rows);
+		value_set(details, "rules", ok ? rows : value_new_array());
+	}
+	return ok ? tool_done(looking->result) : looking->result->status;
+}
+
+/* Does TABLE have a column? One without is none. */
+static bool table_exists(struct looking *looking, const char *table)
+{
+	auto_value struct value *rows = NULL;
+	bool more;
+
+	return !dbms_ask(looking->dbms, DBMS_COLUMNS, table, &rows, &more, NULL) ||
+	       value_count(rows) > 0;
+}
+
+static enum result_status database_schema_execute(struct call *call,
+						  struct tool_result *result)
+{
+	struct looking looking = {.call = call, .result = result};
+	const char *table = call_text(call, "table");
+	enum result_status status = RESULT_FAILED;
+
+	if (strcmp(call_text(call, "action"), "list_tables") != 0 && !table)
+		return tool_fail(result,
+				 "Name the `table`; list_tables tells which there are.");
+	if (connect_to(&looking)) {
+		if (table && !table_exists(&looking, table))
+			status = no_such_table(&looking, table);
+		else
+			status = look(&looking);
+		if (looking.place.unused)
+			(void)buf_addf(&result->text, "(Not used of the address: %s.)\n",
+				       looking.place.unused);
+	}
+	dbms_close(looking.dbms);
+	dbms_place_fini(&looking.place);
+	return status;
+}
+
+static void database_schema_paths(const struct value *arguments,
+				  void (*visit)(void *context, const char *path),
+				  void *context)
+{
+	struct dbms_place place;
+
+	if (dbms_place_parse(value_str(value_member(arguments, "dsn")), &place, NULL)) {
+		if (place.path && place.path[0] != '$')
+			visit(context, place.path);
+		dbms_place_fini(&place);
+	}
+}
+
+const struct tool database_schema_tool = {
+	.name = "database_schema",
+	.description = "Show the tables of a database, their columns, keys and indexes.",
+	.example = "{\"action\": \"describe\", \"table\": \"orders\", \"dsn\": \"data/app.db\"}",
+	.params = database_schema_params,
+	.effects = EFFECT_READS | EFFECT_RUNS,
+	.timeout_s = SCHEMA_TIMEOUT_S,
+	.when_named = true,
+	.visit_paths = database_schema_paths,
+	.execute = database_schema_execute,
+};

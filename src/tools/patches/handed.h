@@ -1,0 +1,41 @@
+/*
+ * handed: a patch as generate_patch has handed it over: the text, and beside it the record of
+ * its files with the hashes of what they were and became. Both come back from a journal, which
+ * is as foreign as anything: they must name the same files. Pure.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/value.h"
+#include "tool/tool.h"
+#include "tools/patches/patch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One file of it. */
+struct handed_file {
+	const struct patch_file *file;
+	const char *to; /* where it is afterwards: the new name of a rename, else the same */
+	bool existed, exists;
+	/* hashes in lower-case hex; base: "" when it did not exist, now: "" when it goes */
+	char base[HASH_HEX + 1], now[HASH_HEX + 1];
+	bool now_known; /* records of older programs do not say it */
+};
+
+struct handed {
+	struct patch patch;        /* read and merged */
+	struct handed_file *files; /* in the order of the patch */
+	size_t count;
+};
+
+/*
+ * Read the TEXT of a patch and FILES, the array of its records, into HANDED. False: SENTENCE
+ * says why they are not taken. handed_fini in either case.
+ */
+bool handed_read(struct str text, const struct value *files, struct handed *handed,
+		 struct buf *sentence);
+void handed_fini(struct handed *handed);
+
+/* Rows of the parameter `files` of tools that take such a patch. */
+extern const struct tool_param handed_rows[];

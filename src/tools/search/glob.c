@@ -1,0 +1,327 @@
+/*
+ * glob: the files whose path fits a pattern, the newest first. Ignored files do not
+ * count, but when nothing else fits the answer says which of them would.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text/pattern.h"
+#include "base/text/text.h"
+#include "tool/call.h"
+#include "tools/search/ranking.h"
+#include "tools/search/search.h"
+#include "tools/search/walk.h"
+#include "tools/shown.h"
+#include "tools/tools.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define GLOB_LIMIT     100
+#define GLOB_LIMIT_MAX 1000 /* more names than that are no answer but a tree */
+
+static const struct tool_param glob_params[] = {
+	{"pattern", PARAM_TEXT, true,
+	 "Like **/*.c, src/{a,b}/*.h or [A-Z]*.md; without a slash it fits names at any depth",
+	 .aliases = "glob file_pattern", .min = 1, .max = PATTERN_MAX},
+	{"path", PARAM_FOLDER, false, "Folder to search; the workspace unless told",
+	 .aliases = "folder dir directory", .initial = "\".\""},
+	{"limit", PARAM_COUNT, false, "Most files named", .aliases = "max_results",
+	 .initial = SHOWN_NUMBER(GLOB_LIMIT), .min = 1, .max = GLOB_LIMIT_MAX},
+	{0},
+};
+
+enum { GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
+
+/* What one thread found; the first part gets the sum. */
+struct glob_part {
+	struct ranking best;
+	uint64_t total; /* files that fit */
+	char apart[WALK_APART];
+};
+
+/* What is asked for, once a pattern like /usr/include/x*.h is taken apart. */
+struct glob {
+	char *path;              /* where to start */
+	char *pattern;           /* relative to it */
+	struct pattern_set *set; /* the same, taken apart */
+	char *under;             /* the folders PATTERN begins with, "" when with none */
+	size_t depth;            /* of the deepest file that may fit, 0: any */
+	struct glob_part parts[WALK_THREADS_MAX];
+};
+
+/*
+ * Bytes of the leading folders of PATTERN that are plain names, without the slash
+ * behind.
+ */
+static size_t plain_folders(const char *pattern)
+{
+	size_t special = strcspn(pattern, "*?[{\\");
+	size_t at = special;
+
+	while (at > 0 && pattern[at - 1] != '/')
+		at--;
+	return at > 0 ? at - 1 : 0;
+}
+
+static bool has_parent_step(const char *pattern)
+{
+	for (const char *at = pattern; at; at = strchr(at, '/')) {
+		at += *at == '/';
+		if (at[0] == '.' && at[1] == '.' && (at[2] == '/' || at[2] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static size_t pattern_depth(const char *pattern)
+{
+	size_t depth = 1;
+
+	if (!strchr(pattern, '/') || strstr(pattern, "**") || strchr(pattern, '{'))
+		return 0;
+	for (const char *at = pattern; *at; at++)
+		depth += *at == '/';
+	return depth;
+}
+
+static void glob_fini(struct glob *glob)
+{
+	if (!glob)
+		return;
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++)
+		ranking_fini(&glob->parts[i].best);
+	free(glob->path);
+	free(glob->pattern);
+	free(glob->under);
+	pattern_set_free(glob->set);
+	free(glob);
+}
+
+/* What begins outside the folder (an absolute pattern, "../") moves the start there. */
+static struct glob *glob_new(const char *path, const char *pattern)
+{
+	struct glob *glob = memory_alloc(sizeof(*glob));
+	struct buf text;
+
+	buf_init(&text, 2 * PATTERN_MAX + PATH_MAX);
+	while (strncmp(pattern, "./", 2) == 0)
+		pattern += 2;
+	if (pattern[0] == '/' || strncmp(pattern, "../", 3) == 0) {
+		size_t folders = plain_folders(pattern);
+
+		if (pattern[0] != '/')
+			(void)buf_addf(&text, "%s/", path);
+		(void)buf_addf(&text, "%.*s", (int)folders, pattern);
+		glob->path = memory_copy(text.size > 0 ? text.data : "/");
+		pattern += folders;
+		pattern += *pattern == '/';
+	} else {
+		glob->path = memory_copy(path);
+	}
+	buf_clear(&text);
+	(void)buf_adds(&text, pattern);
+	/* A folder named as such means what is in it. */
+	if (str_ends(buf_str(&text), STR("/")) || text.size == 0)
+		(void)buf_adds(&text, "**");
+	glob->pattern = buf_take(&text);
+	glob->under =
+		memory_copy_str((struct str){glob->pattern, plain_folders(glob->pattern)});
+	glob->depth = pattern_depth(glob->pattern);
+	glob->set = pattern_set_new(str_of(glob->pattern), GLOB_FLAGS);
+	buf_fini(&text);
+	return glob;
+}
+
+static void glob_visit(void *owner, struct walker *walker, const struct walk_entry *entry)
+{
+	struct glob *glob = owner;
+	struct glob_part *part = &glob->parts[walker_number(walker)];
+	/* Borrowed until it is known to be wanted. */
+	struct found found = {
+		.path = (char *)(uintptr_t)entry->path.data,
+		.kind = (int)entry->kind,
+	};
+	struct stat st;
+
+	if (entry->kind == WALK_OTHER || !pattern_set_match(glob->set, entry->path) ||
+	    fstatat(entry->folder_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	part->total++;
+	found.time_ns = clock_ns(&st.st_mtim);
+	found.size = (uint64_t)st.st_size;
+	if (!ranking_wants(&part->best, &found))
+		return;
+	found.path = memory_copy_str(entry->path);
+	ranking_add(&part->best, found);
+}
+
+static void glob_walk(struct glob *glob, const struct walk_start *start,
+		      struct walk_options *options, size_t limit,
+		      struct walk_summary *summary)
+{
+	struct glob_part *all = &glob->parts[0];
+
+	for (size_t i = 0; i < WALK_THREADS_MAX; i++) {
+		glob->parts[i].total = 0;
+		ranking_init(&glob->parts[i].best, limit, found_newer);
+	}
+	options->visit = glob_visit;
+	options->owner = glob;
+	options->depth = glob->depth;
+	options->under = glob->under;
+	walk_run(start, options, summary);
+	for (size_t i = 1; i < WALK_THREADS_MAX; i++) {
+		ranking_take_all(&all->best, &glob->parts[i].best);
+		all->total += glob->parts[i].total;
+	}
+	ranking_sort(&all->best);
+}
+
+/* Nothing fits outside ignored files: which of these would? */
+static void glob_ignored(struct call *call, struct glob *glob,
+			 const struct walk_start *start, struct tool_result *result)
+{
+	struct walk_options options = {
+		.call = call,
+		.ignored_only = true,
+		.until_ms = clock_now_ms() + SEARCH_IGNORED_MS,
+	};
+	struct walk_summary summary;
+	uint64_t total;
+
+	walk_summary_init(&summary);
+	glob_walk(glob, start, &options, SEARCH_IGNORED_SHOWN, &summary);
+	total = glob->parts[0].total;
+	if (total > 0) {
+		(void)buf_adds(&result->text,
+			       "Among ignored files (.gitignore) these fit: ");
+		search_add_names(start, &glob->parts[0].best, total, &result->text);
+		(void)buf_adds(&result->text, ". Name their folder as path to search it.\n");
+	}
+	search_add_ignored_gap(&summary, total > 0, &result->text);
+	walk_summary_fini(&summary);
+	value_set_integer(tool_details(result), "ignored_fitting", (int64_t)total);
+	ranking_fini(&glob->parts[0].best);
+}
+
+static void glob_say_none(const struct glob *glob, const struct walk_start *start,
+			  const struct walk_summary *summary, struct buf *out)
+{
+	if (summary->end == WALK_COMPLETE)
+		(void)buf_adds(out, "No file fits ");
+	else
+		(void)buf_adds(out, "Nothing found in the part that was searched for ");
+	shown_add(str_of(glob->pattern), out);
+	search_add_where(start, out);
+	(void)buf_addf(out, " (%" PRIu64 " entries looked at).", summary->entries);
+	if (!pattern_is_one(str_of(glob->pattern)))
+		(void)buf_addf(out,
+			       " For a part of a name use *%s*; list_files shows folders.",
+			       glob->pattern);
+	(void)buf_addc(out, '\n');
+}
+
+static void glob_say_some(const struct call *call, const struct glob *glob,
+			  uint64_t shown, struct buf *out)
+{
+	uint64_t total = glob->parts[0].total;
+	int64_t limit = call_count(call, "limit", GLOB_LIMIT);
+
+	(void)buf_addf(out, "%" PRIu64 " file%s ", total, total == 1 ? " fits" : "s fit");
+	shown_add(str_of(glob->pattern), out);
+	(void)buf_adds(out, ", newest first");
+	if (shown < total)
+		(void)buf_addf(out, "; the newest %" PRIu64 " follow%s", shown,
+			       shown == (uint64_t)limit && limit < GLOB_LIMIT_MAX
+				       ? " (limit=" SHOWN_NUMBER(GLOB_LIMIT_MAX) " shows more)"
+				       : " (narrow the pattern to see the others)");
+	(void)buf_adds(out, ".\n");
+}
+
+static void glob_show(struct call *call, struct glob *glob, const struct walk_start *start,
+		      const struct walk_summary *summary, struct tool_result *result)
+{
+	const struct ranking *found = &glob->parts[0].best;
+	uint64_t total = glob->parts[0].total;
+	struct value *paths = call->terse ? NULL : value_new_array();
+	struct buf text;
+	size_t shown;
+
+	buf_init(&text, RESULT_TEXT_MAX);
+	for (shown = 0; shown < found->count && text.size < SEARCH_TEXT_MAX; shown++) {
+		size_t from = text.size;
+
+		walk_start_name(start, str_of(found->items[shown].path), &text);
+		if (paths != NULL)
+			value_append(paths, value_new_str(str_part(buf_str(&text), from,
+								   text.size)));
+		(void)buf_addc(&text, '\n');
+	}
+	if (total > 0)
+		glob_say_some(call, glob, shown, &result->text);
+	else
+		glob_say_none(glob, start, summary, &result->text);
+	search_add_ignored(start, &result->text);
+	search_add_gaps(start, summary, &result->text);
+	if (total > 0)
+		(void)buf_addc(&result->text, '\n');
+	(void)buf_addstr(&result->text, buf_str(&text));
+	buf_fini(&text);
+	result->left_out_lines = total - shown;
+	if (paths == NULL)
+		return;
+	value_set_integer(tool_details(result), "found", (int64_t)total);
+	value_set(tool_details(result), "paths", paths);
+	search_set_details(result, summary);
+}
+
+static enum result_status glob_execute(struct call *call, struct tool_result *result)
+{
+	struct glob *glob;
+	struct walk_options options = {.call = call};
+	struct walk_summary summary;
+	struct walk_start start;
+	struct err err;
+
+	if (!pattern_check(call_str(call, "pattern"), GLOB_FLAGS, &err))
+		return tool_fail(result, "pattern is not well-formed: %s", err.text);
+	glob = glob_new(call_text(call, "path"), call_text(call, "pattern"));
+	if (has_parent_step(glob->pattern)) {
+		(void)tool_fail(result, "pattern cannot climb with \"..\"; name the folder to "
+					"search as path instead.");
+	} else if (!walk_start_open(&start, call, glob->path, &err)) {
+		(void)shown_fail(call, result, glob->path, &err);
+		walk_start_fini(&start);
+	} else {
+		walk_summary_init(&summary);
+		glob_walk(glob, &start, &options,
+			  (size_t)call_count(call, "limit", GLOB_LIMIT), &summary);
+		glob_show(call, glob, &start, &summary, result);
+		if (glob->parts[0].total == 0 && summary.end == WALK_COMPLETE &&
+		    summary.ignored > 0) {
+			ranking_fini(&glob->parts[0].best);
+			glob_ignored(call, glob, &start, result);
+		}
+		(void)search_end(call, result, &summary);
+		walk_summary_fini(&summary);
+		walk_start_fini(&start);
+	}
+	glob_fini(glob);
+	return result->status;
+}
+
+const struct tool glob_tool = {
+	.name = "glob",
+	.description = "Find files by a path pattern with * ? [] {} and **, newest first. "
+		       "Ignored files (.gitignore) are left out.",
+	.example = "{\"pattern\": \"src/**/*.c\"}",
+	.aliases = "find_files search_files",
+	.params = glob_params,
+	.effects = EFFECT_READS,
+	.searches = true,
+	.timeout_s = 10,
+	.execute = glob_execute,
+};

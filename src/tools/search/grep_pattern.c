@@ -1,0 +1,432 @@
+/*
+ * grep_pattern: reads a pattern once from left to right, writes it again so that nothing in it
+ * matches "\n", and keeps the longest run of plain characters each match must hold. What it does
+ * not know for certain it leaves alone and has matched line by line, without a needle.
+ */
+#include "tools/search/grep_pattern.h"
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/text/text.h"
+
+#include <string.h>
+
+/* The rewritten pattern at its longest: "$" becomes eight bytes. */
+enum { REWRITTEN_MAX = 1 << 20 };
+
+struct reader {
+	struct str text;
+	size_t at;
+	size_t depth;    /* of open groups */
+	struct buf out;  /* the pattern rewritten */
+	struct buf run;  /* plain characters in a row at depth 0 */
+	struct buf best; /* the longest such run */
+	/* bytes of the last character of the run, 0: it cannot be quantified */
+	size_t last;
+	bool constrained; /* more is asked for than plain characters in a row */
+	bool by_line;     /* something may match "\n" */
+	bool line_end;    /* "\n" is asked for */
+	/* The best run of each alternative so far. */
+	struct grep_needle needles[GREP_NEEDLES_MAX];
+	size_t needle_count;
+	bool no_needles; /* one has none, or there are too many */
+	bool unknown;    /* a construct not known here */
+};
+
+static char reader_peek(const struct reader *reader, size_t ahead)
+{
+	size_t at = reader->at + ahead;
+
+	return at < reader->text.size ? reader->text.data[at] : '\0';
+}
+
+static void reader_copy(struct reader *reader, size_t size)
+{
+	(void)buf_addstr(&reader->out, str_part(reader->text, reader->at, size));
+	reader->at += size;
+}
+
+static void reader_replace(struct reader *reader, size_t size, const char *by)
+{
+	(void)buf_adds(&reader->out, by);
+	reader->at += size;
+}
+
+/* The run ends here. */
+static void reader_end_run(struct reader *reader)
+{
+	if (reader->run.size > reader->best.size) {
+		buf_clear(&reader->best);
+		(void)buf_addstr(&reader->best, buf_str(&reader->run));
+	}
+	buf_clear(&reader->run);
+	reader->last = 0;
+}
+
+/* It ends because of something that is no plain character. */
+static void reader_break(struct reader *reader)
+{
+	reader_end_run(reader);
+	reader->constrained = true;
+}
+
+/* An alternative ends here, outside all groups. */
+static void reader_end_alternative(struct reader *reader)
+{
+	reader_end_run(reader);
+	if (reader->best.size == 0 || reader->needle_count == GREP_NEEDLES_MAX)
+		reader->no_needles = true;
+	else
+		grep_needle_set(&reader->needles[reader->needle_count++],
+				buf_str(&reader->best));
+	buf_clear(&reader->best);
+}
+
+static void reader_plain(struct reader *reader, const char *bytes, size_t size)
+{
+	if (reader->depth > 0)
+		return;
+	(void)buf_add(&reader->run, bytes, size);
+	reader->last = size;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* After a backslash, outside classes. */
+static void reader_escape(struct reader *reader)
+{
+	char c = reader_peek(reader, 1);
+
+	switch (c) {
+	case 's':
+		reader_break(reader);
+		reader_replace(reader, 2, "[^\\S\\n]");
+		return;
+	case 'W':
+		reader_break(reader);
+		reader_replace(reader, 2, "[^\\w\\n]");
+		return;
+	case 'D':
+		reader_break(reader);
+		reader_replace(reader, 2, "[^\\d\\n]");
+		return;
+	case 'w':
+	case 'd':
+	case 'S':
+	case 'h':
+	case 'V':
+		reader_break(reader);
+		reader_copy(reader, 2);
+		return;
+	case 'b':
+	case 'B':
+		/* Of no width: what stands on both sides stays in a row. */
+		reader->last = 0;
+		reader->constrained = true;
+		reader_copy(reader, 2);
+		return;
+	case 't':
+		reader_plain(reader, "\t", 1);
+		reader_copy(reader, 2);
+		return;
+	case '\0':
+	case 'Q':
+	case 'E':
+	case 'K':
+		reader->unknown = true;
+		return;
+	default:
+		break;
+	}
+	reader->line_end = reader->line_end || c == 'n';
+	if (is_letter(c) || is_digit(c)) {
+		/* May be, or take in, anything: \n, \R, \x0a, \12, \p{…}, \A. */
+		reader_break(reader);
+		reader->by_line = true;
+		/* What follows belongs to it in ways not known here. */
+		reader->unknown = reader->unknown || strchr("xocpPNgk", c) || is_digit(c);
+		reader_copy(reader, 2);
+		return;
+	}
+	if ((unsigned char)c >= 0x80 || (unsigned char)c < ' ') {
+		reader->unknown = true;
+		return;
+	}
+	reader_plain(reader, &reader->text.data[reader->at + 1], 1);
+	reader_copy(reader, 2);
+}
+
+/* Bytes of the [:name:] at OFFSET from here, 0 when there is none. */
+static size_t reader_posix_class(const struct reader *reader, size_t offset)
+{
+	size_t at = offset + 2;
+
+	if (reader_peek(reader, offset) != '[' || reader_peek(reader, offset + 1) != ':')
+		return 0;
+	at += reader_peek(reader, at) == '^';
+	while (is_letter(reader_peek(reader, at)))
+		at++;
+	if (reader_peek(reader, at) != ':' || reader_peek(reader, at + 1) != ']')
+		return 0;
+	return at + 2 - offset;
+}
+
+/*
+ * A class [...]. A negated one is told not to match "\n"; another that might goes line
+ * by line.
+ */
+static void reader_class(struct reader *reader)
+{
+	bool negated = reader_peek(reader, 1) == '^';
+	size_t at = negated ? 2 : 1;
+	bool plain = true;
+
+	reader_break(reader);
+	if (reader_peek(reader, at) == ']')
+		at++;
+	while (reader->at + at < reader->text.size && reader_peek(reader, at) != ']') {
+		char c = reader_peek(reader, at);
+		size_t posix = reader_posix_class(reader, at);
+
+		if (posix > 0) {
+			struct str name = str_part(reader->text, reader->at + at, posix);
+
+			plain = plain &&
+				(str_is(name, "[:alnum:]") || str_is(name, "[:alpha:]") ||
+				 str_is(name, "[:digit:]") || str_is(name, "[:upper:]") ||
+				 str_is(name, "[:lower:]") || str_is(name, "[:punct:]"));
+			at += posix;
+		} else if (c == '\\') {
+			char next = reader_peek(reader, at + 1);
+
+			/* Letters and digits but these may stand for anything. */
+			if ((is_letter(next) && !strchr("wdSh", next)) || is_digit(next))
+				plain = false;
+			reader->unknown = reader->unknown || next == 'Q' || next == 'E';
+			at += 2;
+		} else {
+			/* A range from below may take "\n" in. */
+			plain = plain && (unsigned char)c >= ' ';
+			at++;
+		}
+	}
+	if (reader->at + at >= reader->text.size) {
+		reader->unknown = true;
+		return;
+	}
+	reader_copy(reader, at);
+	reader_replace(reader, 1, negated ? "\\n]" : "]");
+	reader->by_line = reader->by_line || (!negated && !plain);
+}
+
+/* The opening of a group: only those whose meaning does not reach beyond the group. */
+static void reader_group(struct reader *reader)
+{
+	static const char *const openings[] = {"(?:",  "(?=", "(?!", "(?<=",
+					       "(?<!", "(?>", NULL};
+	struct str rest = str_part(reader->text, reader->at, reader->text.size);
+
+	reader_break(reader);
+	reader->depth++;
+	if (reader_peek(reader, 1) == '*') {
+		reader->unknown = true;
+		return;
+	}
+	if (reader_peek(reader, 1) != '?') {
+		reader_copy(reader, 1);
+		return;
+	}
+	for (const char *const *opening = openings; *opening; opening++) {
+		if (str_starts(rest, str_of(*opening))) {
+			reader_copy(reader, strlen(*opening));
+			return;
+		}
+	}
+	/*
+	 * (?<name>…) and (?P<name>…); all else is options, conditions, recursion,
+	 * comments.
+	 */
+	if (str_starts(rest, STR("(?<")) || str_starts(rest, STR("(?P<"))) {
+		size_t end = str_find(rest, STR(">"), 0);
+
+		if (end != (size_t)-1) {
+			reader_copy(reader, end + 1);
+			return;
+		}
+	}
+	reader->unknown = true;
+}
+
+/* "*", "+", "?", "{" after something: how often the last character must stand there. */
+static void reader_quantifier(struct reader *reader)
+{
+	char c = reader_peek(reader, 0);
+	size_t size = 1;
+	bool needed = c == '+';
+
+	if (c == '{') {
+		while (reader_peek(reader, size) &&
+		       strchr("0123456789, ", reader_peek(reader, size)))
+			size++;
+		/* Otherwise it is a brace. */
+		if (size == 1 || reader_peek(reader, size) != '}') {
+			reader_plain(reader, "{", 1);
+			reader_copy(reader, 1);
+			return;
+		}
+		needed = reader_peek(reader, 1) >= '1' && reader_peek(reader, 1) <= '9';
+		size++;
+	}
+	if (!needed)
+		buf_truncate(&reader->run, reader->run.size - reader->last);
+	reader_break(reader);
+	reader_copy(reader, size);
+	/* Lazy or possessive. */
+	if (reader_peek(reader, 0) == '?' || reader_peek(reader, 0) == '+')
+		reader_copy(reader, 1);
+}
+
+static void reader_step(struct reader *reader)
+{
+	struct str rest = str_part(reader->text, reader->at, reader->text.size);
+	size_t size = text_utf8_length(rest);
+
+	switch (rest.data[0]) {
+	case '\\':
+		reader_escape(reader);
+		return;
+	case '[':
+		reader_class(reader);
+		return;
+	case '(':
+		reader_group(reader);
+		return;
+	case ')':
+		reader->depth -= reader->depth > 0;
+		reader_break(reader);
+		reader_copy(reader, 1);
+		return;
+	case '|':
+		if (reader->depth == 0)
+			reader_end_alternative(reader);
+		else
+			reader_break(reader);
+		reader_copy(reader, 1);
+		return;
+	case '*':
+	case '+':
+	case '?':
+	case '{':
+		reader_quantifier(reader);
+		return;
+	case '.':
+		reader_break(reader);
+		reader_copy(reader, 1);
+		return;
+	case '^':
+		reader_break(reader);
+		reader_copy(reader, 1);
+		return;
+	case '$':
+		reader_break(reader);
+		reader_replace(reader, 1, "(?=\\r?$)");
+		return;
+	default:
+		break;
+	}
+	if (size == 0 || rest.data[0] == '\n')
+		reader->unknown = true;
+	else
+		reader_plain(reader, rest.data, size);
+	reader_copy(reader, size > 0 ? size : 1);
+}
+
+/* With \w, \d, \s and \b by Unicode, as people mean them. */
+static bool reader_compile(struct grep_pattern *pattern, struct str text, unsigned flags,
+			   struct err *err)
+{
+	struct buf with_options;
+	bool compiled;
+
+	flags |= REGEX_MULTILINE;
+	buf_init(&with_options, REWRITTEN_MAX);
+	(void)buf_adds(&with_options, "(*UCP)");
+	(void)buf_addstr(&with_options, text);
+	compiled = regex_compile(buf_str(&with_options), flags, &pattern->regex, NULL);
+	buf_fini(&with_options);
+	/* Once more without the option, for an error whose position is right. */
+	return compiled || (err && regex_compile(text, flags, &pattern->regex, err));
+}
+
+/* The needles and the regex of the pattern that was read. */
+static bool reader_use(struct reader *reader, struct grep_pattern *pattern,
+		       unsigned flags, struct err *err)
+{
+	bool as_read = !reader->unknown;
+
+	if (as_read && !reader->no_needles && !(flags & REGEX_IGNORE_CASE)) {
+		memcpy(pattern->needles, reader->needles, sizeof(pattern->needles));
+		pattern->needle_count = reader->needle_count;
+		reader->needle_count = 0;
+	}
+	/* Nothing but plain characters: the needles are the pattern. */
+	if (pattern->needle_count > 0 && !reader->constrained)
+		return true;
+	as_read = as_read && reader_compile(pattern, buf_str(&reader->out), flags, NULL);
+	pattern->by_line = reader->by_line || !as_read;
+	pattern->drop_cr = !as_read;
+	/* An error is about what was written, not about what it was rewritten to. */
+	return as_read || reader_compile(pattern, reader->text, flags, err);
+}
+
+static void needles_fini(struct grep_needle *needles, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		grep_needle_fini(&needles[i]);
+}
+
+bool grep_pattern_init(struct grep_pattern *pattern, struct str text, bool literal,
+		       bool ignore_case, struct err *err)
+{
+	unsigned flags = ignore_case ? REGEX_IGNORE_CASE : 0;
+	struct reader reader = {.text = text};
+	bool used;
+
+	*pattern = (struct grep_pattern){0};
+	pattern->line_end = reader.line_end = memchr(text.data, '\n', text.size) != NULL;
+	if (literal && !ignore_case) {
+		grep_needle_set(&pattern->needles[0], text);
+		pattern->needle_count = 1;
+		return true;
+	}
+	if (literal)
+		return regex_compile(text, flags | REGEX_LITERAL, &pattern->regex, err);
+	buf_init(&reader.out, REWRITTEN_MAX);
+	buf_init(&reader.run, REWRITTEN_MAX);
+	buf_init(&reader.best, REWRITTEN_MAX);
+	while (reader.at < text.size && !reader.unknown)
+		reader_step(&reader);
+	reader_end_alternative(&reader);
+	pattern->line_end = reader.line_end;
+	used = reader_use(&reader, pattern, flags, err);
+	buf_fini(&reader.out);
+	buf_fini(&reader.run);
+	buf_fini(&reader.best);
+	needles_fini(reader.needles, reader.needle_count);
+	return used;
+}
+
+void grep_pattern_fini(struct grep_pattern *pattern)
+{
+	needles_fini(pattern->needles, pattern->needle_count);
+	regex_free(pattern->regex);
+	*pattern = (struct grep_pattern){0};
+}

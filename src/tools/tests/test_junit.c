@@ -1,0 +1,328 @@
+/*
+ * test_junit: the JUnit XML of phpunit, pytest, ctest and meson, and of programs that print
+ * it; see test_parse.h. What a test of ctest or meson printed is read once more: it mostly is
+ * a program of many tests.
+ */
+#include "base/path.h"
+#include "tools/tests/test_parse.h"
+#include "tools/tests/test_xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	VALUE_MAX = 4096,
+	TEXT_MAX = 256 << 10, /* what one test printed */
+};
+
+enum style { PHPUNIT, PYTEST, CTEST, MESON, PRINTED };
+
+enum part { PART_NONE, PART_FAILURE, PART_OUT, PART_ERROR };
+
+struct junit {
+	enum style style;
+	struct str group;
+	struct test_report *report;
+	struct xml xml;
+	bool in_case;
+	enum part part;
+	enum test_state state;
+	struct buf suite, name, class, file, message, value;
+	struct buf failure, out, error;
+	uint64_t line;
+	size_t suite_first;   /* failures there were when the suite began */
+	struct buf suite_out; /* printed by the suite itself (meson's TAP) */
+};
+
+static void junit_init(struct junit *junit, enum style style, struct str text,
+		       struct test_report *report)
+{
+	*junit = (struct junit){.style = style, .report = report, .xml.rest = text};
+	buf_init(&junit->suite, VALUE_MAX);
+	buf_init(&junit->name, VALUE_MAX);
+	buf_init(&junit->class, VALUE_MAX);
+	buf_init(&junit->file, VALUE_MAX);
+	buf_init(&junit->message, TEXT_MAX);
+	buf_init(&junit->value, VALUE_MAX);
+	buf_init(&junit->failure, TEXT_MAX);
+	buf_init(&junit->out, TEXT_MAX);
+	buf_init(&junit->error, TEXT_MAX);
+	buf_init(&junit->suite_out, TEXT_MAX);
+}
+
+static void junit_fini(struct junit *junit)
+{
+	struct buf *all[] = {
+		&junit->suite,   &junit->name,      &junit->class,   &junit->file,
+		&junit->message, &junit->value,     &junit->failure, &junit->out,
+		&junit->error,   &junit->suite_out,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		buf_fini(all[i]);
+}
+
+static void attribute(struct junit *junit, const char *name, struct buf *out)
+{
+	if (!xml_attribute(&junit->xml, name, out))
+		buf_clear(out);
+}
+
+static void begin_case(struct junit *junit)
+{
+	junit->in_case = true;
+	junit->part = PART_NONE;
+	junit->state = TEST_PASSED;
+	buf_clear(&junit->message);
+	buf_clear(&junit->failure);
+	buf_clear(&junit->out);
+	buf_clear(&junit->error);
+	attribute(junit, "name", &junit->name);
+	attribute(junit, junit->style == PHPUNIT ? "class" : "classname", &junit->class);
+	attribute(junit, "file", &junit->file);
+	attribute(junit, "line", &junit->value);
+	junit->line = strtoul(junit->value.data, NULL, 10);
+	/* pytest counts from 0. */
+	junit->line += junit->style == PYTEST && junit->value.size > 0;
+}
+
+static void open_element(struct junit *junit)
+{
+	struct str name = junit->xml.name;
+
+	if (str_is(name, "testsuite")) {
+		attribute(junit, "name", &junit->suite);
+		junit->suite_first = junit->report->count;
+		buf_clear(&junit->suite_out);
+	} else if (str_is(name, "testcase")) {
+		begin_case(junit);
+	} else if (str_is(name, "failure") || str_is(name, "error")) {
+		junit->state = TEST_FAILED;
+		junit->part = PART_FAILURE;
+		attribute(junit, "message", &junit->message);
+	} else if (str_is(name, "skipped")) {
+		junit->state = TEST_SKIPPED;
+		junit->part = PART_NONE;
+	} else if (str_is(name, "system-out")) {
+		junit->part = PART_OUT;
+	} else if (str_is(name, "system-err")) {
+		junit->part = PART_ERROR;
+	}
+}
+
+/* "tests/test_a.py::TestC::test_x": what pytest takes, of "tests.test_a.TestC" and the file. */
+static void pytest_node(struct junit *junit, struct buf *node)
+{
+	struct str class = buf_str(&junit->class);
+	struct str module = buf_str(&junit->file);
+
+	(void)buf_addstr(node, module);
+	if (str_ends(module, STR(".py")))
+		module.size -= 3;
+	if (class.size > module.size) {
+		struct str rest = str_part(class, module.size + 1, SIZE_MAX);
+
+		(void)buf_adds(node, "::");
+		for (size_t i = 0; i < rest.size; i++) {
+			if (rest.data[i] == '.')
+				(void)buf_adds(node, "::");
+			else
+				(void)buf_addc(node, rest.data[i]);
+		}
+	}
+	(void)buf_addf(node, "::%s", junit->name.data);
+}
+
+static struct str after_slash(struct str text)
+{
+	for (size_t at; (at = str_find(text, STR(" / "), 0)) != (size_t)-1;)
+		text = str_part(text, at + 3, SIZE_MAX);
+	return text;
+}
+
+/* The names of this test: for people, and for its runner. */
+static void name_case(struct junit *junit, struct buf *name, struct buf *select)
+{
+	struct str suite = buf_str(&junit->suite);
+
+	switch (junit->style) {
+	case PHPUNIT:
+		(void)buf_addf(name, "%s::%s", junit->class.data, junit->name.data);
+		(void)buf_addstr(select, buf_str(name));
+		break;
+	case PYTEST:
+		pytest_node(junit, name);
+		if (junit->file.size > 0)
+			(void)buf_addstr(select, buf_str(name));
+		break;
+	case CTEST:
+		(void)buf_addstr(name, buf_str(&junit->name));
+		(void)buf_addstr(select, buf_str(name));
+		break;
+	case MESON:
+		/* Of a test of many parts the suite has the name. */
+		if (str_find(suite, STR(" / "), 0) == (size_t)-1)
+			suite = buf_str(&junit->name);
+		else
+			(void)buf_addf(name, "%.*s / ", (int)after_slash(suite).size,
+				       after_slash(suite).data);
+		(void)buf_addstr(name, after_slash(buf_str(&junit->name)));
+		(void)buf_addstr(select, after_slash(suite));
+		break;
+	case PRINTED:
+		if (junit->class.size > 0)
+			(void)buf_addf(name, "%s.", junit->class.data);
+		(void)buf_addstr(name, buf_str(&junit->name));
+		break;
+	}
+}
+
+/* Is what it printed that of a program of several tests, told as it ended? */
+static bool add_inner(struct junit *junit, struct str name, struct str select,
+		      struct str printed)
+{
+	struct test_report inner;
+	bool fits;
+
+	if (junit->style != CTEST && junit->style != MESON)
+		return false;
+	test_report_init(&inner, NULL, NULL);
+	test_any_text(printed, name, select, &inner);
+	fits = test_report_total(&inner) > 0 &&
+	       (inner.failed > 0) == (junit->state == TEST_FAILED);
+	test_report_fini(&inner);
+	if (fits)
+		test_any_text(printed, name, select, junit->report);
+	return fits;
+}
+
+static void end_case(struct junit *junit)
+{
+	struct buf name, select, text;
+
+	junit->in_case = false;
+	buf_init(&name, 4 * VALUE_MAX);
+	buf_init(&select, 4 * VALUE_MAX);
+	buf_init(&text, 3 * TEXT_MAX);
+	name_case(junit, &name, &select);
+	if (junit->failure.size == 0)
+		(void)buf_addstr(&junit->failure, buf_str(&junit->message));
+	(void)buf_addstr(&text, buf_str(&junit->failure));
+	if (junit->style == CTEST || junit->style == MESON) {
+		(void)buf_end_line(&text);
+		(void)buf_addstr(&text, buf_str(&junit->out));
+		(void)buf_end_line(&text);
+		(void)buf_addstr(&text, buf_str(&junit->error));
+	}
+	if (junit->state == TEST_SKIPPED ||
+	    !add_inner(junit, buf_str(&name), buf_str(&select), buf_str(&text))) {
+		const struct test_seen seen = {
+			.state = junit->state,
+			.group = junit->group,
+			.name = buf_str(&name),
+			.select = buf_str(&select),
+			.file = buf_str(&junit->file),
+			.line = junit->line,
+			.text = str_trim(buf_str(&text)),
+		};
+
+		test_report_add(junit->report, &seen);
+	}
+	buf_fini(&name);
+	buf_fini(&select);
+	buf_fini(&text);
+}
+
+/* What a suite printed has the words of its failures, in their order. */
+static void end_suite(struct junit *junit)
+{
+	struct test_report *report = junit->report;
+	struct test_report inner;
+
+	if (junit->suite_out.size == 0)
+		return;
+	test_report_init(&inner, NULL, NULL);
+	test_tap_text(buf_str(&junit->suite_out), STR(""), &inner);
+	for (size_t i = 0; i < inner.count && junit->suite_first + i < report->count &&
+			   inner.count == report->count - junit->suite_first;
+	     i++)
+		test_report_add_text(report, &report->failures[junit->suite_first + i],
+				     str_of(inner.failures[i].text));
+	test_report_fini(&inner);
+	buf_clear(&junit->suite_out);
+}
+
+static void add_text(struct junit *junit)
+{
+	if (junit->part == PART_FAILURE)
+		xml_add_text(&junit->xml, &junit->failure);
+	else if (junit->part == PART_OUT)
+		xml_add_text(&junit->xml, junit->in_case ? &junit->out : &junit->suite_out);
+	else if (junit->part == PART_ERROR && junit->in_case)
+		xml_add_text(&junit->xml, &junit->error);
+}
+
+static void read_elements(struct junit *junit)
+{
+	enum xml_event event;
+
+	while ((event = xml_next(&junit->xml)) != XML_END) {
+		if (event == XML_OPEN)
+			open_element(junit);
+		else if (event == XML_TEXT)
+			add_text(junit);
+		else if (str_is(junit->xml.name, "testcase") && junit->in_case)
+			end_case(junit);
+		else if (str_is(junit->xml.name, "testsuite"))
+			end_suite(junit);
+		if (event == XML_CLOSE)
+			junit->part = PART_NONE;
+	}
+}
+
+static void parse(enum style style, struct str text, struct str group,
+		  struct test_report *report)
+{
+	struct junit junit;
+
+	junit_init(&junit, style, text, report);
+	junit.group = group;
+	read_elements(&junit);
+	junit_fini(&junit);
+}
+
+void test_parse_phpunit(const struct test_output *output, struct test_report *report)
+{
+	parse(PHPUNIT, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_teamcity_text(output->progress, report);
+}
+
+void test_parse_pytest(const struct test_output *output, struct test_report *report)
+{
+	parse(PYTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_pytest_text(output->out, report);
+}
+
+void test_parse_ctest(const struct test_output *output, struct test_report *report)
+{
+	parse(CTEST, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_lines_text(output->out, STR(""), STR(""), report);
+}
+
+void test_parse_meson(const struct test_output *output, struct test_report *report)
+{
+	parse(MESON, output->report, STR(""), report);
+	if (test_report_total(report) == 0)
+		test_lines_text(output->out, STR(""), STR(""), report);
+}
+
+void test_junit_text(struct str text, struct str group, struct test_report *report)
+{
+	size_t at = str_find(text, STR("<testsuite"), 0);
+
+	if (at != (size_t)-1)
+		parse(PRINTED, str_part(text, at, SIZE_MAX), group, report);
+}
