@@ -16,8 +16,8 @@
 #include "model/model_inside.h"
 #include "model/model_name.h"
 #include "model/provider.h"
+#include "model/providers/replay.h"
 #include "model/reader.h"
-#include "model/replay.h"
 
 /*
  * A server that takes longer to accept is not there; a sleeping disk or a VPN is up by

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "model/replay.h"
+#include "model/providers/replay.h"
 
 struct play {
 	struct replay *replay;

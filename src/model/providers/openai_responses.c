@@ -3,7 +3,7 @@
  * its truth, what streams before is for display. Events of kinds that are not known mean
  * nothing to us.
  */
-#include "model/openai_responses.h"
+#include "model/providers/openai_responses.h"
 
 #include <errno.h>
 

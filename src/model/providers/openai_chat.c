@@ -2,7 +2,7 @@
  * openai_chat: answers of Chat Completions servers and of all that imitate them. Tolerant
  * on purpose: what it accepts beyond the API is what servers really send.
  */
-#include "model/openai_chat.h"
+#include "model/providers/openai_chat.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* ollama: its answers, one JSON object a line. */
-#include "model/ollama.h"
+#include "model/providers/ollama.h"
 
 #include <errno.h>
 
 #include "base/value.h"
-#include "model/openai_chat.h"
+#include "model/providers/openai_chat.h"
 #include "model/service.h"
 
 static void take_calls(struct answer *answer, const struct value *calls)

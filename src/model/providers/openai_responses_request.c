@@ -4,12 +4,12 @@
  * each item in its place. Written straight into the buffer, as a long conversation is not
  * built a second time.
  */
-#include "model/openai_responses.h"
+#include "model/providers/openai_responses.h"
 
 #include <stddef.h>
 
 #include "base/hash.h"
-#include "model/openai_family.h"
+#include "model/providers/openai_family.h"
 #include "model/request.h"
 
 /* Digits of a hash that tell the conversations of one account apart. */

@@ -2,7 +2,7 @@
  * openai_chat_details: OpenRouter's reasoning details, which are streamed in pieces and
  * wanted back unchanged, in one.
  */
-#include "model/openai_chat.h"
+#include "model/providers/openai_chat.h"
 
 #include "model/model.h"
 

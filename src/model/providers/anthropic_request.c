@@ -3,7 +3,7 @@
  * into the buffer, and the same bytes each time for what was there before: that is what
  * the service's cache is found by.
  */
-#include "model/anthropic.h"
+#include "model/providers/anthropic.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * apart by their number, so that they may overlap; what is unknown among them is kept
  * and sent back, what is unknown among events is nothing to us.
  */
-#include "model/anthropic.h"
+#include "model/providers/anthropic.h"
 
 #include <errno.h>
 

@@ -3,11 +3,11 @@
  * Written straight into the buffer, so that a long conversation is not built a second
  * time.
  */
-#include "model/openai_chat.h"
+#include "model/providers/openai_chat.h"
 
 #include <stddef.h>
 
-#include "model/openai_family.h"
+#include "model/providers/openai_family.h"
 #include "model/request.h"
 
 static bool message_has(const struct message *message, enum part_kind kind)

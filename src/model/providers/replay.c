@@ -2,7 +2,7 @@
  * replay: plays one turn per question, after holding its expectations against the
  * results.
  */
-#include "model/replay.h"
+#include "model/providers/replay.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "model/replay_check.h"
+#include "model/providers/replay_check.h"
 
 /* Bytes of a result that are quoted when it does not fit. */
 enum { SHOWN_MAX = 200 };

@@ -1,14 +1,14 @@
 /*
  * replay_check: every key of a script by table; unknown ones are named with the nearest.
  */
-#include "model/replay_check.h"
+#include "model/providers/replay_check.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/text.h"
-#include "model/replay.h"
+#include "model/providers/replay.h"
 
 /* Longest "demo.json, turn 3, call 2". */
 enum { WHERE_MAX = 512, KEYS_MAX = 10 };

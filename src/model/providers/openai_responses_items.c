@@ -1,5 +1,5 @@
 /* openai_responses_items: items of a response's output as parts of an answer. */
-#include "model/openai_responses.h"
+#include "model/providers/openai_responses.h"
 
 #include <string.h>
 

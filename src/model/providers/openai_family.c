@@ -1,5 +1,5 @@
 /* openai_family: the beginnings of names. */
-#include "model/openai_family.h"
+#include "model/providers/openai_family.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 /* ollama_request: a conversation as the body of one request to Ollama. */
-#include "model/ollama.h"
+#include "model/providers/ollama.h"
 
 #include <inttypes.h>
 
 #include "base/value.h"
-#include "model/openai_chat.h"
+#include "model/providers/openai_chat.h"
 #include "model/request.h"
 
 static void begin_message(const char *role, struct buf *body)

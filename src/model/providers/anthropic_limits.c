@@ -2,7 +2,7 @@
  * anthropic_limits: how much a model may write and think, in the words that its
  * generation takes: each refuses what is not its own.
  */
-#include "model/anthropic.h"
+#include "model/providers/anthropic.h"
 
 #include "base/value.h"
 #include "model/request.h"
