@@ -1,6 +1,6 @@
 /* delegations: the calls of delegate_agent that are under way; for the orchestra's files. */
 #pragma once
-#include "agent/orchestra_parts.h"
+#include "agent/tools/orchestra_parts.h"
 
 /* All of them end now, each with all it started. */
 void delegations_end(struct orchestra *orchestra);

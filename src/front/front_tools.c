@@ -1,7 +1,7 @@
 /* front_tools: one list of two. */
 #include "front/front_tools.h"
 
-#include "agent/orchestra.h"
+#include "agent/tools/orchestra.h"
 #include "base/memory.h"
 #include "tools/tools.h"
 

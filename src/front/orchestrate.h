@@ -3,7 +3,7 @@
  * process is handed of this one's setup.
  */
 #pragma once
-#include "agent/orchestra.h"
+#include "agent/tools/orchestra.h"
 #include "base/err.h"
 #include "front/setup.h"
 

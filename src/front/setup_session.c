@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-#include "agent/orchestra.h"
+#include "agent/tools/orchestra.h"
 #include "front/environment.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"

@@ -1,5 +1,5 @@
 /* orchestra: the tools with a run behind them, and what several of them need. */
-#include "agent/orchestra_parts.h"
+#include "agent/tools/orchestra_parts.h"
 
 #include "agent/delegations.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* query_reports: what earlier runs in this workspace were asked for, and how they ended. */
-#include "agent/orchestra_parts.h"
+#include "agent/tools/orchestra_parts.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* list_agents: who can be delegated to. */
-#include "agent/orchestra_parts.h"
+#include "agent/tools/orchestra_parts.h"
 
 static const struct tool_param list_agents_params[] = {{0}};
 

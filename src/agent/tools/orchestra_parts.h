@@ -1,6 +1,6 @@
 /* orchestra_parts: what the tools of the front share; for orchestra.c and tool_*.c only. */
 #pragma once
-#include "agent/orchestra.h"
+#include "agent/tools/orchestra.h"
 #include "tool/call.h"
 
 #include <stdint.h>
