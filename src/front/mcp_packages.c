@@ -4,7 +4,7 @@
 #include <limits.h>
 
 #include "base/buf.h"
-#include "mcp/mcp.h"
+#include "mcp/server/mcp.h"
 #include "plugins/plugin.h"
 
 /* ROWS join LIST, each `file` being that of PACKAGE's copy. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/err.h"
-#include "mcp/remotes.h"
+#include "mcp/client/remotes.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 #include "session/session.h"

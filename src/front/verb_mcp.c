@@ -16,9 +16,9 @@
 #include "front/orchestrate.h"
 #include "front/setup.h"
 #include "front/verb.h"
-#include "mcp/http.h"
-#include "mcp/mcp.h"
-#include "mcp/stdio.h"
+#include "mcp/server/http.h"
+#include "mcp/server/mcp.h"
+#include "mcp/server/stdio.h"
 
 enum {
 	READY_WORKERS = 2, /* that wait for calls beside the busy ones */

@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "mcp/http_check.h"
-#include "mcp/mcp.h"
+#include "mcp/server/http_check.h"
+#include "mcp/server/mcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

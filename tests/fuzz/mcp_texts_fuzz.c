@@ -6,9 +6,9 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "mcp/fill.h"
-#include "mcp/http_check.h"
-#include "mcp/prompt.h"
 #include "mcp/seal.h"
+#include "mcp/server/http_check.h"
+#include "mcp/server/prompt.h"
 
 #include <stdint.h>
 #include <stdlib.h>

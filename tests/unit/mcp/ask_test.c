@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "mcp/ask.h"
-#include "mcp/mcp_parts.h"
+#include "mcp/server/ask.h"
+#include "mcp/server/mcp_parts.h"
 
 static struct value *parse(const char *text)
 {

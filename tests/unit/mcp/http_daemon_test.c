@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "mcp/http_daemon.h"
+#include "mcp/server/http_daemon.h"
 
 #define BEAT ": still here\n\n"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/prompt.h"
+#include "mcp/server/prompt.h"
 
 static const char whole[] = "---\n"
 			    "title: Review\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mcp/remote.h"
+#include "mcp/client/remote.h"
 #include "process/loop.h"
 #include "session/session.h"
 #include "tool/event.h"

@@ -1,0 +1,376 @@
+/* stdio: see stdio.h. */
+#include "mcp/server/stdio_parts.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	READ_BYTES = 64 << 10,
+	/*
+	 * More than its workers are kept busy with; calls that come then wait to begin. But not for
+	 * long, if none of these ends: they may wait for one that waits.
+	 */
+	BUSY_MAX = 96,
+	BUSY_MS = 250,
+	/*
+	 * With as many as the server takes no more is read, for so long: behind the next call may be a
+	 * ping, or what cancels others. Then calls are refused until there is nothing left to be read.
+	 * A client that does not wait for answers meets that with less than 650 calls a second.
+	 */
+	FULL_MS = 1000,
+	/* A client that does not read: no more of its requests are taken. */
+	UNREAD_MAX = 4 << 20,
+};
+
+static void drop(struct mcp_way *way)
+{
+	(void)way;
+}
+
+/* False: it is no message. */
+static bool read_line(struct stdio *stdio, struct str line)
+{
+	struct err err;
+
+	if (str_trim(line).size == 0)
+		return false;
+	stdio->has_next = mcp_message_read(line, &stdio->next, &err);
+	if (stdio->has_next)
+		return true;
+	mcp_refuse(stdio->options.mcp, &stdio->way, &stdio->next, 0, &err);
+	mcp_message_fini(&stdio->next);
+	return false;
+}
+
+static void take_next(struct stdio *stdio)
+{
+	stdio->has_next = false;
+	(void)mcp_take(stdio->peer, &stdio->way, &stdio->next, MCP_AS_AGREED);
+	mcp_message_fini(&stdio->next);
+}
+
+static void refuse_long_line(struct stdio *stdio)
+{
+	struct mcp_message message = {0};
+	struct err err;
+
+	(void)err_set(&err, MCP_CODE_PARSE, "A message may have %d bytes.", MCP_MESSAGE_MAX);
+	mcp_refuse(stdio->options.mcp, &stdio->way, &message, 0, &err);
+	stdio->skipping = true;
+	buf_clear(&stdio->in);
+	stdio->in_from = 0;
+	stdio->searched = 0;
+}
+
+static bool is_read(const struct stdio *stdio)
+{
+	return stdio->out.size - stdio->out_from < UNREAD_MAX;
+}
+
+static size_t begun(const struct stdio *stdio)
+{
+	return mcp_busy(stdio->options.mcp) - mcp_waiting(stdio->options.mcp);
+}
+
+static bool has_room(const struct mcp_way *way)
+{
+	const struct stdio *stdio =
+		(const struct stdio *)((const char *)way - offsetof(struct stdio, way));
+
+	return is_read(stdio) && begun(stdio) < stdio->busy_max;
+}
+
+static void stall_due(struct timer *timer)
+{
+	struct stdio *stdio = timer->context;
+
+	stdio->busy_max += BUSY_MAX;
+}
+
+/* Before more begin: something has ended. */
+static void note_ended(struct stdio *stdio)
+{
+	if (begun(stdio) < stdio->busy_max)
+		stdio->stall.due_ms = CLOCK_NEVER;
+	if (begun(stdio) < BUSY_MAX)
+		stdio->busy_max = BUSY_MAX;
+}
+
+static void note_busy(struct stdio *stdio)
+{
+	if (mcp_waiting(stdio->options.mcp) > 0 && stdio->stall.due_ms == CLOCK_NEVER)
+		stdio->stall.due_ms = clock_now_ms() + BUSY_MS;
+}
+
+static void full_due(struct timer *timer)
+{
+	struct stdio *stdio = timer->context;
+
+	stdio->refuses = true;
+}
+
+/* May the next message be taken now? */
+static bool may_take(struct stdio *stdio)
+{
+	if (stdio->refuses || !mcp_is_full(stdio->options.mcp) ||
+	    !mcp_may_last(&stdio->next))
+		return true;
+	if (stdio->full.due_ms == CLOCK_NEVER)
+		stdio->full.due_ms = clock_now_ms() + FULL_MS;
+	return false;
+}
+
+static bool next_line(struct stdio *stdio, struct str *line)
+{
+	const struct str rest = str_part(buf_str(&stdio->in), stdio->in_from, SIZE_MAX);
+	const size_t from = stdio->searched - stdio->in_from;
+	const char *end =
+		rest.size > from ? memchr(rest.data + from, '\n', rest.size - from) : NULL;
+
+	if (end == NULL) {
+		stdio->searched = stdio->in.size;
+		if (!stdio->ended || rest.size == 0)
+			return false;
+		end = rest.data + rest.size;
+	}
+	*line = str_part(rest, 0, (size_t)(end - rest.data));
+	stdio->in_from += line->size + (line->size < rest.size);
+	stdio->searched = stdio->in_from;
+	return true;
+}
+
+static bool next_message(struct stdio *stdio)
+{
+	struct str line;
+
+	while (!stdio->has_next && next_line(stdio, &line) && !read_line(stdio, line))
+		;
+	return stdio->has_next;
+}
+
+static void take_messages(struct stdio *stdio)
+{
+	while (!stdio->stopped && is_read(stdio) && next_message(stdio) && may_take(stdio)) {
+		take_next(stdio);
+		/* A client times the first answer: it goes out before the cell is made. */
+		if (!stdio->opened) {
+			stdio->opened = true;
+			stdio_write(stdio);
+			(void)mcp_open(stdio->options.mcp, NULL);
+		}
+	}
+	if (!stdio->has_next && stdio->searched == stdio->in.size) {
+		stdio->refuses = false;
+		stdio->full.due_ms = CLOCK_NEVER;
+	}
+	if (stdio->in_from == stdio->in.size) {
+		buf_clear(&stdio->in);
+		stdio->in_from = 0;
+		stdio->searched = 0;
+	} else if (stdio->in_from > READ_BYTES) {
+		buf_remove(&stdio->in, 0, stdio->in_from);
+		stdio->searched -= stdio->in_from;
+		stdio->in_from = 0;
+	}
+	if (stdio->in.size - stdio->in_from > MCP_MESSAGE_MAX &&
+	    stdio->searched == stdio->in.size)
+		refuse_long_line(stdio);
+}
+
+/* Of a line that is too long nothing is kept but what follows its end. */
+static size_t skip_line(struct stdio *stdio, char *data, size_t size)
+{
+	char *end = memchr(data, '\n', size);
+
+	if (end == NULL)
+		return 0;
+	stdio->skipping = false;
+	size -= (size_t)(end + 1 - data);
+	memmove(data, end + 1, size);
+	return size;
+}
+
+/*
+ * Only taken in: what it says is done between the loop's turns, since the session turns the
+ * loop itself while it is opened.
+ */
+static void input_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+	/* What came before has not been looked at yet: it is not to wait behind much. */
+	const bool is_enough = stdio->in.size > stdio->searched;
+	char *room = is_enough ? NULL : buf_reserve(&stdio->in, READ_BYTES);
+	ssize_t n;
+
+	(void)events;
+	if (room == NULL) {
+		loop_remove(watch);
+		return;
+	}
+	n = read(stdio->options.input, room, READ_BYTES);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		stdio->ended = true;
+		stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
+		loop_remove(watch);
+	} else if (stdio->skipping) {
+		buf_commit(&stdio->in, skip_line(stdio, room, (size_t)n));
+	} else {
+		buf_commit(&stdio->in, (size_t)n);
+	}
+}
+
+/* Its end, seen over what has not been read. */
+static void closing_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+
+	(void)events;
+	loop_remove(watch);
+	stdio->until_ms = clock_now_ms() + STDIO_LAST_WORD_MS;
+}
+
+static void stop_ready(struct watch *watch, short events)
+{
+	struct stdio *stdio = watch->context;
+
+	(void)events;
+	stdio->stopped = true;
+}
+
+/* Who started us may leave our input open to others when it dies. */
+static void watch_parent(struct stdio *stdio)
+{
+	const pid_t parent = getppid();
+	int fd = parent > 1 ? (int)syscall(SYS_pidfd_open, parent, 0) : -1;
+
+	stdio->parent = (struct watch){.fd = fd,
+				       .events = POLLIN,
+				       .ready = stop_ready,
+				       .context = stdio};
+	if (fd < 0)
+		return;
+	loop_add(stdio->options.loop, &stdio->parent);
+	if (getppid() != parent)
+		stdio->stopped = true;
+}
+
+static void begin(struct stdio *stdio)
+{
+	struct loop *loop = stdio->options.loop;
+
+	buf_init(&stdio->in, MCP_MESSAGE_MAX + 2 * READ_BYTES);
+	buf_init(&stdio->out, STDIO_OUTPUT_MAX);
+	stdio_open_output(stdio);
+	stdio->way = (struct mcp_way){stdio_send, drop, has_room};
+	stdio->peer = mcp_peer_new(stdio->options.mcp, &stdio->way);
+	stdio->reading = (struct watch){.fd = stdio->options.input,
+					.events = POLLIN,
+					.ready = input_ready,
+					.context = stdio};
+	stdio->closing = (struct watch){.fd = stdio->options.input,
+					.events = POLLRDHUP,
+					.ready = closing_ready,
+					.context = stdio};
+	stdio->writing = (struct watch){.fd = stdio->output,
+					.events = POLLOUT,
+					.ready = stdio_output_ready,
+					.context = stdio};
+	stdio->stopping = (struct watch){.fd = stdio->options.stop_fd,
+					 .events = POLLIN,
+					 .ready = stop_ready,
+					 .context = stdio};
+	stdio->flush = (struct timer){.due_ms = CLOCK_NEVER,
+				      .due = stdio_flush_due,
+				      .context = stdio};
+	stdio->stall =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = stall_due, .context = stdio};
+	stdio->full =
+		(struct timer){.due_ms = CLOCK_NEVER, .due = full_due, .context = stdio};
+	stdio->busy_max = BUSY_MAX;
+	loop_add(loop, &stdio->reading);
+	if (stdio->options.stop_fd >= 0)
+		loop_add(loop, &stdio->stopping);
+	loop_add_timer(loop, &stdio->flush);
+	loop_add_timer(loop, &stdio->stall);
+	loop_add_timer(loop, &stdio->full);
+	watch_parent(stdio);
+}
+
+static void end(struct stdio *stdio)
+{
+	loop_remove(&stdio->reading);
+	loop_remove(&stdio->closing);
+	loop_remove(&stdio->writing);
+	loop_remove(&stdio->stopping);
+	loop_remove(&stdio->parent);
+	loop_remove_timer(&stdio->flush);
+	loop_remove_timer(&stdio->stall);
+	loop_remove_timer(&stdio->full);
+	if (stdio->has_next)
+		mcp_message_fini(&stdio->next);
+	mcp_peer_free(stdio->peer);
+	fd_close(&stdio->parent.fd);
+	if (stdio->output != stdio->options.output)
+		fd_close(&stdio->output);
+	buf_fini(&stdio->in);
+	buf_fini(&stdio->out);
+}
+
+/* Reading pauses while there is no room, and goes on by itself. */
+static void settle_reading(struct stdio *stdio)
+{
+	note_ended(stdio);
+	mcp_begin_waiting(stdio->options.mcp);
+	take_messages(stdio);
+	note_busy(stdio);
+	stdio_write(stdio);
+	if (stdio->ended)
+		return;
+	if (is_read(stdio) && !stdio->has_next &&
+	    stdio->in.size - stdio->in_from <= MCP_MESSAGE_MAX)
+		loop_add(stdio->options.loop, &stdio->reading);
+	else
+		loop_remove(&stdio->reading);
+	if (is_read(stdio)) {
+		loop_remove(&stdio->closing);
+		stdio->until_ms = CLOCK_NEVER;
+	} else if (stdio->until_ms == CLOCK_NEVER) {
+		loop_add(stdio->options.loop, &stdio->closing);
+	}
+}
+
+static bool is_over(const struct stdio *stdio)
+{
+	return stdio->stopped || clock_now_ms() >= stdio->until_ms ||
+	       (stdio->ended && mcp_busy(stdio->options.mcp) == 0 && stdio->out.size == 0 &&
+		stdio->in.size == stdio->in_from && !stdio->has_next);
+}
+
+bool mcp_stdio_run(const struct mcp_stdio *options, struct err *err)
+{
+	struct stdio stdio = {.options = *options, .output = -1, .until_ms = CLOCK_NEVER};
+
+	begin(&stdio);
+	while (!is_over(&stdio)) {
+		loop_turn(options->loop, stdio.until_ms);
+		settle_reading(&stdio);
+	}
+	if (stdio.failure.text[0] == '\0') {
+		mcp_goodbye(options->mcp);
+		stdio_write(&stdio);
+	}
+	end(&stdio);
+	if (stdio.failure.text[0] != '\0' && stdio.failure.code != EPIPE)
+		return err_set(err, stdio.failure.code, "%s", stdio.failure.text);
+	return true;
+}
