@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/screen_calls.h"
+#include "front/terminal/screen_calls.h"
 
 /* The answer is there before the runtime gives up waiting for it. */
 enum { SOONER_S = 1, PREVIEW_MAX = 4 << 10 };

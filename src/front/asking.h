@@ -5,8 +5,8 @@
  * stands still.
  */
 #pragma once
-#include "front/console.h"
-#include "front/screen.h"
+#include "front/terminal/console.h"
+#include "front/terminal/screen.h"
 #include "session/session.h"
 
 struct asking;

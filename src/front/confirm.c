@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "front/fold.h"
+#include "front/terminal/fold.h"
 
 enum { QUESTION_MAX = 8 << 10 };
 

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/value.h"
-#include "front/attack_call.h"
 #include "front/delegate_role.h"
 #include "front/patch_program.h"
 #include "front/verb.h"
+#include "front/verbs/attack_call.h"
 #include "proxy/proxy.h"
 #include "session/session.h"
 #include "tools/tools.h"

@@ -9,8 +9,8 @@
  */
 #pragma once
 #include "agent/agent.h"
-#include "front/screen.h"
 #include "front/setup.h"
+#include "front/terminal/screen.h"
 #include "model/model.h"
 
 #include <stdbool.h>

@@ -17,8 +17,8 @@
 #include "base/value.h"
 #include "build_config.h"
 #include "front/exit_code.h"
-#include "front/fold.h"
 #include "front/help.h"
+#include "front/terminal/fold.h"
 
 const struct verb *const verbs[] = {
 	&verb_run,

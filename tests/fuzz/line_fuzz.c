@@ -4,8 +4,8 @@
  * is the history as well. The text stays UTF-8, the cursor on a border, nothing that a
  * terminal would obey is in a row, and the changes from frame to frame add up to the last.
  */
-#include "front/line.h"
-#include "front/line_frame.h"
+#include "front/terminal/line.h"
+#include "front/terminal/line_frame.h"
 
 #include "base/text/text.h"
 

@@ -1,11 +1,11 @@
 /* line: keys in, a text and a cursor out; and what of it is drawn. */
-#include "front/line.h"
+#include "front/terminal/line.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "front/line_frame.h"
-#include "front/typing.h"
+#include "front/terminal/line_frame.h"
+#include "front/terminal/typing.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

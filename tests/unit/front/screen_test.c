@@ -1,14 +1,14 @@
 /* screen: events in, bytes out. */
-#include "front/screen.h"
+#include "front/terminal/screen.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/screen_child.h"
-#include "front/screen_flow.h"
-#include "front/screen_paint.h"
-#include "front/screen_wrap.h"
-#include "front/width.h"
+#include "front/terminal/screen_child.h"
+#include "front/terminal/screen_flow.h"
+#include "front/terminal/screen_paint.h"
+#include "front/terminal/screen_wrap.h"
+#include "front/terminal/width.h"
 
 #include <fcntl.h>
 #include <sched.h>

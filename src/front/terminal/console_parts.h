@@ -1,0 +1,47 @@
+/*
+ * console_parts: the inside of a console. console.c has the modes and the thread,
+ * console_read.c what is typed and drawn.
+ */
+#pragma once
+#include "front/terminal/console.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <termios.h>
+
+#include "front/terminal/line_frame.h"
+#include "front/terminal/screen.h"
+#include "front/terminal/terminal_guard.h"
+
+enum {
+	CONSOLE_READ_MAX = 4096, /* a terminal gives no more at once */
+	/* The rest of a sequence comes with its front, or over a network. */
+	CONSOLE_ESCAPE_WAIT_MS = 50,
+	CONSOLE_STOPPED = 1 << 16, /* of `news`: the process was stopped, or went on */
+};
+
+enum mode {
+	MODE_BEFORE,   /* as we found it */
+	MODE_TYPING,   /* each key is ours */
+	MODE_WATCHING, /* the thread keeps the keys; Ctrl+C is a signal */
+};
+
+struct console {
+	struct screen_options look;
+	struct termios before;
+	struct terminal_guard guard;
+	pthread_mutex_t lock;
+	enum mode mode;
+	bool interrupted;  /* by Escape, since something runs */
+	bool marks_pastes; /* the terminal was told to */
+	struct typing typing;
+	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
+	bool started;
+	pthread_t thread;
+	struct line_frame shown, wanted;
+	sigset_t mask_before;
+};
+
+/* To standard output; a terminal that is gone is found out when it is read. */
+void console_write(const char *bytes);
+void console_set_mode(struct console *console, enum mode mode);

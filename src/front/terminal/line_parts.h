@@ -1,0 +1,23 @@
+/*
+ * line_parts: what the files of line share: places in the text, moves and search. Places are
+ * offsets; none lies inside a character.
+ */
+#pragma once
+#include "front/terminal/line.h"
+
+size_t line_before(const struct line *line, size_t at); /* one character to the left */
+size_t line_behind(const struct line *line, size_t at); /* one to the right */
+size_t line_row_start(const struct line *line, size_t at);
+size_t line_row_end(const struct line *line, size_t at); /* of its line end, or of the text */
+size_t line_word_left(const struct line *line, size_t at);
+size_t line_word_right(const struct line *line, size_t at);
+size_t line_blank_left(const struct line *line, size_t at); /* words between blanks */
+
+/* Keys that move the cursor, or go to another text of the history; false: another key. */
+bool line_move(struct line *line, enum key key);
+/* The text is the person's own again, not one of the history. */
+void line_history_leave(struct line *line);
+
+void line_search_start(struct line *line);
+/* While it is on. False: it has ended, and KEY is for the text that was found. */
+bool line_search_take(struct line *line, enum key key, struct str typed);

@@ -1,0 +1,357 @@
+/* typing: a reader of what keys send; see typing.h. */
+#include "front/terminal/typing.h"
+
+#include "base/text/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	ESCAPE = 0x1b,
+	/* A longer sequence is none that a key sends: it is thrown away as it comes. */
+	SEQUENCE_MAX = 32,
+	PARAMETERS_MAX = 4,
+};
+
+static const char paste_end[] = "\x1b[201~";
+/* Stands for what cannot be shown. */
+static const char bad_character[] = "\xef\xbf\xbd";
+
+static const enum key control_keys[32] = {
+	[0x01] = KEY_HOME,
+	[0x02] = KEY_LEFT,
+	[0x03] = KEY_INTERRUPT,
+	[0x04] = KEY_EOF,
+	[0x05] = KEY_END,
+	[0x06] = KEY_RIGHT,
+	[0x07] = KEY_CANCEL,
+	[0x08] = KEY_BACKSPACE,
+	[0x09] = KEY_TAB,
+	/* What was typed before the terminal was raw has its line ends translated. */
+	[0x0a] = KEY_ENTER,
+	[0x0b] = KEY_KILL_TO_END,
+	[0x0c] = KEY_CLEAR,
+	[0x0d] = KEY_ENTER,
+	[0x0e] = KEY_DOWN,
+	[0x10] = KEY_UP,
+	[0x12] = KEY_SEARCH,
+	[0x13] = KEY_SEARCH_ON,
+	[0x14] = KEY_SWAP,
+	[0x15] = KEY_KILL_TO_START,
+	[0x17] = KEY_KILL_WORD_LEFT,
+	[0x19] = KEY_YANK,
+	[0x1a] = KEY_SUSPEND,
+};
+
+void typing_init(struct typing *typing)
+{
+	*typing = (struct typing){0};
+	buf_init(&typing->held, TYPING_MAX);
+}
+
+void typing_fini(struct typing *typing)
+{
+	buf_fini(&typing->held);
+}
+
+bool typing_add(struct typing *typing, struct str bytes)
+{
+	buf_remove(&typing->held, 0, typing->at);
+	typing->at = 0;
+	typing->settled = false;
+	return buf_addstr(&typing->held, bytes);
+}
+
+void typing_clear(struct typing *typing)
+{
+	buf_clear(&typing->held);
+	typing->at = 0;
+	typing->settled = typing->pasting = typing->after_return = false;
+}
+
+static struct str rest_of(const struct typing *typing)
+{
+	return str_part(buf_str(&typing->held), typing->at, typing->held.size);
+}
+
+bool typing_waits(const struct typing *typing)
+{
+	return typing->at < typing->held.size || typing->pasting;
+}
+
+/* May REST, which begins with no whole character, become one with more bytes? */
+static bool is_torn(struct str rest)
+{
+	unsigned char first = (unsigned char)rest.data[0];
+	size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first < 0xc2 || first > 0xf4 || rest.size >= size)
+		return false;
+	for (size_t i = 1; i < rest.size; i++) {
+		if (((unsigned char)rest.data[i] & 0xc0) != 0x80)
+			return false;
+	}
+	return true;
+}
+
+/* C1 controls, U+0080 to U+009F, are two bytes that some terminals obey. */
+static bool is_control(struct str character)
+{
+	unsigned char first = (unsigned char)character.data[0];
+
+	return first < ' ' || first == 0x7f ||
+	       (character.size == 2 && first == 0xc2 &&
+		(unsigned char)character.data[1] < 0xa0);
+}
+
+/* As many typed characters as there are; at least one byte is taken unless it is torn. */
+static bool take_text(struct typing *typing, struct buf *text)
+{
+	struct str rest = rest_of(typing);
+	size_t taken = 0;
+
+	while (taken < rest.size) {
+		struct str at = str_part(rest, taken, rest.size);
+		size_t size = text_utf8_length(at);
+		unsigned char first = (unsigned char)at.data[0];
+
+		if (first < ' ' || first == 0x7f)
+			break;
+		if (size == 0 && !typing->settled && is_torn(at))
+			break;
+		if (size == 0 || is_control(str_part(at, 0, size)))
+			(void)buf_adds(text, bad_character);
+		else
+			(void)buf_add(text, at.data, size);
+		taken += size > 0 ? size : 1;
+	}
+	typing->at += taken;
+	return taken > 0;
+}
+
+static void add_pasted(struct typing *typing, struct str character, struct buf *text)
+{
+	char first = character.data[0];
+	bool follows_return = typing->after_return;
+
+	typing->after_return = first == '\r';
+	if (first == '\n' && follows_return)
+		return;
+	if (first == '\r' || first == '\n')
+		(void)buf_addc(text, '\n');
+	else if (first == '\t' || !is_control(character))
+		(void)buf_addstr(text, character);
+	else
+		(void)buf_adds(text, bad_character);
+}
+
+/* Text up to the end of the paste, or up to what may be the front of that. */
+static bool take_paste(struct typing *typing, enum key *key, struct buf *text)
+{
+	struct str rest = rest_of(typing);
+	size_t taken = 0;
+
+	*key = KEY_PASTE;
+	while (taken < rest.size) {
+		struct str at = str_part(rest, taken, rest.size);
+		size_t size = text_utf8_length(at);
+
+		if (at.data[0] == ESCAPE) {
+			size_t same = at.size < sizeof(paste_end) - 1
+					      ? at.size
+					      : sizeof(paste_end) - 1;
+
+			if ((same == sizeof(paste_end) - 1 || !typing->settled) &&
+			    memcmp(at.data, paste_end, same) == 0) {
+				if (same == sizeof(paste_end) - 1) {
+					typing->pasting = false;
+					taken += same;
+				}
+				break;
+			}
+		}
+		if (size == 0 && !typing->settled && is_torn(at))
+			break;
+		add_pasted(typing, size > 0 ? str_part(at, 0, size) : STR("\x7f"), text);
+		taken += size > 0 ? size : 1;
+	}
+	typing->at += taken;
+	if (typing->settled)
+		typing->pasting = false;
+	return taken > 0;
+}
+
+/* A parsed "CSI 1 ; 5 C". */
+struct sequence {
+	unsigned parameters[PARAMETERS_MAX];
+	size_t count;
+	char last;
+};
+
+/*
+ * The control sequence at the front of TEXT (behind ESC and "[" or "O"), of *SIZE bytes;
+ * false: not whole yet.
+ */
+static bool parse_sequence(struct str text, struct sequence *sequence, size_t *size)
+{
+	*sequence = (struct sequence){.count = 1};
+	for (*size = 0; *size < text.size; (*size)++) {
+		unsigned char c = (unsigned char)text.data[*size];
+		unsigned *number = &sequence->parameters[sequence->count - 1];
+
+		if (c >= '0' && c <= '9') {
+			if (*number < 10000)
+				*number = *number * 10 + c - (unsigned)'0';
+		} else if (c == ';') {
+			if (sequence->count < PARAMETERS_MAX)
+				sequence->count++;
+		} else if (c >= 0x40 && c <= 0x7e) {
+			sequence->last = (char)c;
+			(*size)++;
+			return true;
+		} else if (c < ' ' || c >= 0x7f) {
+			/* It was never ended; this byte is a key of its own. */
+			return true;
+		}
+		if (*size >= SEQUENCE_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* xterm: 1 + Shift 1, Alt 2, Ctrl 4; Alt or Ctrl with an arrow goes by words. */
+static bool by_words(const struct sequence *sequence)
+{
+	return sequence->count > 1 && sequence->parameters[1] > 2 &&
+	       sequence->parameters[1] <= 8;
+}
+
+static enum key numbered_key(struct typing *typing, const struct sequence *sequence)
+{
+	switch (sequence->parameters[0]) {
+	case 1:
+	case 7:
+		return KEY_HOME;
+	case 4:
+	case 8:
+		return KEY_END;
+	case 3:
+		return by_words(sequence) ? KEY_KILL_WORD_RIGHT : KEY_DELETE;
+	case 200:
+		typing->pasting = true;
+		typing->after_return = false;
+		return KEY_NONE;
+	default:
+		return KEY_NONE;
+	}
+}
+
+static enum key sequence_key(struct typing *typing, const struct sequence *sequence)
+{
+	bool words = by_words(sequence);
+
+	switch (sequence->last) {
+	case 'A':
+		return KEY_UP;
+	case 'B':
+		return KEY_DOWN;
+	case 'C':
+		return words ? KEY_WORD_RIGHT : KEY_RIGHT;
+	case 'D':
+		return words ? KEY_WORD_LEFT : KEY_LEFT;
+	case 'H':
+		return KEY_HOME;
+	case 'F':
+		return KEY_END;
+	case 'M':
+		return KEY_ENTER; /* of the number pad */
+	case 'u':
+		return sequence->parameters[0] == '\r' && sequence->count > 1 ? KEY_NEW_LINE
+									      : KEY_NONE;
+	case '~':
+		return numbered_key(typing, sequence);
+	default:
+		return KEY_NONE;
+	}
+}
+
+static enum key alt_key(unsigned char byte)
+{
+	switch (byte) {
+	case '\r':
+	case '\n':
+		return KEY_NEW_LINE;
+	case 'b':
+	case 'B':
+		return KEY_WORD_LEFT;
+	case 'f':
+	case 'F':
+		return KEY_WORD_RIGHT;
+	case 'd':
+	case 'D':
+		return KEY_KILL_WORD_RIGHT;
+	case 0x08:
+	case 0x7f:
+		return KEY_KILL_NAME_LEFT;
+	case '<':
+		return KEY_HOME;
+	case '>':
+		return KEY_END;
+	default:
+		return KEY_NONE;
+	}
+}
+
+/* What begins with Escape; false: not whole yet. */
+static bool take_escape(struct typing *typing, enum key *key)
+{
+	struct str rest = rest_of(typing);
+	struct sequence sequence;
+	size_t size;
+
+	/* Escape twice: the first stands for itself, the second may begin something. */
+	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
+		*key = KEY_ESCAPE;
+		typing->at++;
+		return true;
+	}
+	if (rest.size < 2)
+		return false;
+	if (rest.data[1] != '[' && rest.data[1] != 'O') {
+		size = text_utf8_length(str_part(rest, 1, rest.size));
+		*key = alt_key((unsigned char)rest.data[1]);
+		typing->at += 1 + (size > 0 ? size : 1);
+		return true;
+	}
+	if (!parse_sequence(str_part(rest, 2, rest.size), &sequence, &size) &&
+	    !typing->settled)
+		return false;
+	*key = sequence_key(typing, &sequence);
+	typing->at += 2 + size;
+	return true;
+}
+
+bool typing_next(struct typing *typing, enum key *key, struct buf *text)
+{
+	unsigned char first;
+
+	if (typing->pasting)
+		return take_paste(typing, key, text);
+	if (!typing_waits(typing))
+		return false;
+	first = (unsigned char)typing->held.data[typing->at];
+	if (first == ESCAPE)
+		return take_escape(typing, key);
+	if (first < ' ' || first == 0x7f) {
+		*key = first == 0x7f ? KEY_BACKSPACE : control_keys[first];
+		typing->at++;
+		return true;
+	}
+	*key = KEY_TEXT;
+	return take_text(typing, text);
+}
+
+void typing_settle(struct typing *typing)
+{
+	typing->settled = true;
+}

@@ -1,0 +1,65 @@
+/* attack_call: words into registers. */
+#include "front/verbs/attack_call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS_MAX = 64 };
+
+bool attack_call_is(int argc, char **argv)
+{
+	return argc > 2 && strcmp(argv[1], ATTACK_CALL) == 0;
+}
+
+static uintptr_t argument_of(const char *text, uint64_t block[WORDS_MAX])
+{
+	char *at = (char *)(uintptr_t)text + 2;
+
+	if (strncmp(text, "s:", 2) == 0)
+		return (uintptr_t)at;
+	if (strncmp(text, "z:", 2) == 0)
+		return (uintptr_t)block; /* which nobody has written to */
+	if (strncmp(text, "w:", 2) != 0)
+		return text[0] == '-' ? (uintptr_t)strtoll(text, NULL, 0)
+				      : strtoull(text, NULL, 0);
+	for (size_t i = 0; i < WORDS_MAX && *at != '\0'; i++) {
+		block[i] = strtoull(at, &at, 0);
+		at += *at == ',';
+	}
+	return (uintptr_t)block;
+}
+
+long attack_call_plain(long number, const uintptr_t *arguments)
+{
+	return syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+		       arguments[4], arguments[5]);
+}
+
+int attack_call_make(char **words, long (*call)(long number, const uintptr_t *arguments))
+{
+	static uint64_t blocks[ATTACK_CALL_ARGUMENTS][WORDS_MAX];
+	uintptr_t arguments[ATTACK_CALL_ARGUMENTS] = {0};
+	long number = strtol(words[0], NULL, 0);
+
+	for (size_t i = 0; i < ATTACK_CALL_ARGUMENTS && words[i + 1] != NULL; i++)
+		arguments[i] = argument_of(words[i + 1], blocks[i]);
+	long answer = call(number, arguments);
+	if (answer < 0) {
+		const char *name = strerrorname_np(errno);
+		(void)printf("%s\n", name != NULL ? name : "?");
+		return 1;
+	}
+	(void)printf("= %ld\n", answer);
+	return 0;
+}
+
+_Noreturn void attack_call_run(char **words)
+{
+	int code = attack_call_make(words, attack_call_plain);
+
+	(void)fflush(stdout);
+	_exit(code);
+}

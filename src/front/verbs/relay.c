@@ -1,0 +1,403 @@
+/*
+ * relay: carrying bytes between the caller's descriptors and pipes of ours; see
+ * relay.h.
+ */
+#include "front/verbs/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "process/pty.h"
+
+/* One piece: what a pipe holds. More would only make the memory larger. */
+enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
+
+/*
+ * One direction: a piece is read from `from`, written to `to`, and only then the next
+ * one is read.
+ */
+struct stream {
+	struct loop *loop;
+	struct watch input, output;
+	int from, to;
+	bool from_is_callers, to_is_callers; /* there before us: not ours to close */
+	bool to_is_socket;
+	bool packets; /* a piece is one packet of what is typed */
+	bool ended;   /* packets: the last one is on its way */
+	bool failed;  /* bytes for the caller were lost: a full disk */
+	size_t size, sent;
+	char *piece; /* NULL: nothing is carried here */
+	char tail[RELAY_TAIL];
+	size_t tail_size;
+};
+
+struct relay {
+	struct loop *loop;
+	struct stream streams[RELAY_STREAMS];
+	int fds[RELAY_STREAMS]; /* for the program */
+	size_t fd_count;
+	bool passed[RELAY_STREAMS];
+};
+
+static void stream_end(struct stream *stream)
+{
+	if (stream->piece == NULL)
+		return;
+	loop_remove(&stream->input);
+	loop_remove(&stream->output);
+	if (!stream->from_is_callers)
+		fd_close(&stream->from);
+	if (!stream->to_is_callers)
+		fd_close(&stream->to);
+	free(stream->piece);
+	stream->piece = NULL;
+}
+
+/* Write what is held; false when the other side is gone. */
+static bool stream_write(struct stream *stream)
+{
+	const char *data = stream->piece + stream->sent;
+	size_t size = stream->size - stream->sent;
+	ssize_t n;
+
+	if (stream->to_is_socket)
+		n = send(stream->to, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		n = write(stream->to, data, size);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	stream->sent += (size_t)n;
+	return true;
+}
+
+static void output_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+
+	if (!(events & POLLOUT)) {
+		/* The reader is gone; the writer is to see it too. */
+		stream_end(stream);
+		return;
+	}
+	if (!stream_write(stream)) {
+		if (stream->to_is_callers && errno != EPIPE) {
+			stream->failed = true;
+			(void)fprintf(stderr, "glovebox: output: %s\n", strerror(errno));
+		}
+		stream_end(stream);
+		return;
+	}
+	if (stream->sent == stream->size && stream->ended) {
+		watch->events = 0;
+	} else if (stream->sent == stream->size) {
+		watch->events = 0;
+		loop_add(stream->loop, &stream->input);
+	}
+}
+
+/* A terminal has no end: that it came is a packet, and the socket stays for others. */
+static void end_say(struct stream *stream)
+{
+	stream->piece[0] = PTY_ENDED;
+	stream->ended = true;
+}
+
+static void tail_add(struct stream *stream, struct str piece)
+{
+	size_t kept = stream->tail_size;
+
+	if (piece.size > RELAY_TAIL)
+		piece = str_part(piece, piece.size - RELAY_TAIL, RELAY_TAIL);
+	if (kept > RELAY_TAIL - piece.size) {
+		const size_t gone = kept - (RELAY_TAIL - piece.size);
+		kept -= gone;
+		memmove(stream->tail, stream->tail + gone, kept);
+	}
+	memcpy(stream->tail + kept, piece.data, piece.size);
+	stream->tail_size = kept + piece.size;
+}
+
+static void input_ready(struct watch *watch, short events)
+{
+	struct stream *stream = watch->context;
+	size_t head = stream->packets ? 1 : 0;
+	ssize_t n = read(stream->from, stream->piece + head,
+			 stream->packets ? PTY_PACKET : RELAY_PIECE);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0 && errno == EISDIR)
+		(void)fprintf(stderr, "glovebox: standard input: %s\n", strerror(errno));
+	if (n <= 0 && (!stream->packets || stream->ended)) {
+		stream_end(stream);
+		return;
+	}
+	if (n <= 0)
+		end_say(stream);
+	else
+		stream->piece[0] = head ? PTY_TYPED : stream->piece[0];
+	stream->size = n > 0 ? (size_t)n + head : 1;
+	if (n > 0 && !stream->packets)
+		tail_add(stream, (struct str){stream->piece, (size_t)n});
+	stream->sent = 0;
+	loop_remove(&stream->input);
+	stream->output.events = POLLOUT;
+}
+
+static void stream_begin(struct stream *stream, struct loop *loop)
+{
+	stream->loop = loop;
+	/* Not zeroed: its pages are touched when something is carried. */
+	stream->piece = memory_grow(NULL, RELAY_PIECE, 1);
+	stream->input.fd = stream->from;
+	stream->input.events = POLLIN;
+	stream->input.ready = input_ready;
+	stream->input.context = stream;
+	stream->output.fd = stream->to;
+	stream->output.events = 0;
+	stream->output.ready = output_ready;
+	stream->output.context = stream;
+	loop_add(loop, &stream->input);
+	loop_add(loop, &stream->output);
+}
+
+/* Standard input comes through a pipe of ours. */
+static bool relay_input(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[1], false, err);
+}
+
+/*
+ * A terminal that was stopped (Ctrl+S) would hold a blocking write, and with it
+ * deadline and cancel. Its flags are shared with the caller, so it is opened once more.
+ * Where that is forbidden the caller's own is used.
+ */
+static int reopen_terminal(int fd)
+{
+	char name[FD_NAME_ROOM];
+
+	return open(fd_name(fd, name), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static bool relay_output(struct relay *relay, int fd, const struct stat *st, struct err *err)
+{
+	struct stream *stream = &relay->streams[fd];
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	relay->fds[fd] = ends[1];
+	stream->from = ends[0];
+	stream->to = S_ISCHR(st->st_mode) && isatty(fd) ? reopen_terminal(fd) : -1;
+	if (stream->to < 0) {
+		stream->to = fd;
+		stream->to_is_callers = true;
+	}
+	stream->to_is_socket = S_ISSOCK(st->st_mode);
+	stream_begin(stream, relay->loop);
+	return fd_set_blocking(ends[0], false, err);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool relay_prepare(struct relay *relay, struct err *err)
+{
+	struct stat st[RELAY_STREAMS];
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fstat(fd, &st[fd]) < 0)
+			return err_set(err, errno, "descriptor %d: %s", fd, strerror(errno));
+		if (fd_is_pipe(fd)) {
+			relay->passed[fd] = true;
+			relay->fds[fd] = fd;
+		}
+	}
+	if (!relay->passed[STDIN_FILENO] && !relay_input(relay, err))
+		return false;
+	if (!relay->passed[STDOUT_FILENO] &&
+	    !relay_output(relay, STDOUT_FILENO, &st[STDOUT_FILENO], err))
+		return false;
+	if (relay->passed[STDERR_FILENO])
+		return true;
+	/* Both on one terminal or file: one pipe keeps their order. */
+	if (!relay->passed[STDOUT_FILENO] &&
+	    same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
+		relay->fds[STDERR_FILENO] = fcntl(relay->fds[STDOUT_FILENO],
+						  F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (relay->fds[STDERR_FILENO] < 0)
+			return err_set(err, errno, "standard error: %s", strerror(errno));
+		return true;
+	}
+	return relay_output(relay, STDERR_FILENO, &st[STDERR_FILENO], err);
+}
+
+static bool relay_prepare_terminal(struct relay *relay, struct err *err)
+{
+	struct stream *stream = &relay->streams[STDIN_FILENO];
+	struct stat st;
+	int ends[2];
+
+	if (fstat(STDOUT_FILENO, &st) < 0)
+		return err_set(err, errno, "descriptor 1: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, errno, "a socket: %s", strerror(errno));
+	relay->fds[STDIN_FILENO] = ends[0];
+	stream->from = STDIN_FILENO;
+	stream->from_is_callers = true;
+	stream->to = ends[1];
+	stream->to_is_socket = true;
+	stream->packets = true;
+	stream_begin(stream, relay->loop);
+	relay->fd_count = 2;
+	return relay_output(relay, STDOUT_FILENO, &st, err);
+}
+
+static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct err *),
+		      struct relay **opened, struct err *err)
+{
+	struct relay *relay = memory_alloc(sizeof(*relay));
+
+	relay->loop = loop;
+	relay->fd_count = RELAY_STREAMS;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		relay->fds[i] = -1;
+	/*
+	 * Reading a terminal from the background is then an error instead of a stop of
+	 * this process.
+	 */
+	(void)signal(SIGTTIN, SIG_IGN);
+	if (!prepare(relay, err)) {
+		relay_close(relay);
+		return false;
+	}
+	*opened = relay;
+	return true;
+}
+
+bool relay_open(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare, opened, err);
+}
+
+bool relay_open_terminal(struct loop *loop, struct relay **opened, struct err *err)
+{
+	return open_with(loop, relay_prepare_terminal, opened, err);
+}
+
+static void close_programs_ends(struct relay *relay)
+{
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		if (!relay->passed[i])
+			fd_close(&relay->fds[i]);
+}
+
+void relay_close(struct relay *relay)
+{
+	if (relay == NULL)
+		return;
+	for (int i = 0; i < RELAY_STREAMS; i++)
+		stream_end(&relay->streams[i]);
+	close_programs_ends(relay);
+	free(relay);
+}
+
+const int *relay_fds(const struct relay *relay)
+{
+	return relay->fds;
+}
+
+size_t relay_fd_count(const struct relay *relay)
+{
+	return relay->fd_count;
+}
+
+int relay_packets(const struct relay *relay)
+{
+	return relay->streams[STDIN_FILENO].to;
+}
+
+void relay_give(struct relay *relay)
+{
+	auto_close int null = -1;
+
+	close_programs_ends(relay);
+	/* Standard error stays: what is to be said at the end goes there. */
+	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+		if (!relay->passed[fd])
+			continue;
+		if (null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null >= 0)
+			(void)dup2(null, fd);
+	}
+}
+
+void relay_tail(const struct relay *relay, struct buf *out)
+{
+	const struct stream *stream = &relay->streams[STDERR_FILENO];
+
+	if (stream->tail_size == 0 && !relay->passed[STDERR_FILENO])
+		stream = &relay->streams[STDOUT_FILENO];
+	(void)buf_addstr(out, (struct str){stream->tail, stream->tail_size});
+}
+
+bool relay_lost(const struct relay *relay)
+{
+	return relay->streams[STDOUT_FILENO].failed || relay->streams[STDERR_FILENO].failed;
+}
+
+/*
+ * The end of the pipe need not come with the last byte: the kernel closes a dying process's
+ * descriptors when it has given back its memory.
+ */
+static bool is_drained(struct stream *stream)
+{
+	int waiting = 0;
+
+	if (stream->piece == NULL)
+		return true;
+	if (stream->output.events != 0 || ioctl(stream->from, FIONREAD, &waiting) < 0 ||
+	    waiting > 0)
+		return false;
+	stream_end(stream);
+	return true;
+}
+
+void relay_drain(struct relay *relay)
+{
+	stream_end(&relay->streams[STDIN_FILENO]);
+	close_programs_ends(relay);
+	for (;;) {
+		bool out = is_drained(&relay->streams[STDOUT_FILENO]);
+		bool error = is_drained(&relay->streams[STDERR_FILENO]);
+
+		if (out && error)
+			return;
+		loop_turn(relay->loop, CLOCK_NEVER);
+	}
+}

@@ -1,0 +1,378 @@
+/* glovebox mcp: the tools for other people's agents, by the Model Context Protocol. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "build_config.h"
+#include "front/config_file.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/orchestrate.h"
+#include "front/setup.h"
+#include "front/verb.h"
+#include "front/verbs/mcp_install.h"
+#include "front/verbs/mcp_packages.h"
+#include "mcp/server/http.h"
+#include "mcp/server/mcp.h"
+#include "mcp/server/stdio.h"
+
+enum {
+	READY_WORKERS = 2, /* that wait for calls beside the busy ones */
+	PATIENCE_S = 25,   /* clients give up after 60 s, some after 30 */
+	/* Clients that hear of no change should see all tools, and some wait 10 s for a list. */
+	SERVERS_MS = 4000,
+};
+
+static const struct option_row mcp_options[] = {
+	{"http", 0, OPTION_TEXT, "ADDRESS:PORT",
+	 "serve HTTP there (port 0: any) instead of standard input and output"},
+	{"token-file", 0, OPTION_TEXT, "FILE",
+	 "with --http: take requests with this bearer token only"},
+	{"host", 0, OPTION_TEXTS, "NAME",
+	 "with --http: answer to this name too (may be repeated)"},
+	{"patience", 0, OPTION_SECONDS, "S",
+	 "let a call go on as a job after S seconds (default: 25; 0: never)"},
+	{"install", 0, OPTION_TEXT, "CLIENT",
+	 "print the entry by which CLIENT (claude, codex, …) starts this server",
+	 NAMES_CLIENTS},
+	{"write", 0, OPTION_FLAG, NULL,
+	 "with --install: add it to the client's settings, after a yes"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_ALLOW_HOST,
+	OPTION_ROW_ASK,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+struct serving {
+	const struct options *options;
+	struct setup setup;
+	struct interrupt *interrupt;
+	struct loop *loop;
+	struct mcp *mcp; /* NULL: not made yet, or about to end */
+	struct orchestrate *orchestrate;
+	struct session *session; /* its own; NULL: not opened yet */
+	struct value *packages;  /* what plugin packages bring */
+};
+
+/* What a model should know before its first call; the most important first. */
+static void add_instructions(const struct setup *setup, struct buf *text)
+{
+	const struct policy *policy = setup->policy;
+
+	(void)buf_adds(text,
+		       "Glovebox runs every tool in one sealed cell: files, commands and "
+		       "tests see the same view, and nothing reaches the rest of the "
+		       "machine.\n");
+	(void)buf_addf(text, "Workspace: %.500s; paths are relative to it.\n",
+		       setup->workspace);
+	if (policy_asks(policy, "network"))
+		(void)buf_adds(text,
+			       "Commands reach listed hosts by HTTP_PROXY, and others when "
+			       "the person allows it.\n");
+	else if (policy->network.count == 0)
+		(void)buf_adds(text, "Commands have no network but loopback.\n");
+	else
+		(void)buf_adds(text, "Commands reach listed hosts only, by HTTP_PROXY.\n");
+	(void)buf_adds(
+		text,
+		"What a wall, a rule or a limit refuses is said in the result, with the remedy; "
+		"trying around it does not help.\n"
+		"Prefer read_file, grep, glob and edit_file to cat, find and sed: they are faster "
+		"and bounded. Read a file before you change it.\n"
+		"A call that takes long goes on as a job: follow it by the tool job. Output that "
+		"is too long is kept whole in a file that the result names.\n");
+}
+
+static bool open_session(void *context, struct loop *loop, struct event_sink sink,
+			 struct session **session, struct err *err)
+{
+	struct serving *serving = context;
+	struct session_options options = {
+		.loop = loop,
+		.sink = sink,
+		.ready_workers = READY_WORKERS,
+		.answers_questions = true,
+		.answers_approvals = true,
+		.cancel_fd = -1,
+	};
+
+	if (setup_session_err(&serving->setup, &options, session, err)) {
+		serving->session = *session;
+		return true;
+	}
+	/* For the person; the client is told with its first call. */
+	(void)verb_complain(CODE_NO_CELL, "%s", err->text);
+	return false;
+}
+
+static void complain(void *context, const char *sentence)
+{
+	(void)context;
+	(void)verb_complain(CODE_FAILED, "%s; it is left out", sentence);
+}
+
+static struct mcp *make_server(struct serving *serving)
+{
+	struct buf instructions, prompts;
+	struct mcp_options options = {
+		.loop = serving->loop,
+		.open = open_session,
+		.context = serving,
+		.complain = complain,
+		.version = GLOVEBOX_VERSION,
+		.tools_change = serving->setup.servers.remotes != NULL,
+		.patience_s = options_seconds(serving->options, "patience", PATIENCE_S),
+	};
+	struct mcp *mcp;
+
+	buf_init(&instructions, MCP_INSTRUCTIONS_MAX);
+	buf_init(&prompts, PATH_MAX);
+	add_instructions(&serving->setup, &instructions);
+	options.instructions = instructions.data;
+	options.prompts = config_file_beside("prompts", &prompts) ? prompts.data : NULL;
+	mcp_packages_add(serving->setup.plugins.loaded, &options, &serving->packages);
+	mcp = mcp_new(&options);
+	buf_fini(&prompts);
+	buf_fini(&instructions);
+	return mcp;
+}
+
+static int code_of_end(const struct serving *serving)
+{
+	const int signal = interrupt_signal(serving->interrupt);
+
+	return signal != 0 ? CODE_SIGNAL + signal : CODE_DONE;
+}
+
+static int serve_stdio(struct serving *serving, struct mcp *mcp)
+{
+	const struct mcp_stdio stdio = {
+		.mcp = mcp,
+		.loop = serving->loop,
+		.input = STDIN_FILENO,
+		.output = STDOUT_FILENO,
+		.stop_fd = interrupt_fd(serving->interrupt),
+	};
+	struct err err;
+
+	if (isatty(STDIN_FILENO))
+		(void)fputs("glovebox: speaking MCP on standard input and output; "
+			    "see: glovebox mcp --help\n",
+			    stderr);
+	if (!mcp_stdio_run(&stdio, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	return code_of_end(serving);
+}
+
+static void say_address(void *context, const char *url, bool has_token)
+{
+	(void)context;
+	/* A blank ends the address for whoever looks for it here. */
+	(void)fprintf(stderr, "glovebox: serving MCP at %s%s\n", url,
+		      has_token ? ""
+				: " (every program of this machine may call; --token-file: only "
+				  "those that know a token)");
+}
+
+static int serve_http(struct serving *serving, struct mcp *mcp)
+{
+	const struct options *options = serving->options;
+	const struct mcp_http http = {
+		.mcp = mcp,
+		.loop = serving->loop,
+		.address = options_text(options, "http"),
+		.token_file = options_text(options, "token-file"),
+		.token = getenv("GLOVEBOX_MCP_TOKEN"),
+		.hosts = options_texts(options, "host"),
+		.stop_fd = interrupt_fd(serving->interrupt),
+		.listening = say_address,
+	};
+	struct err err;
+
+	/* Nobody waits for its first answer, and who starts it should hear what is wrong. */
+	if (!mcp_open(mcp, &err))
+		return CODE_NO_CELL;
+	if (!mcp_http_run(&http, &err))
+		return verb_complain(err.code == EINVAL ? CODE_USAGE : CODE_FAILED, "%s",
+				     err.text);
+	return code_of_end(serving);
+}
+
+static int serve(struct serving *serving)
+{
+	const bool shared = serving->setup.servers.loop != NULL;
+	struct mcp *mcp;
+	struct err err;
+	int code;
+
+	if (!interrupt_start(serving->interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	/* The tools of MCP servers answer in their loop. */
+	serving->loop = shared ? serving->setup.servers.loop : loop_new();
+	mcp = make_server(serving);
+	serving->mcp = mcp;
+	code = options_given(serving->options, "http") ? serve_http(serving, mcp)
+						       : serve_stdio(serving, mcp);
+	serving->mcp = NULL;
+	mcp_free(mcp);
+	value_free(serving->packages);
+	if (!shared)
+		loop_free(serving->loop);
+	return code;
+}
+
+/* Servers have other tools than they had. */
+static bool tools_changed(void *context)
+{
+	struct serving *serving = context;
+	struct err err;
+
+	if (serving->session == NULL || serving->mcp == NULL)
+		return serving->session == NULL;
+	if (!session_set_tools(serving->session, setup_tools(&serving->setup), &err)) {
+		(void)verb_complain(CODE_FAILED, "%s", err.text);
+		return false;
+	}
+	mcp_tools_changed(serving->mcp);
+	return true;
+}
+
+static bool start_servers(struct serving *serving, struct err *err)
+{
+	const struct orchestrate_options options = {.setup = &serving->setup, .alone = true};
+	struct front_servers *servers = &serving->setup.servers;
+
+	servers->wait_ms = SERVERS_MS;
+	servers->asks = true;
+	servers->changed = tools_changed;
+	servers->context = serving;
+	return setup_serve(&serving->setup, err) &&
+	       orchestrate_open(&options, &serving->orchestrate, err);
+}
+
+static void pass(struct value *words, const char *name, const char *text)
+{
+	char option[32];
+
+	(void)snprintf(option, sizeof(option), "--%s", name);
+	value_append(words, value_new_text(option));
+	value_append(words, value_new_text(text));
+}
+
+/* The client starts the server elsewhere; what begins with "$" it fills in itself. */
+static void pass_path(struct value *words, const char *name, const char *path)
+{
+	auto_free char *here =
+		path[0] == '/' || path[0] == '$' ? NULL : realpath(".", NULL);
+	struct buf place;
+
+	buf_init(&place, PATH_MAX);
+	pass(words, name, here && path_normal(here, path, &place) ? place.data : path);
+	buf_fini(&place);
+}
+
+/* What stands beside --install is what the server is to be started with. */
+static int install(const struct options *options, FILE *out)
+{
+	static const char *const paths[] = {"workspace", "config"};
+	static const char *const passed[] = {"agent", "minimum-level", "patience"};
+	static const char *const repeated[] = {"allow-host", "ask"};
+	struct value *list = value_new_array();
+	auto_free const char **words = NULL;
+	int code;
+
+	value_append(list, value_new_text("mcp"));
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (options_given(options, paths[i]))
+			pass_path(list, paths[i], options_text(options, paths[i]));
+	}
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		if (options_given(options, passed[i]))
+			pass(list, passed[i], options_text(options, passed[i]));
+	}
+	for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
+		const char *const *texts = options_texts(options, repeated[i]);
+
+		for (; *texts != NULL; texts++)
+			pass(list, repeated[i], *texts);
+	}
+	words = memory_array(value_count(list) + 1, sizeof(*words));
+	for (size_t i = 0; i < value_count(list); i++)
+		words[i] = value_text(value_item(list, i));
+	code = mcp_install(
+		&(struct mcp_install){
+			.client = options_text(options, "install"),
+			.arguments = words,
+			.has_workspace = options_given(options, "workspace"),
+			.write = options_given(options, "write"),
+		},
+		out);
+	value_free(list);
+	return code;
+}
+
+static int mcp_run(const struct options *options, FILE *out)
+{
+	struct serving serving = {.options = options};
+	struct err err = {0};
+	int code;
+
+	if (options_given(options, "write") && !options_given(options, "install"))
+		return verb_complain(CODE_USAGE, "mcp: --write goes with --install");
+	if (!options_given(options, "http") &&
+	    (options_given(options, "token-file") || options_given(options, "host")))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --token-file and --host go with --http");
+	if (options_given(options, "install") && options_given(options, "http"))
+		return verb_complain(CODE_USAGE,
+				     "mcp: --install is for clients that start the server "
+				     "themselves; --http serves those that find one");
+	if (options_given(options, "install"))
+		return install(options, out);
+	if (!setup_init(&serving.setup, options, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (!setup_allow_hosts(&serving.setup, options, &err) ||
+		 !setup_ask(&serving.setup, options, &err))
+		code = verb_complain(CODE_USAGE, "%s", err.text);
+	else if (!start_servers(&serving, &err) || !interrupt_open(&serving.interrupt, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else
+		code = serve(&serving);
+	interrupt_close(serving.interrupt);
+	orchestrate_close(serving.orchestrate);
+	setup_fini(&serving.setup);
+	return code;
+}
+
+static const char mcp_help[] =
+	"Serve the tools of an agent to any client of the Model Context Protocol (2024-11-05\n"
+	"to 2026-07-28), over standard input and output, or over HTTP with --http. All calls\n"
+	"run in one cell, made from the agent's policy (see: glovebox policy explain).\n\n"
+	"Over HTTP only this machine's loopback is served, unless the address says otherwise;\n"
+	"then a token is needed, from --token-file or GLOVEBOX_MCP_TOKEN. Clients send it as\n"
+	"\"Authorization: Bearer TOKEN\". The endpoint is /mcp.\n\n"
+	"--install prints the entry by which a client starts this server, with the options\n"
+	"given beside it; --write adds it to the client's settings, after showing the\n"
+	"difference (docs/clients.md). Clients: " MCP_INSTALL_CLIENTS ".\n\n"
+	"Prompts are Markdown files in glovebox/prompts of the configuration folder\n"
+	"(docs/mcp.md). Ends at the end of its input, with its parent, or by TERM, INT, HUP;\n"
+	"nothing that a call started stays behind.";
+
+const struct verb verb_mcp = {
+	.name = "mcp",
+	.summary = "serve the tools to other agents (Model Context Protocol)",
+	.arguments = "",
+	.help = mcp_help,
+	.example = "  glovebox mcp --install claude --write\n"
+		   "  glovebox mcp --http 127.0.0.1:8080 --token-file ~/.glovebox-token",
+	.options = mcp_options,
+	.run = mcp_run,
+};

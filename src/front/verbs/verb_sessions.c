@@ -1,0 +1,233 @@
+/* glovebox sessions list and show: what is in the journal. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/exit_code.h"
+#include "front/resume.h"
+#include "front/terminal/screen_paint.h"
+#include "front/verb.h"
+#include "store/journal.h"
+#include "tool/event.h"
+
+enum { SESSIONS_LISTED = 20, PROMPT_SHOWN = 60 };
+
+static const struct option_row list_options[] = {
+	{"limit", 'n', OPTION_COUNT, "N", "at most N of them, newest first (default: 20)"},
+	{"json", 0, OPTION_FLAG, NULL, "print one object per line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const struct option_row show_options[] = {
+	{"json", 0, OPTION_FLAG, NULL, "print every event as it was recorded, one per line"},
+	OPTION_ROW_HELP,
+	{0},
+};
+
+/* Two blanks and TEXT; names of folders and models may hold anything. */
+static void print_clean(struct str text, FILE *out)
+{
+	struct buf clean;
+
+	buf_init(&clean, PAINT_MAX);
+	paint_clean(text, &clean);
+	(void)fprintf(out, "  %s", clean.data);
+	buf_fini(&clean);
+}
+
+struct listing {
+	FILE *out;
+	bool json;
+	int code;
+};
+
+/* The beginning of its first line: by that a person knows a session again. */
+static void print_prompt(struct str prompt, FILE *out)
+{
+	struct str first = str_trim(prompt);
+
+	first = str_part(first, 0, str_find(first, STR("\n"), 0));
+	size_t size = text_character_border(first, PROMPT_SHOWN);
+	if (size == 0)
+		return;
+	print_clean(str_part(first, 0, size), out);
+	if (size < str_trim(prompt).size)
+		(void)fprintf(out, " …");
+}
+
+static bool list_one(void *context, const struct journal_session *session)
+{
+	struct listing *listing = context;
+	FILE *out = listing->out;
+	char began[CLOCK_TEXT];
+
+	if (listing->json) {
+		auto_value struct value *row = value_new_object();
+
+		value_set_text(row, "session", session->id);
+		value_set_integer(row, "began_ms", session->began_wall_ms);
+		value_set_integer(row, "last_ms", session->last_wall_ms);
+		value_set_integer(row, "events", session->events);
+		value_set_str(row, "agent", session->agent);
+		value_set_str(row, "model", session->model);
+		value_set_str(row, "workspace", session->workspace);
+		if (session->prompt.size > 0)
+			value_set_str(row, "prompt", session->prompt);
+		if (session->parent.size > 0)
+			value_set_str(row, "parent", session->parent);
+		listing->code = verb_print_json(row, 0, out);
+		return listing->code == CODE_DONE;
+	}
+	clock_text_local(session->began_wall_ms, began);
+	(void)fprintf(out, "%s  %s  %5lld events", session->id, began,
+		      (long long)session->events);
+	print_clean(session->agent, out);
+	print_clean(session->model, out);
+	print_clean(session->workspace, out);
+	if (session->parent.size > 0) {
+		(void)fprintf(out, "  for");
+		print_clean(session->parent, out);
+	}
+	print_prompt(session->prompt, out);
+	(void)fputc('\n', out);
+	return !ferror(out);
+}
+
+static int list_run(const struct options *options, FILE *out)
+{
+	struct listing listing = {out, options_given(options, "json"), CODE_DONE};
+	struct journal *journal = NULL;
+	struct err err = {0};
+
+	if (!journal_open_default(&journal, &err) ||
+	    !journal_list(journal, options_count(options, "limit", SESSIONS_LISTED),
+			  list_one, &listing, &err))
+		listing.code = verb_complain(CODE_FAILED, "%s", err.text);
+	journal_close(journal);
+	return listing.code;
+}
+
+struct shown {
+	FILE *out;
+	bool json;
+};
+
+/* What the model said in a message; its calls are events of their own. */
+static struct str words_of(const struct value *message)
+{
+	const struct value *parts = value_member(message, "parts");
+
+	for (size_t i = 0; i < value_count(parts); i++) {
+		const char *kind = value_text(value_member(value_item(parts, i), "kind"));
+
+		if (kind != NULL && strcmp(kind, "text") == 0)
+			return value_str(value_member(value_item(parts, i), "text"));
+	}
+	return STR("");
+}
+
+/* What a call is about, as the screen says it. */
+static void print_subject(const struct value *arguments, size_t columns, FILE *out)
+{
+	struct paint paint;
+
+	paint_init(&paint);
+	paint_subject(&paint, arguments, columns);
+	if (paint.out.size > 0)
+		(void)fprintf(out, "  %s", paint.out.data);
+	paint_fini(&paint);
+}
+
+/* The beginning of TEXT's first line, if it has any. */
+static void print_beginning(struct str text, size_t most, FILE *out)
+{
+	text = str_trim(text);
+	text = str_part(text, 0, str_find(text, STR("\n"), 0));
+	if (text.size > most)
+		text.size = text_character_border(text, most);
+	if (text.size > 0)
+		print_clean(text, out);
+}
+
+/* One event in a line: what it is, of which tool, and the beginning of its text. */
+static void print_event(int64_t number, const char *kind, int64_t wall_ms,
+			const struct value *event, FILE *out)
+{
+	static const char *const members[] = {"tool", "status", "text", "reason"};
+	/* Of a text, what still leaves the line readable. */
+	enum { TEXT_SHOWN = 100, KIND_MAX = 256 };
+	const struct value *arguments = value_member(event, "arguments");
+	char when[CLOCK_TEXT];
+	struct buf name;
+
+	clock_text_local(wall_ms, when);
+	buf_init(&name, KIND_MAX);
+	text_add_name(&name, str_of(kind));
+	(void)fprintf(out, "%5lld  %s  %-13s", (long long)number, when, name.data);
+	buf_fini(&name);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		print_beginning(value_str(value_member(event, members[i])), TEXT_SHOWN, out);
+	if (value_count(arguments) > 0)
+		print_subject(arguments, TEXT_SHOWN, out);
+	print_beginning(words_of(event), TEXT_SHOWN, out);
+	(void)fputc('\n', out);
+}
+
+static bool show_one(void *context, int64_t number, const char *kind, int64_t wall_ms,
+		     struct str json)
+{
+	struct shown *shown = context;
+	auto_value struct value *event = NULL;
+
+	if (shown->json)
+		return fprintf(shown->out, "%.*s\n", (int)json.size, json.data) > 0;
+	/* What cannot be read is still listed by its kind. */
+	(void)value_parse(json, 0, &event, NULL);
+	print_event(number, kind, wall_ms, event, shown->out);
+	return !ferror(shown->out);
+}
+
+static int show_run(const struct options *options, FILE *out)
+{
+	struct shown shown = {.out = out, .json = options_given(options, "json")};
+
+	return resume_read(options->words[0], show_one, &shown);
+}
+
+static const char sessions_list_help[] =
+	"List the sessions in the journal, the newest first: id, begin, number of\n"
+	"events, agent, model, workspace, and how its first prompt begins.";
+
+const struct verb verb_sessions_list = {
+	.name = "sessions list",
+	.summary = "list the sessions there were",
+	.arguments = "",
+	.help = sessions_list_help,
+	.example = "  glovebox sessions list --limit 5",
+	.options = list_options,
+	.folds = true,
+	.run = list_run,
+};
+
+static const char sessions_show_help[] =
+	"Show the events of the session ID in their order, one line each; with --json\n"
+	"as they were recorded. The beginning of an ID does, and `last` for the newest\n"
+	"session of the folder where you are.";
+
+const struct verb verb_sessions_show = {
+	.name = "sessions show",
+	.summary = "show what happened in one of them",
+	.arguments = "ID",
+	.help = sessions_show_help,
+	.example = "  glovebox sessions show 3f9a61c2e07d",
+	.options = show_options,
+	.words_least = 1,
+	.words_most = 1,
+	.names = NAMES_SESSIONS,
+	.run = show_run,
+};

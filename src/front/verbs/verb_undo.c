@@ -1,0 +1,267 @@
+/* glovebox undo: put back what a tool or a command has changed; docs/undo.md. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text/text.h"
+#include "base/value.h"
+#include "front/exit_code.h"
+#include "front/interrupt.h"
+#include "front/setup.h"
+#include "front/terminal/fold.h"
+#include "front/verb.h"
+#include "session/session.h"
+#include "undo/undo_aim.h"
+#include "undo/undo_store.h"
+
+enum {
+	TITLE_SHOWN = 60,
+	PROGRESS_FROM_MS = 1000, /* shorter ones need none */
+};
+
+static const struct option_row undo_options[] = {
+	{"list", 'l', OPTION_FLAG, NULL, "list the steps instead, newest first"},
+	{"turn", 't', OPTION_FLAG, NULL, "all steps of the turn that the step belongs to"},
+	{"json", 0, OPTION_FLAG, NULL, "print the result, or one step per line, as JSON"},
+	OPTION_ROW_WORKSPACE,
+	OPTION_ROW_CONFIG,
+	OPTION_ROW_AGENT,
+	OPTION_ROW_LEVEL,
+	OPTION_ROW_HELP,
+	{0},
+};
+
+static const char *const work_names[] = {"checkpoint", "tool", "command", "undo"};
+
+static int step_as_json(const struct undo_step *step, FILE *out)
+{
+	auto_value struct value *row = value_new_object();
+
+	value_set_integer(row, "step", step->number);
+	value_set_text(row, "by", work_names[step->work]);
+	value_set_text(row, "tool", step->tool);
+	value_set_text(row, "title", step->title);
+	value_set_text(row, "run", step->run);
+	value_set_integer(row, "wall_ms", step->wall_ms);
+	value_set_integer(row, "files", (int64_t)step->files);
+	value_set_boolean(row, "undone", step->undone);
+	value_set_boolean(row, "whole", step->whole);
+	if (step->undoes != 0)
+		value_set_integer(row, "undoes", step->undoes);
+	return verb_print_json(row, 0, out);
+}
+
+/* The first line of what somebody typed, as it may stand in a line of ours. */
+static void add_title(struct buf *line, const char *title)
+{
+	struct str rest = str_of(title), first = STR("");
+
+	(void)str_next_line(&rest, &first);
+	size_t size = text_character_border(first, TITLE_SHOWN);
+	text_add_name(line, str_part(first, 0, size));
+	if (size < first.size || rest.size > 0)
+		(void)buf_adds(line, " …");
+}
+
+static void step_as_line(const struct undo_step *step, FILE *out)
+{
+	char when[CLOCK_TEXT];
+	struct buf line;
+
+	clock_text_local(step->wall_ms, when);
+	buf_init(&line, 8 << 10);
+	(void)buf_addf(&line, "%5" PRIu32 "  %s  ", step->number, when);
+	if (step->tool[0] != '\0')
+		(void)buf_addf(&line, "%s ", step->tool);
+	add_title(&line, step->title);
+	(void)buf_adds(&line, "  (");
+	(void)text_add_count(&line, step->files, "file");
+	(void)buf_adds(&line, step->undone                 ? ", undone)"
+			      : step->whole                ? ")"
+			      : step->work == UNDO_BY_UNDO ? ", not finished: run it again)"
+							   : ", cut short)");
+	(void)fprintf(out, "%s\n", line.data);
+	buf_fini(&line);
+}
+
+static int list_steps(const struct setup *setup, bool json, FILE *out)
+{
+	struct undo_store *store = NULL;
+	struct undo_steps steps = {0};
+	struct err err = {0};
+	int code = CODE_DONE;
+	char size[32];
+
+	if (setup->undo_folder == NULL ||
+	    !undo_store_open_old(setup->undo_folder, setup->workspace, &store, &err) ||
+	    (store != NULL && !undo_store_steps(store, &steps, &err))) {
+		undo_store_close(store);
+		return verb_complain(CODE_FAILED, "%s",
+				     err.text[0] != '\0' ? err.text
+							 : "there is no home folder");
+	}
+	for (size_t i = steps.count; i-- > 0 && code == CODE_DONE;) {
+		if (json)
+			code = step_as_json(&steps.steps[i], out);
+		else
+			step_as_line(&steps.steps[i], out);
+	}
+	if (!json && steps.count == 0)
+		(void)fprintf(out, "There is nothing to undo here.\n");
+	if (!json && store != NULL)
+		(void)fprintf(out, "The store takes %s.\n", text_size(steps.bytes, size));
+	undo_steps_fini(&steps);
+	undo_store_close(store);
+	return code;
+}
+
+/* How far a long undo is, on the last line of a terminal. */
+struct undo_progress {
+	int64_t began_ms;
+	bool shown;
+};
+
+static bool show_progress(void *context, const struct event *event, struct err *err)
+{
+	struct undo_progress *progress = context;
+	const struct value *done = value_member(event->data, "progress");
+	const struct value *all = value_member(event->data, "total");
+
+	(void)err;
+	if (event->kind != EVENT_PROGRESS ||
+	    clock_now_ms() - progress->began_ms < PROGRESS_FROM_MS)
+		return true;
+	progress->shown = true;
+	(void)fprintf(stderr, "\r\033[Kglovebox: %.*s: %.0f of %.0f files", TITLE_SHOWN,
+		      event->text.data != NULL ? event->text.data : "undo",
+		      value_number(done), value_number(all));
+	(void)fflush(stderr);
+	return true;
+}
+
+static void progress_end(const struct undo_progress *progress)
+{
+	if (progress->shown)
+		(void)fputs("\r\033[K", stderr);
+}
+
+/* AIM becomes the turn of its step. False: what is in the store says no such step, or nothing. */
+static bool widen(const struct setup *setup, struct undo_aim *aim, struct undo_steps *steps)
+{
+	struct undo_store *store = NULL;
+	const bool found =
+		setup->undo_folder != NULL &&
+		undo_store_open_old(setup->undo_folder, setup->workspace, &store, NULL) &&
+		store != NULL && undo_store_steps(store, steps, NULL) &&
+		undo_aim_widen(aim, steps);
+
+	undo_store_close(store);
+	return found;
+}
+
+static int undo_one(struct setup *setup, const struct undo_aim *aim, bool json, FILE *out)
+{
+	struct undo_progress progress = {.began_ms = clock_now_ms()};
+
+	struct interrupt *interrupt = NULL;
+	struct session *session = NULL;
+	struct tool_result result;
+	struct err err = {0};
+	int code;
+
+	if (!interrupt_open(&interrupt, &err))
+		return verb_complain(CODE_FAILED, "%s", err.text);
+	if (isatty(STDERR_FILENO))
+		setup->sink = (struct event_sink){show_progress, &progress};
+	code = setup_session_once(setup, interrupt, &session);
+	if (code == CODE_DONE) {
+		tool_result_init(&result);
+		if (aim->run != NULL)
+			session_undo_run(session, aim, &result);
+		else
+			session_undo(session, aim->step, &result);
+		progress_end(&progress);
+		if (session_broken(session) != NULL && result.status != RESULT_DONE)
+			code = verb_complain(CODE_NO_CELL, "%s", session_broken(session));
+		else if (result.status != RESULT_DONE)
+			code = result.status == RESULT_DENIED ? CODE_DENIED : CODE_FAILED;
+		if (json) {
+			auto_value struct value *value = tool_result_value(&result);
+			const int printed = verb_print_json(value, 0, out);
+
+			code = code == CODE_DONE ? printed : code;
+		} else {
+			(void)buf_end_line(&result.text);
+			if (code == CODE_DONE)
+				(void)fputs(result.text.data, out);
+			else
+				fold_complain(buf_str(&result.text));
+		}
+		tool_result_fini(&result);
+		session_close(session);
+	}
+	interrupt_close(interrupt);
+	return code;
+}
+
+static int undo_run(const struct options *options, FILE *out)
+{
+	bool json = options_given(options, "json");
+	struct setup setup = {0};
+	struct undo_aim aim = {0};
+	struct undo_steps steps = {0};
+	struct err err = {0};
+	uint64_t number = 0;
+	int code;
+
+	if (options->word_count > 0 &&
+	    (!text_parse_count(options->words[0], UINT32_MAX, &number, &err) || number == 0))
+		return verb_complain(CODE_USAGE,
+				     "\"%.100s\" is no step; see: glovebox undo --list",
+				     options->words[0]);
+	if (options->word_count > 0 && options_given(options, "list"))
+		return verb_complain(CODE_USAGE, "--list takes no number");
+	if (options_given(options, "list") && options_given(options, "turn"))
+		return verb_complain(CODE_USAGE,
+				     "--list shows all steps: it takes no --turn");
+	if (!setup_init(&setup, options, &err))
+		code = verb_complain(CODE_FAILED, "%s", err.text);
+	else if (options_given(options, "list"))
+		code = list_steps(&setup, json, out);
+	else {
+		aim.step = (uint32_t)number;
+		/* Where no step is found the session says so. */
+		if (options_given(options, "turn"))
+			(void)widen(&setup, &aim, &steps);
+		setup.undoes = &aim;
+		code = undo_one(&setup, &aim, json, out);
+	}
+	undo_steps_fini(&steps);
+	setup_fini(&setup);
+	return code;
+}
+
+static const char undo_help[] =
+	"Put back what the newest step, or the step N, has changed in this workspace. A\n"
+	"step is one call of a file tool or one command. Exactly its files are restored,\n"
+	"and only when they still hold what it left in them: whatever you have changed\n"
+	"since stays, and undo says so. An undo is a step as well: its number undoes it.\n"
+	"Nothing outside the files of the step is touched. With --turn all steps of the\n"
+	"agent's turn go that the step belongs to, once each of their files was compared.\n"
+	"A step of a single call, or of another agent's client, is of no turn and goes\n"
+	"alone.\n\n"
+	"Exit codes: 0 done, 1 refused or failed, 5 the cell could not be built.";
+
+const struct verb verb_undo = {
+	.name = "undo",
+	.summary = "put back what a tool or a command has changed",
+	.arguments = "[N]",
+	.help = undo_help,
+	.example = "  glovebox undo --list\n  glovebox undo\n  glovebox undo 12\n  glovebox undo --turn",
+	.options = undo_options,
+	.words_most = 1,
+	.folds = true,
+	.run = undo_run,
+};
