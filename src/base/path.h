@@ -1,6 +1,6 @@
 /*
  * path: paths as text, component by component. Nothing here touches the file system;
- * who resolves for real is runtime/files.
+ * files/files resolves them for real.
  */
 #pragma once
 #include "base/buf.h"
