@@ -127,6 +127,7 @@ bool shape_cell(const struct shape_options *options, struct policy *policy,
 	if (!shape_add_shown(options, policy, spec, err))
 		return false;
 	shape_add_workspace_name(options, spec);
+	shape_add_var_tmp(policy, spec);
 	shape_add_environment(options, policy, spec);
 	shape_advise(options, policy);
 	if (may_get_folders(options, policy))

@@ -8,10 +8,11 @@
 
 /*
  * Without a network a package manager fails at once: npm would try again for more than two
- * minutes, longer than a command may take.
+ * minutes, longer than a command may take. Nor does it look for a newer npm at the end of a run.
  */
-static const char *const no_retries[] = {"NPM_CONFIG_FETCH_RETRIES=0", "PIP_RETRIES=0",
-					 "CARGO_NET_RETRY=0"};
+static const char *const no_retries[] = {"NPM_CONFIG_FETCH_RETRIES=0",
+					 "NPM_CONFIG_UPDATE_NOTIFIER=false",
+					 "PIP_RETRIES=0", "CARGO_NET_RETRY=0"};
 
 /*
  * Git tidies a repository up after many a command, in the background: that would be ended with the

@@ -130,6 +130,11 @@ bool shape_without_view(const struct shape_options *options, struct policy *poli
 /* /usr, /etc with its masks, /dev, /proc, /tmp and the rest of the system. */
 void shape_add_system(struct policy *policy, struct cell_spec *spec);
 /*
+ * /var/tmp is a link to /tmp, but memory of its own where one of SPEC's entries lies below it. To be
+ * called when all of these are there.
+ */
+void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec);
+/*
  * Append the folder of the workspace's project below the user's state ("homes", "caches").
  * False when there is no state folder.
  */

@@ -101,29 +101,6 @@ static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 	spec_add_writable(spec, "/dev/shm");
 }
 
-/* A link to /tmp, but where the workspace or an entry of the policy lies below it. */
-static void add_var_tmp(struct cell_spec *spec, uint64_t size)
-{
-	static const char path[] = "/var/tmp";
-	bool in_use = false;
-
-	for (size_t i = 0; i < spec->view.count; i++) {
-		const char *shown = spec->view.entries[i].path;
-		if (strcmp(shown, path) == 0)
-			return;
-		if (path_within(shown, path) || path_within(path, shown))
-			in_use = true;
-	}
-	if (!in_use) {
-		(void)spec_add_entry(spec, VIEW_LINK, path, "../tmp");
-		return;
-	}
-	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
-	memory->mode = TMP_MODE;
-	memory->size = size;
-	spec_add_writable(spec, path);
-}
-
 void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path,
 		 bool writable)
 {
@@ -138,7 +115,6 @@ static void add_private(struct policy *policy, struct cell_spec *spec)
 {
 	add_accounts(spec);
 	(void)spec_add_entry(spec, VIEW_PROCESSES, "/proc", NULL);
-	add_var_tmp(spec, policy->limits.tmp);
 	struct view_entry *tmp = spec_add_entry(spec, VIEW_MEMORY, "/tmp", NULL);
 	tmp->mode = TMP_MODE;
 	tmp->size = policy->limits.tmp;
@@ -163,4 +139,28 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 		->optional = true;
 	if (spec_is_sealed(spec))
 		add_private(policy, spec);
+}
+
+void shape_add_var_tmp(const struct policy *policy, struct cell_spec *spec)
+{
+	static const char path[] = "/var/tmp";
+	bool in_use = false;
+
+	if (!spec_is_sealed(spec))
+		return;
+	for (size_t i = 0; i < spec->view.count; i++) {
+		const char *shown = spec->view.entries[i].path;
+		if (strcmp(shown, path) == 0)
+			return;
+		if (path_within(shown, path) || path_within(path, shown))
+			in_use = true;
+	}
+	if (!in_use) {
+		(void)spec_add_entry(spec, VIEW_LINK, path, "../tmp");
+		return;
+	}
+	struct view_entry *memory = spec_add_entry(spec, VIEW_MEMORY, path, NULL);
+	memory->mode = TMP_MODE;
+	memory->size = policy->limits.tmp;
+	spec_add_writable(spec, path);
 }
