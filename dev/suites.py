@@ -35,6 +35,7 @@ class Test:
         self.seconds = row["timeout"]
         self.folder = row["workdir"] or folder
         self.tap = row["protocol"] == "tap"
+        self.beside_others = row["is_parallel"]
 
 
 def registered(folder):
