@@ -306,7 +306,7 @@ bool fd_make_folders(const char *path, struct err *err)
 
 int fd_open_beneath(int folder, const char *name, int flags)
 {
-	/* What only names a file takes no other flag. */
+	/* openat2(2) refuses O_NONBLOCK and O_NOCTTY beside O_PATH. */
 	const int calm = (flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY;
 	const struct open_how how = {
 		.flags = (uint64_t)(unsigned)(flags | calm | O_CLOEXEC | O_NOFOLLOW),

@@ -18,9 +18,9 @@ void fd_auto_close(int *fd);
 void fd_close(int *fd);
 
 /*
- * openat, read and close for whoever makes them by the hundred thousand in several threads:
- * no points of cancellation, which nobody here uses and which take the C library longer than
- * the way into the kernel.
+ * openat, read and close without points of cancellation, for code that makes these calls by
+ * the hundred thousand in several threads. Nothing here cancels a thread, and those points
+ * take the C library longer than the way into the kernel.
  */
 int fd_bare_open(int folder_fd, const char *name, int flags);
 ssize_t fd_bare_read(int fd, void *data, size_t size);

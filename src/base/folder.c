@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One descriptor a level; whoever nests deeper on purpose leaves that behind. */
+/*
+ * The walk holds one descriptor open for each level. A folder that somebody nests deeper on
+ * purpose is left behind.
+ */
 enum { DEPTH_MAX = 200 };
 
 static int folder_open(int parent, const char *name)

@@ -38,7 +38,7 @@ bool message_send(int socket, const void *data, size_t size, const int *fds, siz
 	return n == (ssize_t)size;
 }
 
-/* What came beside MESSAGE; places without are -1. */
+/* Store the descriptors that came with MESSAGE in CAME; places without one are -1. */
 static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);

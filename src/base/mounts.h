@@ -1,6 +1,6 @@
 /*
- * mounts: the lines of /proc/self/mountinfo (proc(5)). Whoever asks reads the file; what is
- * found are views of its text.
+ * mounts: the lines of /proc/self/mountinfo (proc(5)). The caller reads the file; the parts
+ * of a mount are views of its text.
  */
 #pragma once
 #include "base/buf.h"

@@ -33,7 +33,10 @@ static struct value *value_new(json_t *json)
 	return value_of(json);
 }
 
-/* What the grammar alone does not see: keys and numbers. */
+/*
+ * Set ERR for a text that the JSON library refused: beside the grammar it checks keys and
+ * numbers. Always false.
+ */
 static bool value_refuse(struct str text, const json_error_t *error, struct err *err)
 {
 	size_t at = error->position > 0 ? (size_t)error->position : 0;
@@ -82,7 +85,10 @@ bool value_parse(struct str text, unsigned flags, struct value **value, struct e
 		return err_set(err, EFBIG, "JSON text of %zu bytes: at most %d are taken",
 			       text.size, VALUE_TEXT_MAX);
 	if (flags & (VALUE_COMMENTS | VALUE_REPAIR)) {
-		/* What is not JSON becomes blanks, so that positions stay. */
+		/*
+		 * Bytes that are not JSON, such as comments, become blanks, so that
+		 * positions stay.
+		 */
 		copy = memory_copy_str(text);
 		if (!value_syntax_blank(copy, text.size, flags, err))
 			return false;

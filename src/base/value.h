@@ -1,6 +1,6 @@
 /*
  * value: a JSON value (RFC 8259, strict: UTF-8 checked, no duplicate keys, no NaN,
- * nothing after the end). Counted references: whoever gets a value by `value_new_…`,
+ * nothing after the end). Counted references: a caller that gets a value by `value_new_…`,
  * `value_parse` or `value_ref` frees it; members and items are borrowed from their
  * container. The only file that knows the JSON library.
  */

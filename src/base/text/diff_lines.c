@@ -314,7 +314,10 @@ static void diff_number(struct diff_sides *sides, size_t from, size_t old_to, si
 	free(table.slots);
 }
 
-/* What is left to be searched of SIDE between FROM and TO. */
+/*
+ * Fill PART with the lines of SIDE between FROM and TO that are not marked as changed: only
+ * these are still to be searched.
+ */
 static void diff_part_init(struct diff_part *part, const struct diff_side *side,
 			   size_t from, size_t to)
 {

@@ -110,7 +110,10 @@ void ignore_free(struct ignore *ignore)
 	free(ignore);
 }
 
-/* What is plain at both ends of a pattern says nothing here but at its beginning, as in git. */
+/*
+ * As in git, only the plain beginning of a pattern is compared ahead of the matcher here,
+ * not its plain end.
+ */
 static bool ignore_rule_matches_any_case(const struct ignore_rule *rule, struct str below,
 					 struct str name)
 {

@@ -28,7 +28,7 @@ static size_t pattern_skip(struct str pattern, size_t at, unsigned flags)
 	return at + size <= pattern.size ? at + size : 0;
 }
 
-/* What a list of alternatives is made of. */
+/* The state of pattern_count while it counts the patterns that PATTERN stands for. */
 struct pattern_count {
 	struct str pattern;
 	unsigned flags;
@@ -113,7 +113,7 @@ bool pattern_check(struct str pattern, unsigned flags, struct err *err)
 	return false;
 }
 
-/* What is still to be written out: this piece, then those it stands in. */
+/* The texts that are still to be written out: this piece, then the pieces around it. */
 struct pattern_piece {
 	struct str text;
 	const struct pattern_piece *next;

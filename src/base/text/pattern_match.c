@@ -161,7 +161,7 @@ static bool pattern_next_component(struct pattern_walk *walk, size_t at)
 	return true;
 }
 
-/* What one step found. */
+/* The result of one step: go on, no match this way, or all of the pattern has matched. */
 enum pattern_step { STEP_FITS, STEP_FAILS, STEP_MATCHED };
 
 /* At a run of stars: one star inside a component, "**" when it is a whole component. */

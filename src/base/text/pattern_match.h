@@ -23,8 +23,8 @@ struct pattern_bracket pattern_bracket_read(struct str text, unsigned flags, uns
 bool pattern_match_plain(struct str pattern, struct str path, unsigned flags);
 
 /*
- * What a pattern says plainly about the texts it fits: enough to pass most of them over
- * without the matcher.
+ * The plain bytes at both ends of a pattern: enough to reject most texts without the
+ * matcher.
  */
 struct pattern_ends {
 	size_t head, tail; /* bytes each of them begins and ends with */

@@ -156,7 +156,9 @@ bool regex_compile(struct str pattern, unsigned flags, struct regex **regex, str
 	if (pattern.size > REGEX_PATTERN_MAX)
 		return err_set(err, EINVAL, "regular expression: longer than %d bytes",
 			       REGEX_PATTERN_MAX);
-	/* What is wrong is told of the pattern as somebody wrote it. */
+	/*
+	 * Compile the pattern as it was written first, so that errors refer to that text.
+	 */
 	code = compile_text(pattern, options, flags, &error, &at);
 	if (!code)
 		return regex_refuse(error, at, err);

@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* What a byte can be outside of quotes. */
+/* The meaning of a byte outside of quotes. */
 enum class {
 	PLAIN,
 	BLANK,
@@ -264,7 +264,7 @@ static void take_plain(struct word *word)
 	add(word, lexer->text.data + from, lexer->at - from);
 }
 
-/* What stands at the lexer, outside of quotes and inside of a word. */
+/* Take the next part of WORD, which begins at the lexer outside of quotes. */
 static void take_part(struct word *word)
 {
 	struct shell_lexer *lexer = word->lexer;

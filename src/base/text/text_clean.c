@@ -12,7 +12,7 @@ struct text_cleaner {
 	bool returned; /* "\r" seen: what comes next replaces the line */
 };
 
-/* What one escape sequence does to the text. */
+/* The effect of one escape sequence on the text. */
 struct text_sequence {
 	size_t size;     /* 0: not a sequence */
 	bool erases;     /* the line from the cursor on */
@@ -213,8 +213,9 @@ void text_add_name(struct buf *out, struct str name)
 }
 
 /*
- * What has no ink of its own, or is a blank that no program takes for one: Default_Ignorable_Code_Point
- * and White_Space beyond ASCII, and the fillers, as of Unicode 15.
+ * Characters without ink of their own, and blanks that no program takes for one:
+ * Default_Ignorable_Code_Point and White_Space beyond ASCII, and the fillers, as of Unicode
+ * 15.
  */
 static const uint32_t inkless[][2] = {
 	{0xa0, 0xa0},     {0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},

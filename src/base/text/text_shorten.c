@@ -250,7 +250,7 @@ bool text_shorten(struct str text, const struct text_limits *limits, struct buf 
 		middle = str_part(text, head.size, text.size);
 	if (middle.size)
 		text_cut_head(middle, &head);
-	/* What the head could not use, the tail may. */
+	/* The tail may use the room that the head could not use. */
 	tail.bytes = bytes - head_bytes + head.bytes;
 	tail.lines = lines - lines / TEXT_HEAD_SHARE + head.lines;
 	tail.line_bytes = line_bytes;
