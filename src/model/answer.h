@@ -71,15 +71,21 @@ void answer_part_settle(struct answer *answer, struct answer_part *part, struct 
 bool answer_part_is_settled(const struct answer_part *part);
 /* Is any part of KIND? */
 bool answer_has_settled(const struct answer *answer, enum part_kind kind);
-/* Whose call it is; empty ones change nothing. */
+/* Set the ID and the TOOL of a call; an empty text changes nothing. */
 void answer_part_call(struct answer *answer, struct answer_part *part, struct str id,
 		      struct str tool);
-/* Into its `extra`, for the next request: VALUE, which came in as SIZE bytes. */
+/*
+ * Store TAKE_VALUE, which came in as SIZE bytes, under KEY in the `extra` of PART, for the
+ * next request.
+ */
 void answer_part_keep(struct answer *answer, struct answer_part *part, const char *key,
 		      struct value *take_value, size_t size);
-/* What was kept under KEY; NULL when nothing was. Borrowed. */
+/* The value that answer_part_keep stored under KEY, or NULL. Borrowed. */
 struct value *answer_part_kept(const struct answer_part *part, const char *key);
-/* Bytes that are nothing before they are whole: not part of the answer, and not shown. */
+/*
+ * Collect bytes that mean nothing before all have come: they are not part of the answer,
+ * and not shown.
+ */
 void answer_part_collect(struct answer *answer, struct answer_part *part,
 			 struct str fragment);
 struct str answer_part_collected(const struct answer_part *part);

@@ -82,7 +82,7 @@ void answer_part_settle(struct answer *answer, struct answer_part *part, struct 
 		if (whole.size > shown.size)
 			answer_put(answer, part, str_part(whole, shown.size, whole.size));
 	} else if (whole.size > 0) {
-		/* What was shown cannot be taken back; what is kept is the truth. */
+		/* Shown text cannot be taken back; the kept text becomes the true one. */
 		buf_clear(&part->text);
 		part->scan = (struct scan){0};
 		answer_fill(part, whole);

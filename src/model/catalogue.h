@@ -51,9 +51,9 @@ bool catalogue_open(struct str shipped, const struct value *additions,
 void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
 
 /*
- * What is known of the model NAME; nothing is all zeros and prices below 0. AT_HOME: it
- * is asked at its vendor's own address, where the shipped prices hold; elsewhere (a
- * router, a server on this machine) only the person's do. CATALOGUE may be NULL.
+ * The entry of the model NAME; without one, all is zero and prices are below 0. AT_HOME:
+ * the model is asked at its vendor's own address, where the shipped prices hold; elsewhere
+ * (a router, a server on this machine) only the person's do. CATALOGUE may be NULL.
  */
 struct catalogue_model catalogue_find(const struct catalogue *catalogue, const char *name,
 				      bool at_home);
@@ -63,8 +63,8 @@ void catalogue_each(const struct catalogue *catalogue,
 		    void (*each)(void *context, const char *name), void *context);
 
 /*
- * What one request with this USAGE costs, in US dollars. False when the price of its
- * input or output is not known.
+ * Set DOLLARS to the cost of one request with this USAGE, in US dollars. False when the
+ * price of its input or output is not known.
  */
 bool catalogue_cost(const struct catalogue_model *model, const struct model_usage *usage,
 		    double *dollars);

@@ -123,7 +123,7 @@ int failure_public_code(int code)
 	}
 }
 
-/* What the person can do about an answer of STATUS that means CODE. */
+/* Append advice for the person about an answer of STATUS that means CODE. */
 static void add_advice(const struct failure_place *place, int64_t status, int code,
 		       struct buf *out)
 {

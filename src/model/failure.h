@@ -32,7 +32,7 @@ int failure_public_code(int code);
 /* Does MESSAGE say, in any service's wording, that the context is too small? */
 bool failure_is_overflow(struct str message);
 
-/* What was asked, for the sentence about its refusal. */
+/* The service and the model that were asked, for the sentence about the refusal. */
 struct failure_place {
 	const char *host, *model, *key_name;
 	bool has_key;

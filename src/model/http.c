@@ -289,7 +289,7 @@ static bool set_options(struct exchange *exchange, struct err *err)
 	return true;
 }
 
-/* What libcurl's CODE means to us. */
+/* The errno value that stands for libcurl's CODE. */
 static int code_of(const struct exchange *exchange, CURLcode code)
 {
 	long os = 0;

@@ -37,7 +37,10 @@ struct http {
 	bool trimmed; /* library_trim, once */
 };
 
-/* What every request has; WRITE takes CONTEXT. */
+/*
+ * Set the options that every request has; bytes that come go to WRITE, with CONTEXT. False:
+ * libcurl does not take one.
+ */
 bool http_set_common(const struct http *http, CURL *easy, const char *url,
 		     size_t (*write)(char *, size_t, size_t, void *), void *context);
 /* POST BODY with HEADERS. */

@@ -4,7 +4,7 @@
  * itself says. All addresses are asked at once, and whatever a server does (endless,
  * garbage, slow, a redirect) it costs no more than the time and the bytes below.
  *
- * What is asked: llama.cpp's /props, LM Studio's /api/v0/models, Ollama's /api/tags,
+ * The requests: llama.cpp's /props, LM Studio's /api/v0/models, Ollama's /api/tags,
  * /api/ps and /api/show, and /v1/models, which vLLM and all others have.
  */
 #pragma once
@@ -79,8 +79,9 @@ void local_probe(struct http *http, struct local_server *servers, size_t count,
 		 const char *only, int limit_ms);
 
 /*
- * What the server at URL says of its model NAME (Ollama's ":latest" may be left out;
- * llama.cpp's only one has any name); the name itself is NULL. False: nothing.
+ * Fill MODEL with what the server at URL says of its model NAME (Ollama's ":latest" may be
+ * left out; llama.cpp's only one has any name); the name in MODEL is NULL. False: the
+ * server says nothing.
  */
 bool local_ask(struct http *http, const char *url, const char *name, int limit_ms,
 	       struct local_model *model);

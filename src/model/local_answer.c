@@ -133,7 +133,7 @@ static void read_tags(struct local_server *server, const struct value *root)
 		(void)add_model(server, value_member(value_item(list, i), "name"));
 }
 
-/* What is loaded, and how much room it was given. */
+/* Note which models are loaded, and how many tokens of context each was given. */
 static void read_running(struct local_server *server, const struct value *root)
 {
 	const struct value *list = value_member(root, "models");

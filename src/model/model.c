@@ -33,7 +33,10 @@ enum { ERROR_BODY_MAX = 64 << 10 };
  * purpose.
  */
 enum { KEY_PART_MIN = 12 };
-/* What is shorter is no secret: "x" or "none", for a server of one's own that wants none. */
+/*
+ * A shorter key is no secret: people give "x" or "none" to a server of their own that wants
+ * none.
+ */
 enum { KEY_MIN = 8 };
 
 const struct provider *const providers[] = {&anthropic_provider, &openai_chat_provider,

@@ -133,7 +133,7 @@ enum model_finish {
 	MODEL_FINISH_PAUSED,
 };
 
-/* What streams while the answer grows. Every callback may be NULL. */
+/* The callbacks of an answer while it streams. Every callback may be NULL. */
 struct model_sink {
 	void *context;
 	void (*text)(void *context, struct str fragment);
@@ -141,7 +141,7 @@ struct model_sink {
 	void (*call)(void *context, const char *tool); /* a call's name is known */
 	/* The request is out and its answer on the way; again with each further try. */
 	void (*waiting)(void *context);
-	/* What streamed so far is void: the answer begins again after WAIT_S. */
+	/* The text that streamed so far is void: the answer begins again after WAIT_S. */
 	void (*retry)(void *context, const char *why, double wait_s);
 };
 

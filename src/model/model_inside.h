@@ -29,8 +29,8 @@ struct model {
 };
 
 /*
- * What the catalogue of OPTIONS says of NAME. Prices are those of the vendor: a server
- * that somebody named has its own.
+ * The entry of NAME in the catalogue of OPTIONS. Its prices are those of the vendor: they
+ * do not hold for a server that somebody named.
  */
 struct catalogue_model model_known_by(const struct model_options *options,
 				      const struct model_name *name);

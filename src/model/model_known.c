@@ -21,7 +21,10 @@ struct catalogue_model model_known_by(const struct model_options *options,
 	return catalogue_find(options->catalogue, text, at_home);
 }
 
-/* What a server on this machine says of the model; nothing at all of any other. */
+/*
+ * Ask a server on this machine about the model. The result of any other server is all
+ * zeros.
+ */
 static struct local_model ask_there(struct model *model)
 {
 	struct local_model there = {0};

@@ -9,7 +9,10 @@
 #include "model/answer.h"
 #include "model/model.h"
 
-/* What a model was opened with, as far as a request's body says it (model_options). */
+/*
+ * The options that a model was opened with (model_options), as far as a request's body has
+ * them.
+ */
 struct provider_settings {
 	const char *model;
 	double temperature;                   /* < 0: not said */

@@ -29,7 +29,7 @@ static bool reader_take_event(void *context, struct str name, struct str data,
 {
 	struct reader *reader = context;
 
-	/* What follows the closing word is nobody's answer. */
+	/* Events after the closing one belong to no answer. */
 	if (reader->ended)
 		return true;
 	return reader->provider->event(reader->answer, name, data, &reader->ended, err) &&

@@ -29,7 +29,10 @@ static const struct value *kept_block(const struct part *part)
 	return value_member(part->extra, ANTHROPIC_EXTRA);
 }
 
-/* What other providers want back with a thinking is nothing to this one. */
+/*
+ * Is PART sent back? A thinking part is sent only with the block that this service gave it:
+ * data of other providers means nothing here.
+ */
 static bool is_written(const struct part *part)
 {
 	switch (part->kind) {

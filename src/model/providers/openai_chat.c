@@ -106,7 +106,7 @@ static struct answer_part *take_call(struct answer *answer, int64_t index,
 	return part;
 }
 
-/* What comes with a call and has to go back with it, unchanged. */
+/* Keep EXTRA, which came with a call and has to go back with it, unchanged. */
 static void keep_extra(struct answer *answer, struct answer_part *part, struct value *extra)
 {
 	struct buf text;
@@ -180,7 +180,7 @@ static bool take_finish(struct answer *answer, const struct value *choice, struc
 			       : err_set(err, EAGAIN,
 					 "the service ended the answer with an error "
 					 "it does not name");
-	/* What a refusal's own text said stays. */
+	/* An answer that its own text has made a refusal stays one. */
 	if (answer_is_refused(answer))
 		return true;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

@@ -107,7 +107,7 @@ static bool take_response(struct answer *answer, const struct value *response,
 	if (str_is(status, "failed") || service_is_error(response))
 		return service_refuse(response, err);
 	take_output(answer, value_member(response, "output"), size);
-	/* What a refusal said itself stays. */
+	/* An answer that its own items have made a refusal stays one. */
 	if (answer_is_refused(answer))
 		return true;
 	if (!str_is(status, "incomplete"))

@@ -53,7 +53,7 @@ enum part_kind openai_responses_part_kind(const struct value *item)
 	return part_kind(item_kind(item));
 }
 
-/* What the events of ITEM call it; llama.cpp's calls have no id but that of the call. */
+/* The id that events use for ITEM; a call of llama.cpp has only the id of the call. */
 static struct str item_key(const struct value *item)
 {
 	struct str id = value_str(value_member(item, "id"));
@@ -178,7 +178,10 @@ static void item_text(struct answer *answer, enum item_kind kind,
 	}
 }
 
-/* What of ITEM the part does not hold itself, or NULL. */
+/*
+ * A copy of ITEM without the members that the part holds itself, for the caller to free;
+ * NULL when nothing is to be kept.
+ */
 static struct value *item_rest(enum item_kind kind, const struct value *item)
 {
 	struct value *rest;
