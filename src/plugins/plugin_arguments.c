@@ -81,7 +81,10 @@ static bool add_flags(struct building *building, const struct value *order,
 		if (!add_flag(building, name, value_member(arguments, name), err))
 			return false;
 	}
-	/* What the schema allows without naming it. It may hold no blank: one word is one flag. */
+	/*
+	 * Add the arguments that the schema allows without naming them. Such a name may
+	 * hold no blank: one word is one flag.
+	 */
 	for (void *at = value_first(arguments); at; at = value_next(arguments, at)) {
 		const char *name = value_key(at);
 

@@ -9,7 +9,7 @@
 #include "base/value.h"
 #include "plugins/plugin_schema.h"
 
-/* What the kernel passes in one argument, its NUL included (execve(2)). */
+/* The most bytes that the kernel passes in one argument, its NUL included (execve(2)). */
 enum { PLUGIN_ARGUMENT_MAX = 128 << 10 };
 
 struct plugin_argument_rules {

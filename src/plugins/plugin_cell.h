@@ -22,7 +22,10 @@ struct plugin_cell {
 	struct session *session;    /* or NULL: nothing was looked at yet */
 };
 
-/* What a script is looked at with: a made tool (session.h), and what is shown for it. */
+/*
+ * One look at a script: the made tool (session.h), its arguments, and the files shown for
+ * it.
+ */
 struct plugin_look {
 	const struct tool *tool;
 	const struct value *arguments;

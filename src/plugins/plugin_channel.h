@@ -41,14 +41,17 @@ struct plugin_channel {
 bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 			 struct tool_result *result, const struct value *secrets,
 			 struct spill *spill, struct err *err);
-/* Nothing of the script is left: what it wrote last. */
+/* Read what the script wrote last; nothing of the script runs any more. */
 void plugin_channel_end(struct plugin_channel *channel);
 /* Take a piece of what is there. False: nothing is. */
 bool plugin_channel_read(struct plugin_channel *channel);
-/* An answer may be there: pass it on, and ask what waits. */
+/* Pass on the answer, if one has come, and ask the next question that waits. */
 void plugin_channel_turn(struct plugin_channel *channel);
-/* What was wrong goes into the result's details. */
+/* Close the channel. Faults in the script's lines go into the result's details. */
 void plugin_channel_close(struct plugin_channel *channel);
 
-/* One line of it, for whoever tests it alone. False: ERR says what is wrong with it. */
+/*
+ * Take one line of the script; public for tests. False: ERR says what is wrong with the
+ * line.
+ */
 bool plugin_channel_line(struct plugin_channel *channel, struct str line, struct err *err);

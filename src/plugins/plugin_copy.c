@@ -147,7 +147,10 @@ static int wanted(const struct dirent *entry)
 	       strcmp(entry->d_name, ".git") != 0;
 }
 
-/* What is in the folder FROM, to the folder TO (-1: nowhere). PATH "" is the top. */
+/*
+ * Hash the content of the folder FROM and copy it to the folder TO (-1: no copy is made).
+ * PATH "" is the top.
+ */
 static bool folder_copy(struct walk *walk, int from, int to, const char *path, int depth,
 			struct err *err)
 {

@@ -41,7 +41,7 @@ enum {
 	CODE_SIGNAL = 128,
 };
 
-/* What `error` may take. */
+/* The time that the subcommand `error` may take. */
 #define ERROR_SECONDS 2.0
 #define AFTER_SECONDS 3.0 /* kept of the call's own time, when that ends earlier */
 
@@ -612,7 +612,7 @@ static enum result_status plugin_execute(struct call *call, struct tool_result *
 	if (subcommand == NULL || carried_text(&script, "file") == NULL ||
 	    carried_text(&script, "copy") == NULL)
 		return tool_fail(result, "No script to run.");
-	/* What a toolbox has no word for: no preview, no error. */
+	/* A toolbox has no subcommand for a preview or an error. */
 	if (is_toolbox(&script) && !str_among("run schema", str_of(subcommand)))
 		return tool_done(result);
 	script.secrets = carried(&script, "secrets");

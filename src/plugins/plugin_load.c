@@ -110,13 +110,16 @@ static void shown_fill(struct plugins *plugins)
 					     .why = "plugins"};
 }
 
-/* What the question is called: the two dialects answer it differently. */
+/* The name of the question for the schema: it differs between the two dialects. */
 static const char *asked(const struct plugin *plugin)
 {
 	return plugin->package->is_toolbox ? "describe" : "schema";
 }
 
-/* What the script said when it was asked last: kept beside the copy it was asked in. */
+/*
+ * Set PATH to the file of the script's last answer, beside the copy in which it was asked.
+ * False: the path is too long.
+ */
 static bool schema_path(const struct plugin_loading *loading, const struct plugin *plugin,
 			char path[PATH_MAX])
 {

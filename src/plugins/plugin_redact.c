@@ -26,7 +26,10 @@ void plugin_redact_add(struct value *list, struct str secret)
 	buf_fini(&quoted);
 }
 
-/* What a text is looked through for: its pieces may be large. */
+/*
+ * The secrets that a text is searched for. Texts may be large: BEGINS lets the search skip
+ * most bytes.
+ */
 struct needles {
 	struct str list[NEEDLES_MAX];
 	size_t count;

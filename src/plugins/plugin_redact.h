@@ -18,7 +18,10 @@ void plugin_redact_add(struct value *list, struct str secret);
 /* Replace each of SECRETS (a list of texts, or NULL) in TEXT. */
 void plugin_redact(const struct value *secrets, struct buf *text);
 
-/* What came and may yet be the beginning of a secret. */
+/*
+ * A stream of output. HELD are its last bytes, when they may yet be the beginning of a
+ * secret.
+ */
 struct plugin_redact_stream {
 	const struct value *secrets;
 	struct buf held;

@@ -143,7 +143,7 @@ static bool check_ref(const char *ref, struct err *err)
 		       REF_MAX);
 }
 
-/* What needs a program of its own (ssh, ext::) would be run by git, and is not taken. */
+/* Refuse a URL for which git would run another program (ssh, ext::). */
 static bool check_url(const char *url, struct err *err)
 {
 	struct str text = str_of(url);

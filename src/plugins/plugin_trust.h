@@ -14,7 +14,10 @@ struct plugin_trusted {
 	char commit[HASH_HEX + 1]; /* of git; "" else */
 };
 
-/* What FOLDER's record says of SOURCE. A record that cannot be read is an error. */
+/*
+ * Set TRUSTED to the entry of SOURCE in FOLDER's record. A record that cannot be read is an
+ * error.
+ */
 bool plugin_trust_find(const char *folder, const char *source,
 		       struct plugin_trusted *trusted, struct err *err);
 /*

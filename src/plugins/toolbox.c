@@ -17,7 +17,7 @@ enum { QUOTED_MAX = 60 };
 
 static const char types[] = "string number integer boolean array object";
 
-/* What is being put together: the one function of a schema, as scripts print it. */
+/* A schema while it is put together: its one function, as scripts print it. */
 struct describing {
 	struct value *properties, *required, *guessed;
 	struct buf name, description;

@@ -28,12 +28,15 @@
 #define TOOLBOX_DESCRIBE "TOOLBOX_ACTION=describe"
 #define TOOLBOX_EXECUTE  "TOOLBOX_ACTION=execute"
 
-/* What one printed about itself: bytes of a stranger. plugin_schema_fini SCHEMA when true. */
+/*
+ * Read SCHEMA from the TEXT that an executable printed about itself, which is not trusted.
+ * plugin_schema_fini SCHEMA when true.
+ */
 bool toolbox_parse(struct str text, struct plugin_schema *schema, struct err *err);
 
 /*
- * Append ARGUMENTS as "name: value" lines, in ORDER (names). What would be read as another line
- * is refused, and named.
+ * Append ARGUMENTS as "name: value" lines, in ORDER (names). A value that would be read as
+ * another line is refused, and ERR names it.
  */
 bool toolbox_lines(const struct value *order, const struct value *arguments,
 		   struct buf *lines, struct err *err);
