@@ -149,7 +149,10 @@ static bool shell_begin(struct shell *shell, struct err *err)
 		.text = shell->command,
 		.folder = shell->folder.path.data,
 		.environment = shell->call->environment,
-		/* What runs on a terminal is told by its group. */
+		/*
+		 * On a terminal, a program is distinguished from the shell by its process
+		 * group.
+		 */
 		.stays = shell->terminal.given,
 	};
 	struct bash_shell *ready = shell->call->prepared;
@@ -228,7 +231,10 @@ static void take_folder(struct shell *shell, struct buf *next)
 	file_fini(&file);
 }
 
-/* What the command says that it could not reach, from where errors stand mostly. */
+/*
+ * Look in the command's output, standard error first, for what it says that it could not
+ * reach.
+ */
 static void claim(struct shell *shell)
 {
 	const struct program_output *streams[] = {&shell->run.error, &shell->run.out};
@@ -251,7 +257,10 @@ static void claim(struct shell *shell)
 	buf_fini(&text);
 }
 
-/* Who has seen the beginning is told the rest; all of it is there for who asks. */
+/*
+ * The answer shows only the output since the last one; `whole` in the details has all of
+ * it.
+ */
 static void add_whole(struct shell *shell, struct bash_answer *told)
 {
 	struct value *details = tool_details(shell->result);

@@ -56,7 +56,7 @@ static bool words_alone(struct str text, struct str *first)
 		}
 		if (token.kind != SHELL_WORD || ended)
 			return false;
-		/* What one of these becomes is an argument, or several; the others may do things. */
+		/* These kinds become one argument, or several; the others may do things. */
 		if (token.reason != SHELL_LITERAL && token.reason != SHELL_PATTERN &&
 		    token.reason != SHELL_BRACES && token.reason != SHELL_TILDE)
 			return false;

@@ -129,7 +129,7 @@ void shell_tells(void *context)
 	ssize_t size = read(shell->bash.folder_fd, shell->told + shell->told_size,
 			    sizeof(shell->told) - 1 - shell->told_size);
 
-	/* What comes after it is read at the end. */
+	/* Bytes after these are read at the end. */
 	shell->run.side_fd = -1;
 	if (size <= 0)
 		return;

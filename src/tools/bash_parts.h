@@ -35,16 +35,16 @@ struct shell {
 	bool folder_was_gone;
 };
 
-/* What is known of its run, for an answer. */
+/* The state of the command's run, for an answer. */
 struct bash_answer shell_answer(const struct shell *shell);
 
 /* bash_follow.c, as program_run has them: is it to stop, and does a question wait? */
 bool shell_stopped(void *context);
-/* What it printed goes to who listens. */
+/* Pass on BYTES, which the command printed, to the listeners of the call. */
 void shell_output(void *context, int stream, struct str bytes);
 /*
- * It tells its folder in its last step, or something that it started wants us to believe so: then
- * its end is near, and to be woken for it would take longer than to wait.
+ * The shell tells its folder in its last step, or a process that it started pretends to be
+ * the shell: the end is then near, and to be woken for it would take longer than to wait.
  */
 void shell_tells(void *context);
 

@@ -57,7 +57,10 @@ bool bash_plan_start(const struct call *call, const char *folder,
 		      join_of(value_str(value_member(part, "join")), &items[i].join)) ||
 		     err_set(err, EPROTO, "a plan with a part that is none");
 	}
-	/* What waits to become one program cannot be a list, and is nothing that one left. */
+	/*
+	 * End the launcher: it can become only one program, not a list, and must not count
+	 * as a process that the command left.
+	 */
 	if (call->launcher != NULL)
 		program_launcher_end(call->launcher);
 	ok = ok && program_list_start_ahead(&start, items, count, ahead, err);

@@ -33,7 +33,10 @@ enum {
 
 #define COMING "c\n"
 
-/* What is done once more later then finds its memory there: heap, and stack as deep. */
+/*
+ * Append a rehearsal of the steps of the wrapper. When bash repeats them later, its heap
+ * and its stack have grown already.
+ */
 static void add_rehearsal(struct buf *wrapper, int go_fd)
 {
 	(void)buf_addf(wrapper,

@@ -28,7 +28,7 @@ struct bash_shell {
 	struct stat folder_was;
 };
 
-/* What it shall run, and where. */
+/* The text that the shell is to run, and its folder. */
 struct bash_text {
 	struct str text;
 	const char *folder;

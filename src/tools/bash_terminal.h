@@ -31,7 +31,9 @@ bool bash_terminal_open(struct bash_terminal *terminal, struct program_run *run,
 /* Type INPUT; RESULT is done, or says why it could not. */
 void bash_terminal_type(struct bash_terminal *terminal, struct str input,
 			struct tool_result *result);
-/* What is typed on it goes to this process group; 0: nobody's. */
+/*
+ * The process group in the terminal's foreground, which gets typed bytes; 0: there is none.
+ */
 pid_t bash_terminal_group(const struct bash_terminal *terminal);
 /*
  * To be asked every now and then: the front is told once that the command waits. True when it

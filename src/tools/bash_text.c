@@ -182,7 +182,7 @@ static void add_stream(const struct program_output *output, const struct text_li
 	buf_fini(&clean);
 }
 
-/* What stands for an output of nothing. */
+/* The line that stands for an empty output. */
 static const char *no_output(const struct bash_answer *answer)
 {
 	if (answer->since.out || answer->since.error)

@@ -183,7 +183,7 @@ static bool is_content_of(const struct undo_state *old, int file)
 	       memcmp(now.digest, old->digest, UNDO_DIGEST) == 0;
 }
 
-/* What a repository held nobody holds once it is gone. */
+/* Is the content of OLD lost? A repository held it, and that is gone. */
 static bool is_lost(const struct checkpoint *checkpoint, const struct undo_state *old)
 {
 	return old->source == UNDO_IN_GIT && !checkpoint->has_git;
@@ -250,7 +250,10 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	       err_set(err, why.code, "%s", why.text);
 }
 
-/* What the index says stands in the place of an object's name, which its copy has none of. */
+/*
+ * Put a hash of what the index says in the place of an object's name: the copy of an index
+ * has none.
+ */
 static void note_index(const struct checkpoint *checkpoint, struct undo_state *state)
 {
 	auto_close int file =
@@ -308,7 +311,11 @@ static bool keep_row(struct checkpoint *checkpoint, struct undo_row *row,
 		fine = keep_link(checkpoint, row, err);
 	if (state->kind == UNDO_FILE && str_is(row->path, UNDO_GIT_INDEX))
 		note_index(checkpoint, state);
-	/* What could be written unseen; of what is closed nothing was read. */
+	/*
+	 * A file changed just now could change again unseen: the next checkpoint looks
+	 * again. That does not concern a file that is closed to us, as nothing of it was
+	 * read.
+	 */
 	if (is_young && checkpoint->unreadable == unreadable)
 		state->inode = 0;
 	return fine;

@@ -17,7 +17,7 @@
 /* Folders with a repository of their own that a thread tells: more than the session takes. */
 enum { NESTED_MAX = 1024, KEY_MAX = 8 * PATH_MAX };
 
-/* What one thread of the walk has found. */
+/* The findings of one thread of the walk. */
 struct finder {
 	struct undo_list rows;
 	struct value *nested;
@@ -29,7 +29,7 @@ struct looking {
 	struct finder finders[WALK_THREADS_MAX];
 };
 
-/* Into the folders at the top each audit looks by itself. */
+/* Each audit looks into the folders at the top by itself. */
 static void add_nested(struct finder *finder, struct str path)
 {
 	if (str_find(path, STR("/"), 0) == (size_t)-1 ||
@@ -87,7 +87,10 @@ static void visit(void *owner, struct walker *walker, const struct walk_entry *e
 	finder->full = finder->full || !undo_list_add(&finder->rows, entry->path, &state);
 }
 
-/* What is ignored is not kept; a repository in it is told nevertheless. */
+/*
+ * An ignored file is not kept; a repository among the ignored ones is reported
+ * nevertheless.
+ */
 static void visit_ignored(void *owner, struct walker *walker, const struct walk_entry *entry)
 {
 	struct looking *looking = owner;

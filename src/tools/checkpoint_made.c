@@ -37,7 +37,10 @@ static bool hash_entry(int folder, const char *name, struct undo_state *state)
 static bool tell_folder(struct checkpoint *checkpoint, int folder, struct str path,
 			unsigned depth, struct err *err);
 
-/* What is gone meanwhile, or closed to us, is not told: undo finds it there, and stops. */
+/*
+ * An entry that is gone meanwhile, or closed to us, is not reported: undo finds it there,
+ * and stops.
+ */
 static bool tell_name(struct checkpoint *checkpoint, int folder, struct str above,
 		      const char *name, unsigned depth, struct err *err)
 {

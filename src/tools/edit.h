@@ -16,7 +16,7 @@ struct edit {
 	bool replace_all;
 };
 
-/* What became of one edit. */
+/* The result of one edit. */
 struct edit_outcome {
 	enum match_level level;
 	size_t count;           /* places changed */

@@ -129,7 +129,7 @@ static enum result_status finish(struct editing *editing, struct str content)
 		buf_adds(text,
 			 " The file holds other changes, made since you read it: read it "
 			 "again before you rely on the rest.");
-	/* Who has not seen the rest of the file has not read it. */
+	/* A caller that has not seen the rest of the file has not read it. */
 	if (seen && !written->changed_since_read) {
 		written_new_mark(written, content, mark);
 		call_saw(written->result, written->real.data, mark);

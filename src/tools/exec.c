@@ -62,7 +62,7 @@ static const char **take_argv(struct arena *arena, const struct call *call)
 
 static enum result_status start_failed(struct tool_result *result, const struct err *err)
 {
-	/* What failed before the exec was the cell's, not the program's. */
+	/* A failure before the exec is the cell's, not the program's. */
 	if (err->code != ECHILD && err->code != ENOTDIR)
 		result->exit_code =
 			err->code == ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_EXECUTABLE;

@@ -127,7 +127,10 @@ static bool is_place(struct str word)
 	return word.size > 1 && str_ends(word, STR(":"));
 }
 
-/* What follows the place, or the number of a process ("==12==ERROR"), in LINE. */
+/*
+ * The part of LINE behind the place, or behind the number of a process ("==12==ERROR");
+ * empty when it has neither.
+ */
 static struct str behind_place(struct str line)
 {
 	struct str rest = line, word;

@@ -68,7 +68,7 @@ static void line_add(struct said *said, const char *format, ...)
 	buf_fini(&line);
 }
 
-/* What stands in TEXT between START and END, or the empty view. */
+/* The part of TEXT between START and END, or the empty view. */
 static struct str between(struct str text, const char *start, const char *end)
 {
 	size_t from = str_find(text, str_of(start), 0);

@@ -18,7 +18,8 @@ enum {
 	INTERACTIVE_NOT_FOUND = 127 /* the shell's exit code for a program that is not there */
 };
 /*
- * What CODE of the last program of COMMAND says: of 1 where it is no failure ("no match"), of
- * INTERACTIVE_NOT_FOUND where a tool has the program's name. NULL: nothing more.
+ * The meaning of the exit CODE of the last program of COMMAND: of 1 where it is no failure
+ * ("no match"), of INTERACTIVE_NOT_FOUND where a tool has the program's name. NULL: there
+ * is no more to say.
  */
 const char *interactive_meaning(struct str command, int code);

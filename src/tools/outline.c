@@ -206,7 +206,7 @@ void outline_free(struct outline *outline)
 	free(outline);
 }
 
-/* What one line begins. */
+/* The functions below recognise a line that begins a part of the file. */
 
 static bool is_name(char c)
 {

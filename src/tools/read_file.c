@@ -75,7 +75,7 @@ static void add_details(struct reading *reading)
 	buf_fini(&ends);
 }
 
-/* What shows more of a line that was cut. Commands find no lines in UTF-16. */
+/* Tell how to see more of a line that was cut. Commands find no lines in UTF-16. */
 static void add_cut(const struct reading *reading, struct buf *text)
 {
 	buf_addf(text, "; line %zu is cut", reading->first_cut);

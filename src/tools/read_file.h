@@ -5,8 +5,8 @@
 #include "tools/shown.h"
 
 /*
- * What one answer holds: as much as the best agents settled on. In macros, because the
- * descriptions are made from them.
+ * The size of one answer: as much as the best agents settled on. The numbers are macros,
+ * because the descriptions are made from them.
  */
 #define READ_LINES 2000
 #define READ_KB    50

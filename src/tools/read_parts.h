@@ -60,7 +60,7 @@ struct reading {
 	char mark[FILES_MARK];
 };
 
-/* What the lines do not show of a file that is hashed, piece by piece. */
+/* The state of a file that is hashed piece by piece, beside its lines. */
 struct pieces {
 	struct hash *hash;
 	uint64_t size;

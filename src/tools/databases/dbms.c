@@ -1,4 +1,4 @@
-/* dbms: one connection, whoever its client is, and answers in one shape; see dbms.h. */
+/* dbms: one connection, by any client, and answers in one shape; see dbms.h. */
 #include "tools/databases/dbms.h"
 
 #include "base/memory.h"

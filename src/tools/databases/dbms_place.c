@@ -146,7 +146,7 @@ static bool parse_options(struct str rest, struct dbms_place *place, struct err 
 	return ok;
 }
 
-/* What follows SCHEME:// of a server. */
+/* Read REST, the part of a server's address behind SCHEME://, into PLACE. */
 static bool parse_server(struct str rest, struct dbms_place *place, struct err *err)
 {
 	size_t at = (size_t)-1;

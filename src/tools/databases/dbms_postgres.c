@@ -56,7 +56,7 @@ static bool load(struct functions *with, struct err *err)
 	return library_load(&libpq, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
 
-/* What the server said is anybody's text. */
+/* Set ERR to the message of the server, whose text is not trusted. Always false. */
 static bool explain(const struct connection *connection, struct err *err)
 {
 	struct buf said;

@@ -163,7 +163,7 @@ static bool try_open(struct sqlite_file *file, const char *path, const char *mor
 	buf_fini(&uri);
 	if (code != SQLITE_OK)
 		return explain(file, err);
-	/* What a file says of itself is not to be believed, nor are its functions run. */
+	/* The schema of a file is not trusted: it may not do damage or run functions. */
 	(void)with->db_config(file->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)with->db_config(file->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)with->busy_timeout(file->handle, BUSY_MS);

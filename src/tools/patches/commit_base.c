@@ -24,7 +24,7 @@ enum {
 /* Of all files together: the process that reads it has as much again. */
 #define STREAM_MAX ((size_t)512 << 20)
 
-/* What a commit has at one path. */
+/* The entry that a commit has at one path. */
 struct commit_entry {
 	struct str path, object;
 	char type; /* of the object: 'b'lob, 't'ree, 'c'ommit */
@@ -248,7 +248,10 @@ static void add_change(struct commit_base *base, const struct handed_file *file,
 	(void)buf_addc(&base->stream, '\n');
 }
 
-/* What FILE becomes of BASE, added to the stream. False with ERR: it does not fit. */
+/*
+ * Append the change of FILE to the stream of BASE; CONTENT is what the commit has of FILE.
+ * False with ERR: the change does not fit.
+ */
 static bool make_change(struct commit_base *base, const struct handed_file *file,
 			const struct commit_entry *entry, struct str content,
 			struct err *err)

@@ -75,7 +75,10 @@ static bool is_cache(const char *path)
 		str_find(name, STR("/__pycache__/"), 0) != (size_t)-1);
 }
 
-/* What is in a folder are files of their own; the file that it took the place of went. */
+/*
+ * A folder counts as absent: its files have items of their own, and a file that it replaced
+ * was removed.
+ */
 static void take_folder(struct handing *handing, struct item *item)
 {
 	handing->swaps += item->now.kind == UNDO_FOLDER || item->base.kind == UNDO_FOLDER;
@@ -144,7 +147,7 @@ static bool is_gone(const struct item *item)
 	return item->left_out == NULL && item->now.kind == UNDO_ABSENT;
 }
 
-/* What went and stands elsewhere with the same content was renamed. */
+/* A removed file whose content stands in a new file was renamed. */
 static void find_renames(struct handing *handing)
 {
 	for (size_t i = 0; i < handing->count && handing->count <= RENAMES_MAX; i++) {
@@ -304,7 +307,7 @@ static void add_item(struct handing *handing, struct item *item)
 
 	buf_init(&base, WRITTEN_FILE_MAX);
 	buf_init(&now, WRITTEN_FILE_MAX);
-	/* What only got another name or mode may hold what it likes. */
+	/* A file that only got another name or mode may hold any bytes. */
 	const bool is_same =
 		item->from != NULL ||
 		(item->base.hashed && item->base.size == item->now.size &&
@@ -410,7 +413,10 @@ static bool handing_make(struct handing *handing, struct err *err)
 	/* Then each file is removed or made, in an order that anybody can follow. */
 	if (handing->swaps == 0)
 		find_renames(handing);
-	/* What makes room for something else goes first, for who takes one after the other. */
+	/*
+	 * A file that makes room for another goes first, because some programs take one
+	 * after the other.
+	 */
 	for (size_t i = 0; i < handing->count && handing->swaps > 0; i++) {
 		if (handing->items[i].now.kind == UNDO_ABSENT)
 			say_item(handing, &handing->items[i]);
@@ -421,8 +427,8 @@ static bool handing_make(struct handing *handing, struct err *err)
 }
 
 /*
- * A title becomes the first line of a commit. More lines could look like a patch of their own,
- * and what is not seen would be obeyed by whoever's terminal shows the log.
+ * A title becomes the first line of a commit. More lines could look like a patch of their
+ * own, and a terminal that shows the log would obey characters that nobody sees.
  */
 static bool title_is_plain(struct str title, struct tool_result *result)
 {

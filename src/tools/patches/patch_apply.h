@@ -10,7 +10,7 @@
 #include "tools/match.h"
 #include "tools/patches/patch.h"
 
-/* What became of one hunk. */
+/* The result of one hunk. */
 struct patch_outcome {
 	enum match_level level;
 	size_t line;  /* in the old text */

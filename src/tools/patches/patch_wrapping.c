@@ -194,8 +194,8 @@ static bool is_wrapping(const struct wrapping *wrapping, struct str line)
 }
 
 /*
- * What is behind the patch, from its end on. False with the sentence: the here-document ends,
- * and other commands follow.
+ * Drop the lines behind the patch, from its end on. False with the sentence: the
+ * here-document ends, and other commands follow.
  */
 static bool drop_end(struct patch_reader *reader, const struct wrapping *wrapping)
 {

@@ -130,7 +130,7 @@ static void remove_folders(const struct patching *patching, struct patch_target 
 	}
 }
 
-/* What went first is put back: the rest cannot be written. */
+/* Put back the file of TARGET, which was removed first: the rest cannot be written. */
 static void put_back(struct patching *patching, struct patch_target *target)
 {
 	struct place_change change = {.place = &target->from.place,

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* What is not as the patch says, hunk by hunk. */
+/* Tell where the file was not as the patch says, hunk by hunk, in TEXT and INTO. */
 static void report_hunks(const struct patch_target *target, struct buf *text,
 			 struct value *into)
 {

@@ -171,7 +171,7 @@ static bool fits_the_record(struct patching *patching, struct patch_target *targ
 	}
 	if (file != NULL && file->existed)
 		hash_text(buf_str(&target->from.old), old);
-	/* What only got another name or mode has no hunks, and its content stays. */
+	/* A file that only got another name or mode has no hunks, and its content stays. */
 	if (file != NULL && file->exists)
 		hash_text(buf_str(&target->content), new);
 	if (file != NULL && strcmp(old, file->base) == 0 &&

@@ -35,14 +35,14 @@ static const struct tool_param glob_params[] = {
 
 enum { GLOB_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
-/* What one thread found; the first part gets the sum. */
+/* The findings of one thread; the first part gets the sum. */
 struct glob_part {
 	struct ranking best;
 	uint64_t total; /* files that fit */
 	char apart[WALK_APART];
 };
 
-/* What is asked for, once a pattern like /usr/include/x*.h is taken apart. */
+/* The request, once a pattern like /usr/include/x*.h is taken apart. */
 struct glob {
 	char *path;              /* where to start */
 	char *pattern;           /* relative to it */
@@ -100,7 +100,9 @@ static void glob_fini(struct glob *glob)
 	free(glob);
 }
 
-/* What begins outside the folder (an absolute pattern, "../") moves the start there. */
+/*
+ * A pattern that begins outside the folder (an absolute one, "../") moves the start there.
+ */
 static struct glob *glob_new(const char *path, const char *pattern)
 {
 	struct glob *glob = memory_alloc(sizeof(*glob));

@@ -171,7 +171,7 @@ static bool grep_read_path(struct grep *grep, struct tool_result *result)
 	grep->file_fd = fd_take(&file.fd);
 	(void)buf_adds(&grep->start.shown, files_shown(files, file.path.data));
 	file_fini(&file);
-	/* Who names a file wants it searched, whatever it is called. */
+	/* A caller that names a file wants it searched, whatever it is called. */
 	pattern_set_free(grep->glob);
 	grep->glob = NULL;
 	grep->type = NULL;

@@ -19,8 +19,8 @@ enum grep_mode { GREP_AUTO, GREP_LINES, GREP_FILES, GREP_COUNT };
 enum { GREP_AUTO_FILES = 50 };
 
 /*
- * What one thread found. Counters of its own, so that threads do not wait for each
- * other.
+ * The findings of one thread. The counters are its own, so that threads do not wait for
+ * each other.
  */
 struct grep_worker {
 	struct grep_scan scan;

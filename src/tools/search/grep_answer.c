@@ -157,7 +157,7 @@ static void answer_other_files(struct answer *answer)
 			       all->files - answer->next_file - shown);
 }
 
-/* What was searched, when nothing was found in it. */
+/* Tell what was searched, when nothing was found in it. */
 static void answer_none(const struct grep *grep, struct buf *out)
 {
 	const struct grep_worker *all = &grep->workers[0];

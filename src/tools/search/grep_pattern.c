@@ -151,7 +151,9 @@ static void reader_escape(struct reader *reader)
 		/* May be, or take in, anything: \n, \R, \x0a, \12, \p{…}, \A. */
 		reader_break(reader);
 		reader->by_line = true;
-		/* What follows belongs to it in ways not known here. */
+		/*
+		 * The characters behind such a letter belong to it in ways not known here.
+		 */
 		reader->unknown = reader->unknown || strchr("xocpPNgk", c) || is_digit(c);
 		reader_copy(reader, 2);
 		return;

@@ -65,7 +65,7 @@ struct grep_scan {
 	unsigned limits;      /* that it met, in all files */
 	bool at_end, checked;
 	bool ended; /* told to stop, or limits enough */
-	/* What there is to say of the file. */
+	/* Facts about the file, for the answer. */
 	bool binary, binary_hit, failed, limited;
 };
 

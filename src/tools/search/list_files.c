@@ -43,7 +43,7 @@ static const struct tool_param list_files_params[] = {
 
 enum { LIST_FLAGS = PATTERN_BRACES | PATTERN_BASENAME };
 
-/* What one thread found; the first part gets the sum. */
+/* The findings of one thread; the first part gets the sum. */
 struct listing_part {
 	struct ranking best;
 	uint64_t files, folders; /* that fit */

@@ -92,7 +92,7 @@ static struct ignore *ignore_of(const struct buf *text, struct str folder,
 	return text->size > 0 ? ignore_new(buf_str(text), folder, parent, flags) : NULL;
 }
 
-/* What a repository says besides its ignore files; NULL: nothing. */
+/* The rules of a repository besides its ignore files; NULL: there are none. */
 static struct rules *rules_of_repository(const struct rules_place *place, struct str folder)
 {
 	struct rules_git git;

@@ -17,7 +17,7 @@ struct rules_place;
 struct rules *rules_ref(struct rules *rules);
 void rules_unref(struct rules *rules);
 
-/* What a folder is known to hold before its rules are read. */
+/* The signs of rules that a folder is known to hold before its rules are read. */
 struct rules_signs {
 	bool git;       /* an entry .git: a repository of its own */
 	bool gitignore; /* maybe a .gitignore */

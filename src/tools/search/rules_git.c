@@ -114,7 +114,10 @@ static void read_config(const struct rules_place *place, const char *git,
 	buf_fini(&path);
 }
 
-/* What core.excludesFile names; unless it is there, git/ignore among the user's settings. */
+/*
+ * Read the file that core.excludesFile names; without that setting, git/ignore among the
+ * user's settings.
+ */
 static void read_user(const struct rules_place *place, const char *top,
 		      const struct git_config *config, struct buf *text)
 {

@@ -84,7 +84,7 @@ void walk_stack_push(struct walk_stack *stack, struct walk_item *item);
 
 /* Is somebody, or somebody still to be called, without work? */
 bool walker_others_idle(struct walker *walker);
-/* Give ITEM to whoever has no work. */
+/* Give ITEMS to the threads without work. */
 void walk_share(struct walk *walk, struct walk_item *const *items, size_t count);
 /*
  * Give the oldest folders, which hold the largest trees, to others without work; keep

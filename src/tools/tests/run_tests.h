@@ -19,7 +19,7 @@ struct test_choice {
 bool test_choose(struct call *call, struct arena *arena, struct test_choice *choice,
 		 struct tool_result *result);
 
-/* What became of one plan: one program after the other, until one fails. */
+/* The result of one plan: one program after the other, until one fails. */
 struct test_ran {
 	struct test_report report;
 	size_t step; /* the last that ran */
@@ -46,8 +46,8 @@ void test_ran_init(struct test_ran *ran, const struct test_choice *choice);
 void test_ran_fini(struct test_ran *ran);
 /*
  * Run PLAN and read what it says into RAN's report. False: a program could not be started
- * (ERR.code as of program_start, RAN->argv names it). Whoever asks meanwhile is told how far
- * it has come (test_tell_so_far).
+ * (ERR.code as of program_start, RAN->argv names it). A question that comes meanwhile is
+ * answered with the results so far (test_tell_so_far).
  */
 bool test_run(struct call *call, const struct test_choice *choice, struct test_plan *plan,
 	      struct test_log *log, struct test_ran *ran, struct err *err);

@@ -233,7 +233,7 @@ static void end_case(struct junit *junit)
 	buf_fini(&text);
 }
 
-/* What a suite printed has the words of its failures, in their order. */
+/* Add the words of a suite's failures from its output, which has them in their order. */
 static void end_suite(struct junit *junit)
 {
 	struct test_report *report = junit->report;

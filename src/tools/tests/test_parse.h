@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "tools/tests/test_report.h"
 
-/* What a runner left. */
+/* The output and the files of a runner. */
 struct test_output {
 	struct str out, error; /* what it printed */
 	struct str report;     /* the file it was told to write; empty: it wrote none */
@@ -23,7 +23,7 @@ void test_parse_pytest(const struct test_output *output, struct test_report *rep
 void test_parse_ctest(const struct test_output *output, struct test_report *report);
 void test_parse_meson(const struct test_output *output, struct test_report *report);
 
-/* JUnit XML of whoever prints it. */
+/* JUnit XML of any program. */
 void test_junit_text(struct str text, struct str group, struct test_report *report);
 
 /* The messages of phpunit's --log-teamcity, and what pytest prints as it goes. */
@@ -35,7 +35,7 @@ void test_parse_tap(const struct test_output *output, struct test_report *report
 void test_parse_prove(const struct test_output *output, struct test_report *report);
 void test_tap_text(struct str text, struct str group, struct test_report *report);
 
-/* What cargo test prints. */
+/* The output of cargo test. */
 void test_cargo_text(struct str text, struct str group, struct test_report *report);
 
 /*

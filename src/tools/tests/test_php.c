@@ -39,7 +39,7 @@ static bool phpunit_is_root(const struct test_project *project, const char *file
 			inside = event == XML_OPEN && (str_is(xml.name, "directory") ||
 						       str_is(xml.name, "file"));
 		}
-		/* What follows names sources, not tests. */
+		/* The elements after the suites name sources, not tests. */
 		if (event == XML_CLOSE && str_is(xml.name, "testsuites"))
 			break;
 	}

@@ -62,7 +62,7 @@ static void read_file(const char *path, struct buf *content)
 	(void)fd_read_all(fd, content, path, NULL);
 }
 
-/* What the last step of the plan has said by now. */
+/* Read into REPORT what the last step of the plan has said so far. */
 static void read_tests(const struct runs *runs, struct test_report *report)
 {
 	const struct test_plan *plan = runs->plan;

@@ -55,7 +55,7 @@ bool test_project_writable(const struct test_project *project);
 /* A folder of its own below the private home, for what is built: made when missing. */
 const char *test_project_build(const struct test_project *project, const char *runner);
 
-/* What is asked for; texts are checked already. */
+/* The request for a run; its texts are checked already. */
 struct test_request {
 	const struct test_project *project;
 	const char *file; /* relative to the project's folder, or NULL */

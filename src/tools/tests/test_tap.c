@@ -189,7 +189,7 @@ static void take_place(struct tap *tap, struct str text)
 				      &tap->seen.line);
 }
 
-/* What diagnostics begin with before they come to the point. */
+/* Is TEXT a line with which diagnostics begin before they come to the point? */
 static bool is_noise(struct str text)
 {
 	static const char *const noise[] = {"---",       "...",          "duration_ms:",

@@ -262,7 +262,7 @@ static struct value *list_failures(const struct test_answer *answer,
 	return failures;
 }
 
-/* What is known of it while it runs, too. */
+/* Add the details that are known while the tests still run, too. */
 static void add_details_so_far(const struct test_answer *answer,
 			       const struct test_report *report, struct value *details)
 {
@@ -287,7 +287,10 @@ static void add_details(const struct test_answer *answer, struct tool_result *re
 	value_set_boolean(details, "timed_out", answer->first->ending == PROGRAM_TIMED_OUT);
 }
 
-/* What the tests say that they could not reach: the session knows why. */
+/*
+ * Look in the output for what the tests say that they could not reach: the session knows
+ * why.
+ */
 static void claim(const struct test_answer *answer, struct tool_result *result)
 {
 	const struct buf *streams[] = {&answer->first->error, &answer->first->out};
