@@ -280,13 +280,13 @@ def a_table_is_the_only_place_that_names_what_it_lists():
     tools = TABLE.replace("`src/rule/`", "`src/tools/`")
     table = {"src/tools/tools.def": "TOOL(grep)\nTOOL(glob)\n"}
     assert check(table, tools) == (0, []), check(table, tools)
-    one = {"src/tools/search/grep.c": "const struct tool grep_tool = {0};\n"}
+    one = {"src/tools/grep.c": "const struct tool grep_tool = {0};\n"}
     assert check({**table, **one}, tools) == (0, [])
     refused({**table, "src/tools/all.c": "static const t *all[] = {&grep_tool, &glob_tool};\n"},
             "src/tools/all.c", "tools.def", "rule 8", table=tools)
     refused({**table, "src/tools/meson.build": "files('grep.c', 'glob.c')\n"}, "meson.build", "rule 8",
             table=tools)
-    refused({"src/tools/search/grep.c": ""}, "src/tools/tools.def", "is missing", "rule 8", table=tools)
+    refused({"src/tools/grep.c": ""}, "src/tools/tools.def", "is missing", "rule 8", table=tools)
     refused({"src/tools/tools.def": "/* none */\n"}, "has no rows", table=tools)
 
 
