@@ -355,8 +355,9 @@ bool cell_open(const struct cell_options *options, struct cell **cell, struct er
 
 	made->options = *options;
 	made->spec = *options->take_spec;
-	made->record = options->record;
+	made->record = *options->take_record;
 	spec_init(options->take_spec);
+	*options->take_record = (struct cell_record){0};
 	made->spec.one_call = options->direct;
 	made->control = -1;
 	made->anchor_pidfd = -1;

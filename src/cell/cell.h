@@ -62,8 +62,9 @@ bool cell_has_granted(void *record);
 void cell_record_close(struct cell_record *record);
 
 struct cell_options {
-	struct cell_spec *take_spec; /* moved into the cell, also on failure */
-	struct cell_record record;   /* likewise */
+	/* both are moved into the cell, also on failure */
+	struct cell_spec *take_spec;
+	struct cell_record *take_record;
 	struct loop *loop;
 	const struct tool *const *tools;
 	const char *program; /* as session.h */

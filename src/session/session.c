@@ -247,7 +247,7 @@ static bool cell_make(struct session *session, const struct session_options *opt
 	session->folder = memory_copy(spec.workspace);
 	const struct cell_options cell = {
 		.take_spec = &spec,
-		.record = record,
+		.take_record = &record,
 		.loop = session->loop,
 		.tools = session->all_tools,
 		.program = options->program,
