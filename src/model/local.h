@@ -80,8 +80,8 @@ void local_probe(struct http *http, struct local_server *servers, size_t count,
 
 /*
  * Fill MODEL with what the server at URL says of its model NAME (Ollama's ":latest" may be
- * left out; llama.cpp's only one has any name); the name in MODEL is NULL. False: the
- * server says nothing.
+ * left out; llama.cpp's only one has any name); the name in MODEL is NULL. It is false when
+ * the server says nothing of that model.
  */
 bool local_ask(struct http *http, const char *url, const char *name, int limit_ms,
 	       struct local_model *model);

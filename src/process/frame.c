@@ -316,7 +316,6 @@ bool frame_split_parts(struct str payload, size_t head, const uint32_t *sizes,
 	return rest.size == 0;
 }
 
-/* NULL when it does not end with its first NUL. */
 const char *frame_text_of(struct str part)
 {
 	const char *end = part.size > 0 ? memchr(part.data, '\0', part.size) : NULL;

@@ -10,9 +10,9 @@
  * Without a network a package manager fails at once: npm would try again for more than two
  * minutes, longer than a command may take. Nor does it look for a newer npm at the end of a run.
  */
-static const char *const no_retries[] = {"NPM_CONFIG_FETCH_RETRIES=0",
-					 "NPM_CONFIG_UPDATE_NOTIFIER=false",
-					 "PIP_RETRIES=0", "CARGO_NET_RETRY=0"};
+static const char *const without_network[] = {"NPM_CONFIG_FETCH_RETRIES=0",
+					      "NPM_CONFIG_UPDATE_NOTIFIER=false",
+					      "PIP_RETRIES=0", "CARGO_NET_RETRY=0"};
 
 /*
  * Git tidies a repository up after many a command, in the background: that would be ended with the
@@ -147,9 +147,9 @@ void shape_add_environment(const struct shape_options *options,
 	if (zone != NULL)
 		spec_add_environment(spec, "TZ=%s", zone);
 	for (size_t i = 0; policy->network.count == 0 && !spec->asks_network &&
-			   i < sizeof(no_retries) / sizeof(no_retries[0]);
+			   i < sizeof(without_network) / sizeof(without_network[0]);
 	     i++)
-		spec_add_environment(spec, "%s", no_retries[i]);
+		spec_add_environment(spec, "%s", without_network[i]);
 	add_policys(options, &policy->environment, spec);
 	add_git(spec);
 }

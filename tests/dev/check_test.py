@@ -32,7 +32,8 @@ def checker():
 
 def registered(name, script, tap_protocol=True, seconds=60):
     return suites.Test({"name": name, "suite": ["glovebox:unit"], "cmd": ["sh", "-c", script], "env": {},
-                        "timeout": seconds, "workdir": None, "is_parallel": True, "protocol": "tap" if tap_protocol else "exitcode"},
+                        "timeout": seconds, "workdir": None, "is_parallel": True,
+                        "protocol": "tap" if tap_protocol else "exitcode"},
                        "/")
 
 
