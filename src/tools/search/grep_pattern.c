@@ -131,6 +131,11 @@ static void reader_escape(struct reader *reader)
 		/* Of no width: what stands on both sides stays in a row. */
 		reader->last = 0;
 		reader->constrained = true;
+		/*
+		 * Beside bytes that are no UTF-8, PCRE2 10.42 answers \B in a block
+		 * otherwise than in a line of its own.
+		 */
+		reader->by_line = reader->by_line || c == 'B';
 		reader_copy(reader, 2);
 		return;
 	case 't':
