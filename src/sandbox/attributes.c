@@ -104,7 +104,7 @@ static bool times_read(struct change *change, uint64_t at, int number)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		change->times[i].tv_sec = values[i].tv_sec;
-		/* Out of range here is out of range there: the kernel says so. */
+		/* A value out of range stays out of range: the kernel refuses it. */
 		change->times[i].tv_nsec = values[i].tv_usec * NANOSECONDS_IN_MICROSECOND;
 	}
 	return true;
@@ -117,7 +117,7 @@ static void take_owner(struct change *change, uint64_t uid, uint64_t gid)
 	change->gid = (gid_t)gid;
 }
 
-/* The calls with a path alone, which only x86-64 still has. */
+/* The calls that take only a path, without a folder; only x86-64 still has them. */
 static bool change_read_old(struct change *change, const struct seccomp_data *data)
 {
 #if defined(__x86_64__)
@@ -189,7 +189,7 @@ static bool change_read(struct change *change, const struct seccomp_data *data)
 	}
 }
 
-/* What the program's descriptor NUMBER (or its working folder) leads to. */
+/* Open the file behind the program's descriptor NUMBER, or its working folder. */
 static int held_of(pid_t pid, int number)
 {
 	char link[64];
@@ -228,7 +228,7 @@ static int target_open(const struct change *change)
 	const bool nofollow = (change->flags & AT_SYMLINK_NOFOLLOW) != 0;
 	const struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0),
-		/* /proc/self would be ours here. */
+		/* Here /proc/self would be this worker, not the program. */
 		.resolve = RESOLVE_NO_MAGICLINKS,
 	};
 	char path[PATH_MAX];
@@ -303,7 +303,7 @@ static int answer(int listener, const struct seccomp_notif *asked,
 		return errno;
 	auto_close int fd = target_open(&change);
 	int code = errno;
-	/* Still the one who asked? Its number may have passed on to another process. */
+	/* Is the caller still alive? Its pid may already belong to another process. */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
 		return ESRCH;
 	if (fd < 0)
@@ -326,7 +326,7 @@ void sandbox_answer(int listener, const char *const *writable)
 	memset(&asked, 0, sizeof(asked));
 	memset(&said, 0, sizeof(said));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
-		return; /* whoever asked is gone */
+		return; /* the calling program is gone */
 	said.notif.id = asked.notif.id;
 	said.notif.error = -answer(listener, &asked.notif, writable);
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &said);

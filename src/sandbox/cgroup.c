@@ -26,7 +26,7 @@ enum {
 #define PROGRAMS "programs"
 #define WORKER   "worker"
 
-/* When PID began, in ticks since the machine did: with the pid a name for all time. */
+/* When PID started, in ticks since boot: pid and start time name a process for good. */
 static uint64_t start_of(pid_t pid)
 {
 	char path[64];
@@ -62,7 +62,7 @@ static void group_close(struct cgroup *group)
 	fd_close(&group->worker);
 }
 
-/* The file NAME of FOLDER, opened by the first who asks; -1: there is none. */
+/* The file NAME of FOLDER, opened at the first call; -1 when there is none. */
 static int held(int *fd, int folder, const char *name, int flags)
 {
 	if (*fd < 0 && folder >= 0)
@@ -117,7 +117,10 @@ static int folder_make(int above, const char *name)
 	return openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* With version 2 who shares a controller out has no processes: all live below. */
+/*
+ * With version 2 a group that gives a controller to the groups below may hold no process:
+ * the worker and the programs get a group each.
+ */
 static bool divide(struct cgroup *group, int version, const struct cgroup_limits *limits)
 {
 	int above = group->folders[CGROUP_MEMORY];
@@ -175,7 +178,7 @@ static int place_of(const struct cgroup *group, int controller, bool program)
 	return group->folders[controller];
 }
 
-/* By the file that workers enter by, which is held; false with errno. */
+/* Write TEXT to cgroup.procs of FOLDER, which DOOR keeps open; false with errno. */
 static bool enter_held(int *door, int folder, const char *text)
 {
 	const size_t size = strlen(text);
@@ -184,7 +187,10 @@ static bool enter_held(int *door, int folder, const char *text)
 	return fd >= 0 && pwrite(fd, text, size, 0) == (ssize_t)size;
 }
 
-/* Who is in one for memory is in the one for pids: that is entered first. */
+/*
+ * Enter the pids group before the memory group, so that a process in a memory group is
+ * always in a pids group as well.
+ */
 static bool enter(struct cgroup *group, pid_t pid, bool program, struct err *err)
 {
 	char text[32];
@@ -216,7 +222,10 @@ bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err)
 	return enter(group, pid, true, err);
 }
 
-/* The lists of version 1 are as old as a second when they are read from a file that is held. */
+/*
+ * Open the lists anew: from a descriptor that stays open, version 1 returns lists that are
+ * up to a second old.
+ */
 static bool lists_are_empty(const struct cgroup *group)
 {
 	const int fds[] = {group->folders[CGROUP_MEMORY], group->folders[CGROUP_PIDS],

@@ -17,7 +17,7 @@ enum cgroup_controller {
 	CGROUP_MEMORY,
 	CGROUP_PIDS,
 	CGROUP_CONTROLLERS,
-	/* To be counted only: what version 1 has refused to the programs; 2 counts it above */
+	/* A counter only: kills among the programs in version 1; 2 counts them in the group above */
 	CGROUP_PROGRAMS = CGROUP_CONTROLLERS,
 	CGROUP_COUNTERS
 };
@@ -71,7 +71,7 @@ struct cgroup_limits {
 
 /*
  * A new group with LIMITS, the NUMBERth of this process; its name says whose it is, so that
- * cgroup_sweep knows when that process is gone. What could not be made whole is not made.
+ * cgroup_sweep knows when that process is gone. A group that fails halfway is removed again.
  */
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);

@@ -24,7 +24,7 @@ enum {
 	PIDS_MOST = 1 << 22, /* the kernel's own ceiling, PID_MAX_LIMIT */
 };
 
-/* Of a worker's /proc: what tells of the machine, or reaches it. */
+/* Files of a worker's /proc that reveal the machine or act on it. */
 static const char *const masked_files[] = {
 	"/proc/kcore",         "/proc/keys",       "/proc/key-users",
 	"/proc/kallsyms",      "/proc/kmsg",       "/proc/timer_list",
@@ -39,7 +39,7 @@ static bool mask_file(const char *path, struct err *err)
 	return true;
 }
 
-/* Before Linux 6.14 this number is the whole machine's, and root may write it from anywhere. */
+/* Before Linux 6.14 pid_max is one number for the whole machine, and root may write it. */
 static bool pid_limit_is_ours(void)
 {
 	struct utsname name;
@@ -81,9 +81,10 @@ static bool proc_mount(uint64_t processes, struct err *err)
 }
 
 /*
- * Who runs out of memory dies here first. A closed process may not write this about
- * itself, so it is open for that moment; nobody of the cell can reach it yet. What it was
- * stays at hand: a worker must outlive what it starts.
+ * When memory runs out, the kernel kills this worker before processes outside. A process that
+ * is not dumpable may not write its own oom_score_adj, so the worker is dumpable for that
+ * moment; nobody in the cell can reach it yet. The file and the former score are kept in
+ * REACH, since a worker must outlive the programs it starts.
  */
 static bool out_of_memory_first(struct reach *reach, struct err *err)
 {

@@ -60,8 +60,8 @@ static bool domain_begin(struct err *err)
 }
 
 /*
- * Whether kill(-1) ends what is in the domain and nothing else is not believed but tried,
- * at a child that was made before and stays outside.
+ * Enter the domain, then test that it keeps signals in: a child that was made before, and so
+ * stays outside, must be out of reach. Only then does kill(-1) end the cell and nothing else.
  */
 static bool domain_enter(struct err *err)
 {
@@ -87,7 +87,7 @@ static bool domain_enter(struct err *err)
 	return ok;
 }
 
-/* Without a pid namespace: what a dead worker leaves comes here, and signals end here. */
+/* Without a pid namespace: adopt the orphans of a dead worker, and keep signals inside. */
 bool family_settle(enum sandbox_level level, struct reach *reach, struct err *err)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

@@ -166,7 +166,7 @@ static bool rules_equal(const struct filter_rule *a, const struct filter_rule *b
 	       memcmp(a->tests, b->tests, a->count * sizeof(a->tests[0])) == 0;
 }
 
-/* The rule is written once, whoever else has it. */
+/* Several ranges with an equal RULE share one copy of its instructions. */
 static unsigned rule_place(struct program *program, const struct ranges *ranges,
 			   const struct filter_rule *rule)
 {

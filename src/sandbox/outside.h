@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a process of root's becomes then: nobody's number, and not that of any cell. */
+/* The user that a process of root becomes: without an account, and no cell's user. */
 enum { SANDBOX_OUTSIDE_UID = SANDBOX_UID + 1 };
 
 struct sandbox_outside {

@@ -37,7 +37,7 @@ bool privilege_close(const int *keep, size_t count, struct err *err);
 /* RLIMIT WHICH at MOST; NAME is for the sentence. */
 bool privilege_limit(int which, uint64_t most, const char *name, struct err *err);
 
-/* Signals stay in the domain of who entered it. */
+/* From this ABI on a process cannot send signals out of its Landlock domain. */
 enum { LANDLOCK_ABI_SCOPES = 6 };
 
 /* Why no ruleset can be made (errno), as a sentence; false. */

@@ -1,8 +1,8 @@
 /*
  * probe: what this kernel lets a process build a cell from, found by trying it in a
- * child that is gone afterwards. For people (`glovebox doctor`), for who allows a level
- * below L3, and for the sentence when none could be built: a cell of L3 itself never asks,
- * it builds or fails.
+ * child that is gone afterwards. For people (`glovebox doctor`), for users who
+ * allow a level below L3, and for the message when no cell could be built. A cell of L3 never
+ * probes: it builds or fails.
  */
 #pragma once
 #include "sandbox/sandbox.h"
@@ -31,7 +31,7 @@ struct probe_reach {
 };
 void probe_reach(struct probe_reach *reach);
 
-/* What a level is: the one table that the screen shows. */
+/* A row of the table of levels that the screen shows. */
 struct level_row {
 	const char *name;  /* "L2" */
 	const char *walls; /* what it is made of */

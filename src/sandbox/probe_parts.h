@@ -21,7 +21,7 @@ enum spaces_lacking {
 	SPACES_VIEW
 };
 
-/* What became of namespaces made as the anchor makes them. */
+/* The result of making namespaces as the anchor makes them. */
 struct probe_spaces {
 	enum spaces_lacking lacking; /* the first that is missing */
 	char because[PROBE_VALUE_MAX];

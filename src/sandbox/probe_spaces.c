@@ -59,7 +59,7 @@ static struct outcome try_mounts(const struct sandbox_identity *identity, int pa
 	return (struct outcome){STEPS_DONE, 0};
 }
 
-/* What the child PID says before it ends. */
+/* Read the outcome that the child PID writes before it ends, and wait for its end. */
 static struct outcome outcome_read(int ends[2], pid_t pid)
 {
 	struct outcome outcome;

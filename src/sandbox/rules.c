@@ -35,14 +35,14 @@ enum {
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |    \
 	 LANDLOCK_ACCESS_FS_MAKE_SYM)
 #define ACCESS_DEVICES (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
-/* What a rule on something that is no folder may grant. */
+/* The rights that a rule on a file, not a folder, may grant. */
 #define ACCESS_OF_FILE                                               \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
 	 LANDLOCK_ACCESS_FS_WRITE_FILE | KERNEL_ACCESS_TRUNCATE | KERNEL_ACCESS_IOCTL_DEV)
 
 /*
- * Of /proc nothing of any process is shown, only what the machine is: thread pools, memory
- * sizes and build tools look here.
+ * Of /proc only files about the machine are shown, none about a process. Thread pools, build
+ * tools and programs that size their memory read them.
  */
 static const char *const machine_files[] = {
 	"/proc/cpuinfo",
@@ -255,7 +255,7 @@ static bool file_add(struct making *making, const char *path, uint64_t access,
 {
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 
-	/* Not every machine has each; what is missing needs no rule. */
+	/* Not every machine has every file; a missing one needs no rule. */
 	return fd < 0 || rule_add(making, fd, path, access, err);
 }
 
@@ -302,7 +302,7 @@ bool rules_make(const struct view *view, int abi, int *rules, struct err *err)
 
 bool rules_domain(int *rules, struct err *err)
 {
-	/* A ruleset needs a right to handle: this one is then given to all there is. */
+	/* A ruleset must handle at least one right: REFER is handled and granted to all files. */
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = KERNEL_ACCESS_REFER,
 		.scoped = KERNEL_LANDLOCK_SCOPE_ABSTRACT | KERNEL_LANDLOCK_SCOPE_SIGNAL,

@@ -90,8 +90,8 @@ void sandbox_close_mapping(struct sandbox_mapping *mapping);
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 
 /*
- * A detached copy of the tree at PATH for who is not root; HELD is what PATH must still lead
- * to (ESTALE).
+ * A detached copy of the tree at PATH, for a process that is not root. PATH must still lead to
+ * the file that HELD holds, else ESTALE.
  */
 bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
 
@@ -230,7 +230,7 @@ struct sandbox_refusal {
 bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
- * What is loaded beside, between the start of a program in a worker and its exec. At every
+ * A second filter, loaded between the start of a program in a worker and its exec. At every
  * level openat2 is for the worker's own file tools: its mode lies in memory, where no
  * filter sees a set-id bit; programs fall back to openat. *ASKS: calls that change modes,
  * owners and times come to the filter's listener, for sandbox_answer (L2: Landlock does

@@ -14,7 +14,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The kernel counts per user and user namespace; without a new one all his others too. */
+/*
+ * The kernel counts processes per user and user namespace. Without a new namespace it counts
+ * all other processes of the user as well.
+ */
 static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
 		       struct err *err)
 {
@@ -27,7 +30,7 @@ static bool limits_set(enum sandbox_level level, const struct sandbox_limits *li
 			       "processes", err);
 }
 
-/* What the anchor's own namespaces are given. */
+/* Set the host name, and forbid further user namespaces. */
 static bool spaces_settle(struct err *err)
 {
 	if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
@@ -37,7 +40,10 @@ static bool spaces_settle(struct err *err)
 
 static bool privileges_settle(enum sandbox_level level, struct err *err)
 {
-	/* Who has no capability has none to lock: no new privileges is enough. */
+	/*
+	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is enough
+	 * for it.
+	 */
 	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
 		return false;
 	if (!privilege_reduce(level >= SANDBOX_SEALED ? 1ULL << CAP_SYS_ADMIN : 0, err))

@@ -22,7 +22,7 @@ enum { ROOT_SIZE = 4 << 20 };
 /* Where texts and the sources of masks lie in the view. */
 #define OWN_FOLDER "/run/glovebox"
 
-/* At one path: what is shown, what lies over it, what holds it, what hides it. */
+/* The order of entries at one path: content, overlay, pins, mask. */
 static int entry_rank(const struct view_entry *entry)
 {
 	switch (entry->kind) {
@@ -69,8 +69,8 @@ static bool entries_add(int root, struct view *view, struct err *err)
 }
 
 /*
- * What is built has the modes that are named. Returns what programs get in the end: the
- * caller's umask, but for what it would keep from the owner.
+ * Clear the umask, so that files of the view get exactly the modes that are named. Returns the
+ * umask for programs: the caller's, without the bits of the owner.
  */
 static mode_t mask_lift(void)
 {
@@ -85,7 +85,7 @@ static bool view_build(struct view *view, struct err *err)
 		view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE, MOUNT_ATTR_NOSUID);
 	if (root < 0)
 		return view_fail(err, "making", "the new root");
-	/* It has to hang somewhere to be pivoted into; /proc exists on every system. */
+	/* pivot_root needs a root that is mounted somewhere; /proc exists on every system. */
 	auto_close int anywhere = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (anywhere < 0 || kernel_move_mount(root, anywhere) < 0)
 		return view_fail(err, "hanging up", "the new root");
@@ -101,7 +101,7 @@ static bool view_build(struct view *view, struct err *err)
 	return true;
 }
 
-/* The root of the view is closed to all, and to us but for a moment. */
+/* The root of the view is read-only, except while entries are added to it. */
 static bool root_set(int root, bool closed, struct err *err)
 {
 	struct mount_attr attributes = {
@@ -114,7 +114,7 @@ static bool root_set(int root, bool closed, struct err *err)
 	       view_fail(err, closed ? "closing" : "opening", "the root");
 }
 
-/* What is mounted on the host later, or here, is not the other's business. */
+/* Later mounts on the host must not appear in the cell, nor the cell's on the host. */
 static bool tree_keep_apart(const struct view_entry *entry, struct err *err)
 {
 	struct mount_attr apart = {.propagation = MS_PRIVATE};

@@ -1,6 +1,6 @@
 /*
  * view: what a cell sees, as a list of what lies at which path. The runtime fills it in,
- * sandbox_build makes it true, and who explains a cell reads it.
+ * sandbox_build builds it, and the commands that explain a cell read it.
  */
 #pragma once
 #include <stdbool.h>

@@ -186,7 +186,7 @@ static bool special_add(struct view_building *building, const struct view_entry 
 }
 
 /*
- * What an upper layer's folder holds; also on the host, where one is kept (shape_cache.c).
+ * The folders inside an upper layer, also in one that is kept on the host (shape_cache.c).
  * The kernel makes its `work` in `scratch`.
  */
 static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};

@@ -29,7 +29,7 @@ struct view_building {
 	char held[PATH_MAX]; /* its path */
 };
 
-/* What errno says of STEP at PATH; false. */
+/* Set ERR from errno, with STEP and PATH in its text. Returns false. */
 bool view_fail(struct err *err, const char *step, const char *path);
 
 /*
@@ -38,7 +38,7 @@ bool view_fail(struct err *err, const char *step, const char *path);
  */
 int view_new_memory(uint64_t size, uint64_t files, mode_t mode, unsigned attributes);
 
-/* What is at PATH of the view, through no link. */
+/* Open PATH of the view; a link anywhere in PATH is an error. */
 int view_open(int root, const char *path, int flags);
 
 /* Make PATH a directory of the view, with its parents, and open it. */
