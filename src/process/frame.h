@@ -73,8 +73,8 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 
 /*
  * The parts of a payload that begins with a head of numbers: each is appended to OUT, and its size,
- * which is returned, stands in the head. What is too much for OUT has the size 0, and OUT has
- * overflowed. A text ends with NUL, a value is JSON, and what is left out has no bytes.
+ * which is returned, stands in the head. A part that does not fit into OUT has the size 0, and OUT has
+ * overflowed. A text ends with NUL, a value is JSON, and a part that is left out has no bytes.
  */
 uint32_t frame_add_bytes(struct str bytes, struct buf *out);
 uint32_t frame_add_text(const char *text, struct buf *out);

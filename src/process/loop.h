@@ -1,8 +1,8 @@
 /*
  * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
- * over a list, callbacks run in the order of adding. What comes by the hundred may say that
- * it stays as it is: the kernel then keeps it in mind (epoll), and its callbacks come after
- * the others. A watch may be removed from any callback, its own included.
+ * over a list, callbacks run in the order of adding. Watches that come by
+ * the hundred may be added as permanent: the kernel then keeps them (epoll), and their
+ * callbacks come after all others. A watch may be removed from any callback, its own included.
  */
 #pragma once
 #include <stdbool.h>

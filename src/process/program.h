@@ -19,8 +19,8 @@ struct pty;
 struct sock_fprog;
 
 /*
- * What the process that starts programs has arranged for them. All zero:
- * nothing.
+ * Restrictions and helpers that a process gives all programs it starts. All zero:
+ * none.
  */
 struct program_terms {
 	/* one more system-call filter, for programs and all they start; NULL: none */
@@ -67,7 +67,7 @@ struct program_start {
 	/* become 3, 4, …, at most PROGRAM_PLACED_MAX; end with -1; NULL: none. Then no more_fds */
 	const int *placed_fds;
 	const int *more_fds; /* kept open under the same number; ends with -1; or NULL */
-	/* What holds for every program that is started here; NULL: nothing. */
+	/* Terms of every program that this process starts; NULL: none. */
 	const struct program_terms *terms;
 	/* fds[0] is a terminal: it becomes that of a session of its own */
 	bool terminal;
@@ -148,7 +148,7 @@ enum program_ending {
 	PROGRAM_LIMITED, /* we ended it: its watch said so */
 };
 
-/* What one run gathers from the output streams. */
+/* How much one run gathers from the output streams. */
 enum {
 	PROGRAM_HEAD = 64 << 10,  /* first bytes kept per command */
 	PROGRAM_TAIL = 192 << 10, /* last bytes kept */
@@ -199,7 +199,7 @@ struct program_run {
 	bool gives_fds;
 	/*
 	 * Polled beside the output; `side` is called when it can be read, reads it, and makes it
-	 * -1 at its end. -1: none. What lies in it at the program's end is left there.
+	 * -1 at its end. -1: none. Bytes in it at the program's end stay unread.
 	 */
 	int side_fd;
 	void (*side)(void *context);

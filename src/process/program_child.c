@@ -143,7 +143,7 @@ IN_CHILD static bool child_listen(struct program_child *child)
 	return child_own_fds();
 }
 
-/* What needs descriptors that are closed later. */
+/* Steps that need descriptors which are closed later. */
 IN_CHILD static bool child_enter_domain(struct program_child *child)
 {
 	if (child->terms.ruleset > 0 &&
@@ -279,7 +279,7 @@ pid_t program_child_copy(struct program_child *child)
 		child->code = errno;
 		_exit(CHILD_FAILED);
 	}
-	/* What went wrong with it before its turn is its code, or a death without one. */
+	/* A child that fails before its turn sets `code`, or dies without one. */
 	while (pid > 0 && __atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_MAKING) {
 		siginfo_t ended = {0};
 

@@ -169,7 +169,7 @@ static void silence_ask(struct follow *follow, int64_t now)
 	follow->heard = false;
 }
 
-/* What has written or ended shares no memory with us any more. */
+/* A program that has written or ended shares no memory with us any more. */
 static void score_ask(struct follow *follow, int64_t now)
 {
 	const struct program_run *run = follow->run;
@@ -292,8 +292,8 @@ static void poll_once(struct follow *follow, int64_t now)
 }
 
 /*
- * What lies in the pipe now and no more: somebody outside may hold its other end and go
- * on writing.
+ * Read only the bytes that are in the pipe now: another process may hold its other end and
+ * go on writing.
  */
 static void drain(struct follow *follow, int stream)
 {
@@ -350,7 +350,7 @@ bool program_follow(struct program_run *run, struct err *err)
 		follow.terms = *run->start.terms;
 	follow.is_init = follow.is_init || follow.terms.alone;
 	run->ending = PROGRAM_ENDED;
-	/* Who asks for a longer grace takes it from before the deadline. */
+	/* A longer grace begins before the deadline, so that the end is not later. */
 	follow.term_at_ms = run->deadline_ms;
 	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS)
 		follow.term_at_ms -= grace;

@@ -39,8 +39,8 @@ struct program_child {
 };
 
 /*
- * What the process runs, on a stack of its own in our memory. CHILD is the context; `code` is
- * set, and `failed`, when it comes back: it did not become the program.
+ * The main function of the child, on a stack of its own in our memory. CHILD is the context.
+ * When it returns, the child did not become the program, and `code` and `failed` are set.
  */
 int program_child_main(void *child);
 /* Start the child and wait until it has become the program or failed. Its pid, or -1. */
@@ -49,7 +49,7 @@ pid_t program_child_begin(struct program_child *child);
 /* The same for a start with a body: a copy of this process, and CHILD is in shared memory. */
 pid_t program_child_copy(struct program_child *child);
 
-/* What is made from now on is among the first that the kernel ends. NULL is fine. */
+/* Processes made from now on are among the first that the kernel kills. NULL is fine. */
 void program_score_raise(struct program_score *score);
 /*
  * This process is not. What shares its memory is lowered by the kernel as well, and what was made

@@ -77,7 +77,7 @@ static bool set_up_init(struct follow *follow, struct err *err)
 	       err_set(err, ECHILD, "No signalfd: %s.", strerror(errno));
 }
 
-/* What is there for longer than this run stays. */
+/* Leave a descriptor open that outlives this run. */
 static void tear_down_init(struct follow *follow)
 {
 	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)
@@ -155,7 +155,7 @@ static void one_reaped(void *context, pid_t pid, int status)
 
 static void end_all_as_init(struct follow *follow)
 {
-	/* What is dead already was not left behind. */
+	/* A process that is dead already does not count as left behind. */
 	if (follow->is_alone || program_processes_reap(follow))
 		return;
 	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,

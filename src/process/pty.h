@@ -1,6 +1,6 @@
 /*
- * pty: a terminal for one program. What comes in packets on `input` is typed on it, what the
- * program prints goes to `output`; both are carried piece by piece while program_follow
+ * pty: a terminal for one program. Packets from `input` are typed on it, and the program's
+ * output goes to `output`; both are carried piece by piece while program_follow
  * polls, so that neither side can make this process wait or grow. SIGPIPE must be ignored.
  */
 #pragma once
@@ -30,7 +30,7 @@ struct pty {
 	int master, slave;
 	int input;  /* a SOCK_SEQPACKET socket; -1: nothing more is typed */
 	int output; /* -1: nobody listens any more */
-	/* What is printed is left to who follows the program, as its standard output. */
+	/* The caller that follows the program reads its output, as standard output. */
 	bool gathered;
 	char typed[PTY_PACKET];
 	size_t typed_size, typed_sent;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What it was found in; two that are equal: it has not moved in between. */
+/* The state of a process that waits. Two equal ones: it has not run in between. */
 struct reading {
 	int pid;          /* 0: nobody waits */
 	uint64_t rested;  /* how often it has gone to sleep so far */

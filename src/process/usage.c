@@ -140,7 +140,7 @@ static void add_memory_files(struct walk *walk, const char *pid)
 		ssize_t size = readlinkat(dirfd(folder), entry->d_name, target,
 					  sizeof(target) - 1);
 
-		/* Who may list it need not be who may look. */
+		/* A process may be allowed to list the folder but not to read its links. */
 		walk->hides = walk->hides || (size < 0 && errno == EACCES);
 		if (size != (ssize_t)sizeof(target) - 1)
 			continue;
@@ -195,7 +195,7 @@ static void walk_processes(struct walk *walk)
 	(void)closedir(folder);
 }
 
-/* What files hold that are memory, whoever has them open. */
+/* Bytes of all files in file systems that are memory, open or not. */
 static uint64_t kept_in_files(void)
 {
 	static const char *const folders[] = {"/tmp", "/dev/shm"};
@@ -222,7 +222,7 @@ void usage_begin(struct usage_memory *memory)
 	memory->kept_at_first = kept_in_files();
 }
 
-/* What is NOW more than *THEN, which goes down with it. */
+/* How far NOW lies above *THEN. When NOW is lower, *THEN is set to NOW. */
 static uint64_t growth(uint64_t *then, uint64_t now)
 {
 	if (now < *then)
@@ -241,7 +241,7 @@ static void measure_exactly(struct walk *walk, uint64_t grown, uint64_t kept)
 	walk_processes(walk);
 	free(walk->seen);
 	walk->usage->tasks = tasks;
-	/* What is mapped, open or kept is mostly the same: the larger sum is taken. */
+	/* Most of this memory is both mapped and kept in files: take the larger sum. */
 	other = walk->files + segments(walk) + kept;
 	if (other < walk->shared)
 		other = walk->shared;

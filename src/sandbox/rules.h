@@ -2,7 +2,7 @@
  * rules: what a cell without namespaces may do with files, as one Landlock ruleset made
  * from the view. Inside sandbox/ only. Landlock adds rights up along a path and can take
  * none away below a folder it has given: what a mask hides is therefore left out by
- * naming everything beside it. What comes into such a folder later stays closed.
+ * naming everything beside it. A file that is made in such a folder later stays closed.
  */
 #pragma once
 #include "base/err.h"

@@ -26,7 +26,7 @@ enum view_kind {
 	 */
 	VIEW_OVERLAY,
 	/*
-	 * What is at `path` in the view, mounted on itself: it cannot be renamed or removed,
+	 * The file at `path` in the view, mounted on itself: it cannot be renamed or removed,
 	 * and is read-only unless writable.
 	 */
 	VIEW_PIN,

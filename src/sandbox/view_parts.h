@@ -18,7 +18,7 @@
 enum { VIEW_FOLDER_MODE = 0755, VIEW_FILE_MODE = 0444 };
 
 /*
- * What is under construction. Entries come shallow before deep and sorted by path, so
+ * The view under construction. Entries come shallow before deep and sorted by path, so
  * those of one folder follow each other and a held folder is never covered afterwards.
  */
 struct view_building {
@@ -49,7 +49,7 @@ bool view_hold_folder(struct view_building *building, const char *path, bool mak
 
 /*
  * Mount MOUNT_FD at PATH. The mount point is a directory, or an empty file for anything
- * else. What exists is left as it is; it is not followed when it is a link.
+ * else. An existing file is left as it is; an existing link is not followed.
  */
 bool view_place(struct view_building *building, int mount_fd, const char *path,
 		bool is_folder, struct err *err);
