@@ -10,7 +10,7 @@ enum { WORDS_FIRST = 32, PARTS_FIRST = 4 };
 
 const char *const command_joins[] = {";", "&&", "||", "|"};
 
-/* What else than the words themselves keeps a text from being literal. */
+/* Reasons, other than its words, why a text is not literal. */
 enum trouble {
 	TROUBLE_REDIRECTION = SHELL_BYTE + 1,
 	TROUBLE_BACKGROUND,

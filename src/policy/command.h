@@ -1,5 +1,5 @@
 /*
- * command: a shell text as plain argument vectors. What is taken is the part of bash in which
+ * command: a shell text as plain argument vectors. It accepts the part of bash in which
  * a text says exactly what will run: words and quotes, && || ; | and line ends, comments.
  * Everything else is "not literal", with the place and the reason. Where a text is literal,
  * bash would run exactly these vectors (a test compares them on random texts). Pure; one pass.
@@ -15,7 +15,7 @@ enum {
 	COMMAND_PARTS_MAX = 256,    /* commands in one text */
 };
 
-/* What stands between a command and the one before it. */
+/* The operator between a command and the one before it. */
 enum command_join {
 	COMMAND_THEN, /* ; a line end, or nothing: it is the first */
 	COMMAND_AND,

@@ -317,7 +317,7 @@ static bool deny_form(const struct judged *judged)
 	return deny(policy, judged->verdict, &because);
 }
 
-/* What the rule calls a path is judged as one that is read. */
+/* Words that the rule calls paths are judged as paths that are read. */
 static bool judge_paths(const struct judged *judged)
 {
 	const struct policy_request *request = judged->request;

@@ -71,7 +71,7 @@ static bool value_fits(struct walk *walk, const struct command_value *value, con
 	return false;
 }
 
-/* What of WORD is the value of OPTION, attached to it: "" for none; NULL: another option. */
+/* The value that WORD attaches to OPTION: "" for none; NULL: another option. */
 static const char *attached(const struct command_option *option, const char *word)
 {
 	/* "-overlay" may be an option of its own and not "-o" with "verlay" */

@@ -78,8 +78,8 @@ struct command_rule {
 };
 
 /*
- * Make RULE of OBJECT, which fits the key table. What it holds is of ARENA, and OBJECT has to
- * stay as long. ERR names what is wrong below POINTER.
+ * Make RULE of OBJECT, which fits the key table. Its memory is of ARENA, and OBJECT must
+ * live as long. ERR names what is wrong below POINTER.
  */
 bool command_rule_make(struct command_rule *rule, const struct value *object,
 		       struct arena *arena, const char *pointer, struct err *err);
@@ -129,5 +129,5 @@ bool command_next_choice(struct str *rest, struct str *choice);
 /* Is NAME one of the rule's programs? */
 bool command_rule_is_of(const struct command_rule *rule, const char *name);
 
-/* What is wrong with the word at which a match ended: "is no option of it". */
+/* A clause that says what is wrong with the word at which a match ended: "is no option of it". */
 const char *command_fit_clause(enum command_fit fit);

@@ -412,7 +412,7 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 	return both;
 }
 
-/* Who came farther is nearer; of two that came as far, the first. */
+/* The rule that matched more words is nearer; of two equal ones, the first. */
 static bool is_nearer(const struct command_match *now, const struct command_match *best)
 {
 	bool in_form = now->fit > FIT_OTHER_SUBCOMMAND;

@@ -73,7 +73,7 @@ const struct command_rule *commands_judge(const struct commands *commands,
 					  struct command_match *match);
 
 /*
- * What would be allowed in place of ARGV, by RULE: ARGV without the words that do not fit,
+ * A command that RULE would allow in place of ARGV: ARGV without the words that do not fit,
  * else the rule's first example. Appended as one would type it; nothing when there is neither.
  */
 void commands_nearest(const struct command_rule *rule, const char *const *argv,

@@ -1,8 +1,8 @@
 /*
  * config: the one configuration (JSON with comments) and the policies made from it.
- * What a person said for this run beats the configuration, that a user's role, that a
- * shipped role, key by key. Text in, structs out: who reads the file is
- * front/config_file.
+ * A person's flags for this run beat the configuration, which beats a user's role, which
+ * beats a shipped role, key by key. Text in, structs out: front/config_file reads the
+ * file.
  */
 #pragma once
 #include "base/buf.h"
@@ -42,7 +42,7 @@ const char *config_resolver(const struct config *config);
 /* Bytes that what undo keeps of all workspaces may take; 0: nobody said it. */
 uint64_t config_undo_space(const struct config *config);
 
-/* What KEY of the top level says, as its row allows; NULL: nothing. Borrowed. */
+/* The value of KEY of the top level, as its row allows; NULL: none. Borrowed. */
 const struct value *config_value(const struct config *config, const char *key);
 
 /*
@@ -71,7 +71,7 @@ void config_know_agent(struct config *config, const char *name);
 const char *config_role_name(const struct config *config, const char *agent);
 
 /*
- * What the person asked for this run (flags): an object with keys of an agent entry,
+ * The wishes of the person for this run (flags): an object with keys of an agent entry,
  * laid over what AGENT (NULL: default) has. A later call wins key by key. WHERE names
  * it in sentences.
  */
@@ -100,7 +100,7 @@ void config_set_role(struct config *config, const char *agent, const struct valu
 /* ENTRY (checked) is all that the configuration says of AGENT. */
 void config_set_agent(struct config *config, const char *agent, const struct value *entry);
 
-/* Who has the say about a key, the later ones over the earlier. */
+/* The sources of a key's value; a later one beats an earlier one. */
 enum config_layer {
 	LAYER_DEFAULT,
 	LAYER_ROLE, /* shipped */
@@ -110,8 +110,8 @@ enum config_layer {
 };
 
 /*
- * What KEY of AGENT is (with INNER: that member of it) and by whom; NULL and
- * LAYER_DEFAULT when nobody says. Borrowed.
+ * The value of KEY of AGENT (with INNER: that member of it) and its source; NULL and
+ * LAYER_DEFAULT when no source sets it. Borrowed.
  */
 const struct value *config_find(const struct config *config,
 				const struct value *shipped_role, const char *agent,

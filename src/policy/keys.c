@@ -247,7 +247,7 @@ const struct key keys_agent[] = {
 	{0},
 };
 
-/* What the person adds to the catalogue; model/catalogue.c reads them. */
+/* Keys by which a person adds models to the catalogue; model/catalogue.c reads them. */
 static const struct key model_keys[] = {
 	{"provider", KEY_TEXT, .max = MODEL_MAX, .initial = "not known",
 	 .description = "Whose model it is: `anthropic`, `openai`."},
@@ -448,7 +448,7 @@ static const char *words_of(enum key_kind kind)
 	return NULL;
 }
 
-/* What may stand there, in words. */
+/* Append in words which values KEY may have. */
 static void describe_kind(const struct key *key, struct buf *out)
 {
 	switch (key->kind) {

@@ -39,13 +39,13 @@ struct policy_names {
 
 void policy_names_fini(struct policy_names *names);
 
-/* What the view shows to every agent: /usr, /etc, the cell's /tmp. */
+/* A path that the view shows to every agent: /usr, /etc, the cell's /tmp. */
 struct policy_shown {
 	char *path;
 	bool writable;
 };
 
-/* What sentences may advise a person to add to `read` or `write`. */
+/* Which paths a message may advise a person to add to `read` or `write`. */
 enum policy_advice {
 	ADVICE_NOT_WHOLE = 1, /* neither this nor a folder above: too much, or refused */
 	ADVICE_NOTHING, /* ... nor anything in it: no entry helps, or it opens doors */
@@ -120,7 +120,7 @@ struct policy {
 	struct policy_limits limits;
 };
 
-/* Who names no agent gets this one. */
+/* The agent of a run that names none. */
 #define POLICY_NAME_DEFAULT "default"
 
 /* A policy with the default limits that allows nothing. NAME may be NULL: the default. */
@@ -148,7 +148,7 @@ void policy_set_path(struct policy_path *entry, const char *real);
 /* Is PATH somebody's home by its name alone? */
 bool policy_is_home(const char *path);
 
-/* What a tool does; the runtime's enum tool_effects is made of these. */
+/* The effects of a tool; the runtime's enum tool_effects is made of these. */
 enum policy_effects { POLICY_READS = 1, POLICY_WRITES = 2, POLICY_RUNS = 4 };
 
 /* A tool as far as a policy is concerned. */
@@ -183,7 +183,7 @@ bool policy_add_network(struct policy *policy, const char *entry, const char *wh
 
 bool policy_has_tool(const struct policy *policy, const char *name);
 
-/* What `ask` may name, blank-separated. */
+/* The words that `ask` may name, separated by blanks. */
 #define POLICY_ASKABLE "commands network read write"
 /* Add WHAT to what the person is asked for. WHERE names it in sentences. */
 bool policy_add_ask(struct policy *policy, const char *what, const char *where,
@@ -193,7 +193,7 @@ bool policy_asks(const struct policy *policy, const char *what);
 void policy_ask_nobody(struct policy *policy);
 
 /*
- * What POLICY and BOUNDS both grant, as a new policy with the name and base of POLICY: tools,
+ * The rights that POLICY and BOUNDS both grant, as a new policy with the name and base of POLICY: tools,
  * variables and hosts of both; paths that both show or let be written, hidden ones of either;
  * `scratch` when nothing is written in a layer that one of them protects; commands that fit
  * both lists; of each limit the narrower. Both went through policy_paths_normal and
@@ -230,7 +230,7 @@ struct verdict {
 	char because[VERDICT_TEXT_MAX];
 	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
 	/*
-	 * What runs in place of the request's command, without a shell: a list of objects with
+	 * The commands that run in place of the request's command, without a shell: a list of objects with
 	 * `join` (command.h) and `argv`. NULL: the command itself. The caller frees it.
 	 */
 	struct value *plan;
@@ -246,8 +246,8 @@ struct verdict {
 
 /*
  * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow it,
- * a clause. LAYERED: for a program, which with `scratch` may write what is only to be read. What is
- * no absolute normal path is allowed: nothing can be said of it.
+ * a clause. LAYERED: for a program, which with `scratch` may write what is only to be read. A
+ * path that is not absolute and normal is allowed: the policy cannot judge it.
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);

@@ -152,7 +152,7 @@ static bool narrowest(const struct policy *policy, const char *path, struct buf 
 	return !is_too_wide(policy, entry->data);
 }
 
-/* What the user would add to a list of paths so that PATH is allowed. A clause. */
+/* Append a clause: the entry for the list KEY that would allow PATH. */
 static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
 		       const char *key)
 {
@@ -458,7 +458,7 @@ static void deny_writing(const struct policy *policy, const char *tool,
 	verdict_set_rule(verdict, policy, "write");
 }
 
-/* What is there but protected is not asked for: somebody has named it, and said no. */
+/* A protected file is never asked for: somebody has named and refused it. */
 static bool may_be_asked(const struct policy *policy, const struct policy_request_path *path)
 {
 	if (path->writes && protecting(policy, path->path))

@@ -1,6 +1,6 @@
 /*
- * policy_intersect: two policies into the one that grants what both do. What cannot be said
- * exactly is left out: the result may grant less, never more.
+ * policy_intersect: two policies into the one that grants what both do. A right that cannot be
+ * expressed exactly is left out: the result may grant less, never more.
  */
 #include "policy/policy.h"
 
@@ -155,8 +155,8 @@ static bool writes_all(const struct policy *policy, const char *path)
 }
 
 /*
- * A layer to write in takes the place of whatever is only to be read. Who has none may write
- * there only where the file itself may be written.
+ * A layer to write in takes the place of whatever is only to be read. A policy without one may
+ * write there only where the file itself may be written.
  */
 static bool both_scratch(const struct policy *a, const struct policy *b,
 			 const struct policy *both)
@@ -269,7 +269,7 @@ static double shorter_if_any(double a, double b)
 	return a > 0 && b > 0 ? shorter(a, b) : a + b;
 }
 
-/* What must stay free: more is the narrower limit. What the machine says gives way. */
+/* The space that must stay free: the larger number is the narrower limit. */
 static uint64_t larger_space(uint64_t a, uint64_t b)
 {
 	if (a == POLICY_BY_MACHINE || b == POLICY_BY_MACHINE)

@@ -26,7 +26,7 @@ bool call_stopped(struct call *call)
 	if (now < call->next_check_ms)
 		return false;
 	call->next_check_ms = now + STOP_CHECK_MS;
-	/* What came may be a question, which its program's run reads (ask_next). */
+	/* The data may be a question, which the run of the program reads (ask_next). */
 	if (call->reader != NULL && call->tool->answers)
 		return false;
 	/*

@@ -26,7 +26,7 @@ enum {
 /* The folder of the next command travels beside the marks: no path is empty. */
 #define CALL_FOLDER_KEY ""
 
-/* What a command may use besides time; 0: it is not this process's to look after. */
+/* Limits of a command besides time; 0: this process does not watch that limit. */
 struct call_limits {
 	uint64_t memory; /* bytes of its processes together */
 	uint64_t pids;
@@ -40,10 +40,10 @@ struct call_limits {
 struct call {
 	const struct tool *tool;
 	const struct value *arguments; /* validated, defaults filled in */
-	/* What the tool that was called hands to its carrier (tool.h); or NULL */
+	/* The value that the called tool hands to its carrier (tool.h); or NULL */
 	const struct value *carried;
 	/*
-	 * What is to run in place of the command in `arguments`, without a shell: objects with
+	 * The commands to run in place of the command in `arguments`, without a shell: objects with
 	 * `join` (";", "&&", "||", "|") and `argv`. NULL: the command itself.
 	 */
 	const struct value *plan;

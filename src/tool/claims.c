@@ -75,7 +75,7 @@ static bool last_quoted(struct str line, const char *open, const char *close,
 	}
 }
 
-/* What stands in quotes, else what stands between the last two colons before the message. */
+/* The text in quotes, else the text between the last two colons before MESSAGE. */
 static struct str path_in(struct str line, size_t message)
 {
 	static const char *const quotes[][2] = {{"\xe2\x80\x98", "\xe2\x80\x99"},

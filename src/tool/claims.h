@@ -40,7 +40,7 @@ void claims_add_unwritable(const char *path, struct tool_result *result);
 /* Does RESULT claim that a host was not found or reached? */
 bool claims_name_host(const struct tool_result *result);
 
-/* What words about hosts are worth, and what would help. */
+/* How far to trust a text about hosts, and what would help. */
 enum claims_hosts {
 	CLAIMS_HOSTS_WRONG = 0, /* the cell itself keeps what was refused, and has nothing */
 	CLAIMS_HOSTS_LISTABLE, /* the policy may list them */

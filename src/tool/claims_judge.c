@@ -1,4 +1,4 @@
-/* claims_judge: the session's part of claims.h. What it gets may come from anybody. */
+/* claims_judge: the session's part of claims.h. Its input may come from anybody. */
 #include "base/buf.h"
 #include "base/text/text.h"
 #include "policy/network.h"

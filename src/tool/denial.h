@@ -1,7 +1,7 @@
 /*
  * denial: what a wall or a rule refused during a call, for people and programs as data
  * (`denials` of the result's details: level, kind, target, rule, remedy) and for the model
- * as one line of the text. Whoever refuses says it here, once.
+ * as one line of the text. Code that refuses reports it here, once.
  */
 #pragma once
 #include "base/value.h"

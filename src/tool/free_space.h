@@ -27,7 +27,7 @@ struct free_space {
 	bool refuses; /* from here on the kernel refused writes that did not fit above the floor */
 };
 
-/* What is free where PATH lies, which may be NULL. */
+/* The free room of the file system of PATH, which may be NULL. */
 struct free_room free_space_at(const char *path);
 
 /* Is less LEFT than the FLOOR? */

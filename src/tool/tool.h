@@ -188,7 +188,7 @@ struct tool {
 	/*
 	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will
 	 * want (a shell that waits for its text). CALL has no arguments and no deadline yet.
-	 * What is returned becomes call->prepared of the one call the worker serves; NULL:
+	 * The returned value becomes call->prepared of the one call the worker serves; NULL:
 	 * nothing, execute() then does without. Programs it starts are killed when another
 	 * tool gets the worker. The first tool of the table that has one counts.
 	 */
@@ -211,7 +211,7 @@ struct tool_result {
 	/* object for people and programs, never for the model; NULL: none */
 	struct value *details;
 	/*
-	 * What is more than text, in the shape of MCP's content: an array of objects with a
+	 * Content other than plain text, in the shape of MCP's content: an array of objects with a
 	 * "type" (image, audio, resource, resource_link, text); NULL: nothing is.
 	 */
 	struct value *content;

@@ -6,7 +6,7 @@
 #pragma once
 #include "base/value.h"
 
-/* What of META is sound, as a new object; NULL without a traceparent that is. */
+/* The valid members of META, as a new object; NULL without a valid traceparent. */
 struct value *trace_of(const struct value *meta);
 /* Append "TRACEPARENT=…" and its like to LIST. */
 void trace_add_variables(const struct value *trace, struct value *list);

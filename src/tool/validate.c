@@ -71,7 +71,7 @@ static bool check_any(struct validate_check *check, const struct value *schema,
 
 	if (value_kind(schemas) != VALUE_ARRAY)
 		return true;
-	/* Who asks which parts were looked at wants to hear of all forms that fit. */
+	/* A caller that asks which parts were looked at needs all forms that fit. */
 	fitting = count_fitting(check, schemas, value, at,
 				one            ? 2
 				: check->marks ? SIZE_MAX
@@ -150,7 +150,7 @@ static bool apply_keywords(struct validate_check *check, const struct value *sch
 		 check_combinations(check, schema, value, at)));
 }
 
-/* What the keywords beside it left unnamed in VALUE, or NULL. */
+/* The members of VALUE that the keywords beside it do not name, or NULL. */
 static const char *rest_of(const struct validate_check *check, const struct value *schema,
 			   const struct value *value)
 {

@@ -12,7 +12,7 @@
 
 enum { VALIDATE_POINTER_MAX = 256, VALIDATE_RULE_MAX = 768 };
 
-/* What does not hold, and where. All texts are cut on character borders. */
+/* One rule that does not hold, and its place. All texts are cut on character borders. */
 struct validate_problem {
 	/* JSON pointer in the value, "" for the whole */
 	char pointer[VALIDATE_POINTER_MAX];

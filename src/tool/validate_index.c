@@ -97,7 +97,7 @@ static bool know_dialect(struct str dialect, bool *old)
 		*old = false;
 		return true;
 	}
-	/* What draft-07 added to draft-06 are new keywords alone. */
+	/* Draft-07 only added new keywords to draft-06. */
 	if (!is_dialect(dialect, "json-schema.org/draft-07/schema") &&
 	    !is_dialect(dialect, "json-schema.org/draft-06/schema"))
 		return false;

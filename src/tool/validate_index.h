@@ -13,7 +13,7 @@
 
 struct validate_check;
 
-/* What an unknown dialect, or one with unknown rules, is answered with. */
+/* The text of the error for an unknown dialect, or one with unknown rules. */
 #define VALIDATE_DIALECTS "2020-12 and draft-07"
 
 /* A schema with an address of its own: the whole one, a part with $id, another document. */
@@ -51,7 +51,7 @@ const struct validate_resource *validate_index_of(struct validate_check *check,
 						  const struct value *schema,
 						  const struct validate_resource *resource);
 
-/* What a reference means. */
+/* The target of a reference. */
 struct validate_target {
 	const struct value *schema; /* NULL: nothing has this name */
 	const struct validate_resource *resource;
