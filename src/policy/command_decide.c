@@ -369,7 +369,10 @@ static bool same_words(const struct command_insert *a, const struct command_inse
 	return same;
 }
 
-/* What each list puts in behind the first AT words of the command; the same words once. */
+/*
+ * Insert the words that the rule of each list adds behind the first AT words of the command;
+ * equal words are inserted once.
+ */
 static void insert_words(const struct judged *judged, size_t at, struct value *argv)
 {
 	for (size_t i = 0; i < judged->list_count; i++) {

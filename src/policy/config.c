@@ -271,8 +271,9 @@ bool config_check_name(const char *name, struct err *err)
 }
 
 /*
- * OVER laid over UNDER key by key, as a new object; either may be NULL. What a key of an entry
- * holds (`limits`) is laid over by key, too, for DEPTH levels; what is in there is one thing.
+ * OVER laid over UNDER key by key, as a new object; either may be NULL. An object
+ * inside an entry (`limits`) is merged key by key too, for DEPTH levels; a value below them is
+ * replaced as a whole.
  */
 static struct value *merge_levels(const struct value *under, const struct value *over,
 				  unsigned depth)

@@ -345,8 +345,8 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 }
 
 /*
- * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c". What is
- * there does not count, so that no answer tells whether something outside exists.
+ * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c". No file
+ * is looked at, so that no answer tells whether something outside exists.
  */
 static bool has_stray_slash(const struct policy *policy, const char *path)
 {

@@ -40,8 +40,8 @@ static bool is_there(const struct policy_paths *paths, const struct policy_path 
 }
 
 /*
- * ENTRY with PATTERN joins PATHS. What links lead to below the entry that holds it was not
- * looked at here: there they are not followed.
+ * ENTRY with PATTERN joins PATHS. The targets of links below the entry that holds it
+ * were not judged here, so these links are not followed.
  */
 static void add_path(struct policy_paths *paths, const struct policy_path *entry,
 		     const struct policy_path *holder, const char *pattern)
@@ -269,7 +269,10 @@ static double shorter_if_any(double a, double b)
 	return a > 0 && b > 0 ? shorter(a, b) : a + b;
 }
 
-/* The space that must stay free: the larger number is the narrower limit. */
+/*
+ * The space that must stay free: the larger number is the narrower limit. A number that a
+ * policy states beats the default of the machine.
+ */
 static uint64_t larger_space(uint64_t a, uint64_t b)
 {
 	if (a == POLICY_BY_MACHINE || b == POLICY_BY_MACHINE)

@@ -77,7 +77,7 @@ static bool set_up_init(struct follow *follow, struct err *err)
 	       err_set(err, ECHILD, "No signalfd: %s.", strerror(errno));
 }
 
-/* Leave a descriptor open that outlives this run. */
+/* Restore the signal mask, unless the descriptor belongs to the terms and outlives this run. */
 static void tear_down_init(struct follow *follow)
 {
 	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)

@@ -91,8 +91,8 @@ struct running;
 struct tool_result;
 
 /*
- * What calls of a tool would let happen later and elsewhere, for a person to approve before, as
- * it is or not at all. Nobody is asked where nobody can be.
+ * Effects that calls of a tool would have later and elsewhere. A person approves or refuses
+ * them as a whole before. Without a person who can be asked, no question is put.
  */
 struct tool_leave {
 	const char *effect; /* a word of its own, beside those of approval.h */

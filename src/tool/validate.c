@@ -150,7 +150,7 @@ static bool apply_keywords(struct validate_check *check, const struct value *sch
 		 check_combinations(check, schema, value, at)));
 }
 
-/* The members of VALUE that the keywords beside it do not name, or NULL. */
+/* The unevaluated… keyword of SCHEMA that applies to VALUE, or NULL. */
 static const char *rest_of(const struct validate_check *check, const struct value *schema,
 			   const struct value *value)
 {
