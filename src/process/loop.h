@@ -1,8 +1,8 @@
 /*
  * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
  * over a list, callbacks run in the order of adding. Watches that come by
- * the hundred may be added as permanent: the kernel then keeps them (epoll), and their
- * callbacks come after all others. A watch may be removed from any callback, its own included.
+ * the hundred may set `stays`: the kernel then keeps them (epoll), and their callbacks come
+ * after all others. A watch may be removed from any callback, its own included.
  */
 #pragma once
 #include <stdbool.h>

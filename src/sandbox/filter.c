@@ -24,7 +24,7 @@ static const struct sock_filter program_table[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-/* The kernel only reads what it is given without const. */
+/* The kernel only reads the table, although its field is not const. */
 #define PROGRAM(table)                                             \
 	{                                                          \
 		.len = sizeof(table) / sizeof((table)[0]),         \
@@ -61,7 +61,7 @@ static bool install(const struct sock_fprog *program, unsigned flags, int *liste
 	return answer >= 0;
 }
 
-/* Without somebody who answers, what would be explained is refused at once. */
+/* Without a listener, calls that would be explained are refused immediately. */
 static bool install_plain(const struct sock_fprog *program)
 {
 	struct sock_filter plain[FILTER_LENGTH_MAX];

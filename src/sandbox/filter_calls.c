@@ -89,7 +89,7 @@ const char *const calls_absent[] = {
 	NULL,
 };
 
-/* Contact with processes outside by names the host shares, and what no path rule judges. */
+/* Contact with processes outside through names of the host that no path rule judges. */
 const char *const calls_refused_outside[] = {
 	"bind",   "connect",    "listen", /* sockets of the host, named and abstract */
 	"shmget", "shmat",      "shmctl",  "shmdt",     "semget",
@@ -121,7 +121,7 @@ const char *const calls_of_attributes[] = {
 	"fchownat", "utime",  "utimes",   "futimesat", "utimensat", NULL,
 };
 
-/* To whom a signal goes is a number like any other: without a domain only oneself. */
+/* A filter cannot tell whose pid a number is: without a domain these are all refused. */
 const char *const calls_of_signals[] = {
 	"tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal",
 	NULL,

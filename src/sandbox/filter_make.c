@@ -194,7 +194,7 @@ static void refuse_outside(struct filter *filter)
 #if defined(__x86_64__)
 	refuse_open_ways(filter, SCMP_SYS(open), 1);
 #endif
-	/* Only oneself is moved about. */
+	/* A program may change the scheduling of itself only. */
 	refuse_unless(filter, SCMP_SYS(sched_setaffinity), 0, 0);
 	refuse_unless(filter, SCMP_SYS(sched_setscheduler), 0, 0);
 	refuse_unless(filter, SCMP_SYS(sched_setparam), 0, 0);

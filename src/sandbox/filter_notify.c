@@ -139,7 +139,7 @@ bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
 	struct seccomp_notif_resp answer;
 	struct pollfd waiting = {.fd = listener, .events = POLLIN};
 
-	/* Taking one would wait for it. */
+	/* SECCOMP_IOCTL_NOTIF_RECV blocks when no call waits, so poll first. */
 	if (poll(&waiting, 1, 0) <= 0 || (waiting.revents & POLLIN) == 0)
 		return false;
 	memset(&asked, 0, sizeof(asked));

@@ -104,7 +104,7 @@ static unsigned put_answer(struct program *program, uint32_t answer)
 	return put(program, wanted);
 }
 
-/* Of what is loaded. */
+/* Test CONDITION on the value that is loaded. */
 static unsigned put_comparison(struct program *program, const struct condition *condition,
 			       unsigned yes, unsigned no)
 {
@@ -194,7 +194,7 @@ static void ranges_find(struct program *program, const struct filter *filter,
 	}
 }
 
-/* How many of the ranges lead elsewhere than to OTHERS. */
+/* The number of ranges FROM up to TO whose place is not OTHERS. */
 static size_t count_odd(const struct ranges *ranges, size_t from, size_t to, unsigned others)
 {
 	size_t count = 0;
@@ -236,7 +236,7 @@ static unsigned put_tree(struct program *program, const struct ranges *ranges,
 		return ranges->items[from].place;
 	if (odd <= ROW_MAX)
 		return put_row(program, ranges, from, to, allowed);
-	/* Both halves get as many. */
+	/* Split so that both halves have as many odd ranges. */
 	size_t middle = from + 1;
 	while (middle < to - 1 && count_odd(ranges, from, middle, allowed) < odd / 2)
 		middle++;

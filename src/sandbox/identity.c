@@ -102,7 +102,7 @@ static const char *refusal_hint(int code)
 	return "";
 }
 
-/* Below L3: a child and no more, by the same way. */
+/* Clone a child with FLAGS, without id maps. */
 static bool clone_plain(const char *what, unsigned long flags, pid_t *pid, int *pidfd,
 			struct err *err)
 {

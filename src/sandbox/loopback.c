@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* More wait in there than a proxy serves at once. */
+/* Room for more waiting connections than a proxy serves at the same time. */
 enum { BACKLOG = 1024 };
 
 static int listen_at(const struct sockaddr *address, socklen_t size)

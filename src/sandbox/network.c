@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The kernel makes it 0 at the helper's end, and wakes us. */
+/* The kernel sets `lives` to 0 when the helper ends, and wakes us. */
 enum { HELPER_LIVES = 1 };
 
 /*

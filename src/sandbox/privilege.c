@@ -61,7 +61,7 @@ bool privilege_limit(int which, uint64_t most, const char *name, struct err *err
 
 	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
 		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
-	/* Never above what the user himself is held to. */
+	/* Never raise the user's own hard limit. */
 	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
 		limit.rlim_max = most;
 	limit.rlim_cur = limit.rlim_max;

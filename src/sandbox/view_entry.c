@@ -247,7 +247,7 @@ static bool pin_add(int root, const struct view_entry *entry, struct err *err)
 	if (target < 0)
 		return (entry->optional && errno == ENOENT) ||
 		       view_fail(err, "pinning", entry->path);
-	/* By what is held: another cell may put a link in the name's place meanwhile. */
+	/* Use the descriptor: another cell may replace the name by a link meanwhile. */
 	auto_close int tree = kernel_open_tree(target, "",
 					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
 						       AT_RECURSIVE | AT_EMPTY_PATH);
