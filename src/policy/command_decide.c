@@ -1,7 +1,7 @@
 /*
- * command_decide: the verdict on a command: a rule that denies wins, then one that has a person
- * asked, then, where only listed commands run, the list; what runs in the command's place, and
- * the sentence by which a model finds a form that is allowed.
+ * command_decide: the verdict on a command: a rule that denies wins, then one that has a
+ * person asked, then, where only listed commands run, the list; what runs in the
+ * command's place, and the sentence by which a model finds a form that is allowed.
  */
 #include "policy/command.h"
 #include "policy/command_code.h"
@@ -370,8 +370,8 @@ static bool same_words(const struct command_insert *a, const struct command_inse
 }
 
 /*
- * Insert the words that the rule of each list adds behind the first AT words of the command;
- * equal words are inserted once.
+ * Insert the words that the rule of each list adds behind the first AT words of the
+ * command; equal words are inserted once.
  */
 static void insert_words(const struct judged *judged, size_t at, struct value *argv)
 {

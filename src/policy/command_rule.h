@@ -1,8 +1,9 @@
 /*
- * command_rule: one form of a command that may run: a program, its subcommand, exactly the
- * options listed, operands by kind. Made from JSON (docs/policy.md, "Commands"), matched against
- * plain argument vectors. A rule says what is asked for, not what that does: a program that
- * runs code (`runs_code`) makes any rule advice, and the cell alone contains.
+ * command_rule: one form of a command that may run: a program, its subcommand, exactly
+ * the options listed, operands by kind. Made from JSON (docs/policy.md, "Commands"),
+ * matched against plain argument vectors. A rule says what is asked for, not what that
+ * does: a program that runs code (`runs_code`) makes any rule advice, and the cell alone
+ * contains.
  */
 #pragma once
 #include "base/err.h"
@@ -115,10 +116,10 @@ bool command_rule_match(const struct command_rule *rule, const char *const *argv
 			struct command_match *match);
 
 /*
- * Does RULE, one that denies or asks, hold for COMMAND? What it does not name may be there:
- * the program by any path, its subcommand behind any options, one of its options (gathered,
- * attached or abbreviated as programs take them), its operands in their order. A word that
- * only the shell knows fits every operand and is no option.
+ * Does RULE, one that denies or asks, hold for COMMAND? What it does not name may be
+ * there: the program by any path, its subcommand behind any options, one of its options
+ * (gathered, attached or abbreviated as programs take them), its operands in their order.
+ * A word that only the shell knows fits every operand and is no option.
  */
 bool command_rule_holds(const struct command_rule *rule,
 			const struct shell_command *command);
@@ -129,5 +130,8 @@ bool command_next_choice(struct str *rest, struct str *choice);
 /* Is NAME one of the rule's programs? */
 bool command_rule_is_of(const struct command_rule *rule, const char *name);
 
-/* A clause that says what is wrong with the word at which a match ended: "is no option of it". */
+/*
+ * A clause that says what is wrong with the word at which a match ended: "is no option of
+ * it".
+ */
 const char *command_fit_clause(enum command_fit fit);

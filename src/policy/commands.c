@@ -316,8 +316,8 @@ static void add_preset(struct commands *commands, struct str preset, const char 
 }
 
 /*
- * Does VALUE mean the profile `box`? An object without a profile means `box` when it has only
- * rules that deny or ask: everything else then runs.
+ * Does VALUE mean the profile `box`? An object without a profile means `box` when it has
+ * only rules that deny or ask: everything else then runs.
  */
 static bool is_box(const struct value *value, const struct value *object)
 {
@@ -412,7 +412,9 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 	return both;
 }
 
-/* The rule whose match came farther in the words is nearer; of two equal ones, the first. */
+/*
+ * The rule whose match came farther in the words is nearer; of two equal ones, the first.
+ */
 static bool is_nearer(const struct command_match *now, const struct command_match *best)
 {
 	bool in_form = now->fit > FIT_OTHER_SUBCOMMAND;

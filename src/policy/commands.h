@@ -1,8 +1,8 @@
 /*
  * commands: what an agent may run (the policy's key `commands`): rules of shipped presets
- * (presets/) and of the configuration that let run, where only listed commands do, and rules
- * that deny or have a person asked, everywhere. It decides whether something runs, not what
- * that can do once it does: that is the cell's.
+ * (presets/) and of the configuration that let run, where only listed commands do, and
+ * rules that deny or have a person asked, everywhere. It decides whether something runs,
+ * not what that can do once it does: that is the cell's.
  */
 #pragma once
 #include "base/err.h"
@@ -29,8 +29,8 @@ struct commands {
 };
 
 /*
- * Is VALUE, which fits the key table, sound: do its presets exist, can its rules be read, and
- * do their examples hold? ERR names the place below POINTER and what would mend it.
+ * Is VALUE, which fits the key table, sound: do its presets exist, can its rules be read,
+ * and do their examples hold? ERR names the place below POINTER and what would mend it.
  */
 bool commands_check(const struct value *value, const char *pointer, struct err *err);
 
@@ -48,8 +48,8 @@ struct commands *commands_both(const struct commands *a, const struct commands *
 bool commands_listed(const struct commands *commands);
 
 /*
- * The first rule of COMMANDS, and the lists that these are within, that holds for COMMAND: of those
- * that deny (DENIES), or of those that have a person asked; NULL: none.
+ * The first rule of COMMANDS, and the lists that these are within, that holds for
+ * COMMAND: of those that deny (DENIES), or of those that have a person asked; NULL: none.
  */
 const struct command_rule *commands_holding(const struct commands *commands, bool denies,
 					    const struct shell_command *command);
@@ -57,24 +57,25 @@ const struct command_rule *commands_holding(const struct commands *commands, boo
 bool commands_named(const struct commands *commands, const struct shell_command *command);
 
 /*
- * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH), else the
- * nearest; NULL when no rule is of that program. MATCH has room for paths or not, as for
- * command_rule_match.
+ * The rule of COMMANDS alone for ARGV: the first that fits (match->fit is FIT_MATCH),
+ * else the nearest; NULL when no rule is of that program. MATCH has room for paths or
+ * not, as for command_rule_match.
  */
 const struct command_rule *commands_find(const struct commands *commands,
 					 const char *const *argv,
 					 struct command_match *match);
 /*
- * The same of COMMANDS and the lists it is within, all of which must have a rule that fits; those
- * that are a box have none. NULL, and match->list is NULL: every one is.
+ * The same of COMMANDS and the lists it is within, all of which must have a rule that
+ * fits; those that are a box have none. NULL, and match->list is NULL: every one is.
  */
 const struct command_rule *commands_judge(const struct commands *commands,
 					  const char *const *argv,
 					  struct command_match *match);
 
 /*
- * A command that RULE would allow in place of ARGV: ARGV without the words that do not fit,
- * else the rule's first example. Appended as one would type it; nothing when there is neither.
+ * A command that RULE would allow in place of ARGV: ARGV without the words that do not
+ * fit, else the rule's first example. Appended as one would type it; nothing when there
+ * is neither.
  */
 void commands_nearest(const struct command_rule *rule, const char *const *argv,
 		      struct buf *out);

@@ -68,8 +68,8 @@ static struct value *take_strange(const struct key *rows, struct value *object)
 }
 
 /*
- * Which keys plugins declare is known when they are loaded: until then every key without a row
- * is kept apart, where there are plugins at all.
+ * Which keys plugins declare is known when they are loaded: until then every key without
+ * a row is kept apart, where there are plugins at all.
  */
 static void take_plugin_keys(struct value *root, struct config *config)
 {
@@ -272,8 +272,8 @@ bool config_check_name(const char *name, struct err *err)
 
 /*
  * OVER laid over UNDER key by key, as a new object; either may be NULL. An object
- * inside an entry (`limits`) is merged key by key too, for DEPTH levels; a value below them is
- * replaced as a whole.
+ * inside an entry (`limits`) is merged key by key too, for DEPTH levels; a value below
+ * them is replaced as a whole.
  */
 static struct value *merge_levels(const struct value *under, const struct value *over,
 				  unsigned depth)

@@ -19,8 +19,8 @@ struct policy_path {
 	char *pattern; /* below `path` only what matches (PATTERN_BASENAME); NULL: all */
 	bool shipped;  /* from a shipped role: a missing `write` folder is made */
 	/*
-	 * Bytes of `path` within which links are followed, and behind them none (policy_intersect);
-	 * 0: all of them are.
+	 * Bytes of `path` within which links are followed, and behind them none
+	 * (policy_intersect); 0: all of them are.
 	 */
 	size_t trunk;
 };
@@ -62,8 +62,8 @@ struct policy_advised {
 
 /*
  * Every number of a policy; policy_new fills in the defaults (reasons: policy.c).
- * A 0 for `tokens`, `quiet_s`, `free_space`, `read_bytes`, `write_bytes`, `loop_warn` or `loop_stop`
- * says that there is no such limit;
+ * A 0 for `tokens`, `quiet_s`, `free_space`, `read_bytes`, `write_bytes`, `loop_warn` or
+ * `loop_stop` says that there is no such limit;
  * POLICY_BY_MACHINE that the cell's maker takes it from this machine (shape_limits.h).
  */
 struct policy_limits {
@@ -84,8 +84,8 @@ struct policy_limits {
 	uint64_t tmp;         /* bytes of the cell's /tmp, and of its /dev/shm */
 	uint64_t free_space; /* bytes that stay free where the workspace is */
 	/*
-	 * Identical calls without progress (agent/guard.h): the model is told from the one on, the
-	 * run ends with the other.
+	 * Identical calls without progress (agent/guard.h): the model is told from the
+	 * one on, the run ends with the other.
 	 */
 	uint64_t loop_warn, loop_stop;
 };
@@ -109,8 +109,8 @@ struct policy {
 	struct commands *commands;   /* what may run (commands.h); NULL: anything does */
 	struct policy_names network; /* entries as network.h has them, checked */
 	/*
-	 * "commands", "network", "read", "write": a person is asked for what would be refused.
-	 * Without anybody who can be asked: policy_ask_nobody.
+	 * "commands", "network", "read", "write": a person is asked for what would be
+	 * refused. Without anybody who can be asked: policy_ask_nobody.
 	 */
 	struct policy_names asks;
 	struct policy_shown *shown;
@@ -193,14 +193,15 @@ bool policy_asks(const struct policy *policy, const char *what);
 void policy_ask_nobody(struct policy *policy);
 
 /*
- * The rights that POLICY and BOUNDS both grant, as a new policy with the name and base of POLICY: tools,
- * variables and hosts of both; paths that both show or let be written, hidden ones of either;
- * `scratch` when nothing is written in a layer that one of them protects; commands that fit
- * both lists; of each limit the narrower. Both went through policy_paths_normal and
- * policy_check_tools; POLICY_BY_MACHINE gives way to a number, so the limits of both should
- * be settled when that matters. Two different patterns are left out: never more, perhaps
- * less. Entries may still be links then; what they lead to below the wider one of the two
- * is refused when the cell is shaped. `ask` is left out: a denial stays one.
+ * The rights that POLICY and BOUNDS both grant, as a new policy with the name and base of
+ * POLICY: tools, variables and hosts of both; paths that both show or let be written,
+ * hidden ones of either; `scratch` when nothing is written in a layer that one of them
+ * protects; commands that fit both lists; of each limit the narrower. Both went through
+ * policy_paths_normal and policy_check_tools; POLICY_BY_MACHINE gives way to a number, so
+ * the limits of both should be settled when that matters. Two different patterns are left
+ * out: never more, perhaps less. Entries may still be links then; what they lead to below
+ * the wider one of the two is refused when the cell is shaped. `ask` is left out: a
+ * denial stays one.
  */
 struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds);
 
@@ -230,8 +231,9 @@ struct verdict {
 	char because[VERDICT_TEXT_MAX];
 	char rule[VERDICT_RULE_MAX]; /* "agents.tester.write"; "" if allowed */
 	/*
-	 * The commands that run in place of the request's command, without a shell: a list of objects with
-	 * `join` (command.h) and `argv`. NULL: the command itself. The caller frees it.
+	 * The commands that run in place of the request's command, without a shell: a
+	 * list of objects with `join` (command.h) and `argv`. NULL: the command itself.
+	 * The caller frees it.
 	 */
 	struct value *plan;
 	/* of VERDICT_ASK: where nobody can be asked it runs all the same */
@@ -245,9 +247,9 @@ struct verdict {
 };
 
 /*
- * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow it,
- * a clause. LAYERED: for a program, which with `scratch` may write what is only to be read. A
- * path that is not absolute and normal is allowed: the policy cannot judge it.
+ * The verdict on PATH alone, whoever asks: `rule` as above, `because` only how to allow
+ * it, a clause. LAYERED: for a program, which with `scratch` may write what is only to be
+ * read. A path that is not absolute and normal is allowed: the policy cannot judge it.
  */
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);

@@ -128,8 +128,9 @@ static bool is_too_wide(const struct policy *policy, const char *path)
 }
 
 /*
- * The narrowest entry of a list that lets PATH be used: its folder, since a program that wants one
- * file of it wants others, or PATH itself where that would be too wide; false where both are.
+ * The narrowest entry of a list that lets PATH be used: its folder, since a program that
+ * wants one file of it wants others, or PATH itself where that would be too wide; false
+ * where both are.
  */
 static bool narrowest(const struct policy *policy, const char *path, struct buf *entry)
 {
@@ -345,8 +346,8 @@ static void deny_blocked(const struct policy *policy, const char *tool,
 }
 
 /*
- * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c". No file
- * is looked at, so that no answer tells whether something outside exists.
+ * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c".
+ * No file is looked at, so that no answer tells whether something outside exists.
  */
 static bool has_stray_slash(const struct policy *policy, const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * policy_intersect: two policies into the one that grants what both do. A right that cannot be
- * expressed exactly is left out: the result may grant less, never more.
+ * policy_intersect: two policies into the one that grants what both do. A right that
+ * cannot be expressed exactly is left out: the result may grant less, never more.
  */
 #include "policy/policy.h"
 
@@ -87,8 +87,8 @@ static void intersect_read(const struct policy *a, const struct policy *b,
 }
 
 /*
- * The pattern that says what those of DEEPER and HOLDER say together; false: none does. One
- * without a slash means the same wherever it starts.
+ * The pattern that says what those of DEEPER and HOLDER say together; false: none does.
+ * One without a slash means the same wherever it starts.
  */
 static bool common_pattern(const struct policy_path *deeper,
 			   const struct policy_path *holder, const char **pattern)
@@ -155,8 +155,8 @@ static bool writes_all(const struct policy *policy, const char *path)
 }
 
 /*
- * A layer to write in takes the place of whatever is only to be read. A policy without one may
- * write there only where the file itself may be written.
+ * A layer to write in takes the place of whatever is only to be read. A policy without
+ * one may write there only where the file itself may be written.
  */
 static bool both_scratch(const struct policy *a, const struct policy *b,
 			 const struct policy *both)

@@ -1,6 +1,6 @@
 /*
  * policy_paths: the entries of a policy from what the user wrote to absolute, lexically
- * normal paths. Text only: links are the business of whoever opens the roots.
+ * normal paths. Text only: the code that opens the roots cares for links.
  */
 #include "policy/policy.h"
 

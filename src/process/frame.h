@@ -23,7 +23,7 @@ enum frame_kind {
 	FRAME_ANSWER, /* a result (tool_result_print): to the oldest FRAME_ASK without one */
 	FRAME_WAITS,    /* empty: a program waits for input at its terminal */
 	FRAME_TELL,     /* JSON (tool/tell.h): progress, or a word for the log */
-	FRAME_QUESTION, /* JSON (tool/tell.h): to whoever called */
+	FRAME_QUESTION, /* JSON (tool/tell.h): to the caller */
 	FRAME_RESULT,   /* tool_result_print */
 	/* front to worker */
 	FRAME_COMING, /* empty: a call follows at once, unless it is refused */
@@ -72,9 +72,10 @@ bool frame_wait(struct frame_reader *reader, int socket, int64_t deadline_ms,
 		struct frame *frame, struct err *err);
 
 /*
- * The parts of a payload that begins with a head of numbers: each is appended to OUT, and its size,
- * which is returned, stands in the head. A part that does not fit into OUT has the size 0, and OUT has
- * overflowed. A text ends with NUL, a value is JSON, and a part that is left out has no bytes.
+ * The parts of a payload that begins with a head of numbers: each is appended to OUT, and
+ * its size, which is returned, stands in the head. A part that does not fit into OUT has
+ * the size 0, and OUT has overflowed. A text ends with NUL, a value is JSON, and a part
+ * that is left out has no bytes.
  */
 uint32_t frame_add_bytes(struct str bytes, struct buf *out);
 uint32_t frame_add_text(const char *text, struct buf *out);

@@ -1,8 +1,8 @@
 /*
  * loop: wait for several descriptors and moments in one thread. Small on purpose: poll(2)
  * over a list, callbacks run in the order of adding. Watches that come by
- * the hundred may set `stays`: the kernel then keeps them (epoll), and their callbacks come
- * after all others. A watch may be removed from any callback, its own included.
+ * the hundred may set `stays`: the kernel then keeps them (epoll), and their callbacks
+ * come after all others. A watch may be removed from any callback, its own included.
  */
 #pragma once
 #include <stdbool.h>
@@ -42,8 +42,8 @@ void loop_add_timer(struct loop *loop, struct timer *timer);
 void loop_remove_timer(struct timer *timer);
 
 /*
- * Something is expected before UNTIL_US (clock.h): the next wait stays awake until then, since
- * to be woken from a sleep would take longer.
+ * Something is expected before UNTIL_US (clock.h): the next wait stays awake until then,
+ * since to be woken from a sleep would take longer.
  */
 void loop_stay(struct loop *loop, int64_t until_us);
 

@@ -33,7 +33,10 @@ bool program_start_ahead(const struct program_start *start, struct program_ahead
 
 	/* A worker: its signals were made plain before it was ready. */
 	child.signals_are_plain |= getpid() == 1;
-	/* Children of the program must not escape, nor be taken for others, before it is followed. */
+	/*
+	 * Children of the program must not escape, nor be taken for others, before it is
+	 * followed.
+	 */
 	if (getpid() != 1)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (getpid() != 1 && !(start->terms && start->terms->alone))

@@ -27,8 +27,8 @@ enum {
 	FOLLOW_CANCEL_MS = 70, /* the same after a cancel: the person waits, 100 ms in all */
 	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
 	/*
-	 * Nobody tells when a silent program has left our memory: microseconds after its start,
-	 * and on the busiest machine before this.
+	 * Nobody tells when a silent program has left our memory: microseconds after its
+	 * start, and on the busiest machine before this.
 	 */
 	FOLLOW_SCORE_MS = 300,
 	/* Rest for a stop descriptor that was ready for nothing. */
@@ -292,8 +292,8 @@ static void poll_once(struct follow *follow, int64_t now)
 }
 
 /*
- * Read only the bytes that are in the pipe now: another process may hold its other end and
- * go on writing.
+ * Read only the bytes that are in the pipe now: another process may hold its other end
+ * and go on writing.
  */
 static void drain(struct follow *follow, int stream)
 {

@@ -1,6 +1,7 @@
 /*
- * program_parts: a start's process between its making and its exec (program_child.c), and one
- * that is made before it is known what it shall become (program_launcher.c). For program*.c.
+ * program_parts: a start's process between its making and its exec (program_child.c), and
+ * one that is made before it is known what it shall become (program_launcher.c). For
+ * program*.c.
  */
 #pragma once
 #include "process/program.h"
@@ -39,8 +40,9 @@ struct program_child {
 };
 
 /*
- * The main function of the child, on a stack of its own in our memory. CHILD is the context.
- * When it returns, the child did not become the program, and `code` and `failed` are set.
+ * The main function of the child, on a stack of its own in our memory. CHILD is the
+ * context. When it returns, the child did not become the program, and `code` and `failed`
+ * are set.
  */
 int program_child_main(void *child);
 /* Start the child and wait until it has become the program or failed. Its pid, or -1. */
@@ -52,8 +54,9 @@ pid_t program_child_copy(struct program_child *child);
 /* Processes made from now on are among the first that the kernel kills. NULL is fine. */
 void program_score_raise(struct program_score *score);
 /*
- * This process is not. What shares its memory is lowered by the kernel as well, and what was made
- * does so a moment longer than anybody is told by it: not before it has given a sign.
+ * This process is not. What shares its memory is lowered by the kernel as well, and what
+ * was made does so a moment longer than anybody is told by it: not before it has given a
+ * sign.
  */
 void program_score_lower(struct program_score *score);
 

@@ -1,7 +1,7 @@
 /*
- * program_processes: whom the kernel gives us the ends of. As init of a pid namespace all that
- * lives there is the program's; else this process becomes a subreaper meanwhile, and what it had
- * for children before is told apart.
+ * program_processes: whom the kernel gives us the ends of. As init of a pid namespace all
+ * that lives there is the program's; else this process becomes a subreaper meanwhile, and
+ * what it had for children before is told apart.
  */
 #include "process/program_processes.h"
 #include "process/children.h"
@@ -77,7 +77,10 @@ static bool set_up_init(struct follow *follow, struct err *err)
 	       err_set(err, ECHILD, "No signalfd: %s.", strerror(errno));
 }
 
-/* Restore the signal mask, unless the descriptor belongs to the terms and outlives this run. */
+/*
+ * Restore the signal mask, unless the descriptor belongs to the terms and outlives this
+ * run.
+ */
 static void tear_down_init(struct follow *follow)
 {
 	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)

@@ -1,7 +1,8 @@
 /*
- * pty: a terminal for one program. Packets from `input` are typed on it, and the program's
- * output goes to `output`; both are carried piece by piece while program_follow
- * polls, so that neither side can make this process wait or grow. SIGPIPE must be ignored.
+ * pty: a terminal for one program. Packets from `input` are typed on it, and the
+ * program's output goes to `output`; both are carried piece by piece while program_follow
+ * polls, so that neither side can make this process wait or grow. SIGPIPE must be
+ * ignored.
  */
 #pragma once
 #include "base/err.h"
@@ -40,16 +41,16 @@ struct pty {
 };
 
 /*
- * Open a terminal of SIZE; INPUT and OUTPUT stay the caller's. ERR names the step. Without an
- * OUTPUT (-1) it is `gathered`.
+ * Open a terminal of SIZE; INPUT and OUTPUT stay the caller's. ERR names the step.
+ * Without an OUTPUT (-1) it is `gathered`.
  */
 bool pty_open(struct pty *pty, struct pty_size size, int input, int output, struct err *err);
 /* Of one that was zeroed with its descriptors -1, too. */
 void pty_close(struct pty *pty);
 
 /*
- * Type TEXT beside what comes on `input`. False, and nothing is typed, while the program has
- * not taken what was typed before, or when it is over PTY_PACKET bytes.
+ * Type TEXT beside what comes on `input`. False, and nothing is typed, while the program
+ * has not taken what was typed before, or when it is over PTY_PACKET bytes.
  */
 bool pty_type(struct pty *pty, struct str text);
 

@@ -16,8 +16,8 @@
 enum { CHILD_STACK = 64 << 10 }; /* a few calls of the kernel, no recursion */
 
 /*
- * The data of the child between clone and exec. The child shares our memory and must change
- * nothing else in it.
+ * The data of the child between clone and exec. The child shares our memory and must
+ * change nothing else in it.
  */
 struct child {
 	const struct role *role;

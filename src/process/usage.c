@@ -140,7 +140,9 @@ static void add_memory_files(struct walk *walk, const char *pid)
 		ssize_t size = readlinkat(dirfd(folder), entry->d_name, target,
 					  sizeof(target) - 1);
 
-		/* A process may be allowed to list the folder but not to read its links. */
+		/*
+		 * A process may be allowed to list the folder but not to read its links.
+		 */
 		walk->hides = walk->hides || (size < 0 && errno == EACCES);
 		if (size != (ssize_t)sizeof(target) - 1)
 			continue;

@@ -223,8 +223,8 @@ bool cgroup_enter_program(struct cgroup *group, pid_t pid, struct err *err)
 }
 
 /*
- * Open the lists anew: from a descriptor that stays open, version 1 returns lists that are
- * up to a second old.
+ * Open the lists anew: from a descriptor that stays open, version 1 returns lists that
+ * are up to a second old.
  */
 static bool lists_are_empty(const struct cgroup *group)
 {

@@ -2,9 +2,9 @@
  * cgroup: control groups of the kernel, which count what a command holds exactly: the
  * controllers `memory` and `pids`, of version 2 where a part of the tree was delegated to
  * this user, of version 1 where it may be written. A group holds one worker and what it
- * starts; the memory of its programs is held a second time, by a group below: where that is
- * full the kernel looks for whom to end among them, and their worker lives to tell. Each
- * controller can be missing: then somebody else must count.
+ * starts; the memory of its programs is held a second time, by a group below: where that
+ * is full the kernel looks for whom to end among them, and their worker lives to tell.
+ * Each controller can be missing: then somebody else must count.
  */
 #pragma once
 #include "base/err.h"
@@ -17,7 +17,10 @@ enum cgroup_controller {
 	CGROUP_MEMORY,
 	CGROUP_PIDS,
 	CGROUP_CONTROLLERS,
-	/* A counter only: kills among the programs in version 1; 2 counts them in the group above */
+	/*
+	 * A counter only: kills among the programs in version 1; 2 counts them in the
+	 * group above
+	 */
 	CGROUP_PROGRAMS = CGROUP_CONTROLLERS,
 	CGROUP_COUNTERS
 };
@@ -29,8 +32,9 @@ struct cgroup_place {
 };
 
 /*
- * Look where this process is. ROOT stands before /proc and the mounts: "" but in tests. Nothing
- * is changed but that a delegated place is asked for its controllers. Always fills PLACE.
+ * Look where this process is. ROOT stands before /proc and the mounts: "" but in tests.
+ * Nothing is changed but that a delegated place is asked for its controllers. Always
+ * fills PLACE.
  */
 void cgroup_find(const char *root, struct cgroup_place *place);
 void cgroup_leave(struct cgroup_place *place);
@@ -44,8 +48,8 @@ struct cgroup {
 	int programs;
 	int worker; /* its own place, which only version 2 wants; or -1 */
 	/*
-	 * Files that each use asks again, held once they have been: a group serves many workers,
-	 * and to open and close one costs more than to read it.
+	 * Files that each use asks again, held once they have been: a group serves many
+	 * workers, and to open and close one costs more than to read it.
 	 */
 	int doors[CGROUP_CONTROLLERS]; /* where workers enter */
 	int tasks, usage;
@@ -70,8 +74,9 @@ struct cgroup_limits {
 };
 
 /*
- * A new group with LIMITS, the NUMBERth of this process; its name says whose it is, so that
- * cgroup_sweep knows when that process is gone. A group that fails halfway is removed again.
+ * A new group with LIMITS, the NUMBERth of this process; its name says whose it is, so
+ * that cgroup_sweep knows when that process is gone. A group that fails halfway is
+ * removed again.
  */
 bool cgroup_make(const struct cgroup_place *place, unsigned number,
 		 const struct cgroup_limits *limits, struct cgroup *group, struct err *err);
@@ -98,8 +103,8 @@ void cgroup_sweep(const struct cgroup_place *place);
 
 /*
  * The file that counts how often CONTROLLER refused something (took a process for memory,
- * refused one for pids), for cgroup_count; -1 when there is none. GROUP keeps it. One of enum
- * cgroup_controller up to CGROUP_COUNTERS.
+ * refused one for pids), for cgroup_count; -1 when there is none. GROUP keeps it. One of
+ * enum cgroup_controller up to CGROUP_COUNTERS.
  */
 int cgroup_count_file(struct cgroup *group, enum cgroup_controller controller);
 uint64_t cgroup_count(int count_fd, enum cgroup_controller controller);

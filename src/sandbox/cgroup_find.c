@@ -111,7 +111,10 @@ static bool gives_controllers(int folder_fd, struct buf *text)
 		list = str_trim(buf_str(text));
 		if (has_word(list, ' ', "memory") && has_word(list, ' ', "pids"))
 			return true;
-		/* EBUSY where processes live in this group: the caller then tries the one above. */
+		/*
+		 * EBUSY where processes live in this group: the caller then tries the one
+		 * above.
+		 */
 		if (i == 0 &&
 		    !fd_write_at(folder_fd, "cgroup.subtree_control", "+memory +pids"))
 			return false;
@@ -141,7 +144,10 @@ static void find_unified(const char *root, struct str own, struct str mounts,
 			place->folders[CGROUP_MEMORY] = fd_take(&fd);
 		}
 		slash = strrchr(folder.data, '/');
-		/* A folder above the mount is no cgroup: its files are missing, so it fails. */
+		/*
+		 * A folder above the mount is no cgroup: its files are missing, so it
+		 * fails.
+		 */
 		if (!slash || slash == folder.data)
 			break;
 		buf_truncate(&folder, (size_t)(slash - folder.data));

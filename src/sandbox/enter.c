@@ -39,7 +39,9 @@ static bool mask_file(const char *path, struct err *err)
 	return true;
 }
 
-/* Before Linux 6.14 pid_max is one number for the whole machine, and root may write it. */
+/*
+ * Before Linux 6.14 pid_max is one number for the whole machine, and root may write it.
+ */
 static bool pid_limit_is_ours(void)
 {
 	struct utsname name;
@@ -81,10 +83,10 @@ static bool proc_mount(uint64_t processes, struct err *err)
 }
 
 /*
- * When memory runs out, the kernel kills this worker before processes outside. A process that
- * is not dumpable may not write its own oom_score_adj, so the worker is dumpable for that
- * moment; nobody in the cell can reach it yet. The file and the former score are kept in
- * REACH, since a worker must outlive the programs it starts.
+ * When memory runs out, the kernel kills this worker before processes outside. A process
+ * that is not dumpable may not write its own oom_score_adj, so the worker is dumpable for
+ * that moment; nobody in the cell can reach it yet. The file and the former score are
+ * kept in REACH, since a worker must outlive the programs it starts.
  */
 static bool out_of_memory_first(struct reach *reach, struct err *err)
 {

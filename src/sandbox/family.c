@@ -60,8 +60,9 @@ static bool domain_begin(struct err *err)
 }
 
 /*
- * Enter the domain, then test that it keeps signals in: a child that was made before, and so
- * stays outside, must be out of reach. Only then does kill(-1) end the cell and nothing else.
+ * Enter the domain, then test that it keeps signals in: a child that was made before, and
+ * so stays outside, must be out of reach. Only then does kill(-1) end the cell and
+ * nothing else.
  */
 static bool domain_enter(struct err *err)
 {
@@ -87,7 +88,9 @@ static bool domain_enter(struct err *err)
 	return ok;
 }
 
-/* Without a pid namespace: adopt the orphans of a dead worker, and keep signals inside. */
+/*
+ * Without a pid namespace: adopt the orphans of a dead worker, and keep signals inside.
+ */
 bool family_settle(enum sandbox_level level, struct reach *reach, struct err *err)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

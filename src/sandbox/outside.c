@@ -1,6 +1,6 @@
 /*
- * outside: the walls of a process that has the network and nothing else. Its filter is the
- * other way round from a worker's: what is not on the list does not exist for it.
+ * outside: the walls of a process that has the network and nothing else. Its filter is
+ * the other way round from a worker's: what is not on the list does not exist for it.
  */
 #include "sandbox/outside.h"
 
@@ -35,7 +35,9 @@
 #define ALLOW(number)         EQUAL((number), 0, 1), ANSWER(SECCOMP_RET_ALLOW)
 #define REFUSE                ANSWER(SECCOMP_RET_ERRNO | EPERM)
 
-/* The kernel caches calls that are allowed whatever their arguments: order costs nothing. */
+/*
+ * The kernel caches calls that are allowed whatever their arguments: order costs nothing.
+ */
 static const struct sock_filter filter[] = {
 	LOAD(arch),
 	EQUAL(OUR_ARCHITECTURE, 1, 0),
@@ -138,7 +140,9 @@ static bool die_with(int parent_pidfd, struct err *err)
 
 bool sandbox_enter_outside(const struct sandbox_outside *walls, struct err *err)
 {
-	/* Become nobody first: a change of user clears the signal of the parent's death. */
+	/*
+	 * Become nobody first: a change of user clears the signal of the parent's death.
+	 */
 	if (!become_nobody(err) || !die_with(walls->parent_pidfd, err) ||
 	    !privilege_close(&walls->keep, 1, err))
 		return false;

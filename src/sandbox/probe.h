@@ -1,8 +1,8 @@
 /*
  * probe: what this kernel lets a process build a cell from, found by trying it in a
  * child that is gone afterwards. For people (`glovebox doctor`), for users who
- * allow a level below L3, and for the message when no cell could be built. A cell of L3 never
- * probes: it builds or fails.
+ * allow a level below L3, and for the message when no cell could be built. A cell of L3
+ * never probes: it builds or fails.
  */
 #pragma once
 #include "sandbox/sandbox.h"

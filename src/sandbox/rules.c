@@ -41,8 +41,8 @@ enum {
 	 LANDLOCK_ACCESS_FS_WRITE_FILE | KERNEL_ACCESS_TRUNCATE | KERNEL_ACCESS_IOCTL_DEV)
 
 /*
- * Of /proc only files about the machine are shown, none about a process. Thread pools, build
- * tools and programs that size their memory read them.
+ * Of /proc only files about the machine are shown, none about a process. Thread pools,
+ * build tools and programs that size their memory read them.
  */
 static const char *const machine_files[] = {
 	"/proc/cpuinfo",
@@ -302,7 +302,10 @@ bool rules_make(const struct view *view, int abi, int *rules, struct err *err)
 
 bool rules_domain(int *rules, struct err *err)
 {
-	/* A ruleset must handle at least one right: REFER is handled and granted to all files. */
+	/*
+	 * A ruleset must handle at least one right: REFER is handled and granted to all
+	 * files.
+	 */
 	const struct kernel_landlock_ruleset wanted = {
 		.handled_access_fs = KERNEL_ACCESS_REFER,
 		.scoped = KERNEL_LANDLOCK_SCOPE_ABSTRACT | KERNEL_LANDLOCK_SCOPE_SIGNAL,

@@ -55,8 +55,9 @@ struct sandbox_identity {
 enum { SANDBOX_UID = 1985229 };
 
 /*
- * Is this process root, with other users to become? In a user namespace that has no other ID
- * (`unshare -r`, some containers) root is an ordinary user's other name, and counts as him.
+ * Is this process root, with other users to become? In a user namespace that has no other
+ * ID (`unshare -r`, some containers) root is an ordinary user's other name, and counts as
+ * him.
  */
 bool sandbox_is_root(void);
 
@@ -68,8 +69,8 @@ void sandbox_identity(const struct stat *workspace, struct sandbox_identity *ide
 
 /*
  * Root only. An ID mapping that shows uid 0 and gid 0 as IDENTITY's, for
- * sandbox_copy_tree; one serves all trees of a cell. Start it as {.fd = -1}. Its helper has
- * ended, but is still to be waited for: by sandbox_end_helper, when there is time, or
+ * sandbox_copy_tree; one serves all trees of a cell. Start it as {.fd = -1}. Its helper
+ * has ended, but is still to be waited for: by sandbox_end_helper, when there is time, or
  * sandbox_close_mapping.
  */
 struct sandbox_mapping {
@@ -90,8 +91,8 @@ void sandbox_close_mapping(struct sandbox_mapping *mapping);
 bool sandbox_copy_tree(int fd, int mapping, int *tree, struct err *err);
 
 /*
- * A detached copy of the tree at PATH, for a process that is not root. PATH must still lead to
- * the file that HELD holds, else ESTALE.
+ * A detached copy of the tree at PATH, for a process that is not root. PATH must still
+ * lead to the file that HELD holds, else ESTALE.
  */
 bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err);
 
@@ -124,16 +125,16 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 
 /*
  * L3: build VIEW under a new root and pivot into it. Entries are sorted in place: shallow
- * before deep; at one path trees, overlays, pins, read-only pins, masks. *RULES is -1. L2:
- * turn VIEW into a Landlock ruleset for the workers, *RULES; what rules cannot say (texts,
- * memory, overlays, pins) is left out. Below: nothing, -1.
+ * before deep; at one path trees, overlays, pins, read-only pins, masks. *RULES is -1.
+ * L2: turn VIEW into a Landlock ruleset for the workers, *RULES; what rules cannot say
+ * (texts, memory, overlays, pins) is left out. Below: nothing, -1.
  */
 bool sandbox_build(enum sandbox_level level, struct view *view, int *rules, struct err *err);
 
 /*
- * In an anchor or in a worker of it that has not entered: add the entries of VIEW, whose trees
- * are detached, to the view that stands (L3). False: it may stand in part, so a worker ends;
- * in an anchor sandbox_narrow takes PATH's mount away again.
+ * In an anchor or in a worker of it that has not entered: add the entries of VIEW, whose
+ * trees are detached, to the view that stands (L3). False: it may stand in part, so a
+ * worker ends; in an anchor sandbox_narrow takes PATH's mount away again.
  */
 bool sandbox_widen(struct view *view, struct err *err);
 void sandbox_narrow(const char *path);
@@ -143,16 +144,16 @@ bool sandbox_join(struct sandbox_network *network, struct err *err);
 
 /*
  * Listeners on the loopback of the cell, after sandbox_join and before its rights are
- * dropped: on 127.0.0.1, and on ::1 when there is one (*SIX is -1 else). PORT 0: any, and no
- * second one.
+ * dropped: on 127.0.0.1, and on ::1 when there is one (*SIX is -1 else). PORT 0: any, and
+ * no second one.
  */
 bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err);
 
 /*
- * A socket that gets a copy of each datagram for port 53 of the cell's loopback, with its IP
- * and UDP headers, cut at SANDBOX_QUESTION_MAX bytes. No process has to take part: the kernel
- * keeps the copies until somebody reads them, and refuses the datagrams themselves. At the same
- * place as sandbox_listen.
+ * A socket that gets a copy of each datagram for port 53 of the cell's loopback, with its
+ * IP and UDP headers, cut at SANDBOX_QUESTION_MAX bytes. No process has to take part: the
+ * kernel keeps the copies until somebody reads them, and refuses the datagrams
+ * themselves. At the same place as sandbox_listen.
  */
 enum { SANDBOX_QUESTION_MAX = 1024 };
 bool sandbox_overhear(int *fd, struct err *err);
@@ -172,8 +173,8 @@ struct reach {
 	/* a Landlock ruleset that puts programs out of reach of their worker; or -1 */
 	int ruleset;
 	/*
-	 * a worker's own oom_score_adj, which is 1000 now, and what it was before; or -1. Its
-	 * programs cannot reach it
+	 * a worker's own oom_score_adj, which is 1000 now, and what it was before; or -1.
+	 * Its programs cannot reach it
 	 */
 	int score_fd;
 	char score[8];
@@ -201,8 +202,8 @@ struct walls {
 	/* per command: pid_max of its namespace, plus 300 that the kernel keeps back */
 	uint64_t processes;
 	/*
-	 * Becomes the descriptor that tells of refused calls (sandbox_refuse_next), -1 on a
-	 * kernel that has none; NULL: nobody will listen, all are refused at once.
+	 * Becomes the descriptor that tells of refused calls (sandbox_refuse_next), -1 on
+	 * a kernel that has none; NULL: nobody will listen, all are refused at once.
 	 */
 	int *listener;
 };
@@ -224,17 +225,17 @@ struct sandbox_refusal {
 };
 
 /*
- * Refuse the next call that waits at LISTENER (always EPERM, never continued) and say which
- * it was. False when none waits.
+ * Refuse the next call that waits at LISTENER (always EPERM, never continued) and say
+ * which it was. False when none waits.
  */
 bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal);
 
 /*
- * A second filter, loaded between the start of a program in a worker and its exec. At every
- * level openat2 is for the worker's own file tools: its mode lies in memory, where no
- * filter sees a set-id bit; programs fall back to openat. *ASKS: calls that change modes,
- * owners and times come to the filter's listener, for sandbox_answer (L2: Landlock does
- * not judge them).
+ * A second filter, loaded between the start of a program in a worker and its exec. At
+ * every level openat2 is for the worker's own file tools: its mode lies in memory, where
+ * no filter sees a set-id bit; programs fall back to openat. *ASKS: calls that change
+ * modes, owners and times come to the filter's listener, for sandbox_answer (L2: Landlock
+ * does not judge them).
  */
 const struct sock_fprog *sandbox_program_filter(enum sandbox_level level, bool *asks);
 

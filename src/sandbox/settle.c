@@ -1,6 +1,6 @@
 /*
- * settle: the anchor's last steps. Each is one short function, so that the order can be read
- * in sandbox_settle.
+ * settle: the anchor's last steps. Each is one short function, so that the order can be
+ * read in sandbox_settle.
  */
 #include "base/fd.h"
 #include "sandbox/family.h"
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * The kernel counts processes per user and user namespace. Without a new namespace it counts
- * all other processes of the user as well.
+ * The kernel counts processes per user and user namespace. Without a new namespace it
+ * counts all other processes of the user as well.
  */
 static bool limits_set(enum sandbox_level level, const struct sandbox_limits *limits,
 		       struct err *err)
@@ -41,8 +41,8 @@ static bool spaces_settle(struct err *err)
 static bool privileges_settle(enum sandbox_level level, struct err *err)
 {
 	/*
-	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is enough
-	 * for it.
+	 * A process without capabilities has nothing to lock. PR_SET_NO_NEW_PRIVS is
+	 * enough for it.
 	 */
 	if ((level >= SANDBOX_SEALED || geteuid() == 0) && !privilege_lock(err))
 		return false;

@@ -1,8 +1,8 @@
 /*
- * tree: a tree of the host for a cell that is built already. An ordinary user may copy mounts
- * only inside a mount namespace of their own. A child process creates one, opens the tree in
- * it and exits. It shares its descriptor table with us, so the open descriptor keeps the copy
- * alive.
+ * tree: a tree of the host for a cell that is built already. An ordinary user may copy
+ * mounts only inside a mount namespace of their own. A child process creates one, opens
+ * the tree in it and exits. It shares its descriptor table with us, so the open
+ * descriptor keeps the copy alive.
  */
 #include "base/fd.h"
 #include "base/kernel.h"
@@ -37,7 +37,9 @@ bool sandbox_take_tree(int held, const char *path, int *tree, struct err *err)
 {
 	struct taking taking = {.path = path, .answer = -ECHILD};
 	struct stat wanted, found;
-	/* The helper shares our descriptors; CLONE_VFORK suspends us until it has ended. */
+	/*
+	 * The helper shares our descriptors; CLONE_VFORK suspends us until it has ended.
+	 */
 	pid_t helper =
 		clone(taking_main, taking.stack + sizeof(taking.stack),
 		      CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNS,

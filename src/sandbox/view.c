@@ -69,8 +69,8 @@ static bool entries_add(int root, struct view *view, struct err *err)
 }
 
 /*
- * Clear the umask, so that files of the view get exactly the modes that are named. Returns the
- * umask for programs: the caller's, without the bits of the owner.
+ * Clear the umask, so that files of the view get exactly the modes that are named.
+ * Returns the umask for programs: the caller's, without the bits of the owner.
  */
 static mode_t mask_lift(void)
 {
@@ -85,7 +85,10 @@ static bool view_build(struct view *view, struct err *err)
 		view_new_memory(ROOT_SIZE, 0, VIEW_FOLDER_MODE, MOUNT_ATTR_NOSUID);
 	if (root < 0)
 		return view_fail(err, "making", "the new root");
-	/* pivot_root needs a root that is mounted somewhere; /proc exists on every system. */
+	/*
+	 * pivot_root needs a root that is mounted somewhere; /proc exists on every
+	 * system.
+	 */
 	auto_close int anywhere = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (anywhere < 0 || kernel_move_mount(root, anywhere) < 0)
 		return view_fail(err, "hanging up", "the new root");

@@ -26,8 +26,8 @@ enum view_kind {
 	 */
 	VIEW_OVERLAY,
 	/*
-	 * The file at `path` in the view, mounted on itself: it cannot be renamed or removed,
-	 * and is read-only unless writable.
+	 * The file at `path` in the view, mounted on itself: it cannot be renamed or
+	 * removed, and is read-only unless writable.
 	 */
 	VIEW_PIN,
 };

@@ -186,16 +186,16 @@ static bool special_add(struct view_building *building, const struct view_entry 
 }
 
 /*
- * The folders inside an upper layer, also in one that is kept on the host (shape_cache.c).
- * The kernel makes its `work` in `scratch`.
+ * The folders inside an upper layer, also in one that is kept on the host
+ * (shape_cache.c). The kernel makes its `work` in `scratch`.
  */
 static const char *const layer_folders[] = {VIEW_LAYER_UPPER, "scratch", VIEW_LAYER_LOWER};
 
 /*
- * All three layers are named from the upper folder, which covers itself with the result: no
- * path of the user's is quoted in an option, and kernels that know no detached layers take
- * them. The merged folder shows the mode of its upper one. Volatile: the end of a cell would
- * else write out all that waits on the upper folder's disk, whoever's it is.
+ * All three layers are named from the upper folder, which covers itself with the result:
+ * no path of the user's is quoted in an option, and kernels that know no detached layers
+ * take them. The merged folder shows the mode of its upper one. Volatile: the end of a
+ * cell would else write out all that waits on the upper folder's disk, whoever's it is.
  */
 static bool layers_mount(int upper, int lower, const struct stat *st, struct err *err)
 {

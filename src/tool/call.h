@@ -43,8 +43,9 @@ struct call {
 	/* The value that the called tool hands to its carrier (tool.h); or NULL */
 	const struct value *carried;
 	/*
-	 * The commands to run in place of the command in `arguments`, without a shell: objects with
-	 * `join` (";", "&&", "||", "|") and `argv`. NULL: the command itself.
+	 * The commands to run in place of the command in `arguments`, without a shell:
+	 * objects with `join` (";", "&&", "||", "|") and `argv`. NULL: the command
+	 * itself.
 	 */
 	const struct value *plan;
 	struct files *files; /* the roots of the cell, for file tools */
@@ -109,23 +110,24 @@ enum call_stream { CALL_STDOUT = 1, CALL_STDERR = 2 };
 void call_output(struct call *call, enum call_stream stream, struct str bytes);
 
 /*
- * How far it is, and a word for the log of whoever called: told at once, or dropped when
+ * How far it is, and a word for the log of the caller: told at once, or dropped when
  * nobody takes it in time. TOTAL < 0: nobody knows; MESSAGE and LOGGER may be NULL.
  */
 void call_progress(struct call *call, double progress, double total, const char *message);
 void call_log(struct call *call, const char *level, const char *logger, struct str text);
 
 /*
- * Ask whoever called: KIND "form" or "url" (REQUEST: message, and schema or url) for a person,
- * "sampling" (REQUEST as MCP has it) for a model, "roots" for the folders it works in, "several"
- * for more of these at once (`requests`: by name, each with its `kind`). `key`: how the asked
- * tell answers apart; `required`: the call cannot do without. One question at a time: false while
- * another is open, for one that is too large, and when nobody is there.
+ * Ask the caller: KIND "form" or "url" (REQUEST: message, and schema or url) for a
+ * person, "sampling" (REQUEST as MCP has it) for a model, "roots" for the folders it
+ * works in, "several" for more of these at once (`requests`: by name, each with its
+ * `kind`). `key`: how the asked tell answers apart; `required`: the call cannot do
+ * without. One question at a time: false while another is open, for one that is too
+ * large, and when nobody is there.
  */
 bool call_ask(struct call *call, const char *kind, const struct value *request);
 /*
- * The answer to it, an object with an "action" (accept, decline, cancel), the caller's; NULL
- * when none has come yet: poll call->control_fd. Ask call_stopped, too.
+ * The answer to it, an object with an "action" (accept, decline, cancel), the caller's;
+ * NULL when none has come yet: poll call->control_fd. Ask call_stopped, too.
  */
 struct value *call_take_reply(struct call *call);
 

@@ -1,5 +1,5 @@
 /*
- * tell: what a worker says of its call while that runs, and asks of whoever called it:
+ * tell: what a worker says of its call while that runs, and asks of the caller it:
  * FRAME_TELL and FRAME_QUESTION, and FRAME_REPLY for the answer. All JSON. One question at a
  * time is open; its number is the worker's. Read by a front (running_tell.c), which trusts
  * none of it, and by the call that asked (call_tell.c).

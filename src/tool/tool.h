@@ -70,10 +70,10 @@ enum tool_effects {
 };
 
 /*
- * IN_FRONT: by execute() in this process, or later (`begin`); only for agents that name it, and
- * served where a front has put somebody behind it (`keeper`). IN_JOBS: of the session's jobs,
- * answered by session_jobs.c. ELSEWHERE: somebody whom this process talks to carries it out and
- * answers later (`begin`): a server in a cell of its own.
+ * IN_FRONT: by execute() in this process, or later (`begin`); only for agents that name
+ * it, and served where a front has put somebody behind it (`keeper`). IN_JOBS: of the
+ * session's jobs, answered by session_jobs.c. ELSEWHERE: somebody whom this process talks
+ * to carries it out and answers later (`begin`): a server in a cell of its own.
  */
 enum tool_where { IN_CELL, IN_FRONT, IN_JOBS, ELSEWHERE };
 
@@ -91,23 +91,23 @@ struct running;
 struct tool_result;
 
 /*
- * Effects that calls of a tool would have later and elsewhere. A person approves or refuses
- * them as a whole before. Without a person who can be asked, no question is put.
+ * Effects that calls of a tool would have later and elsewhere. A person approves or
+ * refuses them as a whole before. Without a person who can be asked, no question is put.
  */
 struct tool_leave {
 	const char *effect; /* a word of its own, beside those of approval.h */
 	const char *wish;   /* what is wanted, behind "Agent … wants to" */
 	const char *because, *rule, *scope; /* as approval.h has them */
 	/*
-	 * All of what CALL would let happen, as text, and the HASH of its content, which execute()
-	 * then finds in call->approved. False: nothing.
+	 * All of what CALL would let happen, as text, and the HASH of its content, which
+	 * execute() then finds in call->approved. False: nothing.
 	 */
 	bool (*asks)(struct call *call, struct buf *subject, char hash[HASH_HEX + 1]);
 };
 
 /*
- * A tool of the table in tools.c, or one made while the program runs (a plugin, a server's):
- * workers know only the table, so that the latter names a `carrier` of it.
+ * A tool of the table in tools.c, or one made while the program runs (a plugin, a
+ * server's): workers know only the table, so that the latter names a `carrier` of it.
  */
 struct tool {
 	const char *name;
@@ -117,42 +117,43 @@ struct tool {
 	const char *aliases; /* other tool names taken, blank-separated; never shown */
 	const struct tool_param *params;
 	/*
-	 * A foreign JSON Schema of the arguments, in the place of `params` (NULL then): judged
-	 * as it is, no path in it; NULL: there is none.
+	 * A foreign JSON Schema of the arguments, in the place of `params` (NULL then):
+	 * judged as it is, no path in it; NULL: there is none.
 	 */
 	const struct value *schema;
 	const struct value *annotations; /* an object for listings, as it came; or NULL */
 	/*
-	 * The internal tool whose execute() carries it out in the worker, and what that wants
-	 * to know besides the arguments (call->carried; an object, or NULL). NULL: its own.
+	 * The internal tool whose execute() carries it out in the worker, and what that
+	 * wants to know besides the arguments (call->carried; an object, or NULL). NULL:
+	 * its own.
 	 */
 	const char *carrier;
 	struct value *carried;
 	unsigned effects;
 	/*
-	 * Deadline unless the call's own `timeout_s` argument says otherwise; of one with a
-	 * carrier the policy's for commands, when that is earlier.
+	 * Deadline unless the call's own `timeout_s` argument says otherwise; of one with
+	 * a carrier the policy's for commands, when that is earlier.
 	 */
 	double timeout_s;
 	/* most its `timeout_s` argument may ask for; 0: it has none */
 	double timeout_max_s;
 	/*
 	 * The most its `timeout_s` may ask for, and the deadline unless it does, when the
-	 * argument `background` is true: it then is a job from the beginning (session_job.c);
-	 * 0: it has no such argument.
+	 * argument `background` is true: it then is a job from the beginning
+	 * (session_job.c); 0: it has no such argument.
 	 */
 	double job_max_s;
 	bool answers; /* asks (ask.h) while it runs */
 	/*
-	 * It looks through a whole tree, by all cores, and takes as long as what it looks for: such calls
-	 * hold some of the workers for file calls, never all.
+	 * It looks through a whole tree, by all cores, and takes as long as what it looks
+	 * for: such calls hold some of the workers for file calls, never all.
 	 */
 	bool searches;
 	enum tool_where where;
 	/*
-	 * ELSEWHERE, IN_FRONT: take RUNNING on; running_end, from within or later, is its result. `stop`:
-	 * it was cancelled or is too late, has its result already and is not to be touched any
-	 * more. Both with `keeper`.
+	 * ELSEWHERE, IN_FRONT: take RUNNING on; running_end, from within or later, is its
+	 * result. `stop`: it was cancelled or is too late, has its result already and is
+	 * not to be touched any more. Both with `keeper`.
 	 */
 	void (*begin)(void *keeper, struct running *running);
 	void (*stop)(void *keeper, struct running *running);
@@ -162,13 +163,13 @@ struct tool {
 	void (*answered)(void *keeper, struct running *running, const struct value *answer);
 	void *keeper;
 	/*
-	 * May a call with ARGUMENTS go beside the others of its answer? NULL: when the tool only
-	 * reads.
+	 * May a call with ARGUMENTS go beside the others of its answer? NULL: when the
+	 * tool only reads.
 	 */
 	bool (*goes_beside)(void *keeper, const struct value *arguments);
 	/*
-	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and remembered as
-	 * those of PARAM_PATH are. NULL: there are none.
+	 * Paths in ARGUMENTS that no row names (a patch holds them): judged and
+	 * remembered as those of PARAM_PATH are. NULL: there are none.
 	 */
 	void (*visit_paths)(const struct value *arguments,
 			    void (*visit)(void *context, const char *path), void *context);
@@ -178,19 +179,21 @@ struct tool {
 	bool when_named; /* of no agent's but those that name it: "every tool" is without it */
 	bool internal; /* not offered to models or clients: the front's own (exec) */
 	/*
-	 * Of an internal tool: whose rights its calls need, paths and all, as if they were calls
-	 * of this one; NULL: what the front has for itself is in nobody's list of tools.
+	 * Of an internal tool: whose rights its calls need, paths and all, as if they
+	 * were calls of this one; NULL: what the front has for itself is in nobody's list
+	 * of tools.
 	 */
 	const char *judged_as;
 	const struct tool_leave *leave; /* IN_FRONT, by execute(); NULL: it needs none */
 	bool is_step;                   /* internal, and yet a step that can be undone */
 	enum result_status (*execute)(struct call *call, struct tool_result *result);
 	/*
-	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call will
-	 * want (a shell that waits for its text). CALL has no arguments and no deadline yet.
-	 * The returned value becomes call->prepared of the one call the worker serves; NULL:
-	 * nothing, execute() then does without. Programs it starts are killed when another
-	 * tool gets the worker. The first tool of the table that has one counts.
+	 * Of a tool with EFFECT_RUNS: make ahead, in an idle worker, what its next call
+	 * will want (a shell that waits for its text). CALL has no arguments and no
+	 * deadline yet. The returned value becomes call->prepared of the one call the
+	 * worker serves; NULL: nothing, execute() then does without. Programs it starts
+	 * are killed when another tool gets the worker. The first tool of the table that
+	 * has one counts.
 	 */
 	void *(*prepare)(const struct call *call);
 	/* A call is probably coming: what was prepared wakes up, for a moment. NULL: nothing does. */
@@ -211,8 +214,9 @@ struct tool_result {
 	/* object for people and programs, never for the model; NULL: none */
 	struct value *details;
 	/*
-	 * Content other than plain text, in the shape of MCP's content: an array of objects with a
-	 * "type" (image, audio, resource, resource_link, text); NULL: nothing is.
+	 * Content other than plain text, in the shape of MCP's content: an array of
+	 * objects with a "type" (image, audio, resource, resource_link, text); NULL:
+	 * nothing is.
 	 */
 	struct value *content;
 	int exit_code;  /* of a program; -1: none ran or it died of a signal */
@@ -237,22 +241,23 @@ enum result_status tool_done(struct tool_result *result);
 struct value *tool_details(struct tool_result *result);
 
 /*
- * Add ITEM to the content. False, and it is gone, when it is no object with a "type" or there
- * is too much already.
+ * Add ITEM to the content. False, and it is gone, when it is no object with a "type" or
+ * there is too much already.
  */
 bool tool_add_content(struct tool_result *result, struct value *take_item);
 /* Is it an array of such items, within the bounds? SIZE: bytes of it as JSON. */
 bool tool_content_fits(const struct value *content, size_t size);
 
 /*
- * Append CONTENT for readers of text, each item on lines of its own: what is text as it is, of
- * all else what it is.
+ * Append CONTENT for readers of text, each item on lines of its own: what is text as it
+ * is, of all else what it is.
  */
 void tool_add_content_text(const struct value *content, struct buf *text);
 
 /*
- * The whole result as one JSON object: status, text, content (when there is some), exit_code,
- * signal, seconds, level, left_out, details. (`seen` is not part of it.) Its content is RESULT's own.
+ * The whole result as one JSON object: status, text, content (when there is some),
+ * exit_code, signal, seconds, level, left_out, details. (`seen` is not part of it.) Its
+ * content is RESULT's own.
  */
 struct value *tool_result_value(const struct tool_result *result);
 
@@ -271,7 +276,7 @@ const char *tool_nearest(const struct tool *const *tools, const char *name);
  */
 bool tool_result_print(const struct tool_result *result, struct buf *out);
 /*
- * The other way; RESULT is initialised by the caller. A worker may have been taken over by what it
- * ran: everything is checked, and can only fill one result. EPROTO.
+ * The other way; RESULT is initialised by the caller. A worker may have been taken over
+ * by what it ran: everything is checked, and can only fill one result. EPROTO.
  */
 bool tool_result_parse(struct str payload, struct tool_result *result, struct err *err);
