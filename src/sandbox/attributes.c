@@ -117,7 +117,7 @@ static void take_owner(struct change *change, uint64_t uid, uint64_t gid)
 	change->gid = (gid_t)gid;
 }
 
-/* The calls that take only a path, without a folder; only x86-64 still has them. */
+/* The older calls, which only x86-64 still has. */
 static bool change_read_old(struct change *change, const struct seccomp_data *data)
 {
 #if defined(__x86_64__)
