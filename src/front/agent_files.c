@@ -1,4 +1,4 @@
-/* agent_files: the shipped roles, and the user's; see agent_files.h. */
+/* agent_files: finds and reads the shipped roles and the user's role files. */
 #include "front/agent_files.h"
 
 #include <dirent.h>
@@ -16,11 +16,11 @@
 
 #define SUFFIX ".md"
 
-enum { NAMES_MAX = 256 /* roles of one folder: people write them by hand */ };
+enum { NAMES_MAX = 256 /* roles of one folder; people write roles by hand */ };
 
 static const char shipped_folder[] = "agents/";
 
-/* The name in "agents/NAME.md", or an empty text. */
+/* The NAME of a FILE called "agents/NAME.md", else an empty text. */
 static struct str role_name(const struct embedded_file *file)
 {
 	struct str name = str_of(file->name);
@@ -44,7 +44,10 @@ static bool read_text(const char *file, struct str text, struct value **entry,
 	return true;
 }
 
-/* The others are not read: they would cost every start. */
+/*
+ * Tell CONFIG the names of all shipped roles, and read the one of AGENT. Reading the
+ * other roles too would slow down every start.
+ */
 static bool read_shipped(const char *agent, struct config *config, struct value **entry,
 			 struct err *err)
 {
@@ -61,7 +64,7 @@ static bool read_shipped(const char *agent, struct config *config, struct value 
 	return true;
 }
 
-/* Append the folder of the user's roles; false: there is no home. */
+/* Append the folder of the user's roles to PATH. False: there is no home directory. */
 static bool folder_add(struct buf *path)
 {
 	return config_file_beside("agents", path);
@@ -125,7 +128,7 @@ void agent_files_names_free(char **names)
 	free(names);
 }
 
-/* A missing one is none. */
+/* Read the user's role file of AGENT into CONFIG. A missing file is no error. */
 static bool read_users(const char *agent, struct config *config, struct err *err)
 {
 	auto_value struct value *entry = NULL;
@@ -180,7 +183,7 @@ bool agent_files_read(const char *agent, bool shipped_only, struct config *confi
 
 	if (!read_shipped(name, config, &found, err))
 		return false;
-	/* What is no name names no file. */
+	/* An invalid name must not become part of a path. */
 	if (!shipped_only && config_check_name(name, NULL) && !read_users(name, config, err))
 		return false;
 	if (!shipped_only && !agent_files_know(config, found, agent))
@@ -215,7 +218,10 @@ bool agent_files_check_delegates(struct config *config, const struct value *ship
 	return true;
 }
 
-/* All agents that CONFIG knows by now, as texts of our own: reading a role changes its own. */
+/*
+ * A copy of the names of all agents that CONFIG knows now. A copy, because reading a role
+ * changes the list of CONFIG.
+ */
 static struct value *known_agents(const struct config *config)
 {
 	auto_free const char **names = config_agents(config);

@@ -1,4 +1,6 @@
-/* agent_registry: each agent's role and policy, made as for a run of it and looked at. */
+/*
+ * agent_registry: makes each agent's role and policy as a run would, and describes them.
+ */
 #include "front/agent_registry.h"
 
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "front/config_file.h"
 #include "policy/role_names.h"
 
-/* More are no team any more. */
+/* Agents in one registry; the others are left out. */
 enum { REGISTRY_MAX = 100 };
 
 static int compare(const void *a, const void *b)
@@ -68,7 +70,7 @@ static unsigned effects_of(const struct setup *setup, const struct policy *polic
 		if (!policy_has_tool(policy, tool->name) || tool->internal)
 			continue;
 		effects |= tool->effects;
-		/* Whom it would ask may do anything. */
+		/* Such a tool hands the task to another agent, which may do anything. */
 		if (tool->where == IN_FRONT && tool->begin != NULL)
 			effects |= EFFECT_RUNS;
 	}
@@ -109,7 +111,10 @@ static void add_row(const struct setup *setup, struct config *config, const char
 	config_role_fini(&role);
 }
 
-/* Roles of the workspace count for names that nobody else has, once they were let in. */
+/*
+ * Add the roles of the workspace that were let in, but only under names that no other
+ * agent has (TAKEN).
+ */
 static bool add_workspace(const struct setup *setup, struct config *config,
 			  const struct value *chain, const struct names *taken,
 			  struct value *registry, struct err *err)
@@ -118,7 +123,7 @@ static bool add_workspace(const struct setup *setup, struct config *config,
 	auto_value struct value *shipped = NULL;
 	auto_policy struct policy *bounds = NULL;
 
-	/* A cell is made to look at them: only where there may be some. */
+	/* Reading the roles takes a cell: make one only where there may be roles. */
 	if (!agent_workspace_has_any(setup->workspace))
 		return true;
 	if (!agent_files_read(POLICY_NAME_DEFAULT, false, config, &shipped, err) ||

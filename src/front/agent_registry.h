@@ -1,4 +1,7 @@
-/* agent_registry: the agents that one may delegate to, as all layers have them now. */
+/*
+ * agent_registry: the agents that an agent may delegate to, from all layers, as they are
+ * now.
+ */
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
@@ -7,11 +10,12 @@
 #include <stdbool.h>
 
 /*
- * A list of {name, description, tools, write, only_reads}, by name: shipped roles, the user's,
- * the configuration's, and those of the workspace that were let in; without those in CHAIN (a
- * circle) and those that SETUP's agent may not delegate to. One that cannot be read is left
- * out. OTHER_NAMES: an object, other name of a shipped role -> that role, without the names
- * that are agents of their own. The caller frees both.
+ * REGISTRY: a list of {name, description, tools, write, only_reads}. First come the
+ * shipped roles, the user's roles and the agents of the configuration, sorted by name,
+ * then the roles of the workspace that were let in. Left out are the agents in CHAIN
+ * (delegating to them would be a circle), those that SETUP's agent may not delegate to,
+ * and those that cannot be read. OTHER_NAMES: an object, other name of a shipped role ->
+ * that role, without the names that are agents of their own. The caller frees both.
  */
 bool agent_registry_make(struct setup *setup, const struct value *chain,
 			 struct value **registry, struct value **other_names,

@@ -1,4 +1,4 @@
-/* agent_workspace: read in a cell, trusted by content; see agent_workspace.h. */
+/* agent_workspace: reads roles in a cell, and compares them with the record of trust. */
 #include "front/agent_workspace.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define WORKSPACE_FOLDER ".glovebox/agents"
 
-/* A policy of no tools that reads of the workspace what BOUNDS does. */
+/* A policy without tools that may read the part of the workspace that BOUNDS may read. */
 static struct policy *reading_policy(const struct policy *bounds, struct err *err)
 {
 	auto_policy struct policy *all = policy_new(bounds->name, bounds->workspace);
@@ -89,7 +89,9 @@ bool agent_workspace_read(const struct policy *bounds, const char *name,
 	return fine;
 }
 
-/* Where what was let in is recorded, and under which name. */
+/*
+ * FOLDER: where the record of trust lies. SOURCE: the key of the role NAME in the record.
+ */
 static bool trust_places(const char *workspace, const char *name, struct buf *folder,
 			 struct buf *source, struct err *err)
 {
