@@ -1,4 +1,4 @@
-/* answers: lines into answers; see answers.h. */
+/* answers: collects lines of input and gives each to the session as an answer. */
 #include "front/answers.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 struct answers {
 	struct session *session;
 	struct watch watch;
-	struct buf line; /* what came of it so far */
-	bool skipping;   /* the rest of one that is too long */
+	struct buf line; /* the part of a line that has come so far */
+	bool skipping;   /* the rest of a line that is too long */
 };
 
 static void complain(const char *why)

@@ -1,7 +1,9 @@
 /*
- * answers: a program that reads `--json` answers the questions of approvals by lines on standard input:
- * {"call": "c3", "id": -1, "action": "accept", "content": {"answer": "once", "hash": "…"}}. A line
- * that is no such answer, or answers nothing that is open, is told on standard error and passed over.
+ * answers: a program that reads `--json` answers the questions of approvals on standard
+ * input, each answer on a line of its own:
+ * {"call": "c3", "id": -1, "action": "accept", "content": {"answer": "once", "hash": "…"}}.
+ * A line that is no such answer, or that answers no open question, is skipped with a
+ * complaint on standard error.
  */
 #pragma once
 #include "session/session.h"
@@ -10,6 +12,9 @@ struct answers;
 
 enum { ANSWERS_LINE_MAX = 64 << 10 };
 
-/* Read FD, which stays the caller's, in the loop of SESSION until its end: then nobody is there. */
+/*
+ * Read FD, which stays the caller's, in the loop of SESSION. When FD ends, open questions
+ * are refused, and nobody is asked any more.
+ */
 struct answers *answers_open(int fd, struct session *session);
 void answers_close(struct answers *answers); /* NULL is fine */

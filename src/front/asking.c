@@ -1,4 +1,4 @@
-/* asking: from an event to a choice, and back as an answer; see asking.h. */
+/* asking: turns an event into a choice at the console, and the choice into an answer. */
 #include "front/asking.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "front/terminal/screen_calls.h"
 
-/* The answer is there before the runtime gives up waiting for it. */
+/* The console stops asking SOONER_S before the session stops waiting for the answer. */
 enum { SOONER_S = 1, PREVIEW_MAX = 4 << 10 };
 
 struct asking {
@@ -22,10 +22,10 @@ struct asking {
 	asking_preview *preview; /* or NULL */
 	void *preview_context;
 	struct screen_call *calls; /* under way */
-	int timer, woken;          /* woken: the timer, or a signal */
+	int timer, woken;          /* WOKEN is readable when the timer or a signal is */
 };
 
-/* The last is the one that everything else means. */
+/* The last choice is also the answer when no choice is made (console_choose). */
 static const char *const choices[] = {"once", "session", "no", NULL};
 
 static bool watch(int set, int fd, struct err *err)
@@ -103,12 +103,15 @@ static void ask(const struct asking *asking, const struct event *event)
 	value_set(content, "hash", value_copy(value_member(event->data, "hash")));
 	value_set_text(answer, "action", "accept");
 	value_set(answer, "content", content);
-	/* One whose call has ended meanwhile wants no answer. */
+	/* This fails when the call has ended meanwhile: it needs no answer then. */
 	(void)session_answer(asking->session, event->call,
 			     value_integer(value_member(event->data, "id")), answer, NULL);
 }
 
-/* The script's own words for what it was called for; the call's arguments stand above them. */
+/*
+ * Show what the script of a plugin says about this call of it. The screen has shown the
+ * call's arguments before.
+ */
 static bool show_preview(struct asking *asking, const struct event *event, struct err *err)
 {
 	struct screen_call *call = screen_calls_take(&asking->calls, event->call);

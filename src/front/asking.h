@@ -1,8 +1,8 @@
 /*
- * asking: the questions of approvals (docs/approvals.md), put to the person at the terminal. A sink
- * between the record and the screen: the screen shows what would be done, byte for byte, and the
- * choice is made on the console, where nothing typed before counts. While it is being made the run
- * stands still.
+ * asking: puts the questions of approvals (docs/approvals.md) to the person at the
+ * terminal. It is a sink between the record and the screen: the screen shows byte for
+ * byte what would be done, then the person chooses on the console. Keys typed before the
+ * question do not count. The run stands still until the choice is made.
  */
 #pragma once
 #include "front/terminal/console.h"
@@ -12,8 +12,9 @@
 struct asking;
 
 /*
- * All borrowed. INTERRUPT_FD: readable when a signal asks for the end, which is a no. NULL and ERR when
- * the time of a question cannot be kept.
+ * All arguments are borrowed. INTERRUPT_FD becomes readable when a signal asks for the
+ * end; an open question is then answered with no. NULL and ERR when the timer of
+ * questions cannot be made.
  */
 struct asking *asking_open(struct console *console, struct screen *screen,
 			   int interrupt_fd, struct err *err);
@@ -22,12 +23,12 @@ void asking_close(struct asking *asking); /* NULL is fine */
 struct event_sink asking_sink(struct asking *asking);
 
 /*
- * What else is shown of a question about a call of TOOL: one line of the tool's own, in LINE; false:
- * none. ASKING NULL is fine.
+ * Append to LINE one line in which TOOL itself says what its call would do; it is shown
+ * with the question. False: there is none. ASKING NULL is fine.
  */
 typedef bool asking_preview(void *context, const char *tool,
 			    const struct value *arguments, struct buf *line);
 void asking_set_preview(struct asking *asking, asking_preview *preview, void *context);
 
-/* Whose calls are answered from now on. ASKING NULL is fine. */
+/* Answer the questions of the calls of SESSION from now on. ASKING NULL is fine. */
 void asking_set_session(struct asking *asking, struct session *session);

@@ -1,4 +1,4 @@
-/* catalogue_file: models/catalogue.json out of the program. */
+/* catalogue_file: opens the models/catalogue.json that is built into the program. */
 #include "front/catalogue_file.h"
 
 #include "front/embedded.h"

@@ -1,4 +1,7 @@
-/* catalogue_file: the catalogue that the program brings along, with the person's part. */
+/*
+ * catalogue_file: the program's built-in catalogue of models, with the person's
+ * additions.
+ */
 #pragma once
 #include "base/err.h"
 #include "base/value.h"
@@ -6,6 +9,6 @@
 
 #include <stdbool.h>
 
-/* ADDITIONS: what the configuration's key `models` holds (setup.h), or NULL. */
+/* ADDITIONS: the value of the configuration's key `models` (setup.h), or NULL. */
 bool catalogue_file_open(const struct value *additions, struct catalogue **catalogue,
 			 struct err *err);

@@ -1,4 +1,4 @@
-/* config_file: the checks of owner and mode, and the one place where the file lives. */
+/* config_file: finds the configuration, checks its owner and mode, and reads it. */
 #include "front/config_file.h"
 
 #include "base/fd.h"
@@ -44,7 +44,7 @@ static bool check_owner(const char *path, const struct stat *st, struct err *err
 
 bool config_file_read(const char *path, struct buf *buf, struct err *err)
 {
-	/* Not blocking: a FIFO of that name must not hold the program. */
+	/* Without O_NONBLOCK, opening a FIFO of that name would block the program. */
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 

@@ -1,6 +1,7 @@
 /*
- * config_file: the configuration from disk. A file that somebody else may write or owns
- * is refused: it decides what agents may do.
+ * config_file: reads the configuration from disk. A file that another user owns or may
+ * write is refused, because the configuration decides what agents may do. A file of
+ * root is fine.
  */
 #pragma once
 #include "base/buf.h"
@@ -11,21 +12,24 @@
 #include <stddef.h>
 
 /*
- * Read PATH, or when NULL glovebox/config.json in the XDG config directory, which may
- * be missing: the configuration is then empty. A PATH that is missing is an error.
+ * Read PATH. NULL: read glovebox/config.json in the XDG config directory; when that file
+ * is missing, CONFIG is empty. A PATH that is missing is an error.
  */
 bool config_file_load(const char *path, struct config **config, struct err *err);
 
 /*
- * Read one policy (config_parse_policy) from PATH, which is held to the same rules: it
- * decides what a program may do.
+ * Read one policy (config_parse_policy) from PATH. The same rules of owner and mode hold,
+ * because a policy decides what a program may do.
  */
 bool config_file_load_policy(const char *path, struct value **entry, struct err *err);
 
-/* The whole of PATH into TEXT, held to the same rules. */
+/* Read the whole of PATH into TEXT. The same rules of owner and mode hold. */
 bool config_file_read(const char *path, struct buf *text, struct err *err);
 
-/* Append where our own configuration lies; false: there is no home. */
+/*
+ * Append the path of the person's configuration to PATH. False: there is no home
+ * directory.
+ */
 bool config_file_place(struct buf *path);
-/* The same of NAME, what else of the person's lies beside it. */
+/* The same for another file or folder, NAME, in the folder of the configuration. */
 bool config_file_beside(const char *name, struct buf *path);

@@ -1,4 +1,4 @@
-/* confirm: see confirm.h. */
+/* confirm: prints the question and reads the answer. */
 #include "front/confirm.h"
 
 #include <stdarg.h>
