@@ -1,4 +1,4 @@
-/* delegate_role: from the request to a run; see delegate_role.h. */
+/* delegate_role: reads the request, takes over its environment and runs the agent. */
 #include "front/delegate_role.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { REQUEST_MAX = 16 << 20, WORDS_MAX = 8, LEVEL_TEXT = 8 };
 
-/* Words of the request as the command line would have them. */
+/* The options that the words made from a request may hold (run_request). */
 static const struct option_row rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
 };
@@ -34,8 +34,10 @@ bool delegate_role_is(const char *name)
 }
 
 /*
- * In place of the standard descriptors; nobody's terminal, nobody's process group. With its
- * caller it dies: CALLER is its pidfd, and may have ended before the kernel was told so.
+ * Replace the standard descriptors, leave the caller's process group, and have the kernel
+ * kill this process when its caller ends. The pidfd CALLER is checked after that:
+ * when the caller ended before prctl(), the kernel sends no signal. False: the caller has
+ * ended, or a descriptor could not be replaced.
  */
 static bool settle(int events, int complaints, int answers, int caller)
 {
@@ -120,7 +122,10 @@ static int run(struct setup *setup, const struct value *request)
 	return code;
 }
 
-/* What it may ask for: what its role or the person's own words name, and everybody above it lets pass. */
+/*
+ * Let the policy ask only for kinds that stand in OWN (those of its role and those of the
+ * person's --ask) and in UP (those that all agents above it let pass).
+ */
 static bool take_asks(struct setup *setup, const struct value *own,
 		      const struct value *up, struct err *err)
 {

@@ -1,22 +1,28 @@
 /*
- * delegate_role: the process that a delegate is (agent/delegate.h): one prompt for one agent,
- * as `run --json` works on it, but told over a descriptor what to do. The request is an
- * object:
+ * delegate_role: the process of one delegate (agent/delegate.h). It works on one prompt
+ * for one agent as `run --json` does, but reads a request from a descriptor. The request
+ * is an object:
  *
- *	workspace, config, level   as -C, --config, --minimum-level; config and level may be absent
- *	environment                name -> value: the caller's, with its keys
- *	agent, task                who, and the prompt
- *	model                      the caller's; the agent's own goes before it
- *	parent                     the caller's session; absent: a person's or a timer's run
- *	chain                      agents from the person's down to the caller
- *	bounds                     entries of agents (setup.entries): no right beyond any of them
- *	asks                       kinds that those above it let it ask for (policy.h); absent: none
- *	ask                        kinds that the person named for the whole run, beside its role's
- *	budget                     tokens, money, seconds, answers: at most these; 0 or absent: no bound
+ *	workspace      as -C
+ *	config         as --config; may be absent
+ *	level          as --minimum-level; may be absent
+ *	environment    name -> value: the variables of the caller, with its API keys
+ *	agent          the name of the agent
+ *	task           its prompt
+ *	model          the caller's model; the agent's own model goes before it
+ *	parent         the caller's session; absent: a person's or a timer's run
+ *	chain          the agents from the person's down to the caller
+ *	bounds         entries of agents (setup.entries); each one limits the delegate's rights
+ *	asks           kinds (policy.h) that all agents above let it ask for; absent: none
+ *	ask            kinds that the person named for the whole run, in addition to the role's
+ *	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
  */
 #pragma once
 #include <stdbool.h>
 
 bool delegate_role_is(const char *name);
-/* An exit code. Everything but the request comes from nowhere: the environment is empty. */
+/*
+ * Run the delegate and return an exit code. The process starts with an empty environment:
+ * all it knows is in the request.
+ */
 int delegate_role_run(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* embedded: one file of the table that dev/embed makes. */
+/* embedded: finds one file in the table that dev/embed makes. */
 #include "front/embedded.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * embedded: the files that the program brings along: the shipped roles (agents/), the
- * demo's project (examples/demo/), the replays (examples/replays/), what is known of
- * models (models/) and what shells read to complete (completions/). dev/embed makes the table
- * at build time, sorted by name.
+ * embedded: the files that are built into the program: the shipped roles (agents/), the
+ * demo's project (examples/demo/), the replays (examples/replays/), the catalogue of
+ * models (models/) and the completion scripts of shells (completions/). dev/embed makes
+ * the table at build time, sorted by name.
  */
 #pragma once
 #include "base/embedded.h"

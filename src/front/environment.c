@@ -1,7 +1,4 @@
-/*
- * environment: keeping what a cell may know and overwriting the rest; see
- * environment.h.
- */
+/* environment: keeps the variables that a cell may know and overwrites the others. */
 #include "front/environment.h"
 
 #include <stdbool.h>
@@ -10,7 +7,7 @@
 
 #include "base/memory.h"
 
-/* What view/shape.h looks at. */
+/* The variables that view/shape.h looks at. */
 static const char *const kept[] = {"PATH", "HOME",           "PWD",   "TERM", "LANG",
 				   "TZ",   "XDG_STATE_HOME", "TMPDIR"};
 

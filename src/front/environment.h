@@ -1,15 +1,15 @@
 /*
- * environment: what a one-shot verb leaves of the caller's variables before it makes a
- * cell. These verbs clone themselves into the cell instead of starting the program
- * again, so what is in memory then is in the anchor's too.
+ * environment: removes secrets from the environment before a one-shot verb makes a cell.
+ * Such a verb clones itself into the cell instead of starting the program again, so the
+ * anchor gets a copy of all that is in memory at that moment.
  */
 #pragma once
 #include "policy/policy.h"
 
 /*
- * Keep a copy of the variables that a cell's own environment is made from, and
- * overwrite all others where they stand: no key is left in this process but those that
- * the policy PASSED by name. NULL-ended;
- * `environ` is the copy as well; it lives to the end.
+ * Copy the variables that a cell's own environment is made from and those that the policy
+ * passes by name (PASSED), then overwrite all variables where they stand. So only those
+ * API keys are left in this process that the policy passes. Returns the copy, NULL-ended,
+ * which is also the new `environ` and lives until the process ends.
  */
 const char *const *environment_wipe(const struct policy_names *passed);

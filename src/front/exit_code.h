@@ -1,4 +1,4 @@
-/* exit_code: what the program's exit status means, the same for every verb. */
+/* exit_code: the meanings of the program's exit status, the same for every verb. */
 #pragma once
 
 enum exit_code {
@@ -10,8 +10,8 @@ enum exit_code {
 	CODE_NO_CELL = 5,
 	CODE_TIMED_OUT = 124,
 	/*
-	 * Only `exec`, whose program may use 1 to 5 itself; as env(1) and timeout(1)
-	 * do.
+	 * Only `exec` returns the next three, because its program may use 1 to 5 itself.
+	 * env(1) and timeout(1) do the same.
 	 */
 	CODE_EXEC_NO_CELL = 125,
 	CODE_EXEC_NOT_EXECUTABLE = 126,

@@ -1,4 +1,4 @@
-/* found: which addresses are asked, and what is said of the answers. */
+/* found: chooses the addresses to ask, and writes a sentence about the answers. */
 #include "front/found.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static bool is_there(const struct found *found, const char *url)
 	return false;
 }
 
-/* Once each, whatever path a URL has. */
+/* Add the server of URL, unless it is there already; the path of a URL does not count. */
 static bool add_server(struct found *found, const char *url, struct err *err)
 {
 	struct local_server server;
@@ -44,7 +44,7 @@ static bool choose_servers(struct found *found, const char *const *urls, struct 
 	for (const char *const *url = asked ? urls : local_urls; *url; url++)
 		if (!add_server(found, *url, err))
 			return false;
-	/* One that is wrong is told by who uses it. */
+	/* A wrong GLOVEBOX_BASE_URL is skipped here; opening a model reports it. */
 	if (!asked && own && http_is_here(own))
 		(void)add_server(found, own, NULL);
 	return true;

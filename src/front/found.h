@@ -1,7 +1,7 @@
 /*
- * found: the model servers of this machine, for whoever has to tell a person where a
- * model could be had. Nothing outside the machine is contacted, but for addresses that
- * the person gave.
+ * found: looks for model servers on this machine, so that a verb can tell the person
+ * where to get a model. Only addresses on this machine and those that the person gave are
+ * contacted.
  */
 #pragma once
 #include "base/buf.h"
@@ -17,12 +17,16 @@ struct found {
 };
 
 /*
- * Ask the servers at URLS (NULL-ended; NULL or empty: those of local_urls, and the one of
- * GLOVEBOX_BASE_URL when it is on this machine), all together within LIMIT_MS. ERR:
- * a URL that is none, too many of them, no libcurl. found_fini in either case.
+ * Ask the servers at URLS, all at the same time and within LIMIT_MS. URLS is NULL-ended;
+ * when it is NULL or empty, ask those of local_urls, and the one of GLOVEBOX_BASE_URL
+ * when it is on this machine. ERR: an invalid URL, too many URLs, no libcurl. found_fini
+ * in either case.
  */
 bool found_look(struct found *found, const char *const *urls, int limit_ms, struct err *err);
 void found_fini(struct found *found);
 
-/* Append a sentence about where a model can be had here: servers that answer, or how. */
+/*
+ * Append a sentence to OUT: which servers on this machine answer with which models, or
+ * none.
+ */
 void found_advise(const struct found *found, struct buf *out);

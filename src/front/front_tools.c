@@ -1,4 +1,4 @@
-/* front_tools: one list of two. */
+/* front_tools: makes one list of tools out of two. */
 #include "front/front_tools.h"
 
 #include "agent/tools/orchestra.h"

@@ -1,4 +1,4 @@
-/* front_tools: the tools that the program brings along: the built-in ones and the orchestra's. */
+/* front_tools: the tools of the program itself: the built-in ones and the orchestra's. */
 #pragma once
 #include "tool/tool.h"
 

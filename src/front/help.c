@@ -1,10 +1,10 @@
-/* help: the texts of `--help`; what each function promises is in help.h. */
+/* help: prints the texts of `--help`. */
 #include "front/help.h"
 
 #include "build_config.h"
 #include "front/exit_code.h"
 
-/* Room for the longest of our names in a list, with two blanks behind it. */
+/* The width of the column of names: the longest name in a list and two blanks. */
 enum { HELP_COLUMN = 24 };
 
 static void print_verb_line(const struct verb *verb, FILE *out)
@@ -53,7 +53,7 @@ static void print_option(const struct option_row *row, FILE *out)
 	(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN, name, row->help);
 }
 
-/* Does a verb with VERB_OPTIONS have all that every verb takes, by itself? */
+/* Do the VERB_OPTIONS of a verb already hold all options that every verb takes? */
 static bool has_common(const struct option_row *verb_options)
 {
 	for (const struct option_row *row = verb_common_options; row->name != NULL; row++) {

@@ -1,6 +1,6 @@
 /*
- * help: what `--help` prints, made from the rows of verbs and options. All return an
- * exit code.
+ * help: the texts of `--help`, made from the rows of verbs and options. All functions
+ * return an exit code.
  */
 #pragma once
 #include "front/verb.h"

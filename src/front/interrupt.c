@@ -1,7 +1,7 @@
 /*
- * interrupt: a thread that waits for the signals, so that neither a handler nor a
- * global variable is needed and a second signal ends the program even while the main
- * thread is stuck in a write.
+ * interrupt: a thread waits for the signals. So neither a handler nor a global variable
+ * is needed, and a second signal ends the program even while the main thread is stuck in
+ * a write.
  */
 #include "front/interrupt.h"
 
@@ -21,8 +21,8 @@
 
 enum {
 	/*
-	 * timeout(1), npm and docker send the signal to the process and to its group, one after the
-	 * other. A person who means a second one takes longer.
+	 * timeout(1), npm and docker send a signal to the process and then to its group.
+	 * A person who presses Ctrl+C a second time takes longer than this.
 	 */
 	SAME_SIGNAL_MS = 100,
 };
@@ -30,15 +30,15 @@ enum {
 struct interrupt {
 	int ends[2];
 	int signals;    /* the thread's signalfd */
-	int closing[2]; /* the writing end is closed: the thread frees all of this */
+	int closing[2]; /* closing its writing end makes the thread free this struct */
 	atomic_int signal;
 	bool started;
 	sigset_t set, before;
 };
 
 /*
- * What the caller has switched off stays off: nohup(1), a job in the background of a
- * script.
+ * Fill SET with the signals to wait for. A signal that the caller ignores stays ignored,
+ * as nohup(1) and a background job of a script need it.
  */
 static void signals_of_interest(sigset_t *set)
 {
@@ -53,7 +53,7 @@ static void signals_of_interest(sigset_t *set)
 	}
 }
 
-/* All but the writing end of CLOSING, which is interrupt_close's. */
+/* Free all except the writing end of CLOSING, which interrupt_close closes. */
 static void interrupt_free(struct interrupt *interrupt)
 {
 	fd_close(&interrupt->ends[0]);
@@ -63,7 +63,10 @@ static void interrupt_free(struct interrupt *interrupt)
 	free(interrupt);
 }
 
-/* NUMBER has come. One that came before UNTIL_MS is the same as the one before it. */
+/*
+ * Handle the signal NUMBER. A signal before UNTIL_MS repeats the one before it and is
+ * ignored; any other second signal ends the process.
+ */
 static void signal_take(struct interrupt *interrupt, int number, int64_t *until_ms)
 {
 	const int64_t now = clock_now_ms();
@@ -121,8 +124,8 @@ void interrupt_close(struct interrupt *interrupt)
 	if (interrupt == NULL)
 		return;
 	/*
-	 * The thread frees what it uses as soon as this end is closed: to wait for its end would
-	 * cost a verb more than all its other goodbyes.
+	 * Once this end is closed, the thread frees INTERRUPT by itself. Waiting for the
+	 * thread would take longer than all else that a verb does at its end.
 	 */
 	const bool started = interrupt->started;
 	const sigset_t before = interrupt->before;

@@ -1,8 +1,8 @@
 /*
- * interrupt: Ctrl+C, SIGTERM and SIGHUP as a descriptor that becomes readable. The
- * first one asks for an orderly end; a second one ends the front immediately, and the cell
- * dies with it. Signals within a tenth of a second of the first are the same one: timeout(1), npm
- * and docker send two.
+ * interrupt: turns Ctrl+C, SIGTERM and SIGHUP into a descriptor that becomes readable.
+ * The first signal asks for an orderly end; a second signal ends the front immediately,
+ * and the cell dies with the front. Signals within a tenth of a second of the first count
+ * as that one, because timeout(1), npm and docker send two.
  */
 #pragma once
 #include "base/err.h"
@@ -15,22 +15,23 @@ bool interrupt_open(struct interrupt **interrupt, struct err *err);
 void interrupt_close(struct interrupt *interrupt); /* NULL is fine */
 
 /*
- * Readable once a signal has come (session_options.cancel_fd). Whoever handled it may
- * read it empty.
+ * The descriptor, readable once a signal has come (session_options.cancel_fd). The code
+ * that has handled the signal may read the descriptor empty.
  */
 int interrupt_fd(const struct interrupt *interrupt);
 
 /*
- * From now on signals go there; before this they end the process as they always do,
- * which is right as long as nothing runs. Call it when the session is open.
+ * From now on signals make the descriptor readable. Before this call a signal simply ends
+ * the process, which is right as long as nothing runs. Call it when the session is open.
  */
 bool interrupt_start(struct interrupt *interrupt, struct err *err);
 
-/* The first signal that came, 0: none. */
+/* The number of the first signal that came; 0: none. */
 int interrupt_signal(const struct interrupt *interrupt);
 
 /*
- * What a SIGINT asked for has been done: the descriptor is read empty, and the next one asks
- * again instead of ending the front. Other signals stay: they mean the whole program.
+ * Call it when the work that a SIGINT cancelled has ended. The descriptor is read empty,
+ * and the next SIGINT asks for an orderly end again instead of ending the front. SIGTERM
+ * and SIGHUP stay recorded, because they mean the whole program.
  */
 void interrupt_settle(struct interrupt *interrupt);

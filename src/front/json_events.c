@@ -1,4 +1,4 @@
-/* json_events: one event, one line, one write. */
+/* json_events: prints each event as one line, with one write. */
 #include "front/json_events.h"
 
 #include "base/buf.h"
@@ -9,7 +9,7 @@
 
 struct json_events {
 	int fd;
-	int gone; /* errno of the write that failed: nobody reads any more */
+	int gone; /* errno of the write that failed; nothing is written after it. Or 0 */
 	struct buf line;
 };
 

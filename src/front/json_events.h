@@ -1,7 +1,7 @@
 /*
- * json_events: `--json`: one event per line on a descriptor, in the order of the
- * record. A reader that has gone away is remembered and ends nothing: the run goes on
- * (a caller that wants to stop it sends a signal).
+ * json_events: the output of `--json`: one event per line on a descriptor, in the order
+ * of the record. When a write fails, because the reader has gone, no more is written and
+ * the run goes on. A caller that wants to stop the run sends a signal.
  */
 #pragma once
 #include "tool/event.h"
@@ -13,4 +13,4 @@ struct json_events;
 struct json_events *json_events_new(int fd); /* FD stays the caller's */
 void json_events_free(struct json_events *events);
 struct event_sink json_events_sink(struct json_events *events);
-int json_events_gone(const struct json_events *events); /* why, as an errno; 0: it is there */
+int json_events_gone(const struct json_events *events); /* errno of a failed write, or 0 */
