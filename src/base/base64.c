@@ -52,7 +52,7 @@ static bool group_bits(const char *letters, size_t pad, uint32_t *result)
 			return false;
 		bits = bits << BITS | (uint32_t)value;
 	}
-	/* One text for one content: bits that nothing is made of are zero. */
+	/* Unused bits at the end must be zero, so that each content has only one text. */
 	*result = bits;
 	return (bits & ((1u << (8 * pad)) - 1)) == 0;
 }

@@ -1,6 +1,6 @@
 /*
- * byte_vector: sixteen bytes compared at once. The vectors are GCC's and clang's own: every
- * processor has them, where it has no such instructions as a loop.
+ * byte_vector: compares sixteen bytes at the same time. The vectors are an extension of
+ * GCC and clang, which makes a loop of them for a processor without such instructions.
  */
 #pragma once
 #include <stddef.h>

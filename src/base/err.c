@@ -24,7 +24,7 @@ static void err_store(struct err *err, const char *sentence)
 
 bool err_set(struct err *err, int code, const char *format, ...)
 {
-	/* Not into ERR at once: its own text may be among the arguments. */
+	/* Do not write into ERR directly: the text of ERR may be among the arguments. */
 	char sentence[ERR_ROOM];
 	va_list arguments;
 

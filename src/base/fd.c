@@ -30,7 +30,7 @@ void fd_close(int *fd)
 {
 	int saved = errno;
 
-	/* Linux has closed it even when close says EINTR: never again. */
+	/* Do not repeat this after EINTR: Linux has closed the descriptor even then. */
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
@@ -288,7 +288,10 @@ bool fd_make_folders(const char *path, struct err *err)
 	auto_free char *copy = memory_copy(path);
 	char *last = strrchr(copy, '/');
 
-	/* Mostly all are there, and to say so of each takes a lock of a disk's folder. */
+	/*
+	 * Mostly all folders exist. One access() is then cheaper than a mkdir() for each
+	 * folder, which takes a lock on the folder above it before it answers EEXIST.
+	 */
 	if (last != NULL && last != copy) {
 		*last = '\0';
 		if (access(copy, F_OK) == 0)

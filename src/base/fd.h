@@ -79,8 +79,8 @@ bool fd_set_blocking(int fd, bool blocking, struct err *err);
 bool fd_pipe(int ends[2], struct err *err);
 
 /*
- * Is FD a pipe without a name? A named one (FIFO) is a file: who holds it could change its
- * mode and times.
+ * Is FD a pipe without a name? A named pipe (FIFO) is a file: a process that holds its
+ * descriptor could change its mode and times.
  */
 bool fd_is_pipe(int fd);
 

@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 
 /*
- * MODE with the permissions MORE, as chmod in a cell takes them: without set-id bits. The
- * filter refuses those by asking the worker, and the worker that sets them would wait for
- * its own answer.
+ * MODE with the permissions MORE and without set-id bits, fit for a chmod in a cell. The
+ * filter of a cell asks the worker about a chmod with set-id bits, so that a worker that
+ * sets them itself would wait for its own answer.
  */
 static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
 {

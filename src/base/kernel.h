@@ -78,8 +78,8 @@ struct kernel_pidfd_info {
 #define KERNEL_PIDFD_GET_INFO _IOWR(0xff, 11, struct kernel_pidfd_info)
 
 /*
- * The pid of who is behind PIDFD as the caller sees it, 0 when he has ended; -1 before
- * Linux 6.13.
+ * The pid, as the caller sees it, of the process behind PIDFD; 0 when the process has
+ * ended; -1 before Linux 6.13.
  */
 static inline pid_t kernel_pidfd_pid(int pidfd)
 {
@@ -91,8 +91,8 @@ static inline pid_t kernel_pidfd_pid(int pidfd)
 }
 
 /*
- * A call of the kernel that leaves errno alone: a negative answer is the error. For code
- * that runs in somebody else's memory while he runs too.
+ * A system call that does not set errno: a negative answer is the error. For a process
+ * that shares the memory of another one, which runs at the same time.
  */
 static inline long kernel_raw(long number, long first, long second, long third)
 {

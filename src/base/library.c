@@ -13,9 +13,10 @@ bool library_load(const struct library *library, const struct library_function *
 		  size_t count, struct err *err)
 {
 	/*
-	 * Never unloaded: libraries leave threads' and other libraries' state behind. Lazily: of
-	 * the thousands of names that libcurl's twenty libraries want from each other a few are
-	 * called, where they are not linked to be settled at once.
+	 * A library is never unloaded, because it leaves state of threads and of other
+	 * libraries behind. Lazy binding saves time: the twenty libraries of libcurl
+	 * import thousands of names from each other, and only a few of them are ever
+	 * called.
 	 */
 	void *handle = dlopen(library->name, RTLD_LAZY | RTLD_LOCAL);
 

@@ -26,8 +26,8 @@ bool library_load(const struct library *library, const struct library_function *
 		  size_t count, struct err *err);
 
 /*
- * Give back what of all libraries' files lies in memory unchanged, most of which was read to load
- * them and is never looked at again. What is wanted again is mapped again, from the kernel's cache:
- * 0.2 ms for libcurl and its twenty libraries, so when there is time.
+ * Give back all unchanged memory pages of libraries: most were read only for loading. A
+ * page that is needed again comes from the kernel's cache. For libcurl and its twenty
+ * libraries that takes 0.2 ms, so call this when there is time.
  */
 void library_trim(void);

@@ -50,7 +50,10 @@ static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
 		memcpy(came, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
-/* An end that closes with messages unread resets: that is told before its own last words. */
+/*
+ * Receive one message. When the other end has closed with unread messages, the kernel
+ * reports ECONNRESET once, before the last messages of the other end: read again then.
+ */
 static ssize_t receive(int socket, struct msghdr *message, int flags)
 {
 	bool reset = false, again;

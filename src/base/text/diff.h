@@ -13,10 +13,11 @@ struct diff_counts {
 enum { DIFF_CONTEXT = 3 };
 
 /*
- * Append hunks with CONTEXT lines around; nothing when the texts are equal. OLD_NAME and
- * NEW_NAME head it as ---/+++ (NULL there gives /dev/null: created or removed); both NULL
- * leaves the head away. COUNTS may be NULL. False at the ceiling of OUT. Time is bounded:
- * beyond an effort limit the differing middle is one replacement.
+ * Append the hunks, with CONTEXT lines around; nothing when the texts are equal. A head
+ * of ---/+++ with OLD_NAME and NEW_NAME comes first; one NULL there gives /dev/null
+ * (created or removed), two NULLs leave out the head. COUNTS may be NULL. False at the
+ * ceiling of OUT. Time is bounded: beyond an effort limit the differing middle is one
+ * replacement.
  */
 bool diff_unified(struct str old_text, struct str new_text, const char *old_name,
 		  const char *new_name, size_t context, struct buf *out,

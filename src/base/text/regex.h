@@ -37,8 +37,8 @@ void regex_scratch_free(struct regex_scratch *scratch);
 
 /*
  * The first match at or after FROM. SPAN is filled when FOUND. The compiled code of PCRE2
- * 10.42 may look at up to three bytes behind a text that ends in a cut character: JSON
- * strings never do, and who searches raw bytes pads them, as grep does.
+ * 10.42 may look at up to three bytes behind a text that ends in a cut character. JSON
+ * strings never end so; a caller that searches raw bytes pads them, as grep does.
  */
 enum regex_answer regex_find(const struct regex *regex, struct regex_scratch *scratch,
 			     struct str text, size_t from, struct regex_span *span);

@@ -1,7 +1,7 @@
 /*
- * shell_token: one pass over the bytes; see shell_token.h. What is literal here was compared
- * with bash on random texts (tests/gate): the rules are bash's, and where they are many the
- * few that are safe.
+ * shell_token: one pass over the bytes. The rules are those of bash; where bash has many,
+ * only the few safe ones. The words that are literal here were compared with bash on
+ * random texts (tests/gate).
  */
 #include "base/text/shell_token.h"
 

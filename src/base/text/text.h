@@ -30,7 +30,10 @@ bool text_clean(struct str text, struct buf *out);
  * as \xHH.
  */
 void text_add_name(struct buf *out, struct str name);
-/* For who judges by what he sees: characters without ink, and blanks of other kinds, too. */
+/*
+ * As text_add_name, and characters without ink and unusual blanks become \xHH too: for a
+ * person who decides by what is shown.
+ */
 void text_add_exact(struct buf *out, struct str text);
 /* As text_add_name, of several lines: line ends and tabs stay. */
 void text_add_paragraph(struct buf *out, struct str text);
