@@ -32,7 +32,7 @@ void answer_add_thinking(struct answer *answer, struct str fragment);
  * an empty thinking when there is none yet). The answer's; becomes the part's `extra`.
  */
 struct value *answer_thinking_extra(struct answer *answer);
-/* The same of every thinking there is: calls EACH with those that have one. */
+/* Call EACH with the `extra` of every part that has one. */
 void answer_each_extra(struct answer *answer, void (*each)(struct value *extra));
 
 /*
@@ -54,8 +54,9 @@ struct answer_part *answer_add_call(struct answer *answer, int64_t index, struct
 struct answer_part *answer_part(struct answer *answer, enum part_kind kind, int64_t index,
 				struct str key);
 /*
- * For those that say where a part begins: a new one, whatever there is at INDEX; and the
- * newest of any kind that is not settled, at INDEX unless that is < 0, or NULL.
+ * For APIs that say where a part begins. answer_part_begin makes a new part at INDEX in
+ * any case. answer_part_open gives the newest part of any kind that is not settled and
+ * has INDEX (< 0: any), or NULL.
  */
 struct answer_part *answer_part_begin(struct answer *answer, enum part_kind kind,
 				      int64_t index);
@@ -64,12 +65,12 @@ enum part_kind answer_part_kind(const struct answer_part *part); /* of no NULL *
 /* More of its text, or of a call's arguments. */
 void answer_part_add(struct answer *answer, struct answer_part *part, struct str fragment);
 /*
- * It is complete and WHOLE, whatever came before; the sink gets what it lacks of it. An
- * empty WHOLE says nothing: what came stays.
+ * PART is complete, and its text is WHOLE. When WHOLE continues the text that has come,
+ * the sink gets the rest. An empty WHOLE changes nothing in the text.
  */
 void answer_part_settle(struct answer *answer, struct answer_part *part, struct str whole);
 bool answer_part_is_settled(const struct answer_part *part);
-/* Is any part of KIND? */
+/* Is any settled part of KIND? */
 bool answer_has_settled(const struct answer *answer, enum part_kind kind);
 /* Set the ID and the TOOL of a call; an empty text changes nothing. */
 void answer_part_call(struct answer *answer, struct answer_part *part, struct str id,

@@ -1,4 +1,6 @@
-/* answer_parts: parts that their API names, and says the truth of at their end. */
+/*
+ * answer_parts: parts that the API names while they stream and sends whole at their end.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -72,8 +72,8 @@ bool local_init(struct local_server *server, const char *url, struct err *err);
 void local_fini(struct local_server *server);
 
 /*
- * Ask all COUNT (at most LOCAL_SERVERS_MAX) at once; over after LIMIT_MS, whatever has
- * come by then. With ONLY not NULL the details of this model alone are asked for.
+ * Ask all COUNT servers (at most LOCAL_SERVERS_MAX) at the same time, and stop after
+ * LIMIT_MS. ONLY: ask for the details of this model only; NULL: of all models.
  */
 void local_probe(struct http *http, struct local_server *servers, size_t count,
 		 const char *only, int limit_ms);

@@ -233,7 +233,7 @@ void local_read(struct local_server *server, enum local_question question, long 
 {
 	auto_value struct value *root = NULL;
 
-	/* No JSON has no members, as any text of one has not. */
+	/* ROOT stays NULL when BODY is no JSON: value_member then finds nothing. */
 	(void)value_parse(body, 0, &root, NULL);
 	if (status != 200) {
 		read_refusal(server, question, status, root);

@@ -272,7 +272,10 @@ static bool refuse_status(const struct attempt *attempt, struct err *err)
 	return false;
 }
 
-/* Nobody took the connection: what libcurl says of it names that host once more, but for a proxy. */
+/*
+ * Set ERR after a connection that nobody took. libcurl's sentence names the host a second
+ * time, which is left out; only a proxy has another name.
+ */
 static bool say_unreached(const struct attempt *attempt, struct err *err)
 {
 	const char *host = attempt->model->host;
@@ -300,7 +303,7 @@ static bool say_unreached(const struct attempt *attempt, struct err *err)
 		       host, (int)reason.size, reason.data);
 }
 
-/* The request is out and its answer is in, or not: which of the two, and why. */
+/* Did this attempt bring a whole answer? ERR says why not. */
 static bool judge(struct attempt *attempt, bool transferred, struct err *err)
 {
 	struct err cut = *err;

@@ -6,8 +6,9 @@
 #include "model/local.h"
 
 /*
- * llama.cpp ends an answer when the context is full, older ones and guessed tokens a few
- * later. Who is further over it dropped the oldest to go on, and ended by itself.
+ * llama.cpp ends an answer when the context is full; older versions, and guessed tokens,
+ * go on for a few tokens. An answer that is further over the context did not end for lack
+ * of room: the server dropped the oldest tokens to go on.
  */
 enum { ROOM_OVERRUN = 16 };
 

@@ -6,7 +6,8 @@
 #include "base/str.h"
 
 /*
- * The mark with which the call begins that TEXT ends in, or NULL. Marks are known at the
- * beginning of a line only: who writes about them writes them in a sentence.
+ * When TEXT ends in a call, the mark with which that call begins; else NULL. A mark
+ * counts only at the beginning of a line: a text about such marks has them inside a
+ * sentence.
  */
 const char *stray_call_in(struct str text);

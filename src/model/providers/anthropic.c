@@ -10,7 +10,7 @@
 #include "model/failure.h"
 #include "model/service.h"
 
-/* The version that has all of this; the API still speaks it to who asks for it. */
+/* The version that has all that we use; the API still serves it on request. */
 static const char *const headers[] = {"anthropic-version: 2023-06-01", NULL};
 
 /* The bytes of an event, against which what is kept of it is counted. */
@@ -77,7 +77,7 @@ static void begin_call(const struct block_event *event, const struct value *bloc
 		answer_part_keep(event->answer, part, ANTHROPIC_EXTRA, rest, event->size);
 	buf_init(&input, MODEL_ANSWER_MAX);
 	print_input(value_member(block, "input"), &input);
-	/* One that is there at the beginning is all of it, whatever follows. */
+	/* An input that comes with the beginning is whole; later pieces are ignored. */
 	if (input.size > 0)
 		answer_part_settle(event->answer, part, buf_str(&input));
 	buf_fini(&input);
@@ -92,7 +92,7 @@ static void begin_other(const struct block_event *event, const struct value *blo
 			 event->size);
 }
 
-/* Nothing more of the block that is open at the event's number. */
+/* Settle the part whose block is open at the event's number. */
 static void end_block(const struct block_event *event)
 {
 	struct answer_part *part = answer_part_open(event->answer, event->index);
@@ -109,7 +109,7 @@ static void begin_block(const struct block_event *event, const struct value *blo
 {
 	struct str type = value_str(value_member(block, "type"));
 
-	/* Numbers that stay the same, or are missing, still tell where one begins. */
+	/* Servers may repeat a number or leave it out: a new block ends the open one. */
 	end_block(event);
 	if (str_is(type, "text"))
 		begin_text(event, block);

@@ -1,7 +1,7 @@
 /*
- * openai_responses: answers of the Responses API and of what imitates it. An item's end is
- * its truth, what streams before is for display. Events of kinds that are not known mean
- * nothing to us.
+ * openai_responses: answers of the Responses API and of servers that imitate it. The
+ * event of an item's end has the item that counts; pieces that stream before are for
+ * display. Events of unknown kinds are ignored.
  */
 #include "model/providers/openai_responses.h"
 
