@@ -1,7 +1,8 @@
 /*
- * plugin: scripts of the user's that are tools. What a configuration names is resolved, hashed,
- * copied, described by itself in a cell, and becomes a `struct tool` like any other. Who loads
- * says what cell to look from, and brings what this layer may not know: a way to fetch.
+ * plugin: scripts of the user that are tools. A source that a configuration names is
+ * resolved, hashed and copied; its scripts describe themselves in a cell, and each
+ * becomes a `struct tool` like any other. The caller that loads gives the cell to look
+ * from and a function to fetch, which this layer may not know.
  */
 #pragma once
 #include "base/err.h"

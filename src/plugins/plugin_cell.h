@@ -35,8 +35,9 @@ struct plugin_look {
 };
 
 /*
- * The rights of that cell: those of AGENT, but reading only; as config_policy beside that. CONFIG
- * is asked for nothing of AGENT's afterwards.
+ * Make POLICY, the rights of that cell: those of AGENT, but only to read; else as
+ * config_policy. CONFIG must not be asked about AGENT afterwards, because its entry is
+ * overridden.
  */
 bool plugin_cell_policy(struct config *config, const struct value *shipped,
 			const char *agent, const char *workspace, struct policy **policy,

@@ -322,7 +322,7 @@ bool plugin_channel_open(struct plugin_channel *channel, struct call *call,
 
 void plugin_channel_end(struct plugin_channel *channel)
 {
-	/* Else there would be no end of it. */
+	/* While our copies of the script's ends are open, reading would meet no end. */
 	fd_close(&channel->script_fds[0]);
 	fd_close(&channel->script_fds[1]);
 	while (channel->read_fd >= 0 && plugin_channel_read(channel))

@@ -321,8 +321,8 @@ static void check_names(struct plugin_loading *loading, const struct value *name
 }
 
 /*
- * A key of the configuration that is nobody's is a slip. One that is left out may have wanted it,
- * and then nothing stops for it.
+ * A key of the configuration that no plugin has asked for is a slip, and an error. When a
+ * plugin was left out, it may have asked for the key: then the slip is only a problem.
  */
 static bool check_keys(struct plugin_loading *loading, struct err *err)
 {

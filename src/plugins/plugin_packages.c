@@ -50,7 +50,10 @@ static bool is_exposed(const struct plugin_host *host, const char *place)
 	return exposed;
 }
 
-/* By whatever links PLACE is named: it is made, to see where it is. */
+/*
+ * Does PLACE, which may be named by links, lie where no agent may write? The folder is
+ * made first, since only a folder that exists has a real path.
+ */
 static bool cache_is_apart(const struct plugin_host *host, const char *place, struct err *err)
 {
 	char within[PATH_MAX];
@@ -95,7 +98,10 @@ bool plugin_cache_find(struct plugin_loading *loading, struct err *err)
 	return ok;
 }
 
-/* Has the user let this in? A first one outside the workspace has been: he named it. */
+/*
+ * Has the user let in this content of the source? A new source that lies where no agent
+ * may write is let in now, because the user has named it.
+ */
 static bool trust(const struct plugin_loading *loading, const struct plugin_package *package,
 		  const char *place, const struct plugin_trusted *now, struct err *err)
 {
@@ -227,7 +233,7 @@ static bool git_package(struct plugin_loading *loading, const struct plugin_sour
 		return fetch_new(loading, source, &before, package, err);
 	(void)snprintf(package->hash, sizeof(package->hash), "%s", before.hash);
 	(void)snprintf(package->commit, sizeof(package->commit), "%s", before.commit);
-	/* It is only looked up: the source is its own copy. */
+	/* The copy exists already: it serves as its own source, and nothing is copied. */
 	char files[PATH_MAX];
 	(void)snprintf(files, sizeof(files), "%s/%s/files", loading->cache, before.hash);
 	return package_fill(loading, package, files, err);
