@@ -90,7 +90,7 @@ static bool find(struct str word, struct str search, struct buf *path)
 	struct stat st;
 
 	while (path_next_folder(&search, &folder)) {
-		/* Where it is depends on where one stands. */
+		/* The shell's own folder decides where a relative folder of PATH is. */
 		if (folder.size == 0 || folder.data[0] != '/')
 			return false;
 		buf_clear(path);

@@ -188,7 +188,7 @@ bool bash_shell_start_ahead(struct bash_shell *shell, const struct call *call,
 	shell->folder = call->folder;
 	if (!bash_shell_start(shell, call, call->folder, -1, err))
 		return false;
-	/* The text will find its memory there; and where it is shorter, its end. */
+	/* This makes the file's first page ahead. An empty text ends at the NUL. */
 	(void)!pwrite(shell->text_fd, "", 1, 0);
 	return true;
 }

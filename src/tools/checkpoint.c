@@ -80,7 +80,7 @@ static void old_read(struct checkpoint *checkpoint, int fd)
 		undo_list_init(&checkpoint->old);
 		known = false;
 	}
-	/* Nothing to compare with: what is there now is nobody's change. */
+	/* Without an old list there is no change to report. */
 	if (checkpoint->old.count == 0 && !known)
 		checkpoint->is_step = false;
 }

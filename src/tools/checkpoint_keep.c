@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * Times are told in ticks of the kernel: what changed in the last ones may change again and
- * show the same. Such a row is compared by content the next time.
+ * The kernel counts file times in ticks: a file that changed in the newest ticks may
+ * change again and keep the same times. Such a row is compared by content the next time.
  */
 #define TICKS_NS   INT64_C(20000000)
 #define STOP_EVERY 256
@@ -90,7 +90,7 @@ bool checkpoint_passes(const struct checkpoint *checkpoint, struct str path)
 	return passing;
 }
 
-/* Anew, but only the times of files in it are. */
+/* Was git's index only refreshed: the same entries, with new times of files? */
 static bool is_index_refreshed(struct str path, const struct undo_state *before,
 			       const struct undo_state *after)
 {
@@ -110,8 +110,9 @@ static bool tell_change(struct checkpoint *checkpoint, struct str path,
 	    is_index_refreshed(path, before, after))
 		return true;
 	/*
-	 * New objects stay: git lets go of them itself. One that is still there never changes,
-	 * whatever its times say. Their folders come with them.
+	 * Undo leaves new objects of git in place: git removes unused ones itself. An
+	 * object that is still there has never changed, whatever its times say. The
+	 * folders of objects are not reported either.
 	 */
 	if (checkpoint_is_object(path, &name) &&
 	    (after->kind != UNDO_ABSENT || before->kind == UNDO_FOLDER))
@@ -133,7 +134,7 @@ static bool has_room(struct checkpoint *checkpoint, uint64_t size)
 	return false;
 }
 
-/* The old list has it, and its copy is still there. */
+/* Make STATE the OLD one, whose copy is still there, with the mode and times of now. */
 static void keep_old(struct checkpoint *checkpoint, const struct undo_state *old,
 		     struct undo_state *state)
 {
@@ -221,12 +222,12 @@ static bool keep_file(struct checkpoint *checkpoint, struct undo_row *row,
 	}
 	const bool is_old = is_content_of(old, file);
 	if (is_old && is_lost(checkpoint, old)) {
-		/* It is known again by the name that git had for it. */
+		/* The next checkpoint finds the content by the name that git gave it. */
 		state->object_size = old->object_size;
 		memcpy(state->object, old->object, sizeof(state->object));
 	} else if (is_old) {
 		keep_old(checkpoint, old, state);
-		/* Its permissions alone are other ones: git's name of it says nothing to undo. */
+		/* Only the mode has changed. Undo cannot use git's name: add a hash. */
 		if (checkpoint->is_step && !state->hashed && state->mode != old->mode)
 			(void)undo_state_hash(file, state, NULL);
 		return true;
@@ -351,7 +352,7 @@ bool checkpoint_keep(struct checkpoint *checkpoint, struct err *err)
 			continue;
 		}
 		if (checkpoint_passes(checkpoint, row->path)) {
-			/* Of the disk nothing is known anew: the next session looks. */
+			/* The layer hides the disk: the next session looks there. */
 			row->state.inode = 0;
 			continue;
 		}

@@ -156,7 +156,7 @@ static void take_start(struct said *said, const struct shell_command *command)
 	}
 }
 
-/* `git config`, whose subcommand is at AT: one that is not for showing, nor for other files. */
+/* Does this `git config` (its subcommand is at AT) change settings of the repository? */
 static bool config_records(const struct shell_command *command, size_t at)
 {
 	size_t operands = 0;
@@ -228,8 +228,8 @@ static bool says_so(struct str output)
 }
 
 /*
- * A home of the project's own has no ~/.gitconfig of the person; git's advice would be
- * followed with a name out of the air.
+ * The project's private home has no ~/.gitconfig of the person. A model that follows
+ * git's advice would make up a name.
  */
 static void tell_identity(struct tool_result *result)
 {

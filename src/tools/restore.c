@@ -99,7 +99,7 @@ static void note(struct value *list, const char *path, const char *why)
 	buf_fini(&text);
 }
 
-/* Folders are only ever made, or removed when empty: what is in them is none of theirs. */
+/* Of a folder only its existence counts: undo makes folders and removes empty ones. */
 static bool is_as(const struct undo_state *now, const struct undo_state *wanted)
 {
 	if (wanted->kind == UNDO_FOLDER)

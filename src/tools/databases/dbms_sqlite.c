@@ -177,7 +177,10 @@ static bool open_file(const struct dbms_place *place, struct call *call, void **
 	struct sqlite_file *file = memory_alloc(sizeof(*file));
 
 	file->call = call;
-	/* One with a write-ahead log cannot be shared by who may not write beside it. */
+	/*
+	 * SQLite shares a file with a write-ahead log only when it may write beside the
+	 * file. Without that right the file is opened as one that nobody changes.
+	 */
 	if (!load(&file->with, err) || (!try_open(file, place->path, "", err) &&
 					!try_open(file, place->path, "&immutable=1", err))) {
 		if (file->with.close_v2)

@@ -308,8 +308,8 @@ static void take_spot(struct applying *applying, size_t index, const struct matc
 }
 
 /*
- * Lines that follow a last one without an end: that one gets it, and the new last one has
- * none.
+ * TEXT goes behind a last line without a line end: move the line end of TEXT to its
+ * front. The old last line then has one, and the new last line has none.
  */
 static void move_end_to_front(struct buf *text)
 {

@@ -77,7 +77,10 @@ static size_t add_changes(struct patch_target *target, struct place_change *chan
 	return 2;
 }
 
-/* Does it have to be gone before the others are written? A folder takes its place, or a file its folder's. */
+/*
+ * Must TARGET be removed before the other files are written? So it is when a folder takes
+ * its place, or when a file takes the place of its folder.
+ */
 static bool goes_first(const struct patching *patching, const struct patch_target *target)
 {
 	return target->file->kind == PATCH_DELETE && !target->unchanged &&

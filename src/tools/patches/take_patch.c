@@ -71,7 +71,7 @@ static void add_expected(struct buf *out, const char *hex)
 		(void)buf_addf(out, "%.*s", HASH_SHOWN, hex);
 }
 
-/* One that is neither of both. */
+/* Note a file that is neither as before the run nor as after it. */
 static void note_difference(struct taking *taking, const struct handed_file *file,
 			    const char *path, const struct undo_state *now, const char *why)
 {
@@ -119,7 +119,7 @@ static void look_at(struct taking *taking, const struct handed_file *file)
 		value_free(row);
 		return;
 	}
-	/* A file and a folder change places: for the one the other is not there. */
+	/* When a file and a folder swap places, such a folder counts as no file. */
 	if (now.kind == UNDO_FOLDER && (patch_makes_room(&taking->handed.patch, file->to) ||
 					patch_needs_room(&taking->handed.patch, file->to)))
 		now = undo_absent;
@@ -157,7 +157,7 @@ static enum result_status refuse(struct taking *taking)
 			 "run (hashes are SHA-256), or what the run left in it.");
 }
 
-/* Of what the set has read and made, before it is written. */
+/* Do the contents before and after the patch have the hashes of the record? */
 static bool fits_the_record(struct patching *patching, struct patch_target *target)
 {
 	const struct taking *taking = patching->context;

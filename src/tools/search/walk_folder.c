@@ -291,7 +291,7 @@ static int walker_open_path(const struct walker *walker, const char *path, int f
 	return (int)syscall(SYS_openat2, walker->walk->start->fd, path, &how, sizeof(how));
 }
 
-/* A folder that is its owner's alone to open is opened to him, by what is open of it. */
+/* Give the owner of the folder PATH all permissions on it, if some are missing. */
 static void walker_mend(const struct walker *walker, const char *path)
 {
 	char name[FD_NAME_ROOM];
