@@ -1,7 +1,7 @@
 /*
  * answers: a program that reads `--json` answers the questions of approvals on standard
  * input, each answer on a line of its own:
- * {"call": "c3", "id": -1, "action": "accept", "content": {"answer": "once", "hash": "…"}}.
+ * {"call": "c3", "id": -1, "action": "accept", "content": {"answer": "once", "hash": "…"}}
  * A line that is no such answer, or that answers no open question, is skipped with a
  * complaint on standard error.
  */

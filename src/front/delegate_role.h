@@ -12,9 +12,9 @@
  *	model          the caller's model; the agent's own model goes before it
  *	parent         the caller's session; absent: a person's or a timer's run
  *	chain          the agents from the person's down to the caller
- *	bounds         entries of agents (setup.entries); each one limits the delegate's rights
+ *	bounds         entries of agents (setup.entries); each limits the delegate's rights
  *	asks           kinds (policy.h) that all agents above let it ask for; absent: none
- *	ask            kinds that the person named for the whole run, in addition to the role's
+ *	ask            kinds that the person named for the whole run, beside those of the role
  *	budget         the most tokens, money, seconds, answers; 0 or absent: no bound
  */
 #pragma once
