@@ -98,6 +98,7 @@ static const char *make_file(struct test_report *report, struct str file)
 {
 	char whole[PLACE_MAX], shown[2 * PLACE_MAX];
 	const char *path = whole;
+	bool from_above = false;
 	size_t length;
 
 	if (file.size == 0 || file.size >= sizeof(whole))
@@ -113,15 +114,17 @@ static const char *make_file(struct test_report *report, struct str file)
 	}
 	/* Seen from a build folder, or from here. */
 	for (;;) {
-		if (strncmp(path, "../", 3) == 0)
-			path += 3;
-		else if (strncmp(path, "./", 2) == 0)
-			path += 2;
-		else
+		const size_t step = strncmp(path, "../", 3) == 0  ? 3
+				    : strncmp(path, "./", 2) == 0 ? 2
+								  : 0;
+
+		if (step == 0)
 			break;
+		path += step;
+		from_above = true;
 	}
 	/* Far enough up it is one of ours after all. */
-	if (report->folder != NULL && path != whole && path[-1] == '/')
+	if (report->folder != NULL && from_above)
 		path += end_of_folder(str_of(path), report->folder);
 	length = report->prefix != NULL ? strlen(report->prefix) : 0;
 	if (length >= PLACE_MAX)
