@@ -206,7 +206,6 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 	return best;
 }
 
-/* Of the deepest roots: what is read-only in a writable folder is read-only. */
 bool files_is_root(const struct files *files, const char *path)
 {
 	for (size_t i = 0; i < files->root_count; i++) {
@@ -220,7 +219,10 @@ bool files_is_passing(const struct files *files, const char *path)
 {
 	const struct files_held *deepest = files_root_of(files, path);
 
-	/* At one place a root that stays wins, as it does in the view. */
+	/*
+	 * When two roots have the same path, the one whose files stay wins, as in the
+	 * view.
+	 */
 	for (size_t i = 0; deepest && i < files->root_count; i++) {
 		const struct files_held *root = &files->roots[i];
 
@@ -231,6 +233,7 @@ bool files_is_passing(const struct files *files, const char *path)
 	return deepest && deepest->passing;
 }
 
+/* The deepest root decides: a read-only folder inside a writable one is read-only. */
 bool files_is_writable(const struct files *files, const char *real)
 {
 	const struct files_held *deepest = files_root_of(files, real);
@@ -277,9 +280,9 @@ void files_add_writable(const struct files *files, struct buf *out)
 }
 
 /*
- * Would opening ABSOLUTE for reading touch a FIFO or device? Only a hint (links may be
- * exchanged between this and the open, which is non-blocking): it spares a writer that
- * waits at a FIFO a reader that goes away.
+ * Would opening ABSOLUTE for reading touch a FIFO or device? This is only a hint, because
+ * links may change before the open, which is non-blocking anyway. The hint spares a
+ * writer that waits at a FIFO: without it, a reader would appear and leave.
  */
 static bool is_special(const struct files *files, const char *absolute)
 {
@@ -291,7 +294,7 @@ static bool is_special(const struct files *files, const char *absolute)
 	return !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* A missing path in a workspace that is gone deserves its own sentence. */
+/* When the workspace itself was deleted, say that instead of naming a missing path. */
 static bool say_workspace_gone(const struct files *files, struct err *err)
 {
 	const struct files_held *root = files_root_of(files, files->workspace);

@@ -22,15 +22,18 @@ struct files_held;
 struct files_root {
 	const char *path;
 	bool writable;
-	/* only names below that match may be written (PATTERN_BASENAME), or NULL: all */
+	/*
+	 * only names below PATH that match PATTERN may be written (PATTERN_BASENAME);
+	 * NULL: all names
+	 */
 	const char *pattern;
-	/* what commands write there goes with the cell: nothing of it is kept */
+	/* files that commands write there vanish with the cell; none of them is kept */
 	bool passing;
 };
 
 /*
- * Open the roots. WORKSPACE is where relative paths start. BLOCKED paths (NULL-ended,
- * absolute) are refused whatever else holds. Strings are copied.
+ * Open the roots. Relative paths start at WORKSPACE. BLOCKED paths (NULL-ended, absolute)
+ * are refused, whatever the other rights say. Strings are copied.
  */
 bool files_open(const struct files_root *roots, size_t count, const char *workspace,
 		const char *const *blocked, struct files **files, struct err *err);
@@ -39,26 +42,28 @@ const char *files_workspace(const struct files *files);
 
 struct undo_log;
 /*
- * From now on what place_… replaces, and what it and files_place make, is in LOG before it
- * happens (undo_log.h; borrowed, NULL: nowhere). What cannot be kept is not replaced.
+ * From now on, every change that place_… and files_place make is written to LOG before it
+ * happens (undo_log.h; borrowed; NULL: no log). A file whose content cannot be kept in
+ * LOG is not replaced.
  */
 void files_keep(struct files *files, struct undo_log *log);
 
 struct value;
 /*
- * From now on a write adds to LIST (borrowed, NULL: none) the keys (git_scan.h) of the folders
- * above it, up to the root, that hold a HEAD: git may take them for repositories.
+ * From now on, a write adds keys (git_scan.h) to LIST (borrowed, NULL: no list): one for
+ * each folder above the written file, up to the root, that holds a HEAD. Git may take
+ * such a folder for a repository.
  */
 void files_note_heads(struct files *files, struct value *list);
 
 /*
- * From now on a write adds to LIST (borrowed, NULL: none) the real path of what it wrote, as far as
- * that is text, and FILES_NOTED of them at most.
+ * From now on, a write adds the real path of the written file to LIST (borrowed, NULL: no
+ * list) if that path is UTF-8. LIST gets FILES_NOTED paths at most.
  */
 enum { FILES_NOTED = 64 };
 void files_note_written(struct files *files, struct value *list);
 
-/* Does what commands write at PATH (absolute, real) go with the cell? */
+/* Do files that commands write at PATH (absolute, real) vanish with the cell? */
 bool files_is_passing(const struct files *files, const char *path);
 
 /* Is PATH (absolute, real) one of the roots? */
@@ -67,7 +72,7 @@ bool files_is_root(const struct files *files, const char *path);
 enum files_want {
 	FILES_READ,   /* an existing regular file, opened for reading */
 	FILES_FOLDER, /* an existing directory, opened for reading */
-	FILES_ANY,    /* whatever is there, as O_PATH (the last symlink followed) */
+	FILES_ANY,    /* a file of any kind, as O_PATH (the last symlink followed) */
 };
 
 /* A file or folder that was reached. */
@@ -82,21 +87,27 @@ void file_fini(struct file *file);
 /*
  * Reach PATH (absolute, or relative to the workspace). On failure ERR.code is ENOENT
  * (missing, outside or blocked alike), EISDIR, ENOTDIR, ELOOP, EACCES, ENXIO (neither
- * file nor folder: FIFO, socket, device; never opened, nothing waits), ENAMETOOLONG; the
- * sentence names PATH as given. Never blocks on a FIFO.
+ * file nor folder: FIFO, socket, device; never opened), ENAMETOOLONG; the sentence names
+ * PATH as given. Never blocks on a FIFO.
  */
 bool files_reach(struct files *files, const char *path, enum files_want want,
 		 struct file *file, struct err *err);
 
 /*
- * Open NAME in the folder FOLDER_FD without following a last symlink (for walks); same
- * checks. -1 with errno.
+ * Open NAME in the folder FOLDER_FD without following a symlink as last name (for walks).
+ * WANT is checked as in files_reach. -1 with errno.
  */
 int files_open_below(int folder_fd, const char *name, enum files_want want);
-/* The regular file NAME there, to be read, and what was seen of it: the same check, asked once. */
+/*
+ * Open the regular file NAME in FOLDER_FD for reading, and put its status into ST. -1
+ * with errno.
+ */
 int files_open_regular(int folder_fd, const char *name, struct stat *st);
 
-/* ERR.code of what only git writes, and of what other agents run; no system call of ours says so. */
+/*
+ * ERR.code for a name that only git writes, and for a name that other agents run. No
+ * system call of ours returns these two codes.
+ */
 #define FILES_PROTECTED EKEYREJECTED
 #define FILES_AUTOEXEC  EKEYREVOKED
 
@@ -105,8 +116,8 @@ int files_open_regular(int folder_fd, const char *name, struct stat *st);
  * O_PATH descriptor and the final name. A symlink as last name is followed inside the
  * roots. ERR.code EROFS or EPERM: the policy or the view forbids writing there,
  * FILES_PROTECTED: it is a `.git` or below one, FILES_AUTOEXEC: it is a protected name of
- * autoexec.h at the top of a root or of a worktree (both unless the policy names a path in there as
- * writable), ENOENT, EISDIR, ENXIO as above.
+ * autoexec.h at the top of a root or of a worktree. The policy lifts both protections by
+ * naming a path in there as writable. ENOENT, EISDIR, ENXIO as above.
  */
 struct place {
 	int folder_fd;
@@ -114,9 +125,9 @@ struct place {
 	char *name;
 	bool exists;
 	struct stat st;      /* when it exists; a regular file */
-	size_t made_folders; /* parents made for it, from the folder upwards */
+	size_t made_folders; /* parents that files_place made, from the folder upwards */
 	struct files *files;
-	const struct files_held *root; /* that it lies in */
+	const struct files_held *root; /* the root that holds the place */
 };
 void place_init(struct place *place);
 void place_fini(struct place *place);
@@ -126,18 +137,20 @@ bool files_place(struct files *files, const char *path, bool make, struct place 
 /* Remove the folders that files_place made for PLACE, as far as they are empty. */
 void place_unmake_folders(struct place *place);
 
-/* The whole content of what is at PLACE (must exist), at most MAX bytes (EFBIG). */
+/* The whole content of the file at PLACE (it must exist), at most MAX bytes (EFBIG). */
 bool place_read(const struct place *place, size_t max, struct buf *content,
 		struct stat *st, struct err *err);
 
 /*
- * Put CONTENT at PLACE, old or new at every moment: a nameless or random temp file in the
- * same folder, mode, owner, xattrs and ACL of the old file copied, fsync, rename, fsync
- * of the folder. With EXPECTED_MARK, writers of one file are taken one after the other (a
- * lock on the opened old file, which must still be the named one) and the old content
- * must have this mark (EAGAIN else). NULL: the file must not exist yet (EEXIST). ENOSPC
- * and EDQUOT leave the old file and say so. A failure takes folders that were made for it
- * away again.
+ * Put CONTENT at PLACE so that readers see the old or the new file at every moment: write
+ * a nameless or randomly named temporary file in the same folder, copy mode, owner,
+ * xattrs and ACL of the old file, fsync, rename, fsync the folder.
+ *
+ * With EXPECTED_MARK, the old content must have this mark (else EAGAIN), and the writers
+ * of one file take turns: each one locks the opened old file, which must still have its
+ * name. With EXPECTED_MARK NULL, the file must not exist yet (EEXIST). ENOSPC and EDQUOT
+ * leave the old file unchanged, and the sentence says so. A failed write removes the
+ * folders that were made for it.
  */
 bool place_write(struct place *place, struct str content, const char *expected_mark,
 		 struct err *err);
@@ -147,56 +160,69 @@ struct place_change {
 	struct place *place;
 	struct str content;
 	const char *expected_mark; /* as above */
-	struct str expected; /* the content behind the mark: compared faster; data may be NULL */
-	bool removes;        /* the file goes; it needs a mark then */
-	/* 0: of the old file, or as any new one; else the permissions (no set-id bits) */
+	/* the content behind the mark, which is faster to compare; data may be NULL */
+	struct str expected;
+	bool removes; /* the file is removed; expected_mark must be given then */
+	/*
+	 * 0: those of the old file, or those of any new file; else the permissions (no
+	 * set-id bits)
+	 */
 	mode_t mode;
-	const struct place *like; /* a new file gets owner, xattrs and ACL of this, or NULL */
+	/* a new file gets owner, xattrs and ACL of this file; NULL: its own */
+	const struct place *like;
 };
 
 /*
- * Make all COUNT changes or none. Everything is prepared first (temp files written and on
- * disk, all old files locked and compared); then the names are exchanged one by one. What
- * fails among these is taken back. A process killed in between leaves in its journal what
- * files_finish_writes needs: it finishes the set if all was prepared and nobody has changed a
- * file of it since, and puts everything back otherwise. So whoever reads at that very moment may see a part of the set new, and
- * nobody afterwards. ERR as above, with the file's name.
+ * Make all COUNT changes or none. First everything is prepared: all temporary files are
+ * on disk, all old files are locked and compared. Then the names are exchanged one by
+ * one. When an exchange fails, the earlier ones are undone.
+ *
+ * A killed process leaves in its journal what files_finish_writes needs to know. That
+ * function finishes the set when all of it was prepared and nobody has changed a file of
+ * it since; else it restores all old files. So a reader may see some files new and others
+ * old while the set is being written, and never afterwards. ERR as for place_write, with
+ * the file's name.
  */
 bool place_write_set(struct place_change *changes, size_t count, struct err *err);
 
 /*
- * From now on writes note in FD (a file that no command can reach; borrowed, -1: none) what is
- * to be done should this process be killed.
+ * From now on, writes note in FD (a file that no command can reach; borrowed, -1: no
+ * journal) how to finish or undo them if this process is killed.
  */
 void files_journal(struct files *files, int fd);
 
 /*
- * The call is answered: let go of the file that it replaced. That is the file's end, for which
- * the file system takes its time.
+ * Close the file that the call has replaced; to be used after the call was answered. The
+ * last close frees the file, which takes the file system some time.
  */
 void files_settle(struct files *files);
-/* What the journal FD of a killed writer says, a list; NULL: its write was over. */
+/*
+ * The rows of the journal FD of a killed writer, as a list. NULL: its write was complete.
+ */
 struct value *files_unfinished(int fd);
 /*
- * Rows of several writes in one list have in this member which of them they belong to, a
- * number; those of one write stand together.
+ * When one list holds the rows of several writes, this member is the number of the write
+ * that a row belongs to. Rows of one write stand together.
  */
 #define JOURNAL_SET "set"
-/* Finish or undo that, each write as a whole, as far as it lies where FILES may be written. */
+/*
+ * Finish or undo the writes in ROWS, each one as a whole. Only rows at places that FILES
+ * may write are touched.
+ */
 void files_finish_writes(struct files *files, const struct value *rows);
 
 /*
- * The mark of a content: its hash; over FILES_HASHED_MAX, "stat:" with inode, size and
- * nanosecond times.
+ * The mark of a content: its hash; over FILES_HASHED_MAX bytes, "stat:" with inode, size
+ * and nanosecond times.
  */
 enum { FILES_HASHED_MAX = 16 << 20, FILES_MARK = 96 };
 void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]);
 
 /*
- * For a missing PATH: up to FILES_NEAR_MAX real paths (relative to the workspace) of that base
- * name in the workspace, then the nearest names, whatever their ending; also what the path
- * would be without its leading slash when that exists. Bounded in time (FILES_NEAR_MS). Appends
- * `Did you mean: a, b, c?` or nothing.
+ * For a missing PATH: up to FILES_NEAR_MAX real paths (relative to the workspace) of that
+ * base name in the workspace, then the nearest names, whatever their ending; also PATH
+ * without its leading slash when such a path exists. Bounded in time (FILES_NEAR_MS).
+ * Appends `Did you mean: a, b, c?` or nothing.
  */
 enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);

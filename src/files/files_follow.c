@@ -1,7 +1,7 @@
 /*
- * files_follow: the way to what exists. openat2 beneath held roots does the work; where it stops
- * at a link that is absolute or climbs (EXDEV), the link is read here and the path starts
- * again at the root that holds it.
+ * files_follow: reaching a path that exists. openat2 beneath held roots does the work.
+ * When openat2 stops with EXDEV at a link that is absolute or climbs out of the root,
+ * this file reads the link and starts again at the root that holds the new path.
  */
 #include "files/files_inside.h"
 
@@ -29,8 +29,8 @@ static bool is_link(int folder_fd, const char *name)
 }
 
 /*
- * The same where openat2 does not exist, as for programs in a cell: name by name, and a link
- * anywhere is EXDEV, so that the caller reads it.
+ * The same without openat2, which does not exist for programs in a cell: opens name by
+ * name, and answers EXDEV at any link, so that the caller reads the link.
  */
 static int open_by_steps(int folder_fd, const char *rest, int flags)
 {
@@ -75,8 +75,8 @@ static int open_beneath(int folder_fd, const char *rest, int flags)
 }
 
 /*
- * Open ABSOLUTE beneath ROOT. A root may itself be a file: then it is opened anew by its
- * descriptor.
+ * Open ABSOLUTE beneath ROOT. A root may itself be a file, which is then opened again
+ * through its descriptor.
  */
 static int open_in_root(const struct files_held *root, const char *absolute, int flags)
 {
@@ -92,8 +92,8 @@ static int open_in_root(const struct files_held *root, const char *absolute, int
 }
 
 /*
- * Read the link that LINK_FD is (O_PATH | O_NOFOLLOW): its target with what follows it,
- * seen from FOLDER.
+ * Read the link LINK_FD (O_PATH | O_NOFOLLOW) in FOLDER. OUT becomes its target followed
+ * by REST, as a normal path.
  */
 static bool link_replace(int link_fd, const char *folder, const char *rest,
 			 struct buf *out, bool *absolute)
@@ -158,8 +158,8 @@ static int expand_first_link(const struct files_held *root, struct buf *absolute
 }
 
 /*
- * Open PATH (normal) as the kernel would, but never leaving the roots; PATH becomes what
- * was opened.
+ * Open PATH (normal) as the kernel would, but never leaving the roots; PATH becomes the
+ * path that was opened.
  */
 static int open_following(const struct files *files, struct buf *path, int flags)
 {
@@ -182,7 +182,8 @@ static int open_following(const struct files *files, struct buf *path, int flags
 		if (expanded < 0)
 			return -1;
 		if (expanded == 0)
-			break; /* a "..", raced with a rename: as if it led outside */
+			/* a ".." raced with a rename: treat it as leading outside */
+			break;
 		if ((restart || files_root_of(files, path->data) != root) &&
 		    ++restarts > FILES_RESTARTS_MAX) {
 			errno = ELOOP;
@@ -194,8 +195,7 @@ static int open_following(const struct files *files, struct buf *path, int flags
 }
 
 /*
- * The path FD really has. Where /proc is not granted, links are taken out of PATH one by
- * one.
+ * The real path of FD. When /proc is not available, replace the links in PATH one by one.
  */
 static bool real_path(const struct files *files, int fd, const char *path, struct buf *real)
 {

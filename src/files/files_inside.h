@@ -1,6 +1,6 @@
 /*
- * files_inside: what files*.c, place*.c and near.c share and nobody else includes: the
- * roots, and reaching a folder or whatever is there beneath them.
+ * files_inside: shared by files*.c, place*.c and near.c, included by nobody else: the
+ * roots, and reaching files of any kind beneath them.
  */
 #pragma once
 #include "files/files.h"
@@ -26,12 +26,15 @@ struct files {
 };
 
 /*
- * The kernel's own bound on links in one path (MAXSYMLINKS), and ours on how often an
- * absolute one starts again at a root.
+ * The kernel's limit on links in one path (MAXSYMLINKS), and our limit on how often an
+ * absolute link starts again at a root.
  */
 enum { FILES_LINKS_MAX = 40, FILES_RESTARTS_MAX = 8 };
 
-/* PATH as absolute, lexically normal text: what the policy judges is what is opened. */
+/*
+ * PATH as absolute, lexically normal text: the policy judges the same path that is
+ * opened.
+ */
 bool files_normal(const struct files *files, const char *path, struct buf *out,
 		  struct err *err);
 
@@ -49,32 +52,39 @@ const struct files_held *files_root_of(const struct files *files, const char *ab
 bool files_is_blocked(const struct files *files, const char *real);
 bool files_is_writable(const struct files *files, const char *real);
 
-/* Is anything kept? */
+/* Is there a log that changes are kept in? */
 bool files_keeps(const struct files *files);
 
 /*
- * Before the name PATH (absolute, real) changes: keep what it held (OLD_FD with OLD, or -1: it
- * was absent) and say what it will hold. True where nothing is kept.
+ * Before the file at PATH (absolute, real) changes, write to the log what PATH held
+ * (OLD_FD with OLD; OLD_FD -1: nothing) and what it will hold (AFTER). True when there is
+ * no log.
  */
 struct undo_state;
 bool files_keep_change(const struct files *files, const char *path, int old_fd,
 		       const struct stat *old, const struct undo_state *after,
 		       struct err *err);
 
-/* FD, of a file that has lost its name, is closed by files_settle, or when another comes. */
+/*
+ * Keep FD, of a file that has lost its name, open until files_settle or the next call of
+ * this function.
+ */
 void files_close_later(struct files *files, int fd);
 
-/* FOLDER (real) was written in. */
+/* Note for files_note_heads that a file in FOLDER (real) was written. */
 void files_add_heads(const struct files *files, const char *folder);
 
-/* NAME in FOLDER (real) was written. */
+/* Note for files_note_written that NAME in FOLDER (real) was written. */
 void files_add_written(const struct files *files, const char *folder, const char *name);
 
-/* The one answer for what is missing, outside or blocked. */
+/* The one answer for a path that is missing, outside or blocked. Returns false. */
 bool files_say_missing(const char *shown, struct err *err);
-/* The sentence for CODE at SHOWN. */
+/* Set ERR to the sentence for CODE at SHOWN. Returns false. */
 bool files_say(int code, const char *shown, struct err *err);
-/* SHOWN, which names a folder by where it is used or by its last slash, is a file. False. */
+/*
+ * The error for a SHOWN that is a file, but is used as a folder or ends in a slash.
+ * Returns false.
+ */
 bool files_say_no_folder(const char *shown, struct err *err);
-/* Can PATH as it is written only be a folder's: "a/" and "a/."? */
+/* Does PATH end as only the path of a folder does ("a/" and "a/.")? */
 bool files_asks_folder(const char *path);

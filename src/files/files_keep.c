@@ -1,4 +1,7 @@
-/* files_keep: what file tools are about to replace goes into the log of the call first. */
+/*
+ * files_keep: writes the content that a file tool is about to replace to the log of the
+ * call.
+ */
 #include "files/files_inside.h"
 #include "files/undo_log.h"
 

@@ -1,7 +1,7 @@
 /*
- * near: what a missing path may have meant: the same base name elsewhere in the
- * workspace, the path without its leading slash, or the nearest names. A short, bounded
- * walk of our own; nothing is followed, nothing is opened but folders.
+ * near: suggests names for a missing path: the same base name elsewhere in the workspace,
+ * the path without its leading slash, or the nearest names. The walk is short and
+ * bounded; no link is followed, and only folders are opened.
  */
 #include "files/files.h"
 #include "files/files_inside.h"
@@ -22,7 +22,7 @@
 enum {
 	NEAR_FOLDERS_MAX = 20000, /* waiting at once: bounds the memory of the walk */
 	NEAR_CLOCK_EVERY = 64,    /* names between two looks at the clock */
-	NEAR_DISTANCE_MAX = 3,    /* edits between two names that may still be a slip */
+	NEAR_DISTANCE_MAX = 3,    /* edits between two names that still count as a slip */
 };
 
 struct near_name {
@@ -35,7 +35,7 @@ struct near {
 	struct files *files;
 	struct str wanted;
 	const char *self;  /* the missing path itself; a link to nowhere has a name */
-	struct str folder; /* of that; empty: the workspace */
+	struct str folder; /* the folder of `self`; empty: the workspace */
 	bool is_link;
 	char **folders; /* relative to the workspace; a queue: near the top first */
 	size_t folder_count, folder_at;
@@ -45,7 +45,7 @@ struct near {
 	unsigned seen;
 };
 
-/* A name that is blocked does not exist here either. */
+/* Blocked names are not suggested, because they count as missing. */
 static bool near_is_blocked(const struct near *near, const char *path)
 {
 	struct buf absolute;
@@ -72,7 +72,10 @@ static bool near_before(const struct near_name *a, const struct near_name *b)
 	return strcmp(a->path, b->path) < 0;
 }
 
-/* Keep the best few: the nearest first, those beside it, those higher up, then by name. */
+/*
+ * Keep the best few: ordered by distance, then those beside the missing path, then by
+ * depth, then by name.
+ */
 static void near_keep(struct near *near, const char *folder, const char *name,
 		      size_t distance)
 {
@@ -109,7 +112,10 @@ static void near_keep(struct near *near, const char *folder, const char *name,
 	near->found_count++;
 }
 
-/* Control bytes are nobody's slip, and a terminal would obey them. */
+/*
+ * A name with control bytes is no suggestion: nobody mistypes them, and a terminal would
+ * obey them.
+ */
 static bool near_has_control(const char *name)
 {
 	for (; *name; name++) {
@@ -119,7 +125,7 @@ static bool near_has_control(const char *name)
 	return false;
 }
 
-/* NAME without its last ending: "main" of main.c. A dot at the front begins none. */
+/* NAME without its last ending: "main" of main.c. A dot at the front begins no ending. */
 static struct str near_stem(struct str name)
 {
 	const char *dot = name.size > 1 ? memrchr(name.data + 1, '.', name.size - 1) : NULL;
@@ -128,8 +134,8 @@ static struct str near_stem(struct str name)
 }
 
 /*
- * How far HAVE is from WANTED when their endings do not count (main.c for main.cpp): one more
- * than their stems are. Over LIMIT: LIMIT + 1.
+ * The distance between HAVE and WANTED without their endings (main.c for main.cpp): one
+ * more than the distance of their stems. LIMIT + 1 when it is larger than LIMIT.
  */
 static size_t near_stem_distance(struct str wanted, struct str have, size_t limit)
 {
@@ -250,8 +256,8 @@ static bool near_without_slash(struct near *near, const char *path)
 }
 
 /*
- * What writers put around a path: quotes, or the number of a line behind it. COPY is cut;
- * where the rest begins is returned.
+ * Remove quotes around the path in COPY and a line number behind it. COPY is cut; the
+ * return value points to the first byte of the rest.
  */
 static char *near_unwrap(char *copy)
 {
@@ -297,7 +303,9 @@ void files_add_near(struct files *files, const char *path, struct buf *out)
 		buf_adds(out, " It is a symbolic link; what it leads to is missing or lies "
 			      "outside.");
 	for (size_t i = 0; i < near.found_count; i++) {
-		/* Files of that very name say enough. */
+		/*
+		 * When files of exactly this name exist, omit names that are only near.
+		 */
 		if (near.found[i].distance == near.found[0].distance ||
 		    near.found[0].distance > 0) {
 			buf_adds(out, i == 0 ? " Did you mean: " : ", ");

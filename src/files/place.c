@@ -1,4 +1,4 @@
-/* place: where a file is, or would be, written, and what it holds now. */
+/* place: the place where a file is or would be written, and the content there now. */
 #include "files/files.h"
 #include "files/files_inside.h"
 #include "files/place_parts.h"
@@ -52,8 +52,9 @@ void files_mark(struct str content, const struct stat *st, char mark[FILES_MARK]
 }
 
 /*
- * Is REAL git's own record? What a file tool puts there (a HEAD, a ref, an index) git takes as
- * its own, and no audit can tell it from git's work. A root in a `.git` was named as such.
+ * Is REAL git's own record? Git would take a file that a tool puts there (a HEAD, a ref,
+ * an index) as its own, and no audit could tell it from git's work. A root inside a
+ * `.git` was named by the policy as writable, so its files do not count.
  */
 static bool is_gits(const struct files *files, const char *real)
 {
@@ -65,7 +66,7 @@ static bool is_gits(const struct files *files, const char *real)
 	       path_names_git(path_base_name(root->path));
 }
 
-/* Is the folder of ROOT that is the first SIZE bytes of RELATIVE a worktree of git's? */
+/* Is the folder in ROOT, named by the first SIZE bytes of RELATIVE, a worktree of git? */
 static bool is_worktree(const struct files_held *root, const char *relative, size_t size)
 {
 	char git[PATH_MAX];
@@ -77,8 +78,9 @@ static bool is_worktree(const struct files_held *root, const char *relative, siz
 }
 
 /*
- * The row of a name that another agent would run, at the top of a root or of a worktree; NULL: REAL
- * is none. The audit would put the file away; whoever is told before can do something else.
+ * The row of autoexec.h for REAL, when REAL is a name at the top of a root or of a
+ * worktree that another agent would run; NULL: it is no such name. The audit would put
+ * such a file away later. An error now lets the caller do something else.
  */
 static const struct autoexec *autoexec_of_real(const struct files *files, const char *real)
 {
@@ -129,8 +131,8 @@ static void join(const char *folder, const char *name, struct buf *out)
 }
 
 /*
- * Make the folders REST (several names) beneath the folder of PLACE, which becomes the last
- * of them. What another has made in the meantime is not ours to count.
+ * Make the folders REST (several names) beneath the folder of PLACE, which becomes the
+ * last of them. A folder that another process has made in the meantime is not counted.
  */
 static bool make_below(struct place *place, char *rest, const char *shown, struct err *err)
 {
@@ -224,8 +226,8 @@ static bool make_folders(const struct files *files, const char *absolute,
 }
 
 /*
- * Open the folder of PATH (normal, absolute) and look at its last name. PATH is replaced
- * when that is a link: 1 look again, 0 done, -1 failed.
+ * Open the folder of PATH (normal, absolute) and look at its last name. When the last
+ * name is a link, PATH becomes its target. Returns 1: look again, 0: done, -1: failed.
  */
 static int look_at(const struct files *files, struct buf *path, bool make,
 		   struct place *place, const char *shown, struct err *err)
@@ -261,8 +263,8 @@ static int look_at(const struct files *files, struct buf *path, bool make,
 }
 
 /*
- * The folder of a root lies outside of all roots; that the root itself is a folder can
- * still be said.
+ * Is ABSOLUTE the folder of a root, or "/"? The parent of a root may lie outside all
+ * roots, so this must be known before the parent is opened.
  */
 static bool is_root_folder(const struct files *files, const char *absolute)
 {

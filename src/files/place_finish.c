@@ -1,6 +1,7 @@
 /*
- * place_finish: the writes that a killed worker had begun, finished or taken back, each set of
- * files as a whole; see place_journal.h for who wrote what is read here.
+ * place_finish: finishes or undoes the writes that a killed worker had begun, each set of
+ * files as a whole. place_journal.h tells which process wrote the journal that is read
+ * here.
  */
 #include "files/place_journal.h"
 
@@ -19,13 +20,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What one row of a found journal is about, its folder opened again beneath the roots. */
+/* One row of a journal that was found, with its folder opened again beneath the roots. */
 struct finishing {
-	int folder_fd; /* -1: nothing may be done there */
+	int folder_fd; /* -1: the row must not be touched */
 	char *name;
 	const char *temp, *keep;
 	bool removes;
-	const struct value *known; /* NULL: nothing was put in place yet */
+	const struct value *known; /* NULL: no file was put in place yet */
 };
 
 static bool is_number(const struct value *object, const char *key, uint64_t number)
@@ -37,7 +38,7 @@ static bool is_number(const struct value *object, const char *key, uint64_t numb
 	return given && strcmp(given, text) == 0;
 }
 
-/* Is ST what `known` says under keys that begin with PREFIX? */
+/* Do size and time of ST equal the members of KNOWN whose keys begin with PREFIX? */
 static bool is_as(const struct value *known, const char *prefix, const struct stat *st)
 {
 	char size[16], seconds[16], nanoseconds[16];
@@ -78,7 +79,7 @@ static bool is_old(const struct finishing *row, const char *name)
 	       is_number(row->known, "old", st.st_ino) && is_as(row->known, "", &st);
 }
 
-/* The file that was written, whatever it holds since. */
+/* Is NAME the file that was written, even with a content changed since? */
 static bool is_new(const struct finishing *row, const char *name)
 {
 	struct stat st;
@@ -94,7 +95,7 @@ static bool is_new_and_untouched(const struct finishing *row)
 	       is_as(row->known, "new_", &st);
 }
 
-/* Is it done, or can it be, without touching what is somebody else's? */
+/* Is the row done already, or can it be done without touching a file of somebody else? */
 static bool may_finish(const struct finishing *row)
 {
 	const bool existed = value_is_true(value_member(row->known, "existed"));
@@ -124,7 +125,10 @@ static bool finish_row(const struct finishing *row)
 	return temp_take_name(row->folder_fd, row->temp, row->name);
 }
 
-/* What it was before, where it still is what the write made of it. */
+/*
+ * Restore the old file when the name still holds the file that the write put there, or
+ * nothing.
+ */
 static bool take_back(const struct finishing *row)
 {
 	const char *old = is_old(row, row->keep)   ? row->keep
@@ -144,13 +148,16 @@ static void remove_temp(const struct finishing *row, const char *name)
 {
 	struct stat st;
 
-	/* Undo makes links, too. */
+	/* Undo makes temporary symbolic links, too. */
 	if (fstatat(row->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)))
 		(void)unlinkat(row->folder_fd, name, 0);
 }
 
-/* The folder is opened beneath the roots; a link on the way is none of ours. */
+/*
+ * Read ITEM into ROW and open its folder beneath the roots. A folder reached through a
+ * link is refused, because the writer noted a real path.
+ */
 static void open_row(const struct files *files, const struct value *item,
 		     struct finishing *row)
 {
@@ -181,7 +188,7 @@ static void open_row(const struct files *files, const struct value *item,
 	buf_fini(&real);
 }
 
-/* The COUNT rows of one write. */
+/* Finish or undo the COUNT rows of one write. */
 static void take_set(const struct files *files, const struct value *rows, size_t first,
 		     size_t count)
 {
@@ -198,7 +205,7 @@ static void take_set(const struct files *files, const struct value *rows, size_t
 
 		if (settled && row->known != NULL)
 			settled = finishes ? finish_row(row) : take_back(row);
-		/* Where it failed the only copy of a content may lie under such a name. */
+		/* After a failure, such a name may hold the only copy of a content. */
 		if (settled) {
 			remove_temp(row, row->temp);
 			remove_temp(row, row->keep);

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 enum {
-	/* Ours hold it for one write; who holds it longer is a stranger. */
+	/*
+	 * Our writers hold the lock for one write. Only a foreign program holds it
+	 * longer.
+	 */
 	PLACE_LOCK_MS = 5000,
 	PLACE_LOCK_STEP_MS = 2,
 	/* a file exchanged while it was opened */
@@ -44,7 +47,10 @@ bool place_say_write(int code, const struct place *place, struct err *err)
 			       shown, kept);
 	case EEXIST:
 		return err_set(err, code, "%s exists already.", shown);
-	/* The policy let it through, so it is the view that holds it: a bind, or its mount. */
+	/*
+	 * The policy allowed this write, so the view forbids it: a bind mount, or a
+	 * read-only mount.
+	 */
 	case EROFS:
 	case EBUSY:
 		return err_set(err, code,
@@ -61,7 +67,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Take the lock of the file that the name leads to. -1 with ERR. */
+/* Open and lock the file that has the name. -1 with ERR. */
 static int lock_old(struct place *place, struct stat *st, struct err *err)
 {
 	int64_t deadline = clock_now_ms() + PLACE_LOCK_MS;
@@ -80,7 +86,7 @@ static int lock_old(struct place *place, struct stat *st, struct err *err)
 		}
 		if (fstatat(place->folder_fd, place->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    same_file(&named, st)) {
-			/* As it is under the lock. */
+			/* The status as it is under the lock. */
 			*st = named;
 			return fd_take(&fd);
 		}
@@ -121,7 +127,7 @@ static bool check_mark(int fd, const struct stat *st, const struct place_change 
 	return ok;
 }
 
-/* The last look before the rename: writers that know no lock exist too. */
+/* The last check before the rename, because some programs write without a lock. */
 static bool still_the_same(const struct place *place, const struct stat *st)
 {
 	struct stat now;
@@ -209,8 +215,9 @@ bool place_item_link(struct place_item *item)
 }
 
 /*
- * The old content lies under the name of the temp file afterwards, or as KEEP where names
- * cannot be exchanged: it can be put back as long as the set is not whole.
+ * Exchange the names of the new and the old file. Afterwards the old content has the name
+ * of the temporary file, or the name KEEP where names cannot be exchanged. So it can be
+ * restored as long as the set is not complete.
  */
 static bool put_exchanged(struct place_item *item)
 {
@@ -266,7 +273,8 @@ void place_item_take_back(struct place_item *item)
 {
 	const struct place *place = item->change->place;
 	const char *temp = item->temp.name;
-	bool keeps = false; /* the only copy of the old content has no other name */
+	/* the temporary name is the only name of the old content, and must stay */
+	bool keeps = false;
 	struct stat now;
 
 	if (!item->in_place)

@@ -1,7 +1,7 @@
 /*
- * place_item: one file of a write, from the lock of the old content to the name of the new one.
- * Steps in their order; what is left when one fails, place_item_take_back and temp_drop take
- * away. For place_write.c only.
+ * place_item: one file of a write, from locking the old content to naming the new one.
+ * The functions are called in the order below. When one fails, place_item_take_back and
+ * temp_drop clean up. For place_write.c only.
  */
 #pragma once
 #include "files/place_journal.h"
@@ -17,24 +17,32 @@ struct place_item {
 	bool in_place;
 };
 
-/* A writer's failure, said so that the reader knows that nothing was lost. False. */
+/*
+ * Set ERR to the failure CODE of a writer, with the assurance that nothing was lost.
+ * Returns false.
+ */
 bool place_say_write(int code, const struct place *place, struct err *err);
 
 /* Lock the old file and compare it. */
 bool place_item_lock(struct place_item *item, struct err *err);
 /*
- * Write the new content beside the old one, NAMED or nameless, and wait until the disk has it.
- * False with errno.
+ * Write the new content into a temporary file (NAMED or nameless) in the same folder, and
+ * wait until it is on disk. False with errno.
  */
 bool place_item_write(struct place_item *item, bool named);
-/* What is at the place is kept for undo, and what will be is said, before it happens. */
+/*
+ * Before the file changes, write its old content and its new state to the log for undo.
+ */
 bool place_item_keep(const struct place_item *item, struct err *err);
 /*
- * From here on a name of ours stands in the folder, and the journal knows it. False: a nameless
- * file can get no name here.
+ * Give the temporary file the name that is in the journal. False: a nameless file can get
+ * no name here.
  */
 bool place_item_link(struct place_item *item);
-/* Put the new content in place. Not ALONE: so that it can be taken back. */
+/*
+ * Put the new content in place. Unless ALONE, the old content is kept, so that
+ * place_item_take_back can restore it.
+ */
 bool place_item_put(struct place_item *item, bool alone, struct err *err);
-/* Undo place_item_put. What somebody has put there since is his. */
+/* Undo place_item_put. A file that somebody else has put there since stays. */
 void place_item_take_back(struct place_item *item);

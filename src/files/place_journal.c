@@ -1,6 +1,8 @@
-/* place_journal: see place_journal.h. Two lines of JSON: what will be made, and, when all
- * of it is made, by which inodes and times it is known. Paths are written as in git_scan.h,
- * since JSON holds UTF-8 alone. */
+/*
+ * place_journal: see place_journal.h. A journal is two lines of JSON: the rows that will
+ * be written, and, when all temporary files exist, their inodes and times. Paths are
+ * written as in git_scan.h, because JSON holds only UTF-8.
+ */
 #include "files/place_journal.h"
 
 #include "base/fd.h"
@@ -135,7 +137,7 @@ struct value *files_unfinished(int fd)
 	if (lseek(fd, 0, SEEK_SET) < 0 || !fd_read_all(fd, &text, "a journal", NULL))
 		buf_clear(&text);
 	rest = buf_str(&text);
-	/* A line that was not written to its end does not count. */
+	/* A line without its newline was not written completely and does not count. */
 	if (str_ends(rest, STR("\n")) && str_next_line(&rest, &line))
 		(void)value_parse(line, 0, &rows, NULL);
 	if (str_ends(rest, STR("\n")) && str_next_line(&rest, &line))

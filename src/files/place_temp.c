@@ -1,6 +1,6 @@
 /*
- * place_temp: the file that a content is written to before it takes its place; see
- * place_temp.h.
+ * place_temp: the temporary file that receives a content before it is renamed to its
+ * place.
  */
 #include "files/place_temp.h"
 
@@ -92,8 +92,8 @@ bool temp_sync_folder(int folder_fd)
 }
 
 /*
- * Attributes of the old file that the new one keeps; what the file system refuses is
- * left.
+ * Copy the attributes of the old file to the new one. An attribute that the file system
+ * refuses is left out.
  */
 static void copy_xattrs(int from, int to)
 {
@@ -116,7 +116,7 @@ bool temp_take_name(int folder_fd, const char *from, const char *to)
 {
 	if (renameat2(folder_fd, from, folder_fd, to, RENAME_NOREPLACE) == 0)
 		return true;
-	/* No such flag here: a link replaces nothing either. */
+	/* Without RENAME_NOREPLACE, use a hard link, which replaces no file either. */
 	return (errno == EINVAL || errno == ENOSYS) &&
 	       linkat(folder_fd, from, folder_fd, to, 0) == 0;
 }
@@ -125,16 +125,22 @@ bool temp_copy_attributes(const struct temp *temp, int from, const struct stat *
 {
 	const int to = temp->fd;
 	struct stat made;
-	/* A changed file loses its set-id bits, as by write(2); a cell refuses them anyway. */
+	/*
+	 * A changed file loses its set-id bits, as after write(2). A cell refuses these
+	 * bits anyway.
+	 */
 	mode_t mode = st->st_mode & 01777;
 
 	if (fstat(to, &made) < 0)
 		return false;
 	if (made.st_uid != st->st_uid || made.st_gid != st->st_gid) {
-		/* A group of ours may be kept where the owner may not. */
+		/*
+		 * A user may keep a group of their own even when they may not keep the
+		 * owner.
+		 */
 		if (fchown(to, st->st_uid, st->st_gid) < 0 &&
 		    fchown(to, (uid_t)-1, st->st_gid) < 0)
-			errno = 0; /* then it is ours, as any new file */
+			errno = 0; /* the file belongs to us then, as any new file */
 	}
 	if (fchmod(to, mode) < 0)
 		return false;

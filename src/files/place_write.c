@@ -1,8 +1,8 @@
 /*
  * place_write: putting contents at their places so that every reader sees the old file or
- * the new one, for one file and for a set of them. A content is written nameless first
- * (O_TMPFILE); for the moment in which it has a name of its own the journal knows it, so that
- * a killed writer leaves nothing behind for long.
+ * the new one, for one file and for a set of them. A content is first written to a
+ * nameless file (O_TMPFILE). While that file has a temporary name, the name is in the
+ * journal, so that the file of a killed writer is removed later.
  */
 #include "files/place_item.h"
 
@@ -21,7 +21,7 @@ struct staging {
 	struct place_item *items;
 	size_t count;
 	struct journal_row *rows; /* in the order of items */
-	bool begun;               /* its rows are in the journal */
+	bool begun;               /* the rows are in the journal */
 };
 
 /* Two sets that want the same files lock them in the same order. */
@@ -83,7 +83,9 @@ static bool staging_begin(struct staging *staging, struct err *err)
 		       place->name, strerror(errno));
 }
 
-/* Can it not be done without names here, or is it hopeless? */
+/*
+ * Does the error CODE mean that nameless files do not work here, so that a named one may?
+ */
 static bool wants_names(int code)
 {
 	return code == EOPNOTSUPP || code == EISDIR || code == EINVAL || code == ENOENT ||
@@ -115,7 +117,10 @@ static bool staging_link(struct staging *staging, struct err *err)
 
 		if (place_item_link(item))
 			continue;
-		/* No /proc to give a nameless file a name by. */
+		/*
+		 * A nameless file can get a name only through /proc, which is missing
+		 * here.
+		 */
 		temp_drop(&item->temp);
 		if (!place_item_write(item, true))
 			return place_say_write(errno, item->change->place, err);
@@ -123,7 +128,7 @@ static bool staging_link(struct staging *staging, struct err *err)
 	return true;
 }
 
-/* Names that lead to something, on disk, before anything depends on them. */
+/* Write the temporary names to disk before the journal relies on them. */
 static bool staging_commit(struct staging *staging, struct err *err)
 {
 	const struct place *place = staging->items[0].change->place;
@@ -131,7 +136,10 @@ static bool staging_commit(struct staging *staging, struct err *err)
 	if (staging->count == 1)
 		return true;
 	for (size_t i = 0; i < staging->count; i++) {
-		/* Whoever opens a file as soon as it is there has to wait for the rest. */
+		/*
+		 * Lock the new files, so that a writer that opens one early waits for the
+		 * whole set.
+		 */
 		if (staging->items[i].temp.fd >= 0)
 			(void)flock(staging->items[i].temp.fd, LOCK_EX | LOCK_NB);
 		if (!temp_sync_folder(staging->items[i].change->place->folder_fd))
@@ -182,7 +190,7 @@ static bool staging_keep(const struct staging *staging, struct err *err)
 	return true;
 }
 
-/* A file that is not there yet needs no name but its own. */
+/* Create a single new file: write it nameless and give it its final name directly. */
 static bool create_alone(struct place_item *item, struct err *err)
 {
 	err->code = 0;

@@ -15,13 +15,13 @@ struct paths {
 };
 
 struct rights {
-	struct files files;  /* its roots alone */
-	struct paths hidden; /* not even to be read */
-	struct paths closed; /* not to be written */
+	struct files files;  /* only its roots are used */
+	struct paths hidden; /* may not even be read */
+	struct paths closed; /* may not be written */
 	bool is_sound;
 };
 
-/* False: one of them is no path. */
+/* False when an item of LIST is no path. */
 static bool paths_read(const struct value *list, struct paths *paths)
 {
 	paths->items = memory_array(value_count(list) + 1, sizeof(*paths->items));
@@ -104,7 +104,9 @@ bool rights_may_write(const struct rights *rights, const char *path)
 {
 	const struct files_held *root = files_root_of(&rights->files, path);
 
-	/* A root may be written into; it is never moved or removed itself. */
+	/*
+	 * Files in a root may be written, but the root itself is never moved or removed.
+	 */
 	for (size_t i = 0; i < rights->files.root_count; i++) {
 		if (strcmp(rights->files.roots[i].path, path) == 0)
 			return false;

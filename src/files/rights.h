@@ -1,6 +1,7 @@
 /*
- * rights: what a session could read and write, kept as JSON for a later one that does something
- * in its name (finishes its writes, undoes its steps) and may do more.
+ * rights: the rights of a session to read and write, kept as JSON. A later session that
+ * acts in its name (finishes its writes, undoes its steps) may have more rights and must
+ * not use them for that.
  */
 #pragma once
 #include "base/value.h"
@@ -9,7 +10,10 @@
 
 struct rights;
 
-/* The rights that spec_rights has printed as VALUE; of anything else they are none. Never NULL. */
+/*
+ * Read the rights that spec_rights has printed as VALUE. Any other VALUE gives no rights
+ * at all. Never NULL.
+ */
 struct rights *rights_read(const struct value *value);
 void rights_free(struct rights *rights); /* NULL is fine */
 

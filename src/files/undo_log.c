@@ -53,7 +53,10 @@ void undo_log_begin(struct undo_log *log, int fd, uint32_t number)
 		log->at = (uint64_t)st.st_size;
 }
 
-/* Cut off what was begun at FROM: the log stays whole. */
+/*
+ * Cut off the unfinished chunk at FROM, so that the log stays whole. Keeps errno. Returns
+ * false.
+ */
 static bool give_up(struct undo_log *log, uint64_t from)
 {
 	int code = errno;
@@ -94,7 +97,7 @@ bool undo_log_data(struct undo_log *log, struct str content, struct undo_state *
 	return true;
 }
 
-/* So many bytes that the next content begins at a whole block. */
+/* Append padding so that the next content begins at a whole block. */
 static bool pad(struct undo_log *log, struct err *err)
 {
 	static const char zeros[UNDO_ALIGNED];
@@ -115,14 +118,16 @@ static bool share(struct undo_log *log, int file, uint64_t size)
 	if (ioctl(log->fd, FICLONERANGE, &range) < 0)
 		return false;
 	struct stat st;
-	/* A file that grew meanwhile is not what was asked for. */
+	/*
+	 * The file may have grown in the meantime: then more than SIZE bytes were shared.
+	 */
 	if (fstat(log->fd, &st) < 0 || (uint64_t)st.st_size != log->at + size)
 		return false;
 	log->at += size;
 	return true;
 }
 
-/* Names and values of the file's attributes, one after the other. */
+/* Append the names and values of the file's attributes to EXTRA. */
 static void extra_read(int file, struct buf *extra)
 {
 	char names[4096], value[4096];
@@ -145,11 +150,11 @@ static void extra_read(int file, struct buf *extra)
 	}
 }
 
-/* SIZE bytes of FILE from AT on, into LOG (NULL: only hashed). */
+/* Hash SIZE bytes of FILE from AT on, and append them to LOG unless LOG is NULL. */
 static bool copy_bytes(struct undo_log *log, int file, uint64_t at, uint64_t size,
 		       struct hash *hash, struct err *err)
 {
-	/* Most files are small: they need no more than they have. */
+	/* Most files are small, so the buffer is no larger than the file. */
 	auto_free char *buffer = memory_alloc(
 		size < UNDO_READ_AT_ONCE ? (size_t)size + 1 : UNDO_READ_AT_ONCE);
 	const uint64_t end = at + size;
@@ -177,7 +182,10 @@ static bool file_content(struct undo_log *log, int file, uint64_t size, struct h
 	const uint64_t from = log->at;
 
 	if (size >= SHARE_FROM && share(log, file, size)) {
-		/* What is hashed is what is kept. */
+		/*
+		 * Hash the bytes in the log, not those in FILE, which may change
+		 * meanwhile.
+		 */
 		return copy_bytes(NULL, log->fd, from, size, hash, err);
 	}
 	return copy_bytes(log, file, 0, size, hash, err);
@@ -240,7 +248,7 @@ void undo_state_hash_text(struct str content, struct undo_state *state)
 	state->size = content.size;
 }
 
-/* A small content, with its header and attributes: one read and one write. */
+/* Copy a small content with its header and attributes by one read and one write. */
 static bool copy_small(struct undo_log *log, int from, const struct undo_state *kept,
 		       struct hash *hash, struct err *err)
 {
@@ -292,7 +300,7 @@ bool undo_log_copy(struct undo_log *log, int from, const struct undo_state *kept
 		logged(log, offset, kept->size, &copied);
 		copied.extra = kept->extra;
 		hash_digest(hash, copied.digest);
-		/* What was written once under a hash has it still. */
+		/* The content must still have the hash that it was written with. */
 		fine = !kept->hashed ||
 		       memcmp(kept->digest, copied.digest, UNDO_DIGEST) == 0 ||
 		       err_set(err, EINVAL, "what was kept is not what it was");
@@ -313,7 +321,7 @@ bool undo_log_change(struct undo_log *log, struct str path, const struct undo_st
 	const uint64_t from = log->at;
 	char header[UNDO_CHUNK_HEADER] = {0};
 
-	/* One write: either all of it is there or none. */
+	/* One write, so that the log holds all of the chunk or nothing of it. */
 	buf_init(&chunk, UNDO_CHUNK_HEADER + UNDO_CHANGE_HEADER + PATH_MAX);
 	undo_put(header, UNDO_CHANGE, 4);
 	undo_put(header + 8, UNDO_CHANGE_HEADER + path.size, 8);

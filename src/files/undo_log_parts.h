@@ -1,4 +1,7 @@
-/* undo_log_parts: how chunks and states lie in a log, for undo_state.c and undo_log*.c. */
+/*
+ * undo_log_parts: the layout of chunks and states in a log, for undo_state.c and
+ * undo_log*.c.
+ */
 #pragma once
 #include "files/undo_log.h"
 
@@ -11,10 +14,10 @@ enum {
 	UNDO_ALIGNED = 4096, /* contents are shared in whole blocks */
 };
 
-/* The tag of the bytes before one that is. */
+/* The tag of the padding before a content that begins at a whole block. */
 #define UNDO_PAD 0x50554247
 
-/* COUNT bytes, the lowest first. */
+/* Write NUMBER as COUNT bytes, the lowest first. */
 static inline void undo_put(char *bytes, uint64_t number, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

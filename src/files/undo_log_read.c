@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is read of a log at once. */
+/* The part of a log that was read last. */
 struct window {
 	int fd;
 	uint64_t from;
@@ -112,7 +112,7 @@ bool undo_log_read(struct undo_reader *reader, int fd, struct err *err)
 			break;
 		uint32_t tag = (uint32_t)undo_get(header, 4);
 		uint64_t length = undo_get(header + 8, 8);
-		/* Cut short: its writer was killed. */
+		/* The chunk is cut short: its writer was killed. */
 		if (length > size - at - UNDO_CHUNK_HEADER)
 			break;
 		fine = take_chunk(reader, &window, tag, at + UNDO_CHUNK_HEADER, length,

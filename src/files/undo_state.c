@@ -1,4 +1,7 @@
-/* undo_state: a state as bytes, compared, and of a path; see undo_state.h. */
+/*
+ * undo_state: states as bytes, comparing them, and making them from a status; see
+ * undo_state.h.
+ */
 #include "files/undo_state.h"
 #include "files/undo_log_parts.h"
 
@@ -84,7 +87,10 @@ bool undo_state_same(const struct undo_state *a, const struct undo_state *b)
 		return false;
 	if (a->kind == UNDO_ABSENT)
 		return true;
-	/* A folder is made before anybody knows its permissions: 0 are any. */
+	/*
+	 * A new folder is logged before its permissions are known, as 0. So 0 matches
+	 * any.
+	 */
 	if (a->kind == UNDO_FOLDER)
 		return a->mode == b->mode || a->mode == 0 || b->mode == 0;
 	if (a->kind == UNDO_FILE && a->mode != b->mode)

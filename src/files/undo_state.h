@@ -1,7 +1,7 @@
 /*
- * undo_state: what one path held at one moment, and where that content can be had. Logs
- * (undo_log.h) and the list of a workspace (undo_list.h) are made of states. What is read back
- * is foreign, and checked.
+ * undo_state: the state of one path at one moment, and the place of its content. Logs
+ * (undo_log.h) and the list of a workspace (undo_list.h) consist of states. States that
+ * are read back are not trusted but checked.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,21 +13,24 @@
 
 enum undo_kind { UNDO_ABSENT, UNDO_FILE, UNDO_LINK, UNDO_FOLDER };
 
-/* Was a folder alone made or removed? Git has none, only what is in them. */
+/*
+ * Did only a folder change (made, removed or other permissions)? Git knows no folders,
+ * only the files in them.
+ */
 static inline bool undo_is_of_folders(enum undo_kind before, enum undo_kind after)
 {
 	return (before == UNDO_FOLDER && (after == UNDO_FOLDER || after == UNDO_ABSENT)) ||
 	       (before == UNDO_ABSENT && after == UNDO_FOLDER);
 }
 
-/* The repository of the workspace: its folder, or what leads to that. */
+/* The repository of the workspace: its folder, or the file or link that leads to it. */
 #define UNDO_GIT ".git"
-/* Is PATH that, or in it? */
+/* Is PATH the repository, or in it? */
 bool undo_is_gits(struct str path);
-/* git writes it anew when somebody only asks for the status. */
+/* git rewrites its index even when somebody only asks for the status. */
 #define UNDO_GIT_INDEX UNDO_GIT "/index"
 
-/* Where the content of a file or link can be had. */
+/* Where the content of a file or link is kept. */
 enum undo_source {
 	UNDO_NOWHERE, /* not kept: over the ceilings */
 	UNDO_LOGGED,  /* in the log of the number `log`, at `offset` */
@@ -54,18 +57,21 @@ struct undo_state {
 	uint8_t digest[UNDO_DIGEST];
 	uint8_t object_size; /* 20 or 32 when `object` is set */
 	uint8_t object[UNDO_OBJECT];
-	/* by which a list knows it again; 0 in `inode`: by nothing */
+	/*
+	 * a list recognises an unchanged file by these three; 0 in `inode`: they are not
+	 * set
+	 */
 	uint64_t inode;
 	int64_t mtime_ns, ctime_ns;
 };
 
-/* One state as it is written: all of the same length. */
+/* A written state; all have the same length. */
 enum { UNDO_STATE_BYTES = 136 };
 void undo_state_print(const struct undo_state *state, struct buf *out);
-/* BYTES holds UNDO_STATE_BYTES. False: it is none. */
+/* BYTES holds UNDO_STATE_BYTES bytes. False: they are no valid state. */
 bool undo_state_parse(const char *bytes, struct undo_state *state);
 
-/* Do both say the same of a file: kind, permissions and content? Times do not count. */
+/* Do A and B have the same kind, permissions and content? Times do not count. */
 bool undo_state_same(const struct undo_state *a, const struct undo_state *b);
 
 /* Relative to the workspace or absolute, and normal: no "..", no empty name? */
