@@ -1,7 +1,7 @@
 /*
- * undo_place: in a worker, what a path of the workspace holds, and making it hold what it held
- * before. No symlink is followed on the way, the policy's rights are asked again, and a file is
- * old or new at every moment.
+ * undo_place: used in a worker to look at the state of a path in the workspace, and to
+ * restore an earlier one. No symlink on the way is followed, the policy's rights are
+ * checked again, and a file is old or new at every moment.
  */
 #pragma once
 #include "base/err.h"
@@ -15,10 +15,10 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 		     struct err *err);
 
 /*
- * Many paths at a time: PLACES read contents of the log FROM, and what a path holds goes into LOG
- * before it is replaced. All of it is borrowed. Files are written in batches: those that
- * undo_places_put has written have no name until the batch is full or undo_places_settle is
- * called, and none of them is half there at any moment.
+ * Many paths at a time. PLACES read contents from the log FROM, and write the present
+ * state of a path to LOG before they replace it. All three arguments are borrowed. Files
+ * are written in batches: a file that undo_places_put has written has no name until the
+ * batch is full or undo_places_settle is called. No file is half-written at any moment.
  */
 struct undo_places;
 struct undo_places *undo_places_new(struct files *files, int from, struct undo_log *log);
@@ -30,12 +30,13 @@ bool undo_places_look(struct undo_places *places, const char *path,
 		      struct undo_state *state, struct err *err);
 
 /*
- * Make PATH, which outlives PLACES, what TARGET says. NOW is what undo_places_look said: when that
- * is no longer so nothing is changed (EAGAIN). A folder that is to go and is not empty stays, and
- * *LEFT is set. An error may be that of an earlier path of the batch.
+ * Bring PATH (which outlives PLACES) into the state TARGET. NOW is the state from
+ * undo_places_look; if it has changed since, PATH is left as it is (EAGAIN). A folder
+ * that is to be removed but is not empty stays, and *LEFT is set. The error may belong to
+ * an earlier path of the batch.
  */
 bool undo_places_put(struct undo_places *places, const char *path,
 		     const struct undo_state *now, const struct undo_state *target,
 		     bool *left, struct err *err);
-/* Give each file that waits its name. */
+/* Give every file of the batch its name. */
 bool undo_places_settle(struct undo_places *places, struct err *err);

@@ -1,4 +1,4 @@
-/* undo_plan: several steps made one; see undo_plan.h. */
+/* undo_plan: several steps combined into one plan; see undo_plan.h. */
 #include "undo/undo_plan.h"
 
 #include "base/fd.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FROM_GIT = UINT32_MAX }; /* as number of a log: git_contents' own */
+enum { FROM_GIT = UINT32_MAX }; /* used as log number: the log that git_contents wrote */
 
 void undo_plan_init(struct undo_plan *plan)
 {
@@ -143,7 +143,7 @@ static bool take_content(void *context, const struct undo_change *change)
 {
 	struct undo_item *item = find_item(context, change->path);
 
-	/* Only what was asked for, and as it was asked for. */
+	/* Accept only contents that were asked for, in the size that was asked for. */
 	if (item == NULL || item->target.source != UNDO_IN_GIT ||
 	    change->after.source != UNDO_LOGGED || change->after.size != item->target.size)
 		return true;
@@ -167,7 +167,7 @@ static bool in_part(struct str path, enum undo_part part)
 	return (part & (undo_is_gits(path) ? UNDO_PART_GIT : UNDO_PART_REST)) != 0;
 }
 
-/* The log or link that holds the content; -1: nobody has it. */
+/* Open the log or link that holds the content; -1: neither holds it. */
 static int open_source(const struct undo_store *store, const struct undo_item *item)
 {
 	static const char objects[] = ".git/objects/";
@@ -180,7 +180,7 @@ static int open_source(const struct undo_store *store, const struct undo_item *i
 	return -1;
 }
 
-/* Logs follow each other: the last one stays open. */
+/* The last log stays open, because many items in a row need the same one. */
 struct printing {
 	struct undo_log log;
 	int source;

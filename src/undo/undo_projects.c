@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-	DEPTH_MAX = 4, /* a store, objects, their first digits or packs */
-	BLOCK = 512,   /* of st_blocks */
+	DEPTH_MAX = 4, /* levels: the store, its objects, their first digits or packs */
+	BLOCK = 512,   /* the unit of st_blocks */
 };
 
 static bool is_project(const char *name)
@@ -38,7 +38,7 @@ static int open_project(const char *folder, const char *name)
 	return openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Is it held by nobody? Then *HELD is ours until it is closed. */
+/* Lock the store when no session uses it. The lock lasts until *HELD is closed. */
 static bool hold_alone(int folder, int *held)
 {
 	*held = openat(folder, UNDO_USED_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
@@ -56,7 +56,10 @@ static void add_log(struct undo_project *project, const struct stat *st)
 		project->newest_ms = changed_ms;
 }
 
-/* Add what lies in FOLDER, which is closed. A file with other names is git's as well. */
+/*
+ * Add the files in FOLDER to PROJECT, and close FOLDER. A file with more than one name is
+ * not counted, because git holds it as well.
+ */
 static void measure(int folder, int depth, struct undo_project *project)
 {
 	DIR *names = fdopendir(folder);
@@ -154,7 +157,7 @@ bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms
 	if (own < 0 || !hold_alone(own, &held))
 		return false;
 	undo_store_tidy_since(&store, oldest_ms, true);
-	/* A log that a program still writes to stays, and the folder with it. */
+	/* A log that a program still writes to stays, and so does the folder. */
 	if (undo_numbers_read(&store, &left, NULL) && left.count == 0 &&
 	    snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
 		folder_remove(path);
@@ -218,7 +221,7 @@ static uint64_t bytes_of(const struct undo_projects *projects)
 	return bytes;
 }
 
-/* Before which moment do all logs together take what is too much? */
+/* The moment before which logs must be removed to free TOO_MUCH bytes. */
 static int64_t cut_of(const char *folder, const struct undo_projects *projects,
 		      uint64_t too_much)
 {
@@ -240,7 +243,9 @@ static int64_t cut_of(const char *folder, const struct undo_projects *projects,
 	return cut;
 }
 
-/* The store that was used longest ago; NULL: all are in use, or hold nothing. */
+/*
+ * The store that has not been used for the longest time; NULL: all are in use or empty.
+ */
 static const struct undo_project *stalest(const struct undo_projects *projects)
 {
 	const struct undo_project *found = NULL;
@@ -270,7 +275,10 @@ uint64_t undo_projects_tidy(const char *folder, uint64_t max)
 							  cut);
 		}
 	}
-	/* What younger steps refer to has stayed: then whole stores go. */
+	/*
+	 * Logs that younger steps refer to are still there. If that is too much, remove
+	 * whole stores.
+	 */
 	for (size_t i = projects.count; bytes > max && i > 0; i--) {
 		const struct undo_project *next;
 

@@ -1,6 +1,6 @@
 /*
- * undo_projects: the undo stores of all workspaces, seen from outside: what they take, and which of
- * their steps may go. A store that a session uses is left alone.
+ * undo_projects: the undo stores of all workspaces, seen from outside: the space they
+ * take, and removing old steps. A store that a session uses is left unchanged.
  */
 #pragma once
 #include "base/err.h"
@@ -11,15 +11,16 @@
 
 enum { UNDO_PROJECT_NAME = 17 /* with its NUL: digits of the workspace's hash */ };
 
-/* What all stores may take together unless the configuration says otherwise. */
+/* The default limit on the space of all stores together. */
 #define UNDO_ALL_MAX ((uint64_t)10 << 30)
 
 struct undo_project {
 	char name[UNDO_PROJECT_NAME]; /* of its folder */
-	char *workspace;              /* NULL: it does not say; owned */
-	uint64_t bytes;               /* on disk, without what git holds anyway */
+	char *workspace;              /* NULL: unknown; owned */
+	/* on disk, without objects that git holds as well */
+	uint64_t bytes;
 	int64_t oldest_ms, newest_ms; /* of its logs; 0: there are none */
-	bool used;                    /* by a session that lives */
+	bool used;                    /* by a running session */
 };
 struct undo_projects {
 	struct undo_project *items;
@@ -31,13 +32,13 @@ bool undo_projects_list(const char *folder, struct undo_projects *projects, stru
 void undo_projects_fini(struct undo_projects *projects);
 
 /*
- * Let the steps of the store NAME go that began before OLDEST_MS (INT64_MAX: all), and its folder
- * when it is empty then. False: a session uses it, or it is no store.
+ * Remove the steps of the store NAME that began before OLDEST_MS (INT64_MAX: all), and
+ * its folder when no log is left. False: a session uses it, or it is no store.
  */
 bool undo_projects_prune(const char *folder, const char *name, int64_t oldest_ms);
 
 /*
- * While all stores take more than MAX bytes, let the oldest steps go, of any workspace but those in
- * use. How many bytes are left.
+ * While all stores take more than MAX bytes, remove the oldest steps of all workspaces
+ * that are not in use. Returns the number of bytes left.
  */
 uint64_t undo_projects_tidy(const char *folder, uint64_t max);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 enum {
-	PROJECT_DIGITS = 16, /* of the workspace's hash, as for its home */
-	NUMBER_TRIES = 64,   /* others make logs at the same time */
+	PROJECT_DIGITS = 16, /* of the workspace's hash, as for the name of its home */
+	NUMBER_TRIES = 64,   /* other processes may make logs at the same time */
 };
 
 static int open_folder(int at, const char *name, bool make)
@@ -69,8 +69,8 @@ static uint32_t last_number(int folder)
 }
 
 /*
- * Hold the store OWN for WORKSPACE. -1: it is being taken away right now, or cannot be held; then
- * nothing is kept of it from outside either.
+ * Lock the store OWN for WORKSPACE, so that nobody prunes it. -1: it is just being
+ * removed, or cannot be locked; the second case leaves the store usable but unprotected.
  */
 static int hold(int own, const char *workspace)
 {
@@ -101,7 +101,10 @@ static bool open_store(const char *folder, const char *workspace, bool make,
 		return (!make && errno == ENOENT) ||
 		       err_set(err, errno, "%s/%s: %s", folder, project, strerror(errno));
 	auto_close int used = make ? hold(own, workspace) : -1;
-	/* Somebody has pruned it between the two: there is a new one then. */
+	/*
+	 * Another process pruned the store between opening and locking it: make a new
+	 * one.
+	 */
 	for (int i = 0; make && used < 0 && i < NUMBER_TRIES; i++) {
 		fd_close(&own);
 		own = open_folder(all, project, true);
@@ -171,7 +174,10 @@ void undo_store_close(struct undo_store *store)
 	free(store);
 }
 
-/* A log with the name NAME, where none has it: BLANK, which is taken, or one that is made. */
+/*
+ * Make a log called NAME unless the name exists: link BLANK (and take it), or create a
+ * file.
+ */
 static int named_log(const struct undo_store *store, int *blank, const char *name)
 {
 	if (*blank >= 0) {
@@ -179,12 +185,12 @@ static int named_log(const struct undo_store *store, int *blank, const char *nam
 			return fd_take(blank);
 		if (errno == EEXIST)
 			return -1;
-		/* No /proc to give it a name by. */
+		/* The link needs /proc, which is missing here. */
 		fd_close(blank);
 	}
 	int fd = openat(store->folder, name,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* As long as somebody has it open it is not taken for an old one. */
+	/* While a process holds this lock, undo_store_tidy does not remove the log. */
 	if (fd >= 0)
 		(void)flock(fd, LOCK_SH | LOCK_NB);
 	return fd;
@@ -199,7 +205,7 @@ static int next_log(struct undo_store *store, uint32_t *number, struct err *err)
 	for (int i = 0; fd < 0 && i < NUMBER_TRIES; i++) {
 		if (i > 0 && errno != EEXIST)
 			break;
-		/* Others count too. */
+		/* Another process has used this number: look up the last one. */
 		if (i == 1)
 			store->last = last_number(store->folder);
 		*number = ++store->last;
@@ -247,7 +253,10 @@ bool undo_store_name_log(struct undo_store *store, int fd, uint32_t number,
 	char name[UNDO_NAME_MAX];
 
 	log_name(number, name);
-	/* First the name: what stands beside it is then ours to write. */
+	/*
+	 * The log gets its name first. With the name, the description beside it is ours
+	 * to write.
+	 */
 	if (!fd_link(fd, store->folder, name)) {
 		const int code = errno;
 		if (code == EEXIST)
@@ -299,7 +308,7 @@ int undo_store_scratch(const struct undo_store *store, struct err *err)
 {
 	int fd = openat(store->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	/* Where files without a name cannot be made, memory will do. */
+	/* When the file system has no nameless files, use memory. */
 	if (fd < 0) {
 		fd = memfd_create("glovebox-undo", MFD_CLOEXEC);
 		if (fd < 0)
@@ -381,7 +390,10 @@ static bool is_object_name(const char *name)
 	       is_hex(str_part(text, 0, 2)) && is_hex(str_part(text, 3, text.size));
 }
 
-/* The folder of NAME in the store, made, and the last name. */
+/*
+ * Open the folder of NAME in the store, making it when missing, and set *LAST to the last
+ * name.
+ */
 static int open_kept(const struct undo_store *store, const char *name, const char **last)
 {
 	char first[8];

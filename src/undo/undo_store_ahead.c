@@ -1,4 +1,7 @@
-/* undo_store_ahead: the files of the next steps, without names until they are wanted. */
+/*
+ * undo_store_ahead: the files of the next steps, made ahead and nameless until they are
+ * needed.
+ */
 #include "base/fd.h"
 #include "undo/undo_store_parts.h"
 

@@ -1,6 +1,7 @@
 /*
- * undo_store_rights: what the front says of each log, beside it in a file of its own: NUMBER.step
- * with what it is of, and by its hash RIGHTS.rights, what the session could read and write.
+ * undo_store_rights: the files that the front stores beside the logs. NUMBER.step
+ * describes the log NUMBER. HASH.rights holds the rights of a session to read and write,
+ * and NUMBER.step refers to it by HASH.
  */
 #include "base/fd.h"
 #include "base/hash.h"
@@ -49,7 +50,7 @@ void undo_store_set_rights(struct undo_store *store, const struct value *rights)
 	store->rights = rights_read(rights);
 }
 
-/* A file of the front's: whole or not there. */
+/* Write a file of the front so that it is complete or missing at every moment. */
 static bool write_whole(const struct undo_store *store, const char *name, struct str text,
 			struct err *err)
 {
@@ -69,7 +70,10 @@ static bool write_whole(const struct undo_store *store, const char *name, struct
 	return true;
 }
 
-/* The same with a file made ahead, which is whole before it has a name; false: make one. */
+/*
+ * The same with a file made ahead, which gets its name when it is complete. False: there
+ * is none, so the caller writes a new file.
+ */
 static bool write_ahead(struct undo_store *store, const char *name, struct str text)
 {
 	auto_close int fd = undo_blanks_take(&store->blank_steps);
@@ -78,7 +82,9 @@ static bool write_ahead(struct undo_store *store, const char *name, struct str t
 	       fd_link(fd, store->folder, name);
 }
 
-/* Its time says that somebody needs it still. */
+/*
+ * Store the rights. An existing file gets a new time, so that undo_store_tidy keeps it.
+ */
 static bool keep_rights(const struct undo_store *store, struct err *err)
 {
 	struct str text = str_of(store->rights_text);
@@ -131,7 +137,7 @@ void undo_store_drop_step(const struct undo_store *store, uint32_t number)
 	(void)unlinkat(store->folder, name, 0);
 }
 
-/* The value in the file NAME, NULL: there is none. */
+/* The value in the file NAME; NULL: there is none. */
 static struct value *read_value(const struct undo_store *store, const char *name, size_t max)
 {
 	auto_close int fd = openat(store->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -169,7 +175,7 @@ bool undo_store_read_step(const struct undo_store *store, uint32_t number,
 	return step->run != NULL && step->tool != NULL && step->title != NULL;
 }
 
-/* The hash of the rights of the log NUMBER; "": nobody's. */
+/* The hash of the rights of the log NUMBER; "": the log has none. */
 static void hash_of(const struct undo_store *store, uint32_t number,
 		    char hash[UNDO_RIGHTS_DIGITS + 1])
 {
@@ -227,17 +233,17 @@ struct sieve {
 	const struct undo_store *store;
 	struct undo_reader *reader;
 	struct undo_refused *refused;
-	struct rights *rights; /* of who wrote the log */
+	struct rights *rights; /* of the session that wrote the log */
 	bool own;
 	uint32_t number;
 	char hash[UNDO_RIGHTS_DIGITS + 1];
-	uint32_t source; /* the log whose contents were asked for last */
+	uint32_t source; /* the last log that a change took its content from */
 	bool source_fits;
 	bool git_fits;
 	struct buf full;
 };
 
-/* Contents are taken from where its writer could have read them. */
+/* Could the writer of the log have read the content of STATE at its source? */
 static bool content_fits(struct sieve *sieve, const struct undo_state *state)
 {
 	char hash[UNDO_RIGHTS_DIGITS + 1];
@@ -290,7 +296,7 @@ bool undo_store_read_log(const struct undo_store *store, uint32_t number, bool o
 
 	if (fd < 0)
 		return err_set(err, errno, "there is no step %u", number);
-	/* In memory all logs are of this session. */
+	/* In a store in memory, all logs are from this session. */
 	if (store->folder < 0)
 		return undo_log_read(reader, fd, err);
 	hash_of(store, number, sieve.hash);

@@ -1,4 +1,4 @@
-/* undo_store_steps: what the logs of a store say they are. */
+/* undo_store_steps: reading the steps of a store from its logs and their descriptions. */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "undo/undo_store_parts.h"
@@ -90,10 +90,10 @@ bool undo_step_read(const struct undo_store *store, uint32_t number, struct undo
 	step->bytes = undo_store_bytes(fd);
 	if (!undo_store_read_step(store, number, step))
 		return false;
-	/* One that does not hold together is shown with what could be read of it. */
+	/* A damaged log is shown with the part that could be read. */
 	(void)undo_log_read(&reader, fd, NULL);
 	step->whole = reader.ended;
-	/* An undo that found all as it was before changed nothing, and is one nevertheless. */
+	/* An undo is listed as a step even when it changed nothing. */
 	return step->work == UNDO_BY_UNDO ||
 	       (step->work != UNDO_CHECKPOINT && (reader.changes > 0 || !step->whole));
 }
@@ -107,7 +107,9 @@ static struct undo_step *find_step(struct undo_steps *steps, uint32_t number)
 	return NULL;
 }
 
-/* The newest decides first: an undo that was undone undoes nothing. */
+/*
+ * Go from the newest step to the oldest, because an undo that was undone has no effect.
+ */
 static void mark_undone(struct undo_steps *steps)
 {
 	for (size_t i = steps->count; i-- > 0;) {

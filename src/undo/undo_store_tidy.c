@@ -1,4 +1,7 @@
-/* undo_store_tidy: which logs and objects of a store may go, and their end. */
+/*
+ * undo_store_tidy: finds the logs and objects of a store that are no longer needed, and
+ * removes them.
+ */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -13,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Which logs something that stays refers to. */
+/* The logs that must stay, because a step or list that stays refers to them. */
 struct marks {
 	int folder;
 	const struct undo_numbers *numbers;
@@ -61,7 +64,7 @@ static void mark_list(void *context, const char *name)
 	undo_list_fini(&list);
 }
 
-/* From the newest step back, as many as the ceilings allow. */
+/* Mark steps from the newest back, as many as the ceilings allow. */
 static uint64_t mark_steps(const struct undo_store *store, struct marks *marks,
 			   int64_t oldest_ms)
 {
@@ -83,7 +86,10 @@ static uint64_t mark_steps(const struct undo_store *store, struct marks *marks,
 	return bytes;
 }
 
-/* Objects that the repository no longer has are ours alone, and old ones go. */
+/*
+ * Remove old objects that only the store still has, because the repository has deleted
+ * them.
+ */
 static void tidy_objects_below(int folder)
 {
 	int64_t oldest_s = clock_wall_ms() / 1000 - UNDO_AGE_MAX_S;
@@ -144,7 +150,10 @@ static void drop_name(void *context, const char *name)
 	(void)unlinkat(store->folder, name, 0);
 }
 
-/* Every log and every look gives them a new time: an old one is of nothing that stays. */
+/*
+ * Every log renews the time of its rights, and every checkpoint that of its list. So a
+ * file with an old time belongs to nothing that stays.
+ */
 static void drop_old_name(void *context, const char *name)
 {
 	const struct undo_store *store = context;
@@ -166,7 +175,10 @@ void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool for
 	struct undo_numbers numbers;
 	uint64_t bytes = 0, left;
 
-	/* One at a time, and who holds it is at it. */
+	/*
+	 * Only one process tidies a store at a time. When the lock is taken, another one
+	 * is doing it.
+	 */
 	if (flock(store->folder, LOCK_EX | LOCK_NB) < 0 ||
 	    !undo_numbers_read(store, &numbers, NULL))
 		return;
@@ -184,8 +196,8 @@ void undo_store_tidy_since(struct undo_store *store, int64_t oldest_ms, bool for
 	undo_store_names(store, UNDO_LIST_ENDING, mark_list, &marks);
 	left = drop_unmarked(store, &marks);
 	/*
-	 * What lists still refer to lies in logs that were once large: without them the
-	 * next checkpoint copies what there is now, and these go.
+	 * The lists still refer to contents in large old logs. Without the lists these
+	 * logs can be removed, and the next checkpoint copies the present contents.
 	 */
 	if (bytes > UNDO_STORE_MAX && left > UNDO_STORE_MAX) {
 		undo_store_names(store, UNDO_LIST_ENDING, drop_name, store);

@@ -27,7 +27,10 @@ static int64_t *count_of(struct undo_told *told, const char *became)
 	return str_is(str_of(became), REMOVED) ? &told->removed : &told->restored;
 }
 
-/* Of one that several steps have changed the oldest says what became of it: it comes last. */
+/*
+ * When several steps have changed a file, the oldest step, which is undone last, decides
+ * what became of it.
+ */
 static void add_file(struct undo_told *told, const char *path, const char *became)
 {
 	const char *before = value_text(value_member(told->files, path));
@@ -53,7 +56,7 @@ void undo_told_add(struct undo_told *told, const struct value *details)
 
 		if (path == NULL || became == NULL)
 			continue;
-		--*count_of(told, became); /* it is among those counted above */
+		--*count_of(told, became); /* the file was counted above already */
 		add_file(told, path, became);
 	}
 	for (size_t i = 0; i < value_count(left); i++)
