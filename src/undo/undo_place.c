@@ -1,7 +1,8 @@
 /*
- * undo_place: putting back; see undo_place.h. A new file is written without a name. When a batch
- * of them is written, one syncfs puts all of them on disk, and then each gets its name. A process
- * that is killed leaves no file half-written, and a machine that loses its power neither.
+ * undo_place: restoring states; see undo_place.h. A new file is written without a name.
+ * When a batch of files is written, one syncfs puts all of them on disk, and then each
+ * file gets its name. So neither a killed process nor a power failure leaves a file
+ * half-written.
  */
 #include "undo/undo_place.h"
 
@@ -25,13 +26,22 @@
 
 enum {
 	COPY_AT_ONCE = 256 << 10,
-	/* Files that wait for one sync: each is an open file. A larger batch gains nothing. */
+	/*
+	 * Files that wait for one sync. Each of them is open. A larger batch gains
+	 * nothing.
+	 */
 	BATCH_MAX = 2048,
-	/* So few are synced one by one: that does not wait for what others have written. */
+	/*
+	 * A batch of so few files is synced file by file: fsync does not wait for data
+	 * that other programs have written.
+	 */
 	SYNC_EACH = 4,
 };
 
-/* Where a path lies: its folder, which is borrowed of the places, and its last name. */
+/*
+ * Where a path lies: its folder, which is borrowed from `struct undo_places`, and its
+ * last name.
+ */
 struct spot {
 	int folder;
 	char path[PATH_MAX]; /* absolute */
@@ -42,14 +52,16 @@ struct spot {
 struct waiting {
 	const char *path;
 	struct temp temp;
-	struct undo_state now; /* of what lies in its place */
+	struct undo_state now; /* the state of the file that it replaces */
 };
 
 struct undo_places {
 	struct files *files;
 	int from;
 	struct undo_log *log;
-	/* The folder that was opened last: neighbours follow each other. */
+	/*
+	 * The folder that was opened last. Paths in one folder usually follow each other.
+	 */
 	int folder;
 	char folder_path[PATH_MAX];
 	struct waiting *batch;
@@ -64,7 +76,7 @@ struct undo_places *undo_places_new(struct files *files, int from, struct undo_l
 	*places =
 		(struct undo_places){.files = files, .from = from, .log = log, .folder = -1};
 	places->most = BATCH_MAX;
-	/* Half of what may be open stays for the rest of the call. */
+	/* Half of the descriptors that may be open are left for the rest of the call. */
 	if (getrlimit(RLIMIT_NOFILE, &open_files) < 0)
 		places->most = 1;
 	else if (open_files.rlim_cur / 2 < places->most)
@@ -102,7 +114,7 @@ static const struct files_held *root_of(const struct files *files, const char *p
 	return found;
 }
 
-/* The folder of SPOT, made with those above it when MAKE. */
+/* Open the folder of SPOT. MAKE: create it and its parents when missing. */
 static bool open_folder(struct spot *spot, const struct files_held *root, bool make,
 			struct err *err)
 {
@@ -131,7 +143,7 @@ static bool open_folder(struct spot *spot, const struct files_held *root, bool m
 	return true;
 }
 
-/* The same of PLACES, which keep it. */
+/* The same, but PLACES keep the folder open for the next path. */
 static bool hold_folder(struct undo_places *places, struct spot *spot,
 			const struct files_held *root, bool make, struct err *err)
 {
@@ -193,7 +205,10 @@ bool undo_places_look(struct undo_places *places, const char *path,
 
 	*state = undo_absent;
 	if (!spot_open(&spot, places, path, false, &why)) {
-		/* A folder on the way that is gone, or is a link now: nothing is there. */
+		/*
+		 * When a folder on the way is missing or is a link now, the path is
+		 * absent.
+		 */
 		return why.code == ENOENT || why.code == ENOTDIR || why.code == ELOOP ||
 		       err_set(err, why.code, "%s", why.text);
 	}
@@ -229,7 +244,7 @@ bool undo_place_look(struct files *files, const char *path, struct undo_state *s
 	return fine;
 }
 
-/* Is what lies there still what was looked at? */
+/* Is the file at SPOT still in the state NOW? */
 static bool is_still(const struct spot *spot, const struct undo_state *now)
 {
 	struct undo_state state = undo_absent;
@@ -243,7 +258,7 @@ static bool is_still(const struct spot *spot, const struct undo_state *now)
 		 state.mtime_ns == now->mtime_ns && state.ctime_ns == now->ctime_ns));
 }
 
-/* What is there goes into LOG, and what will be. */
+/* Write the present content and state of SPOT and its future state to LOG. */
 static bool keep(const struct spot *spot, const char *path, const struct undo_state *now,
 		 const struct undo_state *target, struct undo_log *log, struct err *err)
 {
@@ -263,7 +278,9 @@ static bool keep(const struct spot *spot, const char *path, const struct undo_st
 		       undo_log_data(log, buf_str(&link), &before, err);
 		buf_fini(&link);
 	}
-	/* It is known by its digest; where it lay is of another log. */
+	/*
+	 * The new content is recorded only by its digest, because it lies in another log.
+	 */
 	after.source = UNDO_NOWHERE;
 	return fine && undo_log_change(log, str_of(path), &before, &after, err);
 }
@@ -280,13 +297,16 @@ static void set_extra(int fd, struct str extra)
 			      (size_t)number[2] << 16 | (size_t)number[3] << 24;
 		if (size > extra.size - name - 4)
 			return;
-		/* What the file system refuses is left. */
+		/* An attribute that the file system refuses is left out. */
 		(void)fsetxattr(fd, extra.data, extra.data + name + 4, size, 0);
 		extra = str_part(extra, name + 4 + size, extra.size);
 	}
 }
 
-/* The content and its attributes; what was kept must be what it was. */
+/*
+ * Write the content of TARGET and its attributes to TO. The content must still have its
+ * digest.
+ */
 static bool write_content(int to, int from, const struct undo_state *target, struct err *err)
 {
 	struct hash *hash = hash_new();
@@ -319,8 +339,8 @@ static bool write_content(int to, int from, const struct undo_state *target, str
 }
 
 /*
- * What stands in the folder for a moment under a name of ours is in the journal first
- * (place_journal.h): a killed undo leaves nothing behind for long.
+ * Write a temporary name to the journal (place_journal.h) before a file gets it. So the
+ * temporary file of a killed undo is removed later.
  */
 static bool journal_open(const struct files *files, const struct spot *spot,
 			 struct journal_row *row, char *folder, struct err *err)
@@ -335,7 +355,10 @@ static bool journal_open(const struct files *files, const struct spot *spot,
 	       err_set(err, errno, "%s: journal: %s", spot->path, strerror(errno));
 }
 
-/* In its place, unless somebody has just put something there where nothing was. */
+/*
+ * Rename TEMP to its place. When the place was free, a file that appeared there meanwhile
+ * is not replaced.
+ */
 static bool rename_into(const struct spot *spot, const char *temp,
 			const struct undo_state *now, struct err *err)
 {
@@ -352,18 +375,18 @@ static bool say_changed(const struct spot *spot, struct err *err)
 	return err_set(err, EAGAIN, "%s was just changed by somebody else", spot->path);
 }
 
-/* TEMP, which is written and on disk, takes its place. */
+/* Move TEMP, which is complete and on disk, to its place. */
 static bool take_place(const struct files *files, const struct spot *spot,
 		       struct temp *temp, const struct undo_state *now, struct err *err)
 {
 	struct journal_row row;
 	char folder[PATH_MAX];
 
-	/* The folder that it was made in is another descriptor now. */
+	/* The folder of TEMP may have been opened again since, as another descriptor. */
 	temp->folder_fd = spot->folder;
 	if (!is_still(spot, now))
 		return say_changed(spot, err);
-	/* A name that is free is taken in one step, and nothing stands in the journal. */
+	/* A free name is taken in one step, which needs no journal. */
 	if (now->kind == UNDO_ABSENT) {
 		if (temp_link(temp, spot->name))
 			return true;
@@ -380,13 +403,16 @@ static bool take_place(const struct files *files, const struct spot *spot,
 	fine = fine && rename_into(spot, temp->name, now, err);
 	if (fine)
 		temp->name[0] = '\0';
-	/* Its name goes before the journal forgets it. */
+	/* Remove the temporary name before the journal is emptied. */
 	temp_drop(temp);
 	journal_end(files);
 	return fine;
 }
 
-/* Where the file system knows no files without names: one at a time. */
+/*
+ * On a file system without nameless files, write one file at a time under a temporary
+ * name.
+ */
 static bool put_named_file(const struct files *files, const struct spot *spot,
 			   const struct undo_state *target, int from,
 			   const struct undo_state *now, struct err *err)
@@ -411,7 +437,7 @@ static bool put_named_file(const struct files *files, const struct spot *spot,
 	return fine;
 }
 
-/* All contents of the batch are on disk, on however many file systems they lie. */
+/* Write all contents of the batch to disk. They may lie on several file systems. */
 static bool sync_batch(const struct undo_places *places, struct err *err)
 {
 	dev_t synced = 0;
@@ -462,7 +488,7 @@ static bool put_file(struct undo_places *places, const char *path,
 	*waiting = (struct waiting){.path = path, .temp = {.fd = -1}, .now = *now};
 	if (!temp_open(&waiting->temp, spot->folder, NULL, 0600))
 		return put_named_file(places->files, spot, target, places->from, now, err);
-	/* From here on it is the batch's to close. */
+	/* From here on the batch owns the file and closes it. */
 	places->count++;
 	if (!write_content(waiting->temp.fd, places->from, target, err))
 		return false;
@@ -512,7 +538,7 @@ static bool put_folder(const struct spot *spot, const struct undo_state *now,
 	return true;
 }
 
-/* Take away what is there. */
+/* Remove the file, link or empty folder at SPOT. */
 static bool clear(const struct spot *spot, const struct undo_state *now, bool *left,
 		  struct err *err)
 {
@@ -539,7 +565,10 @@ static bool put(struct undo_places *places, const char *path, const struct spot 
 		return false;
 	if (target->kind == UNDO_ABSENT)
 		return clear(spot, now, left, err);
-	/* Only a file or link gives way to another in one step. */
+	/*
+	 * Only a file or link can be replaced in one step; a folder must be removed
+	 * first.
+	 */
 	const struct undo_state *now_there = now;
 	if ((now->kind == UNDO_FOLDER) != (target->kind == UNDO_FOLDER)) {
 		if (!clear(spot, now, left, err))

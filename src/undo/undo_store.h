@@ -9,6 +9,10 @@
  * of a log that its session could not have changed itself. A log or list may refer to
  * contents of another log only when both have equal rights: each set of rights has a list
  * of its own.
+ *
+ * Several glovebox processes may use one store at the same time: a log has one writer,
+ * and the list is replaced as a whole. undo_store_tidy removes steps over the ceilings,
+ * the oldest first.
  */
 #pragma once
 #include "base/err.h"
