@@ -1,4 +1,4 @@
-/* audit: what appeared is moved aside, by a rename in its own folder. */
+/* audit: finds new dangers and moves them aside by a rename in their own folder. */
 #include "guard/audit.h"
 
 #include "base/clock.h"
@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 enum {
-	NAME_KEPT = 200, /* bytes of a name that keep, with our mark, below NAME_MAX */
-	QUARANTINE_TRIES = 8, /* random names, all taken: somebody makes them */
+	NAME_KEPT = 200, /* so many bytes of a name, with our mark, stay below NAME_MAX */
+	QUARANTINE_TRIES = 8, /* so many random names that exist were made on purpose */
 };
 
 static void roots_close(struct audit *audit)
@@ -74,7 +74,10 @@ static bool roots_open(struct audit *audit, struct err *err)
 	return fine;
 }
 
-/* Is every root still what was opened? Where there is no view, a command may exchange one. */
+/*
+ * Is every root still the file or folder that was opened? Without a view, a command may
+ * exchange a root.
+ */
 static bool roots_hold(const struct audit *audit)
 {
 	struct stat st;
@@ -133,7 +136,10 @@ bool audit_begin(struct value *guard, struct err *err)
 	return fine;
 }
 
-/* Was the last change of what lies at KEY before BEFORE_NS? That is nobody's to set. */
+/*
+ * Was the file at KEY last changed before BEFORE_NS? No program can set the time of
+ * change.
+ */
 static bool was_before(const struct git_scan *scan, const char *key, int64_t before_ns)
 {
 	auto_free char *path = path_of_key(key);
@@ -200,7 +206,7 @@ struct audit *audit_open(const struct value *guard)
 		return NULL;
 	audit = memory_alloc(sizeof(*audit));
 	audit->guard = guard;
-	/* What cannot be opened now is tried again when it matters. */
+	/* A root that cannot be opened now is tried again at the first audit. */
 	(void)roots_open(audit, NULL);
 	return audit;
 }
@@ -239,7 +245,10 @@ static bool put_away(const struct git_scan *scan, const char *path, char *away, 
 		return false;
 	if (rename_away(folder, name, away, size))
 		return true;
-	/* A folder that its owner may not write is no shelter: he may change that. */
+	/*
+	 * The owner of a folder may make it writable again, so a read-only folder does
+	 * not protect a danger in it.
+	 */
 	if (errno != EACCES || fstat(folder, &st) < 0 ||
 	    fchmod(folder, folder_mode_opened(st.st_mode, S_IRWXU)) < 0)
 		return false;
@@ -257,7 +266,7 @@ static char *workspace_of(const struct value *guard)
 	return path != NULL ? path : memory_copy("/");
 }
 
-/* What KEY was in the object NAME of these; NULL: it was not there. */
+/* The value of KEY in the object NAME of GUARD or MORE; NULL: neither has it. */
 static const struct value *known_as(const struct value *guard, const struct value *more,
 				    const char *name, const char *key)
 {
@@ -266,7 +275,7 @@ static const struct value *known_as(const struct value *guard, const struct valu
 	return known != NULL ? known : value_member(value_member(more, name), key);
 }
 
-/* Was it there before? Where there is a doubt it is told. */
+/* Was KEY there before WHEN? A doubtful one counts as older and is reported. */
 static bool stays(const struct git_scan *scan, const char *key,
 		  const struct git_scan_when *when, const char *workspace,
 		  struct tool_result *result)
@@ -283,7 +292,9 @@ static bool stays(const struct git_scan *scan, const char *key,
 	return age != GIT_SCAN_NEW;
 }
 
-/* Is PATH a file with hard links? One that was there before is another way to it. */
+/*
+ * Is PATH a file with several hard links? Through an older link a command can change it.
+ */
 static bool has_other_names(const struct git_scan *scan, const char *path)
 {
 	const char *name;
@@ -307,11 +318,14 @@ static void judge_one(const struct git_scan *scan, const char *key, const char *
 	else if (errno != EBUSY && errno != EROFS && errno != ENOENT)
 		audit_tell_failed(result, strerror(errno));
 	else if (errno != ENOENT && has_other_names(scan, path))
-		/* Busy or read-only: a mount of the view, which no command could pass but so. */
+		/*
+		 * EBUSY or EROFS: PATH is a mount of the view. A command could change it
+		 * only through another hard link.
+		 */
 		audit_tell_linked(result, workspace, path);
 }
 
-/* Does anything in the repository FOLDER run or lead on, whoever put it there? */
+/* Is there any danger in the repository FOLDER, old or new? */
 static bool has_danger(const struct git_scan *scan, const char *folder)
 {
 	for (void *at = value_first(scan->dangers); folder != NULL && at != NULL;
@@ -323,8 +337,9 @@ static bool has_danger(const struct git_scan *scan, const char *folder)
 }
 
 /*
- * Has somebody outside made the protected name KEY, or changed it, while no command was running?
- * Other agents keep their settings there. A folder says nothing of what lies below it.
+ * Did somebody outside make or change the protected file KEY while no command was
+ * running? Other agents keep their settings there. Only files count, because the time of
+ * a folder says nothing about the files below it.
  */
 static bool is_persons(const struct git_scan *scan, const char *key,
 		       const struct value *print, int64_t before_ns)
@@ -352,7 +367,10 @@ void audit_judge(const struct value *guard, const struct value *more,
 		    !stays(scan, key, &when->all, workspace, result))
 			judge_one(scan, key, workspace, result);
 	}
-	/* What was there and harmed nobody runs where a new pointer leads to it. */
+	/*
+	 * A new pointer makes git run programs of an old repository that was harmless
+	 * until then.
+	 */
 	for (void *at = value_first(scan->leads); at != NULL;
 	     at = value_next(scan->leads, at)) {
 		const char *key = value_key(at);
@@ -364,7 +382,10 @@ void audit_judge(const struct value *guard, const struct value *more,
 	}
 }
 
-/* What has seen less than all leaves it to a whole look, where one follows. */
+/*
+ * When the scan did not see all folders, report that, or only note it when a whole look
+ * follows.
+ */
 static void partial_tell(const struct audit *audit, const struct git_scan *scan,
 			 bool is_command, struct tool_result *result)
 {
@@ -390,7 +411,7 @@ void audit_scan_begin(const struct value *guard, const struct value *more,
 	scan->opened = value_member(guard, "opened");
 }
 
-/* Open the roots again where one is not what it was. */
+/* Open the roots again when one of them was exchanged. */
 static bool roots_renew(struct audit *audit, struct err *err)
 {
 	if (roots_hold(audit))
@@ -399,7 +420,7 @@ static bool roots_renew(struct audit *audit, struct err *err)
 	return roots_open(audit, err);
 }
 
-/* SCAN, as the audits of calls begin it. */
+/* Initialise SCAN for the audit of a call. */
 static void near_begin(const struct audit *audit, const struct value *more,
 		       struct git_scan *scan)
 {
@@ -408,7 +429,10 @@ static void near_begin(const struct audit *audit, const struct value *more,
 	audit_scan_begin(audit->guard, more, scan);
 }
 
-/* Remove the file at KEY, beneath a root, if it still is FILE. False: it is not gone. */
+/*
+ * Remove the file at KEY, beneath a root, if it is still FILE. False: the file was not
+ * removed.
+ */
 static bool left_remove(const struct git_scan *scan, const char *key, const char *file)
 {
 	auto_free char *path = path_of_key(key);
@@ -426,7 +450,7 @@ static bool left_remove(const struct git_scan *scan, const char *key, const char
 	       unlinkat(folder, name, 0) == 0;
 }
 
-/* Does the file at KEY still lie there as FILE? */
+/* Is the file at KEY still FILE? */
 static bool left_stays(const struct git_scan *scan, const char *key, const char *file)
 {
 	auto_free char *path = path_of_key(key);
@@ -511,7 +535,7 @@ void audit_run(struct audit *audit, const struct value *more, enum audit_reach r
 	if (fine)
 		git_scan_watch(&found, value_member(more, "watched"));
 	fine = fine && scan(audit, &found, &err);
-	/* What was seen is put away even when not all was seen. */
+	/* Dangers that were found are moved aside even when not all folders were seen. */
 	audit_judge(audit->guard, more, &found, &when, result);
 	if (reach != AUDIT_NEAR)
 		fine = audit_look_whole(audit, more, reach, result, &err) && fine;

@@ -1,22 +1,25 @@
 /*
- * audit: what git would run or follow (git_scan.h) is protected. What is there when a cell
- * is made is bound read-only in the view (shape_git.c); what appears afterwards, or was
- * changed past a bind, is found here, after each call that could write, when nothing of it
- * runs any more. It is put away, never deleted, and told.
+ * audit: protects the files that git would run or follow (git_scan.h). Those that exist
+ * when a cell is made are bound read-only in the view (shape_git.c). A file that appears
+ * later, or is changed past its bind mount, is found by the audit. The audit runs after
+ * each call that could write, when none of its processes is left. It moves such a file
+ * aside, never deletes it, and reports it.
  *
- * The start of a comparison is the guard, made once with the cell: an object with
- * `workspace`, `roots`, `watched`, `files` and `opened` (lists of paths; protected names in `opened`,
- * or above one in it, may be written), `deep` (those roots that
- * each audit goes through, as far as `folders` go), `whole` (those that a whole look goes
- * through), `complete` (true: the beginning has seen all of these), `tells` (true: it has not, and
- * the audits do not try), `one_call` (true: a whole look follows a command's audit that has not
- * seen all), `began` (nanoseconds, wall clock: what is older was there before), `ticked` (the same
- * of the kernel's clock for files: what is not older may have come since), `dangers` (path ->
- * fingerprint), `indexes`, which only save time, `leads` (git_scan.h), and, where not all was seen, `places` (folders
- * near the root -> inode: they have not been moved since while they are there).
+ * The audit compares with the guard, an object that is made once with the cell. Its
+ * members: `workspace`, `roots`, `watched`, `files` and `opened` (lists of paths; the
+ * protected names in `opened`, and those above such a name, may be written), `deep` (the
+ * roots that each audit walks through, `folders` folders at most), `whole` (the roots
+ * that a whole look walks through), `complete` (true: audit_begin has seen all of these),
+ * `tells` (true: it has not, and the audits do not try), `one_call` (true: a whole look
+ * follows when a command's audit has not seen all), `began` (nanoseconds, wall clock:
+ * older files were there before), `ticked` (the same by the kernel's clock for files:
+ * only older files were certainly there before), `dangers` (path -> fingerprint),
+ * `indexes` (only to save time), `leads` (git_scan.h), and, when not all was seen,
+ * `places` (folders near the root -> inode: a folder with the same path and inode was not
+ * moved since).
  *
- * What lies deep in a workspace whose checkpoints look there (undo) is found by these, while
- * the cell runs. That is `more`: an object with `watched`, `dangers` and `indexes`, which goes
+ * Repositories deep in a workspace are found while the cell runs, by the checkpoints of
+ * undo. They are in `more`, an object with `watched`, `dangers` and `indexes`, which goes
  * to the worker with each call (session_nested.c).
  */
 #pragma once
@@ -29,68 +32,76 @@
 
 struct audit;
 
-/* The name of the call that is nothing but an audit. */
+/* The name of a call that only makes an audit. */
 #define AUDIT_CALL "audit"
-/* What it may carry, of files that a killed git left: see audit_find_left, audit_put_left_away. */
+/*
+ * Arguments of such a call, about files that a killed git left: see audit_find_left and
+ * audit_put_left_away.
+ */
 #define LEFT_SINCE "since"
 #define LEFT_FOUND "left"
 
 /*
- * Complete GUARD, which has the others, by the `dangers` of now; `repositories` and `held`
- * are put there too, for who binds them (not those that a root in `deep` has far down: the paths
- * of their folders are `nested`), `partial` when such a root has too many folders, and how many
- * were `seen`.
+ * Add `dangers`, as they are now, to GUARD, which has the other members. `repositories`
+ * and `held` are added for the caller that binds them. Repositories far down in a root of
+ * `deep` are not among these; the paths of their folders are in `nested`. `partial` is
+ * set when such a root has too many folders, and `seen` is the number of folders that
+ * were read.
  */
 bool audit_begin(struct value *guard, struct err *err);
 
 /*
- * The front's: fill MORE, whose `watched` are folders that a first look found, by what is
- * dangerous in them now and was so before the guard began. RAN: something of the session has
- * run, so that what changed in that very tick counts as later.
+ * For the front: fill MORE, whose `watched` are folders that a first look found. Its
+ * `dangers` become the files there that are dangerous now and were so before the guard
+ * began. RAN: something of the session has run, so a file that changed in that very clock
+ * tick counts as changed later.
  */
 bool audit_begin_more(const struct value *guard, struct value *more, bool ran,
 		      struct err *err);
 
 /*
- * What a worker needs for its audits, with the roots of GUARD opened while nobody waits. GUARD
- * NULL: nothing may be written, and NULL is the answer. It stays the caller's.
+ * Make what a worker needs for its audits, with the roots of GUARD opened before any call
+ * waits. GUARD stays the caller's. GUARD NULL (nothing may be written): returns NULL.
  */
 struct audit *audit_open(const struct value *guard);
 void audit_close(struct audit *audit);
 
 enum audit_reach {
-	AUDIT_NEAR,  /* what each call ends with: the roots in `deep`, if any */
-	AUDIT_WHOLE, /* those in `whole`, as far as a second goes */
-	AUDIT_ALL,   /* the same of all roots, whoever else looks there */
+	AUDIT_NEAR,  /* at the end of each call: with the roots in `deep`, if any */
+	AUDIT_WHOLE, /* besides, the roots in `whole`, for one second at most */
+	AUDIT_ALL,   /* the same with all roots, even those that undo looks at */
 };
 
 /*
- * In a worker, nothing else of the call running: compare with the guard (AUDIT NULL: nothing is
- * looked at) and with MORE (or NULL), put away what is new, tell it in RESULT: `denials` and
- * `quarantined`, and for a command (SINCE, its beginning, not NULL) `changed_autoexec`. When the
- * audit cannot be made, RESULT is failed and says so. How it tells: audit_tell.h.
+ * In a worker, when nothing else of the call runs: compare with the guard (AUDIT NULL: do
+ * nothing) and with MORE (or NULL), and move new dangers aside. RESULT reports this in
+ * `denials` and `quarantined`, and after a command (SINCE, its beginning, is not NULL) in
+ * `changed_autoexec`. When the audit cannot be made, RESULT becomes failed and says so.
+ * The words are in audit_tell.h.
  *
- * QUIET_NS (wall clock): until then everything of the session was looked at, and nothing of it ran;
- * the protected file that came before is a person's. 0: no such time is known.
+ * QUIET_NS (wall clock; 0: unknown): at this time everything of the session had been
+ * audited, and nothing of it was running. A protected file that is older was made by a
+ * person.
  */
 void audit_run(struct audit *audit, const struct value *more, enum audit_reach reach,
 	       const struct timespec *since, int64_t quiet_ns, struct tool_result *result);
 
 /*
- * What a git that was killed leaves (locks, temporary files) is removed: nothing else of it can be
- * wanted, and every later git would stop at it. A worker cannot know whether a git outside of the
- * cell holds such a file, so there are two steps with the front's judgement (running_left.c) in
- * between. audit_run does the first one for a command, since its beginning.
+ * Locks and temporary files that a killed git leaves are removed, because nobody needs
+ * them and every later git would stop at a lock. A worker cannot know whether a git
+ * outside the cell holds such a file, so this takes two steps, and the front decides in
+ * between (running_left.c). audit_run does the first step for the time since a command
+ * began.
  *
- * First: note in RESULT's details what has come since SINCE_NS where audits of calls look:
- * audit_note_left.
+ * Step one: note in RESULT's details (audit_note_left) the files of this kind that have
+ * come since SINCE_NS, in the folders that the audit of a call looks at.
  */
 void audit_find_left(struct audit *audit, const struct value *more, int64_t since_ns,
 		     struct tool_result *result);
 /*
- * Then: remove what LEFT has, an object as git_scan's `left`, as far as it is still the same file.
- * An item with `held`, a text that says by whom, stays. RESULT tells what was removed, and which
- * locks are still there.
+ * Step two: remove the files in LEFT, an object like `left` of git_scan, if they are
+ * still the same files. An item with `held`, a text that names the holder, stays. RESULT
+ * reports the removed files and the locks that are still there.
  */
 void audit_put_left_away(struct audit *audit, const struct value *left,
 			 struct tool_result *result);

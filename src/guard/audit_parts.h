@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/* One of the guard's roots, as it was when it was opened. */
+/* One of the guard's roots, with its status when it was opened. */
 struct audit_root {
 	char *path;
 	bool is_folder; /* a single file has nothing below it */
@@ -18,29 +18,33 @@ struct audit {
 	char *home; /* the user's; NULL: unknown */
 	struct audit_root *roots;
 	size_t count;
-	struct git_scan_root *folders; /* those among the roots, open */
+	struct git_scan_root *folders; /* the folders among the roots, open */
 	size_t folder_count;
 };
 
-/* What may stay because it is older than a moment. */
+/* Which files may stay because they are older than a moment. */
 struct audit_when {
-	/* all of it; where there is a doubt it stays, and is told. Time 0: nothing */
+	/* for all files; a doubtful one stays and is reported. Time 0: none may stay */
 	struct git_scan_when all;
-	int64_t names_before_ns; /* protected names, beyond doubt; 0: none */
+	/* for protected names that are certainly older; 0: none may stay */
+	int64_t names_before_ns;
 };
 
-/* What SCAN, of an audit, is to know. */
+/* Give SCAN, of an audit, the knowledge in GUARD and MORE. */
 void audit_scan_begin(const struct value *guard, const struct value *more,
 		      struct git_scan *scan);
 
 /*
- * Put away what SCAN has found and GUARD and MORE do not know, but for what WHEN lets stay, and tell
- * it in RESULT.
+ * Move aside every danger that SCAN has found and that neither GUARD nor MORE knows,
+ * except those that WHEN lets stay. Report this in RESULT.
  */
 void audit_judge(const struct value *guard, const struct value *more,
 		 const struct git_scan *scan, const struct audit_when *when,
 		 struct tool_result *result);
 
-/* The whole look, REACH not AUDIT_NEAR, with AUDIT's roots open. False: not all was seen. */
+/*
+ * The whole look (REACH is not AUDIT_NEAR) with AUDIT's roots, which are open. False: a
+ * part could not be looked at.
+ */
 bool audit_look_whole(const struct audit *audit, const struct value *more,
 		      enum audit_reach reach, struct tool_result *result, struct err *err);

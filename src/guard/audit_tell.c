@@ -1,4 +1,4 @@
-/* audit_tell: the words of an audit; see audit_tell.h. */
+/* audit_tell: the texts and details of an audit; see audit_tell.h. */
 #include "guard/audit_tell.h"
 
 #include "base/path.h"
@@ -12,7 +12,7 @@
 enum {
 	QUARANTINED_LISTED = 256,
 	FILES_LISTED = 64, /* paths in `changed_autoexec` */
-	FILES_IN_TEXT = 8, /* and in the line that the model reads */
+	FILES_IN_TEXT = 8, /* paths in the line that the model reads */
 };
 
 #define RULE_PROTECTED  "protected"
@@ -103,7 +103,7 @@ static struct value *list_of(struct tool_result *result, const char *key)
 	return value_member(details, key);
 }
 
-/* A word that a shell takes as it is between single quotes, and that is shown as it is. */
+/* Is NAME safe between single quotes of a shell, and is it shown unchanged? */
 static bool is_quotable(const char *name, const char *shown)
 {
 	return strcmp(name, shown) == 0 && strchr(name, '\'') == NULL;
@@ -254,13 +254,16 @@ void audit_end_doubtful(struct tool_result *result)
 	(void)buf_adds(text, "]\n");
 }
 
-/* The command that removes the locks in LIST, which a person may run. */
+/* Append the command with which a person may remove the locks in LIST. */
 static void removal_print(const struct value *list, struct buf *out)
 {
 	struct buf shown;
 
 	(void)buf_adds(out, "; when no git runs there: rm --");
-	/* A name that is shown otherwise than it is would be another one's. */
+	/*
+	 * A name that is shown changed is left out, because the command would remove
+	 * another file.
+	 */
 	buf_init(&shown, 16 * PATH_MAX);
 	for (size_t i = 0; i < value_count(list); i++) {
 		const char *name = value_text(value_member(value_item(list, i), "path"));

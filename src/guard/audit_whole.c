@@ -1,13 +1,14 @@
 /*
- * audit_whole: the look that goes through trees of any size, as far as a second goes. What the
- * guard began with has not seen all of these, so that age decides what is new. One repository is
- * judged after the other: a tree of thousands takes no more memory than one.
+ * audit_whole: the look that walks through trees of any size, for one second at most.
+ * audit_begin may not have seen all of these trees, so the age of a file decides whether
+ * it is new. Repositories are judged one after the other, so that a tree with thousands
+ * of them takes no more memory than one.
  */
 #include "base/clock.h"
 #include "guard/audit_parts.h"
 #include "guard/audit_tell.h"
 
-/* Somebody waits for it, at the end of a program or of a session. */
+/* A person waits for this look at the end of a program or session. */
 enum { WHOLE_MS = 1000 };
 
 struct whole {
@@ -31,7 +32,10 @@ bool audit_look_whole(const struct audit *audit, const struct value *more,
 	struct whole whole = {.audit = audit, .more = more, .result = result};
 	struct git_scan scan;
 
-	/* Where the guard's beginning has seen all, what it does not know is new. */
+	/*
+	 * When audit_begin has seen all, every danger that the guard does not know is
+	 * new.
+	 */
 	if (reach == AUDIT_ALL || !value_is_true(value_member(guard, "complete")))
 		whole.when.all = (struct git_scan_when){
 			.before_ns = value_integer(value_member(guard, "ticked")),
