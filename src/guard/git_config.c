@@ -1,4 +1,4 @@
-/* git_config: a reader of the syntax, and the list of keys that do nothing. */
+/* git_config: a reader of the syntax, and the list of inert keys. */
 #include "guard/git_config.h"
 
 #include "base/memory.h"
@@ -13,8 +13,8 @@
 enum { NAME_BYTES = 256, VALUE_BYTES = 16 << 10 };
 
 /*
- * Keys that neither name a program nor a file nor another place to fetch settings from; "*"
- * stands for the part in quotes. In lower case, as git compares them.
+ * Inert keys: they name no program, no file and no other place to read settings from. "*"
+ * stands for the part in quotes. They are in lower case, as git compares them.
  */
 static const char inert[] =
 	"core.repositoryformatversion core.filemode core.bare core.logallrefupdates "
@@ -50,7 +50,7 @@ static const char inert[] =
 	"receive.autogc http.postbuffer color.ui color.branch color.diff color.status "
 	"gui.wmstate gui.geometry";
 
-/* The name of a remote may be an address where there is none by that name. */
+/* The name of a remote counts as an address when no remote has that name. */
 static const char urls[] = "remote.*.url remote.*.pushurl submodule.*.url branch.*.remote "
 			   "branch.*.pushremote remote.pushdefault";
 
@@ -114,7 +114,10 @@ static bool is_name(int c)
 	return c >= 0 && c < 0x80 && (isalnum(c) || c == '-');
 }
 
-/* The lower-case name at the reading's place, more letters of EXTRA taken too. */
+/*
+ * Read a name at the present position and put it into NAME in lower case. The character
+ * EXTRA may be part of it.
+ */
 static bool take_name(struct reading *reading, char name[NAME_BYTES], int extra)
 {
 	size_t size = 0;
@@ -135,7 +138,7 @@ static void skip_blanks(struct reading *reading)
 		reading->at++;
 }
 
-/* The part in quotes of [section "sub"]. */
+/* Read the part in quotes of [section "sub"]. */
 static bool take_sub(struct reading *reading)
 {
 	size_t size = 0;
@@ -173,7 +176,7 @@ static bool take_section(struct reading *reading)
 	if (peek(reading) != ']')
 		return false;
 	reading->at++;
-	/* [section.sub], the old way of writing it. */
+	/* The old form [section.sub]. */
 	dot = strchr(reading->section, '.');
 	if (dot != NULL && reading->has_sub)
 		return false;
@@ -185,7 +188,7 @@ static bool take_section(struct reading *reading)
 	return true;
 }
 
-/* One letter behind a backslash; false when git knows no such escape. */
+/* Read one letter behind a backslash; false when git knows no such escape. */
 static bool take_escape(struct reading *reading)
 {
 	int c;
@@ -208,7 +211,7 @@ static bool take_escape(struct reading *reading)
 static bool take_value(struct reading *reading)
 {
 	bool quoted = false;
-	size_t kept = 0; /* blanks at the end count in quotes only */
+	size_t kept = 0; /* blanks at the end count only in quotes */
 
 	buf_clear(&reading->value);
 	skip_blanks(reading);
@@ -235,8 +238,8 @@ static bool take_value(struct reading *reading)
 }
 
 /*
- * An address git fetches from itself: "ext::" and other "helper::" forms run a program, and
- * one that begins with a dash is an option.
+ * Does git fetch from URL without another program? "ext::" and other "helper::" forms run
+ * a program, and a URL that begins with a dash is an option.
  */
 static bool is_plain_url(struct str url)
 {
@@ -257,13 +260,13 @@ static bool key_is_inert(const struct reading *reading, const char *key)
 		return is_plain_url(value);
 	if (strcmp(name, "submodule.*.update") == 0)
 		return str_among(updates, value);
-	/* Others may say where, too. */
+	/* Other values may also name a place. */
 	if (strcmp(name, "extensions.refstorage") == 0)
 		return str_among("files reftable", value);
 	return memchr(value.data, '\0', value.size) == NULL;
 }
 
-/* git-config(1), "boolean"; what is none counts as false. */
+/* git-config(1), "boolean"; any other text counts as false. */
 static bool is_true(const struct reading *reading)
 {
 	const char *value = reading->value.data;
@@ -273,7 +276,7 @@ static bool is_true(const struct reading *reading)
 	       strtol(value, NULL, 0) != 0;
 }
 
-/* What is asked of a configuration besides. */
+/* Note the values of other keys that scans need. */
 static void take_known(const struct reading *reading, struct git_config *config,
 		       const char *key)
 {
@@ -352,12 +355,12 @@ void git_config_read(struct str text, struct git_config *config)
 		size_t line = reading.at;
 		if (take_line(&reading, config))
 			continue;
-		/* Git refuses such a file; what another reader makes of it is not known. */
+		/* Git refuses such a file, but another reader may accept it. */
 		skip_line(&reading);
 		(void)buf_adds(&config->active, "?");
 		(void)buf_addstr(&config->active, str_part(text, line, reading.at - line));
 		(void)buf_addc(&config->active, '\n');
 	}
-	/* More than fits is told by what stands there already. */
+	/* When `active` is full, it already shows that the configuration is not inert. */
 	buf_fini(&reading.value);
 }

@@ -1,4 +1,4 @@
-/* git_index: entries one after the other, then the extensions. */
+/* git_index: reads the entries one after the other, then the extensions. */
 #include "guard/git_index.h"
 
 #include "base/buf.h"
@@ -20,16 +20,16 @@ enum {
 	EXTENDED = 0x4000,
 	ASSUME_VALID = 0x8000,
 	STAGE_MASK = 0x3000,
-	SKIP_WORKTREE = 0x4000, /* of the flags of later versions */
+	SKIP_WORKTREE = 0x4000, /* in the flags of version 3 and later */
 	INTENT_TO_ADD = 0x2000,
 	NAME_MASK = 0x0fff,
 	MODE_GITLINK = 0160000,
-	MODE_FOLDER = 0040000, /* of a sparse index; the name ends in a slash */
+	MODE_FOLDER = 0040000, /* in a sparse index; the name ends in a slash */
 	MODE_TYPE = 0170000,
 	EXTENSION_HEADER = 8,
 	OFFSETS_VERSION = 1,
 	OFFSETS_HEADER = 4,
-	OFFSETS_ROW = 8, /* where a block of entries begins, and how many it has */
+	OFFSETS_ROW = 8, /* the offset of a block of entries and their number */
 };
 
 struct place {
@@ -37,8 +37,8 @@ struct place {
 	size_t at;
 	size_t hash; /* bytes of an object name */
 	unsigned version;
-	struct buf name; /* of the last entry, for version 4 */
-	bool nameless; /* an entry stands for one of the other part, and has its name there */
+	struct buf name; /* name of the last entry, for version 4 */
+	bool nameless;   /* an entry changes one of the other part, which has its name */
 };
 
 static uint32_t number32(const char *bytes)
@@ -60,7 +60,10 @@ static bool broken(struct err *err, const char *what)
 	return err_set(err, EINVAL, "a git index that does not hold together (%s)", what);
 }
 
-/* Version 4: how many bytes of the last name go, as a number of seven-bit groups. */
+/*
+ * Version 4: read how many bytes to cut off the last name, a number in groups of seven
+ * bits.
+ */
 static bool take_strip(struct place *place, size_t *strip)
 {
 	size_t value = 0;
@@ -94,7 +97,10 @@ static bool name_compressed(struct place *place)
 	return buf_addstr(&place->name, rest);
 }
 
-/* Versions 2 and 3: the name, then zeros up to a multiple of eight. */
+/*
+ * Versions 2 and 3: read the name and the zeros that pad the entry to a multiple of eight
+ * bytes.
+ */
 static bool name_plain(struct place *place, size_t start, size_t size, struct str *name)
 {
 	size_t from = place->at;
@@ -111,7 +117,7 @@ static bool name_plain(struct place *place, size_t start, size_t size, struct st
 	return name->size == size && place->at <= place->text.size;
 }
 
-/* The file NAME, whose entry begins at BYTES. */
+/* Call READER->entry for the file NAME, whose entry begins at BYTES. */
 static bool tell_entry(struct git_index_reader *reader, const char *bytes,
 		       struct str name, bool unsure)
 {
@@ -132,8 +138,8 @@ static bool tell_entry(struct git_index_reader *reader, const char *bytes,
 }
 
 /*
- * May NAME be written below a worktree? Git asks that of names that it puts into an index, and not
- * of those that it finds there.
+ * May NAME be written below a worktree? Git checks the names that it puts into an index,
+ * but not those that it finds there.
  */
 static bool is_sound(struct str name)
 {
@@ -192,7 +198,10 @@ static bool take_entry(struct place *place, struct git_index_reader *reader, str
 		return reader->entry == NULL || name.size >= PATH_MAX ||
 		       tell_entry(reader, place->text.data + start, name, unsure) ||
 		       err_set(err, E2BIG, "a git index with too many files");
-	/* One that git will not expand has no slash; what it is then, nobody says. */
+	/*
+	 * Git does not expand a folder without a slash, and such an entry is not
+	 * documented.
+	 */
 	if (((mode & MODE_TYPE) == MODE_FOLDER) != str_ends(name, STR("/")))
 		return broken(err, "a folder's name");
 	if (name.size >= PATH_MAX || memchr(name.data, '\0', name.size) != NULL)
@@ -229,7 +238,10 @@ static bool unknown(struct err *err, struct str name)
 	return false;
 }
 
-/* Does the table TEXT, as git writes it, find the entries that are there one after the other? */
+/*
+ * Does the table TEXT, in the form of git, lead to the same entries as reading them in
+ * order?
+ */
 static bool offsets_hold(const struct place *whole, struct str text)
 {
 	struct place place = {.text = whole->text,
@@ -267,12 +279,15 @@ static bool take_extensions(struct place *place, struct git_index_reader *reader
 		place->at += EXTENSION_HEADER;
 		if (size > place->text.size - place->at)
 			return broken(err, "an extension is cut");
-		/* Git does without one that begins with a capital letter, and no other. */
+		/*
+		 * Git may ignore an extension whose name begins with a capital letter,
+		 * but no other.
+		 */
 		if ((name.data[0] < 'A' || name.data[0] > 'Z') && !str_is(name, "link") &&
 		    !str_is(name, "sdir"))
 			return unknown(err, name);
 		const struct str data = str_part(place->text, place->at, size);
-		/* Read by an index.threads other than 1. */
+		/* Git reads these two when index.threads is not 1. */
 		if ((str_is(name, "EOIE") && (size < 4 || number32(data.data) != end)) ||
 		    (str_is(name, "IEOT") && !offsets_hold(place, data)))
 			reader->unsound = true;

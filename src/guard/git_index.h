@@ -1,6 +1,7 @@
 /*
- * git_index: the entries of a git index, versions 2 to 4, and among them its gitlinks
- * (submodules, nested repositories) (gitformat-index(5)). Foreign bytes: an index that does not hold together is an error.
+ * git_index: the entries of a git index, versions 2 to 4, among them gitlinks
+ * (submodules, nested repositories). See gitformat-index(5). The bytes are not trusted: a
+ * damaged index is an error.
  */
 #pragma once
 #include "base/err.h"
@@ -14,36 +15,38 @@ enum {
 	GIT_HASH_MAX = 32,
 };
 
-/* A file as git saw it last. */
+/* A file as git last saw it. */
 struct git_index_entry {
-	struct str path;            /* valid during the call; ends nowhere */
+	struct str path;            /* valid during the call; without a NUL */
 	uint32_t mode;              /* with its type */
-	uint32_t mtime_s, mtime_ns; /* the lower 32 bits, as all of these */
+	uint32_t mtime_s, mtime_ns; /* these and the next: the lower 32 bits */
 	uint32_t ctime_s, ctime_ns, inode, size;
 	const unsigned char *object; /* 20 or 32 bytes */
-	bool unsure; /* a conflict, or what git itself does not look at (skip-worktree …) */
+	bool unsure; /* in conflict, or not checked by git itself (skip-worktree …) */
 };
 
 struct git_index_reader {
 	bool sha256; /* object names of 32 bytes instead of 20 */
 	/* PATH is valid during the call; false ends the reading, with an error */
 	bool (*link)(void *context, struct str path); /* or NULL */
-	/* every entry that is none of these; or NULL; false as above */
+	/* called for every entry that is no gitlink; or NULL; false as above */
 	bool (*entry)(void *context, const struct git_index_entry *entry);
 	void *context;
 	/*
-	 * set when git would go where it never sends itself: a name that leads out of the worktree or
-	 * into its `.git`, or a table by which a reader of several threads finds other entries
+	 * result: the index has something that git never writes: a name that leads out of
+	 * the worktree or into its `.git`, or a table that makes git, reading with
+	 * several threads, find other entries
 	 */
 	bool unsound;
-	/* set when the index is split: the name of the other part, as in "sharedindex.NAME" */
+	/* result, when the index is split: NAME of the other part "sharedindex.NAME" */
 	char shared[2 * GIT_HASH_MAX + 1];
 };
 
 /*
- * Call READER->entry for every file and READER->link for every gitlink of the index TEXT, and for every folder that a sparse
- * index has in place of what is in it: its path ends in a slash. What a split index changes of its
- * other part has no name here, and is not told. An extension that git would not do without, and
- * that is neither a split nor a sparse one, is an error (ENOTSUP).
+ * Call READER->entry for every file and READER->link for every gitlink of the index TEXT.
+ * A sparse index has entries for whole folders; READER->link is called for these too,
+ * with a path that ends in a slash. Entries by which a split index changes its other part
+ * have no name and are left out. An extension that git may not ignore is an error
+ * (ENOTSUP), except those of split and sparse indexes.
  */
 bool git_index_read(struct git_index_reader *reader, struct str text, struct err *err);

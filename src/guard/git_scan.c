@@ -1,4 +1,4 @@
-/* git_scan: where repositories are looked for. */
+/* git_scan: decides where to look for repositories. */
 #include "guard/git_scan.h"
 
 #include "base/fd.h"
@@ -70,7 +70,10 @@ static bool is_whole(const struct look *look)
 	return true;
 }
 
-/* A linked worktree's part of a repository that is found by itself, and looked at with that. */
+/*
+ * Is LOOK a linked worktree's part of a repository? Such a part is looked at together
+ * with its repository.
+ */
 static bool is_part(const struct look *look)
 {
 	struct buf above;
@@ -87,7 +90,10 @@ static bool is_part(const struct look *look)
 	return part;
 }
 
-/* With a `commondir` git asks for the rest there. */
+/*
+ * A git folder with a `commondir` needs no more than HEAD, because git reads the rest
+ * there.
+ */
 static bool is_bare(const struct look *look)
 {
 	struct stat st;
@@ -131,7 +137,10 @@ static void each_top(const struct look *look, const char *name, void *context)
 	(void)context;
 	if (look->scan->wants_files)
 		git_scan_file(look, name);
-	/* A folder may be called what it likes: none that was put away lies here. */
+	/*
+	 * Folders with our mark are not left out: anybody may choose such a name, and no
+	 * folder is moved aside here.
+	 */
 	if (strcmp(name, ".git") == 0 || (look->type != DT_DIR && look->type != DT_UNKNOWN) ||
 	    (!look_may_hold(look, name, ".git") && !look_may_hold(look, name, "HEAD")))
 		return;
@@ -164,7 +173,10 @@ void git_scan_watch(struct git_scan *scan, const struct value *watched)
 	}
 }
 
-/* Last: what is found otherwise counts as that. */
+/*
+ * This search comes last, because a repository that is found in another way counts as
+ * such.
+ */
 void git_scan_whole(struct git_scan *scan)
 {
 	scan->goes_through = true;

@@ -1,15 +1,17 @@
 /*
- * git_scan: what git would run or follow, as it lies below some folders right now: each
- * such thing with a fingerprint, so that two scans tell what came or changed in between.
- * Used by the front before anything ran, and by a worker after a command.
+ * git_scan: finds the files below some folders that git would run or follow now, each
+ * with a fingerprint, so that two scans show which of them came or changed in between.
+ * The front scans before anything has run, and a worker after a command.
  *
- * How far it looks: `.git` of each root and of the folders directly in it, bare
- * repositories among these, every gitlink of the indexes found (and theirs), every linked
- * worktree that lies below a root, and what it is told to look at. Below the roots in `deep`
- * it looks into every folder, as far as `folders_max` of them go. At the top of each root and of
- * each worktree it looks for the protected names of autoexec.h, at the top of a root also for those
- * that are reported. Names are opened beneath held roots, symlinks not followed (but one that stands
- * for a protected name, to where it leads below a root), only regular files read, and nothing waits.
+ * A scan looks at `.git` of each root and of the folders directly in it, at bare
+ * repositories among these, at every gitlink of the indexes found (and those of their
+ * indexes), at every linked worktree that lies below a root, and at the folders it is
+ * told to watch. Below the roots in `deep` it looks into every folder, up to
+ * `folders_max` of them. At the top of each root and of each worktree it looks for the
+ * protected names of autoexec.h, and at the top of a root also for those that are only
+ * reported. Names are opened beneath held roots, only regular files are read, and nothing
+ * waits. Symlinks are not followed, except one that stands for a protected name and leads
+ * to a place below a root.
  */
 #pragma once
 #include "base/err.h"
@@ -22,22 +24,25 @@
 #include <time.h>
 
 enum {
-	/* ceilings of one scan; beyond, it fails rather than look away */
+	/* ceilings of one scan; a scan that reaches one fails rather than look away */
 	GIT_SCAN_REPOSITORIES = 1024,
 	GIT_SCAN_LINKS = 16384,   /* gitlinks and folders left out of one index */
 	GIT_SCAN_DEPTH = 8,       /* of repositories inside each other */
 	GIT_SCAN_LOOKS = 200000,  /* names looked at: some 0.2 s */
-	GIT_SCAN_NAMES = 1 << 20, /* and names read of folders */
+	GIT_SCAN_NAMES = 1 << 20, /* names read from folders */
 	/*
-	 * Folders gone through below a root in `deep`, some 3 us each: with each call, once for a
-	 * session, and by a whole look. `partial` when there are more.
+	 * Folders read below a root in `deep`, some 3 us each: with each call, once for a
+	 * session, and by a whole look. When there are more, `partial` is set.
 	 */
 	GIT_SCAN_FOLDERS_CALL = 256,
 	GIT_SCAN_FOLDERS = 4096,
 	GIT_SCAN_FOLDERS_WHOLE = 65536,
 	GIT_SCAN_PATHS = 16 << 20, /* bytes of the folders that wait to be read */
 	GIT_SCAN_PLACES = 1024,    /* folders in `places`: those near the root */
-	/* Bytes of protected names that are read, some 0.1 s; what lies beyond counts by its status. */
+	/*
+	 * Bytes of protected files that are read, some 0.1 s. Further files are compared
+	 * by their status.
+	 */
 	GIT_SCAN_CONTENTS = 32 << 20,
 };
 
@@ -49,45 +54,62 @@ struct git_scan_root {
 struct git_scan {
 	const struct git_scan_root *roots;
 	size_t root_count;
-	const char *home; /* of the user: what "~/" in a configuration stands for; or NULL */
-	bool may_mend;    /* a folder that its owner may not enter is opened to him */
+	const char *home; /* of the user, for "~/" in a configuration; or NULL */
+	/* make a folder that its owner may not enter accessible to the owner */
+	bool may_mend;
 	bool wants_files;      /* collect `files`, those changed since SINCE */
 	struct timespec since; /* wall clock */
-	/* as `indexes`: unchanged ones are not read again. Either may be NULL */
-	const struct value *known_indexes, *more_indexes;
-	/* as `dangers`, of protected names: what is as it was is not read again. Either may be NULL */
-	const struct value *known_dangers, *more_dangers;
-	const struct value *opened; /* keys of places that were named to be written; or NULL */
-	bool in_cell; /* commands have run: the mounts of a view hold what they cannot have changed */
-	const struct value *deep; /* roots that are gone through whole: their keys; or NULL */
-	size_t folders_max;       /* of each of these */
-	int64_t deadline_ms;      /* no further into these after that; 0: none */
 	/*
-	 * A leaf of theirs that has neither changed since nor been moved with a folder above is not
-	 * asked what it holds.
+	 * like `indexes`, of earlier scans: unchanged indexes are not read again. May be
+	 * NULL
+	 */
+	const struct value *known_indexes, *more_indexes;
+	/*
+	 * like `dangers`, of earlier scans: unchanged protected files are not read again.
+	 * May be NULL
+	 */
+	const struct value *known_dangers, *more_dangers;
+	/* keys of places that the policy names as writable; or NULL */
+	const struct value *opened;
+	/*
+	 * commands have run; they cannot have changed files in read-only mounts of a view
+	 */
+	bool in_cell;
+	/* keys of the roots that are searched at every depth; or NULL */
+	const struct value *deep;
+	size_t folders_max;  /* for each of these roots */
+	int64_t deadline_ms; /* the search of these roots stops then; 0: never */
+	/*
+	 * A folder without subfolders in these roots is not searched when it has not
+	 * changed since, and was not moved together with a folder above it.
 	 */
 	struct git_scan_when {
 		int64_t before_ns;          /* wall clock; 0: all may have changed */
-		const struct value *places; /* as below, of then; NULL: none are known */
+		const struct value *places; /* the `places` of that time; NULL: unknown */
 	} when;
 	bool wants_places;
 	/*
-	 * Repositories inside of git folders are looked for where something has changed since, and
-	 * those are new: git makes none. 0: not at all.
+	 * Search git folders for repositories inside them, where something has changed
+	 * since this time. All of these are new, because git makes none there. 0: do not
+	 * search.
 	 */
 	int64_t inside_ns;
 	/*
-	 * Locks and temporary files of git that have come since are collected in `left`; 0: none.
+	 * Collect in `left` git's locks and temporary files that have come since this
+	 * time; 0: none.
 	 */
 	int64_t left_ns;
-	/* what lies deep is given to this and forgotten, one repository at a time; or NULL */
+	/*
+	 * called after each repository found deep in a root; its results are forgotten
+	 * then; or NULL
+	 */
 	void (*each)(struct git_scan *scan, void *context);
 	void *context;
-	/* what was found; NULL: nothing of the kind, as in most folders */
-	/* path -> true; false: one that only going through a root in `deep` has found */
+	/* the results; NULL: nothing of the kind was found, as in most folders */
+	/* path -> true; false: only the search of a root in `deep` has found it */
 	struct value *repositories; /* git folders */
 	struct value *held; /* `.git` files, files that a configuration includes, protected names */
-	/* those that hold and lead to no git folder that is called so: path -> the repository */
+	/* valid pointers to a repository outside any `.git`: path -> the repository */
 	struct value *leads;
 	struct value *dangers; /* path -> fingerprint */
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
@@ -98,40 +120,47 @@ struct git_scan {
 	 */
 	struct value *left;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
-	struct value *places; /* folders below roots in `deep` that have some in them: path -> inode */
-	bool partial;   /* there are more folders than were gone through */
-	size_t folders; /* so many were */
-	char *missed;   /* the first that was not; NULL: none */
-	struct value *files; /* that run by themselves: a list of paths as they are, to be shown */
-	/* the scan's own */
+	/* folders with subfolders below roots in `deep`: path -> inode */
+	struct value *places;
+	bool partial;   /* there are more folders than were searched */
+	size_t folders; /* number of folders searched */
+	char *missed;   /* the first folder that was not searched; NULL: none */
+	/*
+	 * changed files that other programs run by themselves: a list of paths, unescaped
+	 */
+	struct value *files;
+	/* used by the scan itself */
 	size_t looks, names, contents;
-	bool goes_through;  /* one of the roots in `deep`, now */
-	struct err trouble; /* the first; text empty: none */
+	bool goes_through;  /* a root in `deep` is being searched */
+	struct err trouble; /* the first error; empty text: none */
 };
 
 void git_scan_init(struct git_scan *scan, const struct git_scan_root *roots, size_t count);
 void git_scan_fini(struct git_scan *scan);
 
 /*
- * Look at the roots, at the folders WATCHED below them, and at FILES there that count as they
- * are (lists of paths; NULL: none). False: not all of it was seen.
+ * Look at the roots, at the folders WATCHED below them, and at FILES there, which are
+ * dangers by themselves (lists of paths; NULL: none). False: something could not be
+ * looked at.
  */
 bool git_scan_run(struct git_scan *scan, const struct value *watched,
 		  const struct value *files, struct err *err);
 
-/* Go through the roots in `deep`, and no more than that; what is not seen is in `trouble`. */
+/* Only search the roots in `deep`. An error is in `trouble`. */
 void git_scan_whole(struct git_scan *scan);
 
-/* Look at some more folders, at any time of the scan; what is not seen is in `trouble`. */
+/* Look at more folders, at any time of the scan. An error is in `trouble`. */
 void git_scan_watch(struct git_scan *scan, const struct value *watched);
 
 /*
- * Was what lies at KEY there before WHEN? By times that no program can set: a file's own says when
- * it came or was renamed, but what lies in a folder comes along when that is moved. Then this one
- * has changed, and so has the folder it came into; both do also when something is made in them, so
- * that there may be a doubt. Likewise when a repository that SCAN has found has changed: it may
- * have become one. The system must keep the time of change of what it renames, as ext4, XFS, Btrfs,
- * tmpfs and overlays do.
+ * Was the file at KEY there before WHEN? This is decided by times of change (ctime),
+ * which no program can set. The file's own time says when it came or was renamed. But
+ * when a folder is moved, the files in it keep their times; only the moved folder and the
+ * folder that it came into change. Both also change when a name is made in them, so there
+ * may be a doubt. There is also a doubt when a folder that SCAN has found to be a
+ * repository has changed, because it may have become one since. The file system must
+ * update the time of change of a renamed file, as ext4, XFS, Btrfs, tmpfs and overlays
+ * do.
  */
 enum git_scan_age { GIT_SCAN_OLD, GIT_SCAN_DOUBTFUL, GIT_SCAN_NEW };
 enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
@@ -139,26 +168,33 @@ enum git_scan_age git_scan_age(const struct git_scan *scan, const char *key,
 
 /*
  * Append to LIST the gitlinks below FOLDER of the repository whose root is an ancestor of
- * it, if there is one: what that user's `git status` enters. The front's own.
+ * FOLDER, if there is one. The user's `git status` enters these gitlinks. For the front
+ * only.
  */
 bool git_scan_above(const char *folder, struct value *list, struct err *err);
 
-/* Is it the fingerprint of a protected name, among those of what git runs? NULL is none. */
+/* Is FINGERPRINT (or NULL) that of a protected name, not of something that git runs? */
 bool git_scan_is_name(const char *fingerprint);
-/* Is what lies at KEY now a regular file? */
+/* Is there a regular file at KEY now? */
 bool git_scan_is_file(const struct git_scan *scan, const char *key);
 
-/* What git takes a folder for a repository by, when it stands in it: names in it, NULL-ended. */
+/* The names by which git takes its current folder for a repository, NULL-ended. */
 extern const char *const git_scan_repository[];
 
-/* The folder that holds PATH, beneath its root, and the last name. -1 with errno. */
+/*
+ * Open the folder that holds PATH, beneath its root, and set *NAME to the last name. -1
+ * with errno.
+ */
 int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);
 
 /* Is NAME, in a git folder, a lock: a file that keeps other gits out while it is there? */
 bool git_scan_is_lock(const char *name);
-/* What a file is known by, until it is changed: device, inode, time of change. */
+/* The identity of an unchanged file as text: device, inode, time of change. */
 enum { GIT_SCAN_FILE = 80 };
 void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE]);
 
-/* Our mark in the name of what was put away: no branch can be called so, for git refuses "..". */
+/*
+ * Our mark in the name of a file that was moved aside. No branch can have it in its name,
+ * because git refuses "..".
+ */
 #define GIT_QUARANTINE "..quarantine-"

@@ -1,4 +1,4 @@
-/* git_scan_above: the repository that holds a root. */
+/* git_scan_above: finds the gitlinks of the repository that holds a root. */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -46,7 +46,10 @@ static bool above_read(const struct above *above, const char *index, struct err 
 	if (lstat(index, &st) < 0 || !S_ISREG(st.st_mode))
 		return true;
 	buf_init(&text, GIT_INDEX_MAX);
-	/* An index of long hashes does not fit short ones: one of the two is right. */
+	/*
+	 * The size of the hashes is unknown. An index can be read with only one of the
+	 * two sizes.
+	 */
 	if (fd_read_file(index, GIT_INDEX_MAX, &text, NULL)) {
 		fine = git_index_read(&reader, buf_str(&text), err);
 		reader.sha256 = !fine;

@@ -1,4 +1,7 @@
-/* git_scan_config: the configuration of a git folder, with the files that it includes. */
+/*
+ * git_scan_config: looks at the configuration of a git folder and at the files that it
+ * includes.
+ */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -8,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { CONFIG_DEPTH = 10 }; /* of files that include each other: as git has it */
+enum { CONFIG_DEPTH = 10 }; /* of files that include each other: git's own limit */
 
 static void config_read(const struct look *look, const char *name, struct git_config *config)
 {
@@ -27,7 +30,10 @@ static void config_read(const struct look *look, const char *name, struct git_co
 	buf_fini(&text);
 }
 
-/* Files that a configuration in FOLDER includes, where commands may write, are part of it. */
+/*
+ * Look at the files that a configuration in FOLDER includes, if they are in a place that
+ * commands may write.
+ */
 static void look_included(struct git_scan *scan, const char *folder,
 			  const struct git_config *config, unsigned depth)
 {

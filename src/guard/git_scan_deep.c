@@ -1,8 +1,8 @@
 /*
- * git_scan_deep: repositories further down than git_scan_run looks by itself, those near the
- * root first. Folders are opened beneath the root by their whole path, and nothing is kept
- * open: a tree may be as deep as it likes. One without folders in it is not opened, where the
- * file system says so: most are such.
+ * git_scan_deep: finds repositories further down than git_scan_run looks by itself, those
+ * near the root first. Folders are opened by their whole path beneath the root and not
+ * kept open, so a tree may be of any depth. Most folders have no subfolders; they are not
+ * opened when the link count shows it.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -19,35 +19,42 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* A folder, since git_scan.when. */
+/* Changes to a folder since git_scan.when. */
 enum state {
 	STATE_CHANGED = 1,
-	STATE_MOVED = 2, /* or one above it; perhaps */
+	STATE_MOVED = 2, /* perhaps the folder, or one above it, was moved */
 };
 
-/* The folders that are still to be read, and what the one that is read shows. */
+/* The folders that wait to be read, and findings about the one being read. */
 struct deep {
 	const struct git_scan_root *root;
-	bool counts_folders; /* the links of a folder are those in it, and two */
+	bool counts_folders; /* the link count of a folder is 2 plus its subfolders */
 	size_t seen;
-	char **paths;          /* relative to the root; "" is that */
+	char **paths;          /* relative to the root; "" is the root */
 	unsigned char *states; /* enum state of each */
-	unsigned state;        /* of the one that is read */
-	size_t count, bytes;   /* those that wait: a hostile tree has long names */
+	unsigned state;        /* of the folder being read */
+	/* of the waiting folders: a hostile tree may have long names */
+	size_t count, bytes;
 	const char *at;
 	bool is_repository;
 };
 
-/* Has the folder NAME with the status ST no repository whose folders are elsewhere? */
+/*
+ * Can the folder NAME with the status ST be left out? It has no subfolders, and is no new
+ * repository (`.git` file, or HEAD) whose folders are elsewhere.
+ */
 static bool is_empty(const struct look *look, const char *name, const struct stat *st,
 		     unsigned state)
 {
-	/* Nothing in a folder is newer than its own last change, which is nobody's to set. */
+	/*
+	 * An unchanged folder has no new names, because a new name changes its ctime,
+	 * which no program can set.
+	 */
 	return st->st_nlink == 2 && (state == 0 || (!look_may_hold(look, name, ".git") &&
 						    !look_may_hold(look, name, "HEAD")));
 }
 
-/* The state of PATH, with the status ST, in the folder that is read. */
+/* The state of PATH, with the status ST, in the folder being read. */
 static unsigned state_of(const struct git_scan *scan, const struct deep *deep,
 			 const char *path, const struct stat *st)
 {
@@ -61,7 +68,10 @@ static unsigned state_of(const struct git_scan *scan, const struct deep *deep,
 	return changed | STATE_MOVED;
 }
 
-/* The first folder that is not gone into says where the rest lies. */
+/*
+ * Set `partial`, and note the first folder that is left out, so that the report can name
+ * it.
+ */
 static void miss(struct git_scan *scan, const struct git_scan_root *root, const char *path)
 {
 	struct buf whole;
@@ -94,7 +104,7 @@ static void push(const struct look *look, struct deep *deep, const char *name)
 		return;
 	}
 	deep->seen++;
-	/* A path that no program could open holds nothing for git. */
+	/* No program can open a longer path, so git cannot either. */
 	if (snprintf(path, sizeof(path), "%s/%s", look->path, name) >= (int)sizeof(path))
 		return;
 	if ((deep->counts_folders || scan->wants_places) &&
@@ -124,13 +134,13 @@ static void each_below(const struct look *look, const char *name, void *context)
 		push(look, deep, name);
 }
 
-/* At the root and in the folders directly in it git_scan_run has looked. */
+/* git_scan_run has already looked at the root and the folders directly in it. */
 static bool is_near(const char *path)
 {
 	return strchr(path, '/') == NULL;
 }
 
-/* Repositories count for ceilings of their own, when each is judged by itself. */
+/* When each repository is judged by itself, the ceilings count for each one anew. */
 static void give(struct git_scan *scan)
 {
 	if (scan->each == NULL)
@@ -156,7 +166,10 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 
 	if (scan->each != NULL)
 		scan->looks = scan->names = 0;
-	/* Nothing below it will be read: asking for two names costs less than reading all. */
+	/*
+	 * Nothing below this folder will be read. Looking for two names costs less than
+	 * reading all of them.
+	 */
 	if (deep->seen >= scan->folders_max && !look_may_hold(&above, deep->at, ".git") &&
 	    !look_may_hold(&above, deep->at, "HEAD")) {
 		miss(scan, root, deep->at);
@@ -179,7 +192,10 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 	give(scan);
 }
 
-/* Others say 1, or what they like. */
+/*
+ * Does the link count of a folder tell the number of its subfolders? Other file systems
+ * say 1 or any number.
+ */
 static bool counts_folders(int fd)
 {
 	struct statfs fs;

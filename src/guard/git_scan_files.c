@@ -1,6 +1,7 @@
 /*
- * git_scan_files: the names of autoexec.h in one folder. What is protected there is found with a
- * fingerprint, as what git runs is; what is only reported is listed when it has changed.
+ * git_scan_files: finds the names of autoexec.h in one folder. Protected ones are dangers
+ * with a fingerprint, like the programs that git runs. Those that are only reported are
+ * listed when they have changed.
  */
 #include "base/fd.h"
 #include "base/hash.h"
@@ -23,14 +24,22 @@
 enum {
 	TREE_DEPTH = 32, /* of folders in a protected tree */
 	REPORTED_DEPTH =
-		3, /* and in a reported one: a skill has its folder, and scripts below it */
+		/*
+		 * of folders in a reported tree: a skill has its folder and scripts below
+		 * it
+		 */
+	3,
 	LISTED_OF_FOLDER =
-		8, /* more files of one folder are told as a number: they would hide others */
+		/*
+		 * more files of one folder are reported as a number, so that they do not
+		 * hide others
+		 */
+	8,
 	NAME_PRINT_MAX = PATH_MAX + 64,
-	PREFIX_ROOM = 64, /* a first part of the table */
+	PREFIX_ROOM = 64, /* the first part of a path in the table */
 };
 
-/* Begins the fingerprint of a protected name. */
+/* The beginning of the fingerprint of a protected name. */
 #define PRINT "name "
 
 bool git_scan_is_name(const char *fingerprint)
@@ -51,7 +60,10 @@ bool git_scan_is_file(const struct git_scan *scan, const char *key)
 	       S_ISREG(st.st_mode);
 }
 
-/* PATH, which is NAME or lies in it, may be written when a place that is so far down was named. */
+/*
+ * May PATH, which is NAME or below it, be written because the policy names a place
+ * between the two as writable?
+ */
 static bool is_opened(const struct git_scan *scan, const char *name, const char *path)
 {
 	auto_free char *name_key = path_key(name);
@@ -66,16 +78,16 @@ static bool is_opened(const struct git_scan *scan, const char *name, const char 
 	return false;
 }
 
-/* Fingerprints of what is protected. */
+/* Fingerprints of protected names. */
 
-/* What the fingerprint is made of: what a stat tells, or what others read. */
+/* The base of a fingerprint: the status, or the content. */
 enum tells { TELLS_STATUS, TELLS_CONTENT };
 
 struct tree {
-	struct value *object; /* name -> text, or such an object */
+	struct value *object; /* name -> text, or an object of this kind for a folder */
 	enum tells tells;
 	unsigned depth;
-	const char *name; /* the path of the protected one */
+	const char *name; /* the path of the protected name */
 };
 
 static struct value *tree_of(const struct look *look, const char *name,
@@ -116,7 +128,10 @@ static struct value *folder_of(const struct look *look, const char *name,
 	return tree.object;
 }
 
-/* The same bytes under the same rights are the same file, whatever git has put them there. */
+/*
+ * Append the hash of the content and the execute bits. Files that agree in these are the
+ * same, even when git wrote them anew.
+ */
 static bool content_print(const struct look *look, const char *name, struct buf *print)
 {
 	char hex[HASH_HEX + 1];
@@ -135,7 +150,7 @@ static bool content_print(const struct look *look, const char *name, struct buf 
 	return fine;
 }
 
-/* What NAME in LOOK is, with the status ST. To be freed. */
+/* The value for NAME in LOOK, with the status ST; the caller frees it. */
 static struct value *tree_of(const struct look *look, const char *name,
 			     const struct stat *st, const struct tree *above)
 {
@@ -162,7 +177,7 @@ static struct value *tree_of(const struct look *look, const char *name,
 	return value;
 }
 
-/* False: a folder with nothing in it, which harms nobody. */
+/* Print the fingerprint of NAME into HEX. False: an empty folder, which is harmless. */
 static bool print_of(const struct look *look, const char *name, const char *path,
 		     const struct stat *st, enum tells tells, char hex[HASH_HEX + 1])
 {
@@ -186,7 +201,9 @@ static const char *known_print(const struct git_scan *scan, const char *key)
 	return known != NULL ? known : value_text(value_member(scan->more_dangers, key));
 }
 
-/* What stands in a fingerprint behind the hash of the status. */
+/*
+ * The part of the fingerprint PRINT behind the hash of the status; "" when there is none.
+ */
 static const char *content_in(const char *print)
 {
 	const size_t size = strlen(PRINT) + HASH_HEX + 1;
@@ -195,8 +212,8 @@ static const char *content_in(const char *print)
 }
 
 /*
- * Does the name ROW with this CONTENT ("": with any) stand at the top of a root already? A person who
- * runs it there has it in a clone or a worktree as well.
+ * Is there the name ROW with this CONTENT ("": any) at the top of a root already? A
+ * person who runs it there may have the same file in a clone or a worktree.
  */
 static bool has_twin(const struct git_scan *scan, const char *row, const char *content)
 {
@@ -215,7 +232,10 @@ static bool has_twin(const struct git_scan *scan, const char *row, const char *c
 	return found;
 }
 
-/* In a cell what lies in a read-only mount is what it was, and there may be much of it. */
+/*
+ * Is NAME a folder in a read-only mount? In a cell such a folder is unchanged, and
+ * reading a large one is not needed.
+ */
 static bool is_read_only(const struct look *look, const char *name)
 {
 	auto_close int fd =
@@ -230,7 +250,7 @@ static void set_print(struct git_scan *scan, const char *key, const char *print)
 	value_set_text(git_scan_list(&scan->dangers), key, print);
 }
 
-/* NAME in LOOK, with the status ST, no symlink, is what ROW protects. */
+/* Mark NAME in LOOK, with the status ST and no symlink, as protected by ROW. */
 static void mark_name(const struct look *look, const char *name, const struct stat *st,
 		      const char *row)
 {
@@ -253,11 +273,11 @@ static void mark_name(const struct look *look, const char *name, const struct st
 	if (known != NULL && str_starts(str_of(known), buf_str(&text))) {
 		set_print(scan, key, known);
 	} else if (scan->in_cell && known == NULL && !has_twin(scan, row, "")) {
-		/* Whatever it holds, it is new. */
+		/* The file is new, so its content does not matter. */
 		set_print(scan, key, text.data);
 	} else if (print_of(look, name, path, st, TELLS_CONTENT, content)) {
 		(void)buf_adds(&text, content);
-		/* What was put back as it was is as it was. */
+		/* A file with its old content again counts as unchanged. */
 		if (strcmp(content_in(known), content) == 0)
 			set_print(scan, key, known);
 		else if (!scan->in_cell || !has_twin(scan, row, content))
@@ -267,9 +287,9 @@ static void mark_name(const struct look *look, const char *name, const struct st
 }
 
 /*
- * The symlink NAME in LOOK stands for something protected, or for a folder of such. True, and the
- * real path, when that lies below a root. A link that a command has made is put away, and what it
- * leads to harms nobody then.
+ * Mark the symlink NAME in LOOK, which stands for a protected name or a folder of such
+ * names. True, and REAL is the path that it leads to, when that must be looked at. A link
+ * that a command has made is moved aside, so its target is harmless and not looked at.
  */
 static bool mark_link(const struct look *look, const char *name, struct buf *real)
 {
@@ -294,7 +314,7 @@ static bool mark_link(const struct look *look, const char *name, struct buf *rea
 	return fd >= 0 && fd_real_path(fd, real);
 }
 
-/* The name ROW is here called NAME, in LOOK. */
+/* Look at the protected name ROW, which is NAME in LOOK. */
 static void look_protected(const struct look *look, const char *name, const char *row)
 {
 	struct buf real;
@@ -320,7 +340,7 @@ static void look_protected(const struct look *look, const char *name, const char
 	buf_fini(&real);
 }
 
-/* The folder NAME in LOOK, where it is or where a symlink leads. */
+/* Open the folder NAME in LOOK, or the folder that a symlink NAME leads to. */
 static int enter_group(const struct look *look, const char *name, char path[PATH_MAX])
 {
 	struct stat st;
@@ -342,7 +362,10 @@ static int enter_group(const struct look *look, const char *name, char path[PATH
 	return fd;
 }
 
-/* The rows from ROW on whose names lie in one folder; the first that does not. */
+/*
+ * Look at the rows from ROW on whose names are in the same folder. Returns the first row
+ * of another folder.
+ */
 static const struct autoexec *look_group(const struct look *look, const struct autoexec *row)
 {
 	const size_t size = strcspn(row->name, "/");
@@ -360,7 +383,10 @@ static const struct autoexec *look_group(const struct look *look, const struct a
 	return row;
 }
 
-/* A folder `.claude` that is a root of its own holds what it holds in the folder above. */
+/*
+ * When a folder such as `.claude` is itself a root, its files are protected as they are
+ * below a root.
+ */
 static void look_own(const struct look *look)
 {
 	const char *last = path_base_name(look->path);
@@ -391,11 +417,11 @@ void git_scan_protected(const struct look *look, bool is_root)
 	}
 }
 
-/* What is only reported. */
+/* Names that are only reported. */
 
 struct changed {
-	struct value *list; /* of paths */
-	unsigned depth;     /* that are still gone into */
+	struct value *list; /* list of paths */
+	unsigned depth;     /* levels of folders still to be searched */
 	bool folder_changed;
 };
 
@@ -424,10 +450,10 @@ static void each_file(const struct look *look, const char *name, void *context)
 	struct changed *changed = context;
 	struct stat st;
 
-	/* Nothing runs what an audit has put aside. */
+	/* No program runs a file that an audit has moved aside. */
 	if (look_is_aside(name))
 		return;
-	/* A symlink cannot be changed in its place, only exchanged: that changes its folder. */
+	/* A symlink cannot be changed, only replaced, which changes its folder. */
 	if ((look->type == DT_LNK && !changed->folder_changed) ||
 	    !look_stat(look, name, &st))
 		return;
@@ -503,7 +529,7 @@ static void report_file(const struct look *look, const struct autoexec *row)
 		list_name(&there, name, files_of(look->scan));
 }
 
-/* May it be written after all, because it was named? */
+/* May the name be written, because the policy names it? */
 static bool is_open_name(const struct look *look, const struct autoexec *row)
 {
 	struct buf path;

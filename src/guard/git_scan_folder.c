@@ -1,6 +1,7 @@
 /*
- * git_scan_folder: one git folder (`.git`, a bare repository, a linked worktree's part): the
- * names in it that make git run a program or look elsewhere. See gitrepository-layout(5).
+ * git_scan_folder: looks at one git folder (`.git`, a bare repository, a linked
+ * worktree's part) for names that make git run a program or look elsewhere. See
+ * gitrepository-layout(5).
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -13,7 +14,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* What every linked worktree's folder says of where the rest is. */
+/* The path in `commondir` of every linked worktree's folder. */
 #define COMMON "../.."
 
 static void each_hook(const struct look *look, const char *name, void *context)
@@ -35,7 +36,10 @@ static void each_name(const struct look *look, const char *name, void *context)
 		look_mark_stat(look, name, &st);
 }
 
-/* A module is found by the name that the worktree's `.gitmodules` gives it: that may be any. */
+/*
+ * The worktree's `.gitmodules` gives a module its name, which may have our mark. So a
+ * folder with our mark is looked at like a repository.
+ */
 static void each_module(const struct look *look, const char *name, void *context)
 {
 	const struct git_folder *above = context;
@@ -50,7 +54,10 @@ static void each_module(const struct look *look, const char *name, void *context
 		git_scan_folder(look->scan, fd, path, NULL, above->depth + 1);
 }
 
-/* NAME, a folder each of whose entries counts; anything but a folder counts itself. */
+/*
+ * Call EACH for the entries of the folder NAME. Anything but a folder is marked as a
+ * danger.
+ */
 static void look_entries(const struct look *look, const char *name,
 			 void (*each)(const struct look *, const char *, void *),
 			 void *context)
@@ -103,7 +110,7 @@ static void look_common(const struct look *look)
 	buf_fini(&text);
 }
 
-/* A worktree's part of the repository CONTEXT. */
+/* Look at NAME, a worktree's part of the repository CONTEXT. */
 static void each_worktree(const struct look *all, const char *name, void *context)
 {
 	const struct git_folder *above = context;
@@ -129,7 +136,9 @@ static void each_worktree(const struct look *all, const char *name, void *contex
 	git_scan_works(&folder.look);
 	git_scan_links(&folder.look, above->depth);
 	git_scan_inside(&folder.look, above->depth);
-	/* What is whole by itself is a repository for whoever enters it. */
+	/*
+	 * If the part is also a complete repository, git uses it as one in this folder.
+	 */
 	git_scan_worktree(all->scan, fd, path, above->depth + 1);
 	buf_init(&pointer, PATH_MAX);
 	if (look_line_path(&folder.look, "gitdir", path, &pointer) &&
@@ -163,14 +172,17 @@ void git_scan_folder(struct git_scan *scan, int fd, const char *path,
 		return;
 	}
 	git_scan_note(scan, &scan->repositories, key);
-	/* Only a linked worktree's part has one. */
+	/* Only a linked worktree's part has a `commondir`, so one here is a danger. */
 	if (look_stat(&folder.look, "commondir", &st))
 		look_mark_stat(&folder.look, "commondir", &st);
 	git_scan_config(&folder, "config");
 	git_scan_config(&folder, "config.worktree");
 	look_entries(&folder.look, "hooks", each_hook, NULL);
 	look_entries(&folder.look, "modules", each_module, &folder);
-	/* The old places of remotes, read for names that the configuration does not have. */
+	/*
+	 * The old places of remotes. Git reads them for names that are not in the
+	 * configuration.
+	 */
 	look_entries(&folder.look, "remotes", each_name, NULL);
 	look_entries(&folder.look, "branches", each_name, NULL);
 	look_info(&folder.look);

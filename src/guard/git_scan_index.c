@@ -1,6 +1,6 @@
 /*
- * git_scan_index: the repositories that the index of a git folder names, and those in folders
- * that a sparse index leaves out.
+ * git_scan_index: looks at the repositories that the index of a git folder names, and at
+ * those in folders that a sparse index leaves out.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -17,7 +17,7 @@
 
 enum {
 	SPARSE_DEPTH = 64
-}; /* of folders that a sparse index leaves out and that are there */
+}; /* levels of folders that a sparse index leaves out and that exist */
 
 static bool each_link(void *context, struct str path)
 {
@@ -30,7 +30,7 @@ static bool each_link(void *context, struct str path)
 }
 
 struct sparse {
-	unsigned repository, depth; /* of repositories, of folders */
+	unsigned repository, depth; /* depth of repositories, and of folders */
 };
 
 static void each_sparse(const struct look *look, const char *name, void *context)
@@ -54,8 +54,9 @@ static void each_sparse(const struct look *look, const char *name, void *context
 }
 
 /*
- * KEY is a gitlink, or ends in a slash: a folder that a sparse index leaves out. Git looks up
- * what is in there when it is in the way, gitlinks too; most often it is not there at all.
+ * Look at KEY, a gitlink, or with a slash at its end a folder that a sparse index leaves
+ * out. Such a folder is usually missing. When it exists, git looks at its files and
+ * gitlinks.
  */
 static void link_visit(const struct git_folder *folder, const char *key)
 {
@@ -80,7 +81,7 @@ static void link_visit(const struct git_folder *folder, const char *key)
 	buf_fini(&path);
 }
 
-/* Git itself refuses such an index: what mends it for git mends it here. */
+/* Git refuses such an index too. The error tells the way to repair it. */
 static bool index_trouble(struct git_folder *folder, const char *name, const struct err *why)
 {
 	struct err *trouble = &folder->look.scan->trouble;
@@ -93,7 +94,10 @@ static bool index_trouble(struct git_folder *folder, const char *name, const str
 	return false;
 }
 
-/* The gitlinks of the index NAME into LIST; NEXT becomes the name of its other part. */
+/*
+ * Put the gitlinks of the index NAME into LIST. True: the index is split, and NEXT
+ * becomes the name of its other part.
+ */
 static bool index_read(struct git_folder *folder, const char *name, struct value *list,
 		       char next[2 * GIT_HASH_MAX + sizeof("sharedindex.")])
 {
@@ -107,13 +111,13 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 
 	buf_init(&text, GIT_INDEX_MAX);
 	enum look_found found = look_read(&folder->look, name, GIT_INDEX_MAX, &text, &st);
-	/* What cannot be read may hold any gitlink: not seeing it is trouble. */
+	/* An index that cannot be read may have any gitlinks, so this is an error. */
 	if (found == LOOK_ODD)
 		(void)look_trouble(&folder->look, EFBIG, name);
 	else if (found == LOOK_READ)
 		fine = git_index_read(&reader, buf_str(&text), &err) ||
 		       index_trouble(folder, name, &err);
-	/* Git checks names out as it finds them, through ".." and into its hooks. */
+	/* Git checks out such names unchanged, even through ".." and into its hooks. */
 	if (reader.unsound)
 		look_mark(&folder->look, name, buf_str(&text));
 	buf_fini(&text);
@@ -123,8 +127,9 @@ static bool index_read(struct git_folder *folder, const char *name, struct value
 }
 
 /*
- * Reading takes some 10 ns for each file of the project; one that was read before the command
- * and did not change is not read again. A shared part never changes: its name is its hash.
+ * The gitlinks of the index PATH. Reading takes some 10 ns for each file of the project,
+ * so an index that has not changed since an earlier scan is not read again. A shared part
+ * never changes, because its name is its hash.
  */
 static struct value *index_links(struct git_folder *folder, const char *path)
 {

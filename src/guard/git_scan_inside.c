@@ -1,8 +1,9 @@
 /*
- * git_scan_inside: repositories in a git folder, where the looks at a tree do not go: a symlink to
- * one is a folder like any other to who enters it. Git puts none there, and no symlinks either,
- * through which other programs (git-lfs) write as git does. Its objects lie in some
- * 256 folders, of which only what has changed since the commands began is opened.
+ * git_scan_inside: finds new repositories inside a git folder, where other looks do not
+ * go. A symlink elsewhere may lead to such a repository, and git uses it there like any
+ * other. Git makes no repositories in its folder, and no symlinks either, through which
+ * other programs (git-lfs) would write. Objects are in some 256 folders; only those that
+ * have changed since the commands began are opened.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,24 +16,29 @@
 
 enum {
 	INSIDE_DEPTH = 64,
-	INSIDE_FOLDERS = 4096, /* of one git folder; other programs may keep theirs there */
+	/* in one git folder; other programs may keep folders there */
+	INSIDE_FOLDERS = 4096,
 };
 
 struct inside {
-	unsigned repository, depth; /* of repositories, of folders */
+	unsigned repository, depth; /* depth of repositories, and of folders */
 	size_t *seen;
 	bool of_objects; /* the names are those in `objects` */
-	bool in_objects; /* in one of these folders */
-	bool moved;      /* one above has changed, by which it may have come here */
+	bool in_objects; /* the names are those in a folder of `objects` */
+	/* a folder above has changed, so this one may have been moved here */
+	bool moved;
 };
 
-/* Looked into elsewhere, each in full. */
+/* Is NAME a folder that other functions look at completely? */
 static bool has_own_look(const char *name)
 {
 	return str_among("modules worktrees logs refs rr-cache", str_of(name));
 }
 
-/* There are many, and nearly all are as they were: they do not count as looks. */
+/*
+ * Is NAME a folder? These checks are not counted in `looks`, because there are many
+ * folders and nearly all are unchanged.
+ */
 static bool is_folder(const struct look *look, const char *name, struct stat *st)
 {
 	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||

@@ -1,6 +1,6 @@
 /*
- * git_scan_left: files that a git which was killed leaves in a git folder: locks, which keep every
- * later git out, and temporary files. A git that ends by itself removes them.
+ * git_scan_left: finds the files that a killed git leaves in a git folder: locks, which
+ * stop every later git, and temporary files. A git that ends normally removes them.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In one scan; a later scan finds the rest. */
+/* The most items of one scan; a later scan finds the rest. */
 enum { LEFT_MAX = 256 };
 
-/* Temporary files that are no locks, by the beginning of their name. They are in nobody's way. */
+/*
+ * Temporary files that are no locks, by the beginning of their name. They stop no other
+ * git.
+ */
 static const struct {
 	const char *folder, *begins;
 } temporary[] = {
@@ -31,13 +34,13 @@ static const struct {
 
 bool git_scan_is_lock(const char *name)
 {
-	/* No reference can be called so: git refuses the ending. */
+	/* No reference can have such a name, because git refuses the ending. */
 	return str_ends(str_of(name), STR(".lock")) || strcmp(name, "gc.pid") == 0;
 }
 
 static bool is_left(const char *folder, const char *name)
 {
-	/* Among objects locks lie near the top only. */
+	/* In `objects` there are locks only near the top. */
 	if (git_scan_is_lock(name))
 		return strcmp(folder, "objects/??") != 0;
 	for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++) {

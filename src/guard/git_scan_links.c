@@ -1,7 +1,8 @@
 /*
- * git_scan_links: symlinks in a git folder. Git writes messages, logs and lists through them, and
- * objects and references into folders that they stand for, so one that a command left there would
- * have the user's next `git commit` write where the command itself may not.
+ * git_scan_links: finds symlinks in a git folder. Git writes messages, logs and lists
+ * through symlinks, and objects and references into folders behind them. So with a
+ * symlink that a command left there, the user's next `git commit` would write to a place
+ * where the command itself may not write.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -18,14 +19,19 @@
 #include <unistd.h>
 
 enum {
-	LINKS_DEPTH = 64, /* folders in a branch's name; git's own users have four */
+	/* folders in the name of a branch; usual names have up to four */
+	LINKS_DEPTH = 64,
 	STAMP_BYTES = 128,
 };
 
-/* Where git writes to names that may be there already; "/": the folder itself. */
+/*
+ * The places where git writes to names that may exist already; "/" is the git folder
+ * itself.
+ */
 static const struct place {
 	const char *name;
-	bool deep, kept; /* kept: what is read is remembered, as long as nothing changes */
+	/* kept: the names are remembered as long as the folder does not change */
+	bool deep, kept;
 	bool holds_references;
 } places[] = {
 	{"/", false, true, false},
@@ -49,7 +55,9 @@ struct reading {
 	bool top;
 };
 
-/* A reference by another's name, the old way: git replaces it. */
+/*
+ * Is the symlink NAME a symbolic reference in the old form? Git replaces such a symlink.
+ */
 static bool is_reference(const struct look *look, const char *name)
 {
 	char target[PATH_MAX];
@@ -59,7 +67,10 @@ static bool is_reference(const struct look *look, const char *name)
 	return str_starts(text, STR("refs/")) && str_find(text, STR(".."), 0) == (size_t)-1;
 }
 
-/* A symlink that git goes through. It reads and replaces a HEAD that is one. */
+/*
+ * Does git write through the symlink NAME? A HEAD that is a symlink is only read and
+ * replaced.
+ */
 static bool is_way(const struct look *look, const char *name, const struct reading *reading)
 {
 	if (look_is_aside(name))
@@ -69,13 +80,16 @@ static bool is_way(const struct look *look, const char *name, const struct readi
 	return !reading->top || strcmp(name, "HEAD") != 0;
 }
 
-/* A name by which the folder may be a repository itself, where no other look goes. */
+/* Does NAME show that its folder may be a repository, where no other function looks? */
 static bool is_repositorys(const char *name)
 {
 	return strcmp(name, ".git") == 0 || strcmp(name, "HEAD") == 0;
 }
 
-/* What is listed by its name; a folder to go on with has a "/" behind it. */
+/*
+ * Add NAME to the list when it must be looked at; a folder to be searched gets a "/" at
+ * its end.
+ */
 static void each_entry(const struct look *look, const char *name, void *context)
 {
 	const struct reading *reading = context;
@@ -97,7 +111,10 @@ static void each_entry(const struct look *look, const char *name, void *context)
 	buf_fini(&text);
 }
 
-/* What changes with every name that comes or goes, whatever is done to the clock. */
+/*
+ * Print a stamp of the folder that changes with every name that comes or goes, even when
+ * somebody sets the clock.
+ */
 static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
 {
 	struct stat st;
@@ -110,7 +127,9 @@ static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
 	return true;
 }
 
-/* Has the folder changed since the time from which on a killed git may have left something? */
+/*
+ * Has the folder changed since `left_ns`, so that a killed git may have left files in it?
+ */
 static bool was_changed(const struct look *look)
 {
 	struct stat st;
@@ -119,7 +138,10 @@ static bool was_changed(const struct look *look)
 	       clock_ns(&st.st_ctim) >= look->scan->left_ns;
 }
 
-/* The names of a folder, remembered as those of an index are. To be freed. */
+/*
+ * The names of a folder, remembered like the gitlinks of an index. The caller frees the
+ * value.
+ */
 static struct value *entries(const struct look *look, const struct place *place, bool top)
 {
 	char stamp[STAMP_BYTES];
@@ -154,7 +176,10 @@ static void look_name(const struct look *look, const struct place *place,
 		look_mark_stat(look, name, &st);
 }
 
-/* REPOSITORY: how deep those lie that are found in there. */
+/*
+ * Look at the folder LOOK of PLACE, DEPTH levels down. REPOSITORY: the depth of
+ * repositories that are found in it.
+ */
 static void look_below(const struct look *look, const struct place *place, unsigned depth,
 		       unsigned repository)
 {

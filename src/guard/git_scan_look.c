@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* openat2 answers EAGAIN when a rename elsewhere raced with it. */
+/* openat2 answers EAGAIN when it races with a rename elsewhere. */
 enum { OPEN_TRIES = 64, NAMES_READ = 4096 };
 
 bool look_trouble(const struct look *look, int code, const char *name)
@@ -54,8 +54,9 @@ static bool budget(const struct look *look)
 }
 
 /*
- * A folder or file closed to its owner would hide what is in it from us and not from a user
- * who opens it again. One name at a time: the mode of a symlink's target is not touched.
+ * Make NAME accessible to its owner. A folder or file without rights for the owner would
+ * be hidden from the scan, but the user may make it accessible later. Only NAME itself is
+ * changed, never the target of a symlink.
  */
 static void mend(const struct look *look, const char *name, mode_t mode)
 {
@@ -82,8 +83,10 @@ static int open_part(const struct look *look, const char *name, int flags, mode_
 }
 
 /*
- * Closed to us and not ours to open: no command of the cell could put anything there. Who it
- * belongs to the kernel decides: owners without a map have the number of user nobody, as we may.
+ * Is NAME inaccessible to us, and may we not change that? Then no command of the cell
+ * could put a file there. The owner's number is not enough to decide: owners without a
+ * mapping have the number of the user nobody, which may also be ours. So the kernel is
+ * asked by a chmod.
  */
 static bool is_somebodys(const struct look *look, const char *name)
 {
@@ -150,7 +153,10 @@ int look_open_whole(struct git_scan *scan, const struct git_scan_root *root, con
 	if (!budget(&look))
 		return -1;
 	int fd = open_below(root->fd, name, O_RDONLY | O_DIRECTORY);
-	/* Step by step what is closed may be opened, and is told when it is not. */
+	/*
+	 * Going step by step, inaccessible folders can be opened to the owner, or an
+	 * error is reported.
+	 */
 	if (fd < 0 && errno == EACCES)
 		return open_folder(&look, name);
 	if (fd < 0 && !is_absence(errno))
@@ -169,7 +175,7 @@ bool look_may_hold(const struct look *look, const char *folder, const char *name
 	return fstatat(look->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !is_absence(errno);
 }
 
-/* A folder may be closed to its owner though he may list it. */
+/* A folder may be inaccessible to its owner though its names may be read. */
 static bool mend_folder(const struct look *look)
 {
 	struct stat st;
@@ -259,7 +265,7 @@ bool look_line_path(const struct look *look, const char *name, const char *from,
 	return fine;
 }
 
-/* False: no more of them, or the ceiling. */
+/* Call EACH for NAME. False: the ceiling is reached. */
 static bool name_give(struct look *here, const char *name, int type,
 		      void (*each)(const struct look *look, const char *name, void *context),
 		      void *context)

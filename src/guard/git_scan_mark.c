@@ -1,4 +1,4 @@
-/* git_scan_mark: what was found, as it is written down: paths as keys, and fingerprints. */
+/* git_scan_mark: writes down findings: paths as keys, and fingerprints. */
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -13,7 +13,7 @@ enum { NAME_TEXT_MAX = 2 * PATH_MAX };
 
 void look_fingerprint(const struct stat *st, struct buf *out)
 {
-	/* The time of the last change of the inode is nobody's to set. */
+	/* No program can set the ctime of an inode. */
 	if (S_ISDIR(st->st_mode))
 		(void)buf_addf(out, "folder %jx", (uintmax_t)st->st_ino);
 	else

@@ -1,7 +1,8 @@
 /*
- * git_scan_moved: what is older than a moment may have been moved since to where it lies. A
- * rename changes the folder that is moved and the one that it is put into, and nothing below:
- * so the folders above are asked, up to the root.
+ * git_scan_moved: decides whether a file was at its place before a moment. An old file
+ * may have been moved there later together with a folder. Such a rename changes the moved
+ * folder and the folder that it comes into, but nothing below. So the times of all
+ * folders up to the root are compared.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -26,12 +27,12 @@ bool look_is_in_place(const struct value *places, const char *path, const struct
 	return inode != NULL && value_integer(inode) == (int64_t)st->st_ino;
 }
 
-/* The way down from a root to what is asked about. */
+/* The way down from a root to the file. */
 struct way {
 	const struct git_scan *scan;
 	const struct git_scan_when *when;
 	int64_t before_ns;
-	bool above_changed; /* the folder above */
+	bool above_changed; /* the folder above has changed */
 	enum git_scan_age age;
 };
 
@@ -41,23 +42,26 @@ static void grow(struct way *way, enum git_scan_age age)
 		way->age = age;
 }
 
-/* The folder PATH, with the status ST, lies on the way. */
+/* Take account of the folder PATH, with the status ST, which is on the way. */
 static void pass(struct way *way, const char *path, const struct stat *st)
 {
 	const bool changed = look_is_since(&st->st_ctim, way->before_ns);
 
-	/* Whoever puts a name into what was moved changes its other time, too. */
+	/*
+	 * A rename changes only the ctime of the moved folder. A new name in it changes
+	 * its mtime, too, and then a move is only possible, not certain.
+	 */
 	if (changed && way->above_changed && !look_is_in_place(way->when->places, path, st))
 		grow(way, look_is_since(&st->st_mtim, way->before_ns) ? GIT_SCAN_DOUBTFUL
 								      : GIT_SCAN_NEW);
-	/* One that gets the last of its names is a repository from then on. */
+	/* A changed repository may have become one by its last change. */
 	auto_free char *key = changed ? path_key(path) : NULL;
 	if (changed && value_member(way->scan->repositories, key) != NULL)
 		grow(way, GIT_SCAN_DOUBTFUL);
 	way->above_changed = changed;
 }
 
-/* From AT, the root, down PATH, whose part from REST on is relative to it. */
+/* Go from the folder ROOT down PATH, whose part from REST on is relative to ROOT. */
 static void descend(struct way *way, int root, char *path, char *rest)
 {
 	auto_close int at = fcntl(root, F_DUPFD_CLOEXEC, 0);

@@ -1,4 +1,7 @@
-/* git_scan_pointer: `.git` files and symlinks: where they lead, and whether that holds. */
+/*
+ * git_scan_pointer: follows `.git` files and symlinks, and checks whether they lead to a
+ * matching git folder.
+ */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -22,7 +25,10 @@ static bool line_leads_to(const struct look *look, const char *name, const char 
 	return leads;
 }
 
-/* The part of REPOSITORY/worktrees/NAME that is REPOSITORY; false when PATH has no such form. */
+/*
+ * Put REPOSITORY of a PATH of the form REPOSITORY/worktrees/NAME there; false for any
+ * other form.
+ */
 static bool repository_of(const char *path, struct buf *repository)
 {
 	(void)buf_add(repository, path, (size_t)(path_base_name(path) - path));
@@ -33,8 +39,8 @@ static bool repository_of(const char *path, struct buf *repository)
 }
 
 /*
- * A worktree's part (LOOK) and the pointer must name each other, and the rest be where git puts
- * it. A part that is only being made has no `commondir` yet.
+ * Do the worktree's part LOOK and POINTER name each other, and is the repository where
+ * git puts it? A part that is just being made has no `commondir` yet.
  */
 static bool is_linked(const struct look *look, const char *pointer, const char *repository)
 {
@@ -46,8 +52,9 @@ static bool is_linked(const struct look *look, const char *pointer, const char *
 }
 
 /*
- * What a pointer is for lies in a `.git`: worktrees and modules. Who leads elsewhere makes what runs
- * in REPOSITORY run where the pointer is.
+ * Note a pointer to a repository outside any `.git`. Usual pointers, of worktrees and
+ * modules, lead into a `.git`. Any other pointer makes the programs of REPOSITORY run in
+ * the pointer's folder.
  */
 static void note_lead(struct git_scan *scan, const char *pointer, const char *repository)
 {
@@ -59,7 +66,7 @@ static void note_lead(struct git_scan *scan, const char *pointer, const char *re
 	value_set_text(git_scan_list(&scan->leads), key, lead);
 }
 
-/* Does what the pointer leads to lie below the roots and hold? It is looked at, then. */
+/* Is TARGET a git folder below the roots that matches POINTER? Then it is looked at. */
 static bool target_holds(struct git_scan *scan, const char *target, const char *worktree,
 			 const char *pointer, unsigned depth)
 {
@@ -117,7 +124,7 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 	buf_fini(&text);
 }
 
-/* A `.git` that is a symlink: what it leads to counts as long as it lies below a root. */
+/* Look at the git folder that a symlink `.git` leads to, if it is below a root. */
 void git_scan_pointer_link(const struct look *look, unsigned depth)
 {
 	char target[PATH_MAX];

@@ -1,6 +1,7 @@
 /*
- * git_scan_works: interrupted work, which the user's `--continue` goes on with, and conflicts
- * whose resolution their next `git commit` copies from the files into the git folder.
+ * git_scan_works: checks interrupted work, which the user's `--continue` goes on with,
+ * and conflicts whose resolution the user's next `git commit` copies from the files into
+ * the git folder.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -62,7 +63,7 @@ static void look_work(const struct look *look, const struct work *work)
 	buf_fini(&text);
 }
 
-/* Is PATH, of the worktree, what it says: no way out, and no symlink on it? */
+/* Does PATH stay in the worktree, without a symlink on the way? */
 static bool is_in_worktree(const struct git_folder *folder, const char *path)
 {
 	struct git_scan *scan = folder->look.scan;
@@ -73,7 +74,10 @@ static bool is_in_worktree(const struct git_folder *folder, const char *path)
 
 	if (path[0] == '\0' || path[0] == '/')
 		return false;
-	/* Another's worktree: where its symlinks lead is not a command's doing. */
+	/*
+	 * The worktree is not ours, so no command of the cell has made its symlinks. Only
+	 * the text of PATH is checked.
+	 */
 	if (folder->worktree == NULL)
 		return strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
 		       look_is_straight(path);
@@ -81,7 +85,10 @@ static bool is_in_worktree(const struct git_folder *folder, const char *path)
 	fine = look_is_straight(path) && path_normal(folder->worktree, path, &whole) &&
 	       path_within(whole.data, folder->worktree);
 	auto_close int fd = fine ? git_scan_open_parent(scan, whole.data, &name) : -1;
-	/* A folder of its path that is a link is none here; one that is gone leads nowhere. */
+	/*
+	 * A symlink among the folders of the path is refused. A missing folder leads
+	 * nowhere and is harmless.
+	 */
 	if (fine)
 		fine = fd >= 0 ? fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 					 !S_ISLNK(st.st_mode)

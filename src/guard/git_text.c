@@ -63,7 +63,10 @@ bool git_text_apply_is_inert(struct str text)
 	while (str_next_word(&text, &word)) {
 		bool fine = false;
 
-		/* Each is in quotes. A blank in it begins what cannot be an option. */
+		/*
+		 * Each option is in quotes. The text behind a blank in it cannot be an
+		 * option.
+		 */
 		if (str_starts(word, STR("'")))
 			word = str_part(word, 1, word.size);
 		for (size_t i = 0; !fine && i < sizeof(known) / sizeof(known[0]); i++)
