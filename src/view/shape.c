@@ -1,4 +1,4 @@
-/* shape: who, what is shown, what may be written. */
+/* shape: puts a specification together: the user, what is shown, what may be written. */
 #include "view/shape.h"
 
 #include "base/buf.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What build tools ask for at most, and far from a fork bomb's reach. */
+/* Enough for all build tools, and few enough to keep a fork bomb harmless. */
 enum { OPEN_FILES = 4096 };
 
 bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
@@ -31,7 +31,10 @@ bool shape_show_tree(struct cell_spec *spec, const char *path, int *take_fd,
 		entry->fd = fd_take(&spec->workspace_tree);
 	} else if (!sandbox_copy_tree(*take_fd, mapped ? spec->mapping.fd : -1,
 				      &entry->fd, &why)) {
-		/* Root of a container, who mounts nothing out here: by its path, as others. */
+		/*
+		 * Root of a container may not mount here: show the tree by its path, as
+		 * for other users.
+		 */
 		if (why.code != EPERM || spec->identity.map_root)
 			return err_set(err, why.code, "%s", why.text);
 		entry->detached = false;
@@ -53,7 +56,7 @@ bool shape_closed_to_others(int fd)
 	return (st.st_mode & needed) != needed;
 }
 
-/* The real path of what FD holds. */
+/* The real path of FD. */
 bool shape_real_path(int fd, struct buf *path, struct err *err)
 {
 	if (fd_real_path(fd, path))
@@ -66,7 +69,10 @@ bool shape_real_path(int fd, struct buf *path, struct err *err)
 			       : "");
 }
 
-/* A person may be asked for folders, or a killed front has left writes in some it was granted. */
+/*
+ * May a person be asked for folders, or has a killed front left writes in granted
+ * folders?
+ */
 static bool may_get_folders(const struct shape_options *options, const struct policy *policy)
 {
 	return policy_asks(policy, "read") || policy_asks(policy, "write") ||

@@ -1,9 +1,10 @@
 /*
- * shape_cache: the caller's package and build caches under a layer. Below is what he has
- * downloaded already, read-only; what the cell adds goes to a folder of the project's that
- * one cell at a time holds, and for a second one at the same time to memory. A cell of one
- * call that reaches no network has no downloads to keep: the folder costs its start three
- * times what memory does, so it takes the folder only when the project has one already.
+ * shape_cache: shows the caller's package and build caches under a layer. The lower
+ * folder has the caller's earlier downloads, read-only. Additions of the cell go to a
+ * folder of the project, which one cell at a time locks; a second cell at the same time
+ * adds to memory. A cell of one call without network has no downloads to keep, and using
+ * the folder makes its start three times as expensive as memory does. So it uses the
+ * folder only when the project already has one.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -21,10 +22,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Without credentials: those lie beside (.npmrc, .m2/settings.xml, .cargo/credentials). */
+/*
+ * These folders contain no credentials, which are stored beside them (.npmrc,
+ * .m2/settings.xml, .cargo/credentials).
+ */
 struct cache {
 	const char *below_home;
-	const char *name;     /* of the folder that keeps what is added */
+	const char *name;     /* name of the folder that keeps additions */
 	const char *programs; /* shown when PATH leads to one of these */
 };
 
@@ -49,10 +53,10 @@ static const struct cache caches[] = {
 enum { CACHE_COUNT = sizeof(caches) / sizeof(caches[0]) };
 
 /*
- * What a kept layer's folder holds when nothing was added: it goes with the cell then. The
- * kernel marks a volatile layer that was not unmounted in order, and takes it no second time
- * with the mark; without it, what a crash of the machine can cost is what was written last,
- * as with every file that nobody has synced.
+ * The contents of a kept layer's folder when nothing was added; they are removed with the
+ * cell. The kernel marks a volatile layer that was not unmounted properly, and does not
+ * mount a marked layer again, so we remove the mark. A crash of the machine can then lose
+ * the last writes, as with every file that was not synced.
  */
 #define LAYER_WORK "/scratch/work"
 #define LAYER_MARK LAYER_WORK "/incompat/volatile"
@@ -61,14 +65,16 @@ static const char *const leftovers[] = {
 	"",
 };
 
-/* The first three are around the mark. */
+/* The first three entries are the mark and the folders around it. */
 enum { LEFTOVER_COUNT = sizeof(leftovers) / sizeof(leftovers[0]), MARK_FOLDERS = 3 };
 
 static void mark_remove(const char *folder)
 {
 	char path[PATH_MAX];
 
-	/* The kernel makes them with no rights at all; the outer one first. */
+	/*
+	 * The kernel makes these folders without any rights. Change the outer one first.
+	 */
 	for (size_t i = MARK_FOLDERS; i > 0; i--) {
 		if (snprintf(path, sizeof(path), "%s%s", folder, leftovers[i - 1]) <
 		    (int)sizeof(path))
@@ -115,11 +121,15 @@ struct caching {
 	const struct shape_options *options;
 	const struct policy *policy;
 	struct cell_spec *spec;
-	struct buf kept; /* the folder that keeps what is added; "" when it is not ours */
+	/* the folder that keeps additions; "" when this cell may not use it */
+	struct buf kept;
 	bool asked;
 };
 
-/* Take the project's folder for additions; it stays empty when another cell has it. */
+/*
+ * Lock the project's folder for additions. `kept` stays empty when another cell has the
+ * lock.
+ */
 static void folder_take(struct caching *caching)
 {
 	struct buf *kept = &caching->kept;
@@ -156,7 +166,7 @@ static void leftovers_note(struct cell_spec *spec, const char *folder)
 	buf_fini(&path);
 }
 
-/* What takes the additions of CACHE, at PLACE in the view. */
+/* Show the folder or memory that takes the additions of CACHE, at PLACE in the view. */
 static bool upper_show(struct caching *caching, const struct cache *cache, const char *place)
 {
 	struct cell_spec *spec = caching->spec;
@@ -199,8 +209,9 @@ static bool is_blocked(const struct cell_spec *spec, const char *path)
 }
 
 /*
- * The private home is the cell's to write: what stands in the place of a cache, or of a folder
- * above it, may be a link or be closed. The cache is not shown then.
+ * Can the cache be mounted at BELOW_HOME? The cell may write to the private home, so the
+ * place of a cache or a folder above it may be a link or inaccessible. Then the cache is
+ * not shown.
  */
 static bool place_is_free(const struct cell_spec *spec, const char *below_home)
 {
@@ -258,8 +269,8 @@ void shape_add_caches(const struct shape_options *options, const struct policy *
 	struct caching caching = {.options = options, .policy = policy, .spec = spec};
 
 	/*
-	 * Layers need a view. Root's caches are closed to who becomes the owner of somebody
-	 * else's workspace.
+	 * Layers need a view. When root's cell becomes the owner of somebody else's
+	 * workspace, root's caches are inaccessible to it.
 	 */
 	if (!spec_is_sealed(spec) || home == NULL || home[0] != '/' || home[1] == '\0' ||
 	    strlen(home) >= PATH_MAX / 2 ||
@@ -314,7 +325,10 @@ void shape_tidy_caches(const struct cell_spec *spec, bool home_is_ours)
 	for (size_t i = 0; i < spec->leftover_count; i++) {
 		const char *path = spec->leftovers[i];
 
-		/* The first of each layer's; the last of all is the folder of them. */
+		/*
+		 * At the first entry of each layer, remove its mark. The very last entry
+		 * is the folder of all layers.
+		 */
 		if (i % LEFTOVER_COUNT == 0 && i + 1 < spec->leftover_count)
 			mark_remove(spec->leftovers[i + LEFTOVER_COUNT - 1]);
 		(void)rmdir(path);

@@ -1,4 +1,4 @@
-/* shape_entries: the policy's own entries, each opened once. */
+/* shape_entries: opens the policy's own entries, each of them once, and shows them. */
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -22,8 +22,8 @@ struct opening {
 };
 
 /*
- * An entry that two policies have in common: links are followed as far as both name it, and
- * out of the workspace by none of them.
+ * Open an entry that is the common part of entries of two policies. Links are followed
+ * only in the part of the path that both name, and never out of the workspace.
  */
 static int entry_narrowed_fd(const struct opening *opening, const struct policy_path *entry)
 {
@@ -60,8 +60,8 @@ static int entry_fd(const struct opening *opening, const struct policy_path *ent
 	if (entry->trunk > 0)
 		return entry_narrowed_fd(opening, entry);
 	/*
-	 * An absolute entry was named by the user, links and all; a relative one stays
-	 * below the base.
+	 * The user named an absolute entry with its links, so these are followed. A
+	 * relative entry must stay below the base.
 	 */
 	if (entry->text == NULL || entry->text[0] == '/')
 		return open(entry->path, O_PATH | O_CLOEXEC);
@@ -71,7 +71,7 @@ static int entry_fd(const struct opening *opening, const struct policy_path *ent
 
 /*
  * A shipped role writes to a folder (tests, docs) that a project may not have yet: it is
- * made, and goes again with the cell when it stayed empty.
+ * made, and removed with the cell when it stayed empty.
  */
 static int entry_make(const struct opening *opening, const struct policy_path *entry)
 {
@@ -79,7 +79,7 @@ static int entry_make(const struct opening *opening, const struct policy_path *e
 	const char *name = path_relative(entry->path, opening->policy->base.path);
 	int fd;
 
-	/* One level: a deeper place nobody has made is not the role's to choose. */
+	/* Only one level is made: a role does not create a deeper path in a project. */
 	if (strchr(name, '/') != NULL || mkdirat(opening->base_fd, name, 0755) < 0) {
 		errno = ENOENT;
 		return -1;
@@ -130,7 +130,9 @@ static bool entry_open(const struct opening *opening, struct policy_path *entry,
 
 bool shape_check_root(const char *path, bool writable, struct err *err)
 {
-	/* What a cell has of its own would cover the host's, or be covered by it. */
+	/*
+	 * A folder of the cell's own would cover the host's folder, or be covered by it.
+	 */
 	if (system_folder_is(path, FOLDER_OWN) || path_within(path, "/proc") ||
 	    path_within(path, "/dev"))
 		return err_set(err, EINVAL,
@@ -159,8 +161,8 @@ static bool below_blocked(const struct policy *policy, const char *path)
 }
 
 /*
- * A writable entry at the same place wins; two of a kind are one. With `scratch` a folder
- * that is only to be read is written by programs in a layer of the cell's own.
+ * A writable entry at the same place wins; equal entries are shown once. With `scratch`,
+ * programs may write to a read-only folder through a layer of the cell's own.
  */
 static bool entry_show(const struct opening *opening, const struct policy_path *entry,
 		       int *fd, bool writable, struct err *err)
@@ -175,7 +177,10 @@ static bool entry_show(const struct opening *opening, const struct policy_path *
 			return err_set(err, errno, "%s", strerror(errno));
 		layer = S_ISDIR(st.st_mode);
 	}
-	/* A file tool would say that it wrote, and nothing of it would stay. */
+	/*
+	 * File tools may not write to a layer: they would report a write that does not
+	 * last.
+	 */
 	spec_add_root(spec, entry->path, writable, writable ? entry->pattern : NULL);
 	if (writable || layer)
 		spec_add_writable(spec, entry->path);
@@ -200,7 +205,11 @@ static bool paths_show(const struct opening *opening, struct policy_paths *paths
 		if (!shape_check_root(entry->path, writable, err))
 			return err_while(err, "agents.%s.%s", opening->policy->name, key);
 		if (below_blocked(opening->policy, entry->path))
-			continue; /* deny wins; under a mask there is no place for it */
+			/*
+			 * deny wins: a blocked path is masked, so nothing can be shown
+			 * below it
+			 */
+			continue;
 		if (!entry_show(opening, entry, &fd, writable, err))
 			return err_while(err, "agents.%s.%s: %s", opening->policy->name,
 					 key, entry->path);
@@ -240,7 +249,7 @@ static void blocked_hide(const struct opening *opening)
 	}
 }
 
-/* What is read-only in a writable folder stays where it is, too. */
+/* Pin the read-only entries in writable folders, so that they cannot be moved. */
 static void read_pin(const struct opening *opening)
 {
 	const struct policy_paths *read = &opening->policy->read;
@@ -252,7 +261,10 @@ static void read_pin(const struct opening *opening)
 	}
 }
 
-/* Who reads nothing of the workspace still starts there: in an empty folder. */
+/*
+ * When the view shows nothing of the workspace, give programs an empty folder to start
+ * in.
+ */
 static void workspace_stand(const struct opening *opening)
 {
 	const struct view *view = &opening->spec->view;
@@ -266,7 +278,7 @@ static void workspace_stand(const struct opening *opening)
 	spec_add_entry(opening->spec, VIEW_FOLDER, workspace, NULL)->why = "workspace";
 }
 
-/* The base itself starts at the workspace. */
+/* Open the base, beginning at the workspace. */
 static bool base_open(struct opening *opening, int workspace_fd, struct err *err)
 {
 	const struct policy_path *base = &opening->policy->base;

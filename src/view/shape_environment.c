@@ -1,4 +1,7 @@
-/* shape_environment: the caller's variables, and those of programs in the cell. */
+/*
+ * shape_environment: the variables of the caller, and the environment of programs in the
+ * cell.
+ */
 #include "base/buf.h"
 #include "view/shape_parts.h"
 
@@ -7,16 +10,18 @@
 #include <string.h>
 
 /*
- * Without a network a package manager fails at once: npm would try again for more than two
- * minutes, longer than a command may take. Nor does it look for a newer npm at the end of a run.
+ * Without a network, package managers must fail immediately: npm would retry for more
+ * than two minutes, longer than a command may take. npm also must not look for a newer
+ * npm at the end of a run.
  */
 static const char *const without_network[] = {"NPM_CONFIG_FETCH_RETRIES=0",
 					      "NPM_CONFIG_UPDATE_NOTIFIER=false",
 					      "PIP_RETRIES=0", "CARGO_NET_RETRY=0"};
 
 /*
- * Git tidies a repository up after many a command, in the background: that would be ended with the
- * call, half done. The person's own git does it, or who asks for it (`git gc`), in the foreground.
+ * After some commands, git tidies the repository in the background. The end of the call
+ * would kill that work when it is half done. The person's own git does it outside, or an
+ * explicit `git gc` in the foreground.
  */
 static const struct {
 	const char *key, *value;
@@ -29,9 +34,9 @@ static const struct {
 
 enum {
 	GIT_SETTINGS_MAX = 1000
-}; /* more than anybody writes; git itself takes millions */
+}; /* more than anybody sets; git itself accepts millions */
 
-/* The caller's own NAME, which may be empty; NULL when it is unset. */
+/* The caller's entry "NAME=value", even with an empty value; NULL when NAME is unset. */
 static const char *callers(const struct shape_options *options, const char *name)
 {
 	size_t length = strlen(name);
@@ -51,7 +56,7 @@ const char *shape_environment(const struct shape_options *options, const char *n
 	return value[0] != '\0' ? value : NULL;
 }
 
-/* Our own program stays the last to be found. */
+/* Set PATH, with our own program behind all other folders. */
 static void path_set(struct cell_spec *spec, const char *entry)
 {
 	struct buf path;
@@ -77,7 +82,7 @@ static void add_policys(const struct shape_options *options,
 	}
 }
 
-/* What NAME is in the environment of SPEC; NULL: it has none. */
+/* The value of NAME in the environment of SPEC; NULL: it is unset. */
 static const char *in_cell(const struct cell_spec *spec, const char *name)
 {
 	const size_t length = strlen(name);
@@ -90,7 +95,7 @@ static const char *in_cell(const struct cell_spec *spec, const char *name)
 	return NULL;
 }
 
-/* Has the policy set KEY, among COUNT settings for git? */
+/* Is KEY one of the policy's COUNT settings for git? */
 static bool sets_git(const struct cell_spec *spec, unsigned count, const char *key)
 {
 	char name[sizeof("GIT_CONFIG_KEY_") + 3 * sizeof(count)];
@@ -104,7 +109,7 @@ static bool sets_git(const struct cell_spec *spec, unsigned count, const char *k
 	return false;
 }
 
-/* Ours stand behind the policy's own, which hold where both say something. */
+/* Add our settings behind those of the policy. A setting of the policy wins over ours. */
 static void add_git(struct cell_spec *spec)
 {
 	const char *given = in_cell(spec, "GIT_CONFIG_COUNT");
@@ -113,7 +118,9 @@ static void add_git(struct cell_spec *spec)
 	unsigned count = (unsigned)said;
 	char entry[sizeof("GIT_CONFIG_COUNT=") + 3 * sizeof(count)];
 
-	/* Git refuses to run with a number that is none: that is the policy's. */
+	/*
+	 * With a wrong number, git refuses to run. That is left as the policy's mistake.
+	 */
 	if (said > GIT_SETTINGS_MAX || (end != NULL && (end == given || *end != '\0')))
 		return;
 	for (size_t i = 0; i < sizeof(git_settings) / sizeof(git_settings[0]); i++) {

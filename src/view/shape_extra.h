@@ -1,6 +1,7 @@
 /*
- * shape_extra: a folder that a person lets a cell have besides its policy's, while it runs
- * (approval.h). It is held by its inode from the question on, and shown as what it was then.
+ * shape_extra: a folder that a person grants to a running cell besides those of its
+ * policy (approval.h). It is held open from the question on, so the cell gets the folder
+ * that the person was asked about.
  */
 #pragma once
 #include "base/err.h"
@@ -10,23 +11,25 @@
 
 struct shape_extra {
 	const char *path; /* real, absolute */
-	int fd;           /* holds it, O_PATH */
+	int fd;           /* keeps the folder open, O_PATH */
 	bool writable;
 };
 
 /*
- * May a person be asked at all to let the cell of CELL have EXTRA? ERR says why not: a folder that
- * no entry of the policy could name, a home, somebody else's home, the caller's secrets and our own
- * settings, what is blocked, a folder with a socket in it, what lies over or below what the cell
- * has of its own; to be written, what is git's and the system's folders; a cell without a view.
+ * May a person be asked to grant EXTRA to the cell of CELL? If not, ERR says why. Refused
+ * are: a folder that no entry of the policy could name, a home, somebody else's home, the
+ * caller's secrets, our own settings, blocked paths, a folder with a socket in it, and
+ * folders above or below the cell's own. For writing, git's own folders and those of the
+ * system are refused too. A cell without a view gets nothing.
  */
 bool shape_judge_extra(const struct cell_spec *cell, const struct shape_extra *extra,
 		       struct err *err);
 
 /*
- * What the COUNT EXTRAS add to the cell of CELL, as ADDITION (initialised): their trees, detached
- * (ESTALE when another has taken the place of one), read-only what git would run or follow, the
- * guard of both. CELL is left as it is.
+ * Put into ADDITION (initialised) what the COUNT EXTRAS add to the cell of CELL: their
+ * trees, detached (ESTALE when another folder is at one of their paths now), read-only
+ * binds of the files that git would run or follow, and a guard for CELL and EXTRAS
+ * together. CELL is not changed.
  */
 bool shape_extra(const struct cell_spec *cell, const struct shape_extra *extras,
 		 size_t count, struct cell_spec *addition, struct err *err);

@@ -4,12 +4,13 @@
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 
-#define MEMORY_MOST ((uint64_t)4 << 30) /* a large link, a test suite with a database */
-#define SPACE_MOST  ((uint64_t)1 << 30) /* room for everybody else's logs and mails */
+/* enough for linking a large program, or tests with a database */
+#define MEMORY_MOST ((uint64_t)4 << 30)
+#define SPACE_MOST  ((uint64_t)1 << 30) /* leaves room for the logs and mails of others */
 
 enum {
-	MEMORY_SHARE = 2, /* the machine's other half is not the agent's */
-	SPACE_SHARE = 20, /* five per cent: what ext4 keeps for root */
+	MEMORY_SHARE = 2, /* half of the machine is left to others */
+	SPACE_SHARE = 20, /* five per cent, as ext4 reserves for root */
 	MEMORY_LEAST = 16 << 20,
 };
 

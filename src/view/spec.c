@@ -50,7 +50,10 @@ static const char *keep(struct cell_spec *spec, const char *text)
 	return text == NULL ? NULL : arena_copy(&spec->arena, str_of(text));
 }
 
-/* A new, one longer copy: the lists are short and made once. */
+/*
+ * Make a copy that is one item longer. That is good enough, because the lists are short
+ * and made once.
+ */
 static void list_add(struct cell_spec *spec, const char ***list, size_t *count,
 		     const char *text)
 {
@@ -231,7 +234,10 @@ static void right_add(struct value *list, const char *path)
 	value_append(list, value_new_text(key));
 }
 
-/* Whose PATH it is in the view: the host's own, a layer over that, or memory of the cell's. */
+/*
+ * The kind of storage behind PATH in the view: the host's files, a layer over them, or
+ * memory of the cell.
+ */
 static enum view_kind kind_at(const struct cell_spec *spec, const char *path)
 {
 	const struct view_entry *deepest = NULL;
@@ -255,10 +261,13 @@ static struct value *rights_roots(const struct cell_spec *spec)
 		const struct files_root *root = &spec->roots[i];
 		auto_free char *key = path_key(root->path);
 
-		/* It ends with its session, and has another name in each. */
+		/*
+		 * The folder for temporary files ends with its session, and has another
+		 * name in each one.
+		 */
 		if (spec->temp != NULL && path_within(root->path, spec->temp))
 			continue;
-		/* The same path may be a real one in another session. */
+		/* In another session, the same path may be a folder of the host. */
 		if (kind_at(spec, root->path) == VIEW_MEMORY)
 			continue;
 		struct value *item = value_new_object();

@@ -1,7 +1,7 @@
 /*
- * spec: everything an anchor must know to build one cell and to make its workers: made by
- * the front from the policy (shape.h), handed over in memory or, across an exec, as JSON
- * in a sealed memory file. All strings live in the spec's arena.
+ * spec: everything an anchor must know to build one cell and to make its workers. The
+ * front makes it from the policy (shape.h) and hands it over in memory or, across an
+ * exec, as JSON in a sealed memory file. All strings live in the spec's arena.
  */
 #pragma once
 #include "base/buf.h"
@@ -20,22 +20,33 @@
 /* A policy that names more paths is a mistake, and each costs a descriptor and a mount. */
 enum { SPEC_ENTRIES_MAX = 512 };
 
-/* As JSON: its paths and an environment; far below this. */
+/*
+ * Maximum size as JSON. Usual specifications, with their paths and an environment, are
+ * far smaller.
+ */
 enum { SPEC_BYTES_MAX = 4 << 20 };
 
-/* The variable by which our own program knows, in a command, where it may write. */
+/*
+ * The variable that tells our own program, when it runs in a command, where it may write.
+ */
 #define SPEC_WRITABLE "GLOVEBOX_WRITABLE"
 
 struct cell_spec {
 	struct arena arena;
 	struct sandbox_identity identity;
-	/* of root's owners, and the workspace under it until it is shown; the front's own */
+	/*
+	 * ID mapping for root's cells, and the workspace under that mapping until it is
+	 * shown; for the front only
+	 */
 	struct sandbox_mapping mapping;
 	int workspace_tree;
 	struct view view;
 	size_t view_capacity;
 	struct sandbox_limits limits;
-	/* what holds for each call: its limits, from TERM to KILL, whose policy it is */
+	/*
+	 * for each call: its limits, the time from TERM to KILL, the agent whose policy
+	 * it is
+	 */
 	struct call_limits call_limits;
 	double grace_s;
 	const char *agent;
@@ -45,42 +56,54 @@ struct cell_spec {
 	size_t root_count;
 	const char **blocked; /* NULL-ended, real paths */
 	size_t blocked_count;
-	/* NULL-ended, the front's own: what of the caller's no approval opens (shape_extra.h) */
+	/*
+	 * NULL-ended, for the front only: the caller's paths that no approval opens
+	 * (shape_extra.h)
+	 */
 	const char **closed;
 	size_t closed_count;
-	const char *callers_home; /* NULL: unknown; the front's own */
+	const char *callers_home; /* NULL: unknown; for the front only */
 	const char **environment; /* NULL-ended, for programs */
 	size_t environment_count;
-	/* the listed hosts and the key they stand under, for the proxy; NULL-ended */
+	/*
+	 * for the proxy: the listed hosts (NULL-ended) and the policy key that lists them
+	 */
 	const char **network;
 	size_t network_count;
 	const char *network_rule;
-	bool asks_network;    /* what is not listed is asked for (approval.h) */
+	bool asks_network;    /* a person is asked for other hosts (approval.h) */
 	const char *resolver; /* NULL: the machine's own */
-	/* ports of the cell's loopback that the proxy serves; 0: any one, for requests */
+	/*
+	 * ports of the cell's loopback that the proxy serves; 0: any free port, for
+	 * requests
+	 */
 	uint16_t listen[1 + NETWORK_CARRIED_MAX];
 	size_t listen_count;
 	const char *workspace; /* real */
 	const char *home;      /* in the view */
-	/* the folder behind it, or NULL: private memory; the front's own */
+	/* the folder behind `home`, or NULL: private memory; for the front only */
 	const char *home_source;
-	/* write folders of a shipped role that were made; the front's own */
+	/* write folders of a shipped role that were made; for the front only */
 	const char **made;
 	size_t made_count;
 	/* folders that are removed at the end when empty, while cache_lock is held */
 	const char **leftovers;
 	size_t leftover_count;
-	int cache_lock; /* held (flock) for the additions to the caches; -1: not ours */
-	int home_lock;  /* held (flock) as long as some cell uses that folder; -1: none */
-	int level;      /* enum sandbox_level that this shape reaches */
-	bool one_call; /* its first call is its last, and waits while the cell is built */
-	struct value *parsed; /* what it was read from: freed it would leave the heap in pieces */
-	struct value *guard; /* what the audit after each command starts from (audit.h) */
-	/* how it is built; `level` is lower where that is worth less here */
+	/* locked (flock) for additions to the caches; -1: another cell has it */
+	int cache_lock;
+	int home_lock; /* locked (flock) as long as a cell uses that folder; -1: none */
+	int level;     /* enum sandbox_level that this shape reaches */
+	bool one_call; /* the cell is for one call, which waits while the cell is built */
+	/* the JSON it was parsed from; freeing it would fragment the heap */
+	struct value *parsed;
+	/* the guard that the audit after each command compares with (audit.h) */
+	struct value *guard;
+	/* how the cell is built; `level` is lower when this machine makes that weaker */
 	enum sandbox_level built;
 	/*
 	 * Without a view of its own (below L3): the session's folder for temporary files,
-	 * removed by the anchor when all has ended, or by the front if there was none; NULL
+	 * removed by the anchor when all processes have ended, or by the front if there
+	 * was no anchor. Else NULL
 	 */
 	const char *temp;
 };
@@ -88,7 +111,7 @@ struct cell_spec {
 void spec_init(struct cell_spec *spec);
 void spec_fini(struct cell_spec *spec); /* closes the descriptors of its entries */
 
-/* Is the cell built with a view of its own (L3), or are there rules over the host's files? */
+/* Is the cell built with a view of its own (L3), not with rules over the host's files? */
 bool spec_is_sealed(const struct cell_spec *spec);
 
 struct view_entry *spec_add_entry(struct cell_spec *spec, enum view_kind kind,
@@ -104,24 +127,30 @@ void spec_add_leftover(struct cell_spec *spec, const char *path);
 void spec_add_environment(struct cell_spec *spec, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ENTRY (NAME=value) takes the place of what NAME was. */
+/* Set ENTRY (NAME=value); it replaces an older value of NAME. */
 void spec_set_environment(struct cell_spec *spec, const char *entry);
 
-/* Is what lies at PATH a layer: a folder of the host below, and what is written elsewhere? */
+/* Is PATH in a layer: a folder of the host, with all writes going elsewhere? */
 bool spec_is_layer(const struct cell_spec *spec, const char *path);
-/* Is what lies at PATH memory of the cell's own? */
+/* Is PATH in memory of the cell's own? */
 bool spec_is_memory(const struct cell_spec *spec, const char *path);
 
 /*
- * SPEC_WRITABLE is made anew of SPEC's roots, between colons; a path that holds one is left out.
- * Layers are among them: our own program in a command writes as every other does.
+ * Set SPEC_WRITABLE to SPEC's roots, separated by colons; a path with a colon is left
+ * out. Layers are included, because our own program in a command may write there as every
+ * other program may.
  */
 void spec_set_writable(struct cell_spec *spec);
 
-/* SPEC, whose cell shows ADDITION from now on, has its roots, its view and its guard. */
+/*
+ * The cell of SPEC shows ADDITION from now on: give SPEC the roots, view entries and
+ * guard of ADDITION.
+ */
 void spec_widen(struct cell_spec *spec, const struct cell_spec *addition);
 
-/* What the cell of SPEC may read and write, for rights_read; the caller's. */
+/*
+ * The rights of the cell of SPEC to read and write, for rights_read. Owned by the caller.
+ */
 struct value *spec_rights(const struct cell_spec *spec);
 
 bool spec_print(const struct cell_spec *spec, struct buf *out);

@@ -1,4 +1,4 @@
-/* spec_json: a specification on its way across an exec. */
+/* spec_json: prints and parses a specification, to pass it across an exec. */
 #include "base/value.h"
 #include "view/spec.h"
 
