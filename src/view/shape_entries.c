@@ -23,7 +23,8 @@ struct opening {
 
 /*
  * Open an entry that is the common part of entries of two policies. Links are followed
- * only in the part of the path that both name, and never out of the workspace.
+ * only in the part of the path that both name. A path in the workspace never leads out of
+ * it.
  */
 static int entry_narrowed_fd(const struct opening *opening, const struct policy_path *entry)
 {

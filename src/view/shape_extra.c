@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 4096 }; /* of a folder that are looked at: some milliseconds */
+enum { NAMES_MAX = 4096 }; /* names of one folder that are checked: some milliseconds */
 
-/* Why the view has what a person granted. */
+/* The reason in view entries that a person granted. */
 static const char granted[] = "asked";
 
-/* Below the caller's home: what opens other doors. */
+/* Paths below the caller's home with keys and passwords for other systems. */
 static const char *const secrets[] = {
 	".ssh",
 	".gnupg",
@@ -43,7 +43,10 @@ static const char *const secrets[] = {
 	".local/share/keyrings",
 };
 
-/* Where PATH leads, or would if it were made: what lies above it may be reached by a link. */
+/*
+ * Close the real path of PATH, also when PATH does not exist yet, because a folder above
+ * it may be a link.
+ */
 static void close_path(struct cell_spec *spec, const char *path)
 {
 	auto_free char *above = memory_copy(path);
@@ -105,7 +108,7 @@ void shape_note_closed(const struct shape_options *options, struct cell_spec *sp
 		close_path(spec, *at);
 }
 
-/* Sentences about NAME below HOME keep to ADVICE. */
+/* Let sentences about NAME below HOME advise only ADVICE. */
 static void advise_below(struct policy *policy, const char *home, const char *name,
 			 enum policy_advice advice)
 {
@@ -148,8 +151,8 @@ void shape_advise(const struct shape_options *options, struct policy *policy)
 }
 
 /*
- * One of PATHS (NULL-ended) that holds PATH, or that PATH holds and that is there, or could be made
- * by who WRITES.
+ * The first of PATHS (NULL-ended) that conflicts with PATH: one that holds PATH, or one
+ * below PATH that exists or, with WRITES, could be made.
  */
 static const char *meets(const char *const *paths, const char *path, bool writes)
 {
@@ -171,20 +174,28 @@ static bool is_somebodys(const char *path, const char *home)
 		return home == NULL || !path_within(home, "/root");
 	if (strncmp(path, "/home/", 6) != 0)
 		return false;
-	/* What lies in the home of the caller is his, wherever his project is. */
+	/*
+	 * A path in the same folder of /home as the caller's home belongs to the caller.
+	 */
 	end = strchrnul(path + 6, '/');
 	return home == NULL || strncmp(home, path, (size_t)(end - path)) != 0 ||
 	       (home[end - path] != '/' && home[end - path] != '\0');
 }
 
-/* A grant that this one holds is no hindrance, as long as it loses no right. */
+/*
+ * Is ENTRY an earlier read-only grant? A new grant above it takes no right away, so they
+ * do not conflict.
+ */
 static bool is_lesser_grant(const struct view_entry *entry)
 {
 	return entry->kind == VIEW_TREE && entry->why != NULL &&
 	       strcmp(entry->why, granted) == 0 && !entry->writable;
 }
 
-/* Is PATH git's own, or does it lie in what is? A repository as such is protected as it is. */
+/*
+ * Is PATH a git folder or in one? Other folders with a repository may be granted, because
+ * its git folder is protected.
+ */
 static bool is_gits(const char *path)
 {
 	auto_free char *at = memory_copy(path);
@@ -203,8 +214,9 @@ static bool is_gits(const char *path)
 }
 
 /*
- * Does a socket lie in the folder FD itself, as those of tmux, X11 and an agent of ssh do? To speak
- * to it takes no right to write. Who has very many names holds data.
+ * Does the folder FD itself have a socket in it, such as those of tmux, X11 and
+ * ssh-agent? A program can connect to a socket even in a read-only tree. A folder with
+ * very many names is taken for data.
  */
 static bool holds_socket(int fd)
 {

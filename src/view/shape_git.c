@@ -1,7 +1,7 @@
 /*
- * shape_git: the protected files of a view (audit.h): what git would run or follow, and what other
- * agents would, is bound read-only over itself wherever a writable tree holds it, and pinned, so that none of it is
- * renamed away. Only what exists costs anything.
+ * shape_git: the protected files of a view (audit.h). Files in writable trees that git or
+ * other agents would run or follow are bound read-only over themselves and pinned, so
+ * that they cannot be renamed. Only existing files cost anything.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -23,8 +23,9 @@
 #include <unistd.h>
 
 /*
- * Not all of info: gc and repack write info/refs. Not the worktrees: git adds and removes
- * them, and the audit judges each.
+ * Names in a git folder that are bound. `info` is not bound as a whole, because gc and
+ * repack write info/refs. `worktrees` is not bound, because git adds and removes
+ * worktrees; the audit checks each of them.
  */
 static const char *const names[] = {"hooks",    "config",          "config.worktree",
 				    "modules",  "info/attributes", "info/exclude",
@@ -32,10 +33,11 @@ static const char *const names[] = {"hooks",    "config",          "config.workt
 
 struct protecting {
 	struct cell_spec *spec;
-	const struct value *dangers;    /* what is there now */
-	const struct value *known;      /* and what was when the guard began */
-	const struct value *roots;      /* what may be written on the host */
-	const struct undo_plan *undoes; /* what the cell is made to undo, or NULL */
+	const struct value *dangers; /* what is there now */
+	const struct value *known;   /* those when the guard began */
+	const struct value *roots;   /* the folders of the host that may be written */
+	/* the plan that the cell is made to undo, or NULL */
+	const struct undo_plan *undoes;
 };
 
 static bool is_root(const struct value *roots, const char *path)
@@ -69,7 +71,10 @@ static bool is_blocked(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
-/* Something at PATH or below it came while no audit was made: it must stay movable. */
+/*
+ * Did a danger at or below PATH appear while no audit was made? It must stay movable, so
+ * that an audit can move it aside.
+ */
 static bool holds_new(const struct protecting *protecting, const char *path)
 {
 	if (value_count(protecting->dangers) == value_count(protecting->known))
@@ -84,7 +89,7 @@ static bool holds_new(const struct protecting *protecting, const char *path)
 	return false;
 }
 
-/* What it is made to put back has to be written. */
+/* Must the cell write PATH, because the undo restores it? */
 static bool is_undone(const struct protecting *protecting, const char *path)
 {
 	const char *workspace = protecting->spec->workspace;
@@ -94,8 +99,8 @@ static bool is_undone(const struct protecting *protecting, const char *path)
 }
 
 /*
- * PATH read-only, in its place. A symlink cannot be held (the audit sees it change), and what
- * the policy names in `write` by this very path its user has opened.
+ * Bind PATH read-only in its place. A symlink cannot be bound (the audit sees when it
+ * changes), and a path that the policy itself names in `write` stays writable.
  */
 static void hold(const struct protecting *protecting, const char *path)
 {
@@ -122,7 +127,10 @@ static void hold_repository(const struct protecting *protecting, const char *pat
 	}
 }
 
-/* Inside of what is held as a whole (`modules`) nothing is left to do. */
+/*
+ * Is PATH in a folder that is bound as a whole (`modules`)? Then it needs no bind of its
+ * own.
+ */
 static bool is_held(const struct cell_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {
@@ -134,7 +142,10 @@ static bool is_held(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
-/* Not what lies deep: a build's checkouts there are to be moved and removed, and are audited. */
+/*
+ * Bind the files near a root. Those deep below it are only audited, because builds move
+ * and remove their checkouts there.
+ */
 static void hold_all(const struct protecting *protecting,
 		     const struct value *repositories, const struct value *held)
 {
@@ -188,7 +199,7 @@ struct files {
 	struct value *list;
 };
 
-/* PATH, when it lies where something may be written. */
+/* Add PATH to the list when it is in a writable root. */
 static void files_add(const char *path, void *context)
 {
 	const struct files *files = context;
@@ -207,7 +218,10 @@ static void files_add(const char *path, void *context)
 	buf_fini(&real);
 }
 
-/* The protected files of OPTIONS, and what git reads for all repositories of the user's. */
+/*
+ * The protected files of OPTIONS, and the configuration that git reads for all
+ * repositories of the user.
+ */
 static struct value *files_list(const struct shape_options *options,
 				const struct value *roots)
 {
@@ -220,7 +234,10 @@ static struct value *files_list(const struct shape_options *options,
 	return files.list;
 }
 
-/* What this session leaves to do when its front dies lies in the user's state. */
+/*
+ * Keep the guard in the user's state folder, for the work that this session leaves when
+ * its front dies.
+ */
 static void guard_hold(const struct shape_options *options, const struct cell_spec *spec)
 {
 	struct buf folder;
@@ -248,7 +265,10 @@ static void lists_join(struct value *guard, const struct value *more, const char
 		value_append(list, value_copy(value_item(items, i)));
 }
 
-/* GUARD, of folders that a person has granted, goes back to the beginning of the cell's. */
+/*
+ * Give GUARD, of folders that a person has granted, the times and settings of the cell's
+ * own guard CELLS.
+ */
 static void beginning_keep(struct value *guard, const struct value *cells)
 {
 	static const char *const keys[] = {"one_call", "tells", "began", "ticked", "home"};
@@ -266,7 +286,7 @@ static void objects_join(struct value *guard, const struct value *more, const ch
 	const struct value *members = value_member(more, name);
 	struct value *object;
 
-	/* A look that found none of them leaves no object. */
+	/* When a scan found none of them, the member is no object yet. */
 	if (value_kind(value_member(guard, name)) != VALUE_OBJECT)
 		value_set(guard, name, value_new_object());
 	object = value_member(guard, name);
@@ -274,7 +294,10 @@ static void objects_join(struct value *guard, const struct value *more, const ch
 		value_set(object, value_key(at), value_copy(value_at(at)));
 }
 
-/* What a layer takes goes with the cell: only the host's own trees count. */
+/*
+ * The writable trees of the host. Layers are not among them, because files in a layer
+ * vanish with the cell.
+ */
 static struct value *roots_list(const struct cell_spec *spec)
 {
 	struct value *list = value_new_array();
@@ -288,8 +311,9 @@ static struct value *roots_list(const struct cell_spec *spec)
 }
 
 /*
- * The guard was made of what is there now; with OPTIONS it may go back to an earlier front's.
- * Without, it is of no record.
+ * Record the guard, which was made from the present files, and bind the protected files.
+ * With OPTIONS, the record of an earlier front may replace the guard. Without OPTIONS
+ * there is no record.
  */
 static void scanned_hold(const struct shape_options *options, struct cell_spec *spec)
 {
@@ -316,7 +340,7 @@ static void scanned_hold(const struct shape_options *options, struct cell_spec *
 		hold_file(&protecting, value_text(value_item(files, i)));
 }
 
-/* The roots in which no checkpoint finds a repository that lies deep. */
+/* The roots in which no checkpoint looks for deep repositories. */
 static struct value *deep_list(const struct shape_options *options,
 			       const struct cell_spec *spec, const struct value *roots)
 {
@@ -334,9 +358,9 @@ static struct value *deep_list(const struct shape_options *options,
 }
 
 /*
- * What the scan has found there is looked at by each audit from now on. That goes through the
- * roots once more, for what has come, where it does not take long; elsewhere a whole look does, at
- * the end.
+ * From now on, each audit looks at the repositories that this scan has found deep in the
+ * roots. Small roots are also searched again by each audit, to find new repositories.
+ * Large ones are searched only by a whole look at the end.
  */
 static void guard_settle(const struct shape_options *options, struct value *guard)
 {
@@ -373,7 +397,7 @@ static int64_t now_ns(void)
 	return clock_ns(&now);
 }
 
-/* What "~/" stands for in a configuration. */
+/* Put the home folder, for "~/" in a configuration, into GUARD. */
 static void home_add(const struct shape_options *options, struct value *guard)
 {
 	const char *home = options != NULL ? shape_environment(options, "HOME") : NULL;
@@ -385,8 +409,9 @@ static void home_add(const struct shape_options *options, struct value *guard)
 }
 
 /*
- * Protected names that may be written: those that a root stands for or lies in, and those that the
- * cell is made to put back. What their steps could not have written is not among these.
+ * Protected names that may be written: those that are a root or have a root in them, and
+ * those that the cell's undo restores. The undo plan has no names that its steps could
+ * not have written.
  */
 static struct value *opened_list(const struct shape_options *options,
 				 const struct cell_spec *spec, const struct value *roots)
@@ -407,7 +432,10 @@ static struct value *opened_list(const struct shape_options *options,
 	return list;
 }
 
-/* OPTIONS NULL: no file is protected besides, and nothing kept on disk. */
+/*
+ * Make the guard of SPEC. OPTIONS NULL: no additional file is protected, and nothing is
+ * kept on disk.
+ */
 static bool guard_make(const struct shape_options *options, struct cell_spec *spec,
 		       struct err *err)
 {
@@ -425,12 +453,15 @@ static bool guard_make(const struct shape_options *options, struct cell_spec *sp
 			  options != NULL && options->one_call ? GIT_SCAN_FOLDERS_CALL
 							       : GIT_SCAN_FOLDERS);
 	value_set_integer(guard, "began", now_ns());
-	/* What files are stamped by: it stands still between the kernel's ticks. */
+	/*
+	 * The clock that the kernel uses for the times of files. It advances only at the
+	 * kernel's ticks.
+	 */
 	value_set_integer(guard, "ticked", clock_file_ns());
 	value_set(guard, "files",
 		  options != NULL ? files_list(options, roots) : value_new_array());
 	home_add(options, guard);
-	spec->guard = guard; /* freed with it, also after a failure */
+	spec->guard = guard; /* freed together with SPEC, also after a failure */
 	for (size_t i = 0; i < value_count(roots); i++) {
 		auto_free char *path = path_of_key(value_text(value_item(roots, i)));
 		if (path != NULL && !git_scan_above(path, watched, err))

@@ -1,6 +1,7 @@
 /*
- * shape_git_user: the user's own git configuration and the files that it includes. One for all
- * that lies below a folder (`includeIf "gitdir:~/ours/"`) is often kept in that folder.
+ * shape_git_user: finds the user's own git configuration and the files that it includes.
+ * An included file for all repositories below a folder (`includeIf "gitdir:~/ours/"`) is
+ * often kept in that folder, which may be writable for the cell.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -17,18 +18,22 @@
 #include <unistd.h>
 
 enum {
-	INCLUDE_DEPTH = 10, /* as git has it */
+	INCLUDE_DEPTH = 10, /* git's own limit */
 	INCLUDED_MAX = 256, /* files */
 };
 
 struct visit {
 	const char *home;
-	struct value *seen; /* paths: whoever includes himself twice is not read 2^10 times */
+	/* paths: a file that includes itself twice is not read 2^10 times */
+	struct value *seen;
 	void (*each)(const char *path, void *context);
 	void *context;
 };
 
-/* It may lie where commands write: nothing waits for what is no file. */
+/*
+ * Commands may be able to write PATH, so opening it must not wait when it is a FIFO or
+ * device.
+ */
 static bool config_read(const char *path, struct git_config *config)
 {
 	auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

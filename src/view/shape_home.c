@@ -1,4 +1,4 @@
-/* shape_home: the project's private home, and what is removed when a cell ends. */
+/* shape_home: the project's private home, and removing empty folders when a cell ends. */
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 enum {
-	HOME_DIGITS = 16, /* of the workspace's hash: projects of one user never meet */
+	/* of the workspace's hash: projects of one user never share a home */
+	HOME_DIGITS = 16,
 	HOME_MEMORY = 256 << 20,
-	/* sessions that end at the same moment; the folder is theirs for microseconds */
+	/* other sessions may end at the same moment; each one needs only microseconds */
 	HOME_TRIES = 16,
 };
 
@@ -35,8 +36,9 @@ bool shape_state_path(const struct shape_options *options, const char *kind,
 }
 
 /*
- * Does PATH lead through a link that stands where the cell may write? Links cannot be held in
- * their place: a command could put a folder of its own there, for the next session to take.
+ * Does PATH lead through a link in a place that the cell may write? Links cannot be
+ * pinned, so a command could replace such a link by a folder of its own, which the next
+ * session would use.
  */
 static bool leads_through_link(const struct cell_spec *spec, const char *path)
 {
@@ -73,7 +75,10 @@ bool shape_hide_state(const struct shape_options *options, struct cell_spec *spe
 		buf_fini(&path);
 		return true;
 	}
-	/* Not there: where we could not make it, nobody in the cell can. */
+	/*
+	 * When the state folder does not exist, we could not make it, so no program in
+	 * the cell can.
+	 */
 	auto_free char *state = realpath(path.data, NULL);
 	if (state != NULL && leads_through_link(spec, path.data)) {
 		(void)err_set(err, EPERM,
@@ -120,8 +125,8 @@ static bool home_make(const char *path)
 }
 
 /*
- * Open the folder and hold it, so that a session of the same project that ends now does
- * not remove it; once more when one has just done so.
+ * Make, open and lock the folder, so that an ending session of the same project does not
+ * remove it. Try again when one has just done so.
  */
 static int home_hold(struct buf *path)
 {
@@ -137,7 +142,7 @@ static int home_hold(struct buf *path)
 	return -1;
 }
 
-/* The held folder, for the cell's user; -1 when there can be none. */
+/* Open and lock the home folder for the cell's user; -1 when that is impossible. */
 static int home_open(const struct shape_options *options, const struct cell_spec *spec,
 		     struct buf *path)
 {
@@ -149,8 +154,8 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	/*
-	 * Root in somebody's workspace becomes that owner, who must be able to use the
-	 * home.
+	 * In somebody else's workspace, root's cell becomes its owner, who must be able
+	 * to use the home.
 	 */
 	if (spec->identity.change && !spec->identity.map_root &&
 	    st.st_uid != spec->identity.uid &&
@@ -160,8 +165,9 @@ static int home_open(const struct shape_options *options, const struct cell_spec
 }
 
 /*
- * Without a view: the folder at its own place; for root's cell of somebody else, who comes
- * past no folder of root's, one that goes with the session.
+ * Without a view, the home is the folder at its own path. When root's cell becomes
+ * another user, that user cannot reach a folder of root's, so the home is one that is
+ * removed with the session.
  */
 static void home_grant(struct policy *policy, struct cell_spec *spec, struct buf *path,
 		       int *take_fd)
@@ -189,7 +195,7 @@ static bool home_show(struct cell_spec *spec, const char *source, int *take_fd)
 		return false;
 	}
 	struct view_entry *entry = &spec->view.entries[spec->view.count - 1];
-	/* By its path root's folder is closed to whom he becomes. */
+	/* The user of root's cell cannot reach root's folder by its path. */
 	if (spec->identity.change && !entry->detached) {
 		fd_close(&entry->fd);
 		spec->view.count--;
@@ -219,7 +225,7 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 	if (fd >= 0 && home_show(spec, path.data, &fd)) {
 		spec->home_source = arena_copy(&spec->arena, buf_str(&path));
 	} else {
-		/* No state folder of the user's: a home for this session only. */
+		/* The user has no state folder, so make a home for this session only. */
 		struct view_entry *entry =
 			spec_add_entry(spec, VIEW_MEMORY, SHAPE_HOME, NULL);
 		entry->mode = 0700;
@@ -231,7 +237,7 @@ void shape_add_home(const struct shape_options *options, struct policy *policy,
 
 void shape_tidy(const struct cell_spec *spec)
 {
-	/* only what is empty: that is the kernel's rule */
+	/* rmdir removes only empty folders */
 	bool ours = spec->home_source != NULL &&
 		    flock(spec->home_lock, LOCK_EX | LOCK_NB) == 0;
 

@@ -1,6 +1,6 @@
 /*
- * shape_layer: what lies over or around the trees of a view: layers that take what is
- * written, and pins that hold folders in their places.
+ * shape_layer: adds layers, which take writes over a tree of a view, and pins, which keep
+ * folders in their places.
  */
 #include "base/fd.h"
 #include "base/mounts.h"
@@ -34,7 +34,7 @@ bool shape_is_shown(const struct cell_spec *spec, const char *path, bool writabl
 	return false;
 }
 
-/* A file system of its own below PATH: POINT. */
+/* Find a mount point below PATH and put it into POINT. */
 static bool find_mount_below(struct str mounts, const char *path, struct buf *point)
 {
 	struct mount mount;
@@ -49,8 +49,8 @@ static bool find_mount_below(struct str mounts, const char *path, struct buf *po
 }
 
 /*
- * A layer shows one file system: what is mounted below would silently be empty, or the
- * kernel refuses the whole.
+ * A layer shows only one file system. A mount point below it would silently be empty, or
+ * the kernel would refuse the layer.
  */
 static bool refuse_mounts_below(const char *path, struct err *err)
 {

@@ -1,6 +1,7 @@
 /*
- * shape_level: how a cell is built on this machine, and what a cell without a view of its
- * own needs instead: a folder for temporary files, and a policy that rules can express.
+ * shape_level: chooses how a cell is built on this machine. For a cell without a view of
+ * its own, it makes a folder for temporary files and checks that rules can express the
+ * policy.
  */
 #include "base/buf.h"
 #include "base/fd.h"
@@ -16,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Root's own workspace: without ID mapping (the file system takes none, or there are no
- * user namespaces) the cell keeps user 0. *WHY says so.
+ * Open the ID mapping for root's own workspace. When mapping is impossible (by the file
+ * system, or without user namespaces) the cell keeps user 0, and *WHY gives the reason.
  */
 static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **why,
 			 struct err *err)
@@ -26,7 +27,10 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **
 		return true;
 	if (!spec_is_sealed(spec)) {
 		*why = "without user namespaces nothing can be ID-mapped";
-		/* Of user 0 the kernel counts no processes, and his are most files outside. */
+		/*
+		 * For user 0 the kernel limits no processes, and most files outside
+		 * belong to this user.
+		 */
 		spec->identity = (struct sandbox_identity){0};
 		if (spec->level > SANDBOX_FILTER)
 			spec->level = SANDBOX_FILTER;
@@ -36,11 +40,17 @@ static bool mapping_open(struct cell_spec *spec, int workspace_fd, const char **
 		err->code = ECHILD;
 		return false;
 	}
-	/* Kept: to throw a copy away takes the kernel longer than to make it. */
+	/*
+	 * The copy is kept, because the kernel takes longer to remove one than to make
+	 * it.
+	 */
 	if (sandbox_copy_tree(workspace_fd, spec->mapping.fd, &spec->workspace_tree, err))
 		return true;
 	sandbox_close_mapping(&spec->mapping);
-	/* Nothing is built weaker for what a file system or a container has not refused. */
+	/*
+	 * Only when the file system or a container refuses the mapping is a weaker cell
+	 * built. Any other error is a failure.
+	 */
 	if (err->code != EPERM && err->code != EINVAL && err->code != EOPNOTSUPP &&
 	    err->code != ENOSYS) {
 		err->code = ECHILD;
@@ -89,7 +99,10 @@ static bool is_entry(const struct policy_paths *paths, const char *path)
 	return false;
 }
 
-/* Landlock gives a folder with all that is in it, and takes nothing back below. */
+/*
+ * Landlock grants a folder with everything in it, and cannot make exceptions below.
+ * Refuse a policy with such exceptions in PATHS.
+ */
 static bool exceptions_refuse(const struct policy *policy, const struct policy_paths *paths,
 			      const char *key, const char *how, struct err *err)
 {
@@ -120,7 +133,7 @@ static bool policy_fits(const struct policy *policy, enum sandbox_level built,
 			       "own to lead to the listed hosts; take them out, or see `glovebox "
 			       "doctor`",
 			       policy->name);
-	/* At L1 and L0 no file is walled off, and the level says so. */
+	/* At L1 and L0 no file is protected anyway, and the level says so. */
 	return built < SANDBOX_RULES ||
 	       (exceptions_refuse(policy, &policy->blocked, "blocked", "hidden", err) &&
 		exceptions_refuse(policy, &policy->read, "read", "read-only", err));

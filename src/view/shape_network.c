@@ -1,6 +1,6 @@
 /*
- * shape_network: the listed hosts, the ports of the cell's loopback that lead to them, and
- * the names under which programs find those and the cell itself.
+ * shape_network: adds the listed hosts, the ports of the cell's loopback that lead to
+ * them, and the names by which programs find these hosts and the cell itself.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -41,7 +41,7 @@ static bool listens_at(const struct cell_spec *spec, uint16_t port)
 	return false;
 }
 
-/* TEXT becomes the names of ENTRIES that are carried; how many there are. */
+/* TEXT becomes a hosts file with the names of carried ENTRIES. Returns their number. */
 static size_t hosts_carried(const struct network_entry *entries, size_t count,
 			    struct buf *text)
 {
@@ -59,9 +59,9 @@ static size_t hosts_carried(const struct network_entry *entries, size_t count,
 }
 
 /*
- * TEXT becomes the host's own file: by it names of a developer's lead to the loopback. False
- * when there is none that can be covered, or one so long (a list of what is not to be visited)
- * that each start would feel it.
+ * TEXT becomes the host's own hosts file, which may have a developer's names for the
+ * loopback. False when there is no file that can be covered, or when it is so long (a
+ * list of blocked sites) that it would slow down each start.
  */
 static bool hosts_of_host(struct buf *text)
 {
@@ -74,8 +74,9 @@ static bool hosts_of_host(struct buf *text)
 }
 
 /*
- * A tcp:// host is on the loopback in there, and found under its own name: certificates are
- * checked against that. The cell's own name is last, so that 127.0.0.1 is localhost still.
+ * In the cell, a tcp:// host is on the loopback under its own name, because certificates
+ * are checked against that name. The cell's own name comes last, so that 127.0.0.1 is
+ * still called localhost.
  */
 static void hosts_add(struct cell_spec *spec, const struct network_entry *entries,
 		      size_t count)
@@ -83,7 +84,7 @@ static void hosts_add(struct cell_spec *spec, const struct network_entry *entrie
 	struct buf text;
 
 	if (!spec_is_sealed(spec))
-		return; /* the files and the name are the host's */
+		return; /* without a view, the files and the name are those of the host */
 	buf_init(&text, HOSTS_MAX);
 	if (hosts_carried(entries, count, &text) > 0 || hosts_of_host(&text)) {
 		(void)buf_adds(&text, "127.0.0.1\t" SANDBOX_HOST_NAME "\n");
@@ -93,9 +94,10 @@ static void hosts_add(struct cell_spec *spec, const struct network_entry *entrie
 }
 
 /*
- * Questions for names go to the cell's loopback, where the kernel keeps them and refuses them at
- * once (sandbox_overhear). A host's file that is a link to what a cell does not show, as
- * systemd-resolved has it, is missing in there: programs then ask the loopback by themselves.
+ * Send DNS queries to the cell's loopback, where the kernel records and immediately
+ * refuses them (sandbox_overhear). When the host's file is a link to a file that the cell
+ * does not show, as with systemd-resolved, it is missing in the cell. Programs then use
+ * the loopback anyway.
  */
 static void questions_add(struct cell_spec *spec)
 {

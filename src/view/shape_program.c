@@ -1,6 +1,6 @@
 /*
  * shape_program: our own program in the view, last in PATH, so that commands can use the
- * verbs that need no cell. One that the view shows anyway is only linked to.
+ * verbs that need no cell. If the view shows the program anyway, a link to it is enough.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -15,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The real path of the program, which has to be there still: it may have been replaced. */
+/*
+ * The real path of the program. False when the file was removed or replaced since the
+ * program started.
+ */
 static bool program_path(const struct shape_options *options, char path[PATH_MAX])
 {
 	const char *given = options->program != NULL ? options->program : "/proc/self/exe";
@@ -51,7 +54,10 @@ void shape_add_program(const struct shape_options *options, struct cell_spec *sp
 	entry = &spec->view.entries[spec->view.count - 1];
 	entry->source = arena_copy(&spec->arena, str_of(path));
 	entry->why = "for commands";
-	/* At its own place the user of the cell may not come there. */
+	/*
+	 * Without a view the program stays at its own path, which the cell's user may be
+	 * unable to reach.
+	 */
 	entry->optional = !spec_is_sealed(spec);
 	if (spec_is_sealed(spec))
 		(void)spec_add_entry(spec, VIEW_LINK, SHAPE_PATCH, "glovebox");

@@ -1,4 +1,7 @@
-/* shape_shown: single trees and files that a front shows besides what the policy names. */
+/*
+ * shape_shown: adds single trees and files that a front shows besides the policy's
+ * entries.
+ */
 #include "base/fd.h"
 #include "base/path.h"
 #include "tool/system_folders.h"
@@ -8,7 +11,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A cell stands on its system, and on whatever it has of its own. */
+/* Would PATH cover the system or a folder of the cell's own? */
 static bool covers(const struct cell_spec *spec, const char *path)
 {
 	return system_folder_within(path, FOLDER_SYSTEM | FOLDER_NEEDED) != NULL ||
@@ -37,7 +40,7 @@ static bool show(struct policy *policy, struct cell_spec *spec,
 	if (spec_is_sealed(spec) && covers(spec, path))
 		return err_set(err, EINVAL,
 			       "nothing can be shown at %s: a cell stands on it", path);
-	/* Deny wins. */
+	/* Deny wins: a blocked path is not shown. */
 	if (is_blocked(spec, path) || shape_is_shown(spec, path, false))
 		return true;
 	shape_pin_above(spec, path);

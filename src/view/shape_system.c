@@ -18,7 +18,9 @@ enum {
 	LINK_MAX_BYTES = 256,
 };
 
-/* Secrets and what leads to them. Names that do not exist cost one look. */
+/*
+ * Secrets, and files that lead to them. A name that does not exist costs one system call.
+ */
 static const char *const masked[] = {
 	"/etc/shadow",      "/etc/shadow-",          "/etc/gshadow",
 	"/etc/gshadow-",    "/etc/sudoers",          "/etc/sudoers.d",
@@ -43,7 +45,7 @@ static void folder_or_link(struct cell_spec *spec, const char *path)
 	}
 }
 
-/* Host keys are named by algorithm: look which there are. */
+/* The names of host keys contain the algorithm, so read the folder to find them. */
 static void mask_host_keys(struct cell_spec *spec)
 {
 	DIR *folder = opendir("/etc/ssh");
@@ -63,7 +65,7 @@ static void mask_host_keys(struct cell_spec *spec)
 	(void)closedir(folder);
 }
 
-/* Programs ask getpwuid, not HOME: the accounts of the view are ours. */
+/* Some programs use getpwuid, not HOME, so the view has account files of its own. */
 static void add_accounts(struct cell_spec *spec)
 {
 	unsigned uid = spec->identity.uid, gid = spec->identity.gid;
@@ -88,7 +90,8 @@ static void add_devices(struct cell_spec *spec, uint64_t shared_memory)
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
 		(void)spec_add_entry(spec, VIEW_DEVICE, devices[i], devices[i]);
 	if (!spec_is_sealed(spec))
-		return; /* the others are the host's, or follow from /proc */
+		/* without a view, the other devices are the host's or lead to /proc */
+		return;
 	(void)spec_add_entry(spec, VIEW_TERMINALS, "/dev/pts", NULL);
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/ptmx", "pts/ptmx");
 	(void)spec_add_entry(spec, VIEW_LINK, "/dev/fd", "/proc/self/fd");
@@ -110,7 +113,7 @@ void shape_grant(struct policy *policy, struct cell_spec *spec, const char *path
 		spec_add_writable(spec, path);
 }
 
-/* What a view has of its own, whatever the host has there. */
+/* Add the folders that every view has of its own, instead of the host's. */
 static void add_private(struct policy *policy, struct cell_spec *spec)
 {
 	add_accounts(spec);
@@ -134,7 +137,7 @@ void shape_add_system(struct policy *policy, struct cell_spec *spec)
 		(void)spec_add_entry(spec, VIEW_MASK, masked[i], NULL);
 	mask_host_keys(spec);
 	add_devices(spec, policy->limits.tmp);
-	/* nproc and thread pools look here; nothing else of /sys is shown. */
+	/* nproc and thread pools read this folder. Nothing else of /sys is shown. */
 	spec_add_entry(spec, VIEW_TREE, "/sys/devices/system/cpu", "/sys/devices/system/cpu")
 		->optional = true;
 	if (spec_is_sealed(spec))

@@ -1,6 +1,6 @@
 /*
- * shape_toolchains: the PATH of a cell: the system's folders and the caller's toolchains,
- * which are shown for it.
+ * shape_toolchains: makes the PATH of a cell: the system's folders and the caller's
+ * toolchains, which are added to the view.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@
 struct toolchain {
 	const char *below_home; /* the PATH entry is this or below it */
 	const char *shown[3];   /* below the home; without credentials */
-	const char *variable;   /* tells the toolchain where it is, or NULL */
+	const char *variable;   /* tells the toolchain its folder, or NULL */
 	const char *value;      /* below the home */
 };
 
@@ -81,7 +81,7 @@ static void tree_show(struct policy *policy, struct cell_spec *spec, const char 
 		return;
 	}
 	spec->view.entries[spec->view.count - 1].why = "your PATH leads there";
-	/* At its own place root's cell of somebody else may not come there. */
+	/* Without a view, the user of root's cell may be unable to reach this path. */
 	spec->view.entries[spec->view.count - 1].optional = !spec_is_sealed(spec);
 	shape_grant(policy, spec, path, false);
 }
@@ -111,7 +111,7 @@ static bool path_holds(const struct buf *path, const char *folder)
 	return false;
 }
 
-/* The caller's order is kept; what the view does not show is left out. */
+/* The caller's order is kept. Folders that the view does not show are left out. */
 static void path_add(struct policy *policy, struct cell_spec *spec, const char *home,
 		     struct str folder, struct buf *path)
 {

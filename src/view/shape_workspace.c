@@ -1,4 +1,4 @@
-/* shape_workspace: the workspace, and what may not be one. */
+/* shape_workspace: opens the workspace, and refuses folders that may not be one. */
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -35,7 +35,7 @@ bool shape_is_home(const char *path, const char *home)
 	return (home != NULL && path_within(home, path)) || policy_is_home(path);
 }
 
-/* By its name, without the "..", and where it really lies. */
+/* Is PATH the caller's home, either by its normal path or by its real path? */
 static bool is_callers_home(const struct shape_options *options, const char *path)
 {
 	const char *home = shape_environment(options, "HOME");
@@ -58,7 +58,9 @@ static bool workspace_check(const struct shape_options *options,
 {
 	const char *around;
 
-	/* These make the view what it is: a workspace there would cover it. */
+	/*
+	 * A workspace at one of these folders would cover a part that every view needs.
+	 */
 	if (system_folder_is(path, FOLDER_FIXED | FOLDER_KERNEL | FOLDER_CROWD))
 		return err_set(err, EPERM,
 			       "%s cannot be a workspace: it is part of the system; name a "
@@ -101,7 +103,7 @@ bool shape_open_workspace(const struct shape_options *options, const struct poli
 	return true;
 }
 
-/* Does the view have nothing at PATH or below it, and at most memory of its own above? */
+/* Has the view nothing at or below PATH, and above PATH at most memory of its own? */
 static bool is_free(const struct view *view, const char *path)
 {
 	for (size_t i = 0; i < view->count; i++) {

@@ -1,7 +1,8 @@
 /*
- * shape_worktree: a worktree's `.git` is a file that names a folder of the main repository,
- * which lies elsewhere; a submodule's likewise. The repository is shown, to be read, when it
- * names this workspace back: what a workspace holds widens no rights by itself.
+ * shape_worktree: the `.git` of a worktree or submodule is a file that names a folder of
+ * the main repository elsewhere. The repository is shown read-only if it names this
+ * workspace in turn. Without that check, a file in a workspace could widen the rights of
+ * its cell.
  */
 #include "base/fd.h"
 #include "base/memory.h"
@@ -30,7 +31,10 @@ static bool file_read(const char *name, struct buf *content)
 	       fd_read_all(fd, content, name, NULL);
 }
 
-/* The real path of what FOLDER's file NAME names, as READ (git_text.h) finds it; or NULL. */
+/*
+ * The real path that the file NAME in FOLDER names, as READ (git_text.h) finds it; or
+ * NULL.
+ */
 static char *pointer_follow(const char *folder, const char *name,
 			    bool (*read)(struct str text, struct str *path))
 {
@@ -54,7 +58,9 @@ static char *pointer_follow(const char *folder, const char *name,
 	return real;
 }
 
-/* The part of COMMON/worktrees/NAME that is COMMON, cut off in place. */
+/*
+ * Cut ENTRY, of the form COMMON/worktrees/NAME, down to COMMON. False for any other form.
+ */
 static bool common_cut(char *entry)
 {
 	char *name = strrchr(entry, '/');
@@ -131,7 +137,10 @@ static bool names_worktree(const char *path, const char *workspace)
 	return names_it;
 }
 
-/* The same for a submodule, whose repository lies with that of the project around it. */
+/*
+ * The repository of a submodule, which is in the git folder of the surrounding project;
+ * or NULL.
+ */
 static char *module_of(const char *workspace)
 {
 	char *module = pointer_follow(workspace, ".git", git_text_pointer);
@@ -156,7 +165,10 @@ static bool is_shown(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
-/* A folder above may have become a link since the path was judged. */
+/*
+ * Is PATH still the real path of FD? A folder above may have become a link since the path
+ * was checked.
+ */
 static bool lies_at(int fd, const char *path)
 {
 	struct buf real;
@@ -187,7 +199,10 @@ void shape_add_worktree(struct policy *policy, struct cell_spec *spec)
 		return;
 	}
 	spec->view.entries[spec->view.count - 1].why = "the repository of this worktree";
-	/* Commands write it, file tools do not: of what they wrote nothing would stay. */
+	/*
+	 * With `scratch`, commands may write here, but file tools may not, because their
+	 * writes would not last.
+	 */
 	policy_show(policy, common, policy->scratch);
 	spec_add_root(spec, common, false, NULL);
 	if (policy->scratch)
