@@ -1,6 +1,6 @@
 /*
- * files: the roots that are held, what may be done below them, and reaching what exists
- * (files_follow.c has the way there).
+ * files: holds the roots open, decides what may be done below them, and reaches existing
+ * files (files_follow.c finds the way).
  */
 #include "files/files.h"
 #include "files/files_inside.h"
@@ -309,7 +309,7 @@ static bool say_workspace_gone(const struct files *files, struct err *err)
 		       files->workspace);
 }
 
-/* Does ABSOLUTE lead to something, of whatever kind? */
+/* Does ABSOLUTE lead to an existing file of any kind? */
 static bool is_there(const struct files *files, const char *absolute, const char *shown)
 {
 	struct buf real;

@@ -1,8 +1,8 @@
 /*
- * files: how tools inside a worker reach files. A path is resolved beneath one of the
+ * files: lets tools inside a worker reach files. A path is resolved beneath one of the
  * cell's roots, held as descriptors, with openat2 (RESOLVE_BENEATH, no magic links);
  * symlinks are followed only as long as they stay in some root. Read and write rights of
- * the policy are checked again on the path that was really reached. A path outside the
+ * the policy are checked again for the real path that was reached. A path outside the
  * roots, a blocked one and a missing one give the same answer.
  */
 #pragma once
@@ -228,8 +228,8 @@ enum { FILES_NEAR_MS = 200, FILES_NEAR_MAX = 3 };
 void files_add_near(struct files *files, const char *path, struct buf *out);
 
 /*
- * Append the roots in the workspace that may be written, up to FILES_LISTED: "tests and *.md in
- * docs"; "nothing in the workspace" where there is none.
+ * Append the roots in the workspace that may be written, up to FILES_LISTED, such as
+ * "tests and *.md in docs", or "nothing in the workspace" when there is none.
  */
 enum { FILES_LISTED = 12 };
 void files_add_writable(const struct files *files, struct buf *out);

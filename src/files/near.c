@@ -34,7 +34,8 @@ struct near_name {
 struct near {
 	struct files *files;
 	struct str wanted;
-	const char *self;  /* the missing path itself; a link to nowhere has a name */
+	/* the missing path itself, which may be the name of a dangling link */
+	const char *self;
 	struct str folder; /* the folder of `self`; empty: the workspace */
 	bool is_link;
 	char **folders; /* relative to the workspace; a queue: near the top first */
@@ -237,7 +238,7 @@ static void near_walk(struct near *near)
 	}
 }
 
-/* "/src/a.c" for "src/a.c" is a common slip: does that exist? */
+/* "/src/a.c" for "src/a.c" is a common slip: does PATH without its slash exist? */
 static bool near_without_slash(struct near *near, const char *path)
 {
 	struct file file;

@@ -21,7 +21,7 @@ enum {
 	 */
 	PLACE_LOCK_MS = 5000,
 	PLACE_LOCK_STEP_MS = 2,
-	/* a file exchanged while it was opened */
+	/* tries when a file is exchanged while it is opened */
 	PLACE_TRIES = 64,
 };
 

@@ -30,7 +30,7 @@ struct journal_row {
 	char keep[TEMP_NAME]; /* the old content where names cannot be exchanged */
 	bool removes;
 	/* set before journal_commit */
-	struct stat made; /* the new content, under its temp name */
+	struct stat made; /* the new content, under its temporary name */
 	bool existed;
 	struct stat old;
 };

@@ -1,4 +1,4 @@
-/* audit_parts: the inside of an audit, for audit.c and audit_whole.c only. */
+/* audit_parts: the internals of an audit, for audit.c and audit_whole.c only. */
 #pragma once
 #include "guard/audit.h"
 #include "guard/git_scan.h"

@@ -115,8 +115,8 @@ struct git_scan {
 	/* gitlinks: path of an index -> its fingerprint, then the paths of its gitlinks */
 	struct value *indexes;
 	/*
-	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git that stands
-	 * in a worktree elsewhere may have made it
+	 * path -> an object: `file` (git_scan_print_file), and `shared`: true when a git
+	 * in a worktree elsewhere may have made the file
 	 */
 	struct value *left;
 	struct value *nested; /* keys of folders below roots in `deep`, two down and more */
@@ -187,7 +187,7 @@ extern const char *const git_scan_repository[];
  */
 int git_scan_open_parent(const struct git_scan *scan, const char *path, const char **name);
 
-/* Is NAME, in a git folder, a lock: a file that keeps other gits out while it is there? */
+/* Is NAME, in a git folder, a lock, which stops every other git as long as it exists? */
 bool git_scan_is_lock(const char *name);
 /* The identity of an unchanged file as text: device, inode, time of change. */
 enum { GIT_SCAN_FILE = 80 };

@@ -46,7 +46,7 @@ static const struct place {
 	{"rebase-apply", false, true, false},
 	{"sequencer", false, true, false},
 	{"lost-found", true, false, false},
-	{"rr-cache", true, false, false}, /* a folder for each conflict there ever was */
+	{"rr-cache", true, false, false}, /* has a folder for each earlier conflict */
 };
 
 struct reading {

@@ -1,4 +1,7 @@
-/* git_scan_look: how a scan opens and reads names. Everything it meets may be hostile. */
+/*
+ * git_scan_look: how a scan opens and reads names. All files that a scan meets may be
+ * hostile.
+ */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"

@@ -367,7 +367,10 @@ static bool is_hex(struct str text)
 	return text.size > 0;
 }
 
-/* "ab/" and 38 or 62 digits, or "pack/pack-", digits, and an ending of letters. */
+/*
+ * Is NAME "ab/" with 38 or 62 digits, or "pack/pack-" with digits and an ending of
+ * letters?
+ */
 static bool is_object_name(const char *name)
 {
 	struct str text = str_of(name);

@@ -77,5 +77,8 @@ struct shape_options {
 bool shape_cell(const struct shape_options *options, struct policy *policy,
 		struct cell_spec *spec, struct err *err);
 
-/* Remove what was made for this cell (home, folders of a shipped role) if it stayed empty. */
+/*
+ * Remove the folders that were made for this cell (home, folders of a shipped role) if
+ * they are empty.
+ */
 void shape_tidy(const struct cell_spec *spec);

@@ -300,7 +300,10 @@ static bool point_remove(int home, const char *path)
 	return folder >= 0 && unlinkat(folder, name, AT_REMOVEDIR) == 0;
 }
 
-/* The mount points that the cell has made in the private home, and the folders above them. */
+/*
+ * Remove the mount points that the cell has made in the private home, and the folders
+ * above them.
+ */
 static void points_remove(const struct cell_spec *spec)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {

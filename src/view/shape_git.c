@@ -33,7 +33,7 @@ static const char *const names[] = {"hooks",    "config",          "config.workt
 
 struct protecting {
 	struct cell_spec *spec;
-	const struct value *dangers; /* what is there now */
+	const struct value *dangers; /* the present dangers */
 	const struct value *known;   /* those when the guard began */
 	const struct value *roots;   /* the folders of the host that may be written */
 	/* the plan that the cell is made to undo, or NULL */

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The content of the small regular file NAME; false when it is anything else. */
+/* The content of the small regular file NAME; false when NAME is anything else. */
 static bool file_read(const char *name, struct buf *content)
 {
 	auto_close int fd =

@@ -1,4 +1,4 @@
-/* spec: growing lists in an arena. */
+/* spec: fills a specification; its lists grow in an arena. */
 #include "view/spec.h"
 
 #include "base/fd.h"
