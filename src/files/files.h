@@ -88,7 +88,7 @@ void file_fini(struct file *file);
  * Reach PATH (absolute, or relative to the workspace). On failure ERR.code is ENOENT
  * (missing, outside or blocked alike), EISDIR, ENOTDIR, ELOOP, EACCES, ENXIO (neither
  * file nor folder: FIFO, socket, device; never opened), ENAMETOOLONG; the sentence names
- * PATH as given. Never blocks on a FIFO.
+ * PATH as given. The function never blocks on a FIFO.
  */
 bool files_reach(struct files *files, const char *path, enum files_want want,
 		 struct file *file, struct err *err);
@@ -159,7 +159,7 @@ bool place_write(struct place *place, struct str content, const char *expected_m
 struct place_change {
 	struct place *place;
 	struct str content;
-	const char *expected_mark; /* as above */
+	const char *expected_mark; /* as for place_write */
 	/* the content behind the mark, which is faster to compare; data may be NULL */
 	struct str expected;
 	bool removes; /* the file is removed; expected_mark must be given then */

@@ -1,5 +1,5 @@
 /*
- * files_inside: shared by files*.c, place*.c and near.c, included by nobody else: the
+ * files_inside: shared by files*.c, place*.c, near.c, rights.c and undo_place.c only: the
  * roots, and reaching files of any kind beneath them.
  */
 #pragma once

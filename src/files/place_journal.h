@@ -10,8 +10,7 @@
  * journal can do no more than this: move a temporary file (whose name has our pattern)
  * over another file in the same folder. The folder must lie beneath the roots, at a place
  * that both the writing agent and the finishing one may write. The other file must still
- * be the one that the writer saw, by inode and times. For place_item.c, place_write.c and
- * undo_place.c only.
+ * be the one that the writer saw, by inode and times. For place*.c and undo_place.c only.
  */
 #pragma once
 #include "files/files_inside.h"

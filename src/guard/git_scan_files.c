@@ -23,18 +23,10 @@
 
 enum {
 	TREE_DEPTH = 32, /* of folders in a protected tree */
-	REPORTED_DEPTH =
-		/*
-		 * of folders in a reported tree: a skill has its folder and scripts below
-		 * it
-		 */
-	3,
-	LISTED_OF_FOLDER =
-		/*
-		 * more files of one folder are reported as a number, so that they do not
-		 * hide others
-		 */
-	8,
+	/* of folders in a reported tree: a skill has its folder and scripts below it */
+	REPORTED_DEPTH = 3,
+	/* more files of one folder are only counted, so that they do not hide others */
+	LISTED_OF_FOLDER = 8,
 	NAME_PRINT_MAX = PATH_MAX + 64,
 	PREFIX_ROOM = 64, /* the first part of a path in the table */
 };

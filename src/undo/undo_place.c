@@ -39,7 +39,7 @@ enum {
 };
 
 /*
- * Where a path lies: its folder, which is borrowed from `struct undo_places`, and its
+ * The place of a path: its folder, which is borrowed from `struct undo_places`, and its
  * last name.
  */
 struct spot {

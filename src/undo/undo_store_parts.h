@@ -1,4 +1,4 @@
-/* undo_store_parts: shared by undo_store*.c, included by undo_projects.c besides. */
+/* undo_store_parts: shared by undo_store*.c and undo_projects.c only. */
 #pragma once
 #include "undo/undo_store.h"
 

@@ -127,8 +127,8 @@ struct caching {
 };
 
 /*
- * Lock the project's folder for additions. `kept` stays empty when another cell has the
- * lock.
+ * Make and lock the project's folder for additions. `kept` is empty when this cell may
+ * not use it, e.g. because another cell has the lock.
  */
 static void folder_take(struct caching *caching)
 {
