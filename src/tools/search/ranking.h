@@ -23,7 +23,8 @@ struct found {
 
 /* Does A come before B? */
 typedef bool ranking_before(const struct found *a, const struct found *b);
-ranking_before found_newer; /* newest first, then by path */
+/* Newest first, then by path. */
+bool found_newer(const struct found *a, const struct found *b);
 
 struct ranking {
 	ranking_before *before;
