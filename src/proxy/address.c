@@ -13,7 +13,7 @@ struct range {
 	enum address_kind kind;
 };
 
-/* The first that fits counts. */
+/* The first range that contains the address decides. */
 static const struct range ranges4[] = {
 	{{169, 254, 169, 254}, 32, ADDRESS_METADATA},
 	{{169, 254, 170, 2}, 32, ADDRESS_METADATA},
@@ -54,7 +54,7 @@ static const struct range ranges6[] = {
 	{{0xfc}, 7, ADDRESS_PRIVATE},
 	{{0xfe, 0x80}, 10, ADDRESS_LINK_LOCAL},
 	{{0xff}, 8, ADDRESS_MULTICAST},
-	/* what the Internet's addresses are taken from */
+	/* all public IPv6 addresses are allocated from this range */
 	{{0x20}, 3, ADDRESS_PUBLIC},
 	{{0}, 0, ADDRESS_SPECIAL},
 };

@@ -1,4 +1,4 @@
-/* address: what kind of place an address is. Only public ones are anybody's to list by name. */
+/* address: classifies addresses. A host name may lead to public addresses only. */
 #pragma once
 #include "policy/network.h"
 
@@ -16,8 +16,8 @@ enum address_kind {
 /* HOST is an address, not a name. */
 enum address_kind address_kind(const struct network_host *host);
 /*
- * With its article, for a sentence that refuses it: "a private address". A public one is
- * refused only when it is this machine's own.
+ * The kind with its article, for a sentence that refuses the address: "a private
+ * address". A public address is refused only when it is an address of this machine.
  */
 const char *address_kind_name(enum address_kind kind);
 

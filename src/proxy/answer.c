@@ -41,7 +41,9 @@ void answer_error(struct connection *connection, int code, const char *sentence)
 		relay_settle(connection);
 }
 
-/* A front that does not read has enough to read already. */
+/*
+ * Report a refusal to the front. A call's later refusals are dropped after REPORTS_MAX.
+ */
 static void report(struct connection *connection, const char *target, const char *remedy)
 {
 	struct proxy *proxy = connection->proxy;
@@ -62,7 +64,7 @@ void answer_refusal(struct connection *connection, int code, const char *target,
 {
 	char sentence[2 * PROXY_REMEDY_MAX];
 
-	/* First the front, so that it knows before the command can end. */
+	/* Tell the front before the client: after the answer the command can end. */
 	report(connection, target, remedy);
 	if (code == 0) {
 		connection_end(connection);

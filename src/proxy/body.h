@@ -1,6 +1,6 @@
 /*
- * body: where the body of one plain request ends. What follows is not passed on: it would be
- * a second request, which nobody has checked.
+ * body: where the body of one plain request ends. Bytes behind the end are not passed on.
+ * They would be a second request, which nobody has checked.
  */
 #pragma once
 #include "base/str.h"
@@ -15,7 +15,7 @@ struct body {
 	int state;     /* of the chunks */
 	int digits;
 	bool done;
-	bool broken; /* no chunks in there: the connection must end */
+	bool broken; /* the chunks are malformed: the connection must end */
 };
 
 void body_begin(struct body *body, const struct request *request);

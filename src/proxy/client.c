@@ -15,8 +15,8 @@
 static const char name_alert[] = {21, 3, 3, 0, 2, 2, 112};
 
 /*
- * Ask the front for what no entry lists; WHY is what it would be refused with. False: it cannot be
- * asked.
+ * Ask the front whether a host that no entry lists may be reached. WHY is the text of the
+ * refusal. False when the front cannot be asked.
  */
 static bool ask(struct connection *connection, const char *why)
 {
@@ -87,7 +87,10 @@ void client_decided(struct proxy *proxy, uint64_t number, bool yes)
 		       connection->why);
 }
 
-/* Whose request it is. The grant may still wait in the control socket. */
+/*
+ * Find the grant of the command that sent REQUEST. The grant may still wait in the
+ * control socket.
+ */
 static bool request_grant(struct connection *connection, const struct request *request)
 {
 	struct proxy *proxy = connection->proxy;
@@ -140,7 +143,10 @@ void client_head(struct connection *connection)
 	request_judge(connection, &request);
 }
 
-/* Nothing of the client's has been passed on. TLS: it can show the alert. */
+/*
+ * Refuse a greeting before any byte of the client is passed on. TLS: the client can show
+ * the alert.
+ */
 static void hello_refuse(struct connection *connection, bool tls, const char *why)
 {
 	char target[NETWORK_TEXT_MAX];
@@ -152,7 +158,7 @@ static void hello_refuse(struct connection *connection, bool tls, const char *wh
 	answer_refusal(connection, 0, target, why);
 }
 
-/* WHY, and the entry by which the same host and port are reached in any protocol. */
+/* Refuse with WHY, and name the entry that allows any protocol to this host and port. */
 static void hello_refuse_protocol(struct connection *connection, bool tls, const char *why)
 {
 	char target[NETWORK_TEXT_MAX], sentence[PROXY_REMEDY_MAX];
@@ -207,7 +213,9 @@ static void hello_read_tls(struct connection *connection)
 	char name[NETWORK_NAME_MAX + 1];
 	struct err err = {0};
 
-	/* From its first byte on there is no other protocol to wait for. */
+	/*
+	 * After the first byte of TLS no other protocol is possible: wait HELLO_MS only.
+	 */
 	if (!connection->needs_hello) {
 		connection->needs_hello = true;
 		connection_set_deadline(connection, HELLO_MS);

@@ -1,4 +1,4 @@
-/* connection: one client, from accept to the end; what it may do next is its state. */
+/* connection: one client, from accept to the end. Its state says what it may do next. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -16,7 +16,10 @@
 enum {
 	HEAD_MS = 10 * 1000, /* the client is in the same machine */
 	IDLE_MS = 15 * 60 * 1000,
-	/* A pool of a database rests longer; it ends with its command in any case. */
+	/*
+	 * A connection pool of a database is idle for longer. It ends with its command in
+	 * any case.
+	 */
 	CARRIED_IDLE_MS = 2 * 60 * 60 * 1000,
 	ACCEPT_BATCH = 32,
 };
@@ -130,7 +133,7 @@ void connection_watch(struct connection *connection)
 		connection_end(connection);
 }
 
-/* What can be copied now is; the time to be idle begins anew. */
+/* Copy the bytes that are there now, and start the idle timeout again. */
 static void relay(struct connection *connection)
 {
 	connection_set_deadline(connection,
@@ -154,7 +157,10 @@ void connection_connected(struct connection *connection)
 	static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 	if (connection->call == 0) {
-		/* The service may speak first, and in any protocol; TLS has to name the host. */
+		/*
+		 * The service may send first, and use any protocol. A TLS greeting must
+		 * name the host.
+		 */
 		connection->state = READING_HELLO;
 		connection_set_deadline(connection, CARRIED_IDLE_MS);
 		client_hello(connection);
@@ -182,7 +188,7 @@ void connection_connected(struct connection *connection)
 	}
 }
 
-/* Into `head`, as far as it has room. False: nothing came. */
+/* Read into `head` up to MAX bytes in all. False when nothing came. */
 static bool client_read(struct connection *connection, size_t max)
 {
 	struct buf *head = &connection->head;
@@ -191,7 +197,7 @@ static bool client_read(struct connection *connection, size_t max)
 	if (size > COPY_BYTES)
 		size = COPY_BYTES;
 	if (size == 0)
-		return true; /* it is full: whoever reads it says so */
+		return true; /* `head` is full: its parser reports that */
 	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, size, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
@@ -203,7 +209,7 @@ static bool client_read(struct connection *connection, size_t max)
 	return buf_add(head, connection->proxy->scratch, (size_t)n);
 }
 
-/* The answer was given; what else comes is thrown away until the client goes. */
+/* The answer was sent. Discard all further bytes until the client closes. */
 static void leave(struct connection *connection)
 {
 	ssize_t n = recv(connection->client.fd, connection->proxy->scratch, COPY_BYTES, 0);

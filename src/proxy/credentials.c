@@ -21,7 +21,7 @@ void credentials_read(struct str value, char token[PROXY_TOKEN + 1])
 	buf_init(&padded, 2 * CREDENTIALS_MAX);
 	buf_init(&text, CREDENTIALS_MAX);
 	(void)buf_addstr(&padded, value);
-	/* Some clients leave the padding away. */
+	/* Some clients omit the padding. */
 	while (padded.size % GROUP != 0 && buf_addc(&padded, '='))
 		;
 	if (!padded.overflowed && base64_read(buf_str(&padded), &text) &&

@@ -3,5 +3,8 @@
 #include "base/str.h"
 #include "proxy/proxy.h"
 
-/* The token of Basic credentials that have our form; of any others TOKEN stays as it is. */
+/*
+ * Copy the token of Basic credentials of our form to TOKEN. Other credentials leave TOKEN
+ * as it is.
+ */
 void credentials_read(struct str value, char token[PROXY_TOKEN + 1]);

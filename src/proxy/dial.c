@@ -1,6 +1,6 @@
 /*
- * dial: the addresses of a host, each checked, then tried one after the other. What is
- * checked is what is dialed: a name is looked up once, and a second answer has no say.
+ * dial: the addresses of a host, each checked, then tried one after the other. A name is
+ * looked up only once, so that exactly the checked addresses are dialed.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DIAL_MS = 5000 }; /* a second try of a lost packet, and then the next address */
+enum { DIAL_MS = 5000 }; /* time for one retransmission; then the next address is tried */
 
 /* Does some entry name ADDRESS itself, with this port? */
 static bool is_listed(const struct connection *connection, const struct network_host *address)
@@ -30,8 +30,9 @@ static bool is_listed(const struct connection *connection, const struct network_
 }
 
 /*
- * A name leads to public addresses only, but for a tcp:// one, which was listed for its
- * own sake: to private ones too, and to the loopback when this machine says so itself.
+ * A name may lead to public addresses only. The name of a tcp:// entry was listed for its
+ * own sake: it may also lead to private addresses, and to the loopback when /etc/hosts
+ * (or the name localhost) says so.
  */
 static bool is_allowed(const struct connection *connection,
 		       const struct network_host *address)
@@ -41,7 +42,7 @@ static bool is_allowed(const struct connection *connection,
 
 	if (is_listed(connection, address))
 		return true;
-	/* The address itself was asked for and shown. */
+	/* A person was asked about this very address and allowed it. */
 	if (connection->asked != 0 && network_same_host(&connection->host, address))
 		return true;
 	switch (kind) {
@@ -87,7 +88,7 @@ static void dial_failed(struct connection *connection)
 	answer_error(connection, 502, sentence);
 }
 
-/* The next address that may be dialed. */
+/* Dial the next address that is allowed. */
 static void dial_next(struct connection *connection)
 {
 	struct lookup *lookup = &connection->lookup;
@@ -152,7 +153,7 @@ void dial_start(struct connection *connection)
 	struct lookup *lookup = &connection->lookup;
 
 	connection->state = FINDING;
-	connection->deadline.due_ms = CLOCK_NEVER; /* the resolver has its own */
+	connection->deadline.due_ms = CLOCK_NEVER; /* the resolver has its own timeouts */
 	connection_watch(connection);
 	lookup->done = found;
 	lookup->context = connection;

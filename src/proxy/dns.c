@@ -1,4 +1,4 @@
-/* dns: printing one question, reading one answer. Every offset is checked where it moves. */
+/* dns: prints one question and reads one answer. Each read checks its offset first. */
 #include "proxy/dns.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static void skip(struct reader *reader, size_t bytes)
 		reader->at += bytes;
 }
 
-/* A name with dots; pointers lead strictly backwards. */
+/* Read a name as text with dots. Pointers must lead strictly backwards. */
 static void take_name(struct reader *reader, char text[NAME_TEXT])
 {
 	struct reader here = *reader;
@@ -107,7 +107,10 @@ static void take_name(struct reader *reader, char text[NAME_TEXT])
 		if (used > 0)
 			text[used++] = '.';
 		memcpy(text + used, here.message.data + here.at, length);
-		/* A byte that no host name has, so that "a.b" is never one label. */
+		/*
+		 * Replace a dot or NUL inside a label by a byte that no host name has. So
+		 * one label "a.b" is never taken for two.
+		 */
 		for (size_t i = used; i < used + length; i++)
 			text[i] = text[i] == '.' || text[i] == '\0' ? '?' : text[i];
 		used += length;
@@ -131,14 +134,17 @@ static bool take_record(struct reader *reader, struct record *record)
 	take_name(reader, record->owner);
 	record->type = take(reader, 2);
 	record->class = take(reader, 2);
-	skip(reader, 4); /* how long it holds */
+	skip(reader, 4); /* time to live */
 	record->size = take(reader, 2);
 	record->at = reader->at;
 	skip(reader, record->size);
 	return !reader->broken;
 }
 
-/* The end of the aliases that begin at NAME. False when they have none. */
+/*
+ * Follow the aliases that begin at NAME and replace NAME by the last one. False when an
+ * alias is malformed or there are too many.
+ */
 static bool follow_aliases(const struct reader *answers, size_t count, char name[NAME_TEXT])
 {
 	for (int hops = 0; hops < ALIASES_MAX; hops++) {

@@ -20,7 +20,7 @@ void grants_remove(struct proxy *proxy, uint64_t call)
 {
 	struct grant *grant;
 
-	/* A call that was handed to a second worker had two. */
+	/* A call that moved to a second worker had two grants. */
 	while ((grant = grants_of(proxy, call)) != NULL)
 		*grant = proxy->grants[--proxy->grant_count];
 }
@@ -34,7 +34,7 @@ struct grant *grants_of(struct proxy *proxy, uint64_t call)
 	return NULL;
 }
 
-/* In the same time whatever is right in it. */
+/* Takes the same time however many bytes are equal. */
 static bool is_same(const char *a, const char *b)
 {
 	unsigned different = 0;

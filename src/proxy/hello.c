@@ -43,7 +43,7 @@ static enum hello_answer bad(struct err *err, const char *what)
 	return HELLO_BAD;
 }
 
-/* A part that begins with its length in BYTES, off the front of *REST. */
+/* Take a part off the front of *REST. The part begins with its length in BYTES bytes. */
 static bool take(struct str *rest, size_t bytes, struct str *part)
 {
 	if (rest->size < bytes)
@@ -61,7 +61,10 @@ static bool read_name(struct str extension, char name[NETWORK_NAME_MAX + 1])
 	struct str list, text;
 	struct network_host host;
 
-	/* One name, and a host's: more would let client and server mean different ones. */
+	/*
+	 * Allow exactly one name, of a host. With more, client and server could choose
+	 * different ones.
+	 */
 	if (!take(&extension, 2, &list) || extension.size != 0 || list.size < 1 ||
 	    byte_at(list, 0) != NAME_HOST)
 		return false;

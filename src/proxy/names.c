@@ -1,11 +1,14 @@
-/* names: two old formats, read forgivingly as everybody reads them. */
+/*
+ * names: reads two old formats and skips lines that it does not understand, as other
+ * programs do.
+ */
 #include "proxy/names.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-/* Hosts whose every name is listed are few; a file that says otherwise is cut off here. */
+/* Few hosts are listed by the policy. A longer list of them is cut off here. */
 enum { HOSTS_MAX = 4096 };
 
 void names_init(struct names *names)
@@ -24,7 +27,7 @@ static bool parse_address(struct str text, struct network_host *host)
 	char bracketed[NETWORK_TEXT_MAX];
 	struct str whole = text;
 
-	/* In these files an IPv6 address stands bare. */
+	/* In these files an IPv6 address has no brackets. */
 	if (memchr(text.data, ':', text.size) != NULL && text.size < sizeof(bracketed) - 2) {
 		bracketed[0] = '[';
 		memcpy(bracketed + 1, text.data, text.size);
@@ -34,7 +37,7 @@ static bool parse_address(struct str text, struct network_host *host)
 	return network_parse_host(whole, host, NULL) && host->kind != NETWORK_NAME;
 }
 
-/* Tabs stand where blanks do. */
+/* Words are separated by blanks or tabs; # begins a comment. */
 static bool next_word(struct str *rest, struct str *word)
 {
 	while (rest->size > 0 && strchr(" \t\r", rest->data[0]) != NULL &&
@@ -78,7 +81,7 @@ void names_read_servers(struct names *names, struct str text)
 		else if (str_is(word, "search") || str_is(word, "domain"))
 			add_search(names, line);
 	}
-	/* As resolv.conf(5) has it. */
+	/* The default that resolv.conf(5) documents. */
 	if (names->server_count == 0 && parse_address(STR("127.0.0.1"), &names->servers[0]))
 		names->server_count = 1;
 }

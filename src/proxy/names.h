@@ -1,7 +1,6 @@
 /*
- * names: what this machine says of names, read once at the start, before the files are out
- * of reach: the servers and search suffixes of /etc/resolv.conf and the listed names of
- * /etc/hosts.
+ * names: the name servers and search suffixes of /etc/resolv.conf and the listed names of
+ * /etc/hosts. They are read once at the start, while the proxy may still read files.
  */
 #pragma once
 #include "base/str.h"
@@ -13,7 +12,7 @@
 enum {
 	NAMES_SERVERS_MAX = 3, /* MAXNS of the C library */
 	NAMES_SEARCH_MAX = 6,
-	NAMES_FILE_MAX = 16 << 20, /* lists against advertisements are long */
+	NAMES_FILE_MAX = 16 << 20, /* block lists against advertisements are long */
 };
 
 struct names_host {
@@ -34,10 +33,16 @@ struct names {
 void names_init(struct names *names);
 void names_fini(struct names *names);
 
-/* What the text of a resolv.conf says; lines that cannot be used are passed over. */
+/* Read TEXT, the content of a resolv.conf. Lines that cannot be used are skipped. */
 void names_read_servers(struct names *names, struct str text);
-/* "address" or "address:port", instead of those servers. False when it is neither. */
+/*
+ * Use the server TEXT, "address" or "address:port", instead of those. False when TEXT is
+ * neither.
+ */
 bool names_set_server(struct names *names, const char *text);
-/* Of the text of a hosts file, what ENTRIES name: nothing else is ever looked up. */
+/*
+ * Read TEXT, the content of a hosts file. Only names that ENTRIES list are kept, because
+ * no other name is ever looked up.
+ */
 void names_read_hosts(struct names *names, struct str text,
 		      const struct network_entry *entries, size_t count);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/epoll.h>
 
-/* Of one turn; what more is ready comes in the next. */
+/* Events of one turn. Further ones are reported in the next turn. */
 enum { BATCH = 64 };
 
 bool poller_open(struct poller *poller)
@@ -77,7 +77,7 @@ static int64_t next_due(const struct poller *poller)
 	return due;
 }
 
-/* One after the other from the start: each may have changed the list. */
+/* Start from the head again after each call, because a callback may change the list. */
 static void run_moments(struct poller *poller)
 {
 	int64_t now = clock_now_ms();
@@ -102,7 +102,7 @@ void poller_turn(struct poller *poller)
 
 	for (int i = 0; i < count; i++) {
 		struct source *source = events[i].data.ptr;
-		/* One called before may have removed this one. */
+		/* An earlier callback of this turn may have removed this source. */
 		if (source->added)
 			source->ready(source, events[i].events);
 	}

@@ -1,6 +1,7 @@
 /*
- * proxy: the role from its start to its end. What it needs of files is read first; then it
- * locks itself in, says so, and turns its loop until the front is gone.
+ * proxy: the role from its start to its end. The proxy first reads the files it needs.
+ * Then it locks itself in, reports that it is ready, and runs its loop until the front is
+ * gone.
  */
 #include "base/buf.h"
 #include "base/fd.h"
@@ -110,7 +111,7 @@ static bool spec_read(struct proxy *proxy, int fd, struct value **object, struct
 	return true;
 }
 
-/* Missing files say nothing; so do unreadable ones. */
+/* Missing and unreadable files count as empty. */
 static void names_read(struct proxy *proxy, const char *resolver)
 {
 	struct names *names = &proxy->resolver.names;

@@ -24,7 +24,7 @@
 #define PROXY_ROLE "glovebox-proxy"
 enum { PROXY_ARGUMENTS = 4 };
 
-/* The user name in front of a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
+/* The user name before a token: http://glovebox:TOKEN@127.0.0.1:PORT. */
 #define PROXY_USER "glovebox"
 enum {
 	PROXY_TOKEN = 32, /* hexadecimal digits: 128 bits of chance */
@@ -33,14 +33,18 @@ enum {
 };
 
 enum proxy_kind {
-	PROXY_LISTENER = 1, /* with a listener; `port` as in a tcp:// entry, 0: requests */
-	PROXY_GRANT,        /* `text` is the token of the command `call` */
-	PROXY_REVOKE,       /* `call` has ended, and with it all its connections */
-	PROXY_READY,        /* locked in */
-	PROXY_FAILED,       /* `remedy` says why; it ends */
-	/* `text` is host:port and `remedy` how to allow it; `call` 0: no one's in particular */
+	PROXY_LISTENER =
+		1, /* with a listening socket; `port` of a tcp:// entry, or 0: proxy requests */
+	PROXY_GRANT,  /* `text` is the token of the command `call` */
+	PROXY_REVOKE, /* `call` has ended, and with it all its connections */
+	PROXY_READY,  /* locked in */
+	PROXY_FAILED, /* `remedy` says why; it ends */
+	/*
+	 * `text` is host:port, `remedy` says how to allow it; `call` 0: of no particular
+	 * call
+	 */
 	PROXY_REFUSED,
-	/* the same before it is refused: `connection` is held until it is decided */
+	/* the same before the refusal: `connection` waits for a decision */
 	PROXY_ASKED,
 	PROXY_DECIDED, /* `connection` may go on when `port` is 1 */
 };
@@ -54,27 +58,28 @@ struct proxy_message {
 	char remedy[PROXY_REMEDY_MAX];
 };
 
-/* Send MESSAGE, with FD unless that is -1; never waits. */
+/* Send MESSAGE, with FD unless FD is -1. Never waits. */
 bool proxy_send(int control, const struct proxy_message *message, int fd);
 /*
- * The next message without waiting; its texts end. *FD is -1 when none came with it. False
- * with EAGAIN in ERR when there is none yet, ECONNRESET at the end.
+ * Receive the next message without waiting. Its texts are NUL-terminated. *FD is -1 when
+ * no descriptor came with it. False with EAGAIN in ERR when there is no message yet, with
+ * ECONNRESET when the other end is closed.
  */
 bool proxy_receive(int control, struct proxy_message *message, int *fd, struct err *err);
 
-/* What a proxy is told at its start, as JSON in a memory file. */
+/* The specification that a proxy reads at its start, as JSON in a memory file. */
 struct proxy_spec {
 	const char *const *network; /* entries of the policy, NULL-ended */
 	const char *rule;     /* the key they stand under: "agents.default.network" */
 	const char *resolver; /* "address" or "address:port"; NULL: the machine's own */
-	bool asks;            /* what no entry lists is asked for before it is refused */
+	bool asks; /* a person is asked about a host that no entry lists, before it is refused */
 };
 struct buf;
 bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
 
 /*
- * In main(), before anything else: when this process was started as a proxy, be it and
- * never return. Its arguments: the memory file of the specification, the control socket, a
- * pidfd of the front.
+ * To be called in main() before anything else. When this process was started as a proxy,
+ * the function runs the proxy and never returns. Its arguments: the memory file of the
+ * specification, the control socket, a pidfd of the front.
  */
 void proxy_role(int argc, char **argv);

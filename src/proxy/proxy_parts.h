@@ -11,15 +11,21 @@
 #include <stdint.h>
 
 enum {
-	/* Two sockets each, and a few of the resolver's; more wait in the listener's queue. */
+	/*
+	 * Each needs two sockets, and a few more for the resolver. Further clients wait
+	 * in the backlog.
+	 */
 	CONNECTIONS_MAX = 512,
-	COPY_BYTES = 64 << 10, /* of one read, and at most so much waits for a slow reader */
-	GRANTS_MAX = 4096,     /* commands of one cell at once are far fewer */
-	/* A client names its host at once; closed after this, it sees that within a second. */
+	COPY_BYTES = 64 << 10, /* of one read; also the most that waits for a slow reader */
+	GRANTS_MAX = 4096,     /* one cell runs far fewer commands at the same time */
+	/*
+	 * A client names its host immediately. One that does not is closed after this
+	 * time.
+	 */
 	HELLO_MS = 900,
-	LEAVE_MS = 2000,  /* an answer is small and its reader in the same machine */
-	REPORTS_MAX = 32, /* refusals told of one command: a result shows fewer */
-	/* The front gives up sooner; this is for one that forgets. */
+	LEAVE_MS = 2000, /* an answer is small, and its reader runs on the same machine */
+	REPORTS_MAX = 32, /* refusals reported for one command; a result shows fewer */
+	/* The front has a shorter limit. This one is for a front that never answers. */
 	ASKING_MS = 10 * 60 * 1000,
 };
 
@@ -32,7 +38,7 @@ struct grant {
 
 struct listener {
 	struct proxy *proxy;
-	const struct network_entry *entry; /* of a tcp:// one; NULL: requests */
+	const struct network_entry *entry; /* the tcp:// entry it serves; NULL: proxy requests */
 	struct source source;
 };
 
@@ -63,46 +69,46 @@ enum connection_state {
 	DIALING,          /* one after the other */
 	READING_HELLO, /* the client's first bytes, which name the host, before they go on */
 	RELAYING,
-	LEAVING, /* everything was said; the client reads the rest */
+	LEAVING, /* the whole answer was sent or queued; the client still reads it */
 };
 
 /* Bytes on their way in one direction. */
 struct stream {
 	struct buf pending; /* read, not yet taken by the other side */
 	bool ended;         /* nothing more is read */
-	bool passed;        /* and the other side knows */
+	bool passed;        /* and the end was passed on to the other side */
 };
 
 struct connection {
 	struct proxy *proxy;
 	struct connection *next, *previous;
 	enum connection_state state;
-	const struct network_entry *entry; /* that lets it through */
-	struct network_entry allowed;      /* that entry, when a person was asked */
-	uint64_t asked;                    /* its number then; 0: nobody was */
+	const struct network_entry *entry; /* that allows the connection */
+	struct network_entry allowed; /* used as that entry when a person allowed it */
+	uint64_t asked; /* its number in the question to the front; 0: nobody was asked */
 	struct network_host host;
 	uint16_t port;
-	uint64_t call;    /* whose grant; 0: of a tcp:// listener */
+	uint64_t call;    /* the call of its grant; 0: it came by a tcp:// listener */
 	bool plain;       /* a plain request: one body, one answer */
 	bool needs_hello; /* nothing comes back before the client has named its host */
 	struct source client, server;
 	struct moment deadline;
-	struct buf head;       /* the client's bytes that are not understood yet */
+	struct buf head;       /* bytes of the client that are not parsed yet */
 	struct stream out, in; /* to the server, to the client */
 	struct body body;
 	struct lookup lookup;
 	size_t dialed; /* addresses */
-	bool refused;  /* one of them was, and is told when no other answers */
+	bool refused;  /* an address was refused; `why` says so if no other connects */
 	char why[PROXY_REMEDY_MAX];
 };
 
 /* connection.c: from accept to the end. */
 void connection_accept(struct listener *listener);
 void connection_end(struct connection *connection);
-/* All of CALL. */
+/* End all connections of CALL. */
 void connection_end_all(struct proxy *proxy, uint64_t call);
 void connection_free_dead(struct proxy *proxy);
-/* Wait for what its state can use. */
+/* Wait for the events that its state can handle. */
 void connection_watch(struct connection *connection);
 void connection_set_deadline(struct connection *connection, int ms);
 /* From now on bytes pass both ways. */
@@ -113,7 +119,7 @@ void client_head(struct connection *connection);
 /* The connection that asked under NUMBER may go on, or not. */
 void client_decided(struct proxy *proxy, uint64_t number, bool yes);
 void client_hello(struct connection *connection);
-/* No host was named in time. */
+/* The client did not name its host in time. */
 void client_hello_late(struct connection *connection);
 
 /* dial.c: from a host to a connected server; connection_connected or an answer follows. */
@@ -122,7 +128,7 @@ void dial_ready(struct connection *connection);
 void dial_due(struct connection *connection);
 void connection_connected(struct connection *connection);
 
-/* relay.c: copy what is there. False when the connection is broken. */
+/* relay.c: copy the bytes that are there. False when the connection is broken. */
 bool relay_out(struct connection *connection);
 bool relay_in(struct connection *connection);
 bool relay_flush(int fd, struct stream *stream);
@@ -131,8 +137,9 @@ void relay_settle(struct connection *connection);
 /* answer.c: what the client and the front are told. */
 void answer_error(struct connection *connection, int code, const char *sentence);
 /*
- * TARGET was refused, and REMEDY allows it: told to the front and, as the same sentence, to
- * the client, with CODE; 0: no HTTP is spoken here any more.
+ * Refuse TARGET; REMEDY says how to allow it. The front and the client get the same
+ * sentence, the client with the status CODE. CODE 0: the client does not expect HTTP any
+ * more, so its connection is only closed.
  */
 void answer_refusal(struct connection *connection, int code, const char *target,
 		    const char *remedy);
@@ -140,9 +147,12 @@ void answer_refusal(struct connection *connection, int code, const char *target,
 /* grants.c */
 bool grants_add(struct proxy *proxy, uint64_t call, const char *token);
 void grants_remove(struct proxy *proxy, uint64_t call);
-/* NULL: there is none with TOKEN. */
+/* NULL when no grant has TOKEN. */
 struct grant *grants_find(struct proxy *proxy, const char *token);
 struct grant *grants_of(struct proxy *proxy, uint64_t call);
 
-/* proxy.c: take what the front has sent; a grant may have come with its first request. */
+/*
+ * proxy.c: handle all messages of the front. The grant of a request may just have
+ * arrived.
+ */
 void proxy_hear(struct proxy *proxy);

@@ -1,14 +1,14 @@
 /*
- * relay: bytes from one socket to the other. What the other side does not take at once
- * waits, and nothing is read while it does: memory stays flat, and a slow reader slows the
- * writer. The end of one direction is passed on alone.
+ * relay: bytes from one socket to the other. Bytes that the other side does not accept
+ * immediately are kept, and nothing is read in the meantime: memory use stays flat, and a
+ * slow reader slows the writer down. Each direction is ended separately.
  */
 #include "proxy/proxy_parts.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { ROUNDS = 8 }; /* of one turn: others want their turn too */
+enum { ROUNDS = 8 }; /* reads of one turn; then other connections get their turn */
 
 bool relay_flush(int fd, struct stream *stream)
 {
@@ -21,7 +21,10 @@ bool relay_flush(int fd, struct stream *stream)
 		if (n < 0)
 			return errno == EAGAIN;
 		if ((size_t)n == stream->pending.size)
-			/* The memory too: most connections are idle most of the time. */
+			/*
+			 * Free the memory as well: most connections are idle most of the
+			 * time.
+			 */
 			buf_fini(&stream->pending);
 		else
 			buf_remove(&stream->pending, 0, (size_t)n);
@@ -34,7 +37,7 @@ bool relay_flush(int fd, struct stream *stream)
 	return true;
 }
 
-/* SIZE bytes to FD; what it does not take waits in STREAM. */
+/* Send SIZE bytes to FD. Bytes that FD does not accept now wait in STREAM. */
 static bool pass(int fd, struct stream *stream, const char *data, size_t size)
 {
 	ssize_t n;
@@ -48,7 +51,10 @@ static bool pass(int fd, struct stream *stream, const char *data, size_t size)
 	return taken == size || buf_add(&stream->pending, data + taken, size - taken);
 }
 
-/* Of a plain request only its body goes on; then the client has nothing more to say. */
+/*
+ * Only the body of a plain request is passed on. After the body the client has no more to
+ * send.
+ */
 static size_t part_of_body(struct connection *connection, size_t size)
 {
 	struct body *body = &connection->body;
@@ -58,7 +64,7 @@ static size_t part_of_body(struct connection *connection, size_t size)
 	size = body_take(body, (struct str){connection->proxy->scratch, size});
 	if (body->done) {
 		connection->out.ended = true;
-		/* Servers take a half-closed client for a gone one. */
+		/* Do not pass the end on: servers treat a half-closed client as gone. */
 		connection->out.passed = true;
 	}
 	return size;
@@ -85,7 +91,7 @@ static bool copy(struct connection *connection, int from, int to, struct stream 
 		    (size > 0 && !pass(to, stream, scratch, size)))
 			return false;
 		if ((size_t)n < COPY_BYTES)
-			return true; /* asking once more would only say that it is empty */
+			return true; /* another read would only return EAGAIN */
 	}
 	return true;
 }
@@ -108,8 +114,8 @@ void relay_settle(struct connection *connection)
 
 	if (connection->state == RELAYING && told && connection->out.passed) {
 		/*
-		 * A plain client may have sent more than its request: closed over unread
-		 * bytes, the answer could be lost on its way.
+		 * A plain client may have sent more than its request. Closing a socket
+		 * with unread bytes could lose the answer on its way.
 		 */
 		connection->state = LEAVING;
 		connection_set_deadline(connection, LEAVE_MS);

@@ -1,4 +1,4 @@
-/* request: line by line; a rule that is broken is named. */
+/* request: reads the head line by line and names the rule that it breaks. */
 #include "proxy/request.h"
 
 #include "proxy/credentials.h"
@@ -23,7 +23,7 @@ static void show(struct str text, char shown[NETWORK_TEXT_MAX])
 	shown[size] = '\0';
 }
 
-/* Inside a tunnel, whose host REQUEST has already, the target is a path. */
+/* Inside a tunnel the target is a path. REQUEST already has the host of the tunnel. */
 static bool read_first_inside(struct str method, struct str target, struct err *err)
 {
 	if (!str_is(method, "CONNECT") && (target.data[0] == '/' || str_is(target, "*")))
@@ -103,8 +103,9 @@ static bool read_header(const struct head_field *header, struct request *request
 }
 
 /*
- * The Host header must mean what the request's own target does; that of a tunnel ends here,
- * and some clients name the proxy in it.
+ * The Host header must name the same host and port as the target of the request. The Host
+ * header of CONNECT is not checked: it is not passed on, and some clients name the proxy
+ * in it.
  */
 static bool check_host(struct str value, const struct request *request,
 		       uint16_t plain_port, struct err *err)

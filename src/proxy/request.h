@@ -1,8 +1,8 @@
 /*
- * request: the head of what a client asks of the proxy (RFC 9112), read strictly: what two
- * programs could understand differently is refused, so that nothing can be hidden from this
- * one. `CONNECT host:port`, or a plain request in absolute form (`GET http://host/path`),
- * which goes on in origin form.
+ * request: the head of what a client asks of the proxy (RFC 9112), read strictly. A head
+ * that two programs could understand differently is refused, so that nothing can be
+ * hidden from the proxy. `CONNECT host:port`, or a plain request in absolute form (`GET
+ * http://host/path`), which goes on in origin form.
  */
 #pragma once
 #include "base/buf.h"
@@ -28,27 +28,34 @@ struct request {
 	bool connect;
 	struct network_host host;
 	uint16_t port;
-	char token[PROXY_TOKEN + 1]; /* "" when none of the right form was sent */
+	char token[PROXY_TOKEN + 1]; /* "" when no token of the right form was sent */
 	enum body_kind body;
 	uint64_t body_bytes; /* of BODY_COUNTED */
 	size_t size;         /* of the head, blank line included */
-	/* host and port as asked, fit to be shown: also when they are refused; "" else */
+	/*
+	 * host and port as the client asked, printable, also of a refused request; else
+	 * ""
+	 */
 	char shown[NETWORK_TEXT_MAX];
 };
 
-/* Read BYTES, all that has come so far. BAD: ERR says which rule the head breaks. */
+/*
+ * Read BYTES, all that the client has sent so far. BAD: ERR says which rule the head
+ * breaks.
+ */
 enum request_answer request_read(struct str bytes, struct request *request, struct err *err);
 
 /*
- * The same of the first request inside a tunnel to HOST and PORT, in origin form (`GET /path`): its
- * Host header has to name HOST.
+ * The same for the first request inside a tunnel to HOST and PORT, in origin form (`GET
+ * /path`). Its Host header must name HOST.
  */
 enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
 					uint16_t port, struct request *request,
 					struct err *err);
 
 /*
- * Append the head in BYTES as the server gets it: path instead of URL, the checked host,
- * nothing that was meant for us, the connection closed after one answer.
+ * Append to OUT the head in BYTES as the server gets it: with a path instead of the URL
+ * and with the checked host, without the headers meant for the proxy, and with
+ * `Connection: close`.
  */
 bool request_print(struct str bytes, const struct request *request, struct buf *out);

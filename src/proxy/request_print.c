@@ -1,10 +1,13 @@
-/* request_print: the head as it goes on. */
+/* request_print: prints the head that is passed on to the server. */
 #include "proxy/head.h"
 #include "proxy/request.h"
 
 #include <string.h>
 
-/* Between client and proxy only (RFC 9110, section 7.6.1), or made anew. */
+/*
+ * Is NAME a header that is only for the proxy (RFC 9110, section 7.6.1), or that we print
+ * anew?
+ */
 static bool stays_here(struct str name)
 {
 	static const char *const names[] = {"Host",
@@ -36,7 +39,7 @@ bool request_print(struct str bytes, const struct request *request, struct buf *
 		return false;
 	if (!head_split_url(target, &authority, &path))
 		path = target; /* inside a tunnel */
-	/* What stands behind # is the client's own. */
+	/* The part after # is for the client only. */
 	size_t end = str_find(path, STR("#"), 0);
 	path = str_part(path, 0, end);
 	(void)network_print(&request->host, request->port, host);

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 enum {
-	TRY_MS = 2000,    /* a server that knows answers in a tenth of it */
+	TRY_MS = 2000,    /* a working server answers in a tenth of this time */
 	ROUNDS = 2,       /* a datagram may be lost once */
-	STRANGE_MAX = 32, /* whoever sends so many is guessing numbers */
+	STRANGE_MAX = 32, /* a sender of so many is guessing query numbers */
 	LENGTH = 2,       /* in front of a message over TCP */
 };
 
@@ -48,7 +48,10 @@ void resolver_cancel(struct lookup *lookup)
 
 static bool lookup_begin(struct lookup *lookup);
 
-/* Both questions have ended: addresses, the next suffix, or nothing. */
+/*
+ * When both questions have ended: collect the addresses, or try the next suffix, or give
+ * up.
+ */
 static void lookup_step(struct lookup *lookup)
 {
 	bool failed = false;
@@ -96,7 +99,7 @@ static void query_take(struct query *query, struct str message)
 		break;
 	case DNS_STRANGE:
 		if (!query->tcp && ++query->strange < STRANGE_MAX)
-			return; /* the true one may still come */
+			return; /* the real answer may still come */
 		break;
 	}
 	query_ask(query);
@@ -185,7 +188,7 @@ static bool query_send(struct query *query)
 	       poller_want(resolver->poller, &query->source, EPOLLOUT);
 }
 
-/* Ask the next server; after the last round it has failed. */
+/* Ask the next server. After the last round QUERY has failed. */
 static void query_ask(struct query *query)
 {
 	struct resolver *resolver = query->lookup->resolver;
@@ -207,7 +210,7 @@ static void query_ask(struct query *query)
 static bool lookup_name(struct lookup *lookup)
 {
 	const struct names *names = &lookup->resolver->names;
-	/* As `ndots:1`: what has a dot is whole. */
+	/* As with `ndots:1`: a name with a dot is complete. */
 	size_t suffixes = strchr(lookup->wanted, '.') == NULL ? names->search_count : 0;
 	size_t size = strlen(lookup->wanted);
 
@@ -248,7 +251,7 @@ static bool lookup_begin(struct lookup *lookup)
 		buf_init(&query->bytes, DNS_MESSAGE_MAX + LENGTH);
 	}
 	query_ask(&lookup->queries[0]);
-	/* The first may have failed at once, but the step waits for both. */
+	/* The first question may have failed already, but lookup_step waits for both. */
 	query_ask(&lookup->queries[1]);
 	return true;
 }
@@ -259,7 +262,7 @@ static void add_address(struct lookup *lookup, const struct network_host *addres
 		lookup->addresses[lookup->count++] = *address;
 }
 
-/* What needs no server. */
+/* Find the addresses that are known without a server. */
 static bool known_here(struct lookup *lookup)
 {
 	static const unsigned char one[] = {127, 0, 0, 1};
@@ -271,7 +274,7 @@ static bool known_here(struct lookup *lookup)
 		if (strcmp(names->hosts[i].name, lookup->wanted) == 0)
 			add_address(lookup, &names->hosts[i].address);
 	}
-	/* Never asked of a server (RFC 6761, section 6.3). */
+	/* A server is never asked for this name (RFC 6761, section 6.3). */
 	if (lookup->count == 0 && strcmp(lookup->wanted, "localhost") == 0) {
 		address_make(&address, NETWORK_IPV4, one);
 		add_address(lookup, &address);

@@ -1,7 +1,7 @@
 /*
- * resolver: from a listed name to its addresses, without waiting and without a file: the
- * names that were read at the start, else the servers', over UDP and TCP, with a new random
- * number and port for each question.
+ * resolver: finds the addresses of a listed name without blocking and without reading a
+ * file. It looks in the names that were read at the start, then asks the servers over UDP
+ * and TCP, with a new random number and port for each question.
  */
 #pragma once
 #include "base/buf.h"
@@ -44,14 +44,14 @@ struct lookup {
 	struct query queries[2];
 	struct network_host addresses[RESOLVER_ADDRESSES_MAX];
 	size_t count;
-	bool local; /* this machine's own word, not a server's */
+	bool local; /* found on this machine, not by a server */
 	bool active;
-	/* COUNT is 0 when the name has none; WHY then says so */
+	/* COUNT is 0 when no address was found; WHY then says so */
 	void (*done)(struct lookup *lookup, const char *why);
 	void *context;
 };
 
 /* May call `done` before it returns. */
 void resolver_look_up(struct resolver *resolver, struct lookup *lookup, const char *name);
-/* Give up; `done` is not called. Fine for one that was never started or has ended. */
+/* Give up; `done` is not called. Allowed for a lookup that never started or has ended. */
 void resolver_cancel(struct lookup *lookup);

@@ -1,4 +1,4 @@
-/* socket: addresses of ours to those of the kernel. */
+/* socket: turns our addresses into those of the kernel. */
 #include "proxy/socket.h"
 
 #include "base/fd.h"
@@ -54,8 +54,9 @@ int socket_connect(const struct network_host *host, uint16_t port, bool stream)
 bool socket_is_own(const struct network_host *host)
 {
 	/*
-	 * Asked of the routes instead of read off a list, since addresses come and go: the
-	 * source for a packet to oneself is oneself. Nothing is sent.
+	 * Ask the routing table instead of reading a list, because addresses come and go:
+	 * the source address of a packet to this machine is its destination. connect() on
+	 * a UDP socket sends nothing.
 	 */
 	auto_close int fd = socket_connect(host, 9, false);
 	union address source;

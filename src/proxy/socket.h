@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * A socket on its way to ADDRESS and PORT that never blocks; -1 with errno when there can
- * be none. STREAM: TCP, else UDP.
+ * Begin to connect a non-blocking socket to ADDRESS and PORT. Returns -1 with errno when
+ * that fails. STREAM: TCP, else UDP.
  */
 int socket_connect(const struct network_host *address, uint16_t port, bool stream);
 
-/* Is ADDRESS one of this machine's own, now? */
+/* Does ADDRESS belong to this machine now? */
 bool socket_is_own(const struct network_host *address);
