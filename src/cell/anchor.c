@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Asked for so much, the C library sorts the pieces that were freed. */
+/* A request of this size makes the C library consolidate its freed chunks. */
 enum { LARGE_PIECE = 64 << 10 };
 
 static bool send_reply(int control, const struct anchor_reply *reply, const int *fds,
@@ -47,7 +47,7 @@ static void refuse(int control, const struct err *err)
 	(void)send_reply(control, &reply, NULL, 0);
 }
 
-/* The front's handlers and masks are not ours. */
+/* Do not inherit the signal handlers and masks of the front. */
 static void signals_reset(void)
 {
 	program_plain_signals();
@@ -67,7 +67,10 @@ struct anchor {
 	struct wards wards; /* below L3 */
 };
 
-/* In the anchor, for all workers to come, or in one worker: what came with the request. */
+/*
+ * Widen the view by the folders that came with a request: in the anchor for all later
+ * workers, or in one worker for itself.
+ */
 static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct err *err)
 {
 	struct cell_spec addition;
@@ -86,7 +89,10 @@ static bool widen(struct cell_spec *spec, int fds[ANCHOR_REQUEST_FDS], struct er
 	ok = ok && sandbox_widen(&addition.view, err);
 	if (ok)
 		spec_widen(spec, &addition);
-	/* Where a part is missing nothing may stay: a tree without what is read-only in it. */
+	/*
+	 * When one part fails, remove all: a tree must not stay without its read-only
+	 * parts.
+	 */
 	for (size_t i = 0; !ok && i < addition.root_count; i++)
 		sandbox_narrow(addition.roots[i].path);
 	buf_fini(&text);
@@ -130,7 +136,7 @@ static bool worker_make(struct anchor *anchor, enum worker_kind kind,
 	return ok || err_set(err, code, "handing over a worker: %s", strerror(code));
 }
 
-/* The front is gone, and with us all that is in the cell. */
+/* The front is gone. End the anchor, and with it everything in the cell. */
 static _Noreturn void anchor_end(struct anchor *anchor)
 {
 	if (!spec_is_sealed(anchor->spec)) {
@@ -158,7 +164,10 @@ static _Noreturn void anchor_serve(struct anchor *anchor)
 	struct err err;
 	char request;
 
-	/* What lies about is put in order once: each worker would copy its pages to do so. */
+	/*
+	 * Consolidate the heap once here. Otherwise each worker would do it and copy the
+	 * pages.
+	 */
 	if (!anchor->spec->one_call)
 		free(memory_grow(NULL, LARGE_PIECE, 1));
 	for (;;) {
@@ -197,7 +206,10 @@ static bool listeners_make(const struct anchor *anchor, struct err *err)
 	return true;
 }
 
-/* A kernel without such sockets has cells all the same: words tell of hosts there (claims.h). */
+/*
+ * A kernel without such sockets still gets a cell. Failed lookups are then found from the
+ * words of programs only (claims.h).
+ */
 static bool questions_keep(const struct anchor *anchor, struct err *err)
 {
 	const struct anchor_reply reply = {.kind = ANCHOR_QUESTIONS};
@@ -236,7 +248,10 @@ static bool anchor_build(struct anchor *anchor, struct err *err)
 		keep[count++] = anchor->rules;
 	if (!spec_is_sealed(anchor->spec))
 		keep[count++] = anchor->front;
-	/* The workers look into the layers, to which no path leads any more. */
+	/*
+	 * The workers walk the layers through these descriptors, because no path leads to
+	 * the layers any more.
+	 */
 	for (size_t i = 0; i < view->count; i++) {
 		if (view->entries[i].passing && view->entries[i].layer >= 0)
 			keep[count++] = view->entries[i].layer;

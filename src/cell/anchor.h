@@ -1,11 +1,11 @@
 /*
  * anchor: the cell's first process. It builds the view once, keeps the namespaces, and
  * then makes workers: a request of one byte on the control socket is answered by one
- * struct anchor_reply with the worker's socket and pidfd. Before the first the listeners
- * that a proxy is to serve go out the same way, and the socket with the questions for names.
- * A folder that a person lets the cell have besides comes with such a request: the front's
- * specification of it, in a file of memory, and its trees, detached. It reads no byte that
- * comes from a model, a file or a command.
+ * struct anchor_reply with the worker's socket and pidfd. Before the first worker, the
+ * anchor sends the listeners for the proxy in the same way, and the socket that receives
+ * the questions for names. A folder that a person additionally allows arrives with such a
+ * request: its specification by the front, in a memory file, and its detached trees. The
+ * anchor reads no byte that comes from a model, a file or a command.
  *
  * The control socket is a SOCK_SEQPACKET pair, so that a reply is always whole.
  */
@@ -19,13 +19,13 @@
 #include <sys/types.h>
 
 enum anchor_kind {
-	ANCHOR_STARTED = 1, /* with the anchor's pidfd; sent by whoever cloned it */
+	ANCHOR_STARTED = 1, /* with the anchor's pidfd; sent by the process that cloned it */
 	ANCHOR_WORKER,      /* with the socket and the pidfd of a new worker */
 	/* with listeners on 127.0.0.1 and ::1 of the cell; `code` is the port asked for */
 	ANCHOR_LISTENER,
-	ANCHOR_QUESTIONS, /* with the socket of sandbox_overhear; not where there is none */
-	ANCHOR_WIDENED,   /* all workers from now on have it; or, with `text`, none has */
-	ANCHOR_REFUSED,   /* the cell, or one worker, cannot be made: `text` says why */
+	ANCHOR_QUESTIONS, /* with the socket of sandbox_overhear; left out where there is none */
+	ANCHOR_WIDENED, /* all later workers have the addition; with `text`, none has */
+	ANCHOR_REFUSED, /* the cell, or one worker, cannot be made: `text` says why */
 };
 
 struct anchor_reply {
@@ -37,12 +37,20 @@ struct anchor_reply {
 
 enum { ANCHOR_FDS = 2 };
 
-/* Beside the workers' kinds (worker.h): what comes with it is for all workers to come. */
+/*
+ * A request beside the kinds of workers (worker.h): its folders are for all later
+ * workers.
+ */
 enum { ANCHOR_WIDEN = '+' };
-/* With a request for more: the file of the specification, then the trees. */
+/*
+ * The descriptors of a request for more: the file of the specification, then the trees.
+ */
 enum { ANCHOR_EXTRAS_MAX = 16, ANCHOR_REQUEST_FDS = 1 + ANCHOR_EXTRAS_MAX };
 
-/* Receive one reply, without waiting: EAGAIN. FDS are -1 where none came. False at the end. */
+/*
+ * Receive one reply without waiting. FDS are -1 where no descriptor came. False with
+ * EAGAIN in ERR when there is no reply yet, with ECONNRESET when the anchor has ended.
+ */
 bool anchor_receive(int control, struct anchor_reply *reply, int fds[ANCHOR_FDS],
 		    struct err *err);
 

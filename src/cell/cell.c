@@ -109,7 +109,7 @@ const char *cell_broken(const struct cell *cell)
 	return cell->broken.text[0] != '\0' ? cell->broken.text : NULL;
 }
 
-/* What failed, or (once) what this machine lacks for it. */
+/* Set the reason why CELL broke. `explain` may turn it into what this machine lacks. */
 static void broken_set(struct cell *cell, const struct err *err)
 {
 	cell->broken = *err;
@@ -152,7 +152,10 @@ static void outlet_changed(void *context)
 	cell->options.changed(cell->options.context);
 }
 
-/* Why REPLY is none that can be used: it refuses, or the kernel found no room for its descriptors. */
+/*
+ * Say in ERR why REPLY cannot be used: the anchor refuses, or this process has no room
+ * for its descriptors.
+ */
 static bool reply_refused(struct anchor_reply *reply, struct err *err)
 {
 	if (reply->kind == ANCHOR_WORKER || reply->kind == ANCHOR_STARTED)
@@ -167,7 +170,7 @@ static bool reply_refused(struct anchor_reply *reply, struct err *err)
 			       : "the cell's anchor refuses, and says not why");
 }
 
-/* False when nothing was there. */
+/* False when there was no message. */
 static bool control_read(struct cell *cell)
 {
 	struct anchor_reply reply = {0};
@@ -246,7 +249,7 @@ static void open_due(struct timer *timer)
 	for (struct worker_end *at = cell->workers; at != NULL; at = at->next) {
 		if (at->state == WORKER_BUSY && !at->made) {
 			at->frame(at->context, NULL);
-			return; /* the only one: it has been freed */
+			return; /* no other worker to look at: this one has been freed */
 		}
 	}
 	cell->options.changed(cell->options.context);
@@ -268,8 +271,9 @@ static bool first_worker_wait(struct cell *cell, struct err *err)
 }
 
 /*
- * The anchor and the helper that makes its network take two processors. What the caller has
- * to prepare is done in time while the worker locks itself in.
+ * Wait for the first worker only until its socket is here. The anchor and the helper that
+ * makes its network use two processors. The caller has time to prepare its call while the
+ * worker locks itself in.
  */
 static void handing_over_wait(struct cell *cell)
 {
@@ -277,7 +281,7 @@ static void handing_over_wait(struct cell *cell)
 		loop_turn(cell->options.loop, CLOCK_NEVER);
 }
 
-/* After the first worker, whose start it would delay. */
+/* Called after the first worker is ready, because this would delay its start. */
 static void groups_open(struct cell *cell)
 {
 	const struct cell_options *options = &cell->options;

@@ -20,12 +20,12 @@ struct outlet;
 
 enum worker_state { WORKER_MAKING, WORKER_IDLE, WORKER_BUSY, WORKER_OVER };
 
-/* What a call wants of its worker. */
+/* The kind of worker that a call wants. */
 enum worker_want {
-	/* one that nothing was started in, so that it can be kept: file tools */
+	/* a worker that has started no program and so can be kept: file tools */
 	WANT_KEPT,
 	WANT_ANY,      /* programs of any tool */
-	WANT_PREPARED, /* better one that is prepared (tool.h) */
+	WANT_PREPARED, /* a prepared one (tool.h) when there is one */
 };
 
 /* A worker as the front sees it. */
@@ -33,24 +33,25 @@ struct worker_end {
 	struct cell *cell;
 	enum worker_state state;
 	bool prepared;
-	bool made;        /* it has said that its walls stand */
-	uint64_t of_call; /* it sees more, for this call alone (cell_ask_widened); 0: for any */
-	bool stale; /* from before the cell was widened: it serves no further call */
+	bool made; /* it has said that its walls stand */
+	uint64_t of_call; /* the only call it serves, because it sees more (cell_ask_widened); 0: any */
+	bool stale; /* made before the cell was widened: it serves no further call */
 	char *refused; /* why it could not lock itself in, when it is for one call; or NULL */
 	int socket, pidfd;
 	struct group_end group;
 	struct frame_reader reader;
 	struct watch watch;
 	/*
-	 * While busy: a frame came, or (frame NULL) the worker has died. True: it was a result,
-	 * and the worker is busy with another call, whose frames may have come with it.
+	 * While busy: FRAME has arrived, or (NULL) the worker has died. Returns true when
+	 * FRAME was a result and the worker is now busy with another call, whose frames
+	 * may have arrived with it.
 	 */
 	bool (*frame)(void *context, const struct frame *frame);
 	void *context;
 	struct worker_end *next;
 };
 
-/* What is kept on disk of a cell for a later front (pending.h). */
+/* The part of a cell that is kept on disk for a later front (pending.h). */
 struct cell_record {
 	struct pending *pending; /* or NULL */
 	bool audit_due;          /* something may be left that no audit has looked at */
@@ -76,10 +77,10 @@ struct cell_options {
 	/* a worker became idle, or one could not be made */
 	void (*changed)(void *context);
 	bool rests; /* as session.h */
-	/* once, while the cell is being made by others; not with `direct`; or NULL */
+	/* called once, while other processes make the cell; not with `direct`; or NULL */
 	void (*meanwhile)(void *context);
 	void *meanwhile_context;
-	/* the answer to the oldest cell_widen without one; ERR NULL: it is done */
+	/* answers the oldest cell_widen that has no answer yet; ERR NULL: it is done */
 	void (*widened)(void *context, const struct err *err);
 	/* both as outlet.h */
 	void (*asked)(void *context, uint64_t call, uint64_t connection,
@@ -87,7 +88,10 @@ struct cell_options {
 	void (*refused)(void *context, uint64_t call, const char *target,
 			const char *remedy);
 	void *context;
-	/* turns why the cell broke into what the machine lacks for MINIMUM_LEVEL; or NULL */
+	/*
+	 * turns the reason why the cell broke into what the machine lacks for
+	 * MINIMUM_LEVEL; or NULL
+	 */
 	bool (*explain)(int minimum_level, struct err *err);
 	int minimum_level;
 };
@@ -96,9 +100,9 @@ struct cell_options {
 enum { CELL_OPEN_MS = 20000 };
 
 /*
- * Returns when the first worker is ready. With `direct` it returns at once: the call waits
- * in the worker's socket while that is being made, and what goes wrong with the making is
- * told by cell_broken and the end of the call.
+ * Returns when the first worker is ready. With `direct` it returns immediately: the call
+ * waits in the socket of the worker while the worker is being made. Errors of the making
+ * are then reported by cell_broken and the end of the call.
  */
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
@@ -106,53 +110,58 @@ const struct cell_spec *cell_spec(const struct cell *cell);
 /* NULL when the policy lists no host. */
 struct outlet *cell_outlet(const struct cell *cell);
 /*
- * Has a packet found no way out of the cell since this was asked last? True also where that cannot
- * be known. Else no words of a program are true that say so.
+ * Has a packet found no route out of the cell since the last call of this function? Also
+ * true when that is unknown. When false, no program can rightly say that it had no route.
  */
 bool cell_lost_route(struct cell *cell);
-/* Where programs' questions for names are read (lookups.h); -1: this cell keeps none. */
+/*
+ * The socket that receives the questions of programs for names (lookups.h); -1: there is
+ * none.
+ */
 int cell_questions(const struct cell *cell);
 
 /*
- * A worker, now busy; it may still be locking itself in, and takes its call when it has.
- * NULL when there is none yet: one is being made, and `changed` will be called. WAITING:
- * how many calls want one.
+ * Take a worker, which becomes busy. A worker that is still locking itself in takes its
+ * call when it is done. NULL when there is none yet: one is being made, and `changed`
+ * will be called. WAITING: the number of calls that want a worker.
  */
 struct worker_end *cell_take_worker(struct cell *cell, enum worker_want want,
 				    size_t waiting);
 
 /*
- * What a person lets a call, or all calls to come, have besides (shape_extra.h). ADDITION is
- * made by shape_extra and stays the caller's.
+ * Widening: what a person allows one call, or all later calls, in addition
+ * (shape_extra.h). ADDITION is made by shape_extra and stays the property of the caller.
  *
- * cell_ask_widened has one worker made that sees it, for CALL (a number, never 0);
- * cell_take_widened gives it out, NULL as long as it is on its way; cell_forget_widened when
- * nobody will take it. It serves one call.
+ * cell_ask_widened has a worker made that sees ADDITION, for CALL (a number, never 0)
+ * only. cell_take_widened returns that worker, or NULL while it is on its way.
+ * cell_forget_widened drops it when no call will take it.
  *
- * cell_widen has all workers see it that are made from now on; those there are serve no further
- * call. `widened` is the answer. The calls under way see what they saw.
+ * cell_widen makes ADDITION visible to all workers made from now on; existing workers
+ * serve no further call. `widened` is the answer. The view of running calls does not
+ * change.
  */
 bool cell_ask_widened(struct cell *cell, uint64_t call, struct cell_spec *addition,
 		      struct err *err);
 struct worker_end *cell_take_widened(struct cell *cell, uint64_t call);
 void cell_forget_widened(struct cell *cell, uint64_t call);
 bool cell_widen(struct cell *cell, struct cell_spec *addition, struct err *err);
-/* The last cell_widen is done: what CELL is specified by has it, too. */
+/* The last cell_widen is done: add ADDITION to the specification of CELL as well. */
 void cell_set_widened(struct cell *cell, const struct cell_spec *addition);
 
-/* A call that WANTs a worker follows at once: the one it will get wakes up for it. */
+/* A call that WANTs a worker follows immediately: wake up the worker that it will get. */
 void cell_expect(struct cell *cell, enum worker_want want);
 
 /*
- * Something may have been left behind that no audit has looked at (audit.h): by a call whose
- * worker died, or by an earlier front. Kept on disk too, for the next front.
+ * Has a call whose worker died, or an earlier front, possibly left something behind that
+ * no audit has looked at (audit.h)? The answer is also kept on disk for the next front.
  */
 bool cell_audit_due(const struct cell *cell);
 void cell_set_audit_due(struct cell *cell, bool due);
 
 /*
- * A journal for a call that writes, and back when its call is over; the writes that dead
- * fronts left, and that a worker has finished them (pending.h).
+ * cell_give_journal gives a journal to a call that writes; cell_take_back_journal takes
+ * it back after the call. cell_unfinished returns the writes that dead fronts left
+ * unfinished; cell_mended notes that a worker has finished them (pending.h).
  */
 void cell_give_journal(struct cell *cell, struct pending_journal *journal);
 void cell_take_back_journal(struct cell *cell, struct pending_journal *journal);
@@ -160,33 +169,37 @@ const struct value *cell_unfinished(const struct cell *cell);
 void cell_mended(struct cell *cell);
 struct pending *cell_pending(const struct cell *cell);
 
-/* Why no worker can be made any more, or NULL while they can. */
+/* The reason why no worker can be made any more; NULL while workers can be made. */
 const char *cell_broken(const struct cell *cell);
 
 /* The call is over and the worker may serve another. */
 void cell_give_back(struct worker_end *worker);
-/* The call is over; the worker ends by itself, and is let go of in one of the next turns. */
+/* The call is over and WORKER ends by itself. Free it in one of the next turns. */
 void cell_let_go(struct worker_end *worker);
 /*
- * Ask for what is missing of the ready ones in one of the next turns of the loop: after an
- * answer has been taken, when the making is in nobody's way. While a call runs on the cell
- * does so itself, a few milliseconds after its start.
+ * Request the missing ready workers in one of the next turns of the loop. Call this after
+ * an answer has been taken, when making workers delays nobody. While a call runs, the
+ * cell does this itself, a few milliseconds after the start of the call.
  */
 void cell_refill(struct cell *cell);
-/* The same now, since the loop will not turn for a while. */
+/* The same immediately, because the loop will not turn for a while. */
 void cell_rest(struct cell *cell);
-/* Are workers on their way? Then they want a processor. */
+/* Are workers being made? They need a processor. */
 bool cell_is_making(const struct cell *cell);
 /*
- * Give what a busy WORKER has said to its call, without the loop; the worker may be gone then.
+ * Read the frames of a busy WORKER and give them to its call, without the loop. WORKER
+ * may be gone afterwards.
  */
 void cell_catch_up_worker(struct worker_end *worker);
-/* A worker has its call: what a call just before it left to do is done beside it. */
+/* A worker has got its call: work that the last call left is now done beside it. */
 void cell_call_sent(struct cell *cell);
-/* The same for a call that another's answer waits for: that comes first. */
+/*
+ * Another answer waits for a call that was just sent: postpone that work, so that the
+ * call comes first.
+ */
 void cell_hold(struct cell *cell);
 /*
- * End it now, with all that runs in it; waits up to WAIT_MS for its end. False: it
- * could not be ended in time.
+ * End WORKER now, with everything that runs in it; wait up to WAIT_MS for that. False
+ * when WORKER did not end in time.
  */
 bool cell_kill_worker(struct worker_end *worker, int wait_ms);

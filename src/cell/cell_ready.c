@@ -1,4 +1,7 @@
-/* cell_ready: which workers are asked of the anchor ahead of the calls, and when. */
+/*
+ * cell_ready: decides which workers are requested from the anchor ahead of the calls, and
+ * when.
+ */
 #include "base/clock.h"
 #include "cell/cell_parts.h"
 
@@ -6,9 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TIDY_AFTER_MS = 2 }; /* one at least: the caller has its answer first */
+enum { TIDY_AFTER_MS = 2 }; /* at least one, so that the caller gets its answer first */
 
-/* False while the anchor has as many requests as its socket holds: the rest come in time. */
+/* False while the socket of the anchor is full. The remaining requests follow later. */
 static bool request_worker(struct cell *cell, enum worker_kind kind)
 {
 	const char request = (char)kind;
@@ -20,7 +23,9 @@ static bool request_worker(struct cell *cell, enum worker_kind kind)
 		return true;
 	}
 	if (errno != EAGAIN && errno != EPIPE && errno != ECONNRESET) {
-		/* An anchor that is gone left its reason in the socket: control_ready reads it. */
+		/*
+		 * A dead anchor left its reason in the socket, which control_ready reads.
+		 */
 		(void)err_set(&err, errno, "asking for a worker: %s", strerror(errno));
 		cell_break(cell, &err);
 	}
@@ -38,7 +43,7 @@ void cell_keep(struct cell *cell, enum worker_kind kind, size_t count)
 		coming++;
 }
 
-/* What waits is served by plain ones, which are there first. */
+/* Waiting calls get workers without preparation, because those are ready first. */
 void cell_keep_ready(struct cell *cell, size_t waiting)
 {
 	const struct cell_options *options = &cell->options;
@@ -79,7 +84,9 @@ void cell_refill_due(struct timer *timer)
 			cell_free_worker(at);
 		at = next;
 	}
-	/* Calls that wait have asked for theirs: nothing is made ahead beside those. */
+	/*
+	 * Waiting calls have requested their workers. Make no workers ahead beside those.
+	 */
 	if (cell->requested[false] > 1)
 		cell->refill.due_ms = clock_now_ms() + REFILL_AFTER_MS;
 	else

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A kernel that holds a process (a broken disk) is not waited for longer. */
+/* Do not wait longer: a broken disk can keep a process in the kernel. */
 enum { ANCHOR_END_MS = 5000 };
 
 static bool start_by_exec(struct cell_start *start, int control, int front, struct err *err)
@@ -50,7 +50,10 @@ static bool start_by_exec(struct cell_start *start, int control, int front, stru
 				  .argv = argv,
 				  .fds = fds,
 				  .fd_count = 3 + view->count};
-	/* It clones the anchor as our child and goes; its reply comes by the control socket. */
+	/*
+	 * The started program clones the anchor as our child and exits. Its reply arrives
+	 * over the control socket.
+	 */
 	return role_start(&role, &start->starter, err);
 }
 

@@ -1,4 +1,4 @@
-/* cell_start: how an anchor comes into being and goes. For cell.c only. */
+/* cell_start: starts an anchor and waits for its end. For cell.c only. */
 #pragma once
 #include "base/err.h"
 #include "tool/tool.h"
@@ -11,7 +11,10 @@ struct cell_start {
 	const char *program; /* NULL: this very program */
 	bool direct;         /* clone it out of this process, without an exec */
 	const struct tool *const *tools;
-	/* filled: the program that clones the anchor and goes, for cell_start_end; or -1 */
+	/*
+	 * set by cell_start: the program that clones the anchor and exits, for
+	 * cell_start_end; or -1
+	 */
 	int starter;
 };
 
@@ -20,11 +23,11 @@ struct cell_start {
  * its way (ANCHOR_STARTED brings it).
  */
 bool cell_start(struct cell_start *start, int *control, int *pidfd, struct err *err);
-/* Wait for the end of the starter, which is near. */
+/* Wait until the starter has ended, which happens soon. */
 void cell_start_end(struct cell_start *start);
 
 /*
- * An anchor without a pid namespace ends what is in the cell itself when its control
- * socket has been closed: wait for that, not for ever.
+ * An anchor without a pid namespace ends the processes of the cell itself after its
+ * control socket was closed. Wait for that, but not for ever.
  */
 void cell_wait_anchor(int pidfd);

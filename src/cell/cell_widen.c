@@ -1,4 +1,7 @@
-/* cell_widen: what a cell is let have besides, on its way to the anchor and its workers. */
+/*
+ * cell_widen: sends the folders that are additionally allowed to the anchor and its
+ * workers.
+ */
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/message.h"
@@ -8,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ADDITION and its trees with the request KIND. */
+/* Send the request KIND with ADDITION and its trees. */
 static bool request_send(struct cell *cell, char kind, struct cell_spec *addition,
 			 struct err *err)
 {
@@ -24,7 +27,7 @@ static bool request_send(struct cell *cell, char kind, struct cell_spec *additio
 	if (trees > ANCHOR_EXTRAS_MAX)
 		return err_set(err, E2BIG, "more than %d folders at once",
 			       ANCHOR_EXTRAS_MAX);
-	/* Its entries name their trees by their places in the message. */
+	/* The entries refer to their trees by position in the message. */
 	for (size_t i = 0; i < addition->view.count; i++) {
 		struct view_entry *entry = &addition->view.entries[i];
 

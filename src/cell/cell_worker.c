@@ -1,4 +1,7 @@
-/* cell_worker: the workers of a cell: what they say, which one a call gets, their end. */
+/*
+ * cell_worker: the workers of a cell. Reads their frames, chooses one for a call, and
+ * ends them.
+ */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
@@ -20,7 +23,10 @@ void cell_free_worker(struct worker_end *worker)
 		at = &(*at)->next;
 	*at = worker->next;
 	groups_drop(worker->cell->groups, &worker->group);
-	/* It ends when its socket does; one that was taken over would rather stay. */
+	/*
+	 * A worker exits when its socket closes. A worker that was taken over by an
+	 * attacker might not, so kill it.
+	 */
 	(void)syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
 	loop_remove(&worker->watch);
 	frame_reader_fini(&worker->reader);
@@ -46,12 +52,18 @@ static void worker_is_made(struct worker_end *worker)
 		loop_remove_timer(&worker->cell->open_timer);
 }
 
-/* A worker that cannot lock itself in shows what every other would meet. */
+/*
+ * A worker that cannot lock itself in breaks the cell: every other worker would fail in
+ * the same way.
+ */
 static void worker_refused(struct worker_end *worker, const struct frame *frame)
 {
 	struct err err;
 
-	/* But for what one alone was to see. */
+	/*
+	 * A widened worker may have failed because of its additional folders. Its call
+	 * reports that.
+	 */
 	if (worker->of_call != 0) {
 		free(worker->refused);
 		worker->refused = frame != NULL && frame->kind == FRAME_REFUSED
@@ -68,7 +80,10 @@ static void worker_refused(struct worker_end *worker, const struct frame *frame)
 	cell_break(worker->cell, &err);
 }
 
-/* What a worker says outside a call. True when that may matter to a call that waits. */
+/*
+ * Handle a frame of a worker that serves no call. True when that may matter to a waiting
+ * call.
+ */
 static bool idle_frame(struct worker_end *worker, const struct frame *frame)
 {
 	if (frame != NULL && frame->kind == FRAME_READY && worker->state == WORKER_MAKING) {
@@ -76,14 +91,14 @@ static bool idle_frame(struct worker_end *worker, const struct frame *frame)
 		worker->state = WORKER_IDLE;
 		return true;
 	}
-	/* One that dies idle is replaced. */
+	/* A worker that dies while idle is replaced. */
 	if (worker->state == WORKER_MAKING)
 		worker_refused(worker, frame);
 	cell_free_worker(worker);
 	return true;
 }
 
-/* What a worker says to its call. True: to another from here on. */
+/* Handle a frame of a worker for its call. True: the next frames are for another call. */
 static bool busy_frame(struct worker_end *worker, const struct frame *frame)
 {
 	if (frame != NULL && frame->kind == FRAME_READY && !worker->made) {
@@ -103,11 +118,11 @@ bool cell_read_worker(struct worker_end *worker)
 	while (ok && frame_next(&worker->reader, &frame)) {
 		bool last = frame.kind == FRAME_RESULT || frame.kind == FRAME_REFUSED;
 		for (size_t i = 0; i < frame.fd_count; i++)
-			(void)close(frame.fds[i]); /* no worker has any to give */
+			(void)close(frame.fds[i]); /* a worker has no descriptors to send */
 		if (worker->state != WORKER_BUSY)
 			return idle_frame(worker, &frame);
 		if (!busy_frame(worker, &frame) && last)
-			return false; /* whatever follows is read in the next turn */
+			return false; /* later frames are read in the next turn */
 	}
 	if (ok && !worker->reader.ended)
 		return false;
@@ -148,7 +163,10 @@ void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_k
 				       .stays = true};
 	worker->next = cell->workers;
 	cell->workers = worker;
-	/* A call waits for it: what moves it would come late, and hold up every fork meanwhile. */
+	/*
+	 * A call is waiting for this worker. Moving it into a control group now would
+	 * finish too late and would block every fork until then.
+	 */
 	if (kind != WORKER_AT_ONCE)
 		groups_add(cell->groups, &worker->group, worker->pidfd);
 	loop_add(cell->options.loop, &worker->watch);
@@ -156,7 +174,10 @@ void cell_add_worker(struct cell *cell, const int fds[ANCHOR_FDS], enum worker_k
 
 enum { FITS_BEST = 4 }; /* idle, and prepared as it is wanted */
 
-/* How well a worker fits; 0: not at all. The list is newest first, the oldest is best. */
+/*
+ * How well does a worker fit? 0: it must not be taken. The list begins with the newest
+ * worker; of equal ones the oldest is taken.
+ */
 static int worker_fits(const struct worker_end *worker, enum worker_want want)
 {
 	bool idle = worker->state == WORKER_IDLE;
@@ -182,7 +203,10 @@ static struct worker_end *best_worker(struct cell *cell, enum worker_want want, 
 	return found;
 }
 
-/* What came since the loop last turned may be one that fits better. */
+/*
+ * Unless an idle worker fits best, first read the messages that arrived since the last
+ * turn of the loop: a better worker may be ready.
+ */
 static struct worker_end *best_of_all(struct cell *cell, enum worker_want want)
 {
 	int fits;
@@ -227,7 +251,10 @@ void cell_give_back(struct worker_end *worker)
 
 	worker->state = WORKER_IDLE;
 	worker->frame = NULL;
-	/* File calls at once leave more than are wanted: the surplus ends. */
+	/*
+	 * File calls that ran at the same time leave more workers than wanted. End the
+	 * surplus.
+	 */
 	if (worker->stale ||
 	    cell_count_workers(cell, WORKER_IDLE, false) > cell->options.ready + 1)
 		cell_free_worker(worker);

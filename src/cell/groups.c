@@ -1,4 +1,4 @@
-/* groups: the front's end; see groups.h. */
+/* groups: the part in the front. */
 #include "cell/groups.h"
 
 #include "base/fd.h"
@@ -26,9 +26,9 @@ enum {
 struct groups {
 	int socket, pidfd;
 	struct watch watch;
-	struct group_end *ends; /* asked for, not yet answered or dropped */
+	struct group_end *ends; /* requested, but not answered or dropped yet */
 	unsigned last_id;
-	unsigned gone; /* to be told of with the next request: nobody waits for it; 0: none */
+	unsigned gone; /* the last dropped group, reported with the next request because nobody waits for it; 0: none */
 };
 
 static bool process_start(struct groups *groups, const char *program,
@@ -94,15 +94,18 @@ void groups_stop(struct groups *groups)
 	if (!groups)
 		return;
 	loop_remove(&groups->watch);
-	fd_close(&groups->socket); /* it removes all groups and ends */
+	fd_close(&groups->socket); /* the process then removes all groups and exits */
 	gone = (struct pollfd){.fd = groups->pidfd, .events = POLLIN};
 	(void)poll(&gone, 1, STOP_MS);
-	/* Who comes next sweeps what it could not remove. */
+	/* Groups that could not be removed are swept by the next groups process. */
 	role_end(&groups->pidfd, true);
 	free(groups);
 }
 
-/* False when its queue is full or it has ended: the worker watches for itself. */
+/*
+ * False when the queue is full or the process has ended. The worker then watches its
+ * limits itself.
+ */
 static bool request_send(const struct groups *groups,
 			 const struct groups_request *request, int pidfd)
 {
@@ -184,7 +187,7 @@ void groups_listen(struct groups *groups)
 		for (int i = 0; i < CGROUP_COUNTERS; i++)
 			fd_close(&fds[i]);
 	}
-	if (errno != EAGAIN) /* it has ended: no more groups */
+	if (errno != EAGAIN) /* the process has ended: there will be no more groups */
 		loop_remove(&groups->watch);
 }
 
@@ -193,7 +196,10 @@ bool groups_rely(const struct group_end *end, enum cgroup_controller controller)
 	return end->held[controller];
 }
 
-/* Also of a worker whose call went out before its group was there, and watched itself. */
+/*
+ * Has the group refused something? Also asked for a worker whose call began before the
+ * group was ready and which watched itself.
+ */
 static bool has_refused(const struct group_end *end, enum cgroup_controller controller)
 {
 	return end->held[controller] &&

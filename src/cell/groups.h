@@ -1,9 +1,10 @@
 /*
- * groups: a control group for each worker (sandbox/cgroup.h), where this machine has any to
- * give. Moving a process into one can take the kernel 15 ms, so a process of its own does
- * it while the worker is idle; a call that comes sooner is watched by its worker
- * (limit_watch.h), and so are the calls of one-shot verbs, which are faster than a move. That
- * process also removes the groups, at the latest when it sees that the front is gone.
+ * groups: a control group for each worker (sandbox/cgroup.h), where this machine allows
+ * groups. Moving a process into a group can take the kernel 15 ms, so a separate process
+ * does this while the worker is idle. A call that begins before the move is watched by
+ * its worker (limit_watch.h). So are the calls of one-shot verbs, which are faster than a
+ * move. The separate process also removes the groups, at the latest when it sees that the
+ * front is gone.
  */
 #pragma once
 #include "policy/policy.h"
@@ -16,7 +17,7 @@
 
 struct groups;
 
-/* The group of one worker, part of its struct; zero it. */
+/* The group of one worker, a member of the struct of the worker. Zero it first. */
 struct group_end {
 	unsigned id;                /* 0: none was asked for */
 	bool held[CGROUP_COUNTERS]; /* the kernel counts for it */
@@ -26,43 +27,46 @@ struct group_end {
 };
 
 /*
- * Start that process. NULL where no groups can be made. PROGRAM as in session.h. LIMITS hold
- * for each worker with all that it starts.
+ * Start the groups process. NULL where no groups can be made. PROGRAM as in session.h.
+ * LIMITS hold for each worker together with all that it starts.
  */
 struct groups *groups_start(struct loop *loop, const char *program,
 			    const struct policy_limits *limits);
-/* End it; waits until the groups are gone. NULL is fine. */
+/* End the groups process and wait until the groups are gone. NULL is fine. */
 void groups_stop(struct groups *groups);
 
-/* Ask for a group for the worker behind PIDFD, whose END stays where it is. */
+/* Request a group for the worker behind PIDFD. END must not move until groups_drop. */
 void groups_add(struct groups *groups, struct group_end *end, int pidfd);
 /* The worker is gone, or going. */
 void groups_drop(struct groups *groups, struct group_end *end);
-/* Hear, without waiting, which groups are ready. Also called by the loop. */
+/* Read without waiting which groups are ready. The loop also calls this. */
 void groups_listen(struct groups *groups);
 
-/* A call is sent to that worker: need nobody else look after CONTROLLER's limit? */
+/*
+ * Does the kernel enforce the limit of CONTROLLER for this worker, so that the worker
+ * need not watch it?
+ */
 bool groups_rely(const struct group_end *end, enum cgroup_controller controller);
 
 /*
- * A call of that worker has ended: the limits its group has held it to, as denials. Nothing is
- * asked when it succeeded.
+ * A call of this worker has ended: add a denial to RESULT for each limit at which its
+ * group refused something. Does nothing when the call succeeded.
  */
 void groups_tell(const struct group_end *end, const struct policy *policy,
 		 struct tool_result *result);
 
 /*
- * The process itself; never returns. Arguments: the numbers of its socket and of a pidfd of
- * the front, and the limits.
+ * Run the groups process; never returns. Arguments: the numbers of its socket and of a
+ * pidfd of the front, and the limits.
  */
 #define GROUPS_ROLE "glovebox-groups"
 enum { GROUPS_ARGUMENTS = 5 };
 _Noreturn void groups_role(char **argv);
 
-/* What they say to each other; descriptors travel beside. */
+/* The messages between the two processes; descriptors are sent with them. */
 struct groups_request {
-	uint32_t gone; /* the group of a worker that is; 0: none */
-	uint32_t id;   /* for a new one, whose pidfd comes beside; 0: none */
+	uint32_t gone; /* a worker that is gone, whose group is free; 0: none */
+	uint32_t id; /* for a new group; the pidfd of its worker comes with it; 0: none */
 };
 struct groups_reply {
 	uint32_t id;
