@@ -1,7 +1,7 @@
 /*
- * groups_role: the process that makes groups, moves workers into them and removes them. It
- * reads nothing but requests of the front. A group whose worker is gone is used again: making
- * and removing one costs more than the move.
+ * groups_role: the process that makes groups, moves workers into them and removes them.
+ * It reads nothing but requests of the front. A group whose worker is gone is reused,
+ * because making and removing one costs more than the move.
  */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -25,18 +25,21 @@
 #include <unistd.h>
 
 enum {
-	GROUPS_MAX = 1024, /* workers at once; those beyond watch for themselves */
-	REMOVE_MS = 1500,  /* the last processes of a killed cell are being torn down */
+	GROUPS_MAX = 1024, /* workers at the same time; further ones watch their limits themselves */
+	REMOVE_MS = 1500, /* the last processes of a killed cell are being torn down */
 	REMOVE_STEP_MS = 5,
 	FDINFO_MAX = 4096,
 };
 
 /*
- * The worker is in the group, too, and file tools hold a file of 16 MiB, what becomes of it
- * and the difference.
+ * Added for the worker itself, which is in the group as well: a file tool holds a file of
+ * 16 MiB, its new content and the difference.
  */
 #define WORKER_MEMORY ((uint64_t)128 << 20)
-/* Of a group that serves again; what files of the cell's /tmp hold is missing in it. */
+/*
+ * A group with at most so much memory in use may be reused. Files in the /tmp of the cell
+ * still count, and the next worker would have less.
+ */
 #define LEFT_MEMORY ((uint64_t)1 << 20)
 
 struct slot {
@@ -53,7 +56,10 @@ struct maker {
 	unsigned made;
 };
 
-/* The pid behind PIDFD, 0 when that process has ended. Before Linux 6.13 a text says it. */
+/*
+ * The pid behind PIDFD, 0 when that process has ended. Before Linux 6.13 only a text file
+ * tells it.
+ */
 static pid_t pid_of(int pidfd)
 {
 	const pid_t told = kernel_pidfd_pid(pidfd);
@@ -87,11 +93,17 @@ static struct slot *slot_take(struct maker *maker)
 		slot = &maker->slots[i];
 		if (slot->id != 0 || !cgroup_is_empty(&slot->group))
 			continue;
-		/* What is there in all is told at once, what of it are files takes the kernel long. */
+		/*
+		 * The total usage is read quickly. Only when it is high, ask for the
+		 * share of files, which takes the kernel long.
+		 */
 		if (cgroup_usage(&slot->group) <= LEFT_MEMORY ||
 		    cgroup_left_memory(&slot->group) <= LEFT_MEMORY)
 			return slot;
-		/* Its files live on, counted above; a new group begins with nothing. */
+		/*
+		 * The files live on and count for a group above. A new group begins with
+		 * nothing.
+		 */
 		if (cgroup_remove(&maker->place, &slot->group))
 			return slot_make(maker, slot);
 	}
@@ -123,8 +135,9 @@ static void reply_send(const struct maker *maker, struct slot *slot)
 }
 
 /*
- * What the worker has started ahead of its call; later ones follow it into its group. No
- * deeper: these wait, too.
+ * Move the programs that the worker has started ahead of its call into GROUP. Later
+ * children are born there. Deeper descendants need not be moved: the children are waiting
+ * and have started nothing.
  */
 static bool children_enter(struct cgroup *group, pid_t pid)
 {
@@ -146,7 +159,10 @@ static bool children_enter(struct cgroup *group, pid_t pid)
 	return ok;
 }
 
-/* A worker that has ended meanwhile has no pid any more that another could have got. */
+/*
+ * Ignore a worker that has ended meanwhile. Its pid could already belong to another
+ * process.
+ */
 static void worker_add(struct maker *maker, uint32_t id, int pidfd)
 {
 	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
@@ -186,7 +202,10 @@ static bool request_take(struct maker *maker)
 	return true;
 }
 
-/* The front ends the cell before it closes the socket, or it was killed and the cell dies. */
+/*
+ * The cell has ended or is ending: the front ends it before it closes the socket, or the
+ * front was killed. Remove all groups.
+ */
 static void remove_all(struct maker *maker)
 {
 	int64_t until = clock_now_ms() + REMOVE_MS;
@@ -203,7 +222,10 @@ static uint64_t number_of(const char *text)
 	return strtoull(text, NULL, 10);
 }
 
-/* Nothing but the socket and the front's pidfd; a key typed at the terminal is not for us. */
+/*
+ * Keep only the socket and the pidfd of the front. A new session keeps the signals of the
+ * terminal away.
+ */
 static void settle(const struct maker *maker)
 {
 	int low = maker->socket < maker->front ? maker->socket : maker->front;
@@ -212,7 +234,7 @@ static void settle(const struct maker *maker)
 
 	(void)prctl(PR_SET_NAME, GROUPS_ROLE);
 	(void)setsid();
-	/* A group holds up to ten. */
+	/* A group holds up to ten descriptors. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);

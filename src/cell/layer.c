@@ -1,4 +1,4 @@
-/* layer: the looks at the layers of a cell; see layer.h. */
+/* layer: the walks through the layers of a cell. */
 #include "cell/layer.h"
 
 #include "base/clock.h"
@@ -22,17 +22,22 @@ enum {
 	NAMES_MAX = 1 << 17,
 	/* Each level holds a descriptor and the C library's 32 KiB. */
 	DEPTH_MAX = 64,
-	/* Before a program starts, and before its answer: a kill is due 400 ms after a deadline. */
+	/*
+	 * Limits of a walk before a program starts, and before its answer. The kill of a
+	 * command is due 400 ms after its deadline.
+	 */
 	BEGIN_MS = 50,
 	END_MS = 150,
-	/* Names between two looks at the clock: so few are seen on the busiest machine. */
+	/* Names between two readings of the clock. */
 	CLOCK_EVERY = 1024,
 	OWN_NAMES_MAX = 4096, /* at the top of /tmp or the home: a temporary folder run wild */
 	OWN_FOLDERS_MAX = 3,
 	STAYS_MAX = 64,
-	/* Beside the types of readdir: a folder in the place of one that was removed. */
+	/* Used beside the types of readdir: a folder in the place of a removed one. */
 	REPLACED = DT_UNKNOWN,
-	/* The clock of files goes on in steps of at most 10 ms (CONFIG_HZ=100). */
+	/*
+	 * The clock that stamps files advances in steps of at most 10 ms (CONFIG_HZ=100).
+	 */
 	TICK_NS = 1000000,
 	TICKS_MAX = 12,
 };
@@ -55,7 +60,7 @@ struct layers {
 	const struct cell_spec *spec;
 	struct layer *items;
 	size_t count;
-	struct names before; /* of the call that runs */
+	struct names before; /* the names that were there before the running call */
 	bool before_whole;
 	const char *own[OWN_FOLDERS_MAX + 1]; /* NULL-ended */
 };
@@ -63,7 +68,7 @@ struct layers {
 /* A walk through one layer. */
 struct look {
 	const struct layers *layers;
-	struct names *collects; /* the names are kept here; NULL: they are compared */
+	struct names *collects; /* names are stored here; NULL: names are compared with `before` */
 	struct layer_found *found;
 	struct buf path; /* as it is shown */
 	size_t top;      /* of PATH's bytes: what names the layer itself */
@@ -74,7 +79,7 @@ struct look {
 	bool partial;
 };
 
-/* The names that were there. */
+/* The names from before the call. */
 
 static uint64_t name_hash(const struct look *look, unsigned type)
 {
@@ -105,7 +110,7 @@ static void name_keep(struct look *look, unsigned type)
 {
 	struct names *names = look->collects;
 
-	/* By doubling: one more each time would copy all of them as often. */
+	/* Grow by doubling: growing by one would copy all names each time. */
 	if ((names->count & (names->count - 1)) == 0)
 		names->items =
 			memory_grow(names->items, names->count > 0 ? 2 * names->count : 1,
@@ -147,8 +152,9 @@ static void look_at_file(struct look *look, int folder, const char *name)
 }
 
 /*
- * A name that was removed. Its times say nothing, since the kernel makes one such device and links
- * it wherever it needs another: where the names of before are not known, those of its folder do.
+ * A name that was removed. Its times say nothing, since the kernel makes one such device
+ * and links it wherever it needs another. When the names from before the call are
+ * unknown, a change of the folder decides.
  */
 static void look_at_removed(struct look *look, bool folder_changed)
 {
@@ -165,13 +171,16 @@ static bool lies_below(const struct look *look)
 	       errno != ENOENT;
 }
 
-/* Has the folder, in which nothing was found, come with this call? */
+/* Did this call make the folder, in which nothing was found? */
 static bool is_new_folder(const struct look *look)
 {
 	return look->layers->before_whole && !was_there(look, DT_DIR) && !lies_below(look);
 }
 
-/* Does the folder FD hide what lies below it? So has one that took the place of a removed one. */
+/*
+ * Does the folder FD hide the content of the lower folder? A folder in the place of a
+ * removed one does.
+ */
 static bool hides_below(int fd)
 {
 	char opaque = '\0';
@@ -179,7 +188,10 @@ static bool hides_below(int fd)
 	return fgetxattr(fd, "user.overlay.opaque", &opaque, 1) == 1 && opaque == 'y';
 }
 
-/* The folder FD, whose name was given back after its old content was removed. */
+/*
+ * Note the folder FD when it is new in the place of a removed one: the old content counts
+ * as removed.
+ */
 static void look_at_replaced(struct look *look, int fd)
 {
 	if (!hides_below(fd))
@@ -225,7 +237,7 @@ static void look_into(struct look *look, int folder, const char *name, size_t de
 	if (look->collects != NULL)
 		name_keep(look, DT_DIR);
 	if (fd < 0)
-		return; /* closed to its owner too, by the call */
+		return; /* the call has closed the folder to its owner as well */
 	look_at_replaced(look, fd);
 	const size_t size = look->path.size;
 	if (buf_addc(&look->path, '/'))
@@ -259,7 +271,7 @@ static void look_at_entry(struct look *look, int folder, const struct dirent *en
 	buf_truncate(&look->path, size);
 }
 
-/* LOOK goes through each layer. */
+/* Let LOOK walk through each layer. */
 static void look_run(struct look *look)
 {
 	const struct layers *layers = look->layers;
@@ -306,7 +318,10 @@ static void own_find(struct layers *layers)
 	const struct cell_spec *spec = layers->spec;
 	size_t count = 0;
 
-	/* Below L3 these are the host's; the session's folder for temporary files goes, though. */
+	/*
+	 * Below L3 these folders are the host's. Only the session's folder for temporary
+	 * files is removed at the end.
+	 */
 	if (!spec_is_sealed(spec)) {
 		layers->own[0] = spec->temp;
 		return;
@@ -319,8 +334,8 @@ static void own_find(struct layers *layers)
 }
 
 /*
- * What programs put at the top of such a folder for themselves: hidden files, our own logs of
- * commands, and what only holds a mount.
+ * Is NAME something that programs put at the top of such a folder for themselves? Hidden
+ * files, our own logs of commands, and mount points.
  */
 static bool is_theirs(const char *name, const struct stat *st, const struct stat *folder)
 {
@@ -328,7 +343,10 @@ static bool is_theirs(const char *name, const struct stat *st, const struct stat
 	       st->st_dev != folder->st_dev;
 }
 
-/* Does PATH lead to something of the view? Then it was made with the cell, maybe just now. */
+/*
+ * Does PATH lead to an entry of the view? Then PATH was made with the cell, possibly just
+ * now.
+ */
 static bool leads_on(const struct cell_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->view.count; i++) {
@@ -338,7 +356,10 @@ static bool leads_on(const struct cell_spec *spec, const char *path)
 	return false;
 }
 
-/* What has come to the top of PATH since then. What lies deeper came with a folder there. */
+/*
+ * Note what is new at the top of PATH since SINCE_NS. Deeper files are noted by their
+ * folder when that is new.
+ */
 static void own_look(const struct cell_spec *spec, const char *path, int64_t since_ns,
 		     struct tool_result *result)
 {
@@ -346,7 +367,7 @@ static void own_look(const struct cell_spec *spec, const char *path, int64_t sin
 	size_t seen = 0;
 	struct buf name;
 
-	/* Of most calls one look at the folder's own time is all. */
+	/* Most calls need only this look at the time of the folder. */
 	if (stat(path, &top) < 0 || clock_ns(&top.st_mtim) < since_ns)
 		return;
 	DIR *folder = opendir(path);
@@ -415,7 +436,7 @@ void layers_begin(struct layers *layers)
 		      sizeof(*layers->before.items), hash_compare);
 }
 
-/* What is kept beside the layers: the folders of the policy's `write`. */
+/* List the folders that are kept beside the layers: those of `write` in the policy. */
 static struct value *stays_of(const struct layers *layers)
 {
 	const struct cell_spec *spec = layers->spec;
@@ -444,8 +465,9 @@ static struct value *stays_of(const struct layers *layers)
 }
 
 /*
- * The next call counts what has the time of its beginning as its own: it may not begin within the
- * same step of that clock as the last file of this one.
+ * Wait until the clock of files has passed NEWEST_NS. The next call counts files with the
+ * time of its beginning as its own, so it must not begin in the same step as the last
+ * file of this call.
  */
 static void pass_tick(int64_t newest_ns)
 {

@@ -1,4 +1,4 @@
-/* layer_tell: what does not last, gathered by folder and put into words; see layer_tell.h. */
+/* layer_tell: gathers by folder what does not last, and puts it into words. */
 #include "cell/layer_tell.h"
 
 #include "base/memory.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-	GROUPS_MAX = 1024, /* folders kept apart; what lies in more is only counted */
-	ITEMS_MAX = 64,    /* of these in details */
-	NAMES_MAX = 2,     /* so many names are told themselves, more by their folder */
+	GROUPS_MAX = 1024, /* folders told separately; files in further ones are only counted */
+	ITEMS_MAX = 64, /* of these in details */
+	NAMES_MAX = 2,  /* up to so many names are told; more are told by their folder */
 	ITEMS_IN_TEXT = 4, /* a line or two */
 	STAYS_IN_TEXT = 4,
 	OWN_MAX = 8, /* paths in `cell_only` */
@@ -33,7 +33,7 @@ struct group {
 struct layer_found {
 	struct group groups[GROUPS_MAX];
 	size_t group_count;
-	struct group *last; /* a walk adds what lies in one folder together */
+	struct group *last; /* the group of the last addition: a walk adds the files of one folder together */
 	size_t counts[LAYER_CHANGES];
 };
 
@@ -78,7 +78,10 @@ static struct str folder_of(struct str path)
 	return str_part(path, 0, size);
 }
 
-/* What PATH is gathered under: the first folder in the layer, or the layer's own. */
+/*
+ * The key of the group of PATH: its first folder in the layer, or the folder of the
+ * layer.
+ */
 static struct str key_of(struct str path, size_t top)
 {
 	const char *slash =
@@ -110,7 +113,7 @@ static struct group *group_of(struct layer_found *found, enum layer_change chang
 	return group;
 }
 
-/* Shorten COMMON to what FOLDER has of it, by whole components. */
+/* Shorten COMMON to the leading components that it shares with FOLDER. */
 static void narrow(char *common, struct str folder)
 {
 	size_t same = 0, size = 0;
@@ -226,14 +229,17 @@ void layer_tell(struct tool_result *result, const struct layer_found *found,
 	buf_fini(&line);
 }
 
-/* As words. Details may come from anybody: names are cleaned once more. */
+/* As words. Details may come from anybody, so names are cleaned once more. */
 
 static void add_shown(struct buf *out, const struct value *path)
 {
 	text_add_name(out, value_str(path));
 }
 
-/* "3 files below build/", "removal of src/a.c"; how many it stands for. */
+/*
+ * Print ITEM: "3 files below build/", "removal of src/a.c". Returns how many names it
+ * stands for.
+ */
 static int64_t item_print(const struct value *item, struct buf *out)
 {
 	static const char *const many[LAYER_CHANGES] = {"file", "empty folder", "name"};
@@ -299,7 +305,7 @@ void layer_tell_print(const struct tool_result *result, struct buf *out)
 	stays_print(value_member(layer, "stays"), out);
 }
 
-/* What exists in the cell only. */
+/* Files that exist in the cell only. */
 
 void layer_tell_note_own(struct tool_result *result, const char *path)
 {
@@ -318,7 +324,10 @@ void layer_tell_note_own(struct tool_result *result, const char *path)
 	buf_fini(&shown);
 }
 
-/* The paths of LIST that lie in HOME, or those that do not; how many. */
+/*
+ * Print the paths of LIST that lie in HOME or, without IN_HOME, the others. Returns their
+ * number.
+ */
 static size_t own_print(const struct value *list, const char *home, bool in_home,
 			struct buf *out)
 {

@@ -19,34 +19,43 @@
 
 enum layer_change { LAYER_WRITTEN, LAYER_EMPTY, LAYER_REMOVED, LAYER_CHANGES };
 
-/* What a look at the layers has found, by the first folder below each layer. */
+/* The findings of a look at the layers, grouped by the first folder below each layer. */
 struct layer_found;
 struct layer_found *layer_found_new(void);
 void layer_found_free(struct layer_found *found);
-/* PATH is as it is shown; its first TOP bytes name what the layer is over (0: the workspace). */
+/*
+ * PATH is as it is shown to users. Its first TOP bytes name the folder that the layer
+ * covers (0: the workspace).
+ */
 void layer_found_add(struct layer_found *found, enum layer_change change, struct str path,
 		     size_t top);
-/* How often something was added. */
+/* The number of additions. */
 size_t layer_found_count(const struct layer_found *found);
 
 /*
- * FOUND in RESULT's details and text. STAYS (its own from now on): what is kept, as it is shown;
- * WHOLE: nothing was passed over.
+ * Add FOUND to the details and the text of RESULT. Takes ownership of STAYS, the list of
+ * folders that are kept, as they are shown. WHOLE: the looks were complete.
  */
 void layer_tell(struct tool_result *result, const struct layer_found *found,
 		struct value *stays, bool whole);
-/* The same of RESULT's details for people, without brackets; nothing when there is none. */
+/*
+ * Print the same from the details of RESULT for people, without brackets. Prints nothing
+ * when there is none.
+ */
 void layer_tell_print(const struct tool_result *result, struct buf *out);
 
-/* PATH was written where it exists in the cell only: for the front, which says so. */
+/* Note that PATH was written and exists in the cell only. The front tells the model. */
 void layer_tell_note_own(struct tool_result *result, const char *path);
 
-/* Where such a path is, as the front knows it. */
+/* The circumstances of such paths, as the front knows them. */
 struct layer_own {
-	bool sealed;      /* the cell has a view of its own */
-	bool one_call;    /* it has ended with the call */
-	const char *home; /* kept for the next cells of the workspace; NULL: it is not */
+	bool sealed;   /* the cell has a view of its own */
+	bool one_call; /* the cell has ended with the call */
+	const char *home; /* the home kept for later cells of the workspace; NULL: none is kept */
 };
-/* A sentence on the paths of layer_tell_note_own in RESULT, without brackets; or nothing. */
+/*
+ * Print a sentence about the paths of layer_tell_note_own in RESULT, without brackets;
+ * nothing when there are none.
+ */
 void layer_tell_print_own(const struct tool_result *result, const struct layer_own *own,
 			  struct buf *out);

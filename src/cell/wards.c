@@ -1,4 +1,4 @@
-/* wards: one poll over control, front and deaths; see wards.h. */
+/* wards: one poll over the control socket, the front and the deaths of workers. */
 #include "cell/wards.h"
 
 #include "base/fd.h"
@@ -22,7 +22,7 @@ bool wards_init(struct wards *wards, int front, bool alone, struct err *err)
 
 	*wards = (struct wards){.front = front, .deaths = -1, .alone = alone};
 	wards->workers = memory_alloc(sizeof(pid_t));
-	/* Not ignored: a number must not pass on to another process while it is in the list. */
+	/* Do not ignore SIGCHLD: the pid of a listed worker must not be reused. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
@@ -49,7 +49,10 @@ void wards_forget(struct wards *wards)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Workers that have ended leave the list; what else is a child of ours is an orphan. */
+/*
+ * Remove the workers that have ended from the list. Every other child of ours is an
+ * orphan and is ended.
+ */
 static void take_deaths(struct wards *wards)
 {
 	struct signalfd_siginfo info;

@@ -1,8 +1,9 @@
 /*
- * wards: the workers of an anchor that has no pid namespace, and an end to them. What a
- * worker left when it died (its own end kills everything; this is for one that was
- * killed) comes to the anchor as an orphan and is ended at once; with the front all is.
- * An anchor with a pid namespace needs none of this: the kernel does it.
+ * wards: the workers of an anchor that has no pid namespace, and how they are ended. A
+ * worker that ends by itself kills all its processes. The processes of a killed worker
+ * become orphans of the anchor, which ends them immediately. When the front is gone, the
+ * anchor ends all processes of the cell. An anchor with a pid namespace needs none of
+ * this: the kernel does it.
  */
 #pragma once
 #include "base/err.h"
@@ -19,11 +20,11 @@ struct wards {
 	size_t count;
 };
 
-/* FRONT is taken. ALONE: the anchor has a signal domain. */
+/* Takes ownership of FRONT. ALONE: the anchor has a signal domain. */
 bool wards_init(struct wards *wards, int front, bool alone, struct err *err);
 void wards_add(struct wards *wards, pid_t worker);
 
-/* In a new worker: what it must not keep. */
+/* Called in a new worker: close the descriptors and unblock the signals of the anchor. */
 void wards_forget(struct wards *wards);
 
 /* Wait until CONTROL can be read; false when the front is gone. */

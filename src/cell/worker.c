@@ -29,17 +29,20 @@ enum {
 	HEAP_KEPT = 512 << 10,
 	HEAP_AHEAD = 64 << 10,
 	REHEARSED_BYTES = 64 << 10,
-	/* Then the front has other things to do, and this process is only in the way. */
+	/*
+	 * After this time the front has other work, and this process need not wait for
+	 * it.
+	 */
 	TAKEN_MS = 100,
 	/* From a call's beginning in the front until it is sent, with cold caches. */
 	COMING_US = 200,
-	/* From an answer to the next call, of who asks without a pause. */
+	/* From an answer to the next call of a caller that makes no pause. */
 	FOLLOWS_US = 100,
 };
 
 /*
- * The first writable part of the workspace that is on disk, which a command can fill up for
- * others, or that is a LAYER of the cell's own; or NULL.
+ * The first writable part of the workspace, or NULL. With LAYER: one that is a layer of
+ * the cell. Else: one on disk, which a command could fill up for others.
  */
 static const char *space_of(const struct cell_spec *spec, bool layer)
 {
@@ -76,9 +79,12 @@ static bool lock_in(struct worker *worker, struct err *err)
 		.listener = &worker->listener,
 	};
 
-	/* All others the anchor has made plain. */
+	/* The anchor has reset all other signals. */
 	(void)signal(SIGCHLD, SIG_DFL);
-	/* Nobody's default action ends a pid 1; where this process is none it has to ask. */
+	/*
+	 * The default action of a signal never ends pid 1. A worker that is not pid 1
+	 * must ignore these two.
+	 */
 	if (getpid() != 1) {
 		(void)signal(SIGPIPE, SIG_IGN);
 		(void)signal(SIGXFSZ, SIG_IGN);
@@ -97,9 +103,9 @@ static bool lock_in(struct worker *worker, struct err *err)
 }
 
 /*
- * The way of a call once through, to no effect: it faults in what the first real one
- * would. A start of a folder fails in its very last step; who makes a shell ahead starts that
- * anyhow, and asks for no tool.
+ * Run one call without effect, so that the pages that the first real call needs are
+ * faulted in. The program it starts is a folder, so the start fails in the last step. A
+ * worker that prepares a shell starts a program anyway, so its rehearsal names no tool.
  */
 static void rehearse(struct worker *worker, enum worker_kind kind)
 {
@@ -139,9 +145,10 @@ static void rehearse(struct worker *worker, enum worker_kind kind)
 }
 
 /*
- * The end of this process takes as long as some answers, and the kernel likes to wake the
- * front on this very processor: the front first takes the answer and lets go of the socket.
- * Where many calls wait no processor is idle, and one more wake-up would only take its time.
+ * Wait until the front has taken the answer and closed the socket. The end of this
+ * process takes as long as some answers, and the kernel often wakes the front on this
+ * processor. When many calls wait, no processor is idle, and this extra wake-up would
+ * only cost time.
  */
 static void wait_until_taken(const struct worker *worker)
 {
@@ -150,7 +157,10 @@ static void wait_until_taken(const struct worker *worker)
 	(void)poll(&front, 1, TAKEN_MS);
 }
 
-/* What comes is expected until UNTIL_US: to be woken from a sleep would take longer. */
+/*
+ * The next frame is expected before UNTIL_US. Poll without sleeping, because waking up
+ * would take longer.
+ */
 static void stay_awake(const struct worker *worker, int64_t until_us)
 {
 	struct pollfd front = {.fd = worker->socket, .events = POLLIN};
@@ -165,7 +175,10 @@ static void serve(struct worker *worker)
 	bool follows = false;
 
 	for (;;) {
-		/* Calls follow each other: the next is likely to come as soon as this one. */
+		/*
+		 * The last call followed its predecessor at once, so the next one is
+		 * likely to do the same.
+		 */
 		if (follows && worker->alone)
 			stay_awake(worker, answered_us + FOLLOWS_US);
 		if (!frame_wait(&worker->reader, worker->socket, CLOCK_NEVER, &frame, NULL))
@@ -175,7 +188,9 @@ static void serve(struct worker *worker)
 			worker->prepared_for->rouse(worker->prepared);
 		if (frame.kind == FRAME_COMING && !worker_cancel_waits(worker))
 			stay_awake(worker, clock_now_us() + COMING_US);
-		/* A cancel that came after its call's answer has nothing left to end. */
+		/*
+		 * A cancel that arrives after the answer of its call has nothing to end.
+		 */
 		if (frame.kind != FRAME_CALL && frame.kind != FRAME_BATCH)
 			continue;
 		follows = clock_now_us() - answered_us < FOLLOWS_US;
@@ -198,7 +213,7 @@ static bool call_waits(const struct worker *worker)
 	return poll(&call, 1, 0) > 0;
 }
 
-/* What can be made ahead, unless somebody waits already. */
+/* Rehearse and prepare, unless a call waits already. */
 static void settle(struct worker *worker, enum worker_kind kind)
 {
 	if (kind == WORKER_AT_ONCE || kind == WORKER_WIDENED || worker->spec->one_call ||
@@ -211,7 +226,7 @@ static void settle(struct worker *worker, enum worker_kind kind)
 		const struct call call = worker_call(worker);
 		worker->prepared = worker->prepared_for->prepare(&call);
 	}
-	/* Its signals are plain where it is the first process. */
+	/* A launcher needs plain signals, which a worker has only as pid 1. */
 	if (kind == WORKER_PLAIN && getpid() == 1 && worker->terms.answer == NULL &&
 	    !call_waits(worker))
 		worker->launcher = program_launcher_make(&worker->terms);
@@ -224,7 +239,7 @@ static void program_asks(void *context, int listener)
 	sandbox_answer(listener, worker->spec->writable);
 }
 
-/* What holds for every program that is started here. */
+/* Set the terms of every program that this worker starts. */
 static void terms_settle(struct worker *worker)
 {
 	bool asks;

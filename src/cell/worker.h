@@ -8,17 +8,20 @@
 #include "tool/tool.h"
 #include "view/spec.h"
 
-/* What it makes before it is ready; also the one byte that asks the anchor for it. */
+/*
+ * The kind says what a worker prepares before it is ready. Its letter is also the byte
+ * that requests the worker from the anchor.
+ */
 enum worker_kind {
-	WORKER_PLAIN = 'w',    /* touched by a rehearsal */
-	WORKER_PREPARED = 'p', /* and with what the first tool with a `prepare` wants */
-	WORKER_AT_ONCE = 'n',  /* nothing: a call waits for it */
-	WORKER_WIDENED = 'x',  /* the same, for one call that may see more (anchor.h) */
+	WORKER_PLAIN = 'w', /* its pages are warmed by a rehearsal */
+	WORKER_PREPARED = 'p', /* the same, and the first tool with a `prepare` is prepared */
+	WORKER_AT_ONCE = 'n', /* nothing is prepared, because a call waits for it */
+	WORKER_WIDENED = 'x', /* the same, for one call that may see more (anchor.h) */
 };
 
-/* Say over SOCKET that there will be no worker, and why. */
+/* Report over SOCKET that there will be no worker, and why. */
 void worker_refuse(int socket, const struct err *err);
 
-/* Be a worker that is talked to over SOCKET, and never return. RULES: sandbox_build's. */
+/* Run a worker that serves SOCKET; never returns. RULES are those of sandbox_build. */
 _Noreturn void worker_run(const struct cell_spec *spec, int socket, int rules,
 			  enum worker_kind kind, const struct tool *const *tools);

@@ -21,7 +21,7 @@
 enum {
 	NS_PER_MS = 1000000,
 	CLOCKS_APART_MS =
-		50, /* what files are stamped by goes on in steps of some milliseconds */
+		50, /* the clock that stamps files advances in steps of some milliseconds */
 };
 
 struct call worker_call(struct worker *worker)
@@ -46,8 +46,8 @@ struct call worker_call(struct worker *worker)
 }
 
 /*
- * Everything below this worker goes. Who has no child has no descendant; and only who is
- * alone where signals reach may mean "all" when it says so.
+ * End everything below this worker. A worker without a child has no descendants. kill(-1)
+ * is allowed only where signals reach no process outside.
  */
 static void below_empty(const struct worker *worker)
 {
@@ -89,8 +89,8 @@ bool worker_cancel_waits(const struct worker *worker)
 }
 
 /*
- * No checkpoint looks for a repository that a file tool makes: what it wrote in such a folder is
- * looked at here, and what is older than the session stays.
+ * Look at folders in which a file tool wrote and which may be new repositories: no
+ * checkpoint looks for those. Repositories older than the session stay.
  */
 static void heads_audit(struct worker *worker, struct tool_result *result)
 {
@@ -107,7 +107,10 @@ static void heads_audit(struct worker *worker, struct tool_result *result)
 		audit_tell_failed(result, err.text);
 }
 
-/* When a call began, by the clock that stamps files and by one that nobody sets. */
+/*
+ * The begin of a call, by the clock that stamps files and by the monotonic clock, which
+ * nobody sets.
+ */
 struct call_began {
 	struct timespec wall;
 	int64_t ms;
@@ -119,7 +122,10 @@ static void began_note(struct call_began *began)
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &began->wall);
 }
 
-/* Was the wall clock set back meanwhile? What a command made now may look older than it. */
+/*
+ * Was the wall clock set back since the begin of the call? Then files that a command made
+ * now may look older than the call.
+ */
 static bool was_set_back(const struct call_began *began)
 {
 	struct timespec now = {0};
@@ -129,7 +135,7 @@ static bool was_set_back(const struct call_began *began)
 	       clock_now_ms() - began->ms;
 }
 
-/* What the call could write is looked at when nothing of it runs any more. */
+/* Audit the places that the call could write, after all its processes have ended. */
 static void call_audit(struct worker *worker, const struct tool *tool,
 		       const struct call_began *began, struct tool_result *result)
 {
@@ -147,14 +153,16 @@ static void call_audit(struct worker *worker, const struct tool *tool,
 		layers_end(worker->layers, &began->wall, result);
 	else
 		layers_note_written(worker->layers, worker->written, result);
-	/* What a file tool wrote is gone again: it has not done what it says. */
+	/*
+	 * The file that the tool wrote was taken away again, so its answer is not true.
+	 */
 	if (!is_command && audit_quarantined(result))
 		result->status = RESULT_DENIED;
 }
 
 /*
- * Memory and processes are added up over a pid namespace. Without one there is only the
- * kernel's own count of the user's processes.
+ * Limits of memory and processes are summed over a pid namespace. Without one, only the
+ * kernel's own limit of the processes of the user applies.
  */
 static struct call_limits limits_here(const struct worker *worker,
 				      const struct wire_call *wire)
@@ -195,7 +203,9 @@ static struct call call_arrived(struct worker *worker, const struct wire_call *w
 	return call;
 }
 
-/* The tool, with what it replaces kept in the log that came with the call, if one did. */
+/*
+ * Run the tool. When the call came with an undo log, keep there what the tool replaces.
+ */
 static void tool_execute(struct worker *worker, uint32_t number, struct call *call,
 			 struct tool_result *result)
 {
@@ -222,7 +232,7 @@ static void tool_execute(struct worker *worker, uint32_t number, struct call *ca
 		(void)undo_log_end(&log, NULL);
 }
 
-/* The call that is nothing but a look, at more than writes: what killed gits left. */
+/* A call that is only an audit also looks at what killed git processes left. */
 static void left_look(struct worker *worker, const struct value *carried,
 		      struct tool_result *result)
 {
@@ -235,7 +245,7 @@ static void left_look(struct worker *worker, const struct value *carried,
 		audit_find_left(worker->audit, worker->nested, since_ns, result);
 }
 
-/* First what an earlier call has left to be looked at, then the tool. */
+/* First do the audit that an earlier call has left, then run the tool. */
 static void call_execute(struct worker *worker, const struct wire_call *wire,
 			 struct call *call, struct tool_result *result)
 {
@@ -261,7 +271,10 @@ static void call_execute(struct worker *worker, const struct wire_call *wire,
 		tool_execute(worker, wire->log, call, result);
 }
 
-/* Nobody would look at them; what programs claim is judged by the front. */
+/*
+ * Drop the details, because nobody will read them. Claims of programs are kept: the front
+ * judges them.
+ */
 static void details_drop(struct tool_result *result)
 {
 	if (result->status != RESULT_DONE ||
@@ -302,7 +315,7 @@ bool worker_execute(struct worker *worker, const struct frame *frame,
 		call.environment = environment;
 	}
 	*tool = call.tool;
-	/* The payload goes when something else is read (ask.h, tell.h). */
+	/* Copy the folder: the payload is lost at the next read (ask.h, tell.h). */
 	folder = memory_copy(wire.folder);
 	call.folder = folder;
 	files_journal(worker->files, journal);
@@ -312,7 +325,7 @@ bool worker_execute(struct worker *worker, const struct frame *frame,
 	files_journal(worker->files, -1);
 	fd_close(&journal);
 	call_ending(&call);
-	/* A tool that gave one away has left -1. */
+	/* A tool that gave a descriptor away has set it to -1. */
 	for (size_t i = 0; i < frame->fd_count; i++)
 		fd_close(&call.fds[i]);
 	if (wire.terse && !wire.audits)
@@ -343,7 +356,7 @@ bool worker_serve_call(struct worker *worker, const struct frame *frame)
 
 bool worker_serve_batch(struct worker *worker, const struct frame *frame)
 {
-	/* The payload goes when something else is read. */
+	/* The payload is lost at the next read. */
 	auto_free char *copy = memory_copy_str(frame->payload);
 	struct str rest = {copy, frame->payload.size};
 	struct frame one = {.kind = FRAME_CALL, .fds = {-1, -1, -1}};

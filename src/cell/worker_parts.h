@@ -30,31 +30,36 @@ struct worker {
 	int listener;      /* call.h */
 	const char *layer;
 	struct frame_reader reader;
-	/* the tool this worker was prepared for, and what that made; or NULL */
+	/*
+	 * the tool this worker was prepared for, and the result of its `prepare`; or NULL
+	 */
 	const struct tool *prepared_for;
 	void *prepared;
 	int64_t quiet_ns; /* for the audits of this call (audit.h) */
-	bool alone; /* the call it has served last was: nobody else wants the processor */
+	bool alone; /* the last call was the only one: nobody else wants the processor */
 	struct program_launcher *launcher; /* where nothing is prepared, or NULL */
 };
 
-/* worker_call.c: a call of this worker, before anything is known of it. */
+/* worker_call.c: the struct call of this worker, before a frame is read. */
 struct call worker_call(struct worker *worker);
 
 /*
- * A cancel that came in one read with its call: the socket will not become readable for
- * it again. Nobody there any more counts as one.
+ * Was a cancel read together with its call? The socket will not become readable for it
+ * again. A closed socket counts as a cancel.
  */
 bool worker_cancel_waits(const struct worker *worker);
 
 /*
- * Carry out the call in FRAME. *TOOL is what was called, NULL when nothing was. True: the worker
- * may serve another call.
+ * Execute the call in FRAME. *TOOL is the called tool, NULL when there is none. True: the
+ * worker may serve another call.
  */
 bool worker_execute(struct worker *worker, const struct frame *frame,
 		    const struct tool **tool, struct tool_result *result);
 
-/* The same, with what follows: the audit, and the answer. */
+/* The same, and then the audit and the answer. */
 bool worker_serve_call(struct worker *worker, const struct frame *frame);
-/* Each call of a batch, answered before the next begins; none any more after a cancelled one. */
+/*
+ * Serve the calls of a batch; each is answered before the next begins. False, without the
+ * rest, after a call that the worker cannot outlive, like a cancelled one.
+ */
 bool worker_serve_batch(struct worker *worker, const struct frame *frame);
