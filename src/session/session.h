@@ -1,11 +1,11 @@
 /*
- * session: a conversation's hands. It holds one policy, the cell made from it, and what
- * has been read so far, and it is the one way from a request to a result
- * (ARCHITECTURE.md): tool, schema, policy, events, cell, result. Command line, agent loop
- * and the C library all call session_start.
+ * session: carries out the calls of one conversation. It holds one policy, the cell made
+ * from the policy, and the marks of the files read so far. It is the only way from a
+ * request to a result (ARCHITECTURE.md): tool, schema, policy, events, cell, result. The
+ * command line, the agent loop and the C library all call session_start.
  *
- * One thread. Open it from a thread that lives as long as the session (the cell dies with
- * the thread that opened it).
+ * One thread. Open the session from a thread that lives as long as the session, because
+ * the cell dies with the thread that opened it.
  */
 #pragma once
 #include "base/err.h"
@@ -46,50 +46,56 @@ struct session_options {
 	 * ones make them on demand.
 	 */
 	unsigned ready_workers;
-	/* What shape.h looks at is taken from here; NULL: environ */
+	/* The environment from which shape.h takes its variables; NULL: environ */
 	const char *const *caller_environment;
 	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
 	/* enum sandbox_level below which session_open fails; 0: L3; SESSION_ANY_LEVEL */
 	int minimum_level;
 	/*
-	 * Files that no command may change or make, wherever a writable tree holds them: what
-	 * the policy was read from. NULL-ended, or NULL.
+	 * Files that no command may change or create, even inside a writable tree: the
+	 * files that the policy was read from. NULL-ended, or NULL.
 	 */
 	const char *const *protected_files;
 	/*
-	 * The folder of all projects' undo stores, made when it is wanted (undo_store.h); NULL:
-	 * what this session does cannot be undone.
+	 * The folder of all projects' undo stores, made when it is first needed
+	 * (undo_store.h). NULL: the steps of this session cannot be undone.
 	 */
 	const char *undo_folder;
-	uint64_t undo_space; /* of all of them together; 0: UNDO_ALL_MAX (undo_projects.h) */
-	/* The session is there to undo this (undo_aim.h); NULL: it is not. */
+	/* of all stores together; 0: UNDO_ALL_MAX (undo_projects.h) */
+	uint64_t undo_space;
+	/* The steps that this session is opened to undo (undo_aim.h); NULL: none. */
 	const struct undo_aim *undoes;
 	/*
-	 * Trees and files that are shown read-only besides, each at a path of its own; ends with
+	 * More trees and files that are shown read-only, each at its own path; ended by
 	 * {0} (shape.h). NULL: none.
 	 */
 	const struct shape_shown *shown;
 	/*
-	 * Somebody behind the sink answers EVENT_QUESTION by running_answer. False: each is
-	 * declined, and no event tells of it.
+	 * The receiver behind the sink answers EVENT_QUESTION with running_answer. False:
+	 * each question is declined, and no event reports it.
 	 */
 	bool answers_questions;
 	/*
-	 * Somebody behind the sink answers EVENT_APPROVAL_WANTED. False: what the policy would ask
-	 * for is refused at once.
+	 * The receiver behind the sink answers EVENT_APPROVAL_WANTED. False: a call for
+	 * which the policy would ask is refused immediately.
 	 */
 	bool answers_approvals;
-	/* They pass it on to somebody, and keep the time: it is over when they say so. */
+	/*
+	 * The receiver passes approvals on to somebody else and keeps the time limit
+	 * itself: a question is over when the receiver says so.
+	 */
 	bool relays_approvals;
 	int cancel_fd; /* readable: cancel all calls under way; -1: none */
 	/*
-	 * The caller says when it waits for something else (session_rest): what is made ahead of
-	 * calls beside the first worker is made then, and not while it has to be quick.
+	 * The caller calls session_rest when it waits for something else. Everything that
+	 * is made ahead of calls, except the first worker, is made then, and not while a
+	 * call has to be quick.
 	 */
 	bool rests;
 	/*
-	 * What the caller has to do anyway is done here (once, not with `direct`): the cell is
-	 * made by other processes and takes some milliseconds. NULL: nothing.
+	 * Work that the caller has to do anyway. It is done once, while other processes
+	 * make the cell, which takes some milliseconds (not with `direct`). NULL:
+	 * nothing.
 	 */
 	void (*meanwhile)(void *context);
 	void *meanwhile_context;
@@ -105,16 +111,17 @@ bool session_open(const struct session_options *options, struct session **sessio
 		  struct err *err);
 
 /*
- * Settle the tools that POLICY names against those there are (TOOLS, NULL-ended): for who
- * lists them without a cell. session_open does so itself.
+ * Settle the tools that POLICY names against TOOLS (NULL-ended), the tools that exist.
+ * For a caller that lists tools without a cell; session_open does this itself.
  */
 bool session_check_tools(struct policy *policy, const struct tool *const *tools,
 			 struct err *err);
 
 /*
- * The specification of the cell that session_open would make for POLICY, which is settled
- * (policy_set_path), without making it: for who explains it. ERR as session_open's. In either
- * case shape_tidy and spec_fini SPEC, which was initialised.
+ * Fill SPEC with the specification of the cell that session_open would make for POLICY,
+ * without making the cell; for a caller that explains it. POLICY is settled
+ * (policy_set_path). ERR as session_open's. After success and after failure, call
+ * shape_tidy and spec_fini on SPEC, which the caller has initialised.
  */
 bool session_shape(const struct session_options *options, struct policy *policy,
 		   struct cell_spec *spec, struct err *err);
@@ -123,14 +130,18 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 void session_close(struct session *session);
 
 /*
- * In main(), before anything else: when this process was started as anchor of a cell, be
- * it and never return. TOOLS is the table of tools that workers run.
+ * Call this in main(), before anything else: when this process was started as the anchor
+ * of a cell, or as its groups process, it plays that role and never returns. TOOLS is the
+ * table of tools that workers run.
  */
 void session_role(int argc, char **argv, const struct tool *const *tools);
 
 struct loop *session_loop(struct session *session);
 int session_level(const struct session *session); /* 0..3 */
-/* What RESULT, of a call of SESSION, left where it exists in the cell only: a sentence, or nothing. */
+/*
+ * Append to OUT one sentence about the files that RESULT, of a call of SESSION, left
+ * where they exist in the cell only, or nothing.
+ */
 void session_print_own(const struct session *session, const struct tool_result *result,
 		       struct buf *out);
 /* Why the cell could not be built or serves no call any more; NULL while it does. */
@@ -138,8 +149,9 @@ const char *session_broken(const struct session *session);
 const char *session_workspace(const struct session *session); /* real, absolute */
 const struct policy *session_policy(const struct session *session);
 /*
- * Add to RESULT, as denials, what a program says in MESSAGES that it could not write or reach
- * (claims.h): of output that went past its call, as that of `exec` does.
+ * MESSAGES is output that did not pass through its call, such as that of `exec`. Add to
+ * RESULT, as denials, the files and hosts that a program says in MESSAGES it could not
+ * write or reach (claims.h).
  */
 void session_judge_messages(const struct session *session, struct str messages,
 			    struct tool_result *result);
@@ -149,25 +161,28 @@ void session_judge_messages(const struct session *session, struct str messages,
  */
 const struct tool *const *session_tools(const struct session *session);
 /*
- * From now on there are TOOLS (NULL-ended; they outlive the session, and so do those there were,
- * whose calls may be under way). What its cell carries out itself stays what it was. False, and
- * nothing has changed: the policy does not fit them.
+ * Replace the session's tools by TOOLS (NULL-ended). TOOLS and the old tools outlive the
+ * session, because calls of old tools may be under way. The tools that the cell carries
+ * out itself stay as they were. False: the policy does not fit TOOLS, and nothing has
+ * changed.
  */
 bool session_set_tools(struct session *session, const struct tool *const *tools,
 		       struct err *err);
 
 /*
- * An earlier process of this conversation has read these: path -> mark, as EVENT_TOOL_ENDED has
- * them in `seen`. What changed since is noticed by whoever wants to write it.
+ * SEEN lists files that an earlier process of this conversation has read: path -> mark,
+ * as EVENT_TOOL_ENDED has them in `seen`. A tool that wants to write such a file notices
+ * when the file has changed since.
  */
 void session_recall(struct session *session, const struct value *seen);
 
 /*
- * The name under which this session's steps are kept (`undo --list` shows it), and: go on
- * under RUN, which an earlier process of this conversation had, or other hands, here. Its steps
- * are then this session's and part of its patch, as far as this one may read what they changed;
- * HANDED: they were in one already. What a command did in
- * whose midst that process was killed is nobody's step.
+ * session_run: the name under which this session's steps are kept (`undo --list` shows
+ * it). session_adopt: go on under the name RUN, which an earlier process of this
+ * conversation, or another session, used in this workspace. The steps of RUN are then
+ * this session's steps. They are part of its patch as far as this session may read the
+ * files that they changed. HANDED: the steps were in a patch already. The changes of a
+ * command that was running when that process was killed are nobody's step.
  */
 const char *session_run(const struct session *session);
 void session_adopt(struct session *session, const char *run, bool handed);
@@ -181,64 +196,83 @@ struct request {
 	size_t fd_count;
 	bool by_front; /* may call internal tools, and those that only read without being named */
 	/*
-	 * By the front: this tool, which is in no table, in the place of the one named `tool`.
-	 * It is internal, has a `schema` and outlives the call.
+	 * Set by the front: use this tool, which is in no table, in the place of the one
+	 * named `tool`. It is internal, has a `schema` and outlives the call.
 	 */
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
 	bool terse; /* nobody looks at its details: a tool that only reads may leave them out */
 	/*
-	 * Whose work it is (trace.h), for its programs and for who carries it out ELSEWHERE; or
-	 * NULL. A reference is taken.
+	 * The trace of the request that this call works for (trace.h). The call's
+	 * programs get it, and the code that carries out the call ELSEWHERE; or NULL. A
+	 * reference is taken.
 	 */
 	struct value *trace;
-	double timeout_s;  /* > 0: this deadline instead of the tool's; < 0: none */
-	double most_s;     /* > 0: no later deadline than this, whoever named it */
+	double timeout_s; /* > 0: this deadline instead of the tool's; < 0: none */
+	/* > 0: the deadline is never later than this, wherever it comes from */
+	double most_s;
 	double patience_s; /* > 0: a call that takes longer becomes a job, where it can */
 	/*
-	 * The caller has its result, of which no event tells yet: the result may be added to. CONTEXT
-	 * is that of session_start. Not called for the end of a job. NULL: nobody adds anything.
+	 * Called when the result stands, before an event reports it: the callee may add
+	 * to the result. CONTEXT is that of session_start. Not called for the end of a
+	 * job. NULL: nobody adds anything.
 	 */
 	void (*ending)(void *context, struct tool_result *result);
 };
 
 struct running; /* one call under way */
 
-/* Steps 1 to 6. Never fails: what is wrong becomes the result, ready at once. DONE (may
- * be NULL) is called from the loop, or from session_start itself when the result is ready
- * at once. */
+/*
+ * Take a call through steps 1 to 6. Never fails: an error becomes the result, which is
+ * then ready immediately. DONE (may be NULL) is called from the loop, or by session_start
+ * itself when the result is ready immediately.
+ */
 struct running *session_start(struct session *session, const struct request *request,
 			      void (*done)(void *context, struct running *running),
 			      void *context);
 bool running_is_done(const struct running *running);
-/* Has a worker been sent the call, and with it the descriptors? */
+/* Has the call, with its descriptors, been sent to a worker? */
 bool running_is_sent(const struct running *running);
 /* The result; valid until running_free. Only when done. */
 const struct tool_result *running_result(const struct running *running);
 /*
- * The answer to the QUESTION (its id) of EVENT_QUESTION: an object with an "action". False: it
- * is not, or no longer, open.
+ * Answer the question whose id in EVENT_QUESTION is QUESTION. ANSWER is an object with an
+ * "action". False: the question is not open, or ANSWER is wrong or could not be sent.
  */
 bool running_answer(struct running *running, int64_t question, const struct value *answer,
 		    struct err *err);
-/* The same for who knows the CALL by its id alone. */
+/* The same for a caller that knows the CALL only by its id. */
 bool session_answer(struct session *session, const char *call, int64_t question,
 		    const struct value *answer, struct err *err);
-/* Whoever answered is gone: what is asked now, and would be, is refused. */
+/*
+ * The person who answered approval questions is gone: refuse all open and all future
+ * ones.
+ */
 void session_hear_nobody(struct session *session);
-/* For who carries out a tool that is ELSEWHERE: what is asked for, and its id, until the end. */
+/*
+ * For the code that carries out a tool ELSEWHERE: the arguments and the id of RUNNING,
+ * valid until it ends.
+ */
 const struct value *running_arguments(const struct running *running);
 const char *running_id(const struct running *running);
 const struct value *running_trace(const struct running *running); /* or NULL */
 /*
- * Ask whoever called RUNNING: KIND and REQUEST as those of a plugin's question ("form", "url",
- * "several"). The tool's `answered` follows, perhaps from within; never when the call ends
- * first. While a question is open its deadline waits. False: nobody can be asked, or one is open.
+ * Put a question to the caller of RUNNING. KIND and REQUEST are those of a plugin's
+ * question ("form", "url", "several"). The tool's `answered` is called later, perhaps
+ * before running_ask returns; it is not called when the call ends first. While a question
+ * is open the call's deadline waits. False: nobody can be asked, or a question is open
+ * already.
  */
 bool running_ask(struct running *running, const char *kind, const struct value *request);
-/* Its result, moved; one that has ended meanwhile keeps what it has. */
+/*
+ * End RUNNING with TAKE_RESULT, which is moved. A call that has already ended keeps its
+ * result.
+ */
 void running_end(struct running *running, struct tool_result *take_result);
-/* How far it is, and words for the log; as call_progress and call_log (call.h). */
+/*
+ * Report how far RUNNING is, or a line for its log, as call_progress and call_log do
+ * (call.h).
+ */
 void running_progress(struct running *running, double progress, double total,
 		      const char *message);
 void running_log(struct running *running, const char *level, const char *logger,
@@ -247,17 +281,18 @@ void running_cancel(struct running *running); /* the result comes as CANCELLED w
 void running_free(struct running *running); /* cancels and waits when not done */
 
 /*
- * A job is a call that goes on when its caller has been answered: until it ends, its deadline
- * comes or the session closes. People and models know it by a number, and the tool `job`
- * (IN_JOBS) reads it, types for it, sends it signals. So many run at once; of those that have
- * ended as many stay to be read.
+ * A job is a call that goes on after its caller has been answered, until it ends, its
+ * deadline comes or the session closes. People and models know a job by its number. The
+ * tool `job` (IN_JOBS) reads its output, types input for it and sends it signals. At most
+ * this many jobs run at the same time, and as many jobs that have ended are kept to be
+ * read.
  */
 enum { SESSION_JOBS_MAX = 16 };
 /*
- * Let RUNNING go on as a job. Its result then comes at once, or within seconds when its worker
- * is asked what it has printed so far, and says how to go on. False, and nothing has changed:
- * it is done, or waits for its worker's end, or the session is for one call, has no tool `job`,
- * or as many jobs as there may be.
+ * Let RUNNING go on as a job. The result for its caller then comes immediately, or within
+ * seconds when the worker is first asked for the output so far. That result says how to
+ * go on. False, and nothing has changed: RUNNING is done or cannot become a job now, or
+ * the session is for one call, has no tool `job`, or already runs SESSION_JOBS_MAX jobs.
  */
 bool running_become_job(struct running *running);
 
@@ -266,15 +301,17 @@ void session_call(struct session *session, const struct request *request,
 		  struct tool_result *result);
 
 /*
- * What is there now is what the next commands start from. Begun at once, so that it runs while the
- * model thinks; the first command waits for its end. BEGINS_TURN: the steps from here on belong
- * together (undo --turn).
+ * Take the workspace as it is now as the state from which the next commands start. The
+ * look begins immediately, so that it runs while the model thinks; the first command
+ * waits for the end of the look. BEGINS_TURN: the steps from here on belong together
+ * (undo --turn).
  */
 void session_checkpoint(struct session *session, bool begins_turn);
 
 /*
- * The caller waits for something else now, such as a model, and does not turn the loop: workers
- * for the next calls are asked for, and what the last ones left is put away. Takes no time.
+ * The caller now waits for something else, such as a model, and does not turn the loop.
+ * Workers for the next calls are asked for, and what the last calls left is put away.
+ * Returns immediately.
  */
 void session_rest(struct session *session);
 
@@ -284,14 +321,18 @@ void session_rest(struct session *session);
  */
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
 
-/* Would that step be undone with the very rights that it was made with? True when there is none. */
+/*
+ * Would the step NUMBER be undone with exactly the rights that it was made with? True
+ * when there is no such step.
+ */
 bool session_made_step(struct session *session, uint32_t number);
 
 /*
- * Undo all steps of AIM, which names the run of a patch (`run` and `last_step` in the details of
- * generate_patch) or a turn of one, when each of their files is what they have left in it and
- * nobody else's step came in between: else nothing. Each is a step of its own; killed in between it
- * goes on when it is asked for again.
+ * Undo all steps of AIM. AIM names the run of a patch (`run` and `last_step` in the
+ * details of generate_patch), or a turn of one. The steps are undone only when each of
+ * their files is still as they have left it and no step of somebody else came in between;
+ * else nothing is undone. The undo of each step is a step of its own. An undo of a run
+ * that was killed midway goes on when it is asked for again.
  */
 void session_undo_run(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result);
@@ -301,18 +342,19 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
  * it is known; NULL-ended; borrowed.
  */
 const char *const *session_changed(struct session *session);
-/* May it have changed something since generate_patch was done last? */
+/* May the session have changed something since generate_patch was last done? */
 bool session_has_news(const struct session *session);
 
 /*
- * What is known of this session's writing, to be held against what was known before: did a file
- * change in between? A file tool says what it wrote. A look after a command finds what the
- * command changed, perhaps only while the next call runs already.
+ * Counters of this session's writing. A caller compares two readings: did a file change
+ * in between? A file tool reports what it wrote. A look after a command finds what the
+ * command changed, perhaps only after the next call has begun.
  */
 struct session_writes {
 	uint64_t found;   /* changes, so far */
 	uint64_t writers; /* calls that have ended and could have changed something */
-	bool looks; /* there are looks after commands; else FOUND knows of file tools only */
+	/* there are looks after commands; else FOUND counts file tools only */
+	bool looks;
 	bool writing; /* a job that could change something runs now */
 };
 void session_writes(const struct session *session, struct session_writes *writes);

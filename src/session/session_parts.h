@@ -22,7 +22,8 @@ struct session {
 	bool own_loop;
 	struct cell *cell;
 	struct running *first, *last; /* in the order of starting; freed ones are gone */
-	struct running *first_queued; /* of these, by running_set_state */
+	/* the first that is queued; running_set_state keeps it */
+	struct running *first_queued;
 	size_t queued_files, queued_others, busy_files, busy_others;
 	size_t queued_searches, busy_searches; /* of the file calls */
 	size_t queued_commands, busy_writers;  /* of a person or model; jobs included */
@@ -31,29 +32,40 @@ struct session {
 	bool one_call; /* opened for one call: the cell ends with it */
 	size_t next_id;
 	size_t cores;
-	size_t commands_most; /* at once: with more there would be no descriptors left */
+	/* at the same time: with more there would be no descriptors left */
+	size_t commands_most;
 	int cancel_fd;
 	struct watch cancel_watch;
 	char *folder;          /* where the next command starts */
 	struct value *seen;    /* real path -> mark */
 	struct value *aliases; /* path as asked -> real path, where they differ */
 	/*
-	 * Wall clock: until then all that its calls had done was looked at, and none of them ran that
-	 * could write. 0: never.
+	 * The last wall-clock time at which everything that calls had done was audited
+	 * and no other call that could write was running. 0: never.
 	 */
 	int64_t quiet_ns;
-	size_t audits_wanted; /* how often a worker died before its audit */
-	struct tool_result *said; /* before the first call, for the first that is answered; or NULL */
-	struct value *held; /* of what killed gits left: what others may hold (running_left.c) */
+	size_t audits_wanted; /* how many audits by a fresh worker were asked for */
+	/* found before the first call; told in the first result; or NULL */
+	struct tool_result *said;
+	/*
+	 * files that killed gits left and that other processes may hold (running_left.c)
+	 */
+	struct value *held;
 	bool unseen; /* commands may have left something where none of their audits looked */
-	bool told_own; /* that what programs left in /tmp is in the cell only (layer_tell.h) */
-	bool taken_over; /* what a dead front's commands left has not been looked at yet */
+	/*
+	 * a result has said that files left in /tmp exist in the cell only (layer_tell.h)
+	 */
+	bool told_own;
+	bool taken_over; /* files that a dead front's commands left are not audited yet */
 	char **changed;  /* made anew by session_changed */
 	struct job *first_job; /* by number */
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
 	struct value *granted; /* by a person, until the end (approval.c): grant -> true */
-	/* folders to be written that were granted, as they are shown -> true: for the session */
+	/*
+	 * granted folders that were written in: the shown name -> true when granted for
+	 * the session
+	 */
 	struct value *outside;
 	struct widening *first_widening; /* in the order of asking (extra.c) */
 	struct timer widened;            /* due when the first of these is answered */
@@ -61,8 +73,9 @@ struct session {
 };
 
 /*
- * RUNNING_NEW also while it awaits a job: it has no worker and is not counted. RUNNING_AHEAD: as if
- * queued, but a worker has it already, behind another call (running_batch.c); not counted either.
+ * A call is also RUNNING_NEW while it awaits a job: it has no worker and is not counted.
+ * RUNNING_AHEAD is like RUNNING_QUEUED, but a worker already has the call, behind another
+ * call (running_batch.c). A RUNNING_AHEAD call is not counted either.
  */
 enum running_state {
 	RUNNING_NEW,
@@ -72,35 +85,41 @@ enum running_state {
 	RUNNING_DONE
 };
 
-/* A call that goes on for nobody; its `work` is in the list of the session's calls. */
+/*
+ * A call that goes on after its caller was answered. Its `work` is in the list of the
+ * session's calls.
+ */
 struct job {
 	struct session *session;
 	struct job *next;
 	int64_t number;
 	struct running *work;
-	int64_t ended_us;         /* 0: it runs */
-	uint64_t asked, answered; /* its worker was and has: in this order */
-	bool waits; /* its worker says so: for input, since it was asked last */
-	bool told;  /* somebody has been shown its end */
+	int64_t ended_us; /* 0: it runs */
+	/* how many questions its worker was asked and has answered, in order */
+	uint64_t asked, answered;
+	/* its worker has said, since the last question, that a program waits for input */
+	bool waits;
+	bool told; /* somebody has been shown its end */
 };
 
-/* What is known of files that a killed git may have left. */
+/* How far the files are known that a killed git may have left. */
 enum left_state {
 	LEFT_UNSEEN, /* no worker has looked */
 	LEFT_SEEN,   /* those that were found are in `left` */
-	LEFT_JUDGED, /* and each has been looked at from outside of the cell */
+	LEFT_JUDGED, /* each of them has been looked at from outside of the cell */
 };
 
-/* What a call waits for that asks a job. */
+/* The event that a call which asks a job waits for. */
 enum job_wish {
 	WISH_NONE,
-	WISH_ANSWER, /* the worker's */
-	WISH_DONE, /* the worker's, that it has typed or signalled; then a moment for effects */
+	WISH_ANSWER, /* the worker's answer */
+	/* the worker's word that it has typed or signalled; then a moment for effects */
+	WISH_DONE,
 	WISH_EFFECT, /* the end of that moment */
 	WISH_END,    /* the job's end, or the call's own deadline */
 };
 
-/* What a person is to approve before a tool of the front does it. */
+/* An action that a person must approve before a tool of the front does it. */
 struct leave {
 	char *subject;
 	char hash[HASH_HEX + 1]; /* of its content, as the tool has it */
@@ -114,62 +133,83 @@ struct running {
 	const struct tool *tool;
 	struct value *arguments;
 	struct value *capped; /* numbers of them (schema_cap.h); NULL: none */
-	struct value *plan;  /* what runs in place of their command (policy.h); or NULL */
+	/* runs in place of the command in the arguments (policy.h); or NULL */
+	struct value *plan;
 	struct value *trace; /* of the request; or NULL */
-	/* what its command destroys, for its answer (policy/command_harm.h); NULL: nothing much */
+	/*
+	 * how its command destroys data, to be told in its answer
+	 * (policy/command_harm.h); NULL: nothing much
+	 */
 	const struct command_harm *harm;
 	int fds[3];
 	size_t fd_count;
 	enum running_state state;
 	bool cancelled;
 	bool audits; /* its worker first looks at what an earlier call may have left */
-	enum audit_reach reach; /* of that */
+	enum audit_reach reach; /* of that audit */
 	size_t audits_of;       /* `audits_wanted` when it was sent */
 	bool quiet;             /* the session's own: no event tells of it */
 	bool terse;             /* its details may be left out */
 	bool by_front; /* the front's own: its policy need not name a tool that only reads */
-	bool keeping; /* the result stands; a checkpoint is made before it is told */
+	/* the result stands; a checkpoint is made before the result is told */
+	bool keeping;
 	bool begun;   /* a worker had it: it may have changed something */
 	bool looked;  /* a checkpoint has seen what it changed */
 	bool lost;    /* its worker ended before it answered */
 	uint32_t log; /* the number of its undo log */
 	int log_fd;   /* -1: it has none */
 	int plan_fd;  /* what the session has changed, for the patch; -1: none */
-	/* of what it writes, and what its dead worker's said: a fresh one finishes that */
+	/*
+	 * The journal of the files that it writes, and the unfinished writes that the
+	 * journal of its dead worker lists; a fresh worker finishes those.
+	 */
 	struct pending_journal journal;
 	struct value *unfinished;
 	bool mends; /* its worker was given what dead fronts left unfinished */
-	bool alone; /* when it was sent: there was no other, and more than one processor */
+	/* when it was sent there was no other call, and more than one processor */
+	bool alone;
 	bool heralds; /* its worker says when the result is about to come */
-	bool mending; /* it is nothing but what dead fronts left; auditing, too */
+	bool mending; /* it only finishes what dead fronts left; `auditing` is set, too */
 	bool mended;  /* its worker has finished that */
 	int64_t sent_ns; /* when its tool's worker got it, by the clock of files; 0: not yet */
 	enum left_state left_state;
-	struct value *left; /* what killed gits may have left (audit.h); NULL: nothing */
-	bool auditing; /* its worker died; what it left is looked at before it is answered */
+	/* files that killed gits may have left (audit.h); NULL: none */
+	struct value *left;
+	/* a fresh worker looks at what the call left before the call is answered */
+	bool auditing;
 	double timeout_s; /* < 0: none */
 	int64_t deadline_ms;
 	int64_t began_us;
 	struct worker_end *worker;
-	/* in a batch: it begins when `before` is over, and `after` when it is; or NULL */
+	/*
+	 * in a batch: the call that ends before this one begins, and the call that begins
+	 * after this one; or NULL
+	 */
 	struct running *before, *after;
-	bool recalled;       /* its worker has calls behind it that others make now */
-	struct timer recall; /* of the first of a batch, when it is slow */
+	/* its worker still has later calls, which other workers make now */
+	bool recalled;
+	/* of the first call of a batch: due when that call is slow */
+	struct timer recall;
 	struct timer kill_timer;
-	bool asks;             /* it was granted the network */
-	uint64_t number;       /* its name for the proxy; never 0 */
-	struct value *refused; /* hosts, until the result is there; NULL: none */
-	struct job *job;       /* this is its work; NULL: an ordinary call */
-	struct timer patience; /* then it becomes a job */
+	bool asks;       /* it was granted the network */
+	uint64_t number; /* its name for the proxy; never 0 */
+	/* hosts refused to it, until the result is there; NULL: none */
+	struct value *refused;
+	/* the job whose work this call is; NULL: an ordinary call */
+	struct job *job;
+	struct timer patience; /* due when the call becomes a job */
 	double patience_s;     /* 0: none */
 	struct job *awaits;    /* the job whose end or answer it waits for */
 	enum job_wish wish;
-	uint64_t ask;           /* the job's number of its question */
-	int64_t question;       /* its worker's, that waits for an answer; 0: none */
-	struct verdict *wanted; /* a person is to be asked for its command; NULL: it may run */
-	struct leave *leave;  /* what its tool wants approved (tool.h); or NULL */
-	struct extra *extras; /* folders that it wants besides (extra.h); or NULL */
-	bool asked_worker;    /* one that sees them is on its way */
+	uint64_t ask; /* the number of its last question */
+	/* the id of the question that waits for an answer; 0: none */
+	int64_t question;
+	/* the verdict about which a person is asked; NULL: it may run */
+	struct verdict *wanted;
+	struct leave *leave; /* what its tool wants approved (tool.h); or NULL */
+	/* folders outside of the policy that it wants (extra.h); or NULL */
+	struct extra *extras;
+	bool asked_worker; /* a worker that sees those folders is on its way */
 	struct approval *first_approval; /* in the order of asking */
 	struct value *granted;           /* hosts, for as long as it runs; or NULL */
 	struct tool_result result;
@@ -178,31 +218,40 @@ struct running {
 	void *context;
 };
 
-/* Of one that is counted: not without a tool, unless it is new or done. */
+/*
+ * Move RUNNING to STATE and update the session's counts. A call without a tool may only
+ * be new or done.
+ */
 void running_set_state(struct running *running, enum running_state state);
-/* It starts no program. */
+/* RUNNING starts no program. */
 bool running_is_file_call(const struct running *running);
-/* What calls of TOOL do belongs to nobody's steps. */
+/* Calls of TOOL are the session's own: their changes belong to nobody's steps. */
 bool running_is_ours(const struct tool *tool);
-/* It starts programs, or may write: for somebody. */
+/*
+ * RUNNING starts programs (command), or may write (writer), and is not the session's own.
+ */
 bool running_is_command(const struct running *running);
 bool running_is_writer(const struct running *running);
 /* The only call under way, and it and its worker have a processor each. */
 bool running_is_alone(const struct running *running);
-/* How many calls of file tools may begin beside those that are busy: SEARCHES, or others. */
+/* How many file calls may begin beside the busy ones; SEARCHES: how many searches. */
 size_t running_room(const struct session *session, bool searches);
-/* How many of these are queued. */
+/* How many file calls are queued: only searches when SEARCHES, else all others. */
 size_t running_queued(const struct session *session, bool searches);
-/* How many commands may run at once, by the limit of descriptors. */
+/* How many commands may run at the same time, by the limit of descriptors. */
 size_t running_commands_most(void);
 /*
- * An answer is expected within US: the loop stays awake for it, unless workers that are being made
- * want the only other processor; then it would wait for ours.
+ * An answer is expected within US microseconds: keep the loop awake for it. The loop may
+ * sleep when workers are being made and want the only other processor, because they would
+ * then wait for ours.
  */
 void running_stay(struct session *session, int64_t us);
-/* NULL: none may begin. *WAITING: how many could, with a worker each. */
+/*
+ * The queued call that may begin next; NULL: none. *WAITING: how many could begin, with a
+ * worker each.
+ */
 struct running *running_next_queued(const struct session *session, size_t *waiting);
-/* RUNNING has its tool, and is looked at: its worker may wake up meanwhile. */
+/* RUNNING has its tool and is still being judged: its worker may already wake up. */
 void running_expect(const struct running *running);
 /* Give queued calls to idle workers. */
 void running_dispatch(struct session *session);
@@ -211,25 +260,31 @@ void running_dispatch(struct session *session);
  * was read.
  */
 void running_finish(struct running *running);
-/* A host was refused to the call NUMBER, or, when that is 0, to all that run programs. */
+/*
+ * TARGET was refused to the call NUMBER, or, when NUMBER is 0, to all calls that run
+ * programs.
+ */
 void running_refused(void *context, uint64_t number, const char *target, const char *remedy);
 /*
- * Grant RUNNING the network: the variables by which its programs reach it, the caller's;
- * NULL: they cannot.
+ * Grant RUNNING the network. Returns the variables by which its programs reach it, owned
+ * by the caller; NULL: there are none.
  */
 struct value *running_begin_network(struct running *running);
-/* What RESULT claims of hosts is worth this in SESSION's cell. */
+/* How far claims about hosts in RESULT are believed in SESSION's cell. */
 enum claims_hosts session_weighs_hosts(const struct session *session,
 				       const struct tool_result *result);
-/* What it was granted ends, and what was refused comes into its result. */
+/* End the network grant of RUNNING and add the refused hosts to its result. */
 void running_end_network(struct running *running);
-/* Cancel whatever is under way. */
+/* Cancel all calls under way except jobs and the session's own calls. */
 void running_cancel_all(struct session *session);
 
-/* What of `seen` may matter to CALL, and what came back of it (session_memory.c). */
+/*
+ * session_memory_for: the marks in `seen` that may matter to RUNNING.
+ * session_memory_take: remember the marks that came with its result (session_memory.c).
+ */
 struct value *session_memory_for(struct session *session, const struct running *running);
 void session_memory_take(struct session *session, struct running *running);
-/* RUNNING NULL: of no call. */
+/* Send an event to the sink. RUNNING NULL: the event belongs to no call. */
 bool session_emit(struct session *session, enum event_kind kind,
 		  const struct running *running, struct str text,
 		  const struct value *data, struct err *err);
@@ -237,28 +292,28 @@ bool session_emit(struct session *session, enum event_kind kind,
 bool job_may_begin(struct running *running);
 /* Does RUNNING ask to be a job from the beginning? */
 bool job_is_wanted(const struct running *running);
-/* The call of ACTION in a sentence: job {"id": 3, "action": "wait"}. */
+/* Append to TEXT the call that does ACTION to JOB: job {"id": 3, "action": "wait"}. */
 void job_add_call(const struct job *job, const char *action, struct buf *text);
-/* What JOB is, in some words: the beginning of its command, or its tool. */
+/* Append to TEXT a short name of JOB: the beginning of its command, or its tool. */
 void job_add_label(const struct job *job, struct buf *text);
 /* Does any job but EXCEPT (or NULL) run that can write? */
 bool job_writes(const struct session *session, const struct job *except);
-/* From now on RUNNING may take its patience_s (0: for ever), then it becomes a job. */
+/* After patience_s from now RUNNING becomes a job; 0: never. */
 void job_begin_patience(struct running *running);
 void job_free_all(struct session *session);
 
 /* running.c: RUNNING is busy from now on, with WORKER. */
 void running_begin(struct running *running, struct worker_end *worker);
-/* What WORKER is told of it; false when it does not fit. */
+/* Append to TEXT the message that tells WORKER of RUNNING; false when it does not fit. */
 bool running_print(struct running *running, const struct worker_end *worker,
 		   struct buf *text);
 
 /*
- * Calls that only read may be sent to a worker together, so that neither side sleeps between
- * them (running_batch.c). batch_print: some of the queue stand behind RUNNING, which WORKER is
- * about to get, and TEXT is all of them; false: it goes alone. batch_recall: the others of its
- * batch are queued again. batch_go_on: RUNNING has its result; true when WORKER is busy with the
- * next.
+ * Calls that only read may be sent to one worker together, so that neither side sleeps
+ * between them (running_batch.c). batch_print: WORKER is about to get RUNNING; put queued
+ * calls behind RUNNING and append all of them to TEXT. False: RUNNING goes without
+ * others. batch_recall: queue the other calls of RUNNING's batch again. batch_go_on:
+ * RUNNING has its result; true when WORKER is busy with the next call.
  */
 bool batch_print(struct running *running, const struct worker_end *worker, struct buf *text);
 void batch_recall(struct running *running);
@@ -266,57 +321,73 @@ bool batch_go_on(struct running *running, struct worker_end *worker);
 
 /* A quiet call of the session's own, of TOOL, that nobody has judged (session_call.c). */
 struct running *running_of_session(struct session *session, const struct tool *tool);
-/* What killed fronts left in folders that were granted to them (session_mend.c). */
+/*
+ * Finish what killed fronts had begun to write in folders that were granted to them
+ * (session_mend.c).
+ */
 void session_mend(struct session *session);
 
 /* The end of a call that had a worker (running_audit.c). */
 void running_finish_next(struct running *running);
 /*
- * The worker died and no audit was made. One that could write is looked after by a fresh
- * worker before the call is answered; the result stands already.
+ * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
+ * before the call is answered. The result of the call stands already.
  */
 void running_finish_audited(struct running *running);
-/* How far RUNNING's worker looks first. */
+/* How far RUNNING's worker audits before it makes the call. */
 enum audit_reach audit_reach_of(const struct running *running);
 /*
- * The result of RUNNING has come. True: it is answered after a fresh worker has looked where its
- * audit did not reach, as in a cell of one call (in others the session's end does that), or has
- * removed what a killed git left.
+ * The result of RUNNING has come. True: the call is answered only after a fresh worker
+ * has looked where the call's own audit did not reach, or has removed files that a killed
+ * git left. The first happens in a cell of one call only; in other cells the session's
+ * end looks there.
  */
 bool running_looks_again(struct running *running);
 /*
- * The session's end, nothing of it runs: look where no audit has, and tell it as a notice. Where
- * that cannot be done the next session does it. ALL: also in the trees where checkpoints looked.
+ * At the session's end, when none of its calls runs: look where no audit has looked, and
+ * report the findings as a notice. When that is impossible the next session does it. ALL:
+ * look also in the trees where checkpoints looked.
  */
 void session_look_whole(struct session *session, bool all);
-/* running_answer.c: it ends without an answer of a worker, for WHY; running_finish is the caller's. */
+/*
+ * running_answer.c: RUNNING fails without an answer of a worker, for the reason WHY. The
+ * caller then calls running_finish.
+ */
 void running_fail(struct running *running, const char *why);
-/* It ends because there is no cell any more. */
+/* RUNNING ends because there is no cell any more. */
 void running_fail_without_cell(struct running *running);
 /*
- * The worker did not answer in time: what the deadline or the cancel meant is carried
- * out from outside. Of its kill_timer.
+ * The worker did not answer in time: kill it from outside, for the deadline or the
+ * cancel. This is the `due` of kill_timer.
  */
 void running_kill_due(struct timer *timer);
-/* A frame of its worker; NULL: that is lost. As worker_end.frame. */
+/*
+ * A frame of the call's worker has come; NULL: the worker is lost. As worker_end.frame.
+ */
 bool running_frame_arrived(void *context, const struct frame *frame);
 /*
- * Files that a killed git may have left (running_left.c). running_take_left: those that RESULT
- * notes become RUNNING's. running_left_waits: some are there that no worker has been asked to
- * remove; they are judged then. running_left_carried: what the look's worker is told, the
- * caller's; NULL: nothing.
+ * Files that a killed git may have left (running_left.c). running_take_left: move the
+ * files that RESULT notes to RUNNING. running_left_waits: judge the files; true when a
+ * worker must still be asked to remove some. running_left_carried: the message for the
+ * worker that looks, owned by the caller; NULL: none.
  */
 void running_take_left(struct running *running, struct tool_result *result);
 bool running_left_waits(struct running *running);
 struct value *running_left_carried(const struct running *running);
-/* The same of a session that was killed, before the first call of this one. */
+/* The same for a session that was killed, before the first call of this session. */
 void session_put_left_away(struct session *session);
 
-/* Nothing is due any more, unless one more worker has died since this audit was sent for. */
+/*
+ * The audit in RESULT is done. No audit is due any more, unless this one failed, a job
+ * may write, or another audit was asked for after RUNNING was sent.
+ */
 void running_audit_done(const struct running *running, const struct tool_result *result);
 void running_audit_arrived(struct running *running, const struct frame *frame);
 
-/* RUNNING's worker tells or asks (tell.h): what came is not trusted (running_tell.c). */
+/*
+ * RUNNING's worker reports or asks something (tell.h). PAYLOAD is not trusted
+ * (running_tell.c).
+ */
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
@@ -326,7 +397,10 @@ void elsewhere_cancel(struct running *running);
 
 /* RUNNING is a call of the tool `job` (session_jobs.c). */
 void jobs_call(struct running *running);
-/* Ask JOB's worker, or answer at once for one that gives no answers. */
+/*
+ * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
+ * answers.
+ */
 void jobs_read(struct running *running, struct job *job);
 /* RUNNING, which asks a job, is cancelled. */
 void jobs_cancel(struct running *running);
@@ -335,11 +409,14 @@ void jobs_answered(struct job *job, const struct frame *frame);
 void jobs_waits(struct job *job);
 void jobs_ended(struct job *job);
 
-/* May it run, or be asked for (`wanted`)? False: its result says why not (session_judge.c). */
+/*
+ * May RUNNING run, or may a person be asked for it (`wanted`)? False: its result says why
+ * not (session_judge.c).
+ */
 bool session_judge(struct running *running, const struct request *request);
-/* Its result is that it was denied. */
+/* Make a denial the result of RUNNING. */
 void session_deny(struct running *running, const char *because, const char *rule);
-/* Its command may run. */
+/* The command of RUNNING may run: drop the question about it. */
 void running_unwant(struct running *running);
-/* What was judged and announced begins (session_call.c). */
+/* Begin RUNNING, which was judged and announced (session_call.c). */
 void running_proceed(struct running *running);
