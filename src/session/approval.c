@@ -1,4 +1,4 @@
-/* approval: questions to a person, their answers, and what was granted; see approval.h. */
+/* approval: questions to a person, their answers, and the grants. */
 #include "session/approval.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all who ask for others in SESSION one is heard at a time. */
+/* In SESSION only one question of other sessions is shown at a time. */
 static bool relay_is_open(const struct session *session)
 {
 	for (const struct running *at = session->first; at != NULL; at = at->next) {
@@ -68,7 +68,7 @@ static void tell_given(const struct running *running, int64_t id, const char *an
 			   (struct str){0}, data, &err);
 }
 
-/* What the connections of APPROVAL wait for. */
+/* Decide the connections that wait for APPROVAL. */
 static void let_go(const struct approval *approval, bool yes)
 {
 	struct outlet *outlet = cell_outlet(approval->running->session->cell);
@@ -109,7 +109,10 @@ static void decide(struct approval *approval, const char *answer, const char *by
 		approval_free(approval);
 		approval_show(running);
 	} else if (approval->target != NULL) {
-		/* A no as well: else a program that tries again asks again. */
+		/*
+		 * A no is kept as well: otherwise a program that tries again would ask
+		 * again.
+		 */
 		value_set_boolean(running->granted, approval->target, yes);
 		let_go(approval, yes);
 		approval_free(approval);
@@ -156,7 +159,10 @@ static struct approval *approval_find(const struct running *running, int64_t id)
 	return at;
 }
 
-/* In a turn of the loop, so that whoever began the call holds it by now. */
+/*
+ * Runs in a turn of the loop, so that the code that began the call has its handle by
+ * then.
+ */
 static void show_due(struct timer *timer)
 {
 	struct approval *approval = timer->context;
@@ -166,11 +172,13 @@ static void show_due(struct timer *timer)
 
 	approval->shown = true;
 	timer->due = time_is_over;
-	/* Who passes it on to somebody keeps the time for that one. */
+	/*
+	 * A receiver that passes the question on to somebody keeps the time limit itself.
+	 */
 	timer->due_ms = running->session->relays_approvals
 				? INT64_MAX - 1
 				: clock_now_ms() + APPROVAL_WAIT_S * INT64_C(1000);
-	/* It may be answered before this returns. */
+	/* The question may be answered before session_emit returns. */
 	if (!session_emit(running->session, EVENT_APPROVAL_WANTED, running,
 			  (struct str){0}, approval->data, &err) &&
 	    approval_find(running, id) != NULL)
@@ -191,7 +199,7 @@ void approval_show(struct running *running)
 {
 	struct approval *first = running->first_approval;
 
-	/* One question of a call at a time. */
+	/* A call shows one question at a time. */
 	if (first == NULL || running->question != 0 || approval_is_open(running))
 		return;
 	if (first->relay.answered == NULL || !relay_is_open(running->session))
@@ -233,7 +241,7 @@ bool approval_can_ask(const struct running *running)
 
 	buf_init(&command, COMMAND_SHOWN_MAX);
 	approval_command(running, &command);
-	/* Bytes as hexadecimal digits are nothing that a person reads. */
+	/* A person cannot read bytes as hexadecimal digits. */
 	fits = !command.overflowed && !running->quiet &&
 	       running->session->answers_approvals &&
 	       !value_is_true(value_member(running->arguments, "hex"));
@@ -305,7 +313,10 @@ static void ask_extra(struct running *running, struct extra *extra)
 	buf_fini(&scope);
 }
 
-/* What a tool of the front would let happen is approved as it is, or not: no scope is wider. */
+/*
+ * A person approves exactly what a tool of the front would do, or not: there is no wider
+ * scope.
+ */
 static void ask_leave(struct running *running)
 {
 	const struct tool_leave *leave = running->tool->leave;
@@ -414,7 +425,10 @@ bool approval_answer(struct running *running, int64_t id, const struct value *an
 	hash = value_text(value_member(approval->data, "hash"));
 	if (!str_is(value_str(value_member(answer, "action")), "accept") ||
 	    str_is(said, "no")) {
-		/* Of a question that was passed on: nobody answered there, or was there. */
+		/*
+		 * A question that was passed on may end without an answer there, or with
+		 * nobody to ask there.
+		 */
 		decide(approval, "no",
 		       str_is(by, "time")     ? "time"
 		       : str_is(by, "nobody") ? "nobody"

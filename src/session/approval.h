@@ -34,41 +34,58 @@
 struct running;
 
 enum {
-	/* A person may be at lunch; a command that waits for a host meanwhile uses its own time. */
+	/*
+	 * A person may be at lunch; a command that waits for a host meanwhile uses up its
+	 * own time.
+	 */
 	APPROVAL_WAIT_S = 300,
-	/* What one call may have open: each is a question to a person. */
+	/* How many questions one call may have open: each is a question to a person. */
 	APPROVALS_MAX = 16,
-	/* Hosts that one call may have a person decide on; those after them are refused. */
+	/*
+	 * How many hosts of one call a person may decide on; further hosts are refused.
+	 */
 	APPROVAL_HOSTS_MAX = 64,
-	/* What a tool of the front may have approved; a person reads all of it. */
+	/*
+	 * How long a text a tool of the front may have approved; a person reads all of
+	 * it.
+	 */
 	APPROVAL_SUBJECT_MAX = 24 << 10,
 	/* Commands, hosts and folders granted for one session. */
 	APPROVAL_GRANTS_MAX = 256,
 };
 
 /*
- * RUNNING, which has been announced, is not to run before a person has agreed to what it wants
- * (`extras`, then `wanted`), one after the other: running_proceed, or its end, follows. At once
- * when the session has granted all of it before.
+ * RUNNING has been announced and is not to run before a person has agreed to everything
+ * it wants: first to each of its `extras`, then to `wanted`, then to `leave`. Then
+ * running_proceed follows, or the end of RUNNING. It follows immediately when the session
+ * has granted all of it before.
  */
 void approval_ask(struct running *running);
-/* Can it be asked for: would a person see all of it? */
+/* Can a person be asked about RUNNING, and would the person see all of it? */
 bool approval_can_ask(const struct running *running);
 
 /*
- * The proxy holds CONNECTION of the call NUMBER to TARGET (host:port): outlet_decide is the answer,
- * now or later. For outlet_options.
+ * The proxy holds CONNECTION, which the call NUMBER makes to TARGET (host:port). The
+ * answer is a call of outlet_decide, now or later. For outlet_options.
  */
 void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 		       const char *target, const char *because);
 
-/* RUNNING is over: nobody waits for its answers any more. */
+/*
+ * RUNNING is over: close its questions, because nothing waits for the answers any more.
+ */
 void approval_drop_all(struct running *running);
-/* A question of RUNNING's worker has been answered: one of these may come now. */
+/*
+ * A question of RUNNING's worker has been answered: the next approval question may be
+ * shown now.
+ */
 void approval_show(struct running *running);
-/* Is one of these being asked? */
+/* Is an approval question of RUNNING being shown? */
 bool approval_is_open(const struct running *running);
 
-/* The answer to the question ID (below 0) of RUNNING. */
+/*
+ * Answer the question ID (below 0) of RUNNING. False with ERR: it is not open, or ANSWER
+ * is wrong.
+ */
 bool approval_answer(struct running *running, int64_t id, const struct value *answer,
 		     struct err *err);

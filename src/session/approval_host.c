@@ -1,4 +1,7 @@
-/* approval_host: hosts that a command connects to and that are not listed; see approval.h. */
+/*
+ * approval_host: questions about hosts that a command connects to and that the policy
+ * does not list.
+ */
 #include "base/text/text.h"
 #include "cell/outlet.h"
 #include "session/approval.h"
@@ -17,7 +20,10 @@ static struct running *running_of(const struct session *session, uint64_t number
 	return at;
 }
 
-/* TARGET's question of RUNNING that is still open; *COUNT: how many there are. */
+/*
+ * The open question of RUNNING about TARGET, or NULL. *COUNT: how many open questions
+ * RUNNING has.
+ */
 static struct approval *asked_already(const struct running *running, const char *target,
 				      size_t *count)
 {
@@ -100,7 +106,7 @@ void approval_ask_host(void *context, uint64_t number, uint64_t connection,
 	struct session *session = context;
 	struct running *running = running_of(session, number);
 
-	/* A job's caller listens no more. */
+	/* The caller of a job does not listen any more. */
 	if (running == NULL || running->quiet || running->job != NULL ||
 	    running->cancelled || !session->answers_approvals)
 		outlet_decide(cell_outlet(session->cell), connection, false);

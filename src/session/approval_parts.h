@@ -1,4 +1,4 @@
-/* approval_parts: the inside of a question, for approval*.c alone. */
+/* approval_parts: the inside of a question, for approval*.c only. */
 #pragma once
 #include "session/approval_relay.h"
 #include "session/session_parts.h"
@@ -8,7 +8,10 @@
 #include <stdint.h>
 
 enum {
-	/* Connections that wait for one answer; a program opens a handful at once. */
+	/*
+	 * How many connections may wait for one answer; a program opens a handful at the
+	 * same time.
+	 */
 	HELD_MAX = 64,
 };
 
@@ -16,20 +19,24 @@ struct approval {
 	struct approval *next;
 	struct running *running;
 	int64_t id;
-	bool shown; /* it is the one that is asked now */
+	bool shown; /* the person is being asked this question now */
 	struct value *data;
-	char *grant;         /* what a session's grant is known by */
+	char *grant;         /* the key of a session's grant */
 	char *target;        /* host:port; NULL: the call itself waits */
 	struct extra *extra; /* the folder that the call waits for; NULL: its command */
-	/* in whose name it is asked (approval_relay.h); its parts are ours */
+	/* the other session that asks (approval_relay.h); its parts are ours */
 	struct approval_relay relay;
 	uint64_t held[HELD_MAX];
 	size_t held_count;
-	struct timer timer; /* until it is shown, then until nobody has answered */
+	/* until the question is shown, then until the time for an answer is over */
+	struct timer timer;
 };
 
-/* A question more, behind the others of RUNNING. GRANT: what a session's is known by; NULL: none. */
+/*
+ * Add a question behind the other questions of RUNNING. GRANT: the key of a session's
+ * grant; NULL: none.
+ */
 struct approval *approval_new(struct running *running, struct value *take_data,
 			      const char *grant);
-/* Was GRANT given to the session? Then that is told, as the answer that it is. */
+/* Was GRANT given to the session? Then an event reports that as the answer. */
 bool approval_is_granted(struct running *running, const char *grant);

@@ -1,4 +1,4 @@
-/* approval_scope: see approval_scope.h. */
+/* approval_scope: the words of a scope, made from the parts of a command. */
 #include "session/approval_scope.h"
 
 #include "base/path.h"
@@ -7,9 +7,10 @@
 #include <string.h>
 
 /*
- * Programs that run what their words, options or input say: what their first word is says nothing
- * about what would be run. Compared by the last part of the path, and by what it begins with for
- * those that end in a version (python3.11).
+ * Programs that run other programs or code, named by their words, options or input: the
+ * first word does not say what would be run. A program is compared by the last part of
+ * its path. Programs whose names end in a version (python3.11) are compared by the
+ * beginning of the name.
  */
 static const char runners[] =
 	"sh bash dash zsh ksh mksh fish ash busybox toybox env sudo doas su runuser setpriv "
@@ -37,7 +38,10 @@ static bool is_runner(const char *program)
 	return false;
 }
 
-/* No blank, quote or operator: in a scope it can pass for nothing but this one word. */
+/*
+ * WORD has no blank, quote or operator: in a scope nobody can take it for more than one
+ * word.
+ */
 static bool is_plain(const char *word)
 {
 	return word[0] != '\0' && word[0] != '-' &&
@@ -46,8 +50,9 @@ static bool is_plain(const char *word)
 }
 
 /*
- * Do its program and first word say what PART does? An option as the first word says it for a host,
- * where the host is what is granted, and never for a command: `git -c …` is any command.
+ * Do the program and the first word of PART say what PART does? An option as the first
+ * word is fine for a host, because the host is what is granted. It is never fine for a
+ * command: `git -c …` can be any command.
  */
 static bool is_told_by_words(const struct command_part *part, bool network)
 {

@@ -1,4 +1,4 @@
-/* approval_text: what is shown of a question, and the hash over it; see approval_text.h. */
+/* approval_text: the text that a question shows, and the hash over it. */
 #include "session/approval_text.h"
 
 #include "base/hash.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A question comes up by so many agents at most; there are fewer (orchestra.h). */
+/* A question passes through at most so many agents; there are fewer (orchestra.h). */
 enum { RELAYED_DEPTH_MAX = 8 };
 
-/* What the call runs, as it was asked for: its command, or all that its tool was given. */
+/* The command of the call, or its tool with all arguments. */
 void approval_command(const struct running *running, struct buf *text)
 {
 	const struct tool_param *rows = running->tool->params;
@@ -34,7 +34,9 @@ void approval_command(const struct running *running, struct buf *text)
 	(void)value_print(running->arguments, VALUE_SORTED, text);
 }
 
-/* Where it would be run: the folder that the call names, or the session's. */
+/*
+ * The folder in which the call would run: the one that the call names, or the session's.
+ */
 static void folder_of(const struct running *running, struct buf *folder)
 {
 	const struct session *session = running->session;
@@ -52,7 +54,10 @@ static void folder_of(const struct running *running, struct buf *folder)
 	(void)buf_adds(folder, session->folder);
 }
 
-/* TEXT line by line, with what would not be seen, or would move the cursor, made visible. */
+/*
+ * Add TEXT line by line. Characters that nobody would see, or that would move the cursor,
+ * become visible.
+ */
 static void add_shown(struct buf *out, struct str text)
 {
 	struct str line;
@@ -81,7 +86,7 @@ static struct value *schema_of_answer(void)
 	return schema;
 }
 
-/* NULL: an effect that a tool names, and says the wish of. */
+/* NULL: a tool names this effect and states the wish itself. */
 static const char *wish_of(const char *effect)
 {
 	static const struct {
@@ -100,7 +105,7 @@ static const char *wish_of(const char *effect)
 	return NULL;
 }
 
-/* Of a delegate: by whom it was asked, and how deep. */
+/* For a delegate: who delegated to it, and how deep. */
 static void add_delegates(const struct value *delegates, struct buf *text)
 {
 	const size_t count = value_count(delegates);
@@ -134,7 +139,7 @@ static struct value *form_of(const struct value *data)
 	if (wish == NULL || strcmp(effect, "command") == 0) {
 		add_shown(&text, value_str(value_member(data, "subject")));
 	} else {
-		/* A folder or a host is one line, whatever its name is. */
+		/* A folder or a host is shown as one line, whatever its name is. */
 		(void)buf_adds(&text, "    ");
 		text_add_exact(&text, value_str(value_member(data, "subject")));
 		(void)buf_addc(&text, '\n');
@@ -163,7 +168,7 @@ void approval_file(int fd, char file[APPROVAL_FILE])
 		       (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
 }
 
-/* The hash over DATA, and what follows from it. */
+/* Add the hash over DATA, and the members that are not part of the hash. */
 static void data_finish(struct value *data)
 {
 	char hash[HASH_HEX + 1];
@@ -221,7 +226,10 @@ struct value *approval_relay_data(const struct running *running, const char *age
 	struct value *data = value_new_object(), *delegates = value_new_array();
 	bool sound = hash != NULL && value_count(above) < RELAYED_DEPTH_MAX;
 
-	/* Who is further down than the one we know is known to that one. */
+	/*
+	 * When the question has passed through other agents, ASKED names the agent that
+	 * began it.
+	 */
 	if (value_count(above) > 0)
 		agent = value_text(value_member(asked, "agent"));
 	sound = sound && agent != NULL;
@@ -248,7 +256,10 @@ struct value *approval_relay_data(const struct running *running, const char *age
 		value_set_text(data, "wish", wish);
 	if (file != NULL)
 		value_set_text(data, "file", file);
-	/* What the other session binds its answer to is part of what this one is bound to. */
+	/*
+	 * The other session binds its answer to its own hash, so that hash is part of
+	 * what ours covers.
+	 */
 	value_set_text(data, "delegate_hash", hash);
 	data_finish(data);
 	return data;

@@ -1,4 +1,4 @@
-/* extra: see extra.h. */
+/* extra: opens, grants and shows folders outside of the policy. */
 #include "session/extra.h"
 
 #include "base/fd.h"
@@ -21,8 +21,9 @@
 struct widening {
 	struct session *session;
 	struct widening *next;
-	uint64_t number;     /* of the call that waits for it; it may have ended */
-	struct extra *extra; /* valid as long as that call is there */
+	/* of the call that waits for the folder; the call may have ended */
+	uint64_t number;
+	struct extra *extra; /* valid as long as that call exists */
 	struct cell_spec addition;
 	char *path, *grant;
 	struct stat st;
@@ -30,7 +31,7 @@ struct widening {
 	struct err why;
 };
 
-/* The last name of PATH goes; false when nothing would be left. */
+/* Cut the last name off PATH; false when nothing would be left. */
 static bool cut(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -42,8 +43,8 @@ static bool cut(char *path)
 }
 
 /*
- * The folder that PATH is, lies in, or would be made in when WRITES: *AT becomes its name. -1: there
- * is none.
+ * Open the folder that AT is, that AT lies in, or, when WRITES, in which AT would be
+ * made. AT becomes the folder's name. -1: there is none.
  */
 static int folder_open(char *at, bool writes)
 {
@@ -89,7 +90,7 @@ static void extra_free(struct extra *extra)
 	free(extra);
 }
 
-/* Is what EXTRA wants wanted already? Then it is one question. */
+/* Does RUNNING already want a folder that covers EXTRA? Then one question is enough. */
 static bool is_wanted(const struct running *running, const struct extra *extra, size_t *count)
 {
 	*count = 0;
@@ -158,7 +159,10 @@ static void fail(struct running *running, const struct err *why)
 	running_finish(running);
 }
 
-/* One after the other: each builds on the guard that the one before has left. */
+/*
+ * Folders are added one after the other: each builds on the guard that the one before has
+ * left.
+ */
 static void first_begin(struct session *session)
 {
 	struct widening *first;
@@ -178,7 +182,10 @@ static void first_begin(struct session *session)
 	}
 }
 
-/* What the anchor has answered, out of nobody's midst. */
+/*
+ * Handle the anchor's answer in a timer of its own, so that no other code is in the
+ * middle of its work.
+ */
 static void answer_due(struct timer *timer)
 {
 	struct session *session = timer->context;
@@ -195,7 +202,10 @@ static void answer_due(struct timer *timer)
 		policy_show(session->policy, first->path, first->writable);
 		if (first->writable)
 			pending_grant(cell_pending(session->cell), first->path, &first->st);
-		/* Not before: what is not held is not known by its number. */
+		/*
+		 * Not earlier: the grant names the folder by its number, which is only
+		 * safe while the folder is held open.
+		 */
 		if (value_count(session->granted) < APPROVAL_GRANTS_MAX)
 			value_set_boolean(session->granted, first->grant, true);
 	}
@@ -271,7 +281,7 @@ static bool ask_worker(struct running *running, struct err *why)
 	return running->asked_worker;
 }
 
-/* Before anything is begun there. */
+/* Note the granted folders on disk before any write in them begins. */
 static void note_granted(const struct running *running)
 {
 	struct pending *record = cell_pending(running->session->cell);

@@ -1,6 +1,6 @@
 /*
- * running: a call on its way: queued, with a worker, done; its deadline, its cancel,
- * its end.
+ * running: the life of a call: queued, busy with a worker, done; its deadline, its
+ * cancel, its end.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 enum {
-	/* no answer so long after the deadline: the worker is killed */
+	/* the worker is killed when it has not answered this long after the deadline */
 	KILL_AFTER_MS = 400,
 	SEND_MS = 10000, /* a worker takes the largest call in far less */
-	/* an audit is some hundred names; a loaded machine is slow */
+	/* an audit looks at some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
-	/* A file tool that takes longer has something to wait for. */
+	/* A file tool that takes longer is waiting for something, such as a disk. */
 	FILE_CALL_US = 150,
 };
 
@@ -48,7 +48,7 @@ const struct tool_result *running_result(const struct running *running)
 	return &running->result;
 }
 
-/* What could not be mended stays for the next session. */
+/* Writes that could not be finished stay in the journal for the next session. */
 static void journal_finish(struct running *running)
 {
 	if (running->journal.fd >= 0 && running->unfinished == NULL)
@@ -59,8 +59,9 @@ static void journal_finish(struct running *running)
 }
 
 /*
- * The next step after a command that destroys much. A job's stands in the answer that it began;
- * the output of the front's own commands is a program's, and only the details tell.
+ * After a command that destroys much, say what to do next. A job says so in the answer in
+ * which it began. The output of the front's own commands is a program's output, so only
+ * the details say it.
  */
 static void harm_tell(struct running *running)
 {
@@ -118,7 +119,7 @@ void running_finish(struct running *running)
 						: NULL;
 	if (value_count(running->result.seen) > 0 && data != NULL)
 		value_set(data, "seen", value_copy(running->result.seen));
-	/* A job's call has ended when it became one. */
+	/* The call of a job has ended for its caller when it became the job. */
 	if (running->job == NULL && !session_emit(session, EVENT_TOOL_ENDED, running,
 						  (struct str){0}, data, &err)) {
 		(void)buf_addf(&running->result.text,
@@ -129,8 +130,8 @@ void running_finish(struct running *running)
 }
 
 /*
- * Root's cell runs as somebody else, to whom a pipe of root's would be closed when a
- * program opens /dev/stdout.
+ * The cell of root runs as another user. A program there could not open a pipe of root's
+ * by /dev/stdout, so the pipe is given to the cell's user.
  */
 static void pipes_give(const struct running *running)
 {
@@ -145,7 +146,10 @@ static void pipes_give(const struct running *running)
 	}
 }
 
-/* For the worker to finish first: by its predecessor in this call, or by dead fronts. */
+/*
+ * The writes that the worker must finish first: left by its predecessor in this call, or
+ * by dead fronts.
+ */
 static struct value *unfinished_of(struct running *running)
 {
 	const struct value *left = cell_unfinished(running->session->cell);
@@ -156,7 +160,10 @@ static struct value *unfinished_of(struct running *running)
 	return value_ref(left);
 }
 
-/* File tools write in no repository, and of what they make a checkpoint tells. */
+/*
+ * File tools do not write inside repositories, and a checkpoint reports the repositories
+ * that they create.
+ */
 static struct value *nested_of(const struct running *running)
 {
 	const bool looks = running->audits || running->auditing ||
@@ -165,7 +172,10 @@ static struct value *nested_of(const struct running *running)
 	return looks ? value_ref(keeper_nested(running->session->keeper)) : NULL;
 }
 
-/* What it writes is to be old or new, whoever is killed. */
+/*
+ * Each file that the call writes is to be entirely old or entirely new, even when a
+ * process is killed.
+ */
 static void journal_give(struct running *running)
 {
 	if (!running->auditing && (running->tool->effects & EFFECT_WRITES) != 0 &&
@@ -173,7 +183,10 @@ static void journal_give(struct running *running)
 		cell_give_journal(running->session->cell, &running->journal);
 }
 
-/* Beside what the cell gives every program: this call's own. NULL: nothing. */
+/*
+ * Variables of this call only, beside those that the cell gives every program. NULL:
+ * none.
+ */
 static struct value *environment_of(struct running *running)
 {
 	struct value *list = running_begin_network(running);
@@ -270,7 +283,7 @@ void running_begin(struct running *running, struct worker_end *worker)
 	loop_add_timer(session->loop, &running->kill_timer);
 }
 
-/* RUNNING begins: was all quiet until now? */
+/* RUNNING begins: note the time when nothing else could write until now. */
 static void quiet_note(const struct running *running)
 {
 	struct session *session = running->session;
@@ -279,7 +292,7 @@ static void quiet_note(const struct running *running)
 	if (cell_audit_due(session->cell) ||
 	    session->busy_writers > running_is_writer(running))
 		return;
-	/* What files are stamped by. */
+	/* The kernel stamps files by this clock. */
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	session->quiet_ns = clock_ns(&now);
 }
@@ -290,7 +303,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	struct err err;
 
 	running_begin(running, worker);
-	/* What an audit finds is told in a call that somebody reads. */
+	/* The findings of an audit are told in a call whose result somebody reads. */
 	running->audits = cell_audit_due(session->cell) && !running->mending;
 	quiet_note(running);
 	running->reach = audit_reach_of(running);
@@ -313,7 +326,7 @@ static void hand_over(struct running *running, struct worker_end *worker)
 	}
 	const bool gone = err.code == EPIPE || err.code == ECONNRESET;
 	if (gone && !worker->made)
-		return; /* its reason lies in the socket, and is read next */
+		return; /* the worker's reason is in the socket, and is read next */
 	running->worker = NULL;
 	cell_let_go(worker);
 	if (running->auditing) {
@@ -339,7 +352,7 @@ void running_expect(const struct running *running)
 {
 	const struct session *session = running->session;
 
-	/* What only reads is sent before a worker that sleeps would be awake. */
+	/* A call that only reads is sent before a sleeping worker would be awake. */
 	if (session->cell != NULL && running->tool->where == IN_CELL &&
 	    running->tool->effects != EFFECT_READS && running_is_alone(running))
 		cell_expect(session->cell, wanted_worker(running));
@@ -372,7 +385,7 @@ void running_dispatch(struct session *session)
 		}
 		if (why.code == 0)
 			return;
-		/* What was granted is not there any more. */
+		/* The folder that was granted does not exist any more. */
 		if (running->auditing)
 			audit_tell_lost(&running->result, why.text);
 		else
@@ -385,10 +398,10 @@ void running_cancel(struct running *running)
 {
 	int64_t due = clock_now_ms() + KILL_AFTER_MS;
 
-	/* An audit goes on to its end: it is short, and what it finds is told. */
+	/* An audit goes on to its end: it is short, and its findings are told. */
 	if (running->state == RUNNING_DONE || running->auditing)
 		return;
-	/* What was cancelled at its work may wait for a look now. */
+	/* A call that was cancelled while it worked may wait for a look now. */
 	if (running->cancelled && !running->keeping)
 		return;
 	running->cancelled = true;

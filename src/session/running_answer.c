@@ -1,12 +1,18 @@
-/* running_answer: what comes of a call that a worker has: its frames, its result, its loss. */
+/*
+ * running_answer: a call that is with a worker: the worker's frames, the result, the loss
+ * of the worker.
+ */
 #include "guard/audit_tell.h"
 #include "session/session_parts.h"
 #include "tool/claims.h"
 #include "tool/tool.h"
 
 enum {
-	KILL_WAIT_MS = 1000, /* so long the end of a killed worker is waited for */
-	/* From the end of a program to its result, unless there is much to look at. */
+	KILL_WAIT_MS = 1000, /* how long the end of a killed worker is waited for */
+	/*
+	 * The time from the end of a program to its result, unless there is much to look
+	 * at.
+	 */
 	ENDING_US = 150,
 };
 
@@ -38,7 +44,9 @@ void running_kill_due(struct timer *timer)
 	running_finish_audited(running);
 }
 
-/* Who sends such a thing is not ours any more: nothing it says of what it did counts. */
+/*
+ * A worker that sends a wrong result was taken over: nothing counts that it says it did.
+ */
 static void result_garbled(struct running *running, const struct err *why)
 {
 	running_fail(running, why->text);
@@ -48,8 +56,9 @@ static void result_garbled(struct running *running, const struct err *why)
 }
 
 /*
- * What exists in the cell only: of a file tool, which was asked for that file, it is said each
- * time. Programs leave something in /tmp with every second call, so once in a session.
+ * Say which files exist in the cell only. A file tool was asked for that file, so its
+ * result says so each time. Programs leave something in /tmp with every second call, so
+ * their results say so once in a session.
  */
 static void own_tell(struct running *running)
 {
@@ -57,7 +66,7 @@ static void own_tell(struct running *running)
 	const bool is_program = (running->tool->effects & EFFECT_RUNS) != 0;
 	struct buf line;
 
-	/* `exec` has no text of its own: its verb says it. */
+	/* `exec` has no text of its own; its verb prints this. */
 	if ((is_program && session->told_own) || running->tool->internal)
 		return;
 	buf_init(&line, RESULT_TEXT_MAX);
@@ -70,15 +79,15 @@ static void own_tell(struct running *running)
 	buf_fini(&line);
 }
 
-/* False: it could not be read, and RUNNING is at its end. */
+/* False: the result could not be read, and RUNNING has ended. */
 static bool result_take(struct running *running, const struct frame *frame)
 {
 	struct session *session = running->session;
 	struct err err;
 
 	/*
-	 * The worker's own seconds and level are not taken: they are this side's to
-	 * say.
+	 * The seconds and the level in the worker's result are not used: this side sets
+	 * them itself.
 	 */
 	tool_result_fini(&running->result);
 	tool_result_init(&running->result);
@@ -86,16 +95,22 @@ static bool result_take(struct running *running, const struct frame *frame)
 		result_garbled(running, &err);
 		return false;
 	}
-	/* It is about to be built anew, as an answer. */
+	/*
+	 * The result is about to be printed anew, as an answer, so the frame's memory is
+	 * not needed.
+	 */
 	frame_done(&running->worker->reader);
 	if (running->mends)
 		cell_mended(session->cell);
 	if (running->audits || running->job != NULL)
 		running_audit_done(running, &running->result);
-	/* A file tool that did what was asked met no limit: to look costs two system calls. */
+	/*
+	 * A file tool that did what was asked met no limit. Looking would cost two system
+	 * calls.
+	 */
 	if (!running_is_file_call(running) || running->result.status != RESULT_DONE)
 		groups_tell(&running->worker->group, session->policy, &running->result);
-	/* The proxy's word before what programs make of it. */
+	/* Take the proxy's refusals before what programs say about hosts. */
 	running_end_network(running);
 	claims_judge(session->policy, session_weighs_hosts(session, &running->result),
 		     &running->result);
@@ -104,11 +119,17 @@ static bool result_take(struct running *running, const struct frame *frame)
 	return true;
 }
 
-/* The result stands: RUNNING ends, now or after its checkpoint, and WORKER serves the next or ends. */
+/*
+ * The result stands: RUNNING ends, now or after its checkpoint. WORKER serves the next
+ * call or ends.
+ */
 static void result_stands(struct running *running, struct worker_end *worker)
 {
 	struct session *session = running->session;
-	/* One that has heard a cancel ends as well, even if its call was just done. */
+	/*
+	 * A worker that has received a cancel ends as well, even when its call was just
+	 * done.
+	 */
 	const bool ends = (running->tool->effects & EFFECT_RUNS) != 0 ||
 			  running->cancelled || running->recalled || worker->of_call != 0;
 
@@ -126,7 +147,7 @@ static void result_stands(struct running *running, struct worker_end *worker)
 		cell_refill(session->cell);
 }
 
-/* True: its worker goes on with the next of its batch. */
+/* True: the worker goes on with the next call of its batch. */
 static bool result_arrived(struct running *running, const struct frame *frame)
 {
 	struct worker_end *worker = running->worker;
@@ -193,7 +214,7 @@ static void worker_lost(struct running *running)
 				  "Try again, with less at once.");
 		groups_tell(&running->worker->group, session->policy, &running->result);
 	}
-	/* It may have said something that is no frame, and live on. */
+	/* The worker may have sent something that is not a frame, and still live. */
 	(void)cell_kill_worker(running->worker, KILL_WAIT_MS);
 	running->worker = NULL;
 	if (was_made || cell_broken(session->cell) == NULL) {
@@ -215,7 +236,7 @@ bool running_frame_arrived(void *context, const struct frame *frame)
 		return result_arrived(running, frame);
 	} else if (frame->kind == FRAME_ENDING && running->heralds) {
 		running->heralds =
-			false; /* whoever says it again and again is not believed */
+			false; /* a worker that says it again and again is not believed */
 		running_stay(running->session, ENDING_US);
 		if (keeper_will_look(running->session->keeper, running))
 			cell_expect(running->session->cell, WANT_KEPT);

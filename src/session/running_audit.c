@@ -1,4 +1,7 @@
-/* running_audit: the end of a call that had a worker, and the look at what it left. */
+/*
+ * running_audit: the end of a call that had a worker, and the audit of what the call
+ * left.
+ */
 #include "base/clock.h"
 #include "files/files.h"
 #include "guard/audit.h"
@@ -6,7 +9,7 @@
 #include "session/session_parts.h"
 #include "tool/tool.h"
 
-/* A whole look is a second; a busy machine gives others the processor. */
+/* A whole look takes a second; more when the machine is busy */
 enum { LOOK_MS = 6000 };
 
 void running_finish_next(struct running *running)
@@ -35,7 +38,7 @@ enum audit_reach audit_reach_of(const struct running *running)
 	return running->reach;
 }
 
-/* Before RUNNING is answered, a fresh worker looks. */
+/* A fresh worker audits before RUNNING is answered. */
 static void audit_first(struct running *running)
 {
 	struct session *session = running->session;
@@ -48,7 +51,7 @@ static void audit_first(struct running *running)
 	running_dispatch(session);
 }
 
-/* May what it left lie where its own audit has not looked? */
+/* May the call have left something where its own audit has not looked? */
 static bool has_unseen(struct running *running)
 {
 	const struct value *guard = cell_spec(running->session->cell)->guard;
@@ -78,7 +81,7 @@ bool running_looks_again(struct running *running)
 	return again;
 }
 
-/* In no table: a worker knows it by its name. */
+/* This tool is in no table: a worker knows it by its name. */
 static const struct tool look_tool = {
 	.name = AUDIT_CALL,
 	.description = "Look at what the session's commands have left.",
@@ -105,7 +108,7 @@ void session_look_whole(struct session *session, bool all)
 	const bool due = cell_audit_due(session->cell);
 	if (!due && (!session->unseen || session->one_call))
 		return;
-	/* The next session's, when it comes to nothing here. */
+	/* When the look fails here, the next session makes it. */
 	cell_set_audit_due(session->cell, true);
 	if (cell_broken(session->cell) != NULL)
 		return;

@@ -1,21 +1,28 @@
 /*
- * running_batch: calls that only read, sent to one worker together. It answers each before it begins
- * the next, so only the first is ever busy: the others are queued as before, but for their place.
- * Whatever happens to the first, or to one of them, the others are queued again, and made by
- * another worker: to read twice does no harm. A worker that has calls nobody waits for ends.
+ * running_batch: calls that only read, sent together to one worker. The worker answers
+ * each call before it begins the next, so only the first is ever busy; the others keep
+ * their place in the queue. Whatever happens to one of the calls, the others are queued
+ * again, and another worker makes them: reading twice does no harm. A worker that still
+ * has calls which others make now ends.
  */
 #include "base/clock.h"
 #include "cell/wire.h"
 #include "session/session_parts.h"
 
 enum {
-	/* As many wake-ups are one. More would gain little, and wait longer for a slow one. */
+	/*
+	 * So many calls need only one wake-up. More would gain little, and wait longer
+	 * for a slow one.
+	 */
 	BATCH_MAX = 4,
-	/* What a call behind a slow one waits longer than it would have. */
+	/* How much longer a call waits because it stands behind a slow one. */
 	RECALL_MS = 20,
 };
 
-/* It leaves nothing, needs nothing besides, and reads nothing of its socket. */
+/*
+ * The call leaves nothing, needs no files or folders of its own, and reads nothing from
+ * its socket.
+ */
 static bool may_share(const struct running *running)
 {
 	const struct tool *tool = running->tool;
@@ -25,7 +32,7 @@ static bool may_share(const struct running *running)
 	       running->extras == NULL;
 }
 
-/* Searches hold some workers only, so that no other call stands behind one. */
+/* Searches may take only some workers, so that no other call stands behind a search. */
 static struct running *next_to_share(struct running *at, bool searches)
 {
 	while (at != NULL && (at->state != RUNNING_QUEUED ||
@@ -34,13 +41,16 @@ static struct running *next_to_share(struct running *at, bool searches)
 	return at;
 }
 
-/* What it does first belongs to its call alone. */
+/* Would a worker first have work to do that belongs to one call only? */
 static bool has_duties(const struct cell *cell)
 {
 	return cell_audit_due(cell) || cell_unfinished(cell) != NULL;
 }
 
-/* Of the call that is busy now and those that wait, for its worker and whoever is free beside it. */
+/*
+ * How many calls one worker gets: the busy call and the queued ones, divided by the
+ * workers that may take them.
+ */
 static size_t share_of(const struct running *running)
 {
 	const bool searches = running->tool->searches;
@@ -69,7 +79,7 @@ static void recall_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 
-	/* Nobody else could begin them. */
+	/* No other worker could begin the calls behind RUNNING now. */
 	if (running->after != NULL &&
 	    running_room(running->session, running->tool->searches) == 0) {
 		timer->due_ms = clock_now_ms() + RECALL_MS;
@@ -117,7 +127,7 @@ bool batch_print(struct running *running, const struct worker_end *worker, struc
 	if (print_all(running, worker, text))
 		return true;
 	batch_recall(running);
-	running->recalled = false; /* nothing of it was sent */
+	running->recalled = false; /* nothing was sent */
 	buf_clear(text);
 	return false;
 }
@@ -131,7 +141,7 @@ void batch_recall(struct running *running)
 	if (first->after == NULL)
 		return;
 	first->recalled = true;
-	first->recall.due_ms = 0; /* then they are given out */
+	first->recall.due_ms = 0; /* at the loop's next turn they go to other workers */
 	for (struct running *at = first; at != NULL;) {
 		struct running *next = at->after;
 

@@ -1,6 +1,6 @@
 /*
- * running_elsewhere: calls that no worker of this session's cell carries out: their time, their
- * end, and what is told of them meanwhile.
+ * running_elsewhere: calls that no worker of this session's cell carries out: their time,
+ * their end, and what others are told about them meanwhile.
  */
 #include "base/clock.h"
 #include "cell/cell.h"
@@ -13,7 +13,7 @@ static void stop(struct running *running)
 		running->tool->stop(running->tool->keeper, running);
 }
 
-/* A person may be at lunch; the call is not to be open for ever. */
+/* A person may be at lunch, but the call must not stay open for ever. */
 enum { ASKED_MS = 600000 };
 
 static void too_late(struct timer *timer)
@@ -32,7 +32,7 @@ static void too_late(struct timer *timer)
 	running_finish(running);
 }
 
-/* Whoever looks next sees what it has left in the workspace. */
+/* The next audit sees what the call has left in the workspace. */
 static void look_later(const struct running *running)
 {
 	const struct session *session = running->session;
@@ -93,7 +93,7 @@ void running_end(struct running *running, struct tool_result *take_result)
 	}
 	tool_result_fini(&running->result);
 	running->result = *take_result;
-	/* What it wrote since a call between has looked. */
+	/* The job may have written files after a later call made its audit. */
 	if (running->job != NULL)
 		look_later(running);
 	running_finish(running);

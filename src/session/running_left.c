@@ -1,6 +1,7 @@
 /*
- * running_left: what a killed git may have left (audit.h) passes from the worker that found it to
- * one that removes it. In between this side, which sees the machine's processes, says what may go.
+ * running_left: files that a killed git may have left (audit.h). One worker finds them,
+ * and another worker removes them. In between the front, which sees the machine's
+ * processes, decides which may go.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -10,9 +11,11 @@
 
 enum {
 	MEND_MS = 10000, /* a worker on a busy machine, twice */
-	/* Processes of a session that was killed are ended by the kernel, one after the other. */
+	/* The kernel ends the processes of a killed session one after the other. */
 	DYING_MS = 2000,
-	/* Most gits elsewhere, of which nobody may know more, have ended before that. */
+	/*
+	 * Most gits outside of the cell, which may hold a file, have ended before that.
+	 */
 	SHORT_MS = 300,
 };
 
@@ -20,7 +23,10 @@ void running_take_left(struct running *running, struct tool_result *result)
 {
 	struct value *left = audit_take_left(result);
 
-	/* What is found while the rest is removed belongs to nobody that was ended here. */
+	/*
+	 * A file that is found while the others are removed was left by no process that
+	 * this call ended.
+	 */
 	if (running->left_state != LEFT_UNSEEN) {
 		value_free(left);
 		return;
@@ -29,7 +35,9 @@ void running_take_left(struct running *running, struct tool_result *result)
 	running->left = left;
 }
 
-/* Were processes of the call ended by force, whether by its worker or with that? */
+/*
+ * Were processes of the call ended by force, by its worker or together with its worker?
+ */
 static bool ended_some(const struct running *running)
 {
 	const struct tool_result *result = &running->result;
@@ -39,7 +47,7 @@ static bool ended_some(const struct running *running)
 	       value_integer(value_member(result->details, "left_processes")) > 0;
 }
 
-/* A worker that was taken over notes what it likes. */
+/* Keep only the objects in LEFT: a worker that was taken over may note anything. */
 static void items_keep(struct value *left)
 {
 	auto_value struct value *all = value_copy(left);
@@ -50,7 +58,7 @@ static void items_keep(struct value *left)
 	}
 }
 
-/* Those of LEFT that somebody may hold are looked at again after the next call. */
+/* Files of LEFT that some process may hold are looked at again after the next call. */
 static void held_keep(struct session *session, const struct value *left)
 {
 	for (void *at = value_first(left); at != NULL; at = value_next(left, at)) {
@@ -110,7 +118,7 @@ struct value *running_left_carried(const struct running *running)
 	return carried;
 }
 
-/* In no table: a worker knows it by its name. */
+/* This tool is in no table: a worker knows it by its name. */
 static const struct tool left_tool = {
 	.name = AUDIT_CALL,
 	.description = "Look for what the gits of a killed session left.",
@@ -127,7 +135,7 @@ void session_put_left_away(struct session *session)
 	if (!session->taken_over || guard == NULL)
 		return;
 	running = running_of_session(session, &left_tool);
-	/* The audit is the first call's. */
+	/* The session's first call makes the audit. */
 	running->auditing = running->mending = true;
 	running->sent_ns = value_integer(value_member(guard, "ticked"));
 	running_set_state(running, RUNNING_QUEUED);

@@ -1,4 +1,7 @@
-/* running_network: a call's way to the network (outlet.h): granted, refused, taken back. */
+/*
+ * running_network: a call's access to the network (outlet.h): granted, refused, taken
+ * back.
+ */
 #include "cell/lookups.h"
 #include "cell/outlet.h"
 #include "session/session_parts.h"
@@ -9,13 +12,16 @@
 #include <string.h>
 
 enum {
-	/* More of them are counted by the result itself. */
+	/* The result itself counts further ones. */
 	REFUSED_MAX = 2 * DENIALS_MAX,
-	/* of a call's arguments and its result, to find the port in */
+	/* bytes of a call's arguments and its result in which the port is searched */
 	WORDS_MAX = 256 << 10,
 };
 
-/* Is RUNNING at work in programs? ENDING was until now, although it may be busy no more. */
+/*
+ * Does RUNNING run programs now? ENDING ran them until now, although it may not be busy
+ * any more.
+ */
 static bool runs_programs(const struct running *running, const struct running *ending)
 {
 	return (running->state == RUNNING_BUSY || (ending != NULL && running == ending)) &&
@@ -33,7 +39,10 @@ static bool has_refused(const struct running *running, const char *target)
 	return false;
 }
 
-/* REMEDY NULL: the host was looked up, and what helps is said when the call's words are there. */
+/*
+ * REMEDY NULL: the host was looked up, and the remedy is chosen when the call's words are
+ * there.
+ */
 static void refused_add(struct running *running, const char *target, const char *remedy,
 			bool guessed)
 {
@@ -67,7 +76,10 @@ struct hearing {
 	const struct running *ending; /* or NULL */
 };
 
-/* A datagram does not say whose it is: where several calls run it is said as a guess. */
+/*
+ * A datagram does not say which call sent it: when several calls run, the refusal is
+ * marked as a guess.
+ */
 static void host_looked_up(void *context, const struct network_host *host)
 {
 	const struct hearing *hearing = context;
@@ -91,13 +103,13 @@ static void hear_lookups(struct session *session, const struct running *ending)
 		lookups_read(fd, host_looked_up, &hearing);
 }
 
-/* How a call's words say that a host is spoken to. */
+/* How the words of a call say that it speaks to a host. */
 struct said {
 	uint16_t port; /* 0: no URL names the host */
 	bool plain;    /* HTTP without TLS */
 };
 
-/* Behind "://HOST" in TEXT. */
+/* The port that follows "://HOST" in TEXT, and whether the URL is plain HTTP. */
 static struct said url_said(struct str text, const char *host)
 {
 	const struct str name = str_of(host), mark = STR("://");
@@ -153,9 +165,10 @@ static struct said said_of(const struct running *running, const char *host)
 }
 
 /*
- * What lets programs of RUNNING reach TARGET. A cell with a proxy has programs ask that for names:
- * a program that looks one up itself does not know of it, and only a tcp:// entry helps. The same
- * holds for plain HTTP on a port on which the proxy passes none.
+ * Append to OUT the policy entry that lets programs of RUNNING reach TARGET. In a cell
+ * with a proxy, programs ask the proxy to look names up. A program that looks a name up
+ * itself does not use the proxy, and only a tcp:// entry helps. The same holds for plain
+ * HTTP on a port on which the proxy passes none.
  */
 static void remedy_add(const struct running *running, const char *target, struct buf *out)
 {
@@ -251,7 +264,7 @@ struct value *running_begin_network(struct running *running)
 
 	if ((running->tool->effects & EFFECT_RUNS) == 0)
 		return NULL;
-	/* The questions that wait are those of others: a job, a server. */
+	/* The look-ups that are waiting come from others: a job, a server. */
 	hear_lookups(running->session, NULL);
 	running->asks = true;
 	if (outlet == NULL)

@@ -1,14 +1,24 @@
-/* running_queue: which call is next, told from counts: calls come by the hundred. */
+/*
+ * running_queue: chooses the next call, by counts and not by walks through the list,
+ * because calls come by the hundred.
+ */
 #include "base/clock.h"
 #include "session/session_parts.h"
 
 #include <sys/resource.h>
 
 enum {
-	FILE_CALLS_PER_CORE = 2, /* more of them at once only queue on the disk */
-	/* Each takes all cores it finds. The other workers are for whoever only wants a file. */
+	/* more of them at the same time only queue on the disk */
+	FILE_CALLS_PER_CORE = 2,
+	/*
+	 * A search takes all cores that it finds. The other workers serve calls that only
+	 * want a file.
+	 */
 	SEARCHES_PER_CORE = 1,
-	/* Two are its worker's; as many stay for whatever else is open. */
+	/*
+	 * The worker of a command holds two; two more are left for everything else that
+	 * is open.
+	 */
 	DESCRIPTORS_PER_COMMAND = 4,
 };
 
@@ -44,7 +54,7 @@ bool running_is_writer(const struct running *running)
 	       (running->tool->effects & (EFFECT_WRITES | EFFECT_RUNS)) != 0;
 }
 
-/* Calls like this one, in its state, are MORE: one, or one less. */
+/* Add MORE (1, or -1 as size_t) to the counts of calls like RUNNING in its state. */
 static void count(const struct running *running, size_t more)
 {
 	struct session *session = running->session;
@@ -67,7 +77,7 @@ static void count(const struct running *running, size_t more)
 		session->queued_others += more;
 	else if (running_is_file_call(running))
 		session->busy_files += more;
-	else if (running->job == NULL) /* a job that waits is in nobody's way */
+	else if (running->job == NULL) /* a job that waits holds up no other call */
 		session->busy_others += more;
 }
 
@@ -144,7 +154,10 @@ struct running *running_next_queued(const struct session *session, size_t *waiti
 	*waiting = smaller(others, session->queued_others) +
 		   smaller(room, running_queued(session, false) +
 					 smaller(searching, running_queued(session, true)));
-	/* Nothing but what there is no room for: calls come by the hundred. */
+	/*
+	 * Nothing is queued except calls for which there is no room; do not walk through
+	 * hundreds of them.
+	 */
 	if (*waiting == 0)
 		return NULL;
 	for (; at != NULL; at = queued_from(at->next)) {

@@ -1,6 +1,7 @@
 /*
- * running_tell: what a worker tells of its call and asks (tell.h), as events; and the answer.
- * Both are made anew from what came: a worker may have been taken over.
+ * running_tell: turns the reports and questions of a worker about its call (tell.h) into
+ * events, and sends back the answers. Both directions are built anew from what came,
+ * because a worker may have been taken over.
  */
 #include "base/clock.h"
 #include "session/approval.h"
@@ -10,10 +11,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* A worker takes the largest answer in far less. */
+/* A worker accepts the largest answer in far less time. */
 enum { ANSWER_MS = 10000, NAME_MAX_BYTES = 128 };
 
-/* Those of syslog (RFC 5424), as MCP has them. */
+/* The levels of syslog (RFC 5424), as MCP has them. */
 static const char *level_of(const struct value *value)
 {
 	static const char *const levels[] = {"debug", "info",     "notice", "warning",
@@ -31,7 +32,10 @@ static bool emit(const struct running *running, enum event_kind kind, struct str
 {
 	struct err err;
 
-	/* A job's call has ended when it became one: its caller listens no more. */
+	/*
+	 * The call of a job has ended for its caller when it became the job: the caller
+	 * listens no more.
+	 */
 	if (running->job != NULL)
 		return true;
 	return session_emit(running->session, kind, running, text, data, &err);
@@ -66,7 +70,10 @@ void running_told(struct running *running, struct str payload)
 	auto_value struct value *data = NULL;
 	const struct value *progress, *total, *text;
 
-	/* A job's call has ended when it became one: its caller listens no more. */
+	/*
+	 * The call of a job has ended for its caller when it became the job: the caller
+	 * listens no more.
+	 */
 	if (running->job != NULL || payload.size > TELL_MAX ||
 	    !value_parse(payload, 0, &told, NULL))
 		return;
@@ -107,7 +114,10 @@ static void decline(const struct running *running, int64_t id)
 	auto_value struct value *answer = value_new_object();
 
 	value_set_text(answer, "action", "decline");
-	/* When it cannot be sent the worker is gone, and its end is told by itself. */
+	/*
+	 * When the reply cannot be sent the worker is gone, and its loss is reported
+	 * separately.
+	 */
 	(void)reply_send(running, id, answer, NULL);
 }
 
@@ -120,7 +130,7 @@ static bool may_ask(const struct running *running)
 	       !running->cancelled;
 }
 
-/* False: nobody has heard of it. */
+/* False: nobody has received the question. */
 static bool open_question(struct running *running, int64_t id, const char *kind,
 			  const struct value *request)
 {
@@ -130,7 +140,7 @@ static bool open_question(struct running *running, int64_t id, const char *kind,
 	value_set_text(data, "kind", kind);
 	value_set(data, "request", value_ref(request));
 	running->question = id;
-	/* It may be answered before this returns. */
+	/* The question may be answered before emit returns. */
 	if (emit(running, EVENT_QUESTION, (struct str){0}, data) || running->question != id)
 		return true;
 	running->question = 0;
@@ -142,7 +152,10 @@ void running_asked(struct running *running, struct str payload)
 	auto_value struct value *object = NULL;
 	struct tell_question question;
 
-	/* Its own end of a call asks one thing at a time; one that does more is not heard. */
+	/*
+	 * Our code in a worker asks one question at a time; a worker that asks more is
+	 * not heard.
+	 */
 	if (running->question != 0 ||
 	    !tell_parse_question(payload, &question, &object, NULL))
 		return;
