@@ -1,26 +1,27 @@
 /*
- * approval: what a policy neither grants nor forbids, where its `ask` names the kind: a person
- * decides. What is asked is the event EVENT_APPROVAL_WANTED, with
+ * approval: a person decides about an action that a policy neither grants nor forbids, when the
+ * policy's `ask` names the kind of action. The question is the event EVENT_APPROVAL_WANTED, with
  *
  *   id        below 0: the number for running_answer and session_answer
  *   effect    "command": a text that no rule of a list lets run; "network": a host; "read" and
- *             "write": a folder outside of what the policy shows or lets be written (extra.h)
- *             and what a tool of the front names by its `leave` (tool.h)
- *   wish      of the last: what is wanted, in words
+ *             "write": a folder outside of what the policy shows or lets be written (extra.h);
+ *             or the effect that a tool of the front names by its `leave` (tool.h)
+ *   wish      for the last of these: what is wanted, in words
  *   subject   the command's text, host:port, the folder's real path, or all that would happen
  *   command   the whole command that asks for it, or its tool and arguments
- *   because, rule   why it was not simply done
+ *   because, rule   why the policy did not allow it by itself
  *   scope     what an answer for the session would grant, in words (approval_scope.h)
- *   file      of a folder: its device and inode, which are what is granted
+ *   file      for a folder: its device and inode, to which the grant is bound
  *   agent, workspace, folder (where it would run)
  *   hash      SHA-256 over all of the above but the number, as sorted JSON
- *   wait_s    then nobody has answered, which is a no
+ *   wait_s    after this time without an answer the answer is no
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
- * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}; with any
- * other action, answer or hash it is a no. "once" is for this call: a host or a folder for as long as
- * it runs. The answer is EVENT_APPROVAL_GIVEN: id, answer ("once", "session", "no"), by ("person",
- * "session", "time", "cancel", "nobody"). What was granted for the session ends with it.
+ * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}. Any
+ * other action, or the answer "no", is a no. Another answer or hash is an error, and the question
+ * stays open. "once" is for this call: a host or a folder for as long as the call runs. The event
+ * EVENT_APPROVAL_GIVEN reports the answer: id, answer ("once", "session", "no"), by ("person",
+ * "session", "time", "cancel", "nobody"). A grant for the session ends with the session.
  *
  * For session*.c and running*.c, and for the proxy's questions (outlet.h).
  */

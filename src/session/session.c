@@ -65,7 +65,7 @@ static void forget_tools(struct session *session)
 	free(session->offered);
 }
 
-/* The schema that was made of TOOL; the session has it no more. */
+/* Take the schema that was made for TOOL out of the session. */
 static struct value *take_schema(struct session *session, const struct tool *tool)
 {
 	struct value *schema = NULL;
@@ -111,14 +111,18 @@ static void cell_changed(void *context)
 static void cancel_ready(struct watch *watch, short events)
 {
 	(void)events;
-	/* Whoever owns the descriptor reads it empty; until then it would only spin. */
+	/*
+	 * The owner of the descriptor reads it empty. Watching it until then would only
+	 * make the loop spin.
+	 */
 	loop_remove(watch);
 	running_cancel_all(watch->context);
 }
 
 /*
- * A cell of L3 is built without asking. Only who allows less has the machine looked at
- * first: a cell is never rebuilt weaker because something failed.
+ * A cell of L3 is built without looking at the machine first. Only when the user allows
+ * less than L3 is the machine probed before: a cell is never rebuilt weaker because
+ * something failed.
  */
 static enum sandbox_level level_choose(int minimum)
 {
@@ -129,24 +133,33 @@ static enum sandbox_level level_choose(int minimum)
 	return reach.level;
 }
 
-/* It failed, or may not be: does this machine reach less than was asked for, and why? */
+/*
+ * The cell could not be built, or its level is too low: does this machine reach less than
+ * was asked for, and why?
+ */
 static bool level_explain(int minimum, struct err *err)
 {
 	struct probe_reach reach;
 
-	/* Of a process that hides its memory no child can be given ID maps. */
+	/*
+	 * No child can get ID maps from a process that hides its memory, so a probe here
+	 * would find nothing.
+	 */
 	if (err->code != ECHILD || prctl(PR_GET_DUMPABLE) != 1)
 		return false;
 	probe_reach(&reach);
 	if (reach.level >= SANDBOX_SEALED || (int)reach.level >= minimum)
-		return false; /* it is something else: what was said stands */
+		return false; /* the reason is another one: ERR stays as it is */
 	return err_set(err, ECHILD,
 		       "this machine reaches level L%d only: %s. To mend it: %s. To allow it "
 		       "as it is: --minimum-level L%d; what that means: glovebox doctor",
 		       (int)reach.level, reach.because, reach.remedy, (int)reach.level);
 }
 
-/* The same of one call, which began before its cell was ready, and holds no key. */
+/*
+ * The same for a session of one call, which begins before its cell is ready, and whose
+ * process holds no key.
+ */
 static bool level_explain_once(int minimum, struct err *err)
 {
 	const int shown = prctl(PR_GET_DUMPABLE);
@@ -222,7 +235,10 @@ bool session_shape(const struct session_options *options, struct policy *policy,
 	return fine;
 }
 
-/* Workers with a shell that waits? Where commands are listed they run without one. */
+/*
+ * Should workers be made with a waiting shell? Where the policy lists commands, commands
+ * run without a shell.
+ */
 static bool prepares(const struct session *session, const struct session_options *options)
 {
 	return !options->direct && options->ready_workers > 0 &&
@@ -311,7 +327,7 @@ void session_close(struct session *session)
 {
 	if (session == NULL)
 		return;
-	/* All at once: each may take its grace. */
+	/* Cancel all at the same time: each may take its grace time. */
 	for (struct job *job = session->first_job; job != NULL; job = job->next)
 		running_cancel(job->work);
 	running_cancel_all(session);

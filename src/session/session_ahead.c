@@ -1,7 +1,7 @@
 /*
- * session_ahead: what undo does while a session rests, so that no call waits for it: files for
- * the next steps and the next checkpoint, the look that the next command would begin with, and
- * a tidy store.
+ * session_ahead: work that undo does while a session rests, so that no call waits for it.
+ * It makes the files for the next steps and the next checkpoint, it takes the look with
+ * which the next command would begin, and it tidies the store.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -13,8 +13,9 @@ enum {
 	/* Calls of one answer follow each other faster than this. */
 	REST_MS = 5,
 	/*
-	 * What changed just before a look is compared by content in the next one, once: better
-	 * now, when it is older than the kernel's ticks (checkpoint_keep.c).
+	 * A file that changed just before a look is compared by its content in the next
+	 * look, once. That is better done now, when the change is older than the kernel's
+	 * ticks (checkpoint_keep.c).
 	 */
 	SETTLE_MS = 25,
 };
@@ -40,15 +41,18 @@ static void rest_due(struct timer *timer)
 	keeper_tidy(keeper);
 	undo_store_make_ahead(keeper->store, UNDO_AHEAD_MAX);
 	fd_close(&keeper->fds[0]);
-	/* What cannot be made now is made, or told, when it is wanted. */
+	/*
+	 * Files that cannot be made now are made when they are needed, and a failure is
+	 * reported then.
+	 */
 	if (keeper->listed)
 		(void)keeper_sync_files(keeper, &err);
-	/* One that takes long would be in the next call's way. */
+	/* A look that takes long would delay the next call. */
 	if (!keeper->listed || keeper->look_us > KEEPER_WAIT_US)
 		return;
 	if (!keeper->fresh || (keeper->young && settles))
 		session_checkpoint(session, false);
-	/* No more than that: somebody else may write here without end. */
+	/* Do not look more often: somebody else may write here without end. */
 	keeper->settles = true;
 	if (!settles)
 		timer->due_ms = clock_now_ms() + SETTLE_MS;

@@ -1,6 +1,6 @@
 /*
- * session_job: the life of a job: what may become one, the moment it does, its end. How it is
- * asked meanwhile is in session_jobs.c.
+ * session_job: the life of a job: which calls may become one, the moment in which a call
+ * becomes one, the job's end. How calls ask a job in between is in session_jobs.c.
  */
 #include "base/clock.h"
 #include "base/text/text.h"
@@ -11,7 +11,9 @@
 #include <string.h>
 
 enum {
-	/* A server that cannot start says so by then, and the answer shows it. */
+	/*
+	 * A server that cannot start says so within this time, and the answer shows it.
+	 */
 	BACKGROUND_LOOK_MS = 500,
 	LABEL_MAX = 60, /* bytes of a command, to tell jobs apart */
 };
@@ -30,7 +32,10 @@ static size_t count_running(const struct session *session)
 	return count;
 }
 
-/* With one call the cell ends when it is answered; and who starts a job must reach it. */
+/*
+ * In a session of one call the cell ends when that call is answered. A caller that starts
+ * a job must also have the tool that reaches it.
+ */
 static bool has_jobs(const struct session *session)
 {
 	bool offered = false;
@@ -122,7 +127,7 @@ void job_add_label(const struct job *job, struct buf *text)
 		(void)buf_adds(text, "…");
 }
 
-/* For people: a model hears of it when it asks. */
+/* This notice is for people: a model learns of the end when it asks. */
 static void tell_end(struct job *job)
 {
 	const struct tool_result *result = &job->work->result;
@@ -144,7 +149,7 @@ static void tell_end(struct job *job)
 	buf_fini(&text);
 }
 
-/* It is in no list any more. */
+/* JOB is not in the session's list any more. */
 static void job_free(struct job *job)
 {
 	if (job->work != NULL)
@@ -152,7 +157,7 @@ static void job_free(struct job *job)
 	free(job);
 }
 
-/* Of those that have ended the newest stay. */
+/* Of the jobs that have ended only the newest SESSION_JOBS_MAX are kept. */
 static void forget_old(struct session *session)
 {
 	size_t over = 0;
@@ -207,7 +212,10 @@ static struct job *job_new(struct session *session)
 	return job;
 }
 
-/* Before RUNNING in its place: the list is in the order of numbers. */
+/*
+ * Put WORK directly before RUNNING: the list is in the order of numbers, and WORK has
+ * RUNNING's number.
+ */
 static void insert_before(struct running *work, struct running *running)
 {
 	if (work->previous != NULL)
@@ -218,7 +226,7 @@ static void insert_before(struct running *work, struct running *running)
 	running->previous = work;
 }
 
-/* Who knew RUNNING, which it was, knows WORK. */
+/* Point everything that held RUNNING (worker, tool, timers) to WORK. */
 static void work_announce(struct running *work, struct running *running)
 {
 	struct loop *loop = work->session->loop;
@@ -237,7 +245,10 @@ static void work_announce(struct running *work, struct running *running)
 	}
 }
 
-/* What is left of RUNNING when all else is its WORK's: arguments to tell of, and no worker. */
+/*
+ * Turn RUNNING into an empty shell after WORK has taken its worker, files and timers.
+ * RUNNING keeps its arguments and its trace, because its end is still reported.
+ */
 static void leave_shell(struct running *running, const struct running *work)
 {
 	running->arguments = value_ref(work->arguments);
@@ -261,7 +272,10 @@ static void leave_shell(struct running *running, const struct running *work)
 	tool_result_init(&running->result);
 }
 
-/* All of RUNNING that is the work's: whoever waits for RUNNING keeps an empty shell. */
+/*
+ * Move everything that the job needs from RUNNING to a new call, the job's work. RUNNING
+ * stays as an empty shell for the code that waits for it.
+ */
 static struct running *work_take(struct running *running, struct job *job)
 {
 	const enum running_state state = running->state;
@@ -278,7 +292,8 @@ static struct running *work_take(struct running *running, struct job *job)
 	work->done = work_done;
 	work->context = job;
 	work->heralds = false;
-	work->capped = NULL; /* told with the answer that its caller gets now */
+	/* RUNNING keeps this: the answer that its caller gets now tells it */
+	work->capped = NULL;
 	work->patience = (struct timer){.due_ms = CLOCK_NEVER};
 	work->patience_s = 0;
 	insert_before(work, running);
@@ -288,7 +303,7 @@ static struct running *work_take(struct running *running, struct job *job)
 	return work;
 }
 
-/* It runs where it can go on for nobody. */
+/* RUNNING runs where it can go on after its caller was answered. */
 static bool can_go_on(const struct running *running)
 {
 	return running->tool->where == IN_CELL ||
@@ -308,8 +323,8 @@ bool running_become_job(struct running *running)
 	struct job *job = job_new(session);
 	job->work = work_take(running, job);
 	/*
-	 * What it writes from now on is seen at its end, and by every call between: each
-	 * looks first. Should the front be killed, the next session does.
+	 * The audit at the job's end sees what the job writes from now on. Until then
+	 * every call audits first. When the front is killed, the next session audits.
 	 */
 	if (cell_spec(session->cell)->guard != NULL && job_writes(session, NULL))
 		cell_set_audit_due(session->cell, true);
@@ -321,7 +336,7 @@ static void patience_due(struct timer *timer)
 {
 	struct running *running = timer->context;
 
-	/* It waits for somebody to answer, and as a job nobody could. */
+	/* The call waits for an answer to its question, and nobody could answer a job. */
 	if (running->question != 0 || running->first_approval != NULL)
 		timer->due_ms = clock_deadline(running->patience_s);
 	else

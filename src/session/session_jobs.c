@@ -1,6 +1,7 @@
 /*
- * session_jobs: calls that ask a job. What it has printed and who waits for input only its
- * worker knows: it is asked (ask.h), and no call waits for it longer than for any other.
+ * session_jobs: calls that ask a job. Only the job's worker knows what the job has
+ * printed and whether a program waits for input, so the worker is asked (ask.h). No call
+ * waits for that worker longer than for any other.
  */
 #include "base/clock.h"
 #include "session/session_parts.h"
@@ -14,9 +15,11 @@
 #include <string.h>
 
 enum {
-	ANSWER_MS = 3000, /* a worker that lives answers in far less, a loaded machine too */
-	SEND_MS = 100,    /* a question is small, and one at a time for each caller */
-	EFFECT_MS = 300, /* what a program makes of its input or a signal is seen by then */
+	/* a worker that lives answers in far less time, also on a loaded machine */
+	ANSWER_MS = 3000,
+	SEND_MS = 100, /* a question is small, and one at a time for each caller */
+	/* the effect of input or a signal on a program shows within this time */
+	EFFECT_MS = 300,
 	ASK_MAX = 1 << 20,
 };
 
@@ -48,7 +51,7 @@ static void set_details(struct running *running, const struct job *job)
 	value_set_text(details, "state", is_over(job) ? "ended" : "running");
 }
 
-/* RUNNING has not asked for a job: it has become this one, and must be told. */
+/* RUNNING has not asked for a job but has become JOB: its result must say so. */
 static void add_handle(struct running *running, const struct job *job)
 {
 	struct buf *text = &running->result.text;
@@ -75,7 +78,10 @@ static void finish(struct running *running, const struct job *job)
 	running_finish(running);
 }
 
-/* How a job of a tool stands that answers no questions. */
+/*
+ * Answer RUNNING with the state of JOB without asking a worker. WHY says why it was not
+ * asked.
+ */
 static void tell_without_worker(struct running *running, const struct job *job,
 				const char *why)
 {
@@ -99,7 +105,7 @@ static void wish_due(struct timer *timer)
 				    "its worker is too busy to answer; ask again");
 }
 
-/* RUNNING waits for what it WISHes of JOB, MS milliseconds at most. */
+/* RUNNING waits for the event WISH of JOB, MS milliseconds at most. */
 static void wait_for(struct running *running, struct job *job, enum job_wish wish, int64_t ms)
 {
 	running->awaits = job;
@@ -132,7 +138,7 @@ static void ask_worker(struct running *running, struct job *job, struct ask *ask
 	wait_for(running, job, ask->reads ? WISH_ANSWER : WISH_DONE, ANSWER_MS);
 }
 
-/* How it ended, and what was said of that: what follows the output in a result's TEXT. */
+/* The part of a result's TEXT that follows the output: how the job ended. */
 static struct str closing_of(struct str text)
 {
 	const struct str mark = STR("\n[job ");
@@ -145,7 +151,10 @@ static struct str closing_of(struct str text)
 	return text;
 }
 
-/* Which part of an ended job's output is shown; what nobody has seen, unless told. */
+/*
+ * Add the part of an ended job's output that SINCE asks for; without SINCE the part that
+ * nobody has seen yet.
+ */
 static void add_ended(struct job *job, const struct value *since, struct buf *text)
 {
 	const struct tool_result *result = &job->work->result;
@@ -158,7 +167,10 @@ static void add_ended(struct job *job, const struct value *since, struct buf *te
 	const bool told = job->told;
 
 	job->told = true;
-	/* What has no streams has one result, which is told as often as it is asked for. */
+	/*
+	 * A job without streams has one result, which is told as often as a call asks for
+	 * it.
+	 */
 	if (value_member(details, "stdout_bytes") == NULL)
 		(void)buf_addstr(text, buf_str(&result->text));
 	else if (since == NULL ? told : (wanted > 0 && wanted >= total)) {
@@ -185,7 +197,7 @@ static void tell_end(struct running *running, struct job *job)
 		  &running->result.text);
 	value_remove(tool_details(&running->result), "whole");
 	value_remove(tool_details(&running->result), "unread_from");
-	/* That it took too long or was ended is its fate, not this call's. */
+	/* A timeout or a cancel is the fate of the job, not of the call that asks. */
 	running->result.status =
 		result->status == RESULT_TIMED_OUT || result->status == RESULT_CANCELLED
 			? RESULT_DONE
@@ -229,7 +241,9 @@ void jobs_cancel(struct running *running)
 	running_finish(running);
 }
 
-/* The call that asked question NUMBER and still waits; NULL: it has been answered already. */
+/*
+ * The call that asked the question NUMBER and still waits; NULL: it was answered already.
+ */
 static struct running *find_asker(const struct job *job, uint64_t number)
 {
 	struct running *at = job->session->first;
@@ -240,7 +254,7 @@ static struct running *find_asker(const struct job *job, uint64_t number)
 	return at;
 }
 
-/* One that waits for something to happen to JOB, or NULL. */
+/* A call that waits for something to happen to JOB, or NULL. */
 static struct running *find_waiting(const struct job *job)
 {
 	struct running *at = job->session->first;
@@ -267,7 +281,7 @@ void jobs_answered(struct job *job, const struct frame *frame)
 		wait_for(running, job, WISH_EFFECT, EFFECT_MS);
 		return;
 	}
-	/* What it has read is told once, at its end. */
+	/* The marks of the files that the job has read are told once, at its end. */
 	value_free(answer.seen);
 	answer.seen = NULL;
 	tool_result_fini(&running->result);
@@ -299,7 +313,10 @@ void jobs_ended(struct job *job)
 	}
 }
 
-/* What workers have said since the loop last turned, if the caller turns it in calls only. */
+/*
+ * Read what workers have sent since the loop last turned: the caller may turn the loop
+ * only inside of calls.
+ */
 static void catch_up(struct session *session)
 {
 	for (struct job *at = session->first_job; at != NULL; at = at->next) {
@@ -347,7 +364,7 @@ static void list(struct running *running)
 	running_finish(running);
 }
 
-/* The job that is meant: the only one, when no number is given. */
+/* The job that RUNNING means; when it gives no number, the only job. */
 static struct job *find_job(struct running *running)
 {
 	const struct value *id = value_member(running->arguments, "id");
@@ -388,7 +405,7 @@ static int signal_number(const struct running *running)
 	return SIGTERM;
 }
 
-/* For one whose worker takes no questions: only an end can be meant. */
+/* For a job whose worker takes no questions: a signal can only mean to end the job. */
 static void end_call(struct running *running, struct job *job, int number)
 {
 	if (number != SIGTERM && number != SIGINT && number != SIGKILL) {

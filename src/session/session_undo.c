@@ -1,4 +1,4 @@
-/* session_undo: when a checkpoint is due, and logs for file tools; see session_undo.h. */
+/* session_undo: decides when a checkpoint is due, and gives file tools their logs. */
 #include "session/session_undo.h"
 
 #include "base/clock.h"
@@ -20,11 +20,12 @@
 
 enum {
 	KEEPER_CLOSE_MS = 10000, /* a checkpoint of a large tree on a busy machine */
-	MEMORY_MAX = 64 << 20,   /* of replaced files, where they cannot be on disk */
-	MEMORY_LOGS_MAX = 256,   /* each is an open file */
+	/* bytes of replaced files, when they cannot be kept on disk */
+	MEMORY_MAX = 64 << 20,
+	MEMORY_LOGS_MAX = 256, /* each is an open file */
 };
 
-/* What is replaced is still known in this session, for its patch. */
+/* This session still keeps replaced files, for its patch. */
 static void stay_in_memory(struct keeper *keeper)
 {
 	keeper->store = undo_store_in_memory();
@@ -148,20 +149,20 @@ int keeper_new_log(struct keeper *keeper, const struct undo_meta *meta, uint32_t
 	return fd;
 }
 
-/* There are no more workers, and so no more looks. */
+/* There are no workers any more, and so there are no more looks. */
 static bool is_lost(const struct keeper *keeper)
 {
 	return cell_broken(keeper->session->cell) != NULL;
 }
 
-/* A job goes on beside the others: what it does counts as theirs. */
+/* A job goes on beside other calls, and its changes count as theirs. */
 static bool writes_now(const struct running *running)
 {
 	return running->state == RUNNING_BUSY && !running->keeping &&
 	       running->job == NULL && running_is_writer(running);
 }
 
-/* Does somebody write right now? Then nobody can say whose a change is. */
+/* Does a call write right now? Then nobody can say which call made a change. */
 static bool somebody_writes(const struct keeper *keeper)
 {
 	const struct session *session = keeper->session;
@@ -196,7 +197,7 @@ void keeper_begin(struct keeper *keeper)
 	    keeper->patch.fetch != NULL || somebody_writes(keeper) || is_lost(keeper))
 		return;
 	const bool wanted = patch_is_wanted(keeper);
-	/* What a job does meanwhile belongs to the patch, too. */
+	/* The changes that a job has made so far belong to the patch, too. */
 	if (wanted && !keeper->patch.looked && job_writes(keeper->session, NULL))
 		keeper->owed = true;
 	keeper->patch.looked = wanted;
@@ -236,7 +237,10 @@ static struct str title_of(const struct running *running)
 	return STR("");
 }
 
-/* What a person would call it: the front's own tools have names that nobody types. */
+/*
+ * The name by which a person knows TOOL: the front's own tools have names that nobody
+ * types.
+ */
 static const char *name_of(const struct tool *tool)
 {
 	return tool->internal && tool->title != NULL ? tool->title : tool->name;
@@ -284,7 +288,7 @@ bool keeper_give(struct keeper *keeper, struct running *running, struct err *err
 
 void keeper_sent(struct keeper *keeper, const struct running *running)
 {
-	/* A session of one call has no next one. */
+	/* A session of one call has no next call. */
 	if (keeper != NULL && running->log_fd >= 0 && !keeper->session->one_call)
 		undo_store_make_ahead(keeper->store, 1);
 }
@@ -295,7 +299,7 @@ static char *title_of_command(const struct running *running, bool has_jobs)
 
 	buf_init(&outside, KEEPER_TITLE_MAX);
 	buf_init(&title, 3 * KEEPER_TITLE_MAX);
-	/* Before it: a list shows the beginning alone. */
+	/* These notes stand before the title, because a list shows only the beginning. */
 	if (has_jobs)
 		(void)buf_adds(&title, "(with jobs beside it) ");
 	extra_print_written(running, &outside);
@@ -307,8 +311,9 @@ static char *title_of_command(const struct running *running, bool has_jobs)
 }
 
 /*
- * OWNER is RUNNING, which has ended. What a command writes in folders that were granted is not
- * looked at, and what a job changes meanwhile cannot be told from what the command does.
+ * RUNNING has ended: note it in OWNER as the command to which the next look belongs. The
+ * look does not see files in folders that a person granted, and it cannot tell changes of
+ * a job from changes of the command.
  */
 static void owner_take(struct keeper_owner *owner, const struct running *running)
 {
@@ -321,7 +326,10 @@ static void owner_take(struct keeper_owner *owner, const struct running *running
 	owner->began_ms = owner->ended_ms - ran_ms - 2;
 }
 
-/* A session of one call ends no sooner without: it looks before it is closed. */
+/*
+ * A session of one call would not end sooner without waiting: it looks before it is
+ * closed.
+ */
 static bool result_waits(const struct keeper *keeper)
 {
 	return keeper->session->one_call || keeper->look_us <= KEEPER_WAIT_US;
@@ -337,7 +345,7 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 {
 	if (keeper == NULL || !running_is_command(running) || keeper->broken)
 		return false;
-	/* The look that is under way may have been there already. */
+	/* The look that is under way may have passed the changed places already. */
 	if (keeper->sync != NULL || keeper->starting) {
 		keeper->owed_next = true;
 		owner_take(&keeper->owes_next, running);
@@ -357,7 +365,10 @@ bool keeper_waits(struct keeper *keeper, struct running *running)
 	return true;
 }
 
-/* Whose steps the patch is made of stands with it: they can be undone by that. */
+/*
+ * The details of the patch name the run and the last step of which the patch is made, so
+ * that these steps can be undone.
+ */
 static void hand_over(struct keeper *keeper, struct running *running)
 {
 	struct value *details = tool_details(&running->result);
@@ -377,14 +388,14 @@ void keeper_finish(struct keeper *keeper, struct running *running)
 	if (keeper == NULL || running->quiet)
 		return;
 	fd_close(&running->plan_fd);
-	/* Even a tool that writes nothing by itself may let others write: a delegate. */
+	/* Even a tool that writes nothing itself may let others write: a delegate. */
 	keeper->writers += running->tool != NULL && running->tool->effects != EFFECT_READS;
 	if (running->tool != NULL && running->tool->wants_changes &&
 	    running->result.status == RESULT_DONE)
 		hand_over(keeper, running);
 	if (running->log_fd >= 0) {
 		struct stat st;
-		/* One that cannot be looked at may hold something. */
+		/* A log that cannot be looked at may hold something. */
 		const bool known = fstat(running->log_fd, &st) == 0;
 		if (known && st.st_size == 0) {
 			undo_store_drop_log(keeper->store, running->log);
@@ -405,7 +416,10 @@ void keeper_cancel(struct keeper *keeper)
 {
 	if (keeper == NULL)
 		return;
-	/* Nobody waits any more, and what was changed is a step all the same. */
+	/*
+	 * Nobody waits for the look any more. It goes on, and the changes become a step
+	 * all the same.
+	 */
 	if (!keeper->session->one_call)
 		keeper_release_owner(keeper);
 	else if (keeper->sync != NULL)
@@ -425,20 +439,23 @@ void session_checkpoint(struct session *session, bool begins_turn)
 	for (size_t i = 0; session->offered[i] != NULL; i++) {
 		if ((session->offered[i]->effects & EFFECT_RUNS) == 0)
 			continue;
-		/* What is owed to a command is looked at first, and is as good. */
+		/*
+		 * When a command is owed a look, that look is made now, and it serves as
+		 * the checkpoint.
+		 */
 		keeper->fresh = false;
 		keeper_sync_start(keeper);
 		return;
 	}
 }
 
-/* What is owed to a command is looked at still, and again when that says so. */
+/* Make the look that is owed to a command, and one more when that look asks for it. */
 static void close_look(struct keeper *keeper, int64_t deadline)
 {
 	do {
 		if (keeper->session->cell != NULL)
 			keeper_begin(keeper);
-		/* One that no command is owed is for nobody any more. */
+		/* A look that is owed to no command serves nobody any more. */
 		if (keeper->sync == NULL || !keeper->is_step)
 			return;
 		loop_turn(keeper->session->loop, deadline);
@@ -475,7 +492,7 @@ void keeper_close(struct keeper *keeper)
 	if (keeper == NULL)
 		return;
 	loop_remove_timer(&keeper->ahead);
-	/* What the jobs have changed until now is owed a look, too. */
+	/* The changes that the jobs have made until now are owed a look, too. */
 	while ((somebody_writes(keeper) || job_writes(keeper->session, NULL)) &&
 	       clock_now_ms() < deadline)
 		loop_turn(keeper->session->loop, deadline);
@@ -484,7 +501,7 @@ void keeper_close(struct keeper *keeper)
 	running_free(keeper->sync);
 	running_free(keeper->over);
 	keeper->sync = keeper->over = NULL;
-	/* Its look came to no end in time, or never began. */
+	/* The owner's look did not end in time, or never began. */
 	keeper_release_owner(keeper);
 	loop_remove_timer(&keeper->ahead);
 	patch_forget(keeper);

@@ -1,4 +1,4 @@
-/* session_unseen: what is told of commands whose changes no look has seen; see session_undo_parts.h. */
+/* session_unseen: reports commands whose changes no look has seen. */
 #include "base/text/text.h"
 #include "cell/cell.h"
 #include "session/session_undo_parts.h"
@@ -42,8 +42,8 @@ static void trouble_tell(struct keeper *keeper, struct tool_result *result)
 }
 
 /*
- * Why no look will see what the command RUNNING has changed; NULL: one has, or will, or it is
- * so by choice.
+ * The reason why no look will see what the command RUNNING has changed. NULL: a look has
+ * seen it or will, or there are no looks by choice.
  */
 static const char *unseen_why(const struct keeper *keeper, const struct running *running)
 {
@@ -54,7 +54,7 @@ static const char *unseen_why(const struct keeper *keeper, const struct running 
 	return cell_broken(keeper->session->cell);
 }
 
-/* At length once, then in one sentence with each. */
+/* Explain at length once, then in one sentence with each result. */
 static void unseen_tell(struct keeper *keeper, struct running *running)
 {
 	const char *why = unseen_why(keeper, running);
