@@ -21,13 +21,13 @@
 
 enum {
 	COMM_MAX = 64,       /* a process's name has 15 bytes */
-	WORDS_MAX = 1 << 20, /* of its arguments or its environment */
-	CLIMB_MAX = 256,     /* folders between where it stands and the root */
+	WORDS_MAX = 1 << 20, /* bytes of its arguments or its environment */
+	CLIMB_MAX = 256,     /* folders between its working folder and the root */
 	ROOTS_MAX = 64,
 	AGAIN_MS = 20,
 	HELD_TEXT = 128,
 	STAT_MAX = 4096,
-	CLOCKS_NS = 50000000, /* between the clocks of processes and of files */
+	CLOCKS_NS = 50000000, /* tolerance between the clocks of processes and of files */
 };
 
 /* A folder below which the cell may write. */
@@ -40,11 +40,14 @@ struct holders {
 	struct value *left;
 	struct root roots[ROOTS_MAX];
 	size_t root_count;
-	bool all_roots; /* each of them is in there */
+	bool all_roots; /* `roots` holds all roots */
 	bool found;
 };
 
-/* The file NAME of the process whose folder is PROCESS, as it is: words end with NUL. */
+/*
+ * Read the file NAME of the process whose folder in /proc is PROCESS. Words in TEXT end
+ * with NUL.
+ */
 static bool file_read(int process, const char *name, size_t max, struct buf *text)
 {
 	auto_close int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
@@ -53,7 +56,10 @@ static bool file_read(int process, const char *name, size_t max, struct buf *tex
 	return fd >= 0 && fd_read_all(fd, text, name, NULL);
 }
 
-/* A process that has ended holds nothing; one that may not be looked at may do anything. */
+/*
+ * Does the error CODE mean that the process has ended? A process that has ended holds
+ * nothing; a process that we may not look at may hold anything.
+ */
 static bool has_ended(int code)
 {
 	return code == ENOENT || code == ESRCH;
@@ -102,7 +108,10 @@ static bool is_root(const struct holders *holders, const struct stat *st)
 	return false;
 }
 
-/* Does PROCESS stand in a root, or below one? Names differ between mount namespaces, files do not. */
+/*
+ * Is the working folder of PROCESS a root or below one? Names differ between mount
+ * namespaces, so the files are compared.
+ */
 static bool stands_below(const struct holders *holders, int process)
 {
 	auto_close int at = openat(process, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -123,11 +132,17 @@ static bool stands_below(const struct holders *holders, int process)
 	return true;
 }
 
-/* Git goes to the top of the worktree that it works on, unless it was told of another. */
+/*
+ * Git changes to the top of the worktree on which it works, unless it was told of another
+ * worktree.
+ */
 static bool works_below(const struct holders *holders, int process)
 {
 	static const char *const options[] = {"--git-dir", "--work-tree", NULL};
-	/* Git itself tells those it starts of a `.git` where they stand. */
+	/*
+	 * Git itself gives its children only a `.git` relative to their working folder,
+	 * so only these values count.
+	 */
 	static const char *const variables[] = {"GIT_DIR=/",
 						"GIT_DIR=..",
 						"GIT_COMMON_DIR=/",
@@ -141,7 +156,7 @@ static bool works_below(const struct holders *holders, int process)
 	       has_word(process, "environ", variables);
 }
 
-/* When PROCESS began, by the clock of files; 0: nobody knows. */
+/* The time when PROCESS began, by the clock of files; 0: unknown. */
 static int64_t began_ns(int process)
 {
 	enum { BEHIND_NAME = 20 }; /* values of stat between the name and the time */
@@ -163,7 +178,10 @@ static int64_t began_ns(int process)
 	return began;
 }
 
-/* Was the file that ITEM tells of made before PROCESS_NS? Then that process did not make it. */
+/*
+ * Was the file of ITEM made before PROCESS_NS, when a process began? Then that process
+ * did not make the file.
+ */
 static bool is_older(const struct value *item, int64_t process_ns)
 {
 	const char *file = value_text(value_member(item, "file"));
@@ -172,7 +190,9 @@ static bool is_older(const struct value *item, int64_t process_ns)
 
 	if (at == NULL || process_ns == 0)
 		return false;
-	/* A worker's word: what is no time is not multiplied. */
+	/*
+	 * The time comes from a worker: a value that cannot be a time is not multiplied.
+	 */
 	const int64_t seconds = strtoll(at + 1, &end, 10);
 	return *end == '.' && seconds > 0 && seconds < UINT32_MAX &&
 	       seconds * CLOCK_SECOND_NS + strtoll(end + 1, NULL, 10) <
@@ -191,7 +211,7 @@ static void held_set(struct holders *holders, struct value *item, const char *pi
 	holders->found = true;
 }
 
-/* Is the file that LINK, in FOLDER, leads to the one that ITEM is called KEY by? */
+/* Does LINK, in FOLDER, lead to the file of ITEM, whose key is KEY? */
 static bool is_open(int folder, const char *link, const char *key, const struct value *item)
 {
 	const char *file = value_text(value_member(item, "file"));
@@ -202,13 +222,16 @@ static bool is_open(int folder, const char *link, const char *key, const struct 
 
 	if (size <= 0 || path == NULL || file == NULL)
 		return false;
-	/* Only one that is called so is asked further: a broken mount would not answer. */
+	/*
+	 * Call fstatat only when the name matches, because a broken mount would not
+	 * answer.
+	 */
 	const char *name = path_base_name(path);
 	if (!str_ends((struct str){target, (size_t)size}, str_of(name)) ||
 	    fstatat(folder, link, &st, 0) < 0)
 		return false;
 	git_scan_print_file(&st, now);
-	/* Device and inode: who writes changes the time. */
+	/* Compare only device and inode: a process that writes changes the time. */
 	const char *end = strchr(now, ':');
 	end = end != NULL ? strchr(end + 1, ':') : NULL;
 	return end != NULL && strncmp(now, file, (size_t)(end - now) + 1) == 0;
@@ -241,7 +264,7 @@ static void look_process(struct holders *holders, int process, const char *pid)
 
 	if (!file_read(process, "comm", COMM_MAX, &comm)) {
 		buf_fini(&comm);
-		return; /* it is gone */
+		return; /* the process has ended */
 	}
 	char *end = strchr(comm.data, '\n');
 	if (end != NULL)
@@ -293,10 +316,13 @@ static void roots_take(struct holders *holders, const struct value *roots)
 	}
 }
 
-/* Not in a container, whose files others may use, and not where processes of others are hidden. */
+/*
+ * Does this process see all processes of the machine? Not in a container, because others
+ * may use its files, and not where processes of others are hidden.
+ */
 static bool sees_all(void)
 {
-	/* What the kernel calls its first pid namespace. */
+	/* The kernel's name for its first pid namespace. */
 	static const char first[] = "pid:[4026531836]";
 	char name[sizeof(first)];
 

@@ -1,6 +1,6 @@
 /*
- * session_call: the way of one call (ARCHITECTURE.md), in its order: judged, recorded, run.
- * There is no other.
+ * session_call: the way of one call (ARCHITECTURE.md), in its order: judged, recorded,
+ * run. There is no other way.
  */
 #include "base/clock.h"
 #include "session/approval.h"
@@ -23,7 +23,10 @@ bool session_emit(struct session *session, enum event_kind kind,
 		.data = data,
 	};
 
-	/* Somebody may wait for a long one of the session's own. */
+	/*
+	 * Somebody may be waiting for a long call of the session's own, so its progress
+	 * is reported.
+	 */
 	const bool is_silent = running != NULL && running->quiet && kind != EVENT_PROGRESS;
 
 	return session->sink.event == NULL || is_silent ||
@@ -117,7 +120,7 @@ static bool runs_in_front(const struct running *running)
 	return running->tool->where == IN_FRONT && running->tool->begin == NULL;
 }
 
-/* Is there something to approve in it, and somebody who can? */
+/* Does RUNNING contain something to approve, and is there somebody who can approve it? */
 static bool wants_leave(struct running *running)
 {
 	struct call call = call_in_front(running);
@@ -194,7 +197,7 @@ struct running *session_start(struct session *session, const struct request *req
 	}
 	if (session->cancel_fd >= 0 && !running->quiet)
 		loop_add(session->loop, &session->cancel_watch);
-	/* Who was told of it may have cancelled it. */
+	/* A receiver of the event may have cancelled the call already. */
 	if (running->state != RUNNING_NEW)
 		return running;
 	approval_ask(running);

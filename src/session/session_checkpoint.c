@@ -1,4 +1,6 @@
-/* session_checkpoint: one checkpoint, from its files to what is told of it; see session_undo.h. */
+/*
+ * session_checkpoint: one checkpoint, from opening its files to reporting its findings.
+ */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text/text.h"
@@ -11,7 +13,7 @@
 #include <stdio.h>
 
 enum {
-	LOOK_TOLD_FROM = 10000, /* files; fewer take no time that a person notices */
+	LOOK_TOLD_FROM = 10000, /* files; a person does not notice the time for fewer */
 	STAY_MOST_US = 500,
 	STAY_MORE_US = 150, /* a frame to the worker and back */
 };
@@ -23,8 +25,9 @@ void keeper_sync_close(struct keeper *keeper)
 }
 
 /*
- * What nobody has written to serves the next one. The list that was read is closed later: when
- * another is in its place this is its end, and the file system takes its time for that.
+ * A file in which nothing was written serves the next checkpoint. The list that was read
+ * is closed later: when another list has its place, closing removes it from the disk, and
+ * that takes the file system some time.
  */
 static void files_put_back(struct keeper *keeper)
 {
@@ -34,7 +37,10 @@ static void files_put_back(struct keeper *keeper)
 		fd_close(&keeper->fds[2]);
 }
 
-/* Objects are linked by us: a worker has another mount, which the kernel links nothing across. */
+/*
+ * The front makes the links to git's objects: a worker has another mount, and the kernel
+ * makes no links across mounts.
+ */
 static void objects_open(struct keeper *keeper)
 {
 	struct buf path;
@@ -114,7 +120,7 @@ static void count_add(struct buf *text, const char *what, int64_t count, bool na
 		(void)buf_addf(text, "%" PRId64, count);
 }
 
-/* What a look has counted; in the order in which it is told. */
+/* The counts of a look, in the order in which they are told. */
 static const char *const change_keys[] = {"changed", "added", "removed"};
 enum { CHANGE_KEYS = sizeof(change_keys) / sizeof(change_keys[0]) };
 
@@ -128,8 +134,8 @@ static bool has_changes(const struct value *details)
 }
 
 /*
- * "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo takes it back". Two looks
- * say that something has changed, and not who did it.
+ * Say in RESULT: "while it ran, changed: 2 files, removed: 214 under src/; glovebox undo
+ * takes it back". Two looks show that something has changed, and not who changed it.
  */
 static void changes_tell(const struct value *details, struct tool_result *result)
 {
@@ -181,8 +187,9 @@ static void left_note(struct keeper *keeper, const struct value *details)
 }
 
 /*
- * A call has waited for the session's first look at a large tree: its caller's log says so, once. An
- * agent's first look is made beside its model, and nobody waits for it.
+ * A call has waited for the session's first look at a large tree: the log of its caller
+ * says so, once. An agent's first look is made while its model works, and no call waits
+ * for it.
  */
 static void first_look_tell(const struct keeper *keeper, const struct tool_result *result)
 {
@@ -237,8 +244,8 @@ static void sync_take(struct keeper *keeper, const struct tool_result *result)
 }
 
 /*
- * What the log holds gets its name, or none when it holds nothing. False: that name is taken,
- * and with it the number that the log and the list say everywhere.
+ * Give the log its name in the store, or none when it holds nothing. False: the name is
+ * taken, and with it the number that the log and the list contain.
  */
 static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 {
@@ -260,7 +267,10 @@ static bool log_settle(struct keeper *keeper, const struct tool_result *result)
 		undo_store_drop_log(keeper->store, keeper->log);
 	else if (used && keeper->is_step)
 		keeper_add_step(keeper, keeper->log, false);
-	/* A log may hold nothing but contents of files too young to be known by their times. */
+	/*
+	 * A log may hold no changes, but only contents of files that are too young to be
+	 * known by their times.
+	 */
 	keeper->changes += keeper->is_step && has_changes(result->details);
 	keeper->untidy |= used && keeper->log % UNDO_TIDY_EVERY == 0;
 	return true;
@@ -278,8 +288,9 @@ void keeper_release_owner(struct keeper *keeper)
 }
 
 /*
- * The worker of the look has ended, killed or out of memory: another one looks again, once. What it
- * had written of its log is no step.
+ * Has the worker of the look been killed, or run out of memory, for the first time? Then
+ * another worker looks again, once. The part of the log that the first worker had written
+ * is no step.
  */
 static bool is_lost_once(struct keeper *keeper, const struct running *running)
 {
@@ -292,7 +303,7 @@ static bool is_lost_once(struct keeper *keeper, const struct running *running)
 	return again;
 }
 
-/* What has ended meanwhile is owed a look of its own. */
+/* A command that has ended during the look is owed a look of its own. */
 static void owe_next(struct keeper *keeper)
 {
 	if (!keeper->owed_next || keeper->broken)
@@ -313,7 +324,10 @@ static void sync_done(void *context, struct running *running)
 	keeper->sync = NULL;
 	keeper->over = running;
 	if (is_lost_once(keeper, running) || !log_settle(keeper, &running->result)) {
-		/* It is owed still, and begins anew with the next look at the queue. */
+		/*
+		 * The look is still owed, and begins anew when the queue is next looked
+		 * at.
+		 */
 		keeper_sync_close(keeper);
 		return;
 	}
@@ -324,14 +338,20 @@ static void sync_done(void *context, struct running *running)
 		sync_take(keeper, &running->result);
 	files_put_back(keeper);
 	keeper->owed = keeper->again;
-	/* Its worker audits first. Who waits for the look waits for this one, too. */
+	/*
+	 * The worker of the next look audits first. A call that waits for this look waits
+	 * for the next one, too.
+	 */
 	if (keeper->again)
 		return;
 	owe_next(keeper);
 	if (keeper->owner != NULL) {
 		keeper_release_owner(keeper);
 	} else if (!keeper->broken) {
-		/* Nobody waits: the next one may be somebody's. */
+		/*
+		 * No call waits now, but one may wait for the next checkpoint: make its
+		 * files already.
+		 */
 		fd_close(&keeper->fds[0]);
 		(void)keeper_sync_files(keeper, &err);
 	}
@@ -367,7 +387,10 @@ void keeper_sync_start(struct keeper *keeper)
 		.by_front = true,
 		.quiet = true,
 	};
-	/* The last one took so long: who sleeps meanwhile is woken later than it ends. */
+	/*
+	 * The look will take as long as the last one. A loop that sleeps meanwhile would
+	 * wake up later than the look ends.
+	 */
 	if (keeper->owner != NULL && keeper->session->cores > 1 &&
 	    keeper->look_us < STAY_MOST_US)
 		running_stay(keeper->session, keeper->look_us + STAY_MORE_US);

@@ -1,6 +1,7 @@
 /*
- * session_judge: may this call run? Steps 2 to 4 of its way: the registry, the arguments, the
- * policy, in this order. What stops it is its result.
+ * session_judge: decides whether a call may run, in steps 2 to 4 of its way: the
+ * registry, the arguments, the policy, in this order. A refusal becomes the call's
+ * result.
  */
 #include "base/memory.h"
 #include "base/path.h"
@@ -53,20 +54,23 @@ static bool tool_choose(struct running *running, const struct request *request)
 	return false;
 }
 
-/* Of two deadlines, of which 0 and less are none. */
+/* The earlier of two time limits; 0 and less mean none. */
 static double earlier(double a, double b)
 {
 	return a <= 0 || (b > 0 && b < a) ? b : a;
 }
 
-/* The caller's own, the call's argument, the policy's for commands, the tool's. */
+/*
+ * The time limit of the call. The caller's own goes first, then the call's argument, then
+ * the policy's for commands, then the tool's.
+ */
 static double deadline_of(const struct running *running, const struct request *request)
 {
 	const struct tool *tool = running->tool;
 	const struct value *asked = value_member(running->arguments, "timeout_s");
 	double timeout_s = tool->timeout_s;
 
-	/* A job outlives the turn that it was begun in. */
+	/* A job outlives the turn in which it began. */
 	if (job_is_wanted(running))
 		return value_is_number(asked) ? value_number(asked) : tool->job_max_s;
 	if (request->timeout_s != 0)
@@ -81,7 +85,7 @@ static double deadline_of(const struct running *running, const struct request *r
 	return timeout_s;
 }
 
-/* Made at the tool's first call, unless it brought one. */
+/* The schema of TOOL: its own, or one that is made at the tool's first call. */
 static const struct value *tool_schema(struct session *session, const struct tool *tool)
 {
 	size_t at = 0;
@@ -217,7 +221,10 @@ static bool more_paths_collect(struct running *running, struct path_list **list)
 	return visit.ok;
 }
 
-/* The texts of LIST, or the bytes that these are the HEX digits of, in one piece; NULL-ended. */
+/*
+ * The texts of LIST in one piece of memory, NULL-ended. HEX: the texts are hexadecimal
+ * digits, and the result holds their bytes.
+ */
 static const char **argv_of(const struct value *list, bool hex)
 {
 	const size_t count = value_count(list), room = (count + 1) * sizeof(char *);
@@ -239,7 +246,10 @@ static const char **argv_of(const struct value *list, bool hex)
 	return argv;
 }
 
-/* What of the arguments is to run, and where. The list of argv is the caller's to free. */
+/*
+ * Note in REQUEST the command or argv that the call runs, and its folder. Returns the
+ * list of argv, which the caller frees.
+ */
 static const char **command_find(const struct running *running, const struct path_list *list,
 				 struct policy_request *request)
 {
@@ -260,7 +270,7 @@ static const char **command_find(const struct running *running, const struct pat
 		if (rows->kind == PARAM_ARGV && argv == NULL)
 			request->argv = argv = argv_of(value, hex);
 	}
-	/* Bytes could not travel in a plan as they are. */
+	/* A plan could not carry such bytes as they are. */
 	if (hex && policy_lists_commands(running->session->policy))
 		request->argv = no_text;
 	return argv;
@@ -278,8 +288,8 @@ void session_deny(struct running *running, const char *because, const char *rule
 }
 
 /*
- * Can a person be asked for VERDICT.outside? What keeps us from it joins the sentence: the model
- * could else only try again.
+ * Can a person be asked for VERDICT.outside? When something prevents that, the reason
+ * joins the verdict's sentence: otherwise the model could only try again.
  */
 static bool want_outside(struct running *running, struct verdict *verdict)
 {
@@ -295,7 +305,10 @@ static bool want_outside(struct running *running, struct verdict *verdict)
 	return false;
 }
 
-/* What the front has for itself is in nobody's list of tools. */
+/*
+ * Tools that the front has for itself stand in no policy's list of tools, so only their
+ * commands are judged.
+ */
 static void decide(const struct running *running, const struct policy_request *request,
 		   struct verdict *verdict)
 {

@@ -1,6 +1,7 @@
 /*
- * session_memory: what a session has read. Workers forget; a call brings
- * along what may matter to it, and what it learnt comes back with the result.
+ * session_memory: the files that a session has read. Workers forget them. A call brings
+ * along the marks that may matter to it, and the marks that it learnt come back with the
+ * result.
  */
 #include "base/path.h"
 #include "files/files.h"
@@ -12,8 +13,11 @@
 #include <string.h>
 
 enum {
-	SEEN_SENT_ALL = 64, /* so few marks go along with every call */
-	/* files known to one session; beyond, the guard asks to read again */
+	SEEN_SENT_ALL = 64, /* up to this many marks go along with every call */
+	/*
+	 * files known to one session; when there are more, all are forgotten, and the
+	 * guard asks to read again
+	 */
 	SEEN_MAX = 100000,
 };
 
@@ -30,7 +34,10 @@ static void mark_copy(struct path_visit *visit, const char *path)
 		value_set_text(visit->marks, path, mark);
 }
 
-/* The mark of one path argument: under its own name, or the one it led to before. */
+/*
+ * Add the mark of one path argument: under its own name, and under the real name to which
+ * it led before.
+ */
 static void path_visit(void *context, const char *text)
 {
 	struct path_visit *visit = context;
@@ -63,7 +70,7 @@ struct value *session_memory_for(struct session *session, const struct running *
 {
 	struct path_visit visit = {session, NULL};
 
-	/* Who only reads learns marks and looks at none. */
+	/* A tool that only reads learns marks and does not look at any. */
 	if (running->tool->effects == EFFECT_READS)
 		return NULL;
 	if (value_count(session->seen) <= SEEN_SENT_ALL)
@@ -75,7 +82,10 @@ struct value *session_memory_for(struct session *session, const struct running *
 	return visit.marks;
 }
 
-/* One path argument that led to one file under another name is remembered by both. */
+/*
+ * When one path argument led to one file of another name, the session remembers both
+ * names.
+ */
 static void alias_learn(struct session *session, const struct running *running,
 			const struct value *seen)
 {
@@ -96,8 +106,8 @@ static void alias_learn(struct session *session, const struct running *running,
 static void folder_take(struct session *session, const char *folder)
 {
 	/*
-	 * Believed only inside the roots: the tool has checked it there, and the next
-	 * worker does again.
+	 * The folder counts only inside the roots: the tool has checked that, and the
+	 * next worker checks it again.
 	 */
 	if (folder[0] != '/')
 		return;
@@ -114,7 +124,10 @@ static void seen_take(struct session *session, const struct value *seen, bool mo
 		    strlen(value_key(at)) >= PATH_MAX)
 			continue;
 		if (strcmp(value_key(at), CALL_FOLDER_KEY) == 0) {
-			/* Where a job ends is nothing to the commands that ran beside it. */
+			/*
+			 * The folder in which a job ends does not matter to the commands
+			 * that ran beside it.
+			 */
 			if (moves)
 				folder_take(session, mark);
 			continue;

@@ -1,7 +1,7 @@
 /*
- * session_mend: what a front that was killed had begun to write in folders that a person had
- * granted it. No policy of this session shows these, so one worker is made that does, for
- * nothing but to finish or take back what the journals say.
+ * session_mend: finishes writes that a killed front had begun in folders that a person
+ * had granted to it. No policy of this session shows these folders. So one worker is made
+ * that sees them, only to finish or take back the writes that the journals list.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -26,8 +26,8 @@ static const struct tool mend_tool = {
 };
 
 /*
- * The folder of ROOT as it was granted, and where this cell may have it. *GONE: it will never be
- * there again as that.
+ * The folder of ROOT, when it is still the folder that was granted and this cell may have
+ * it; else NULL. *GONE: that folder will never be there again.
  */
 static struct extra *extra_of(const struct cell_spec *cell, const struct value *root,
 			      bool *gone)
@@ -59,7 +59,10 @@ static struct extra *extra_of(const struct cell_spec *cell, const struct value *
 	return extra;
 }
 
-/* Those of ROOTS that can be had; false when some may be had another time. */
+/*
+ * The folders of ROOTS that this cell may have now; false when others may be had another
+ * time.
+ */
 static bool extras_take(const struct cell_spec *cell, const struct value *roots,
 			struct extra **first)
 {

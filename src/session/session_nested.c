@@ -1,7 +1,8 @@
 /*
- * session_nested: repositories deep in the workspace. Checkpoints find them on their way; what
- * the first one of a session finds was there before any command, all later ones are somebody's
- * work, and what runs in these is put away by the audit that is due from then on.
+ * session_nested: repositories deep in the workspace, which checkpoints find on their
+ * way. Those that the first checkpoint of a session finds were there before any command.
+ * A command may have made all later ones; the audit that is due from then on puts away
+ * what would run in these.
  */
 #include "base/memory.h"
 #include "base/path.h"
@@ -14,8 +15,10 @@
 #include <string.h>
 
 enum {
-	NESTED_MAX = 512, /* each is looked at after each command: some 100 system calls */
-	NESTED_BYTES_MAX = 256 << 10, /* of their paths, which go with each command */
+	/* each is looked at after each command, with some 100 system calls */
+	NESTED_MAX = 512,
+	/* bytes of their paths, which go along with each command */
+	NESTED_BYTES_MAX = 256 << 10,
 };
 
 static bool is_known(const struct keeper *keeper, const char *key)
@@ -36,7 +39,10 @@ static void note_full(struct keeper *keeper)
 	keeper->nested_full = true;
 }
 
-/* What a worker has found counts where it may lie: in the workspace. */
+/*
+ * Note the repository KEY that a worker has found, if it lies in the workspace. False: it
+ * is not noted as new.
+ */
 static bool take_one(struct keeper *keeper, struct value *list, const char *key)
 {
 	auto_free char *path = path_of_key(key);
@@ -56,8 +62,9 @@ static bool take_one(struct keeper *keeper, struct value *list, const char *key)
 }
 
 /*
- * Those beyond the ceiling go with no call: after each command one look finds them all, whatever
- * it has made to fill the list. True: that is due, once.
+ * Repositories beyond the ceiling go along with no call. Instead one look after each
+ * command finds all of them, even when the command has made many to fill the list. True:
+ * that look is due, once.
  */
 static bool sweep_due(struct keeper *keeper)
 {
@@ -75,7 +82,7 @@ static struct value *nested_new(void)
 	return nested;
 }
 
-/* Nothing has run yet: what is in them was there before. */
+/* No command has run yet, so everything in these repositories was there before. */
 static void take_first(struct keeper *keeper)
 {
 	const struct value *guard = cell_spec(keeper->session->cell)->guard;
@@ -127,7 +134,10 @@ const struct value *keeper_nested(const struct keeper *keeper)
 	return keeper != NULL ? keeper->nested : NULL;
 }
 
-/* Why it failed comes first, in one line, and stays; the audit's lines are behind it. */
+/*
+ * The text of RESULT begins with one line that says why the checkpoint failed. That line
+ * stays; the audit's lines behind it move to SAID.
+ */
 static void split_failed(struct tool_result *result, struct tool_result *said)
 {
 	struct str rest = buf_str(&result->text), line = {0};
@@ -156,7 +166,7 @@ void keeper_nested_tell(struct keeper *keeper, struct tool_result *result)
 	if (keeper->owner != NULL) {
 		audit_take(&keeper->owner->result, &said);
 	} else if (said.text.size > 0) {
-		/* Its command was answered long ago. */
+		/* The command was answered long ago. */
 		(void)session_emit(keeper->session, EVENT_NOTICE, NULL,
 				   str_trim(buf_str(&said.text)), NULL, &err);
 		(void)buf_addstr(&keeper->trouble, buf_str(&said.text));

@@ -1,7 +1,7 @@
 /*
- * session_patch: what a session has changed, gathered for the call that hands it over: the
- * logs of its steps as one plan (undo_plan.h), with what git holds fetched by a call of the
- * session's own.
+ * session_patch: gathers the changes of a session for the call that hands them over. The
+ * logs of the session's steps become one plan (undo_plan.h), and a call of the session's
+ * own fetches the contents that git holds.
  */
 #include "base/fd.h"
 #include "session/session_undo_parts.h"
@@ -45,8 +45,9 @@ void patch_forget(struct keeper *keeper)
 }
 
 /*
- * All steps of this session as one; those that were let go of are nobody's any more. What the
- * steps of others held goes to a worker that may read it there, or not at all.
+ * Fill PLAN with all steps of this session as one. Steps whose logs were removed are left
+ * out. When a step was made under other rights, the plan keeps only the paths that this
+ * session may read.
  */
 static void plan_fill(const struct keeper *keeper, struct undo_plan *plan)
 {
@@ -71,7 +72,7 @@ static void fetch_done(void *context, struct running *running)
 {
 	struct keeper *keeper = context;
 
-	/* What cannot be had is left out of the patch, which says so. */
+	/* Contents that git cannot give are left out of the patch, which says so. */
 	if (running->result.status == RESULT_DONE)
 		(void)undo_plan_take_git(&keeper->patch.plan, keeper->patch.fds[1], NULL);
 	keeper->patch.ready = true;
@@ -100,7 +101,7 @@ static bool fetch_begin(struct keeper *keeper, struct err *err)
 		.by_front = true,
 		.quiet = true,
 	};
-	/* It may be done, and forgotten, before its name is known here. */
+	/* The call may be done, and freed, before session_start returns. */
 	keeper->starting = true;
 	struct running *running =
 		session_start(keeper->session, &request, fetch_done, keeper);
@@ -124,7 +125,7 @@ void patch_begin(struct keeper *keeper)
 	}
 }
 
-enum { NAMES_MAX = 16 }; /* of granted folders that are named */
+enum { NAMES_MAX = 16 }; /* so many granted folders are named */
 
 static struct value *names_of(const struct value *object)
 {
@@ -136,7 +137,7 @@ static struct value *names_of(const struct value *object)
 	return names;
 }
 
-/* What the patch does not cover, for those who read it. */
+/* Print to FD what the patch does not cover, for those who read it. */
 static bool limits_print(const struct keeper *keeper, int fd, struct err *err)
 {
 	auto_value struct value *object = value_new_object();

@@ -123,7 +123,7 @@ bool keeper_nested_take(struct keeper *keeper, const struct value *details);
  */
 void keeper_nested_tell(struct keeper *keeper, struct tool_result *result);
 
-/* Remove the oldest steps above the ceilings of this store and of all stores. */
+/* Remove what is above the ceilings of this store and of all stores. */
 void keeper_tidy(struct keeper *keeper);
 /* The first call in the queue that runs a command; NULL: there is none. */
 const struct running *keeper_waiting_command(const struct keeper *keeper);

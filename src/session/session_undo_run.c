@@ -1,6 +1,6 @@
 /*
- * session_undo_run: all steps of one run undone, the newest first, once it is sure that each of
- * its files is what the run has left; see session.h.
+ * session_undo_run: undoes all steps of one run, the newest first, after a check that
+ * each of the run's files is as the run has left it.
  */
 #include "base/fd.h"
 #include "base/text/text.h"
@@ -19,7 +19,7 @@ struct run_undo {
 	uint32_t first;
 	struct undo_plan plan;
 	struct tool_result *result;
-	size_t known, due; /* its steps, and those that are not undone */
+	size_t known, due; /* the run's steps, and those of them that are not undone */
 };
 
 static bool plan_fill(struct run_undo *undo, struct err *err)
@@ -46,7 +46,10 @@ static const char *name_of(const struct run_undo *undo)
 	return undo->aim.turn_ms != 0 ? "turn" : "run";
 }
 
-/* Has a step of somebody else's, which still holds, come in between or on top? */
+/*
+ * Is there no step of somebody else, not undone, that came in between or on top and
+ * touches the same files?
+ */
 static bool is_alone(struct run_undo *undo, struct err *err)
 {
 	for (size_t i = 0; i < undo->steps.count; i++) {
@@ -72,7 +75,7 @@ static bool is_alone(struct run_undo *undo, struct err *err)
 	return true;
 }
 
-/* Compare everything first: half a run undone helps nobody. */
+/* Compare all files before anything is undone: half a run undone helps nobody. */
 static bool is_untouched(struct run_undo *undo, struct err *err)
 {
 	auto_value struct value *arguments = value_new_object();

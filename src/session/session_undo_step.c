@@ -1,4 +1,4 @@
-/* session_undo_step: undoing one step, by calls in the session's cell; see session.h. */
+/* session_undo_step: undoes one step, by calls in the session's cell. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text/text.h"
@@ -22,7 +22,7 @@ struct undoing {
 	struct undo_plan plan;
 	struct tool_result *result;
 	struct undo_told told;
-	int log; /* of the undo, which is a step too */
+	int log; /* the log of the undo, which is a step too */
 	uint32_t number;
 };
 
@@ -62,12 +62,15 @@ static bool look_for_path(void *context, const struct undo_change *change)
 {
 	struct touching *touching = context;
 
-	/* A folder is everybody's; git writes its index by itself. */
+	/* Every step may change a folder, and git writes its index by itself. */
 	const bool is_everybodys = change->before.kind == UNDO_FOLDER ||
 				   change->after.kind == UNDO_FOLDER ||
 				   str_is(change->path, UNDO_GIT_INDEX);
 
-	/* What a repository holds goes with it. */
+	/*
+	 * A step also counts when its old contents are in a repository that PLAN takes
+	 * away.
+	 */
 	if ((is_everybodys || !undo_plan_touches(touching->plan, change->path)) &&
 	    !(touching->takes_repository && is_in_git(&change->before)))
 		return true;
@@ -90,7 +93,7 @@ bool undo_step_touches(const struct undo_store *store, uint32_t number,
 	return true;
 }
 
-/* Nothing that still holds may have come on top of it. */
+/* Is there no later step, not undone, that touches the same files? */
 static bool is_on_top(struct undoing *undoing, struct err *err)
 {
 	for (size_t i = 0; i < undoing->steps.count; i++) {
@@ -131,7 +134,7 @@ static bool call_quietly(struct session *session, const char *tool, struct value
 	return result->status == RESULT_DONE;
 }
 
-/* What git holds of the plan. */
+/* Fetch the contents of PLAN that git holds. */
 static bool plan_fetch_git(struct session *session, const struct undo_store *store,
 			   struct undo_plan *plan, int *from_git, struct err *err)
 {
@@ -190,7 +193,10 @@ static bool has_git_part(const struct undo_plan *plan)
 	return false;
 }
 
-/* A repository that the step took away has to be there again before it is asked. */
+/*
+ * Git can give contents only from a repository that exists: one that the step removed is
+ * restored first.
+ */
 static bool carry_out(struct undoing *undoing, struct err *err)
 {
 	auto_close int from_git = -1;
@@ -207,7 +213,9 @@ static bool carry_out(struct undoing *undoing, struct err *err)
 	       restore(undoing, rest, NULL, from_git, err);
 }
 
-/* An undo of this step that was killed goes on in its own log. */
+/*
+ * Open the log of the undo. When an undo of this step was killed, its log is continued.
+ */
 static bool log_open(struct undoing *undoing, struct err *err)
 {
 	char title[TITLE_ROOM];
@@ -241,8 +249,8 @@ static bool log_open(struct undoing *undoing, struct err *err)
 }
 
 /*
- * May others have changed its files while it ran? What the look found says so, and so does a step of
- * another session among those of its own.
+ * May others have changed the step's files while it ran? The look may have found signs of
+ * that, or a step of another session may lie between the steps of its own session.
  */
 static bool may_have_others(const struct undoing *undoing)
 {
@@ -283,7 +291,7 @@ static void say(struct undoing *undoing)
 	(void)buf_adds(text, "\n");
 	undo_told_print_files(&undoing->told, text);
 	undo_told_print_counts(&undoing->told, text);
-	/* Nobody can tell apart who changed a file between two looks. */
+	/* Two looks do not show who changed a file between them. */
 	(void)buf_addf(text, "%s. To take that back: glovebox undo %" PRIu32 "\n",
 		       may_have_others(undoing)
 			       ? ", with what others changed in them while it ran"
@@ -296,7 +304,10 @@ static void say(struct undoing *undoing)
 	undo_told_details(&undoing->told, details);
 }
 
-/* What its session could not have done is not undone either; it is told with the rest. */
+/*
+ * Changes that the step's session had no right to make are not undone either. They are
+ * told with the rest.
+ */
 static void take_refused(struct undoing *undoing)
 {
 	static const char why[] = "the session of this step could not write it";
@@ -310,7 +321,10 @@ static void take_refused(struct undoing *undoing)
 	for (size_t i = 0; i < named; i++) {
 		buf_clear(&line);
 		const char *name = value_text(value_item(refused->names, i));
-		/* Outside of the workspace: the policy names it, or a person did, for that time. */
+		/*
+		 * A path outside of the workspace: the policy named it, or a person
+		 * granted it for that time.
+		 */
 		(void)buf_addf(&line, "%s (%s)", name, name[0] == '/' ? granted : why);
 		value_append(undoing->told.left, value_new_str(buf_str(&line)));
 	}
@@ -322,7 +336,7 @@ static void take_refused(struct undoing *undoing)
 	buf_fini(&line);
 }
 
-/* Is there anything to be put back, and may all of it be written now? */
+/* Is there anything to put back, and may all of it be written now? */
 static bool plan_is_allowed(struct undoing *undoing)
 {
 	const struct undo_plan *plan = &undoing->plan;
@@ -335,13 +349,19 @@ static bool plan_is_allowed(struct undoing *undoing)
 				       value_text(value_item(undoing->told.left, i)));
 		return false;
 	}
-	/* The worker would refuse it as well, but had what others' files held before. */
+	/*
+	 * The worker would refuse such a write as well, but by then it would have the old
+	 * contents of files that it may not see.
+	 */
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct str path = plan->items[i].path;
 
 		if (undo_store_may_write(undoing->store, path))
 			continue;
-		/* The view of a session that does more than undo stands (shape_git.c). */
+		/*
+		 * A session that does more than undo cannot change its view
+		 * (shape_git.c).
+		 */
 		(void)tool_fail(undoing->result,
 				"Step %" PRIu32 " cannot be undone: %.300s may not be "
 				"written by this agent%s",
