@@ -1,7 +1,7 @@
 /*
- * chat: a conversation on a terminal: what is typed is a prompt for the agent, or a command
- * for the conversation itself ("/help"). The verb is verb_chat.c, the commands are one table
- * in chat_commands.c.
+ * chat: a conversation on a terminal. The person types prompts for the agent, or commands
+ * for the conversation itself ("/help"). The verb is verb_chat.c, the commands are one
+ * table in chat_commands.c.
  */
 #pragma once
 #include "base/err.h"
@@ -20,7 +20,7 @@ struct chat {
 	struct console *console;
 	struct line line;
 	struct line_history *history;
-	char *model;           /* that the person asked for by /model, or NULL */
+	char *model; /* the model that the person asked for by /model, or NULL */
 	struct value *earlier; /* names of the agents that worked before this one, or NULL */
 	struct paint paint;    /* what a command has to say */
 	bool over;
@@ -30,23 +30,28 @@ struct chat {
 /* Is TEXT a command ("/name …"), and not a prompt that begins with a slash? */
 bool chat_is_command(struct str text);
 
-/* Carry out the command TEXT; what it says is printed. */
+/* Carry out the command TEXT and print its answer. */
 void chat_command(struct chat *chat, struct str text);
 
-/* What Tab knows: commands, agents, models (a line_completer's). CONTEXT: the chat. */
+/*
+ * The completer of a line (struct line_completer): commands, agents, models. CONTEXT: the
+ * chat.
+ */
 void chat_complete(void *context, struct str before, size_t *from, struct buf *words);
 
-/* Go on as the agent NAME, by /agent; the rights are its own. */
+/* Go on as the agent NAME (/agent NAME), with the rights of that agent. */
 void chat_change_agent(struct chat *chat, const char *name);
 /*
- * Undo a step (0: the newest) by the hands that made it, this agent's or an earlier one's; with
- * the rights of this one where nobody here made it. RESULT is initialised.
+ * Undo the step NUMBER (0: the newest) with the rights of the agent that made the step,
+ * which may be an agent from earlier in this conversation. A step that no agent of this
+ * conversation made is undone with the rights of the present agent. The caller has
+ * initialised RESULT.
  */
 void chat_undo(struct chat *chat, uint32_t number, struct tool_result *result);
-/* Go on with the model NAME, by /model. */
+/* Go on with the model NAME (/model NAME). */
 void chat_change_model(struct chat *chat, const char *name);
 
-/* Each name of an agent or model that there is, or that the configuration has. */
+/* Call NAME with each agent or model that exists or that the configuration names. */
 void chat_each_agent(const struct chat *chat,
 		     void (*name)(void *context, const char *name), void *context);
 void chat_each_model(const struct chat *chat,

@@ -1,4 +1,4 @@
-/* chat_change: other hands and other models in the same conversation; see chat.h. */
+/* chat_change: another agent, or another model, in the same conversation. */
 #include "front/terminal/chat.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ void chat_each_model(const struct chat *chat,
 	}
 }
 
-/* What was changed, for the record, the person and, TO_MODEL, the model. */
+/* Tell the record and the person of a change and, when TO_MODEL, the model as well. */
 static void tell(struct chat *chat, bool to_model, const char *format, const char *what)
 {
 	struct buf sentence;
@@ -118,7 +118,10 @@ void chat_change_agent(struct chat *chat, const char *name)
 	     name);
 }
 
-/* True: the agent NAME made that step, and RESULT says what became of it. */
+/*
+ * Undo the step NUMBER as the agent NAME. True: this agent made the step, and RESULT has
+ * the outcome.
+ */
 static bool undo_as(struct chat *chat, const char *name, uint32_t number,
 		    struct tool_result *result)
 {

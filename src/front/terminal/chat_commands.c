@@ -1,4 +1,4 @@
-/* chat_commands: what a conversation does for the person, in one table; see chat.h. */
+/* chat_commands: the commands of a conversation, in one table. */
 #include "front/terminal/chat.h"
 
 #include <inttypes.h>
@@ -19,10 +19,10 @@ enum {
 	COMMAND_COLUMN = 18,
 	TOOL_COLUMN = 18,
 	LISTED_COLUMNS = 500,
-	/* A whole change is read here; what is longer is read with git. */
+	/* The person reads a whole change here; a longer one is for git. */
 	DIFF_HEAD = 2000,
 	DIFF_TAIL = 500,
-	COMMAND_MAX = 4096, /* of a word that names nothing */
+	COMMAND_MAX = 4096, /* of the complaint about an unknown command */
 };
 
 struct command {
@@ -38,7 +38,7 @@ static void add_line(struct paint *paint, struct str text)
 	(void)buf_addc(&paint->out, '\n');
 }
 
-/* As it is. */
+/* Print the composed text unchanged: its lines are not folded. */
 static void flush(struct chat *chat)
 {
 	struct buf *out = &chat->paint.out;
@@ -115,7 +115,7 @@ static void run_tools(struct chat *chat, const char *argument)
 	}
 }
 
-/* The model must not go on from what is no longer there. */
+/* Tell the model of the undo, so that it does not go on from files that are gone. */
 static void tell_of_undo(struct chat *chat, const struct tool_result *result)
 {
 	struct buf sentence;
@@ -190,7 +190,7 @@ static void run_diff(struct chat *chat, const char *argument)
 		paint_lines(&chat->paint, str_trim(buf_str(&result.text)),
 			    &(struct paint_excerpt){.head = DIFF_HEAD});
 	}
-	/* Lines of files are not broken. */
+	/* Print without folding: lines of files must stay whole. */
 	flush(chat);
 	tool_result_fini(&result);
 }
@@ -208,7 +208,10 @@ static void run_sessions(struct chat *chat, const char *argument)
 		(void)verb_sessions_list.run(&options, out);
 	options_fini(&options);
 	fold_close(out);
-	/* What the conversation says next goes to the terminal's descriptor. */
+	/*
+	 * Flush: the next words of the conversation are written to the descriptor
+	 * directly.
+	 */
 	(void)fflush(stdout);
 }
 
@@ -289,7 +292,7 @@ static void refuse(struct chat *chat, const char *name)
 		(void)buf_adds(&chat->paint.out, "; /help lists what there is.\n");
 }
 
-/* What a command has to say, on lines of the terminal. */
+/* Print the answer of a command, folded to the lines of the terminal. */
 static void show(struct chat *chat)
 {
 	struct buf *out = &chat->paint.out;

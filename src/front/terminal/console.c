@@ -1,6 +1,7 @@
 /*
- * console: modes of the terminal, and a thread for its signals and for keys while something
- * runs; see console.h. Two threads come here: the lock is for the mode and what was typed.
+ * console: the modes of the terminal, and the thread that takes its signals and, while
+ * something runs, its keys. Two threads use this file: the lock protects the mode and the
+ * typed bytes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +27,7 @@ void console_write(const char *bytes)
 	(void)fd_write_all(STDOUT_FILENO, bytes, strlen(bytes), NULL);
 }
 
-/* On a terminal that is not this session's own nobody else takes turns. */
+/* True as well for a terminal of another session: there is no job control on it. */
 static bool in_foreground(void)
 {
 	const pid_t group = tcgetpgrp(STDIN_FILENO);
@@ -34,7 +35,7 @@ static bool in_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
-/* Under the lock. */
+/* Set the terminal to the mode of CONSOLE. The caller holds the lock. */
 static void apply(struct console *console)
 {
 	struct termios settings = console->before;
@@ -65,14 +66,15 @@ void console_set_mode(struct console *console, enum mode mode)
 	console->interrupted = false;
 	apply(console);
 	(void)pthread_mutex_unlock(&console->lock);
-	/* The thread begins or ends to read. */
+	/* Wake the thread: it begins or stops to read keys. */
 	if (mode == MODE_WATCHING)
 		(void)fd_write_all(console->end, &one, sizeof(one), NULL);
 }
 
 /*
- * Stand still until somebody says go on, with the terminal as it was before. Other threads run
- * a moment longer, and this one too: the lock is kept until the signal is there.
+ * Restore the terminal, stop the process, and return after SIGCONT. All threads, this one
+ * too, run on for a moment after the kill. So this function waits until SIGCONT has
+ * arrived, and the caller keeps the lock meanwhile.
  */
 static void stand_still(struct console *console)
 {
@@ -109,8 +111,9 @@ static void take_signal(struct console *console)
 }
 
 /*
- * Take the Escape at the end of BYTES away when it is a key and no sequence's front: nothing
- * follows it for a moment, or, as the key is held or pressed again, another one.
+ * Remove the Escape at the end of BYTES when it is the key and does not begin a sequence:
+ * no byte follows for CONSOLE_ESCAPE_WAIT_MS, or a second Escape follows (the key is held
+ * or pressed again). True when an Escape was removed.
  */
 static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 {
@@ -133,7 +136,10 @@ static bool take_escape(char bytes[CONSOLE_READ_MAX], size_t *size)
 	return false;
 }
 
-/* Keys while something runs: kept, but Escape interrupts. */
+/*
+ * Read keys while something runs: they are kept for later, except Escape, which
+ * interrupts.
+ */
 static void keep_keys(struct console *console)
 {
 	struct pollfd here = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -142,12 +148,18 @@ static void keep_keys(struct console *console)
 	size_t size;
 
 	(void)pthread_mutex_lock(&console->lock);
-	/* Between the poll and here the other thread may have begun to read. */
+	/*
+	 * The other thread may have begun to read since the poll: look again under the
+	 * lock.
+	 */
 	if (console->mode == MODE_WATCHING && poll(&here, 1, 0) > 0)
 		got = read(STDIN_FILENO, bytes, sizeof(bytes));
 	size = got > 0 ? (size_t)got : 0;
 	if (take_escape(bytes, &size)) {
-		/* Once: a second one would end the program, as a second Ctrl+C does. */
+		/*
+		 * Send SIGINT only once: a second one would end the program, as a second
+		 * Ctrl+C does.
+		 */
 		if (!console->interrupted)
 			(void)kill(getpid(), SIGINT);
 		console->interrupted = true;
@@ -169,7 +181,7 @@ static bool is_watching(struct console *console)
 	return watching;
 }
 
-/* The end is two bytes of the counter at once: one only wakes. */
+/* A counter of END_COUNT or more ends the thread; a smaller one only wakes it. */
 enum { END_COUNT = 1 << 20 };
 
 static void *console_run(void *argument)

@@ -1,6 +1,6 @@
 /*
  * console_parts: the inside of a console. console.c has the modes and the thread,
- * console_read.c what is typed and drawn.
+ * console_read.c has reading and drawing.
  */
 #pragma once
 #include "front/terminal/console.h"
@@ -15,14 +15,17 @@
 
 enum {
 	CONSOLE_READ_MAX = 4096, /* a terminal gives no more at once */
-	/* The rest of a sequence comes with its front, or over a network. */
+	/*
+	 * How long to wait for the rest of an escape sequence, which may come over a
+	 * network.
+	 */
 	CONSOLE_ESCAPE_WAIT_MS = 50,
-	CONSOLE_STOPPED = 1 << 16, /* of `news`: the process was stopped, or went on */
+	CONSOLE_STOPPED = 1 << 16, /* a count of `news`: the process was stopped and went on */
 };
 
 enum mode {
 	MODE_BEFORE,   /* as we found it */
-	MODE_TYPING,   /* each key is ours */
+	MODE_TYPING,   /* raw: we read each key */
 	MODE_WATCHING, /* the thread keeps the keys; Ctrl+C is a signal */
 };
 
@@ -32,8 +35,8 @@ struct console {
 	struct terminal_guard guard;
 	pthread_mutex_t lock;
 	enum mode mode;
-	bool interrupted;  /* by Escape, since something runs */
-	bool marks_pastes; /* the terminal was told to */
+	bool interrupted;  /* Escape has interrupted the present run */
+	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
 	struct typing typing;
 	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
@@ -42,6 +45,9 @@ struct console {
 	sigset_t mask_before;
 };
 
-/* To standard output; a terminal that is gone is found out when it is read. */
+/*
+ * Write to standard output. Errors are ignored: the next read finds a terminal that is
+ * gone.
+ */
 void console_write(const char *bytes);
 void console_set_mode(struct console *console, enum mode mode);

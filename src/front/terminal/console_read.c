@@ -1,4 +1,4 @@
-/* console_read: a line as it is typed, and a question; see console.h. */
+/* console_read: reading a line and asking a question. */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 enum {
 	PASTE_WAIT_MS = 5000, /* a paste that pauses so long has lost its end */
-	DRAW_EVERY_MS = 50,   /* while more and more is coming */
+	DRAW_EVERY_MS = 50,   /* while input comes without a pause */
 	PROMPT_MAX = 512,
 };
 
@@ -65,10 +65,10 @@ static void screen_clear(struct console *console)
 }
 
 enum wait {
-	WAIT_KEYS,    /* some came */
-	WAIT_NOTHING, /* in time */
+	WAIT_KEYS,    /* keys have come */
+	WAIT_NOTHING, /* no key came in time */
 	WAIT_RESIZED,
-	WAIT_STOPPED, /* others have used the terminal meanwhile */
+	WAIT_STOPPED, /* other programs may have used the terminal meanwhile */
 	WAIT_WOKEN,
 	WAIT_GONE,
 };
@@ -107,7 +107,7 @@ static enum wait wait_for_keys(struct console *console, int wake_fd, int timeout
 	return WAIT_KEYS;
 }
 
-/* All keys there are; LINE_GOES_ON when none of them ended anything. */
+/* Take all keys that have come. LINE_GOES_ON: none of them ended the line. */
 static enum line_result take_keys(struct console *console, struct line *line)
 {
 	enum line_result result = LINE_GOES_ON;
@@ -130,7 +130,10 @@ static int patience(const struct console *console)
 	return typing_waits(&console->typing) ? CONSOLE_ESCAPE_WAIT_MS : -1;
 }
 
-/* What a line's key asked for; false: the line is over, *ANSWER says how. */
+/*
+ * Do what RESULT, the outcome of a key, asks for. False: the line is over, and *ANSWER
+ * says how.
+ */
 static bool obey(struct console *console, enum line_result result,
 		 enum console_answer *answer)
 {
@@ -148,14 +151,17 @@ static bool obey(struct console *console, enum line_result result,
 		break;
 	case LINE_SUSPENDED:
 		erase(console);
-		/* All of the job, as the terminal itself does; the thread takes ours. */
+		/*
+		 * Stop the whole job, as the terminal itself does. The console's thread
+		 * takes our own SIGTSTP.
+		 */
 		(void)kill(0, SIGTSTP);
 		break;
 	}
 	return true;
 }
 
-/* One wait, and what it brought; false: the line is over. */
+/* Wait once and act on the result. False: the line is over, and *ANSWER says how. */
 static bool edit(struct console *console, int wake_fd, enum console_answer *answer)
 {
 	switch (wait_for_keys(console, wake_fd, patience(console))) {
@@ -196,7 +202,9 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 			break;
 		if (result == LINE_SUSPENDED)
 			continue;
-		/* A paste comes in thousands of pieces. */
+		/*
+		 * A paste comes in thousands of pieces: do not draw after each of them.
+		 */
 		if (poll(&more, 1, 0) <= 0 || clock_now_ms() - drawn_ms >= DRAW_EVERY_MS) {
 			draw(console, line);
 			drawn_ms = clock_now_ms();
@@ -207,7 +215,10 @@ static enum console_answer read_edited(struct console *console, struct line *lin
 	return answer;
 }
 
-/* The kernel edits; a backslash at the end lets the text go on here too. */
+/*
+ * Read LINE as the kernel edits it (TERM=dumb). A backslash at the end of a row continues
+ * the text here as well.
+ */
 static enum console_answer read_plain(struct console *console, struct line *line, int wake_fd)
 {
 	for (;;) {
@@ -250,7 +261,7 @@ static void ask(const char *question, const char *const *choices)
 	buf_fini(&text);
 }
 
-/* The choice that a key means; COUNT: none, LAST: the safe one. */
+/* The index of the choice that KEY means; COUNT when KEY means none. */
 static size_t chosen(enum key key, struct str typed, const char *const *choices, size_t count)
 {
 	switch (key) {
@@ -271,7 +282,7 @@ static size_t chosen(enum key key, struct str typed, const char *const *choices,
 	}
 }
 
-/* The first key that is typed from now on and means a choice. */
+/* Read keys until one of them means a choice; returns its index. */
 static size_t wait_for_choice(struct console *console, const char *const *choices,
 			      size_t count, int wake_fd)
 {

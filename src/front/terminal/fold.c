@@ -10,19 +10,19 @@
 #include "front/terminal/width.h"
 
 enum {
-	HANGING = 4, /* columns behind the beginning, where no better place is */
-	GAP = 2,     /* blanks between what stands in columns */
+	HANGING = 4, /* columns of indentation for a continued line without a column of text */
+	GAP = 2, /* this many blanks separate two columns of a table */
 	LINE_MAX_BYTES = 1 << 20,
-	PRINTED_AT_ONCE = 64 << 10, /* when no person reads along */
+	PRINTED_AT_ONCE = 64 << 10, /* when standard output is not a terminal */
 };
 
-/* What stands behind a stream that folds. */
+/* The state behind a stream that folds. */
 struct fold {
 	FILE *to;
-	struct buf line; /* what has come of it */
+	struct buf line; /* the part of the line that has come */
 };
 
-/* What a person copies begins so. */
+/* Lines that begin with one of these are for copying, and are never broken. */
 static const char *const commands[] = {"glovebox ", "export ", "source ", "systemctl "};
 
 static size_t blanks_at(struct str line, size_t at)
@@ -34,7 +34,7 @@ static size_t blanks_at(struct str line, size_t at)
 	return count;
 }
 
-/* Bytes of the colour that is set at AT; 0: none is. */
+/* Size of the colour sequence at AT; 0: there is none. */
 static size_t colour_at(struct str line, size_t at)
 {
 	size_t size = 2;
@@ -64,8 +64,9 @@ static size_t word_at(struct str line, size_t at, size_t *columns)
 }
 
 /*
- * Where the text behind the last gap begins that ends at column MOST or before; *COLUMN: on the
- * screen.
+ * Find the last gap (GAP blanks or more) that ends at column MOST or before, and return
+ * the offset at which the text behind that gap begins. *COLUMN is the column of this text
+ * on the screen.
  */
 static size_t text_of(struct str line, size_t most, size_t *column)
 {
@@ -88,7 +89,10 @@ static size_t text_of(struct str line, size_t most, size_t *column)
 	return begin;
 }
 
-/* OPENAI_API_KEY=... glovebox run: what a shell sets for one command. */
+/*
+ * Is TEXT an assignment that a shell makes for one command ("OPENAI_API_KEY=... glovebox
+ * run")?
+ */
 static bool is_assignment(struct str text)
 {
 	size_t size = 0;
@@ -125,7 +129,10 @@ void fold_line(struct str line, size_t columns, struct buf *out)
 		const size_t blanks = blanks_at(line, at);
 		size_t wide, size = word_at(line, at + blanks, &wide);
 
-		/* One that has no room below either stays: the terminal goes on with it. */
+		/*
+		 * A word that is too wide for the next line as well stays here; the
+		 * terminal breaks it.
+		 */
 		if (begun && column + blanks + wide > columns && indent + wide <= columns) {
 			(void)buf_addf(out, "\n%*s", (int)indent, "");
 			column = indent;
@@ -173,7 +180,9 @@ void fold_complain(struct str text)
 	buf_fini(&lines);
 }
 
-/* The columns are asked for each time: a window may change its size meanwhile. */
+/*
+ * Ask the terminal for its columns for each line: the window may have changed its size.
+ */
 static bool write_line(const struct fold *fold, struct str line, const char *end)
 {
 	struct buf out;
@@ -225,7 +234,10 @@ FILE *fold_open(void)
 	FILE *out;
 
 	if (!isatty(STDOUT_FILENO)) {
-		/* Only the last flush has a reason when it fails: for most verbs it is the only one. */
+		/*
+		 * Only the last flush knows why it failed. With a large buffer it is the
+		 * only flush of most verbs.
+		 */
 		(void)setvbuf(stdout, NULL, _IOFBF, PRINTED_AT_ONCE);
 		return stdout;
 	}

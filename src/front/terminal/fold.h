@@ -1,7 +1,8 @@
 /*
- * fold: what verbs print for people, on lines of their terminal: a longer one goes on below,
- * behind the column where its text begins. No word is cut, and what is to be copied as it stands
- * (a command line) stays on its line. Where standard output is no terminal nothing is changed.
+ * fold: breaks long lines that verbs print for people. The rest of a line goes on the
+ * next line of the terminal, indented to the column where the text of the line begins. No
+ * word is cut, and a line that is to be copied (a command) is not broken. Where standard
+ * output is no terminal, nothing is changed.
  */
 #pragma once
 #include "base/buf.h"
@@ -10,22 +11,28 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Append LINE (clean but for colours, without its end) to OUT, on lines of COLUMNS. */
+/*
+ * Append LINE to OUT, broken into lines of COLUMNS. LINE is clean except for colours and
+ * has no line end.
+ */
 void fold_line(struct str line, size_t columns, struct buf *out);
 
-/* The same for each line of TEXT; its last one may have no end. */
+/* fold_line for each line of TEXT; the last line may have no line end. */
 void fold_lines(struct str text, size_t columns, struct buf *out);
-/* The same as the terminal FD shows it; where FD is none TEXT as it is. */
+/*
+ * fold_lines for the width of the terminal FD; where FD is no terminal, append TEXT
+ * unchanged.
+ */
 void fold_for(int fd, struct str text, struct buf *out);
 
-/* TEXT, printed on stderr as its terminal shows it. */
+/* Print TEXT on stderr, folded for its terminal. */
 void fold_complain(struct str text);
 
 /*
- * The writer of a verb: what is printed on it comes out on standard output, folded line by line. A
- * line that has no end yet waits for it, so nobody is asked anything meanwhile. It is stdout itself
- * where that is no terminal.
+ * The stream that a verb prints on: it writes to standard output, folded line by line. It
+ * holds a line back until the line has its end, so do not ask the person anything in an
+ * unfinished line. Returns stdout itself where standard output is no terminal.
  */
 FILE *fold_open(void);
-/* Write what is left of OUT, and free it unless it is stdout itself. */
+/* Write the rest of OUT, and close OUT unless it is stdout itself. */
 void fold_close(FILE *out);

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-/* Candidates of a completion; a page of them helps nobody. */
+/*
+ * WORDS_MAX: candidates of a completion. HINT_MAX: a hint; more than a page of it helps
+ * nobody.
+ */
 enum { WORDS_MAX = 64 << 10, HINT_MAX = 4 << 10 };
 
 void line_init(struct line *line, struct line_history *history,
@@ -70,7 +73,7 @@ void line_insert(struct line *line, struct str typed)
 	line->cursor += typed.size;
 }
 
-/* FROM to TO is taken out; kept for Ctrl+Y when KILLED. */
+/* Remove the text from FROM to TO. KILLED: keep it for Ctrl+Y. */
 static void take_out(struct line *line, size_t from, size_t to, bool killed)
 {
 	struct str part = str_part(buf_str(&line->text), from, to - from);
@@ -79,7 +82,10 @@ static void take_out(struct line *line, size_t from, size_t to, bool killed)
 		struct buf joined;
 
 		buf_init(&joined, LINE_BYTES_MAX);
-		/* What was killed backwards goes before what was killed last. */
+		/*
+		 * A kill backwards is joined before the last killed text, a kill forwards
+		 * behind it.
+		 */
 		if (line->killing && to != line->cursor)
 			(void)buf_addstr(&joined, buf_str(&line->killed));
 		(void)buf_addstr(&joined, part);
@@ -95,7 +101,7 @@ static void take_out(struct line *line, size_t from, size_t to, bool killed)
 	buf_remove(&line->text, from, to - from);
 }
 
-/* Keys that take something out. */
+/* Handle the keys that remove text. */
 static bool take_deletion(struct line *line, enum key key)
 {
 	size_t from = line->cursor, to = line->cursor;
@@ -165,7 +171,10 @@ static void complete(struct line *line)
 				 ? word
 				 : str_part(common, 0, text_character_border(common, same));
 	}
-	/* What is there is replaced only by more of the same: Tab never loses a word. */
+	/*
+	 * Replace the word only by a longer text that begins with it: Tab never loses a
+	 * word.
+	 */
 	if (count > 0 && from <= line->cursor && common.size >= line->cursor - from) {
 		take_out(line, from, line->cursor, false);
 		line_insert(line, common);

@@ -13,12 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As much as `glovebox run -` takes; what is longer is a file. */
+/* The same limit as that of `glovebox run -`; a longer text belongs into a file. */
 enum { LINE_BYTES_MAX = 4 << 20 };
 
 /*
- * Append to WORDS, each with a line end, what may stand in the place of the end of BEFORE (the
- * text up to the cursor), and set *FROM to where in BEFORE that place begins.
+ * COMPLETE gets BEFORE, the text up to the cursor. It sets *FROM to the offset in BEFORE
+ * at which the word to be completed begins, and appends to WORDS each text that may
+ * replace this word, with a line end.
  */
 struct line_completer {
 	void (*complete)(void *context, struct str before, size_t *from, struct buf *words);
@@ -27,21 +28,21 @@ struct line_completer {
 
 struct line_search {
 	bool on, failed;
-	size_t entry;      /* of the history, that is shown */
-	struct buf wanted; /* what is looked for */
+	size_t entry;      /* the entry of the history that is shown */
+	struct buf wanted; /* the text that is searched for */
 	struct buf before; /* the text as it was */
 };
 
 struct line {
 	struct buf text;
 	size_t cursor;
-	struct buf hint; /* for a row below: candidates, what a key would do; "" mostly */
+	struct buf hint; /* shown in a row below: candidates, or the effect of a key; mostly "" */
 	struct buf killed;
 	bool killing;                 /* the last key killed: the next kill joins it */
 	bool quitting;                /* the last key was Ctrl+C on an empty line */
 	struct line_history *history; /* borrowed; may be NULL */
-	size_t entry;     /* of the history, that TEXT began as; its count: none */
-	struct buf draft; /* what was typed before the history was gone through */
+	size_t entry; /* the entry of the history that TEXT began as; the number of entries: none */
+	struct buf draft; /* the typed text from before the person went to the history */
 	struct line_search search;
 	struct line_completer completer; /* complete may be NULL */
 };
@@ -55,17 +56,20 @@ void line_start(struct line *line);
 
 enum line_result {
 	LINE_GOES_ON,
-	LINE_DONE,     /* Enter: TEXT is what was meant; it is not blank */
+	LINE_DONE,     /* Enter: TEXT is finished, and not blank */
 	LINE_QUIT,     /* Ctrl+D, or Ctrl+C twice, on an empty line */
 	LINE_CLEARED,  /* Ctrl+L: clear the screen, draw again */
 	LINE_SUSPENDED /* Ctrl+Z */
 };
 
-/* TYPED: the text of KEY_TEXT and KEY_PASTE. */
+/* Let LINE handle KEY. TYPED is the text of KEY_TEXT and KEY_PASTE. */
 enum line_result line_take(struct line *line, enum key key, struct str typed);
 
-/* Put TYPED in at the cursor. Too much is left out whole, and the hint says so. */
+/*
+ * Insert TYPED at the cursor. When the text would become too long, nothing of TYPED is
+ * inserted, and the hint says so.
+ */
 void line_insert(struct line *line, struct str typed);
 
-/* The text is TEXT, the cursor at its end. */
+/* Set the text to TEXT and the cursor to its end. */
 void line_set(struct line *line, struct str text);

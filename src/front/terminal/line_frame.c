@@ -9,14 +9,18 @@
 
 enum {
 	FRAME_MAX = 1 << 20,     /* a terminal of a thousand rows of a thousand columns */
-	CHARACTER_MAX = 4 << 10, /* with all that combines with it, as \xHH */
+	CHARACTER_MAX = 4 << 10, /* one character with all combining marks, as \xHH */
 	PROMPT_COLUMNS = 2,
-	COLUMNS_LEAST = 8, /* below this only the bytes stay right */
+	COLUMNS_LEAST =
+		8, /* on a narrower terminal the picture may be wrong, but never the text */
 	ROWS_LEAST = 2,
 	TAB_COLUMNS = 4,
 };
 
-/* In the place of what is not seen, or would change how the row looks. */
+/*
+ * Shown in place of an invisible character, or of one that would change the rest of the
+ * row.
+ */
 static const char unseen[] = "\xef\xbf\xbd";
 
 void line_frame_init(struct line_frame *frame)
@@ -30,14 +34,20 @@ void line_frame_fini(struct line_frame *frame)
 	buf_fini(&frame->rows);
 }
 
-/* The first character of TEXT as it is shown; its bytes in OUT unless that is NULL. */
+/*
+ * Append the first character of TEXT, as it is shown, to OUT (may be NULL). Returns its
+ * size in TEXT.
+ */
 static size_t show_character(struct str text, size_t *columns, struct buf *out)
 {
 	unsigned char next = text.size > 1 ? (unsigned char)text.data[1] : 0;
 	struct buf shown;
 	size_t size;
 
-	/* Most are of this kind, and a paste has a million of them. */
+	/*
+	 * Fast path for ASCII: most characters are ASCII, and a paste may have a million
+	 * of them.
+	 */
 	if (text.data[0] >= ' ' && text.data[0] < 0x7f && next < 0x80) {
 		*columns = 1;
 		if (out != NULL)
@@ -65,8 +75,8 @@ static size_t show_character(struct str text, size_t *columns, struct buf *out)
 }
 
 /*
- * The end of the row that begins at FROM and has ROOM columns, and the beginning of the next
- * one; false: it is the last.
+ * Find the end of the row that begins at FROM and has ROOM columns (*END), and the
+ * beginning of the next row (*NEXT). False: the row is the last.
  */
 static bool row_end(struct str text, size_t from, size_t room, size_t *end, size_t *next)
 {
@@ -190,7 +200,7 @@ static void move(struct buf *out, size_t from, size_t to)
 		(void)buf_addf(out, "\x1b[%zuB", to - from);
 }
 
-/* How wide a row of ours is, whose colours are the only sequences in it. */
+/* Columns of a row that we composed: colours are the only sequences in it. */
 static size_t row_columns(struct str row)
 {
 	size_t columns = 0;
@@ -206,7 +216,10 @@ static size_t row_columns(struct str row)
 	return columns;
 }
 
-/* The row only became longer, where the cursor stands: its end alone is written. */
+/*
+ * When the row only became longer at the cursor, append just its new end to OUT; false:
+ * it did not.
+ */
 static bool append(const struct line_frame *shown, const struct line_frame *wanted,
 		   struct str old, struct str row, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /*
- * line_frame: what a text that is being typed looks like on a terminal, and the bytes that
- * bring the screen there from what it shows. Rows are broken here, never by the terminal, and
- * only rows that changed are written again. Pure.
+ * line_frame: the rows that show a text which is being typed, and the bytes that change a
+ * screen from one set of rows to another. Rows are broken here, never by the terminal,
+ * and only changed rows are written again. Pure.
  *
  * Sequences: ECMA-48 CUU, CUD, CUF, EL, ED; SGR when there is colour.
  */
@@ -26,19 +26,23 @@ void line_frame_init(struct line_frame *frame);
 void line_frame_fini(struct line_frame *frame);
 
 /*
- * The rows of LINE, behind a prompt; of a text higher than the terminal those around the
- * cursor. In the place of what would change how a row looks stands U+FFFD.
+ * Compose the rows of LINE, with a prompt before them. Of a text with more rows than the
+ * terminal, compose the rows around the cursor. U+FFFD replaces characters that would
+ * change the rest of the row.
  */
 void line_frame_compose(struct line_frame *frame, const struct line *line,
 			const struct line_look *look);
 
-/* Append to OUT what turns SHOWN, at whose cursor the terminal stands, into WANTED. */
+/*
+ * Append to OUT the bytes that change SHOWN into WANTED. The terminal's cursor stands at
+ * that of SHOWN.
+ */
 void line_frame_change(const struct line_frame *shown, const struct line_frame *wanted,
 		       struct buf *out);
 
 /*
- * Append to OUT what takes SHOWN off a terminal that has COLUMNS now, whatever it had when
- * the rows were written; the terminal is taken to have broken them anew. The cursor is then
- * where the first row began.
+ * Append to OUT the bytes that erase SHOWN from a terminal that has COLUMNS now. The
+ * terminal may have had another width when the rows were written; we assume that it has
+ * wrapped them again. Afterwards the cursor stands where the first row began.
  */
 void line_frame_erase(const struct line_frame *shown, size_t columns, struct buf *out);

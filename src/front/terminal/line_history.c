@@ -15,7 +15,7 @@
 
 struct line_history {
 	char *items[LINE_HISTORY_ENTRIES];
-	size_t first, count; /* the oldest one, and how many */
+	size_t first, count; /* index of the oldest entry, and number of entries */
 	int fd;              /* of the file; -1: none */
 };
 
@@ -81,7 +81,7 @@ static void print_entry(struct str text, struct buf *out)
 	(void)buf_addc(out, '\n');
 }
 
-/* One line of the file; false: it is none that we wrote. */
+/* Decode one line of the file. False: we cannot have written this line. */
 static bool parse_entry(struct str line, struct buf *out)
 {
 	for (size_t i = 0; i < line.size; i++) {
@@ -115,7 +115,10 @@ void line_history_parse(struct line_history *history, struct str text)
 	buf_fini(&entry);
 }
 
-/* The end of a file that became too long stands in its place. */
+/*
+ * Replace the content of a file that is too long by its newer half (TEXT is the whole
+ * content).
+ */
 static bool shorten(int fd, struct str text, struct err *err)
 {
 	struct str half = str_part(text, text.size - LINE_HISTORY_FILE_MAX / 2, text.size);
@@ -138,7 +141,10 @@ static bool read_file(struct line_history *history, int fd, struct err *err)
 		return err_set(err, EPERM, "this is no file of yours");
 	if ((st.st_mode & 0777) != 0600 && fchmod(fd, 0600) < 0)
 		return err_set(err, errno, "%s", strerror(errno));
-	/* Ours is cut long before; the end of another's would be half a line at worst. */
+	/*
+	 * Our own file is cut long before it has this size. Of another file only the end
+	 * is read.
+	 */
 	if (st.st_size > 4 * LINE_HISTORY_FILE_MAX)
 		(void)lseek(fd, -(off_t)LINE_HISTORY_FILE_MAX, SEEK_END);
 	buf_init(&text, 4 * LINE_HISTORY_FILE_MAX + 1);

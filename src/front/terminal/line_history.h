@@ -1,11 +1,12 @@
 /*
- * line_history: what was typed before, oldest first, in memory and in a file of the user's
- * state (0600). Bounded on both sides. One entry is one line of the file, with "\\" for a
- * backslash and "\n" for a line end; what is no UTF-8 or holds other control bytes is left
- * out when it is read. Several programs may append to one file.
+ * line_history: the texts that the person typed before, oldest first, in memory and in a
+ * file of the user's state (0600). Both are bounded. One entry is one line of the file,
+ * with "\\" for a backslash and "\n" for a line end. Lines that are not UTF-8 or hold
+ * other control bytes are left out when the file is read. Several programs may append to
+ * one file.
  *
- * Not kept: what begins with a blank (the person's way to say so), what was said last
- * already, and what is longer than an entry may be.
+ * Not kept: a text that begins with a blank (so a person keeps it out), a text that
+ * equals the newest entry, and a text that is too long for an entry.
  */
 #pragma once
 #include "base/err.h"
@@ -22,21 +23,24 @@ enum {
 
 struct line_history;
 
-struct line_history *line_history_new(void);          /* in memory alone */
+struct line_history *line_history_new(void);          /* only in memory */
 void line_history_free(struct line_history *history); /* NULL is fine */
 
 /*
- * Read the file PATH, made when it is not there (folders too), and append to it from now on.
- * ERR: it cannot be had; the history then stays in memory.
+ * Read the file PATH, and append to it from now on. The file and its folders are made
+ * when they do not exist. On failure (ERR) the history stays in memory only.
  */
 bool line_history_open(struct line_history *history, const char *path, struct err *err);
 
-/* The entries that TEXT, in the file's form, holds. */
+/* Add the entries of TEXT, which has the form of the file. */
 void line_history_parse(struct line_history *history, struct str text);
 
 size_t line_history_count(const struct line_history *history); /* NULL: 0 */
-/* Valid until the next is added. */
+/* The entry AT; valid until the next entry is added. */
 struct str line_history_item(const struct line_history *history, size_t at);
 
-/* Best effort with the file: what could not be written is in memory still. */
+/*
+ * Add TEXT as the newest entry. When writing the file fails, the entry is still in
+ * memory.
+ */
 void line_history_add(struct line_history *history, struct str text);

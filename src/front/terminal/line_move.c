@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Where a character begins is known from the start of its row alone; in a longer one some
- * border will do.
+ * The borders of characters are only known by reading from the start of the row. In a row
+ * that is longer than this, any border that is found from a nearer place will do.
  */
 enum { ROW_LOOKED_AT = 4096 };
 
@@ -50,7 +50,10 @@ size_t line_before(const struct line *line, size_t at)
 	return start;
 }
 
-/* Letters, digits, and all that is beyond ASCII: names of any language. */
+/*
+ * Is the byte at AT part of a word: a letter, a digit, "_", or a byte beyond ASCII (names
+ * in any language)?
+ */
 static bool in_word(const struct line *line, size_t at)
 {
 	unsigned char c = (unsigned char)line->text.data[at];
@@ -91,7 +94,7 @@ size_t line_blank_left(const struct line *line, size_t at)
 	return at;
 }
 
-/* The place in the row that begins at START under the cursor's column. */
+/* The place in the row that begins at START which has the same column as the cursor. */
 static size_t same_column(const struct line *line, size_t start)
 {
 	struct str text = buf_str(&line->text);

@@ -13,11 +13,17 @@ size_t line_word_left(const struct line *line, size_t at);
 size_t line_word_right(const struct line *line, size_t at);
 size_t line_blank_left(const struct line *line, size_t at); /* words between blanks */
 
-/* Keys that move the cursor, or go to another text of the history; false: another key. */
+/*
+ * Handle the keys that move the cursor or go to another entry of the history. False: KEY
+ * is another key.
+ */
 bool line_move(struct line *line, enum key key);
 /* The text is the person's own again, not one of the history. */
 void line_history_leave(struct line *line);
 
 void line_search_start(struct line *line);
-/* While it is on. False: it has ended, and KEY is for the text that was found. */
+/*
+ * Let the search that is on handle KEY. False: the search has ended, and the caller
+ * applies KEY to the text that was found.
+ */
 bool line_search_take(struct line *line, enum key key, struct str typed);

@@ -12,7 +12,10 @@ static void show_entry(struct line *line, size_t entry)
 	line->cursor = at != SIZE_MAX ? at : item.size;
 }
 
-/* From entry FROM on, backwards or forwards; what is shown stays when there is none. */
+/*
+ * Search from the entry FROM on, backwards (BACK) or forwards. Without a match the shown
+ * entry stays.
+ */
 static void look(struct line *line, size_t from, bool back)
 {
 	struct line_search *search = &line->search;

@@ -1,6 +1,6 @@
 /*
- * screen: events in, bytes out. What things look like is in screen_paint and
- * screen_call.
+ * screen: takes events and writes bytes. screen_paint and screen_call decide how each
+ * part looks.
  */
 #include "front/terminal/screen.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	SCREEN_SPINNER_AFTER_MS = 300, /* what is quicker needs no spinner */
+	SCREEN_SPINNER_AFTER_MS = 300, /* quicker calls need no spinner */
 	SCREEN_LABEL_COLUMNS = 60,
 };
 
@@ -32,12 +32,12 @@ struct screen {
 	struct paint paint;
 	struct screen_flow flow;
 	struct screen_wrap wrap; /* of what flows, where lines have an end */
-	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: what is streaming */
-	bool line_open;          /* some of it is shown: the cursor stands behind it */
-	size_t line_ends;        /* that came last; shown when more comes */
-	bool anything;   /* was written: the next item stands off by a blank line */
-	bool text_shown; /* of the message that is coming */
-	int gone;        /* errno of the write that failed: nobody looks any more */
+	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: the kind that is streaming */
+	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
+	size_t line_ends; /* line ends that came last; shown only when more text comes */
+	bool anything; /* something was written: a blank line comes before the next item */
+	bool text_shown;           /* text of the coming message is shown already */
+	int gone;                  /* errno of the failed write: nobody reads any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */
@@ -65,7 +65,7 @@ static void screen_write(struct screen *screen, const char *bytes, size_t size)
 		screen->gone = err.code;
 }
 
-/* Write what was composed, over the spinner's line. */
+/* Write the composed bytes over the spinner's line. */
 static void screen_flush(struct screen *screen)
 {
 	static const char clear[] = "\r\x1b[K";
@@ -93,7 +93,7 @@ static void screen_stand_off(struct screen *screen)
 	screen->anything = true;
 }
 
-/* Streamed TEXT, clean, on lines of the terminal's; elsewhere as it is. */
+/* Add streamed, clean TEXT: broken into lines on a terminal, unchanged elsewhere. */
 static void screen_flow_onto_lines(struct screen *screen, struct str text, bool ends)
 {
 	enum paint_style style =
@@ -114,8 +114,8 @@ static void screen_flow_onto_lines(struct screen *screen, struct str text, bool 
 }
 
 /*
- * Streamed TEXT, clean. Line ends at its two borders are the screen's business: models
- * send any number.
+ * Show streamed, clean TEXT. Models send any number of line ends before and behind their
+ * text, so the screen decides how many of these are shown.
  */
 static void screen_show_flow(struct screen *screen, struct str text)
 {
@@ -155,7 +155,7 @@ static void screen_end_flow(struct screen *screen)
 	screen->line_ends = 0;
 }
 
-/* The next thing on the screen: on a line of its own, a blank line before it. */
+/* Begin the next item of the screen: on its own line, with a blank line before it. */
 static void screen_begin_item(struct screen *screen)
 {
 	screen_end_flow(screen);
@@ -163,8 +163,8 @@ static void screen_begin_item(struct screen *screen)
 }
 
 /*
- * Reasoning is dim on a terminal with colours; elsewhere nothing would tell it from the
- * answer, so it is left out.
+ * Show a fragment of the model's text. Reasoning is dim on a terminal with colours.
+ * Without colours nobody could tell it from the answer, so it is left out.
  */
 static void screen_fragment(struct screen *screen, enum event_kind kind, struct str text)
 {
@@ -181,7 +181,9 @@ static void screen_fragment(struct screen *screen, enum event_kind kind, struct 
 	buf_fini(&shown);
 }
 
-/* A call is shown with the arguments that were written, without all the defaults. */
+/*
+ * Remember the arguments as the model wrote them: the call is shown without the defaults.
+ */
 static void screen_note_asked(struct screen *screen, const struct value *part)
 {
 	const char *call = value_text(value_member(part, "call"));
@@ -209,7 +211,7 @@ static void screen_message(struct screen *screen, const struct value *data)
 		const char *kind = value_text(value_member(part, "kind"));
 
 		screen_note_asked(screen, part);
-		/* Models that do not stream have their words in the message alone. */
+		/* The words of a model that does not stream are only in the message. */
 		if (kind && strcmp(kind, "text") == 0 && !streamed)
 			screen_fragment(screen, EVENT_TEXT,
 					value_str(value_member(part, "text")));
@@ -232,7 +234,7 @@ static void screen_notice(struct screen *screen, const struct event *event)
 		     value_is_true(value_member(event->data, "to_model")));
 }
 
-/* What a person is asked, as it was made for people; then somebody else writes. */
+/* Show the question to the person. After that another module writes to the terminal. */
 static void screen_approval(struct screen *screen, const struct event *event)
 {
 	const struct value *request = value_member(event->data, "request");
@@ -336,7 +338,10 @@ static void screen_show(struct screen *screen, const struct event *event)
 	}
 }
 
-/* What is under way now, and since when; false when nothing is. */
+/*
+ * Describe in LABEL the activity that is under way, and set *SINCE_MS to its begin.
+ * False: nothing is under way.
+ */
 static bool screen_activity(struct screen *screen, struct buf *label, int64_t *since_ms)
 {
 	const struct screen_call *call = screen->calls;
@@ -384,7 +389,7 @@ static void screen_tick(void *context)
 	buf_fini(&label);
 }
 
-/* After these kinds the model's next words are what one waits for. */
+/* After events of these kinds the front waits for the model. */
 static void screen_note_waiting(struct screen *screen, enum event_kind kind)
 {
 	if (kind == EVENT_TURN_BEGAN || kind == EVENT_TOOL_ENDED || kind == EVENT_NOTICE)
@@ -419,7 +424,7 @@ void screen_break(struct screen *screen)
 
 void screen_rest(struct screen *screen)
 {
-	/* Not under the lock: the last tick wants it. */
+	/* Stop the spinner without holding the lock: its last tick takes the lock. */
 	screen_spinner_stop(screen->spinner);
 	screen->spinner = NULL;
 	screen->waiting_since_ms = 0;

@@ -7,14 +7,17 @@
 #include <string.h>
 
 enum {
-	CALL_COMMAND_LINES = 12, /* of a command that is shown as it was written */
-	CALL_RUN_LINES = 10,     /* last lines of what a command printed */
+	CALL_COMMAND_LINES = 12, /* lines of a command, shown as it was written */
+	CALL_RUN_LINES = 10,     /* last lines of a command's output */
 	CALL_READ_LINES =
-		/* first ones of what a tool found: the person follows, the model reads */
+		/*
+		 * first lines of a tool's result: the person only follows, the model
+		 * reads all
+		 */
 	5,
 	CALL_DIFF_HEAD = 30,
 	CALL_DIFF_TAIL = 10,
-	TURN_DIFF_HEAD = 300, /* the hand-over itself: all of it unless it is huge */
+	TURN_DIFF_HEAD = 300, /* the patch that is handed over: shown whole unless it is huge */
 	TURN_DIFF_TAIL = 100,
 	TURN_FILES = 20,
 	CALL_ARGUMENT_COLUMNS = 80,
@@ -34,7 +37,7 @@ static bool value_is_short(const struct value *value)
 	}
 }
 
-/* One argument, as a reader wants it: short ones in full, long ones by their size. */
+/* Add one argument to TEXT: a short one in full, of a long one only its size. */
 static void subject_add(struct buf *text, const char *key, const struct value *value)
 {
 	char size[32];
@@ -98,7 +101,7 @@ static void call_head(struct paint *paint, const char *tool, const struct value 
 	}
 }
 
-/* "✅ exit 0 · 0.4 s" */
+/* Print the status line of a call: "✅ exit 0 · 0.4 s". */
 static void call_status(struct paint *paint, const struct value *result)
 {
 	const char *status = value_text(value_member(result, "status"));
@@ -135,9 +138,9 @@ static void call_status(struct paint *paint, const struct value *result)
 }
 
 /*
- * The text of a result; of a command that went well without its last line, "[exit code
- * 0, 1.5 s; in .]", which the status line has. Otherwise that line tells more, and
- * stays; so it does of a command whose processes were ended.
+ * The text of a result. When a command went well, its last line, "[exit code 0, 1.5 s; in
+ * .]", is left out, because the status line says the same. The line stays when it says
+ * more: the command failed, or its processes were ended.
  */
 static struct str call_text(const struct value *result)
 {
@@ -181,7 +184,7 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 	buf_addc(&paint->out, '\n');
 	call_status(paint, result);
 	if (value_member(details, "patch")) {
-		/* The hand-over: the end of the turn shows it whole. */
+		/* This call hands the patch over: the end of the turn shows the patch. */
 	} else if (diff && *diff) {
 		excerpt = (struct paint_excerpt){
 			.head = CALL_DIFF_HEAD,
@@ -248,7 +251,10 @@ static void turn_files(struct paint *paint, const struct value *files)
 	turn_caches(paint, caches);
 }
 
-/* Why the turn ended, in a person's words: "done", "model failed", "iterations". */
+/*
+ * Add the reason for the end of the turn, in words for people: "done", "model failed",
+ * "iterations".
+ */
 static void turn_reason(struct buf *line, const char *reason)
 {
 	bool done = reason && (!strcmp(reason, "stopped") || !strcmp(reason, "patch"));
@@ -262,7 +268,9 @@ static int64_t tokens_of(const struct value *data, const char *which)
 	return value_integer(value_member(value_member(data, "usage"), which));
 }
 
-/* Cents, or as many digits as a smaller amount needs to be seen. */
+/*
+ * Add the cost in cents; a smaller amount gets as many digits as it needs to be visible.
+ */
 static void add_money(struct buf *line, const struct value *usage, const char *dot)
 {
 	const struct value *money = value_member(usage, "money");
@@ -273,7 +281,9 @@ static void add_money(struct buf *line, const struct value *usage, const char *d
 		buf_addf(line, "%s$%.4f", dot, value_number(money));
 }
 
-/* "green", "red", "timed out", "not run" behind its sign. */
+/*
+ * Print the state of a check behind its sign: "green", "red", "timed out" or "not run".
+ */
 static void add_state(struct paint *paint, const struct value *row)
 {
 	const char *state = value_text(value_member(row, "state"));
@@ -306,7 +316,7 @@ void paint_check(struct paint *paint, const struct value *data)
 	buf_addc(&paint->out, '\n');
 }
 
-/* "checks: build green, tests red" */
+/* Print the line of checks: "checks: build green, tests red". */
 static void turn_checks(struct paint *paint, const struct value *checks)
 {
 	for (size_t i = 0; i < value_count(checks); i++) {
@@ -322,7 +332,7 @@ static void turn_checks(struct paint *paint, const struct value *checks)
 		buf_addc(&paint->out, '\n');
 }
 
-/* By what name the person decides on it. */
+/* Print the id of the patch, by which the person applies or rejects it. */
 static void turn_patch(struct paint *paint, const struct value *id)
 {
 	if (value_text(id) == NULL)

@@ -1,4 +1,4 @@
-/* screen_calls: see screen_calls.h. */
+/* screen_calls: a list of calls. */
 #include "front/terminal/screen_calls.h"
 
 #include "base/clock.h"

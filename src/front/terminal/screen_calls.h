@@ -1,4 +1,7 @@
-/* screen_calls: the calls under way, with what their blocks show at the end. For screen.c. */
+/*
+ * screen_calls: the calls under way, with the arguments that their blocks will show. For
+ * screen.c.
+ */
 #pragma once
 #include "tool/event.h"
 
@@ -12,12 +15,12 @@ struct screen_call {
 };
 
 /*
- * EVENT_TOOL_BEGAN joins CALLS (NULL: none yet). ASKED: the arguments as the model wrote them, or
- * NULL: those of the event.
+ * Add the call of an EVENT_TOOL_BEGAN to CALLS (NULL: an empty list). ASKED: the
+ * arguments as the model wrote them; NULL: take those of the event.
  */
 void screen_calls_add(struct screen_call **calls, const struct event *event,
 		      const struct value *asked);
 
-/* The call ID, out of CALLS and the caller's; NULL: it is none of them. */
+/* Take the call ID out of CALLS; the caller owns it. NULL: CALLS has no such call. */
 struct screen_call *screen_calls_take(struct screen_call **calls, const char *id);
 void screen_call_free(struct screen_call *call);

@@ -1,4 +1,6 @@
-/* screen_child: each event is painted like its caller's, and put behind a bar. */
+/*
+ * screen_child: paints the events of a delegate like those of its caller, behind a bar.
+ */
 #include "front/terminal/screen_child.h"
 
 #include "base/memory.h"
@@ -10,11 +12,13 @@
 #include <string.h>
 
 enum {
-	WORDS_HEAD = 30, /* lines of what it says: its report comes whole to its caller */
+	WORDS_HEAD = 30, /* lines of the delegate's words; its caller gets the whole report */
 	WORDS_TAIL = 10,
 	TASK_HEAD = 5,
 	NAME_COLUMNS = 40,
-	/* Calls remembered; a run that begins more at once has lost its way. */
+	/*
+	 * Most calls that are remembered; no sensible run begins more at the same time.
+	 */
 	ASKED_MAX = 200,
 	CALL_NAME = 256,
 	BAR_COLUMNS = 2,
@@ -52,7 +56,7 @@ bool screen_child_shows(const struct value *data)
 	}
 }
 
-/* Calls of several sessions: their ids may be the same. */
+/* Name a call by its session and its id: calls of two sessions may have the same id. */
 static void name_call(const char *session, const struct value *call, char name[CALL_NAME])
 {
 	const char *id = value_text(value_member(call, "call"));
@@ -60,7 +64,9 @@ static void name_call(const char *session, const struct value *call, char name[C
 	(void)snprintf(name, CALL_NAME, "%s %s", session, id ? id : "");
 }
 
-/* A call is shown with the arguments that were written, without all the defaults. */
+/*
+ * Remember the arguments as the model wrote them: the call is shown without the defaults.
+ */
 static void note_asked(struct screen_child *child, const char *session,
 		       const struct value *part)
 {
@@ -106,7 +112,10 @@ static void paint_end(struct paint *paint, const struct value *event)
 {
 	auto_value struct value *short_end = value_copy(event);
 
-	/* The change is its own hand-over's; here it would be shown twice. */
+	/*
+	 * The block of the delegate's hand-over shows the change; do not show it a second
+	 * time.
+	 */
 	value_remove(short_end, "patch");
 	paint_turn_end(paint, short_end);
 }

@@ -1,4 +1,4 @@
-/* screen_flow: what of a stream can be shown already. */
+/* screen_flow: the part of a stream that can be shown already. */
 #include "front/terminal/screen_flow.h"
 
 #include "base/text/text.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-	FLOW_MAX = 16 << 20, /* an answer is refused above this */
+	FLOW_MAX = 16 << 20, /* a longer answer is refused */
 	FLOW_HELD_MAX = 256, /* longer than any sequence that means something */
 	FLOW_CHARACTER_MAX = 4,
 };
@@ -22,7 +22,10 @@ void screen_flow_fini(struct screen_flow *flow)
 	buf_fini(&flow->held);
 }
 
-/* How many bytes at the end are the front of a character that is not whole yet. */
+/*
+ * The number of bytes at the end of TEXT that begin a character which is not complete
+ * yet.
+ */
 static size_t flow_torn(struct str text)
 {
 	for (size_t back = 1; back < FLOW_CHARACTER_MAX && back <= text.size; back++) {

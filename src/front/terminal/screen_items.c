@@ -1,4 +1,6 @@
-/* screen_items: what stands between a model's words and its calls: heads, prompts, notices. */
+/*
+ * screen_items: the items between a model's words and its calls: heads, prompts, notices.
+ */
 #include "front/terminal/screen.h"
 #include "front/terminal/screen_paint.h"
 #include "front/terminal/screen_wrap.h"

@@ -1,4 +1,4 @@
-/* screen_options: what the terminal behind a descriptor can do; see screen.h. */
+/* screen_options: finding the abilities of the terminal behind a descriptor. */
 #include "front/terminal/screen.h"
 
 #include "base/text/text.h"
@@ -21,7 +21,7 @@ static bool environment_says_utf8(void)
 	return false;
 }
 
-/* Set, and not to nothing or "0". */
+/* Is the variable NAME set, and neither empty nor "0"? */
 static bool is_on(const char *name)
 {
 	const char *value = getenv(name);
@@ -29,7 +29,10 @@ static bool is_on(const char *name)
 	return value && *value && strcmp(value, "0") != 0;
 }
 
-/* What COLUMNS says, where no terminal knows better; 0: nothing. */
+/*
+ * The number in the variable COLUMNS. 0: it has none, or FD is a terminal that knows its
+ * columns.
+ */
 static size_t columns_said(int fd)
 {
 	const char *said = getenv("COLUMNS");

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* A block is a picture, not a table: wider than this it is harder to follow. */
+/* Widest rule of a block: a wider block would be harder to read. */
 enum { PAINT_RULE_COLUMNS = 78 };
 
-/* A longer line fills the terminal; the spill or the file has it whole. */
+/* A longer line would fill the terminal. The spill or the file has the whole line. */
 enum { PAINT_LINE_COLUMNS = 500 };
 
 enum { PAINT_BAR_COLUMNS = 2 };
@@ -81,7 +81,7 @@ void paint_clean(struct str text, struct buf *out)
 	buf_fini(&clean);
 }
 
-/* TEXT is clean and on one line. */
+/* Paint TEXT, which is clean and on one line, cut to COLUMNS. */
 static void paint_cut(struct paint *paint, enum paint_style style, struct str text,
 		      size_t columns)
 {
@@ -150,7 +150,10 @@ void paint_bar(struct paint *paint)
 	buf_addc(&paint->out, ' ');
 }
 
-/* Clean TEXT, behind a bar when BARRED, on as many lines of the terminal as it takes. */
+/*
+ * Paint clean TEXT on as many lines of the terminal as it needs, behind a bar when
+ * BARRED.
+ */
 static void paint_folded(struct paint *paint, enum paint_style style, struct str text,
 			 bool barred)
 {

@@ -1,7 +1,7 @@
 /*
- * screen_paint: what the parts of the screen look like, as bytes in a buffer: rules,
- * marks, lines inside a block, diffs, whole calls. Nothing is written here, so all of
- * it can be tested with text. Foreign text is made safe by text_clean before it is put
+ * screen_paint: composes the parts of the screen as bytes in a buffer: rules, marks,
+ * lines inside a block, diffs, whole calls. It writes to no descriptor, so tests only
+ * need to compare texts. Foreign text is made safe by text_clean before it is put
  * anywhere.
  */
 #pragma once
@@ -19,9 +19,9 @@ enum { PAINT_MAX = 16 << 20 };
 struct paint {
 	struct buf out;
 	bool colour, unicode;
-	bool wraps; /* what is not to be copied is broken between words; else lines have no end */
+	bool wraps; /* break lines between words, except lines for copying; false: lines have no end */
 	size_t columns;
-	size_t indent; /* columns before all of it, which are not among those */
+	size_t indent; /* columns before each line; `columns` does not count them */
 };
 
 enum paint_style {
@@ -38,46 +38,49 @@ void paint_init(struct paint *paint);
 void paint_fini(struct paint *paint);
 
 /*
- * Append TEXT as it may stand on a terminal: besides what text_clean sees to, marks that turn
- * the direction of what follows are shown and not obeyed.
+ * Append TEXT made safe for a terminal: as text_clean does it, and characters that change
+ * the direction of the text are shown as escapes.
  */
 void paint_clean(struct str text, struct buf *out);
 
-/* Our own words or text that is clean already. */
+/* Append TEXT in STYLE. It is our own words, or clean already. */
 void paint_text(struct paint *paint, enum paint_style style, struct str text);
 void paint_format(struct paint *paint, enum paint_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for prose that begins at column AT, on lines of a terminal. */
+/* paint_text for prose that begins at column AT, broken into lines of the terminal. */
 void paint_prose(struct paint *paint, enum paint_style style, struct str text, size_t at);
 
 /*
- * Foreign text on one line: cleaned, line ends and tabs as blanks, cut to COLUMNS with
- * a mark.
+ * Append foreign TEXT on one line: cleaned, with blanks for line ends and tabs, cut to
+ * COLUMNS with a mark.
  */
 void paint_one_line(struct paint *paint, enum paint_style style, struct str text,
 		    size_t columns);
 
-/* "┌─ TITLE ────…" and "└─────…" to the right border; with the line end. */
+/*
+ * Append "┌─ TITLE ────…" or, for TITLE NULL, "└─────…" up to the right border, and a
+ * line end.
+ */
 void paint_rule(struct paint *paint, const char *title);
-/* "│ ", before each line of a block. */
+/* Append "│ ", which stands before each line of a block. */
 void paint_bar(struct paint *paint);
-/* The two between parts of a line, the one before what was left out. */
+/* The mark between two parts of a line, and the mark for text that was left out. */
 const char *paint_dot(const struct paint *paint);
 const char *paint_more(const struct paint *paint);
 
 /* How much of a text is shown, and how. */
 struct paint_excerpt {
-	size_t head, tail;  /* lines of its front and of its end */
-	size_t more;        /* lines that were left out of the text before it came here */
-	const char *handle; /* where all of it is, or NULL */
+	size_t head, tail;  /* lines of its beginning and of its end */
+	size_t more;        /* lines that the caller has left out of the text */
+	const char *handle; /* where the whole text is, or NULL */
 	/* inside a block: after a bar; long lines go on below (wraps), very long ones are cut */
 	bool barred;
-	bool as_it_is; /* it is to be copied: no line goes on below */
-	bool is_diff;  /* and so is a diff */
+	bool as_it_is; /* the text is for copying: no line is broken */
+	bool is_diff;  /* a diff, whose lines are not broken either */
 };
 
-/* TEXT is foreign. "… 12 more lines (HANDLE)" stands in the gap. */
+/* Append the excerpt of foreign TEXT; "… 12 more lines (HANDLE)" stands in the gap. */
 void paint_lines(struct paint *paint, struct str text, const struct paint_excerpt *excerpt);
 
 /*
@@ -101,7 +104,7 @@ void paint_notice(struct paint *paint, struct str text, bool to_model);
 /* A check's end in a line: "check tests: green". DATA: EVENT_CHECK_ENDED's. */
 void paint_check(struct paint *paint, const struct value *data);
 
-/* What a call is about, on one line: "make test", "src/a.c start_line=3". */
+/* The subject of a call on one line: "make test", "src/a.c start_line=3". */
 void paint_subject(struct paint *paint, const struct value *arguments, size_t columns);
 
 /* One picture of the spinner, "⠋ 3.2 s  bash", at most COLUMNS - 1 wide. */

@@ -11,13 +11,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Ten pictures a second look like a movement and cost nothing. */
+/* Ten pictures a second look like movement and cost next to nothing. */
 enum { SPINNER_TICK_MS = 100 };
 
 struct screen_spinner {
 	void (*tick)(void *context);
 	void *context;
-	int end_fd; /* readable: end */
+	int end_fd; /* readable: the thread must end */
 	pthread_t thread;
 };
 
@@ -47,7 +47,7 @@ struct screen_spinner *screen_spinner_start(void (*tick)(void *context), void *c
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!failed)
 		return spinner;
-	/* A screen without a spinner is a screen. */
+	/* Without a thread there is no spinner, but the screen still works. */
 	fd_close(&spinner->end_fd);
 	free(spinner);
 	return NULL;

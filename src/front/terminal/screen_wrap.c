@@ -9,14 +9,17 @@
 enum {
 	TAB_COLUMNS = 8,
 	CODE_INDENT = 4,
-	/* No word is so long: each piece that comes has what is held looked at. */
+	/*
+	 * No word is so long. The limit is needed because each piece that comes has the
+	 * held bytes examined again.
+	 */
 	WORD_HELD_MAX = 4 << 10,
 };
 
-/* Joins what follows to the character before it. */
+/* ZERO WIDTH JOINER: joins the next character to the one before it. */
 static const char joiner[] = "\xe2\x80\x8d";
 
-/* May not begin a line: 、。，．」』】）〉》〕！？：；ー and their kind. */
+/* Closing marks that may not begin a line: 、。，．」』】）〉》〕！？：；ー and similar ones. */
 static const char *const closing[] = {
 	"、", "。", "，", "．", "」", "』", "】", "）", "〉",
 	"》", "〕", "！", "？", "：", "；", "ー", "々", "…",
@@ -55,7 +58,10 @@ static size_t columns_of_blanks(const struct screen_wrap *wrap)
 	return column - wrap->column;
 }
 
-/* The first word of a line, and the blanks before it, say what the line is. */
+/*
+ * Decide by the first word of a line, and the blanks before it, whether the line is
+ * prose.
+ */
 static void look_at_line(struct screen_wrap *wrap)
 {
 	struct str word = buf_str(&wrap->word);
@@ -69,7 +75,7 @@ static void look_at_line(struct screen_wrap *wrap)
 			 str_starts(word, STR("|"));
 }
 
-/* The held word, or its front, goes to its place: this line, or the next. */
+/* Put the held word, or its beginning, on this line or on the next one. */
 static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out)
 {
 	size_t blanks, word;
@@ -99,7 +105,10 @@ static void place_word(struct screen_wrap *wrap, size_t columns, struct buf *out
 static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
 {
 	place_word(wrap, columns, out);
-	/* What cannot be seen at the end of a line need not begin another one. */
+	/*
+	 * Drop blanks at the end of a line of prose: they are invisible, and must not
+	 * begin the next line.
+	 */
 	if (wrap->as_it_is)
 		buf_addstr(out, buf_str(&wrap->blanks));
 	buf_clear(&wrap->blanks);
@@ -108,7 +117,10 @@ static void end_line(struct screen_wrap *wrap, size_t columns, struct buf *out)
 	wrap->begun = wrap->as_it_is = wrap->torn = false;
 }
 
-/* Does a word end before this character of two columns, or before what follows one? */
+/*
+ * May a line break stand before CHARACTER, because it or the character before it has two
+ * columns?
+ */
 static bool parts(const struct screen_wrap *wrap, struct str character, size_t columns)
 {
 	struct str word = buf_str(&wrap->word);
@@ -140,7 +152,10 @@ void screen_wrap_add(struct screen_wrap *wrap, struct str text, size_t columns,
 			wrap->last = wide;
 		}
 	}
-	/* One that fits on no line waits for nothing; nor does what is not prose. */
+	/*
+	 * Show the held bytes now when the word is too wide for any line, or is not
+	 * prose.
+	 */
 	if ((wrap->begun && wrap->as_it_is) || wrap->word.size > WORD_HELD_MAX ||
 	    (wrap->word.size > columns && width_of(buf_str(&wrap->word)) >= columns)) {
 		place_word(wrap, columns, out);

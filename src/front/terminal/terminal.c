@@ -86,7 +86,10 @@ static void signal_came(struct watch *watch, short events)
 	if (read(watch->fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGTSTP) {
-		/* Somebody stops this process: whoever has the terminal then finds it as it was. */
+		/*
+		 * Restore the settings before we stop, for the program that uses the
+		 * terminal next.
+		 */
 		raw_off(terminal);
 		(void)raise(SIGSTOP);
 	}

@@ -1,4 +1,4 @@
-/* terminal_guard: a fork that reads from a pipe; see terminal_guard.h. */
+/* terminal_guard: a forked process that waits for the end of a pipe. */
 #include "front/terminal/terminal_guard.h"
 
 #include <errno.h>
@@ -11,7 +11,10 @@
 
 #include "base/fd.h"
 
-/* In the guarding process: only calls that are safe after a fork of threads. */
+/*
+ * Runs in the guard process. It makes only calls that are safe after a fork in a process
+ * with threads.
+ */
 static _Noreturn void guard_run(int news, const struct termios *before, const char *reset)
 {
 	char done;

@@ -1,6 +1,6 @@
 /*
- * terminal_guard: a process of its own that waits for our end and then puts the terminal
- * behind standard input back: whatever ends us, a kill included.
+ * terminal_guard: a child process that waits for our end and then restores the terminal
+ * behind standard input, even when we are killed.
  */
 #pragma once
 #include "base/err.h"
@@ -11,15 +11,15 @@
 
 struct terminal_guard {
 	pid_t pid; /* 0: there is none */
-	int news;  /* the pipe to it: a byte or its end is the news */
+	int news; /* our end of the pipe to the guard: it learns of a byte or of the close */
 };
 
 /*
- * When we are gone without terminal_guard_end, the settings BEFORE are set and RESET (short, our
- * own sequences) is written. Before there are threads.
+ * Start the guard. If we end without terminal_guard_end, it sets the settings BEFORE and
+ * writes RESET (short, our own sequences). Call it before any thread is started.
  */
 bool terminal_guard_start(struct terminal_guard *guard, const struct termios *before,
 			  const char *reset, struct err *err);
 
-/* All has been put back: the guard goes. A guard that is zero is fine. */
+/* The terminal is restored: end the guard. A zeroed GUARD is fine. */
 void terminal_guard_end(struct terminal_guard *guard);

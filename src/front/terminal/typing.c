@@ -1,4 +1,4 @@
-/* typing: a reader of what keys send; see typing.h. */
+/* typing: reads the bytes that keys send. */
 #include "front/terminal/typing.h"
 
 #include "base/text/text.h"
@@ -8,13 +8,13 @@
 
 enum {
 	ESCAPE = 0x1b,
-	/* A longer sequence is none that a key sends: it is thrown away as it comes. */
+	/* No key sends a longer sequence: it is thrown away as it comes. */
 	SEQUENCE_MAX = 32,
 	PARAMETERS_MAX = 4,
 };
 
 static const char paste_end[] = "\x1b[201~";
-/* Stands for what cannot be shown. */
+/* U+FFFD, in place of bytes that cannot be shown. */
 static const char bad_character[] = "\xef\xbf\xbd";
 
 static const enum key control_keys[32] = {
@@ -27,7 +27,9 @@ static const enum key control_keys[32] = {
 	[0x07] = KEY_CANCEL,
 	[0x08] = KEY_BACKSPACE,
 	[0x09] = KEY_TAB,
-	/* What was typed before the terminal was raw has its line ends translated. */
+	/*
+	 * Enter as well: before the terminal was raw, the kernel translated "\r" to "\n".
+	 */
 	[0x0a] = KEY_ENTER,
 	[0x0b] = KEY_KILL_TO_END,
 	[0x0c] = KEY_CLEAR,
@@ -79,7 +81,7 @@ bool typing_waits(const struct typing *typing)
 	return typing->at < typing->held.size || typing->pasting;
 }
 
-/* May REST, which begins with no whole character, become one with more bytes? */
+/* REST does not begin with a complete character: may more bytes make it one? */
 static bool is_torn(struct str rest)
 {
 	unsigned char first = (unsigned char)rest.data[0];
@@ -104,7 +106,10 @@ static bool is_control(struct str character)
 		(unsigned char)character.data[1] < 0xa0);
 }
 
-/* As many typed characters as there are; at least one byte is taken unless it is torn. */
+/*
+ * Append all typed characters that have come to TEXT. At least one byte is taken, unless
+ * the first character is torn. False: it is.
+ */
 static bool take_text(struct typing *typing, struct buf *text)
 {
 	struct str rest = rest_of(typing);
@@ -145,7 +150,10 @@ static void add_pasted(struct typing *typing, struct str character, struct buf *
 		(void)buf_adds(text, bad_character);
 }
 
-/* Text up to the end of the paste, or up to what may be the front of that. */
+/*
+ * Take pasted text up to the end mark of the paste, or up to bytes that may begin this
+ * mark.
+ */
 static bool take_paste(struct typing *typing, enum key *key, struct buf *text)
 {
 	struct str rest = rest_of(typing);
@@ -190,7 +198,7 @@ struct sequence {
 
 /*
  * The control sequence at the front of TEXT (behind ESC and "[" or "O"), of *SIZE bytes;
- * false: not whole yet.
+ * false: it is not complete yet.
  */
 static bool parse_sequence(struct str text, struct sequence *sequence, size_t *size)
 {
@@ -210,7 +218,7 @@ static bool parse_sequence(struct str text, struct sequence *sequence, size_t *s
 			(*size)++;
 			return true;
 		} else if (c < ' ' || c >= 0x7f) {
-			/* It was never ended; this byte is a key of its own. */
+			/* The sequence has no end; this byte is a key of its own. */
 			return true;
 		}
 		if (*size >= SEQUENCE_MAX)
@@ -264,7 +272,7 @@ static enum key sequence_key(struct typing *typing, const struct sequence *seque
 	case 'F':
 		return KEY_END;
 	case 'M':
-		return KEY_ENTER; /* of the number pad */
+		return KEY_ENTER; /* Enter of the number pad */
 	case 'u':
 		return sequence->parameters[0] == '\r' && sequence->count > 1 ? KEY_NEW_LINE
 									      : KEY_NONE;
@@ -302,7 +310,7 @@ static enum key alt_key(unsigned char byte)
 	}
 }
 
-/* What begins with Escape; false: not whole yet. */
+/* Take the key or sequence that begins with Escape. False: it is not complete yet. */
 static bool take_escape(struct typing *typing, enum key *key)
 {
 	struct str rest = rest_of(typing);

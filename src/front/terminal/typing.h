@@ -1,11 +1,12 @@
 /*
- * typing: what a person types on a terminal, as bytes in pieces of any size, out of which
- * come keys and texts. Knows UTF-8, the sequences that xterm and its kind send for keys, and
- * bracketed paste. What is pasted is text, whatever bytes it holds. Pure: no descriptor, no
+ * typing: turns the bytes that a terminal sends, in pieces of any size, into keys and
+ * texts. It knows UTF-8, the sequences that xterm and similar terminals send for keys,
+ * and bracketed paste. Pasted bytes are always text, never keys. Pure: no descriptor, no
  * clock.
  *
- * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ; 5 C"
- * is Ctrl+Right), "CSI 200 ~" and "CSI 201 ~" around a paste, "CSI 13 ; 2 u" for Shift+Enter.
+ * Sequences: ECMA-48 section 5.4 (CSI), xterm's ctlseqs for keys and modifiers ("CSI 1 ;
+ * 5 C" is Ctrl+Right), "CSI 200 ~" and "CSI 201 ~" around a paste, "CSI 13 ; 2 u" for
+ * Shift+Enter.
  */
 #pragma once
 #include "base/buf.h"
@@ -15,7 +16,7 @@
 #include <stddef.h>
 
 enum key {
-	KEY_NONE, /* nothing that means anything here */
+	KEY_NONE, /* a key without a meaning here */
 	KEY_TEXT, /* typed: characters, valid UTF-8 without control bytes */
 	KEY_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
 	KEY_ENTER,
@@ -52,9 +53,9 @@ enum key {
 enum { TYPING_MAX = 64 << 10 };
 
 struct typing {
-	struct buf held; /* came, and not read yet */
-	size_t at;       /* read of it */
-	bool settled;    /* no more is coming for it */
+	struct buf held; /* the bytes that have come */
+	size_t at;       /* so many of them are read */
+	bool settled;    /* no more bytes follow for a while: do not wait for them */
 	bool pasting;
 	bool after_return; /* within a paste: a "\n" now belongs to the "\r" before */
 };
@@ -62,22 +63,22 @@ struct typing {
 void typing_init(struct typing *typing);
 void typing_fini(struct typing *typing);
 
-/* BYTES came. False, and nothing of them is taken, when too many wait to be read. */
+/* Add BYTES. False, and none is added, when too many bytes wait to be read. */
 bool typing_add(struct typing *typing, struct str bytes);
 
 /*
- * The next key; for KEY_TEXT and KEY_PASTE its text is appended to TEXT. False when nothing
- * whole is left.
+ * Take the next key; the text of KEY_TEXT and KEY_PASTE is appended to TEXT. False when
+ * no complete key is left.
  */
 bool typing_next(struct typing *typing, enum key *key, struct buf *text);
 
 /*
- * Is something held that more bytes would tell apart (an Escape, the front of a character, a
- * paste that has not ended)? When none come for a moment, typing_settle makes what is there
- * keys: the key Escape, a bad character, the paste's end.
+ * Do the held bytes need more bytes to be understood (an Escape, the beginning of a
+ * character, a paste without its end)? When none come for a moment, call typing_settle:
+ * the held bytes then count as the key Escape, a bad character or a finished paste.
  */
 bool typing_waits(const struct typing *typing);
 void typing_settle(struct typing *typing);
 
-/* Forget all that came. */
+/* Forget all bytes that have come. */
 void typing_clear(struct typing *typing);

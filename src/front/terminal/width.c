@@ -3,7 +3,7 @@
 
 #include <utf8proc.h>
 
-/* Asks for the emoji form of the character before it: two columns. */
+/* VARIATION SELECTOR-16: the character before it becomes an emoji of two columns. */
 static const utf8proc_int32_t emoji_form = 0xfe0f;
 
 struct cluster {
