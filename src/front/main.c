@@ -1,6 +1,6 @@
 /*
- * main: the program. The cell's own processes are entered before anything else is set
- * up; then the command line decides.
+ * main: the start of the program. It first enters the roles of a cell's own processes,
+ * before anything else is set up. Otherwise the command line decides.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +20,8 @@
 #include "tools/tools.h"
 
 /*
- * A closed standard descriptor would be taken by the next file we open, and written to.
+ * Open closed standard descriptors: the next file that we open would get such a number,
+ * and output would be written into that file.
  */
 static void open_standard_descriptors(void)
 {
@@ -29,15 +30,19 @@ static void open_standard_descriptors(void)
 			abort();
 }
 
-/* What we keep of a session is ours to open, whatever the caller's umask. */
+/*
+ * Take the owner's bits out of the umask, so that we can always open our own files of a
+ * session.
+ */
 static void keep_owner_in_modes(void)
 {
 	(void)umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 }
 
 /*
- * The usual soft limit is that of programs which wait with select(); two descriptors for each command
- * under way go past it. What runs in a cell has limits of its own.
+ * Raise the soft limit of open files. The usual one is meant for programs that call
+ * select(), and two descriptors for each running command exceed it. Programs in a cell
+ * have limits of their own.
  */
 static void open_as_many_files_as_we_may(void)
 {
@@ -61,7 +66,10 @@ int main(int argc, char **argv)
 	open_standard_descriptors();
 	keep_owner_in_modes();
 	open_as_many_files_as_we_may();
-	/* A reader that goes away and a file that may not grow are errors of the write. */
+	/*
+	 * A reader that has gone and a file that may not grow must be errors of the
+	 * write, not signals.
+	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 

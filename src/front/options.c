@@ -1,7 +1,4 @@
-/*
- * options: parsing the command line by rows; what each function promises is in
- * options.h.
- */
+/* options: parses the command line by rows. */
 #include "front/options.h"
 
 #include <assert.h>
@@ -12,7 +9,7 @@
 #include "base/text/text.h"
 #include "sandbox/probe.h"
 
-/* A count beyond this is a slip, and still fits every counter of ours. */
+/* A larger count is a slip. This one still fits every counter of ours. */
 static const uint64_t count_max = 1000000000;
 
 /* Is WORD an option at all? "-" alone is a word: it stands for standard input. */
@@ -21,7 +18,7 @@ static bool is_option(const char *word)
 	return word[0] == '-' && word[1] != '\0';
 }
 
-/* The row of WORD, with where its value begins (NULL: not in this word). */
+/* The row of WORD. *VALUE is the begin of the value in WORD (NULL: WORD has no value). */
 static const struct option_row *find_row(const struct option_row *rows, const char *word,
 					 const char **value)
 {
@@ -97,7 +94,10 @@ static bool parse_level(const char *text, uint64_t *level)
 	return false;
 }
 
-/* Plain digits: what strtod takes beyond them ("inf", "0x1p3") is no amount. */
+/*
+ * Parse a plain decimal number. Other texts that strtod takes ("inf", "0x1p3") are no
+ * amounts.
+ */
 static bool parse_amount(const char *text, double *amount)
 {
 	char *end;
@@ -150,7 +150,7 @@ static bool parse_value(const struct option_row *row, struct option_value *value
 	return true;
 }
 
-/* Take the option at WORDS[*AT], and its value's word. */
+/* Take the option at WORDS[*AT], and the word of its value. */
 static bool take_option(struct options *options, const char *const *words, size_t *at,
 			struct err *err)
 {

@@ -1,7 +1,8 @@
 /*
- * options: the command line out of rows. A row is an option's name, what it takes and
- * its line of help; the same rows are parsed with and printed by `--help`. Long options
- * take their value after "=" or as the next word; `--` ends the options.
+ * options: parses the command line by a table of rows. A row has an option's name, its
+ * kind of value and its line of help. The same rows are used for parsing and for
+ * `--help`. Long options take their value after "=" or as the next word; `--` ends the
+ * options.
  */
 #pragma once
 #include "base/err.h"
@@ -14,14 +15,17 @@ enum option_kind {
 	OPTION_FLAG = 1,
 	OPTION_TEXT,
 	OPTION_TEXTS,   /* may be given several times */
-	OPTION_WORDS,   /* as OPTION_TEXT, and may be empty */
+	OPTION_WORDS,   /* like OPTION_TEXT, but may be empty */
 	OPTION_COUNT,   /* an integer >= 1 */
 	OPTION_SECONDS, /* a number >= 0, fractions allowed */
 	OPTION_AMOUNT,  /* a decimal number > 0 */
-	OPTION_LEVEL,   /* L0 to L3, counted by its digit */
+	OPTION_LEVEL,   /* L0 to L3; its digit is the count */
 };
 
-/* Names that the program knows: what a value, or a first word, is one of (verb_complete.c). */
+/*
+ * Sets of names that the program knows. A value, or a first word, is one of such a set
+ * (verb_complete.c).
+ */
 enum option_names {
 	NAMES_NONE,
 	NAMES_AGENTS,
@@ -42,9 +46,9 @@ struct option_row {
 	const char *name; /* without its dashes */
 	char letter;      /* 0: none */
 	enum option_kind kind;
-	const char *value; /* what stands for the value in the help: "DIR" */
+	const char *value; /* the word for the value in the help: "DIR" */
 	const char *help;
-	enum option_names names; /* what its value is one of */
+	enum option_names names; /* the set that its value is from */
 };
 
 /* Rows that several verbs have. */
@@ -94,8 +98,8 @@ enum { OPTIONS_MAX = 24 };
 
 struct option_value {
 	bool given;
-	const char *text;   /* as written; the last one */
-	const char **texts; /* all of them, NULL-ended; the texts stay the caller's */
+	const char *text;   /* as written; of the last use */
+	const char **texts; /* of all uses, NULL-ended; the caller keeps the texts */
 	size_t text_count;
 	uint64_t count;
 	double seconds, amount;
@@ -104,36 +108,38 @@ struct option_value {
 struct options {
 	const struct option_row *rows;
 	struct option_value values[OPTIONS_MAX];
-	const char **words; /* no options; NULL-ended; the texts stay the caller's */
+	const char **words; /* words that are no options, NULL-ended; the caller keeps the texts */
 	size_t word_count;
 };
 
 /*
- * Parse WORDS (NULL-ended). WORDS_END_IT: behind the first word that is no option,
- * nothing is one. ERR names the option and the nearest one that exists. options_fini in
- * either case.
+ * Parse WORDS (NULL-ended). WORDS_END_IT: all words behind the first word that is no
+ * option are no options either. ERR names the option and the most similar one that
+ * exists. Call options_fini in either case.
  */
 bool options_parse(struct options *options, const struct option_row *rows,
 		   const char *const *words, bool words_end_it, struct err *err);
 void options_fini(struct options *options);
 
-/* By name; a name without a row is our own mistake. */
+/*
+ * The following functions find an option by NAME. A NAME without a row is a mistake in
+ * our code.
+ */
 bool options_given(const struct options *options, const char *name);
 /* All values of a repeatable option, NULL-ended. */
 const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
-/* The value of --NAME, which was given, is TEXT (borrowed). */
+/* Replace the value of --NAME, which was given, by TEXT (borrowed). */
 void options_replace(struct options *options, const char *name, const char *text);
-/* As if --NAME TEXT (which is borrowed) had been given, unless it was. */
+/* Set --NAME to TEXT (borrowed) when the option was not given. */
 void options_fill(struct options *options, const char *name, const char *text);
 uint64_t options_count(const struct options *options, const char *name, uint64_t absent);
 double options_seconds(const struct options *options, const char *name, double absent);
 double options_amount(const struct options *options, const char *name, double absent);
 
 /*
- * The row that WORD ("--name", "--name=x", "-C", "-Cx") would be, or NULL; *APART: its
- * value is the next word. For finding the verb behind options that were written before
- * it.
+ * The row of WORD ("--name", "--name=x", "-C", "-Cx"), or NULL. *APART: the value of the
+ * option is the next word. Used to find the verb behind options.
  */
 const struct option_row *options_find(const struct option_row *rows, const char *word,
 				      bool *apart);

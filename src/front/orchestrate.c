@@ -1,4 +1,4 @@
-/* orchestrate: the request of a delegate, and the orchestra of a run. */
+/* orchestrate: makes the request of a delegate and the orchestra of a run. */
 #include "front/orchestrate.h"
 
 #include <string.h>
@@ -55,8 +55,9 @@ static bool is_orchestras(const char *tool)
 }
 
 /*
- * Has the agent hands of its own? One that has none (it only hands on) has no rights that its
- * delegates could be held to: they are held to its caller's.
+ * Has the agent hands of its own, that is, tools besides those of the orchestra? An agent
+ * without hands only delegates and has no rights that could bound its delegates. Its
+ * delegates are held to the rights of its caller.
  */
 static bool has_hands(const struct policy *policy)
 {
@@ -90,8 +91,9 @@ static struct value *bounds_of(const struct orchestrate_options *options)
 }
 
 /*
- * What a delegate may ask for: of what goes up from here, what this agent may ask for too, or has
- * without asking. One without hands stands in nobody's way.
+ * The kinds of approval that a delegate may ask for: those that our own request lets
+ * through to our caller, as far as this agent may ask for them too, or has the right
+ * without asking. An agent without hands removes none.
  */
 static struct value *asks_of(const struct orchestrate_options *options)
 {
@@ -141,7 +143,7 @@ static void make_prompt(struct orchestrate *orchestrate, const struct setup *set
 	buf_fini(&prompt);
 }
 
-/* What delegates are started by, and what the agent is told of them. */
+/* Make the request that starts delegates, and the answer to whether delegates may ask. */
 static void make_request(struct orchestrate *orchestrate,
 			 const struct orchestrate_options *options)
 {

@@ -1,6 +1,6 @@
 /*
- * orchestrate: the front's part of orchestration: which agents there are, and what a delegate's
- * process is handed of this one's setup.
+ * orchestrate: the front's part of orchestration: the list of agents, and the parts of
+ * our setup that the process of a delegate gets.
  */
 #pragma once
 #include "agent/tools/orchestra.h"
@@ -12,31 +12,31 @@
 struct orchestrate;
 
 struct orchestrate_options {
-	struct setup *setup; /* its policy is still its own */
-	const struct value *request; /* by which this process was started (delegate_role.h); NULL: a person */
+	struct setup *setup; /* setup_session has not taken its policy yet */
+	const struct value *request; /* the request that started this process (delegate_role.h); NULL: a person did */
 	const char *model; /* of this run; NULL: the embedded replay */
-	bool alone;    /* there is no run (orchestra.h); the rest is of no account then */
+	bool alone;    /* there is no run (orchestra.h); the members below are not used */
 	bool answered; /* somebody answers what delegates ask */
-	bool counts_answers; /* the person said how many there may be of all */
+	bool counts_answers; /* the person set the limit of answers of all agents together */
 };
 
 /*
- * For an agent that has any of the orchestra's tools: setup->tools has them with somebody
- * behind. *MADE is NULL for all others.
+ * Open the orchestra for an agent that has any of its tools: the tools of SETUP then
+ * work. For all other agents *MADE is NULL.
  */
 bool orchestrate_open(const struct orchestrate_options *options,
 		      struct orchestrate **made, struct err *err);
-/* After the session. NULL is fine. */
+/* Call it after the end of the session. NULL is fine. */
 void orchestrate_close(struct orchestrate *orchestrate);
 
-/* The prompt of the role with the agents there are, for one that may delegate; borrowed. */
+/* PROMPT, with the list of agents when the agent may delegate; borrowed. */
 const char *orchestrate_prompt(const struct orchestrate *orchestrate, const char *prompt);
 
 void orchestrate_set_agent(struct orchestrate *orchestrate, struct agent *agent,
 			   struct session *session, struct recorder *recorder);
 
 /*
- * The request of a run in FOLDER as the environment and SETUP's configuration have it, without
- * agent, task and what is of a caller.
+ * The request of a run in SETUP's workspace, filled from the environment and SETUP's
+ * configuration. It has no agent, no task, and no members that come from a caller.
  */
 struct value *orchestrate_request(const struct setup *setup, const char *model);

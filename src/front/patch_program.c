@@ -1,4 +1,4 @@
-/* patch_program: see patch_program.h. */
+/* patch_program: the folders that may be written, and the call of the tool's function. */
 #include "front/patch_program.h"
 
 #include <limits.h>
@@ -35,7 +35,10 @@ bool patch_program_is(const char *name)
 	return name != NULL && strcmp(path_base_name(name), "apply_patch") == 0;
 }
 
-/* The folders that the cell names as writable, or the working folder alone. */
+/*
+ * Open the folders that the cell names as writable; without such a list, only the working
+ * folder.
+ */
 static bool open_files(const char *folder, struct files **files, struct err *err)
 {
 	struct files_root roots[ROOTS_MAX];

@@ -1,4 +1,4 @@
-/* patch_record: see patch_record.h. */
+/* patch_record: reads, finds and prints records of patches. */
 #include "front/patch_record.h"
 
 #include <errno.h>
@@ -126,7 +126,7 @@ static bool take_newest(void *context, const struct patch_row *row)
 
 	patch_record_fini(finding->record);
 	finding->fine = patch_record_read(row, finding->record);
-	/* A run that changed nothing has handed over nothing. */
+	/* Skip runs that changed nothing: they have handed over no patch. */
 	return !finding->fine;
 }
 
@@ -275,8 +275,8 @@ static void add_file(const struct value *file, struct buf *out)
 }
 
 /*
- * Every line but the first begins with a blank, and that one with a word of ours: no reader of
- * patches takes it for more than words before one.
+ * The first line begins with a word of ours, and every other line with a blank, so that
+ * each reader of patches takes the head for text before the patch.
  */
 void patch_record_head(const struct patch_record *record, struct buf *out)
 {

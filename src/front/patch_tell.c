@@ -1,4 +1,4 @@
-/* patch_tell: sentences from the details of two tools; see patch_tell.h. */
+/* patch_tell: makes sentences from the details of two tools. */
 #include "front/patch_tell.h"
 
 #include "base/text/text.h"

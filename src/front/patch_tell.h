@@ -1,4 +1,7 @@
-/* patch_tell: what a person is told of a patch that was applied, in place of what a model is told. */
+/*
+ * patch_tell: the text for a person about an applied patch, in place of the text for a
+ * model.
+ */
 #pragma once
 #include "front/patch_record.h"
 #include "tool/tool.h"
@@ -6,11 +9,11 @@
 #include <stdbool.h>
 
 /*
- * RESULT's text anew, from the details of take_patch: what became of the files in WORKSPACE; DRY: would
- * become.
+ * Replace RESULT's text by sentences from the details of take_patch: the outcome for the
+ * files in WORKSPACE. DRY: nothing was changed, and the sentences say what would happen.
  */
 void patch_tell_files(struct tool_result *result, const struct patch_record *record,
 		      const char *workspace, bool dry);
-/* The same from those of commit_patch: which commit on which branch. */
+/* The same from the details of commit_patch: the commit and its branch. */
 void patch_tell_commit(struct tool_result *result, const struct patch_record *record,
 		       bool dry);

@@ -1,4 +1,4 @@
-/* plugin_fetch: see plugin_fetch.h. */
+/* plugin_fetch: a policy and a script for git. */
 #include "front/plugin_fetch.h"
 
 #include <ctype.h>
@@ -19,14 +19,18 @@
 
 #define FETCH_SECONDS 120.0
 
-/* Whose certificates git takes, where the system's store does not say: a file of the caller's. */
+/*
+ * The variable that names the caller's file of certificates, for hosts that the system's
+ * store does not know.
+ */
 #define AUTHORITY "GIT_SSL_CAINFO"
 
 enum { SAID_MAX = 64 << 10, SAID_SHOWN = 400, URL_HOST_MAX = 4096 };
 
 /*
- * Url and ref are words of it, never text. Servers that know no shallow fetch, or give no commit
- * by its name, are asked for more. Nothing of the user's configuration takes part.
+ * URL and ref are positional parameters of the script, never part of its text. When a
+ * server knows no shallow fetch, or does not give a commit by its name, the script
+ * fetches more. The user's git configuration is not read.
  */
 static const char script[] =
 	"set -eu\n"
@@ -79,7 +83,9 @@ static struct policy *policy_of(const char *folder, const struct value *hosts,
 	return made;
 }
 
-/* The one host that URL names, as `network` has it: where the configuration lists none. */
+/*
+ * The host of URL, as a list for `network`. Used when the configuration lists no hosts.
+ */
 static struct value *host_of(const char *url)
 {
 	const bool plain = strncmp(url, "http://", strlen("http://")) == 0;
@@ -107,7 +113,7 @@ static struct value *host_of(const char *url)
 	return hosts;
 }
 
-/* What was printed to FD, a file in memory. */
+/* Read into SAID the output that was written to FD, a file in memory. */
 static void read_said(int fd, struct buf *said)
 {
 	buf_clear(said);

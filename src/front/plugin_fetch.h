@@ -1,6 +1,6 @@
 /*
- * plugin_fetch: a git repository into a folder, by git, in a cell of its own that writes there
- * and reaches only the listed hosts.
+ * plugin_fetch: fetches a git repository into a folder. git runs in a cell of its own,
+ * which may write only there and reach only the listed hosts.
  */
 #pragma once
 #include "base/err.h"
@@ -18,8 +18,8 @@ struct plugin_fetch_terms {
 };
 
 /*
- * SOURCE at COMMIT, or at its ref when that is "", into FOLDER/files; COMMIT becomes what it is
- * at.
+ * Fetch SOURCE into FOLDER/files, at COMMIT or, when COMMIT is "", at its ref. COMMIT
+ * becomes the commit that was fetched.
  */
 bool plugin_fetch(const struct plugin_source *source, const struct plugin_fetch_terms *terms,
 		  const char *folder, char commit[HASH_HEX + 1], struct err *err);

@@ -1,4 +1,4 @@
-/* plugins: the front's part of loading scripts as tools; see plugins.h. */
+/* plugins: the front's part of loading scripts as tools. */
 #include "front/plugins.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool fetch(void *context, const struct plugin_source *source, struct buf 
 	       plugin_fetch(source, &terms, folder->data, commit, err);
 }
 
-/* What a person names on the command line, as an entry of `plugins`. */
+/* Make an entry of `plugins` from NAMED, a word of the command line. */
 static struct value *entry_of(const char *named)
 {
 	struct str text = str_of(named);

@@ -1,6 +1,7 @@
 /*
- * plugins: what src/plugins/ may not know: the configuration's words, the cell that scripts are
- * looked at from, and the one that git sources are fetched in.
+ * plugins: the parts of loading plugins that src/plugins/ may not know: the words of the
+ * configuration, the cell in which scripts are examined, and the cell in which git
+ * sources are fetched.
  */
 #pragma once
 #include "base/err.h"
@@ -12,38 +13,45 @@
 
 struct front_plugins {
 	struct plugins *loaded;
-	struct plugin_cell cell; /* its borrowed members and its rights are the caller's to set */
-	/* the same, that outlasts it: for previews of calls that a person is asked about */
+	struct plugin_cell cell; /* the caller sets its borrowed members and its rights */
+	/*
+	 * a second cell, which lives longer: for previews of calls that a person is asked
+	 * about
+	 */
 	struct plugin_cell asked;
-	/* borrowed while loading and looking */
-	const char *config_path;             /* of the configuration; or NULL */
-	const char *agent;                   /* whose plugins they are; NULL: nobody's */
+	/* the members below are borrowed while scripts are loaded and examined */
+	const char *config_path; /* of the configuration; or NULL */
+	const char *agent;       /* the agent that owns the plugins; NULL: none */
 	const struct policy_paths *writable; /* of the agent; or NULL */
 	const char *resolver;                /* of the configuration; or NULL */
 	const struct value *git_hosts;
 };
 
-/* How a person has a verb load sources, beside the configuration's. */
+/* How a person asked a verb to load other sources than those of the configuration. */
 struct front_plugins_wish {
-	const char *named; /* this file, folder or git source only; NULL: those of CONFIG */
-	bool trusts;       /* let in what is named, or changed */
+	const char *named; /* only this file, folder or git source; NULL: those of CONFIG */
+	bool trusts;       /* let in sources that are named or changed */
 };
 
 /*
- * Load the plugins of CONFIG. PLUGINS' borrowed members are set. What was left out is told on
- * standard error unless QUIET. front_plugins_fini in either case.
+ * Load the plugins of CONFIG. The caller has set the borrowed members of PLUGINS. Unless
+ * QUIET, each plugin that is left out is named on standard error. Call front_plugins_fini
+ * in either case.
  */
 bool front_plugins_load(struct front_plugins *plugins, const struct config *config,
 			const struct front_plugins_wish *wish, bool quiet, struct err *err);
 /*
- * What the plugin TOOL says in its preview of a call with ARGUMENTS, in LINE. False: it is none, or
- * says nothing within two seconds.
+ * Ask the plugin TOOL for its preview of a call with ARGUMENTS, and put the preview in
+ * LINE. False: TOOL is no plugin, or gave no preview within two seconds.
  */
 bool front_plugins_preview(struct front_plugins *plugins, const char *tool,
 			   const struct value *arguments, struct buf *line);
-/* Nothing is looked at any more, but for previews: the cell that did so ends. */
+/* End the cell in which scripts were examined. The cell for previews stays. */
 void front_plugins_rest(struct front_plugins *plugins);
 void front_plugins_fini(struct front_plugins *plugins);
 
-/* The folder of the configuration at CONFIG_PATH (or NULL): CONFIG_DIR. The caller frees it. */
+/*
+ * The folder of the configuration CONFIG_PATH (may be NULL), which plugins call
+ * CONFIG_DIR. The caller frees the text.
+ */
 char *front_plugins_folder(const char *config_path);

@@ -1,4 +1,4 @@
-/* policy_words: see policy_words.h. */
+/* policy_words: finds names of keys in sentences. */
 #include "front/policy_words.h"
 
 #include "base/str.h"
@@ -9,7 +9,9 @@
 
 enum { SENTENCE_MAX = 64 << 10, KEY_NAME_MAX = 64 };
 
-/* "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (keys_check.c). */
+/*
+ * Size of "NAME." at the beginning of TEXT: letters, digits, '-' and '_' (keys_check.c).
+ */
 static size_t agent_size(struct str text)
 {
 	size_t size = 0;
@@ -31,7 +33,10 @@ static const struct value *member_of(const struct value *object, struct str name
 	return value_member(object, text);
 }
 
-/* "limits.memory" at the beginning of TEXT; a full stop at its end belongs to the sentence. */
+/*
+ * Size of a key ("limits.memory") at the beginning of TEXT. A full stop at its end
+ * belongs to the sentence.
+ */
 static size_t key_size(struct str text)
 {
 	size_t size = 0;
@@ -45,8 +50,9 @@ static size_t key_size(struct str text)
 }
 
 /*
- * The last name of KEY ("limits.memory"), where an option of that name said it; else empty. What
- * --read names is added to the policy's, which goes on to count.
+ * The last name of KEY ("limits.memory") when the option of this name set the key; else
+ * empty. "read" is always empty: --read only adds folders to those of the policy, so the
+ * policy counts too.
  */
 static struct str option_of(const struct policy_words *words, struct str key)
 {
@@ -59,7 +65,10 @@ static struct str option_of(const struct policy_words *words, struct str key)
 	return found != NULL && member_of(found, name) != NULL ? name : (struct str){"", 0};
 }
 
-/* Append the key that stands behind "agents.", REST; returns how much of that it was. */
+/*
+ * Append the key at the beginning of REST, the text behind "agents."; returns its size in
+ * REST.
+ */
 static size_t key_add(const struct policy_words *words, struct str rest, bool is_first,
 		      struct buf *out)
 {

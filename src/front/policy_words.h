@@ -1,24 +1,24 @@
 /*
- * policy_words: sentences name keys as those of an agent ("agents.policy.write"). Where the
- * policy comes from a file of its own, as with `exec --policy FILE`, they are keys of that;
- * where an option of the command line said it ("--write"), it is that which is named, since no
- * other place could change it.
+ * policy_words: rewrites the names of keys in sentences. The sentences name keys of an
+ * agent ("agents.policy.write"). For a policy from a file of its own (`exec --policy
+ * FILE`) the rewritten sentence names the key of this file. For a key that an option set
+ * ("--write") it names the option, since no other place could change it.
  */
 #pragma once
 #include "base/buf.h"
 #include "base/value.h"
 
-/* What sentences call the policy of a file that names no agent. */
+/* The agent's name in sentences about a policy file, which names no agent. */
 #define POLICY_FILE_AGENT "policy"
 
-/* Whose keys sentences name. */
+/* Where the policy comes from. */
 struct policy_words {
-	const char *file;            /* of the policy; NULL: keys stay as they are */
-	const struct value *options; /* what options said, as keys of a policy; NULL: nothing */
+	const char *file; /* of the policy; NULL: keys stay as they are */
+	const struct value *options; /* the values that options set, as keys of a policy; NULL: none */
 };
 
-/* Append TEXT in WORDS. */
+/* Append TEXT, with its keys rewritten by WORDS. */
 void policy_words_add(const struct policy_words *words, const char *text, struct buf *out);
 
-/* As verb_complain, in WORDS. */
+/* Like verb_complain, with the keys of TEXT rewritten by WORDS. */
 int policy_words_complain(int code, const struct policy_words *words, const char *text);

@@ -1,4 +1,4 @@
-/* resume: the session that goes on; see resume.h. */
+/* resume: finds a recorded session and checks that it may go on. */
 #include "front/resume.h"
 
 #include <errno.h>
@@ -10,13 +10,16 @@
 #include "front/exit_code.h"
 #include "front/verb.h"
 
-/* FOLDER NULL: any. */
+/* Check that FOLDER is the workspace of FOUND. FOLDER NULL: any workspace is fine. */
 static bool check_folder(const struct journal_found *found, const char *folder,
 			 struct err *err)
 {
 	struct stat st;
 
-	/* Its rights were cut to those above it, which it has no longer by itself. */
+	/*
+	 * A delegate's rights were cut to those of its caller. By itself it would lose
+	 * this bound.
+	 */
 	if (found->parent != NULL)
 		return err_set(err, EPERM,
 			       "session %s is of the agent %.64s at work for session %.64s, with "

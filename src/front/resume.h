@@ -1,6 +1,6 @@
 /*
- * resume: which of the recorded sessions the person means. What may not change between a
- * session and its continuation is held here: the folder that its conversation speaks of.
+ * resume: finds the recorded session that the person means. It makes sure that a session
+ * goes on in the same folder, because its conversation speaks of this folder.
  */
 #pragma once
 #include "base/err.h"
@@ -10,16 +10,17 @@
 #include <stdbool.h>
 
 /*
- * The session NAME (journal_find; the last one: of FOLDER, or of where one is) of the user's
- * journal. FOLDER, as the person wrote it, or NULL, must be its workspace. ERR names what is
- * wrong and what to do. journal_found_fini in either case.
+ * Find the session NAME (journal_find) in the user's journal. The last session is the
+ * last one of FOLDER or, when FOLDER is NULL, of the working folder. FOLDER, as the
+ * person wrote it, must be the workspace of the session. ERR names the fault and the
+ * remedy. Call journal_found_fini in either case.
  */
 bool resume_find(const char *name, const char *folder, struct journal_found *found,
 		 struct err *err);
 
 /*
- * Every event of the session NAME, in order; EVENT returns false to stop. An exit code;
- * complaints have been printed.
+ * Call EVENT with every event of the session NAME, in order; EVENT returns false to stop.
+ * Returns an exit code; complaints have been printed.
  */
 int resume_read(const char *name,
 		bool (*event)(void *context, int64_t number, const char *kind,

@@ -1,4 +1,4 @@
-/* run_setup: from the options of `run` and `chat` to a setup; see run_setup.h. */
+/* run_setup: makes a setup from the options of `run` and `chat`. */
 #include "front/run_setup.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "front/resume.h"
 #include "front/verb.h"
 
-/* The flags that are limits. */
+/* Set the LIMITS that OPTIONS name. */
 static bool set_limits(const struct options *options, struct policy_limits *limits,
 		       struct err *err)
 {

@@ -1,13 +1,16 @@
 /*
- * run_setup: what the verbs that let an agent work have in common: their options, and the way
- * from those to hands.
+ * run_setup: the common part of the verbs that let an agent work: their options, and
+ * making a setup from these.
  */
 #pragma once
 #include "front/options.h"
 #include "front/setup.h"
 #include "store/journal.h"
 
-/* Rows of `run`, `chat` and `sessions resume`; of the first two, whose session is an option. */
+/*
+ * RUN_OPTION_ROWS: of `run`, `chat` and `sessions resume`. RUN_OPTION_ROW_RESUME: of
+ * `run` and `chat`, where the session is an option.
+ */
 /* clang-format off */
 #define RUN_OPTION_ROW_RESUME \
 	{"resume", 'r', OPTION_TEXT, "ID", "go on with the session ID, or with the last one", \
@@ -29,15 +32,16 @@
 /* clang-format on */
 
 /*
- * Configuration, role, rights, servers, hosts and limits as OPTIONS say; AGENT (NULL: that of
- * the options) in the place of --agent. An exit code; complaints have been printed. setup_fini
- * in either case.
+ * Fill SETUP with configuration, role, rights, servers, hosts and limits as OPTIONS say.
+ * AGENT replaces --agent unless it is NULL. Returns an exit code; complaints have been
+ * printed. Call setup_fini in either case.
  */
 int run_setup(const struct options *options, const char *agent, struct setup *setup);
 
 /*
- * The session that NAME means goes on: FILLED is OPTIONS with where it was and as what it was,
- * unless told. The texts are FOUND's. journal_found_fini in either case.
+ * Find the session NAME, which goes on. FILLED becomes OPTIONS, with the folder and the
+ * agent of the session where OPTIONS do not name them. FOUND owns these texts. Call
+ * journal_found_fini in either case.
  */
 bool run_resume(const struct options *options, const char *name, struct options *filled,
 		struct journal_found *found, struct err *err);

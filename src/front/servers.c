@@ -1,4 +1,4 @@
-/* servers: the front's part of using MCP servers; see servers.h. */
+/* servers: the front's part of using MCP servers. */
 #include "front/servers.h"
 
 #include <stdio.h>
@@ -15,7 +15,10 @@
 
 enum {
 	LINE_MAX = 16 << 10,
-	/* Programs that wait for their input: none of them is waited for. */
+	/*
+	 * Servers wait for input when they start, so starting them needs few ready
+	 * workers.
+	 */
 	READY_WORKERS = 2,
 };
 
@@ -37,7 +40,7 @@ bool front_servers_read(struct front_servers *servers, const struct config *conf
 	return remotes_check(servers->settings, err);
 }
 
-/* Those that nobody was told of. */
+/* Print the problems that were not printed yet. */
 static void tell_problems(struct front_servers *servers)
 {
 	const struct value *problems = remotes_problems(servers->remotes);

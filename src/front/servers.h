@@ -1,6 +1,6 @@
 /*
- * servers: the MCP servers of the configuration for one verb: a session of their own, with the
- * rights of the agent, in whose cell they run as long as the verb does.
+ * servers: the MCP servers of the configuration for one verb. They have a session of
+ * their own with the rights of the agent, and run in its cell as long as the verb runs.
  */
 #pragma once
 #include "base/err.h"
@@ -13,15 +13,16 @@
 
 struct front_servers {
 	struct value *settings; /* `mcpServers`, its placeholders filled in; NULL: none */
-	struct policy *take_policy; /* of the agent; moved when they are started */
-	struct loop *loop; /* theirs, and of every session that uses their tools */
+	struct policy *take_policy; /* of the agent; moved into the session when the servers start */
+	struct loop *loop; /* the loop of the servers, and of every session that uses their tools */
 	struct session *session;
 	struct remotes *remotes;
-	size_t told; /* of the problems */
+	size_t told; /* the number of problems that have been printed */
 	/*
-	 * Set before they are started, by whoever serves their tools for long: do not wait longer
-	 * than that for the first list of each, and hear of it when the tools are others
-	 * (front_servers_tools; false: they do not fit); who asks their questions answers EVENT_QUESTION.
+	 * A verb that serves the tools for long sets these before the start. WAIT_MS: the
+	 * longest wait for the first list of each server. CHANGED is called when the
+	 * tools have changed (front_servers_tools) and returns false when the new ones do
+	 * not fit. ASKS: the verb answers the servers' questions (EVENT_QUESTION).
 	 */
 	int64_t wait_ms;
 	bool asks;
@@ -29,18 +30,24 @@ struct front_servers {
 	void *context;
 };
 
-/* What CONFIG says of them, checked; nothing is started. front_servers_fini in either case. */
+/*
+ * Read and check the servers in CONFIG; nothing is started. Call front_servers_fini in
+ * either case.
+ */
 bool front_servers_read(struct front_servers *servers, const struct config *config,
 			const char *config_path, const char *workspace, struct err *err);
 
 /*
- * Start them in a session that OPTIONS describe but for policy, tools and loop. TOOLS are those
- * there are already. What was left out is told on standard error.
+ * Start the servers in a session that OPTIONS describe, except for policy, tools and
+ * loop. TOOLS are the tools that exist already. Each server or tool that is left out is
+ * named on standard error.
  */
 bool front_servers_start(struct front_servers *servers,
 			 const struct session_options *options,
 			 const struct tool *const *tools, struct err *err);
-/* All tools that there are now; valid until `changed` returns. NULL: none was started. */
+/*
+ * All tools that exist now; valid until `changed` returns. NULL: no server was started.
+ */
 const struct tool *const *front_servers_tools(const struct front_servers *servers);
-/* After the session that used them. */
+/* Call it after the end of the session that used the tools. */
 void front_servers_fini(struct front_servers *servers);

@@ -1,6 +1,6 @@
 /*
- * setup: configuration, role, workspace and policy; see setup.h. The session that is made
- * of them is in setup_session.c.
+ * setup: configuration, role, workspace and policy. setup_session.c makes the session of
+ * them.
  */
 #include "front/setup.h"
 
@@ -27,7 +27,10 @@ int setup_least_level(const struct setup *setup)
 	return setup->minimum_level > 0 ? (int)setup->minimum_level : SESSION_ANY_LEVEL;
 }
 
-/* What ENTRY has at KEY stands behind AGENT's own list of it, which is UNTOLD where it has none. */
+/*
+ * Put AGENT's own list KEY before ENTRY's list KEY. When AGENT has no such list, it
+ * counts as [UNTOLD].
+ */
 static void add_to_list(struct value *entry, const char *key, const char *untold,
 			const char *agent, struct config *config,
 			const struct value *shipped)
@@ -98,7 +101,7 @@ static void find_origins(struct setup *setup, const struct config *config,
 	}
 }
 
-/* CONFIG is asked for nothing else afterwards. */
+/* Load the plugins. This is the last use of CONFIG. */
 static bool load_plugins(struct setup *setup, struct config *config,
 			 const struct value *shipped, const struct setup_flags *flags,
 			 struct err *err)
@@ -128,8 +131,8 @@ static bool load_plugins(struct setup *setup, struct config *config,
 }
 
 /*
- * What the MCP servers may do is what the agent may, whatever it may start or call by itself: it
- * may name tools that are only known when they run.
+ * Read the MCP servers. Their policy is that of the agent without its tools and commands:
+ * it may name tools that are only known when the servers run.
  */
 static bool read_servers(struct setup *setup, struct config *config,
 			 const struct value *shipped, struct err *err)
@@ -148,7 +151,10 @@ static bool read_servers(struct setup *setup, struct config *config,
 			     &servers->take_policy, err);
 }
 
-/* AGENT's rights, as CONFIG and SHIPPED have them, are among what this one is held to. */
+/*
+ * Add AGENT's rights, as CONFIG and SHIPPED have them, to the list of rights that bound
+ * this setup.
+ */
 static bool note_entry(struct setup *setup, const struct config *config,
 		       const struct value *shipped, const char *agent, struct err *err)
 {
@@ -166,7 +172,7 @@ static bool note_entry(struct setup *setup, const struct config *config,
 	return true;
 }
 
-/* What no role of a workspace may go beyond: what the user's default may. */
+/* Find the bound of every role of a workspace: the rights of the user's default agent. */
 static bool find_bounds(struct setup *setup, struct config *config,
 			const struct setup_flags *flags, struct err *err)
 {
@@ -179,7 +185,10 @@ static bool find_bounds(struct setup *setup, struct config *config,
 	       session_check_tools(setup->bounds, setup->tools, err);
 }
 
-/* Nobody else has an agent of this name: does the workspace, and was it let in? */
+/*
+ * No other layer has an agent of this name: take the role of the workspace if it exists
+ * and was let in.
+ */
 static bool take_workspace_role(struct setup *setup, struct config *config,
 				const struct setup_flags *flags, struct err *err)
 {
@@ -194,7 +203,10 @@ static bool take_workspace_role(struct setup *setup, struct config *config,
 	return true;
 }
 
-/* Limits that depend on the machine are numbers then, and can be compared. */
+/*
+ * Narrow the policy to the bounds. shape_limits first turns limits that depend on the
+ * machine into numbers, so that the two can be compared.
+ */
 static bool narrow_policy(struct setup *setup, struct err *err)
 {
 	auto_close int folder = open(setup->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -246,7 +258,7 @@ static void take_wall(struct setup *setup, const struct config *config,
 		setup->wall_s = setup->policy->limits.wall_s;
 }
 
-/* CONFIG is complete; the agent's role, from all layers, and its policy. */
+/* Find the agent's role, from all layers, and make its policy. CONFIG is complete. */
 static bool choose_agent(struct setup *setup, struct config *config,
 			 const struct setup_flags *flags, struct err *err)
 {
@@ -274,11 +286,14 @@ static bool choose_agent(struct setup *setup, struct config *config,
 	note_agents(setup, config);
 	if (flags->explain)
 		find_origins(setup, config, shipped, flags);
-	/* A role of the workspace has the built-in tools alone. */
+	/* A role of the workspace has only the built-in tools. */
 	if (setup->bounds == NULL && (!read_servers(setup, config, shipped, err) ||
 				      !load_plugins(setup, config, shipped, flags, err)))
 		return false;
-	/* What the servers have is known when they run: session_open looks again. */
+	/*
+	 * The tools of servers are only known when the servers run: session_open checks
+	 * then.
+	 */
 	return setup->servers.settings != NULL ||
 	       session_check_tools(setup->policy, setup->tools, err);
 }
@@ -302,7 +317,7 @@ static bool set_workspace(struct setup *setup, const char *folder, struct err *e
 {
 	setup->workspace_name = memory_copy(folder);
 	setup->workspace = realpath(folder, NULL);
-	/* realpath has no limit for what it allocates. */
+	/* realpath does not limit the text that it allocates. */
 	if (setup->workspace != NULL && strlen(setup->workspace) >= PATH_MAX) {
 		free(setup->workspace);
 		setup->workspace = NULL;
@@ -328,7 +343,7 @@ static char *config_place(const char *given)
 	return path;
 }
 
-/* --minimum-level L2, for the verbs that have it, goes before the configuration's. */
+/* Take --minimum-level, for verbs that have it, before that of the configuration. */
 static void take_level(struct setup *setup, const struct options *options)
 {
 	bool apart;
@@ -354,7 +369,10 @@ static bool take_policy_file(struct setup *setup, struct config *config,
 	return true;
 }
 
-/* In the user's state, beside the journal. Found before the environment is wiped. */
+/*
+ * The folder of undo stores in the user's state, beside the journal. Call it before the
+ * environment is wiped.
+ */
 static char *undo_place(void)
 {
 	struct buf path;
@@ -400,7 +418,7 @@ bool setup_init(struct setup *setup, const struct options *options, struct err *
 	return setup_init_with(setup, options, &(struct setup_flags){0}, err);
 }
 
-/* Delegates may be let out there, too. */
+/* Add HOST to the bounds of delegates, so that they may reach it as well. */
 static void note_host(struct setup *setup, const char *host)
 {
 	for (size_t i = 0; i < value_count(setup->entries); i++) {

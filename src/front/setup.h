@@ -1,6 +1,6 @@
 /*
- * setup: from the command line to an open session: the configuration, the agent's role
- * and rights, the workspace. Every verb that has hands goes this way.
+ * setup: makes an open session from the command line: configuration, the agent's role and
+ * rights, workspace. Every verb with hands uses it.
  */
 #pragma once
 #include "base/buf.h"
@@ -16,17 +16,17 @@
 struct interrupt;
 struct orchestra;
 
-/* What a person said on the command line beside -C, --config and --agent. */
+/* Settings of the command line besides -C, --config and --agent. */
 struct setup_flags {
 	const char *workspace;   /* this folder instead of -C's; or NULL */
 	const char *policy_file; /* one policy instead of an agent's; or NULL */
 	const char *agent;       /* this one, whatever --agent says; or NULL */
-	const struct value *entry; /* keys of a policy; `read` and `env` are added to, others replaced */
-	/* load these plugins instead of the configuration's; NULL: those */
+	const struct value *entry; /* keys of a policy: `read` and `env` add to the agent's, others replace them */
+	/* load these plugins; NULL: those of the configuration */
 	const struct front_plugins_wish *plugins;
-	bool quiet_plugins; /* say nothing of those that are left out */
-	bool explain;       /* find out who said what (setup.origins) */
-	bool shipped_only;  /* whatever the user's role files say */
+	bool quiet_plugins; /* print nothing about plugins that are left out */
+	bool explain;       /* note where each key comes from (setup.origins) */
+	bool shipped_only;  /* ignore the user's role files */
 };
 
 struct setup {
@@ -35,24 +35,27 @@ struct setup {
 	char *agent;           /* its name, as it was named */
 	char *role_name;       /* the name its entries stand under: config_role_name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
-	/* What a role of the workspace was held to: the user's default. NULL: it is none */
+	/*
+	 * The rights of the user's default, which bound a role of the workspace. NULL:
+	 * the role is none
+	 */
 	struct policy *bounds;
-	struct value *asked; /* what the person named by --ask, for the whole run; NULL: nothing */
+	struct value *asked; /* rights that --ask names, for the whole run; NULL: none */
 	struct config_role role;
-	double wall_s; /* limits.wall_s, when somebody said it; 0: nobody */
+	double wall_s; /* limits.wall_s when it was set; else 0 */
 	unsigned minimum_level;
-	bool level_is_asked; /* by --minimum-level, which goes before the configuration's */
-	char *resolver;      /* of the configuration; NULL: the machine's own */
-	struct value *agents; /* all there are: name -> the model of its own, or null */
+	bool level_is_asked;  /* --minimum-level was given, and beats the configuration */
+	char *resolver;       /* of the configuration; NULL: the machine's own */
+	struct value *agents; /* all agents: name -> the agent's own model, or null */
 	struct value *models; /* of the configuration, for the catalogue; NULL: nothing */
-	/* explain: who said it: key ("write", "limits.memory") -> words; what is absent is default */
+	/*
+	 * explain: where keys come from: key ("write", "limits.memory") -> words; an
+	 * absent key has its default
+	 */
 	struct value *origins;
 	char *config;      /* where the configuration is or would be read from, or NULL */
 	bool config_given; /* by --config */
-	/*
-	 * What its rights were made of: a list of {agent, entry} (config_entry), each of which it
-	 * was held to.
-	 */
+	/* The rights that bound this setup: a list of {agent, entry} (config_entry). */
 	struct value *entries;
 	const struct tool **own_tools; /* `tools` begins with them */
 	char *policy_file;             /* of --policy, or NULL */
@@ -61,15 +64,15 @@ struct setup {
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
-	const struct undo_aim *undoes; /* what the session is opened to undo; NULL: nothing */
-	uint64_t undo_space;           /* of the configuration; 0: nobody said it */
-	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
+	const struct undo_aim *undoes; /* the steps that the session is opened to undo; NULL: none */
+	uint64_t undo_space; /* of the configuration; 0: not set */
+	char *undo_folder; /* holds the undo stores of all projects; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; event NULL: nobody listens */
 };
 
 /*
- * From the options workspace, config and agent, which the verb must have. setup_fini in
- * either case, but after the session's end: its tools are kept here.
+ * Fill SETUP from the options workspace, config and agent, which the verb must have. Call
+ * setup_fini in either case, but after the end of the session: SETUP keeps its tools.
  */
 bool setup_init(struct setup *setup, const struct options *options, struct err *err);
 /* The same with FLAGS, which beat everything else. */
@@ -84,33 +87,41 @@ bool setup_init_with(struct setup *setup, const struct options *options,
 bool setup_serve(struct setup *setup, struct err *err);
 
 /*
- * setup_serve for one that has no right beyond any of BOUNDS, a list as setup.entries: neither
- * its tools nor its servers.
+ * setup_serve for an agent whose tools and servers get no right beyond any of BOUNDS, a
+ * list like setup.entries.
  */
 bool setup_serve_within(struct setup *setup, const struct value *bounds, struct err *err);
 
 /*
- * The hosts of --allow-host, beside those that the policy lists. For verbs with
- * OPTION_ROW_ALLOW_HOST, after setup_init and before setup_serve: servers reach them too.
+ * Add the hosts of --allow-host to those of the policy. For verbs with
+ * OPTION_ROW_ALLOW_HOST. Call it after setup_init and before setup_serve, so that servers
+ * may reach these hosts too.
  */
 bool setup_allow_hosts(struct setup *setup, const struct options *options, struct err *err);
 
-/* What --ask names, beside the policy's own `ask`. For verbs with OPTION_ROW_ASK. */
+/*
+ * Add the rights that --ask names to the policy's own `ask`. For verbs with
+ * OPTION_ROW_ASK.
+ */
 bool setup_ask(struct setup *setup, const struct options *options, struct err *err);
 
 /*
- * The same for the default agent in FOLDER as it is shipped, whatever the person's
- * configuration says.
+ * setup_init for the shipped default agent in FOLDER; the person's configuration is
+ * ignored.
  */
 bool setup_init_shipped(struct setup *setup, const char *folder, struct err *err);
 void setup_fini(struct setup *setup);
 
-/* The level that a cell must reach: of --minimum-level, else the configuration's. */
+/*
+ * The level that a cell must reach: that of --minimum-level, else that of the
+ * configuration.
+ */
 int setup_least_level(const struct setup *setup);
 
 /*
- * The tools there are now, with those of servers that have come or gone since, and with whoever is
- * behind those of the front. The table there was before is valid until the next call.
+ * The table of tools that exist now, with the present tools of servers, and with the
+ * orchestra behind its own tools. The table of the last call is valid until the next
+ * call.
  */
 const struct tool *const *setup_tools(const struct setup *setup);
 
@@ -125,33 +136,40 @@ bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 int setup_session(struct setup *setup, struct session_options *options,
 		  struct session **session);
 
-/* The same, its complaint in ERR as session_open's. */
+/* setup_session, with the complaint in ERR as session_open gives it. */
 bool setup_session_err(struct setup *setup, struct session_options *options,
 		       struct session **session, struct err *err);
 
 /*
- * setup_session for a verb of one call, which reads no key: this process's environment is
- * wiped, and signals go to INTERRUPT once the session is open.
+ * setup_session for a verb of one call, which reads no key. The environment of this
+ * process is wiped, and signals go to INTERRUPT once the session is open.
  */
 int setup_session_once(struct setup *setup, struct interrupt *interrupt,
 		       struct session **session);
-/* The same for a tool of the front: this process keeps its environment, and the cell has none. */
+/*
+ * setup_session_once for a tool of the front: this process keeps its environment, and the
+ * cell gets none of it.
+ */
 int setup_session_kept(struct setup *setup, struct interrupt *interrupt,
 		       struct session **session);
 
 /*
  * From here on no other process of this user may read the keys out of our memory, and no
- * core file holds them. Opening a session does so by itself.
+ * core file holds them. Opening a session calls this function.
  */
 void setup_hide_memory(void);
 
 /*
  * The specification of the cell that a verb of one call would open, without opening it.
- * Afterwards, in either case: shape_tidy and spec_fini SPEC, which was initialised.
+ * The caller has initialised SPEC, and calls shape_tidy and spec_fini for it in either
+ * case.
  */
 bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *err);
 
-/* setup_session without a minimum; ERR as session_open's. */
+/*
+ * setup_session without a minimum level, with the complaint in ERR as session_open gives
+ * it.
+ */
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
 

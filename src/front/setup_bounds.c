@@ -1,4 +1,4 @@
-/* setup_bounds: a setup held to the rights of those on whose behalf it works. */
+/* setup_bounds: holds a setup to the rights of the agents on whose behalf it works. */
 #include "front/setup.h"
 
 #include <fcntl.h>
@@ -7,7 +7,10 @@
 #include "base/value.h"
 #include "view/shape_limits.h"
 
-/* *POLICY is held to what ROW of such a list grants. TOOLS: those of both are settled. */
+/*
+ * Narrow *POLICY to the rights of ROW, an item of such a list. TOOLS: first check the
+ * tools of ROW's policy.
+ */
 static bool hold_to(const struct setup *setup, const struct value *row, bool tools,
 		    struct policy **policy, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * setup_session: from what setup_init found to an open session, the servers' cell or the
- * shape of a cell; see setup.h.
+ * setup_session: makes an open session, the servers' cell or the shape of a cell from a
+ * filled setup.
  */
 #include "front/setup.h"
 
@@ -18,7 +18,10 @@
 
 void setup_hide_memory(void)
 {
-	/* The leak checker of sanitizer builds reads memory the same way: kept out too. */
+	/*
+	 * The leak checker of sanitizer builds reads our memory in the same way, so these
+	 * builds stay readable.
+	 */
 #if defined(__SANITIZE_ADDRESS__)
 	return;
 #elif defined(__has_feature)
@@ -29,7 +32,10 @@ void setup_hide_memory(void)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* The first NULL ends the list: the one that is always there comes first. */
+/*
+ * The first NULL ends the list, so a file that may be missing is not before one that
+ * exists.
+ */
 enum { PROTECTED_FILES = 3 };
 
 const struct tool *const *setup_tools(const struct setup *setup)
@@ -68,7 +74,10 @@ bool setup_serve(struct setup *setup, struct err *err)
 		return true;
 	front_plugins_rest(&setup->plugins);
 	fill_options(setup, files, &options);
-	/* What it names must be there; what it does not name may come later. */
+	/*
+	 * Wait for the servers when the policy names tools: named tools must exist.
+	 * Others may come later.
+	 */
 	if (setup->policy->tools.given && !setup->policy->every_tool)
 		setup->servers.wait_ms = 0;
 	if (!front_servers_start(&setup->servers, &options, setup->tools, err))
@@ -87,7 +96,7 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
 	return session_shape(&options, setup->policy, spec, err);
 }
 
-/* Never a silent step down, not even one that was allowed. */
+/* Say that the cell is below L3, even where a weaker level is allowed. */
 static void say_level(int level)
 {
 	const struct level_row *row = probe_level_row((enum sandbox_level)level);
@@ -109,7 +118,10 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	fill_options(setup, files, options);
 	if (setup->servers.loop != NULL) {
 		options->loop = setup->servers.loop;
-		/* Their cell's ends are among our descriptors: no copy of this process then. */
+		/*
+		 * We hold descriptors of the servers' cell, so the new cell must not be a
+		 * copy of this process.
+		 */
 		options->direct = false;
 	}
 	options->take_policy = setup->policy;
@@ -118,7 +130,10 @@ static bool open_session(struct setup *setup, struct session_options *options,
 	options->protected_files = NULL;
 	if (!opened)
 		return false;
-	/* Not earlier: a cell that is cloned out of this process needs its /proc files. */
+	/*
+	 * Hide the memory only now: a cell that is cloned from this process needs its
+	 * /proc files.
+	 */
 	setup_hide_memory();
 	return true;
 }
@@ -145,7 +160,7 @@ int setup_session(struct setup *setup, struct session_options *options,
 				     &words, err.text);
 }
 
-/* OPTIONS for one call, whose signals go to INTERRUPT. */
+/* Open a session by OPTIONS for one call, whose signals go to INTERRUPT. */
 static int session_of_one_call(struct setup *setup, struct session_options *options,
 			       struct interrupt *interrupt, struct session **session)
 {

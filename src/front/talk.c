@@ -1,4 +1,4 @@
-/* talk: putting together what a conversation needs, and taking it apart again; see talk.h. */
+/* talk: sets up the parts of a conversation and takes them down again. */
 #include "front/talk.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "model/provider.h"
 #include "store/journal.h"
 
-/* One works while the next is being made. */
+/* One worker works while the next one is being made. */
 enum { READY_WORKERS = 2 };
 
 static const char default_replay[] = "examples/replays/default.json";
@@ -41,14 +41,14 @@ struct talk {
 	struct orchestrate *orchestrate; /* NULL: the agent has none of its tools */
 	struct setup *setup;
 	char *asked; /* the model, as it was asked for; NULL: the embedded replay */
-	const char *parent; /* of the request by which this process was started */
+	const char *parent; /* the caller's session, from the request that started us */
 	bool counts_answers, answering; /* as the options said */
-	bool answered;                  /* somebody answers what is asked */
-	bool relays;                    /* and that is who asked for this run */
-	bool broken;                    /* an event could not be recorded */
+	bool answered;                  /* questions get an answer */
+	bool relays; /* the answers come from the caller that started this run */
+	bool broken; /* an event could not be recorded */
 };
 
-/* A variable that is set to nothing is as good as none. */
+/* The value of the variable NAME. NULL: it is not set, or empty. */
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -56,7 +56,7 @@ static const char *variable(const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* MODEL would be asked at a service that lets nobody in without a key. */
+/* Refuse MODEL: its service needs a key, and there is none. */
 static bool refuse_keyless(const char *model, const char *key_variable, struct err *err)
 {
 	struct found found;
@@ -76,8 +76,9 @@ static bool refuse_keyless(const char *model, const char *key_variable, struct e
 }
 
 /*
- * Nothing says which model, but a key says that there is one: it would be strange to play a
- * recording instead, and to choose would cost the person's money.
+ * Refuse to guess when no model is named but a key is set. The key says that the person
+ * uses a model, so playing the recording would be strange, and a model of our choice
+ * would cost the person's money.
  */
 static bool refuse_nameless(struct err *err)
 {
@@ -143,7 +144,7 @@ static struct event_sink open_view(struct talk *talk, const struct talk_options 
 	talk->asking = asking_open(options->console, talk->screen,
 				   interrupt_fd(talk->interrupt), NULL);
 	asking_set_preview(talk->asking, preview, &talk->setup->plugins);
-	/* Without it nobody is asked. */
+	/* Without an `asking` no question is put to anybody. */
 	return talk->asking != NULL ? asking_sink(talk->asking) : screen_sink(talk->screen);
 }
 
@@ -193,7 +194,10 @@ static int open_session(struct talk *talk, struct setup *setup,
 	return setup_session(setup, &options, session);
 }
 
-/* For the setup and the model that TALK names; its tools are the setup's afterwards. */
+/*
+ * Open the orchestra for TALK's setup and model; the tools of the setup are then
+ * complete.
+ */
 static bool open_orchestrate(struct talk *talk, const struct value *request, struct err *err)
 {
 	const struct orchestrate_options options = {
@@ -219,7 +223,9 @@ static bool open_model(struct talk *talk, const struct model_options *options,
 	return model_open(&with, model, err);
 }
 
-/* What neither needs a cell nor is needed for one. */
+/*
+ * The part of the opening that does not need the cell, and that the cell does not need.
+ */
 struct opening {
 	struct talk *talk;
 	const struct talk_options *options;
@@ -227,7 +233,7 @@ struct opening {
 	struct err err;
 };
 
-/* While the cell is being made. */
+/* Runs while the cell is being made. */
 static void open_meanwhile(void *context)
 {
 	struct opening *opening = context;
@@ -354,7 +360,7 @@ bool talk_is_over(const struct talk *talk)
 	return talk->broken || interrupt_signal(talk->interrupt) != 0;
 }
 
-/* WITH, a copy of the conversation, gets the hands of SETUP. */
+/* Give WITH, a copy of the conversation, a session made of SETUP. */
 static int change_hands(struct talk *with, struct setup *setup)
 {
 	struct err err = {0};
@@ -402,7 +408,10 @@ int talk_change(struct talk *talk, struct setup *setup, const struct model_optio
 		return code;
 	}
 	*talk = with;
-	/* Only now: what the old hands did last stands when their session is closed. */
+	/*
+	 * Adopt only now: the last changes of the old session are recorded when it is
+	 * closed.
+	 */
 	if (setup != NULL)
 		session_adopt(talk->session, run, handed);
 	free(run);

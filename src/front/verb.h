@@ -1,7 +1,7 @@
 /*
  * verb: the words of the command line. A verb is one file with one `struct verb`, and a
- * row in verbs.c; usage, help, parsing and the refusal of what it does not know come
- * from that one record.
+ * row in verbs.c; usage, help, parsing and the refusal of unknown options come from this
+ * record.
  */
 #pragma once
 #include "base/value.h"
@@ -19,12 +19,13 @@ struct verb {
 	const char *example;              /* lines as they are typed */
 	const struct option_row *options; /* ends with {0} */
 	size_t words_least, words_most;
-	enum option_names names; /* what its first word is one of */
-	bool words_end_options;  /* what follows the first word is not ours */
-	bool folds; /* what it prints for people is folded on a terminal (fold.h) */
+	enum option_names names; /* the set that its first word is from */
+	bool words_end_options;  /* words behind the first one are not parsed */
+	bool folds; /* its output for people is folded on a terminal (fold.h) */
 	/*
-	 * An exit code (exit_code.h). The words are counted, the options parsed. What it prints
-	 * goes to OUT, which folds where it is to.
+	 * Returns an exit code (exit_code.h). The options are parsed and the number of
+	 * words is checked before. The verb prints on OUT, which folds when `folds` is
+	 * set.
 	 */
 	int (*run)(const struct options *options, FILE *out);
 };
@@ -46,13 +47,13 @@ extern const struct verb verb_run, verb_chat, verb_exec, verb_tool_list, verb_to
 	verb_schedule_enable, verb_schedule_disable, verb_schedule_remove,
 	verb_schedule_run, verb_complete;
 
-/* What may stand alone, without a verb and without the options of a conversation. */
+/* Options that may stand alone, without a verb and without options of a conversation. */
 extern const struct option_row verb_none_options[];
 
 /*
- * What every verb takes, so that an alias or a script can always write it: -C, --config and
- * --agent. These rows are those of the verbs that do not have the option themselves: such a verb
- * is carried out in the folder of -C, and the other two change nothing.
+ * The options that every verb takes, so that an alias or a script can always write them:
+ * -C, --config and --agent. These rows are for verbs that do not have the option
+ * themselves: such a verb runs in the folder of -C, and ignores the other two.
  */
 extern const struct option_row verb_common_options[];
 
@@ -63,8 +64,8 @@ bool verb_has_option(const struct option_row *verb_options, const char *name);
 const struct verb *verb_find(const char *name);
 
 /*
- * The first of WORDS (NULL-ended) at or behind FROM that is no option of any verb and no
- * option's value; their end if there is none.
+ * The index of the first of WORDS (NULL-ended), at FROM or behind, that is neither an
+ * option of any verb nor the value of an option; the index of the NULL if there is none.
  */
 size_t verb_find_word(const char *const *words, size_t from);
 
@@ -81,10 +82,11 @@ int verb_dispatch(const char *const *words);
 /* "glovebox: sentence" and a line end on standard error, cleaned (text_clean); returns CODE. */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * What was printed on OUT is written now. CODE; when it could not be, and CODE is CODE_DONE, a
- * complaint and CODE_FAILED. A reader that went away had what it wanted. main asks it of stdout once
- * each verb has ended: no verb needs to.
+ * Write all that was printed on OUT. Returns CODE. When writing failed and CODE is
+ * CODE_DONE, prints a complaint and returns CODE_FAILED; a reader that has gone is no
+ * failure. main calls this function for stdout after each verb, so a verb does not need
+ * to.
  */
 int verb_printed(int code, FILE *out);
-/* VALUE and a line end on OUT, by enum value_flags; what could not be written is told as there. */
+/* Print VALUE (by enum value_flags) and a line end on OUT; returns as verb_printed. */
 int verb_print_json(const struct value *value, unsigned flags, FILE *out);

@@ -1,4 +1,7 @@
-/* glovebox complete: what may stand next on a command line; shells ask when Tab is pressed. */
+/*
+ * glovebox complete: prints the words that may come next on a command line. Shells call
+ * it when Tab is pressed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,19 +33,22 @@ static const struct option_row complete_options[] = {
 	{0},
 };
 
-/* What is being completed: the word, what stands before it in each answer, and where they go. */
+/*
+ * One completion: the stream of the answers, the begun word, and the text before it in
+ * each answer.
+ */
 struct completing {
 	FILE *out;
 	struct str begun;
 	const char *before;
 };
 
-/* A line: the word, and behind a tab what it is. */
+/* Print one line: WORD and, behind a tab, ABOUT. */
 static void offer(const struct completing *completing, const char *word, const char *about)
 {
 	struct buf line;
 
-	/* What is no plain word would be something else on a command line. */
+	/* Leave out a word that a shell would not take as one plain word. */
 	if (!str_starts(str_of(word), completing->begun) ||
 	    text_find_unseen(str_of(word)) < strlen(word) ||
 	    strpbrk(word, " \t'\"\\$`") != NULL)
@@ -78,7 +84,7 @@ static bool offer_session(void *context, const struct journal_session *session)
 {
 	auto_free char *about = memory_copy_str(session->workspace);
 
-	/* A delegate's is shown; it cannot be gone on with. */
+	/* Offered only where the session is shown: a delegate's session cannot go on. */
 	offer(context, session->id, about);
 	return true;
 }
@@ -128,7 +134,9 @@ static void offer_tools(const struct completing *completing)
 	}
 }
 
-/* The verbs that begin with GROUP and a blank ("": all), by the word that is next. */
+/*
+ * Offer the next word of each verb that begins with GROUP and a blank ("": of all verbs).
+ */
 static void offer_verbs(const struct completing *completing, const char *group)
 {
 	const size_t length = strlen(group);
@@ -150,7 +158,7 @@ static void offer_verbs(const struct completing *completing, const char *group)
 	}
 }
 
-/* The words of LIST, between which blanks and commas stand. */
+/* Offer the words of LIST, which blanks and commas separate. */
 static void offer_words(const struct completing *completing, const char *list)
 {
 	while (*list != '\0') {
@@ -188,7 +196,7 @@ static void offer_schedules(struct completing *completing)
 	schedules_close(schedules);
 }
 
-/* The strongest first. */
+/* Offer the levels, the strongest first. */
 static void offer_levels(const struct completing *completing)
 {
 	for (int level = SANDBOX_SEALED; level >= SANDBOX_NONE; level--)
@@ -213,7 +221,10 @@ static void offer_shells(const struct completing *completing)
 	}
 }
 
-/* Nothing for paths and free text: there the shell knows better. */
+/*
+ * Offer the names of the set NAMES. Paths and free text get no offers: there the shell
+ * knows better.
+ */
 static void offer_names(struct completing *completing, enum option_names names)
 {
 	auto_config struct config *config = NULL;
@@ -274,7 +285,7 @@ static void offer_options(const struct completing *completing, const struct opti
 		offer_option(completing, rows);
 }
 
-/* Those that stand alone, without what is in KNOWN. */
+/* Offer the options that may stand alone, except those in KNOWN. */
 static void offer_alone(const struct completing *completing, const struct option_row *known)
 {
 	for (const struct option_row *row = verb_none_options; row->name != NULL; row++) {
@@ -287,7 +298,7 @@ static void offer_alone(const struct completing *completing, const struct option
 	}
 }
 
-/* LAST is the word to be completed, an option's or its value behind "="; FIRST: the first one. */
+/* Complete LAST, an option or its value behind "=". FIRST: it is the first word. */
 static void complete_option(const struct option_row *rows, const char *last, bool first,
 			    FILE *out)
 {
@@ -311,7 +322,10 @@ static void complete_option(const struct option_row *rows, const char *last, boo
 		offer_names(&completing, row->names);
 }
 
-/* The verb that the COUNT words before the last one name; *GROUP: or the front of its name. */
+/*
+ * The verb that the words before the last one name. When they only name a group, GROUP
+ * gets it.
+ */
 static const struct verb *find_verb(const char **words, char group[NAME_MAX_BYTES],
 				    size_t *at)
 {
@@ -334,7 +348,9 @@ static const struct verb *find_verb(const char **words, char group[NAME_MAX_BYTE
 	return verb_find(name);
 }
 
-/* A word of VERB behind FIRST, or the first one. */
+/*
+ * Offer words of VERB. FIRST is its first word; NULL: the first word is to be completed.
+ */
 static void complete_word(struct completing *completing, const struct verb *verb,
 			  const char *first)
 {
@@ -356,12 +372,12 @@ static void complete(const char **words, const char *last, const char *before_la
 	verb = find_verb(words, group, &at);
 	if (verb != NULL) {
 		rows = verb->options;
-		/* What a program of ours is to start has options of its own. */
+		/* The command that the verb is to start has options of its own. */
 		if (verb->words_end_options &&
 		    words[verb_find_word((const char *const *)words, at + 1)] != NULL)
 			return;
 	} else if (group[0] != '\0' && verb_find(group) != NULL) {
-		/* A group that is a verb as well. */
+		/* A group may be a verb as well. */
 		rows = verb_find(group)->options;
 	}
 	if (before_last != NULL && before_last[0] == '-')

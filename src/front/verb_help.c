@@ -1,4 +1,4 @@
-/* glovebox help: the overview, or what one verb does. */
+/* glovebox help: prints the overview, or the help of one verb. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const struct option_row help_options[] = {
 	{0},
 };
 
-/* Two words at most make a name. */
+/* A name has at most two words. */
 enum { NAME_MAX_BYTES = 256 };
 
 static int help_run(const struct options *options, FILE *out)

@@ -82,7 +82,7 @@ const struct option_row verb_common_options[] = {
 /* Longest name of a verb with its group. */
 enum { VERB_NAME_MAX = 64 };
 
-/* Bytes of a complaint; the longest tell what a tool said. */
+/* Bytes of a complaint; the longest ones quote a tool. */
 enum { COMPLAINT_MAX = 4 << 20 };
 
 enum { VERBS_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
@@ -99,7 +99,10 @@ int verb_printed(int code, FILE *out)
 	const bool flushed = fflush(out) == 0;
 	const int why = flushed ? 0 : errno;
 
-	/* A write that failed before left a mark, without its reason, and nothing to flush. */
+	/*
+	 * An earlier failed write has set the error mark of OUT, but left no errno and
+	 * nothing to flush.
+	 */
 	if (code != CODE_DONE || (flushed && !ferror(out)) || why == EPIPE ||
 	    reader_is_gone())
 		return code;
@@ -107,7 +110,7 @@ int verb_printed(int code, FILE *out)
 			     why != 0 ? strerror(why) : "not all could be written");
 }
 
-/* What fits as text may be longer once it is indented. */
+/* A value that fits as compact text may be longer once it is indented. */
 enum { PRINTED_MAX = 2 * VALUE_TEXT_MAX };
 
 int verb_print_json(const struct value *value, unsigned flags, FILE *out)
@@ -136,7 +139,7 @@ int verb_complain(int code, const char *format, ...)
 	va_start(arguments, format);
 	(void)buf_addv(&said, format, arguments);
 	va_end(arguments);
-	/* It quotes what servers, files and other programs say. */
+	/* The complaint may quote servers, files and other programs, so it is cleaned. */
 	(void)text_clean(buf_str(&said), &clean);
 	(void)buf_adds(&shown, "glovebox: ");
 	text_add_paragraph(&shown, buf_str(&clean));
@@ -181,10 +184,16 @@ bool verb_has_option(const struct option_row *verb_options, const char *name)
 	return false;
 }
 
-/* Enough for the rows of any verb, with those of verb_common_options that it lacks. */
+/*
+ * Enough for the rows of any verb and for those of verb_common_options that the verb
+ * lacks.
+ */
 enum { ROWS_MAX = OPTIONS_MAX + 1 };
 
-/* VERB_OPTIONS, with those of verb_common_options that it lacks behind them. */
+/*
+ * Fill ROWS with VERB_OPTIONS and, behind them, the rows of verb_common_options that
+ * VERB_OPTIONS lack.
+ */
 static void add_common(const struct option_row *verb_options,
 		       struct option_row rows[ROWS_MAX])
 {
@@ -228,7 +237,10 @@ size_t verb_find_word(const char *const *words, size_t from)
 	return from;
 }
 
-/* NAME and, when there is one, the nearest verb or group of verbs. */
+/*
+ * Complain about the unknown verb NAME, and name the most similar verb or group if there
+ * is one.
+ */
 static int refuse_verb(const char *name)
 {
 	char groups[VERBS_COUNT][VERB_NAME_MAX];
@@ -285,7 +297,7 @@ static bool speaks_json(const struct options *options)
 	return false;
 }
 
-/* OPTIONS fit VERB. */
+/* Run VERB with OPTIONS, which were parsed by its rows. */
 static int run_parsed(const struct verb *verb, const struct options *options)
 {
 	const bool help = options_given(options, "help");
@@ -298,8 +310,9 @@ static int run_parsed(const struct verb *verb, const struct options *options)
 }
 
 /*
- * -C of a verb that has no such option itself: go there. A relative --config of the verb's own is
- * from where the person is, as it is where -C names a workspace.
+ * Enter the folder of -C, for a verb that has no such option itself. A relative --config
+ * of this verb still counts from the person's folder, as it does for verbs where -C names
+ * a workspace.
  */
 static bool enter_folder(const struct verb *verb, struct options *options,
 			 struct buf *config, struct err *err)
@@ -352,7 +365,10 @@ static int run_verb(const struct verb *verb, const char *const *words)
 	return code;
 }
 
-/* On a terminal no verb, or options of it alone, is a conversation. */
+/*
+ * On a terminal, a command line without words, or with only options of a conversation,
+ * means `chat`.
+ */
 static bool means_chat(const char *const *words)
 {
 	bool apart;
@@ -364,7 +380,7 @@ static bool means_chat(const char *const *words)
 		options_find(verb_chat.options, words[0], &apart) != NULL);
 }
 
-/* All verbs, or those of GROUP. */
+/* Print all verbs, or those of GROUP. */
 static int print_list(const char *group)
 {
 	FILE *out = fold_open();
@@ -375,7 +391,7 @@ static int print_list(const char *group)
 	return code;
 }
 
-/* Somebody left the verb of GROUP away. */
+/* Complain that the verb of GROUP is missing. */
 static int refuse_group(const char *group)
 {
 	char *text = NULL;
@@ -391,7 +407,7 @@ static int refuse_group(const char *group)
 	return CODE_USAGE;
 }
 
-/* Only options: --version, --help, or somebody forgot the verb. */
+/* Handle a command line of options only: --version, --help, or a forgotten verb. */
 static int run_without_verb(const char *const *words)
 {
 	struct option_row rows[ROWS_MAX];
@@ -430,7 +446,7 @@ static void remove_word(const char **words, size_t at)
 		words[at] = words[at + 1];
 }
 
-/* WORDS[AT] is a group: the verb is made of it and the next word. */
+/* WORDS[AT] is a group: run the verb that it names together with the next word. */
 static int run_group(const char **words, size_t at)
 {
 	const char *group = words[at];
@@ -477,7 +493,10 @@ int verb_dispatch(const char *const *given)
 	if (strcmp(words[at], "--") == 0)
 		return verb_complain(CODE_USAGE, "there is no verb before --; to send what "
 						 "follows as a prompt: glovebox run -- …");
-	/* A verb never has a blank, and a prompt of one word is rarely meant as one. */
+	/*
+	 * A word with a blank is a prompt, since no verb has a blank. A single word is
+	 * rarely meant as a prompt.
+	 */
 	if (strpbrk(words[at], " \t\n") != NULL)
 		return run_verb(&verb_run, (const char *const *)words);
 	if (verb_group_exists(words[at]))
