@@ -143,7 +143,7 @@ static void make_prompt(struct orchestrate *orchestrate, const struct setup *set
 	buf_fini(&prompt);
 }
 
-/* Make the request that starts delegates, and the answer to whether delegates may ask. */
+/* Make the request that starts delegates, and the prompt that tells the agent of them. */
 static void make_request(struct orchestrate *orchestrate,
 			 const struct orchestrate_options *options)
 {

@@ -15,10 +15,7 @@
 
 enum {
 	LINE_MAX = 16 << 10,
-	/*
-	 * Servers wait for input when they start, so starting them needs few ready
-	 * workers.
-	 */
+	/* The programs wait for their input: nobody waits for their workers. */
 	READY_WORKERS = 2,
 };
 

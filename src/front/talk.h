@@ -33,9 +33,10 @@ struct talk_options {
 };
 
 /*
- * Fill MODEL. The name is NAME (of a flag, or NULL), else ROLE's model, else
- * GLOVEBOX_MODEL, else the built-in replay. GLOVEBOX_BASE_URL and the key of the model's
- * provider come from the environment. The texts are borrowed from the environment.
+ * Fill MODEL. The name is NAME (of a flag, or NULL), else GLOVEBOX_MODEL, else ROLE's
+ * model; without any of them it is the built-in replay. GLOVEBOX_BASE_URL and the key of
+ * the model's provider come from the environment. The texts are borrowed from the
+ * environment.
  */
 bool talk_model(const char *name, const struct config_role *role,
 		struct model_options *model, struct err *err);

@@ -84,7 +84,10 @@ static bool offer_session(void *context, const struct journal_session *session)
 {
 	auto_free char *about = memory_copy_str(session->workspace);
 
-	/* Offered only where the session is shown: a delegate's session cannot go on. */
+	/*
+	 * A delegate's session is offered as well: it can be shown, though it cannot go
+	 * on.
+	 */
 	offer(context, session->id, about);
 	return true;
 }

@@ -1,4 +1,7 @@
-/* attack: one folder, two tries and one verdict for each attack. */
+/*
+ * attack: plays each attack in a folder of its own, in a cell and without one, and judges
+ * it.
+ */
 #include "front/verbs/attack.h"
 
 #include "base/buf.h"
@@ -29,13 +32,13 @@ enum {
 	SCRIPT_MAX = 16 << 10,
 	VARIABLES_MAX = 24,
 	NAMES_MAX = 1024, /* of the groups */
-	/* An attack that hangs is ended, and has shown nothing. */
+	/* An attack that hangs is ended, and proves nothing. */
 	SCRIPT_SECONDS = 10,
 	READY_MS = 5000,
 	READY_PAUSE_MS = 5,
 };
 
-/* Whatever the caller's own: an attack is the same on every machine. */
+/* Used instead of the caller's PATH, so that an attack is the same on every machine. */
 #define SYSTEM_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 enum outcome { HELD, THROUGH, UNSHOWN };
@@ -50,7 +53,10 @@ struct stage {
 	size_t variable_count;
 };
 
-/* TEXT with its names filled in, as they are on the host or in the cell. */
+/*
+ * Append TEXT to OUT, with the names (%work%, …) replaced by their values on the host or
+ * in the cell.
+ */
 static void fill(const struct stage *stage, const char *text, bool in_cell, struct buf *out)
 {
 	char uid[16], pid[16], call[PATH_MAX + sizeof(" " ATTACK_CALL)];
@@ -96,7 +102,10 @@ static void variable_add(struct stage *stage, const char *format, const char *va
 	stage->environment[stage->variable_count] = NULL;
 }
 
-/* The exit code of a shell on the host, or in a cell; -1 when it hung or died. */
+/*
+ * Run TEXT in a shell, on the host or in a cell. Returns its exit code; -1 when it hung
+ * or died.
+ */
 static int script_run(const struct stage *stage, const char *text, bool in_cell)
 {
 	struct program_run run;
@@ -120,7 +129,10 @@ static int script_run(const struct stage *stage, const char *text, bool in_cell)
 	return code;
 }
 
-/* The script beside, in a process group of its own, once it is ready; 0 when it is not. */
+/*
+ * Start the attack's script `beside` in its own process group and wait until it is ready.
+ * Returns its process id; 0 when it did not become ready.
+ */
 static pid_t beside_start(const struct stage *stage)
 {
 	struct program_start start = {.fds = {-1, -1, -1},
@@ -215,7 +227,7 @@ static void stage_fini(struct stage *stage)
 	buf_fini(&stage->tmp);
 }
 
-/* Would it have succeeded without a cell? */
+/* Does the attack succeed without a cell? */
 static bool bare_succeeds(const struct stage *stage)
 {
 	const struct attack *attack = stage->attack;
@@ -241,8 +253,9 @@ static bool no_cell(struct err *err)
 }
 
 /*
- * How an attack came out that ended with CODE in its cell. One with a code of its own says only that
- * it was played to its end: what it has done is told on the host.
+ * Judge an attack that ended with CODE in its cell. When the attack has a `code` of its
+ * own, CODE only says whether it was played to its end; then only the script `after`, on
+ * the host, tells its effect.
  */
 static enum outcome judge(const struct stage *stage, int code)
 {
@@ -316,7 +329,9 @@ static bool is_installed(const char *program)
 	return there;
 }
 
-/* The first program that ATTACK needs and this machine has not; NULL: it has them all. */
+/*
+ * The first program that ATTACK needs and this machine lacks; NULL: it has all of them.
+ */
 static const char *missing_program(const struct attack *attack)
 {
 	const char *const *need = attack->needs;
@@ -332,7 +347,7 @@ static void count_missing(struct value *missing, const char *program)
 			  value_integer(value_member(missing, program)) + 1);
 }
 
-/* What all attacks came to, and those of the group that is played. */
+/* The results of all attacks, and those of the group that is being played. */
 struct tally {
 	struct value *through, *unshown, *groups, *missing;
 	struct score all, group;
@@ -440,7 +455,7 @@ bool attack_play_all(const char *only, FILE *progress, const struct interrupt *i
 	tally_init(&tally, report);
 	buf_init(&folder, PATH_MAX);
 	ok = setup_temp_folder("attack", &folder, err);
-	/* The cell of root is another user, and must come in. */
+	/* Root's cell runs as another user, who must be able to enter the folder. */
 	if (ok && chmod(folder.data, 0755) < 0)
 		ok = err_set(err, errno, "%s: %s", folder.data, strerror(errno));
 	ok = ok && play_table(only, &tally, folder.data, progress, interrupt, err);

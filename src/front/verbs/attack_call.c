@@ -1,4 +1,4 @@
-/* attack_call: words into registers. */
+/* attack_call: turns words into the arguments of a system call. */
 #include "front/verbs/attack_call.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static uintptr_t argument_of(const char *text, uint64_t block[WORDS_MAX])
 	if (strncmp(text, "s:", 2) == 0)
 		return (uintptr_t)at;
 	if (strncmp(text, "z:", 2) == 0)
-		return (uintptr_t)block; /* which nobody has written to */
+		return (uintptr_t)block; /* still all zero */
 	if (strncmp(text, "w:", 2) != 0)
 		return text[0] == '-' ? (uintptr_t)strtoll(text, NULL, 0)
 				      : strtoull(text, NULL, 0);

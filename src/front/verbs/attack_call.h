@@ -1,6 +1,7 @@
 /*
- * attack_call: a system call by its number, as an attack asks for it: what no shell can do. The
- * program is this itself when its first word is ATTACK_CALL. It has no more rights than who starts it.
+ * attack_call: makes a system call by its number for an attack, since no shell can do
+ * that. This program does so when its first word is ATTACK_CALL. It has only the rights
+ * of its caller.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,15 +14,16 @@ enum { ATTACK_CALL_ARGUMENTS = 6 };
 bool attack_call_is(int argc, char **argv);
 
 /*
- * WORDS (NULL-ended): the number and at most six arguments, each a number, s:TEXT (its address), z:N
- * (that of N zero bytes, at most 512) or w:A,B,… (that of words of eight bytes, at most 64). Prints
- * "= ANSWER" and returns 0, or the name of the error and returns 1. CALL makes the call, as syscall
- * answers.
+ * WORDS (NULL-ended) has the number and at most six arguments. An argument is a number,
+ * s:TEXT (the address of TEXT), z:N (the address of N zero bytes, at most 512) or w:A,B,…
+ * (the address of words of eight bytes, at most 64). Prints "= ANSWER" and returns 0, or
+ * prints the name of the error and returns 1. CALL makes the call, and returns as syscall
+ * does.
  */
 int attack_call_make(char **words, long (*call)(long number, const uintptr_t *arguments));
 
-/* By the usual gate. */
+/* Make the call by syscall. */
 long attack_call_plain(long number, const uintptr_t *arguments);
 
-/* Make the call by the usual gate and end: whoever has changed his root has no other business there. */
+/* Make the call by attack_call_plain, and exit. */
 _Noreturn void attack_call_run(char **words);

@@ -1,4 +1,4 @@
-/* exec_hints: see exec_hints.h. */
+/* exec_hints: finds and prints the hints. */
 #include "front/verbs/exec_hints.h"
 
 #include "base/buf.h"
@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is FOLDER a home, or does it hold the caller's? It may be no workspace (shape_open_workspace). */
+/*
+ * Is FOLDER a home, or does it hold the caller's home? Then it may not be a workspace
+ * (shape_open_workspace).
+ */
 static bool holds_home(const char *folder)
 {
 	const char *home = getenv("HOME");
@@ -50,7 +53,7 @@ void hint_harm(const struct tool_result *result)
 			      value_text(value_member(told, "next")));
 }
 
-/* Was it said of RESULT that a host was refused? Then no words have to say so once more. */
+/* Does RESULT already say that a host was refused? Then no hint repeats it. */
 static bool tells_of_network(const struct tool_result *result)
 {
 	const struct value *list = denial_list(result);

@@ -1,6 +1,6 @@
 /*
- * exec_hints: what a program of `exec` could not say of the cell it failed in, on standard
- * error.
+ * exec_hints: prints on standard error why a program of `exec` failed in its cell, when
+ * the program itself could not know.
  */
 #pragma once
 #include "base/str.h"
@@ -8,16 +8,17 @@
 #include "session/session.h"
 #include "tool/tool.h"
 
-/* git looks for the repository above the workspace, where the cell ends. */
+/* For git: the repository may be above the workspace, outside the cell. */
 void hint_repository(const struct tool_result *result, const struct session *session,
 		     const char *program);
 
-/* A command that destroys much: what it does, and the next step. */
+/* For a command that destroys much: its effect, and the next step. */
 void hint_harm(const struct tool_result *result);
 
 /*
- * Print, in WORDS, each thing that a program says in MESSAGES (the end of its output) that it could
- * not write or reach. A network that RESULT tells of already is left out.
+ * Print a hint, with WORDS, for each file or host that the program could not write or
+ * reach, as it says in MESSAGES (the end of its output). A network that RESULT mentions
+ * already is left out.
  */
 void hint_messages(const struct tool_result *result, const struct session *session,
 		   const struct policy_words *words, struct str messages);

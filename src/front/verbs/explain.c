@@ -1,6 +1,6 @@
 /*
- * explain: the specification of a cell as one object. The table (explain_table.c) is made of
- * that object: both ways say the same.
+ * explain: makes one object of the specification of a cell. The table (explain_table.c)
+ * is made of this object, so both forms say the same.
  */
 #include "front/verbs/explain.h"
 
@@ -41,7 +41,7 @@ static bool is_flags(const struct setup_flags *flags, const char *key, const cha
 	return false;
 }
 
-/* "write (configuration)", "--read", "every cell". */
+/* The reason for ENTRY: "write (configuration)", "--read", "every cell". */
 static const char *why_of(const struct setup *setup, const struct setup_flags *flags,
 			  const struct view_entry *entry, char text[WHY_MAX])
 {
@@ -71,7 +71,7 @@ static bool has_layer(const struct view *view, const char *path)
 	return false;
 }
 
-/* What a program can do there, or NULL for what needs no line. */
+/* The access that a program has there; NULL: the entry needs no line. */
 static const char *access_of(const struct view *view, const struct view_entry *entry)
 {
 	struct stat st;
@@ -179,7 +179,7 @@ static struct value *limits_value(const struct setup *setup, double timeout_s,
 	return list;
 }
 
-/* Names alone: a value may be a secret. */
+/* The names of variables; values are left out, since they may be secrets. */
 static struct value *environment_value(const struct cell_spec *spec)
 {
 	struct value *list = value_new_array();

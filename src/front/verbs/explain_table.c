@@ -1,4 +1,4 @@
-/* explain_table: the object of explain.c as a table. */
+/* explain_table: prints the object of explain.c as a table. */
 #include "front/verbs/explain_table.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	CLEAN_MAX = 4 << 20, /* a path, all of it as escapes */
+	CLEAN_MAX = 4 << 20, /* a path in which every byte is escaped */
 	PATH_COLUMN = 44,
 };
 
@@ -21,7 +21,7 @@ static void print_head(const char *text, bool colour, FILE *out)
 		      colour ? "\033[0m" : "");
 }
 
-/* TEXT, with nothing in it that a terminal would obey, padded to WIDTH. */
+/* Print TEXT, made safe for a terminal and padded to WIDTH. */
 static void print_cell(const char *text, size_t width, FILE *out)
 {
 	struct buf clean;
@@ -79,7 +79,10 @@ static void print_words(const struct value *list, FILE *out)
 	(void)fprintf(out, "%s\n", value_count(list) == 0 ? " nothing" : "");
 }
 
-/* What a cell without a view of its own cannot say of the files outside. */
+/*
+ * The heading of the list of files. Only a cell with a view of its own hides the files
+ * outside.
+ */
 static const char *files_head(int64_t level)
 {
 	if (level >= SANDBOX_SEALED)

@@ -1,4 +1,4 @@
-/* explain_table: for people, what explain.c found. */
+/* explain_table: a table of the results of explain.c, for people. */
 #pragma once
 #include "base/value.h"
 

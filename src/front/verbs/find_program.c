@@ -1,4 +1,4 @@
-/* find_program: walking PATH; see find_program.h. */
+/* find_program: walks over PATH. */
 #include "front/verbs/find_program.h"
 
 #include <stdlib.h>

@@ -1,18 +1,18 @@
-/* json_insert: find where a member goes by its tokens; see json_insert.h. */
+/* json_insert: finds the place of a new member by the tokens of the text. */
 #include "front/verbs/json_insert.h"
 
 #include <string.h>
 
 enum {
-	INDENT_MAX = 64,       /* more is no indentation but a line that was moved */
+	INDENT_MAX = 64,       /* a deeper line counts as moved, not as indented */
 	PRETTY_MAX = 64 << 10, /* an entry as it is printed */
 };
 
-/* What a walk over an object's tokens found. */
+/* The result of a walk over an object's tokens. */
 struct place {
 	size_t open, close; /* its braces */
-	size_t last;        /* behind its last token, which is no comment */
-	bool empty, comma;  /* nothing in it; the last token is a comma */
+	size_t last;        /* the offset behind its last token (comments do not count) */
+	bool empty, comma;  /* empty: it has no member; comma: its last token is one */
 };
 
 static bool is_blank(char c)
@@ -20,7 +20,10 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Behind the comment at AT, or AT when none is there. A line's comment ends before its end. */
+/*
+ * The offset behind the comment at AT; AT when there is none. A comment of a line ends
+ * before the line end.
+ */
 static size_t skip_comment(struct str text, size_t at)
 {
 	size_t end = at;
@@ -48,7 +51,7 @@ static size_t skip_space(struct str text, size_t at)
 	return at;
 }
 
-/* Behind the token at AT: a string, a mark, or a word or number. */
+/* The offset behind the token at AT: a string, a mark, a word or a number. */
 static size_t skip_token(struct str text, size_t at)
 {
 	size_t end = at + 1;
@@ -75,8 +78,9 @@ static bool is_key(struct str token, const char *wanted)
 }
 
 /*
- * The object whose brace is at OPEN; MEMBER (may be NULL) is looked for among its keys, and
- * *VALUE is where the value of it begins, 0 when there is none. TEXT is known to be valid.
+ * Walk over the object whose brace is at OPEN, and look for the key MEMBER (may be NULL).
+ * *VALUE is the offset of the member's value; 0: there is no such member. TEXT is known
+ * to be valid.
  */
 static struct place walk(struct str text, size_t open, const char *member, size_t *value)
 {
@@ -123,7 +127,7 @@ static struct str indent_of(struct str text, size_t at)
 	return str_part(text, start, end - start < INDENT_MAX ? end - start : 0);
 }
 
-/* What one level is set in by: the first line that is set in tells. */
+/* The indentation of one level: that of the first indented line. */
 static struct str unit_of(struct str text)
 {
 	for (size_t at = str_find(text, STR("\n"), 0); at != (size_t)-1;
@@ -139,7 +143,10 @@ static struct str unit_of(struct str text)
 	return STR("  ");
 }
 
-/* `"NAME": ENTRY` over several lines, all but the first of them set in by INDENT. */
+/*
+ * Append `"NAME": ENTRY` on several lines. All of them except the first are indented by
+ * INDENT.
+ */
 static void add_pretty(const char *name, const struct value *entry, struct str indent,
 		       struct str unit, struct str line_end, struct buf *out)
 {
@@ -158,7 +165,7 @@ static void add_pretty(const char *name, const struct value *entry, struct str i
 			(void)buf_addstr(out, indent);
 		}
 		first = false;
-		/* The printer sets in by two. */
+		/* The printer indents each level by two blanks. */
 		while (str_starts(line, STR("  "))) {
 			(void)buf_addstr(out, unit);
 			line = str_part(line, 2, line.size);
@@ -168,7 +175,10 @@ static void add_pretty(const char *name, const struct value *entry, struct str i
 	buf_fini(&text);
 }
 
-/* Behind comments that follow AT on its line: they belong to what stands before them. */
+/*
+ * The offset behind comments that follow AT on its line: such comments belong to the text
+ * before them.
+ */
 static size_t behind_remarks(struct str text, size_t at)
 {
 	size_t end = at;
@@ -218,7 +228,7 @@ static void add_member(struct str text, const struct place *place, const char *n
 	buf_fini(&indent);
 }
 
-/* OLD with the entry, as a value: what the new text must say. */
+/* OLD with the entry, as a value: the new text must be equal to it. */
 static struct value *wanted_value(const struct value *old, const char *group,
 				  const char *name, const struct value *entry)
 {

@@ -1,4 +1,4 @@
-/* mcp_install: a row for each client, and the careful change of its file. */
+/* mcp_install: a table of clients, and the careful change of a client's file. */
 #include "front/verbs/mcp_install.h"
 
 #include <errno.h>
@@ -43,10 +43,10 @@ struct client {
 	const char *variable; /* the folder of its settings, when set */
 	const char *fallback; /* below the home */
 	const char *file;
-	const char *other; /* taken instead when it is there, or NULL */
+	const char *other; /* used instead of `file` when it exists; or NULL */
 	const char *group; /* the object that holds the servers */
 	enum form form;
-	bool is_editor; /* starts servers anywhere, and says where by ${workspaceFolder} */
+	bool is_editor; /* starts servers in any folder, and names the workspace by ${workspaceFolder} */
 };
 
 static const struct client clients[] = {
@@ -65,11 +65,11 @@ static const struct client clients[] = {
 
 enum { CLIENTS = sizeof(clients) / sizeof(clients[0]) };
 
-/* What is to be added, and where. */
+/* The entry to be added, and its file. */
 struct entry {
 	const struct client *client;
 	struct value *value;
-	struct buf text; /* as it stands in a file that holds nothing else */
+	struct buf text; /* the text of a file that holds only the entry */
 	struct buf path;
 };
 
@@ -98,8 +98,9 @@ static const struct client *find_client(const char *name)
 }
 
 /*
- * By the name that PATH has for it, which outlives an upgrade; else where it is. Never a bare name:
- * an editor started from a menu has another PATH.
+ * Find our own program. Prefer the path by which PATH finds it, which outlives an
+ * upgrade; else take the real path. Never take a bare name: an editor started from a menu
+ * has another PATH.
  */
 static bool own_program(struct buf *path, struct err *err)
 {
@@ -192,7 +193,7 @@ static bool find_path(const struct client *client, struct buf *path, struct err 
 	    !path_xdg(variable, home, client->fallback, client->file, path))
 		return err_set(err, 0,
 			       "HOME is not set: where its settings are is not known");
-	/* A link stays one: what it points to is changed. */
+	/* A symbolic link stays: its target is changed. */
 	real = realpath(path->data, NULL);
 	if (real) {
 		buf_clear(path);
@@ -230,7 +231,10 @@ static void entry_fini(struct entry *entry)
 	buf_fini(&entry->path);
 }
 
-/* What stands on standard error belongs below it; as verb_printed. */
+/*
+ * Print TEXT and flush it, so that later lines on standard error come below it. Returns
+ * as verb_printed.
+ */
 static int put(FILE *out, struct str text)
 {
 	(void)fwrite(text.data, 1, text.size, out);
@@ -249,7 +253,7 @@ static bool read_settings(const char *path, struct settings *settings, struct er
 	return fd_read_file(path, SETTINGS_MAX, &settings->text, err);
 }
 
-/* The new text in OUT; an exit code when there is nothing to write. */
+/* Put the new text into OUT. Returns an exit code when there is nothing to write. */
 static int add_toml(const struct entry *entry, struct str old, struct buf *out,
 		    struct err *err)
 {
@@ -305,7 +309,10 @@ static bool is_unchanged(const char *path, const struct settings *settings)
 	       now.st_mtim.tv_nsec == settings->stat.st_mtim.tv_nsec;
 }
 
-/* TEXT in the open TEMP, which gets the rights of the file it takes the place of. */
+/*
+ * Write TEXT into the temporary file FD, and give FD owner and mode of the file that it
+ * will replace.
+ */
 static bool fill(int fd, const struct settings *settings, struct str text, struct err *err)
 {
 	mode_t mode = settings->exists ? settings->stat.st_mode & 0777 : NEW_FILE_MODE;
@@ -322,7 +329,10 @@ static bool fill(int fd, const struct settings *settings, struct str text, struc
 	return true;
 }
 
-/* Without a name until it is whole: a kill leaves nothing beside what is somebody else's. */
+/*
+ * Open a temporary file without a name: a kill then leaves no file in another program's
+ * folder.
+ */
 static int open_nameless(const char *path)
 {
 	auto_free char *folder = memory_copy(path);
@@ -334,14 +344,20 @@ static int open_nameless(const char *path)
 	return open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 }
 
-/* One that was killed between this and the rename has left the same name. */
+/*
+ * Link FD to NAME. First remove a file of that name: a run that was killed before its
+ * rename leaves one.
+ */
 static bool give_name(int fd, const char *name)
 {
 	(void)unlink(name);
 	return fd_link(fd, AT_FDCWD, name);
 }
 
-/* A file for the new text, and in TEMP the name that it has, or is to get. */
+/*
+ * Open a temporary file for the new text. TEMP gets its name, or the name that it will
+ * get (*NAMELESS).
+ */
 static int open_temp(const char *path, bool *nameless, struct buf *temp)
 {
 	int fd = open_nameless(path);
@@ -351,7 +367,9 @@ static int open_temp(const char *path, bool *nameless, struct buf *temp)
 	return *nameless ? fd : mkostemp(temp->data, O_CLOEXEC);
 }
 
-/* The old file or the new one, never half of it. */
+/*
+ * Replace the file PATH by TEXT in one step: a reader sees the old file or the new one.
+ */
 static bool replace(const char *path, const struct settings *settings, struct str text,
 		    struct err *err)
 {
@@ -371,7 +389,7 @@ static bool replace(const char *path, const struct settings *settings, struct st
 				       "somebody has changed it meanwhile; try again");
 		if (fits && nameless && !give_name(fd, temp.data))
 			fits = err_set(err, errno, "%s: %s", temp.data, strerror(errno));
-		/* What came into being just now is not replaced. */
+		/* Do not replace a file that another program has made since we looked. */
 		if (fits && renameat2(AT_FDCWD, temp.data, AT_FDCWD, path,
 				      settings->exists ? 0 : RENAME_NOREPLACE) < 0)
 			fits = err_set(err, errno, "%s", strerror(errno));

@@ -1,6 +1,7 @@
 /*
- * mcp_install: the entry by which other people's agents start `glovebox mcp`, in the form and the
- * file that each of them reads. Printed, or added to that file after a look at the difference.
+ * mcp_install: makes the entry by which another agent starts `glovebox mcp`, in the form
+ * and for the file that this agent reads. The entry is printed, or added to the file
+ * after the person has seen the difference.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,11 +10,11 @@
 struct mcp_install {
 	const char *client;           /* "claude", "codex", … */
 	const char *const *arguments; /* of the program, NULL-ended: "mcp", … */
-	bool has_workspace;           /* they name one: none is added for editors */
-	bool write;                   /* add the entry, after a yes on standard input */
+	bool has_workspace; /* the arguments name a workspace: none is added for editors */
+	bool write;         /* add the entry, after a yes on standard input */
 };
 
-/* An exit code; what went wrong has been said. */
+/* Returns an exit code; complaints have been printed. */
 int mcp_install(const struct mcp_install *install, FILE *out);
 
 /* The names of all clients, for the help: "claude, codex, …". */

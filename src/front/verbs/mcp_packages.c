@@ -1,4 +1,4 @@
-/* mcp_packages: see mcp_packages.h. */
+/* mcp_packages: copies the rows of packages. */
 #include "front/verbs/mcp_packages.h"
 
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include "mcp/server/mcp.h"
 #include "plugins/plugin.h"
 
-/* ROWS join LIST, each `file` being that of PACKAGE's copy. */
+/* Add ROWS to LIST. Each `file` becomes the path in the copy of PACKAGE. */
 static void add_rows(const struct plugin_package *package, const struct value *rows,
 		     struct value *list)
 {

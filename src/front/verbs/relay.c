@@ -1,7 +1,4 @@
-/*
- * relay: carrying bytes between the caller's descriptors and pipes of ours; see
- * relay.h.
- */
+/* relay: carries bytes between the caller's descriptors and our pipes. */
 #include "front/verbs/relay.h"
 
 #include <errno.h>
@@ -20,7 +17,7 @@
 #include "base/memory.h"
 #include "process/pty.h"
 
-/* One piece: what a pipe holds. More would only make the memory larger. */
+/* One piece is as large as a pipe. Larger pieces would only need more memory. */
 enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
 
 /*
@@ -31,9 +28,9 @@ struct stream {
 	struct loop *loop;
 	struct watch input, output;
 	int from, to;
-	bool from_is_callers, to_is_callers; /* there before us: not ours to close */
+	bool from_is_callers, to_is_callers; /* the caller's descriptor: we do not close it */
 	bool to_is_socket;
-	bool packets; /* a piece is one packet of what is typed */
+	bool packets; /* a piece is one packet of typed bytes */
 	bool ended;   /* packets: the last one is on its way */
 	bool failed;  /* bytes for the caller were lost: a full disk */
 	size_t size, sent;
@@ -64,7 +61,7 @@ static void stream_end(struct stream *stream)
 	stream->piece = NULL;
 }
 
-/* Write what is held; false when the other side is gone. */
+/* Write the held piece; false when the other side is gone. */
 static bool stream_write(struct stream *stream)
 {
 	const char *data = stream->piece + stream->sent;
@@ -86,7 +83,7 @@ static void output_ready(struct watch *watch, short events)
 	struct stream *stream = watch->context;
 
 	if (!(events & POLLOUT)) {
-		/* The reader is gone; the writer is to see it too. */
+		/* The reader is gone: close our end, so that the writer sees it too. */
 		stream_end(stream);
 		return;
 	}
@@ -106,7 +103,10 @@ static void output_ready(struct watch *watch, short events)
 	}
 }
 
-/* A terminal has no end: that it came is a packet, and the socket stays for others. */
+/*
+ * Say the end of the input. A terminal cannot be closed at one side, so the end is a
+ * packet, and the socket stays open for other packets.
+ */
 static void end_say(struct stream *stream)
 {
 	stream->piece[0] = PTY_ENDED;
@@ -159,7 +159,7 @@ static void input_ready(struct watch *watch, short events)
 static void stream_begin(struct stream *stream, struct loop *loop)
 {
 	stream->loop = loop;
-	/* Not zeroed: its pages are touched when something is carried. */
+	/* Not zeroed, so that its pages are only used when bytes are carried. */
 	stream->piece = memory_grow(NULL, RELAY_PIECE, 1);
 	stream->input.fd = stream->from;
 	stream->input.events = POLLIN;
@@ -173,7 +173,7 @@ static void stream_begin(struct stream *stream, struct loop *loop)
 	loop_add(loop, &stream->output);
 }
 
-/* Standard input comes through a pipe of ours. */
+/* Carry standard input through a pipe of ours. */
 static bool relay_input(struct relay *relay, struct err *err)
 {
 	struct stream *stream = &relay->streams[STDIN_FILENO];
@@ -190,9 +190,10 @@ static bool relay_input(struct relay *relay, struct err *err)
 }
 
 /*
- * A terminal that was stopped (Ctrl+S) would hold a blocking write, and with it
- * deadline and cancel. Its flags are shared with the caller, so it is opened once more.
- * Where that is forbidden the caller's own is used.
+ * Open the terminal FD again, for nonblocking writes. A terminal that was stopped
+ * (Ctrl+S) would block our write, and then neither deadline nor cancel would work.
+ * Setting O_NONBLOCK on FD would change the caller's descriptor as well. Where opening is
+ * forbidden, FD itself is used.
  */
 static int reopen_terminal(int fd)
 {
@@ -244,7 +245,10 @@ static bool relay_prepare(struct relay *relay, struct err *err)
 		return false;
 	if (relay->passed[STDERR_FILENO])
 		return true;
-	/* Both on one terminal or file: one pipe keeps their order. */
+	/*
+	 * When both are the same terminal or file, one pipe keeps the order of their
+	 * bytes.
+	 */
 	if (!relay->passed[STDOUT_FILENO] &&
 	    same_file(&st[STDOUT_FILENO], &st[STDERR_FILENO])) {
 		relay->fds[STDERR_FILENO] = fcntl(relay->fds[STDOUT_FILENO],
@@ -287,8 +291,8 @@ static bool open_with(struct loop *loop, bool (*prepare)(struct relay *, struct 
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		relay->fds[i] = -1;
 	/*
-	 * Reading a terminal from the background is then an error instead of a stop of
-	 * this process.
+	 * With SIGTTIN ignored, reading a terminal from the background is an error and
+	 * does not stop this process.
 	 */
 	(void)signal(SIGTTIN, SIG_IGN);
 	if (!prepare(relay, err)) {
@@ -346,7 +350,7 @@ void relay_give(struct relay *relay)
 	auto_close int null = -1;
 
 	close_programs_ends(relay);
-	/* Standard error stays: what is to be said at the end goes there. */
+	/* Keep standard error: the messages at the end go there. */
 	for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
 		if (!relay->passed[fd])
 			continue;
@@ -372,8 +376,8 @@ bool relay_lost(const struct relay *relay)
 }
 
 /*
- * The end of the pipe need not come with the last byte: the kernel closes a dying process's
- * descriptors when it has given back its memory.
+ * Is the pipe empty? Do not wait for its end: the kernel closes the descriptors of a
+ * dying process only after freeing its memory, which may be long after the last byte.
  */
 static bool is_drained(struct stream *stream)
 {

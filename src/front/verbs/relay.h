@@ -1,8 +1,8 @@
 /*
- * relay: what the program of `exec` gets as its standard streams. The caller's pipes
- * are handed on. Anything else (terminal, file, device, directory, socket) stays
- * outside, since such a descriptor opens more than itself; its bytes go through a pipe
- * of ours, as fast as the slower side takes them.
+ * relay: the standard streams of a program of `exec`. The program gets the caller's pipes
+ * directly. Other descriptors (terminal, file, device, directory, socket) stay outside
+ * the cell, since such a descriptor gives access to more than its bytes. Their bytes go
+ * through a pipe of ours, as fast as the slower side takes them.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,42 +13,48 @@
 
 struct relay;
 
-/* Of what the program printed, the end is remembered: its messages. */
+/* The end of the program's output is remembered, because it has the error messages. */
 enum { RELAY_TAIL = 4 << 10 };
 
-/* Look at descriptors 0-2, make the pipes and begin to carry, by watches in LOOP. */
+/*
+ * Examine descriptors 0-2, make the pipes and begin to carry bytes, by watches in LOOP.
+ */
 bool relay_open(struct loop *loop, struct relay **relay, struct err *err);
 /*
- * For a program with a terminal of its own: what is read goes out as packets of
- * process/pty.h, nothing of the caller's is handed on, and there are two descriptors.
+ * relay_open for a program with a terminal of its own. Input goes out as packets of
+ * process/pty.h, no descriptor of the caller is handed on, and there are two descriptors
+ * for the program.
  */
 bool relay_open_terminal(struct loop *loop, struct relay **relay, struct err *err);
-void relay_close(struct relay *relay); /* NULL is fine; what was not carried is lost */
+void relay_close(struct relay *relay); /* NULL is fine; bytes not carried yet are lost */
 
 /* The three descriptors for the program; borrowed. */
 const int *relay_fds(const struct relay *relay);
 size_t relay_fd_count(const struct relay *relay);
 
-/* Where relay_open_terminal's packets go; borrowed. */
+/* The socket that gets the packets of relay_open_terminal; borrowed. */
 int relay_packets(const struct relay *relay);
 
 /*
- * The program has them: ours are closed, pipes of the caller's included but for standard
- * error. From now on the program alone decides when its streams end.
+ * The program has its descriptors: close ours, and the caller's pipes except standard
+ * error. From now on only the program decides when its streams end.
  */
 void relay_give(struct relay *relay);
 
 /*
- * The program is gone: nothing more is read for it. Turns the loop until its last byte
- * is delivered.
+ * The program has ended: stop reading input, and turn the loop until its last byte is
+ * delivered.
  */
 void relay_drain(struct relay *relay);
 
 /*
- * Append the last RELAY_TAIL bytes of what was carried of standard error, or of both when they
- * are one. Nothing of the caller's pipes: those were handed on.
+ * Append the last RELAY_TAIL bytes that were carried for standard error, or for both
+ * outputs when they share a pipe. Bytes in the caller's pipes were never seen here.
  */
 void relay_tail(const struct relay *relay, struct buf *out);
 
-/* Output could not be written where the caller wanted it, which was said. */
+/*
+ * Was output lost, because it could not be written for the caller? The loss has been
+ * printed.
+ */
 bool relay_lost(const struct relay *relay);

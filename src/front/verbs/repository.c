@@ -1,4 +1,4 @@
-/* repository: walking up; see repository.h. */
+/* repository: walks up the folders. */
 #include "front/verbs/repository.h"
 
 #include <limits.h>

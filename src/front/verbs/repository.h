@@ -1,4 +1,7 @@
-/* repository: is a workspace a part of a larger repository, which its cell cannot see? */
+/*
+ * repository: finds out whether a workspace is a part of a larger repository, which its
+ * cell cannot see.
+ */
 #pragma once
 #include "base/buf.h"
 
@@ -6,6 +9,7 @@
 
 /*
  * Append the nearest folder above WORKSPACE (absolute, normal) that has a `.git`; false
- * when WORKSPACE has one itself, or none above has. Only names are looked at.
+ * when WORKSPACE itself has a `.git`, or no folder above it has one. Only names are
+ * examined.
  */
 bool repository_above(const char *workspace, struct buf *above);

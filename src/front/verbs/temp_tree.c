@@ -1,4 +1,4 @@
-/* temp_tree: files and folders, one call each. */
+/* temp_tree: makes files and folders. */
 #include "front/verbs/temp_tree.h"
 
 #include "base/fd.h"

@@ -1,6 +1,6 @@
 /*
  * temp_tree: small trees of files that the front makes in a temporary folder of its own
- * (and takes away again with folder_remove).
+ * (and removes with folder_remove).
  */
 #pragma once
 #include "base/err.h"
@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* NAME relative to FOLDER_FD, its parents made; it must not be there. */
+/*
+ * Write DATA to a new file NAME, relative to FOLDER_FD. Its parent folders are made. The
+ * file must not exist.
+ */
 bool temp_tree_write(int folder_fd, const char *name, struct str data, mode_t mode,
 		     struct err *err);

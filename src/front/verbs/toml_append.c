@@ -1,6 +1,6 @@
 /*
- * toml_append: statements of TOML (https://toml.io/en/v1.0.0): headers and keys are read, values
- * are only skipped, by their quotes and brackets.
+ * toml_append: reads statements of TOML (https://toml.io/en/v1.0.0). It reads headers and
+ * keys, and only skips values, by their quotes and brackets.
  */
 #include "front/verbs/toml_append.h"
 
@@ -11,7 +11,7 @@ enum {
 	NESTING_MAX = 64, /* of brackets in a value */
 };
 
-/* A dotted name, as it is written: quotes are away, escapes are not read. */
+/* A dotted name as written, without its quotes; escapes are not decoded. */
 struct name {
 	struct str parts[PARTS_MAX];
 	size_t count;
@@ -49,7 +49,7 @@ static void skip_blanks(struct reader *reader)
 		step(reader, 1);
 }
 
-/* A remark, and blanks before it; stays before the end of the line. */
+/* Skip a comment and the blanks before it, up to the line end. */
 static void skip_remark(struct reader *reader)
 {
 	skip_blanks(reader);
@@ -59,7 +59,9 @@ static void skip_remark(struct reader *reader)
 		step(reader, 1);
 }
 
-/* A string with its quotes, of one line or, in three quotes, of several. */
+/*
+ * Skip a string with its quotes: of one line or, between three quotes, of several lines.
+ */
 static bool skip_string(struct reader *reader, struct str *content, struct err *err)
 {
 	char quote = peek(reader);
@@ -118,7 +120,7 @@ static bool read_name(struct reader *reader, struct name *name, struct err *err)
 	}
 }
 
-/* To the end of the line, or of the last line of a list over several. */
+/* Skip a value up to its line end. A list may have several lines. */
 static bool skip_value(struct reader *reader, struct err *err)
 {
 	size_t depth = 0;
@@ -165,8 +167,8 @@ static bool read_header(struct reader *reader, struct name *header, bool *list,
 }
 
 /*
- * One statement; WHOLE is its name with the header's before it. A header alone, or the key of a
- * value.
+ * One statement: a header, or the key of a value. `whole` is its name with that of the
+ * header before it.
  */
 struct statement {
 	struct name header, whole;

@@ -1,6 +1,6 @@
 /*
- * toml_append: one table more at the end of somebody's settings in TOML. The text is not
- * understood as a whole, only as far as it must be to know that a table may follow it.
+ * toml_append: checks whether one more table may be appended to another program's
+ * settings in TOML. The text is only parsed as far as this check needs.
  */
 #pragma once
 #include "base/err.h"
@@ -10,8 +10,8 @@
 
 enum toml_answer {
 	TOML_FREE,     /* the table may be appended */
-	TOML_IS_THERE, /* it, or a key of it, is in the text */
-	TOML_REFUSED,  /* ERR names the line and what is in the way */
+	TOML_IS_THERE, /* the table, or a key of it, is in the text */
+	TOML_REFUSED,  /* ERR names the line and the reason */
 };
 
 /* May the table [GROUP.NAME] be appended to TEXT? */

@@ -1,4 +1,6 @@
-/* glovebox agents list and trust: which roles there are, and letting in one of the workspace. */
+/*
+ * glovebox agents list and trust: lists the roles, and lets in a role of the workspace.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +61,10 @@ static void add_names(struct value *rows, char **names, const char *from)
 	agent_files_names_free(names);
 }
 
-/* What the agent NAME is for, as all layers say it; or why it cannot be used. */
+/*
+ * Put into ROW the purpose of the agent NAME, from all layers, or the reason why it
+ * cannot be used.
+ */
 static void describe(struct config *config, const char *name, const char *workspace,
 		     struct value *row)
 {
@@ -77,7 +82,10 @@ static void describe(struct config *config, const char *name, const char *worksp
 	config_role_fini(&role);
 }
 
-/* A role of the workspace counts for a name that nobody else has. */
+/*
+ * Add the roles of the workspace. Such a role counts only when no other layer has its
+ * name.
+ */
 static bool add_workspace(const struct setup *setup, struct value *rows, struct err *err)
 {
 	static const char *const words[] = {
@@ -113,7 +121,7 @@ static bool add_workspace(const struct setup *setup, struct value *rows, struct 
 	return true;
 }
 
-/* Of everybody but the workspace. */
+/* Find the roles of all layers except the workspace. */
 static void find_rows(struct config *config, const char *workspace, struct value *rows)
 {
 	const struct value *agents = config_value(config, "agents");
@@ -127,7 +135,7 @@ static void find_rows(struct config *config, const char *workspace, struct value
 		describe(config, value_key(at), workspace, value_at(at));
 }
 
-/* Somebody else's text, as it may stand on a terminal, in WIDTH columns at least. */
+/* Print foreign TEXT, made safe for a terminal, in at least WIDTH columns. */
 static void print_cell(const char *text, int width, FILE *out)
 {
 	struct buf clean;
@@ -188,7 +196,9 @@ static int list_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	}
 	find_rows(config, setup.workspace, rows);
-	/* Without a cell the workspace cannot be asked; the others are there all the same. */
+	/*
+	 * Without a cell the workspace cannot be read; the other roles are still listed.
+	 */
 	if (!add_workspace(&setup, rows, &err))
 		code = verb_complain(CODE_FAILED,
 				     "the workspace's roles are left out: %s", err.text);
@@ -216,7 +226,10 @@ const struct verb verb_agents_list = {
 	.run = list_run,
 };
 
-/* Every byte of TEXT: what a terminal would swallow or overwrite must not be let in unseen. */
+/*
+ * Print every byte of TEXT visibly: the person must see all that they let in, even bytes
+ * that a terminal would swallow or overwrite.
+ */
 static void print_shown(const char *file, const char *hash, struct str text, FILE *out)
 {
 	struct str line;
@@ -235,7 +248,7 @@ static void print_shown(const char *file, const char *hash, struct str text, FIL
 		      file, SHOWN_DIGITS, hash);
 }
 
-/* On a terminal the person is asked; elsewhere they have to say it. */
+/* Ask for consent on a terminal; elsewhere an option has to give it (SAID). */
 static int is_meant(bool said, struct err *err, FILE *out)
 {
 	if (said)
@@ -270,7 +283,10 @@ static int trust_with(const struct setup *setup, const char *name, bool said,
 	}
 	text = value_str(value_member(value_item(list, 0), "text"));
 	hash_text(text, hash);
-	/* What is no sound role is not let in: nobody would be told before it is used. */
+	/*
+	 * Do not let in a faulty role: nobody would learn of the fault before the role is
+	 * used.
+	 */
 	if (!agent_workspace_check(value_item(list, 0), &entry, err))
 		return CODE_FAILED;
 	print_shown(value_text(value_member(value_item(list, 0), "file")), hash, text, out);

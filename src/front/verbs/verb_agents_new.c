@@ -1,4 +1,4 @@
-/* glovebox agents new: the shipped template of a role, under a name of one's own. */
+/* glovebox agents new: writes the shipped template of a role under a new name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,12 +34,15 @@ static struct str template_text(void)
 	return STR("");
 }
 
-/* Where code and its tests usually lie. */
+/* Folders that usually hold code and its tests. */
 static const char *const usual_folders[] = {"src",  "lib",      "app", "include",
 					    "cmd",  "internal", "pkg", "tests",
 					    "test", "spec"};
 
-/* "[src, tests]": what of that is here, for a missing folder is an error; else all of it. */
+/*
+ * Append the usual folders that exist here ("[src, tests]"), since a missing folder would
+ * be an error; without any, append the whole workspace.
+ */
 static void add_folders(struct buf *out)
 {
 	const size_t begin = out->size;
@@ -53,7 +56,7 @@ static void add_folders(struct buf *out)
 	(void)buf_adds(out, out->size == begin ? "[\".\"]" : "]");
 }
 
-/* REST up to LINE, which is left out. */
+/* Append REST up to LINE, and leave LINE out. */
 static void add_until(struct str *rest, struct str line, struct buf *out)
 {
 	const size_t at = str_find(*rest, line, 0);
@@ -62,7 +65,7 @@ static void add_until(struct str *rest, struct str line, struct buf *out)
 	*rest = str_part(*rest, at + line.size, rest->size);
 }
 
-/* The template, called NAME, that may write what is here. */
+/* Append the template as role NAME, which may write the folders that exist here. */
 static void add_template(const char *name, struct buf *out)
 {
 	struct str rest = template_text();
@@ -83,7 +86,7 @@ static bool file_make(const char *path, const char *name, struct err *err)
 
 	if (!fd_make_folders(path, err))
 		return false;
-	/* Who is there first stays: nothing of the user's is overwritten. */
+	/* An existing file stays: no file of the user is overwritten. */
 	auto_close int fd =
 		open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

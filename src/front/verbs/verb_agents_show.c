@@ -1,6 +1,7 @@
 /*
- * glovebox agents show: what an agent is and may do, key by key, and who said so. No cell is
- * made and nothing runs. The text is made of the same object as the JSON.
+ * glovebox agents show: prints an agent's role and rights, key by key, and where each key
+ * comes from. No cell is made and nothing runs. The text is made of the same object as
+ * the JSON.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static struct value *names_value(const struct policy_names *names)
 	return list;
 }
 
-/* Values of variables may be secrets: their names alone. */
+/* The names of variables; values are left out, since they may be secrets. */
 static struct value *variables_value(const struct policy_names *names)
 {
 	struct value *list = value_new_array();
@@ -73,7 +74,7 @@ static struct value *paths_value(const struct policy_paths *paths)
 	return list;
 }
 
-/* Of several lists a command has to fit each. */
+/* The lists of commands; a command has to fit each list. */
 static struct value *commands_value(const struct commands *commands)
 {
 	struct value *list = value_new_array();
@@ -124,7 +125,7 @@ static struct value *value_of(const struct key *key, const void *place)
 	}
 }
 
-/* Numbers that stand for "nobody says": no limit, or the provider's own. */
+/* Does VALUE mean that KEY is not set (no limit, or the provider's own)? */
 static bool is_unset(const struct key *key, const struct value *value)
 {
 	if (value_kind(value) == VALUE_NULL)
@@ -136,7 +137,7 @@ static bool is_unset(const struct key *key, const struct value *value)
 	return key->initial != NULL && value_is_number(value) && value_number(value) == 0;
 }
 
-/* HOME is what KEY's offset is in. */
+/* Add the row of KEY. HOME is the struct that KEY's offset counts from. */
 static void add_row(const struct setup *setup, const struct key *key, const char *name,
 		    const void *home, struct value *keys)
 {
@@ -165,7 +166,10 @@ static bool runs_commands(const struct setup *setup)
 	return false;
 }
 
-/* Does the key NAME say nothing of an agent without the tools that it is about? */
+/*
+ * Is the key NAME without effect, because the agent lacks the tools that the key is
+ * about?
+ */
 static bool is_moot(const struct setup *setup, const char *name)
 {
 	if (strcmp(name, "commands") == 0)
@@ -174,7 +178,7 @@ static bool is_moot(const struct setup *setup, const char *name)
 	       !policy_has_tool(setup->policy, "delegate_agent");
 }
 
-/* ALL: also those that say nothing of this agent. */
+/* The rows of all keys. ALL: also of keys without effect for this agent. */
 static struct value *keys_value(const struct setup *setup, bool all)
 {
 	struct value *keys = value_new_object();
@@ -198,7 +202,7 @@ static struct value *keys_value(const struct setup *setup, bool all)
 	return keys;
 }
 
-/* What the keys mean together, where that is not plain. */
+/* Notes on keys whose combined meaning is not obvious. */
 static struct value *notes_value(const struct setup *setup)
 {
 	struct value *notes = value_new_array();
@@ -240,7 +244,7 @@ static struct value *notes_value(const struct setup *setup)
 
 static void add_text(const struct value *value, struct buf *out)
 {
-	/* On the line of its key, whatever it holds. */
+	/* Keep any text on the line of its key. */
 	if (value_kind(value) == VALUE_STRING) {
 		text_add_name(out, value_str(value));
 	} else if (value_kind(value) == VALUE_ARRAY) {

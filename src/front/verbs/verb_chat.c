@@ -1,4 +1,4 @@
-/* chat: `glovebox` on a terminal: prompt, answer, prompt. */
+/* chat: `glovebox` on a terminal, with prompts and answers in turn. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,7 +16,10 @@
 
 static const struct option_row chat_options[] = {RUN_OPTION_ROW_RESUME, RUN_OPTION_ROWS, {0}};
 
-/* What was typed before, in the user's state; a conversation goes without if it must. */
+/*
+ * Open the history of typed texts in the user's state. Without it the conversation still
+ * works.
+ */
 static void open_history(struct chat *chat)
 {
 	struct err err = {0};
@@ -34,7 +37,7 @@ static void take_line(struct chat *chat)
 	auto_free char *text = memory_copy_str(str_trim(buf_str(&chat->line.text)));
 	struct agent_outcome outcome;
 
-	/* A blank in front keeps it out. */
+	/* A text that begins with a blank is not kept. */
 	if (!str_starts(buf_str(&chat->line.text), STR(" ")))
 		line_history_add(chat->history, str_of(text));
 	line_start(&chat->line);
@@ -62,7 +65,7 @@ static void serve(struct chat *chat)
 			chat->code = CODE_SIGNAL + SIGHUP;
 			break;
 		case CONSOLE_WOKEN:
-			/* An interrupt from elsewhere is a Ctrl+C like any other. */
+			/* A SIGINT from another process counts as a Ctrl+C. */
 			talk_calm(chat->talk);
 			if (talk_signal(chat->talk) == 0 &&
 			    line_take(&chat->line, KEY_INTERRUPT, STR("")) == LINE_QUIT)
@@ -106,7 +109,10 @@ static int converse(const struct options *options, const char *resume)
 	struct chat chat = {.options = options};
 	struct err err = {0};
 
-	/* First of all: it starts a process, and a thread that others must not be before. */
+	/*
+	 * Open the console first: it starts a process, and its thread must be the first
+	 * one.
+	 */
 	if (!console_open(&chat.console, &err))
 		return verb_complain(CODE_USAGE, "%s; for one prompt: glovebox run \"…\"",
 				     err.text);

@@ -1,6 +1,6 @@
 /*
- * glovebox demo: a whole session on a small project, without a model: its words are
- * recorded, the tools, the cell, the compiler and the tests are real.
+ * glovebox demo: plays a whole session on a small project without a model. The model's
+ * words are recorded; tools, cell, compiler and tests are real.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static int play(const char *folder, const struct options *options)
 	int code;
 
 	plain.terminal = plain.colour = false;
-	/* It asks nothing; Escape ends it. */
+	/* The demo asks nothing, but Escape must end it. */
 	if (!talk_options.json && !console_open_if_any(&console, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (!setup_init_shipped(&setup, folder, &err))
@@ -97,7 +97,7 @@ static int play(const char *folder, const struct options *options)
 	return code;
 }
 
-/* What the project is built with must be there: the demo runs it for real. */
+/* Check that the programs which build the project exist: the demo really runs them. */
 static bool check_programs(struct err *err)
 {
 	static const char *const names[] = {"bash", "make", "cc"};

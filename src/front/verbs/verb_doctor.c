@@ -1,6 +1,6 @@
 /*
- * glovebox doctor: how strong the cell is on this machine, why not stronger, and how to
- * mend it.
+ * glovebox doctor: prints how strong the cell is on this machine, why it is not stronger,
+ * and the remedy.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,7 @@ enum {
 	PATH_BYTES_MAX = 4096,
 	SENTENCE_MAX = 4096,
 	SENTENCE_INDENT = 7,
-	SENTENCE_COLUMNS = 79, /* a line of a terminal of 80 */
+	SENTENCE_COLUMNS = 79, /* a line of a terminal with 80 columns */
 };
 
 static const struct option_row doctor_options[] = {
@@ -56,7 +56,7 @@ static const struct program_row program_rows[] = {
 	{"python3", "python3", "scripts of the model", false},
 };
 
-/* The settings of a model: names only, never a value. */
+/* The variables that set a model; only their names are printed, never a value. */
 static const char *const model_variables[] = {
 	"GLOVEBOX_MODEL",
 	"GLOVEBOX_BASE_URL",
@@ -77,7 +77,10 @@ static struct value *row_new(const char *name, bool good, const char *text,
 	return row;
 }
 
-/* Really open a session in a folder of its own; -1 and the sentence when it cannot be. */
+/*
+ * Really open a session in a folder of its own. Returns the level, or -1 with the reason
+ * in ERR.
+ */
 static int try_cell(struct err *err)
 {
 	struct buf folder;
@@ -101,7 +104,7 @@ static int try_cell(struct err *err)
 	return level;
 }
 
-/* The machine reaches more than a folder that root has made. */
+/* The machine reaches a higher level than a folder of root's own allows. */
 static const char roots_own[] =
 	"a workspace of root's own cannot be ID-mapped here: the file system of the temporary "
 	"folder takes none, or root lacks CAP_SYS_ADMIN";
@@ -115,7 +118,10 @@ static struct value *report_cell(void)
 	struct err err = {0};
 	int level;
 
-	/* First: a session hides our memory, and with it our own /proc/self/uid_map. */
+	/*
+	 * Probe before the session: a session hides our memory, and so our own
+	 * /proc/self/uid_map too.
+	 */
 	probe_reach(&reach);
 	level = try_cell(&err);
 	if (level >= 0) {
@@ -133,7 +139,7 @@ static struct value *report_cell(void)
 	return cell;
 }
 
-/* What each level means, the strongest first. */
+/* The meaning of each level, the strongest first. */
 static struct value *report_levels(void)
 {
 	struct value *rows = value_new_array();
@@ -265,7 +271,7 @@ static void print_rows(const char *title, const struct value *rows, FILE *out)
 		print_row(value_item(rows, i), out);
 }
 
-/* A sentence of ours, indented and broken between words, also where no terminal is. */
+/* Print a sentence, indented and broken between words, even where no terminal is. */
 static void print_sentence(const char *text, FILE *out)
 {
 	const size_t screen = screen_columns_of(STDOUT_FILENO);
@@ -342,7 +348,7 @@ static int doctor_run(const struct options *options, FILE *out)
 	if (options_given(options, "group"))
 		return verb_complain(CODE_USAGE, "--group is for --attack");
 	auto_value struct value *report = value_new_object();
-	struct value *kernel = report_kernel(); /* before the session, too */
+	struct value *kernel = report_kernel(); /* also before the session */
 	const struct value *level;
 	int64_t minimum;
 	int printed = CODE_DONE;

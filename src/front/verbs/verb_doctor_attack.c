@@ -1,4 +1,7 @@
-/* verb_doctor_attack: what the attacks of attack.h came to, for people and programs. */
+/*
+ * verb_doctor_attack: prints the results of the attacks of attack.h, for people and
+ * programs.
+ */
 #include "front/verbs/verb_doctor_attack.h"
 
 #include "base/value.h"
@@ -73,7 +76,9 @@ int doctor_attack(const char *only, bool json, FILE *out)
 	struct err err = {0};
 	int code;
 
-	/* The files of a case have the modes that it names, whatever the caller's umask. */
+	/*
+	 * Set the umask, so that the files of a case get the modes that the case names.
+	 */
 	(void)umask(S_IWGRP | S_IWOTH);
 	if (only != NULL && !attack_check_group(only, &err))
 		return verb_complain(CODE_USAGE, "%s", err.text);

@@ -3,5 +3,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Play (ONLY: this group alone; or NULL), print (JSON: one object), and return an exit code. */
+/*
+ * Play the attacks (ONLY: of this group; NULL: all), print the score (JSON: as one
+ * object), and return an exit code.
+ */
 int doctor_attack(const char *only, bool json, FILE *out);

@@ -1,6 +1,6 @@
 /*
- * glovebox exec: any program in the cell, as if the cell were not there: its streams,
- * its exit code.
+ * glovebox exec: runs any program in the cell, with the streams and the exit code that it
+ * would have without the cell.
  */
 #include <errno.h>
 #include <limits.h>
@@ -56,7 +56,10 @@ static const struct option_row exec_options[] = {
 	{0},
 };
 
-/* The folders of option NAME as a list of real paths: the person named them, links and all. */
+/*
+ * Add the folders of option NAME as real paths. Links are followed, since the person
+ * named them.
+ */
 static bool add_folders(const struct options *options, const char *name,
 			struct value *entry, struct err *err)
 {
@@ -85,7 +88,7 @@ static bool add_folders(const struct options *options, const char *name,
 	return true;
 }
 
-/* The variables of --env, and a word on those that are passed on and are not there. */
+/* Add the variables of --env. */
 static void add_variables(const struct options *options, struct value *entry)
 {
 	const char *const *variables = options_texts(options, "env");
@@ -99,7 +102,10 @@ static void add_variables(const struct options *options, struct value *entry)
 		value_append(list, value_new_text(*variables));
 }
 
-/* Who names a variable that is not set has mistyped it, or expects it of another shell. */
+/*
+ * Name the variables of --env that are not set here: the name may be mistyped, or the
+ * variable may be set in another shell only.
+ */
 static void tell_unset(const struct options *options)
 {
 	for (const char *const *at = options_texts(options, "env"); *at != NULL; at++) {
@@ -111,7 +117,10 @@ static void tell_unset(const struct options *options)
 	}
 }
 
-/* ENTRY is made of options' values: a sentence about one begins with the option. */
+/*
+ * Check ENTRY, which is made of the values of options. A complaint about a value begins
+ * with its option.
+ */
 static bool check_flags(const struct value *entry, struct err *err)
 {
 	static const char limit[] = "/limits/", variable[] = "/env/";
@@ -123,7 +132,10 @@ static bool check_flags(const struct value *entry, struct err *err)
 	text = str_of(why.text);
 	if (str_starts(text, STR(limit)))
 		text = str_part(text, sizeof(limit) - 1, text.size);
-	/* A variable is never quoted, and which one it is shows when its name is whole. */
+	/*
+	 * Do not quote a variable, which may be a secret. The reason names it when its
+	 * name is complete.
+	 */
 	if (str_starts(text, STR(variable)))
 		return err_set(err, EINVAL, "exec: --env: %s",
 			       strstr(why.text, ": ") != NULL ? strstr(why.text, ": ") + 2
@@ -131,7 +143,7 @@ static bool check_flags(const struct value *entry, struct err *err)
 	return err_set(err, EINVAL, "exec: --%.*s", (int)text.size, text.data);
 }
 
-/* What was said of the policy, as keys of one; they are checked as such. */
+/* Turn the options about the policy into keys of a policy, which are checked as such. */
 static bool add_flags(const struct options *options, struct value *entry, struct err *err)
 {
 	struct value *limits = value_new_object();
@@ -147,7 +159,10 @@ static bool add_flags(const struct options *options, struct value *entry, struct
 	       add_folders(options, "read", entry, err);
 }
 
-/* JSON has no bytes but UTF-8; a name that is none goes as hexadecimal digits. */
+/*
+ * Append WORD to ARGV. JSON holds only UTF-8, so with AS_HEX the word becomes hexadecimal
+ * digits.
+ */
 static void append_word(struct value *argv, const char *word, bool as_hex)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -182,7 +197,7 @@ static struct value *arguments_of(const struct options *options)
 	return arguments;
 }
 
-/* The tool's sentence, for whatever kept the program from ending by itself. */
+/* Print the tool's sentence about the reason why the program did not end by itself. */
 static void print_sentence(const struct tool_result *result)
 {
 	struct str text = str_trim(buf_str(&result->text));
@@ -191,7 +206,7 @@ static void print_sentence(const struct tool_result *result)
 		(void)fprintf(stderr, "glovebox: %.*s\n", (int)text.size, text.data);
 }
 
-/* LINE, if there is one, which is empty then. */
+/* Print LINE unless it is empty, and clear it. */
 static void print_line(struct buf *line)
 {
 	if (line->size > 0)
@@ -199,14 +214,20 @@ static void print_line(struct buf *line)
 	buf_clear(line);
 }
 
-/* What was refused or ran into a limit; the program itself could only say that it failed. */
+/*
+ * Print refusals and limits that the program met; it could itself only say that it
+ * failed.
+ */
 static void print_denials(const struct session *session, const struct tool_result *result,
 			  const struct policy_words *policy)
 {
-	/* Programs that succeed have tried a call of the kernel and found another way. */
+	/*
+	 * A program that succeeds although a system call was refused has found another
+	 * way.
+	 */
 	bool succeeded = result->status == RESULT_DONE && result->exit_code == 0;
 	const struct value *list = denial_list(result);
-	/* Each prints a line, or nothing. */
+	/* Each function prints a line or nothing. */
 	static void (*const prints[])(const struct tool_result *result, struct buf *out) = {
 		audit_print_files,   audit_print_doubtful, audit_print_left,
 		audit_print_partial, layer_tell_print,
@@ -229,14 +250,14 @@ static void print_denials(const struct session *session, const struct tool_resul
 	}
 	session_print_own(session, result, &line);
 	print_line(&line);
-	/* What it did stands; that not all of it could be looked at is said. */
+	/* The changes of the program stay. Say when not all of them could be examined. */
 	if (audit_failed(result) && result->status != RESULT_FAILED)
 		print_sentence(result);
 	buf_fini(&line);
 	buf_fini(&words);
 }
 
-/* How long the program may take (0: for ever), and who says so. */
+/* The time limit of the program (0: none), and where it comes from. */
 struct exec_time {
 	double seconds;
 	const char *why;
@@ -266,7 +287,7 @@ static int code_of(const struct tool_result *result, const struct exec_time *tim
 	case RESULT_CANCELLED:
 		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
 	case RESULT_DENIED:
-		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has said it */
+		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has printed the reason */
 	case RESULT_FAILED:
 		break;
 	}
@@ -338,7 +359,7 @@ static int follow(struct session *session, const struct options *options,
 	buf_fini(&messages);
 	code = code_of(running_result(running), time, interrupt);
 	running_free(running);
-	/* The program wrote to a pipe of ours and could not know. */
+	/* The program wrote to our pipe, and could not know that its output was lost. */
 	return code == CODE_DONE && relay_lost(relay) ? CODE_FAILED : code;
 }
 
@@ -355,7 +376,7 @@ static int exec_with(struct setup *setup, const struct options *options,
 
 	if (tty)
 		terminal_prepare();
-	/* It is nobody's step. */
+	/* An exec is no step that can be undone. */
 	free(setup->undo_folder);
 	setup->undo_folder = NULL;
 	code = setup_session_once(setup, interrupt, &session);
@@ -371,7 +392,10 @@ static int exec_with(struct setup *setup, const struct options *options,
 	return code;
 }
 
-/* The folder of a pattern would be open to CMD as a whole: the kernel knows no patterns. */
+/*
+ * Refuse patterns in `write`: the kernel knows no patterns, so the whole folder of a
+ * pattern would be open to the command.
+ */
 static bool has_no_pattern(const struct policy *policy, struct err *err)
 {
 	for (size_t i = 0; i < policy->write.count; i++) {
@@ -417,7 +441,7 @@ static int exec_run(const struct options *options, FILE *out)
 {
 	auto_value struct value *entry = value_new_object();
 	const struct setup_flags flags = {
-		/* Standard error is the program's. */
+		/* Standard error belongs to the program. */
 		.quiet_plugins = true,
 		.policy_file = options_text(options, "policy"),
 		.entry = entry,

@@ -1,6 +1,6 @@
 /*
- * glovebox json get: one part of a JSON text on standard input, for scripts that would else need
- * another program for it. It reads no setting and starts nothing.
+ * glovebox json get: prints one part of a JSON text on standard input, for scripts that
+ * would otherwise need another program. It reads no setting and starts nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "front/verb.h"
 
 enum {
-	NAMED_MAX = 12, /* members told of when one is missing */
+	NAMED_MAX = 12, /* members that are named when one is missing */
 	SENTENCE_MAX = 4096,
-	INDEX_DIGITS_MAX = 9, /* no text that is read holds more items */
+	INDEX_DIGITS_MAX = 9, /* no text that we read holds more items */
 };
 
 static const struct option_row get_options[] = {
@@ -30,7 +30,7 @@ static const struct option_row get_options[] = {
 struct step {
 	struct value *name; /* NULL: an item */
 	long index;
-	size_t end; /* of its text in the path */
+	size_t end; /* the end of its text in the path */
 };
 
 static bool is_name_end(char c)
@@ -117,7 +117,10 @@ static void add_names(struct buf *text, const struct value *object)
 	}
 }
 
-/* Why STEP leads nowhere from VALUE, which stands at the first SIZE bytes of PATH. */
+/*
+ * Append to TEXT why STEP cannot be taken from VALUE. The first SIZE bytes of PATH lead
+ * to VALUE.
+ */
 static void explain(const char *path, size_t size, const struct step *step,
 		    const struct value *value, struct buf *text)
 {
@@ -159,7 +162,7 @@ static const struct value *take_step(const struct value *value, const struct ste
 	return value_item(value, (size_t)step->index);
 }
 
-/* Is PATH one at all? Known before anything is read. */
+/* Is PATH a valid path? Checked before any input is read. */
 static bool check_path(const char *path, struct err *err)
 {
 	struct step step = {0};
@@ -178,7 +181,7 @@ static bool check_path(const char *path, struct err *err)
 	return true;
 }
 
-/* What PATH leads to, borrowed from VALUE, or NULL and a sentence in TEXT. */
+/* The part of VALUE that PATH leads to (borrowed), or NULL and a sentence in TEXT. */
 static const struct value *follow(const char *path, const struct value *value,
 				  struct buf *text)
 {

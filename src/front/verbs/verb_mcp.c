@@ -1,4 +1,4 @@
-/* glovebox mcp: the tools for other people's agents, by the Model Context Protocol. */
+/* glovebox mcp: serves the tools to other agents by the Model Context Protocol. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,9 +21,12 @@
 #include "mcp/server/stdio.h"
 
 enum {
-	READY_WORKERS = 2, /* that wait for calls beside the busy ones */
+	READY_WORKERS = 2, /* workers that wait for calls beside the busy ones */
 	PATIENCE_S = 25,   /* clients give up after 60 s, some after 30 */
-	/* Clients that hear of no change should see all tools, and some wait 10 s for a list. */
+	/*
+	 * The wait for the servers' lists. Clients that take no notice of changes should
+	 * see all tools in the first list, and some clients wait only 10 s for it.
+	 */
 	SERVERS_MS = 4000,
 };
 
@@ -56,13 +59,13 @@ struct serving {
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct loop *loop;
-	struct mcp *mcp; /* NULL: not made yet, or about to end */
+	struct mcp *mcp; /* NULL: not made yet, or ending */
 	struct orchestrate *orchestrate;
-	struct session *session; /* its own; NULL: not opened yet */
-	struct value *packages;  /* what plugin packages bring */
+	struct session *session; /* of the served tools; NULL: not opened yet */
+	struct value *packages;  /* resources, templates and prompts of plugin packages */
 };
 
-/* What a model should know before its first call; the most important first. */
+/* Add the facts that a model needs before its first call, the most important first. */
 static void add_instructions(const struct setup *setup, struct buf *text)
 {
 	const struct policy *policy = setup->policy;
@@ -108,7 +111,7 @@ static bool open_session(void *context, struct loop *loop, struct event_sink sin
 		serving->session = *session;
 		return true;
 	}
-	/* For the person; the client is told with its first call. */
+	/* Tell the person now; the client is told with its first call. */
 	(void)verb_complain(CODE_NO_CELL, "%s", err->text);
 	return false;
 }
@@ -175,7 +178,7 @@ static int serve_stdio(struct serving *serving, struct mcp *mcp)
 static void say_address(void *context, const char *url, bool has_token)
 {
 	(void)context;
-	/* A blank ends the address for whoever looks for it here. */
+	/* The blank ends the address for a program that reads it from here. */
 	(void)fprintf(stderr, "glovebox: serving MCP at %s%s\n", url,
 		      has_token ? ""
 				: " (every program of this machine may call; --token-file: only "
@@ -197,7 +200,10 @@ static int serve_http(struct serving *serving, struct mcp *mcp)
 	};
 	struct err err;
 
-	/* Nobody waits for its first answer, and who starts it should hear what is wrong. */
+	/*
+	 * Open the session now: no client waits yet, and the person who starts the server
+	 * should see a fault.
+	 */
 	if (!mcp_open(mcp, &err))
 		return CODE_NO_CELL;
 	if (!mcp_http_run(&http, &err))
@@ -215,7 +221,7 @@ static int serve(struct serving *serving)
 
 	if (!interrupt_start(serving->interrupt, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	/* The tools of MCP servers answer in their loop. */
+	/* The tools of MCP servers answer in the servers' loop. */
 	serving->loop = shared ? serving->setup.servers.loop : loop_new();
 	mcp = make_server(serving);
 	serving->mcp = mcp;
@@ -229,7 +235,7 @@ static int serve(struct serving *serving)
 	return code;
 }
 
-/* Servers have other tools than they had. */
+/* Called when the tools of the servers have changed. */
 static bool tools_changed(void *context)
 {
 	struct serving *serving = context;
@@ -267,7 +273,10 @@ static void pass(struct value *words, const char *name, const char *text)
 	value_append(words, value_new_text(text));
 }
 
-/* The client starts the server elsewhere; what begins with "$" it fills in itself. */
+/*
+ * Pass PATH as an absolute path, since the client starts the server in another folder.
+ * The client itself fills in a PATH that begins with "$".
+ */
 static void pass_path(struct value *words, const char *name, const char *path)
 {
 	auto_free char *here =
@@ -279,7 +288,7 @@ static void pass_path(struct value *words, const char *name, const char *path)
 	buf_fini(&place);
 }
 
-/* What stands beside --install is what the server is to be started with. */
+/* The options beside --install are those that the server will be started with. */
 static int install(const struct options *options, FILE *out)
 {
 	static const char *const paths[] = {"workspace", "config"};

@@ -1,4 +1,4 @@
-/* glovebox models: which models a person could ask from here, and what they take. */
+/* glovebox models: lists the models that can be asked from here, and their needs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "policy/commands.h"
 
 enum {
-	NAME_COLUMNS = 32, /* of the table; a longer name moves its own line only */
-	WAIT_MAX_S = 60,   /* who needs longer has a server that needs mending */
+	NAME_COLUMNS = 32, /* of the table; a longer name only moves its own line */
+	WAIT_MAX_S = 60,   /* a server that needs longer is broken */
 };
 
 static const struct option_row models_options[] = {
@@ -38,10 +38,10 @@ struct look {
 	struct catalogue *catalogue;
 	struct paint paint;
 	struct value *json;
-	const struct provider *provider; /* whose models are being listed */
+	const struct provider *provider; /* the provider whose models are being listed */
 };
 
-/* A server of one's own is asked without one. */
+/* Does PROVIDER need a key? A server on this machine does not. */
 static bool wants_key(const struct provider *provider)
 {
 	return provider->key_name && !http_is_here(provider->base_url);
@@ -54,7 +54,7 @@ static bool has_key(const struct provider *provider)
 	return wants_key(provider) && key != NULL && key[0] != '\0';
 }
 
-/* The first of the providers with this key: a key is named once. */
+/* Is PROVIDER the first one with its key? Each key is listed only once. */
 static bool is_first_of_its_key(const struct provider *provider)
 {
 	if (!wants_key(provider))
@@ -82,13 +82,16 @@ static bool any_server(const struct found *found)
 	return false;
 }
 
-/* Worth a line: one that wants a key is there, whatever it is. */
+/*
+ * Is SERVER worth a line? A server that wants a key is shown, even when its kind is
+ * unknown.
+ */
 static bool is_shown(const struct local_server *server)
 {
 	return server->kind != LOCAL_NOTHING || server->is_locked;
 }
 
-/* "tools", "no tools", or nothing when it is not said. */
+/* Add "tools", "no tools", or nothing when the catalogue does not say. */
 static void add_abilities(struct paint *paint, enum catalogue_answer tools,
 			  enum catalogue_answer thinking)
 {
@@ -134,7 +137,10 @@ static void paint_local_model(struct paint *paint, const struct local_model *mod
 	paint_text(paint, PAINT_PLAIN, STR("\n"));
 }
 
-/* How to ask SERVER's first model: to be copied into a shell, whatever the server calls it. */
+/*
+ * Print the command that asks SERVER's first model. It is quoted for a shell, whatever
+ * the name of the model.
+ */
 static void paint_way(struct paint *paint, const struct local_server *server)
 {
 	struct buf name, command;
@@ -181,7 +187,10 @@ static void paint_server(struct look *look, const struct local_server *server)
 		paint_format(paint, PAINT_DIM, "    %s more\n", paint_more(paint));
 	if (server->model_count == 0)
 		return;
-	/* Ollama's own API takes the size of the context; the other one does not. */
+	/*
+	 * For Ollama, use its own API: it takes the size of the context, and the
+	 * OpenAI-like API does not.
+	 */
 	paint_way(paint, server);
 }
 
@@ -219,7 +228,7 @@ static void paint_price(struct paint *paint, double price)
 		paint_format(paint, PAINT_PLAIN, " %7.5g", price);
 }
 
-/* Is the model whose NAME the catalogue has one of the provider being listed? */
+/* Does MODEL belong to the provider that is being listed? */
 static bool is_wanted(const struct look *look, const struct catalogue_model *model)
 {
 	return model->provider && strcmp(model->provider, look->provider->name) == 0;
@@ -269,7 +278,7 @@ static void paint_catalogue(struct look *look)
 		       "cost is not known here.\n"));
 }
 
-/* One way with a key: the first model that the catalogue has of this provider. */
+/* Print one way with a key: the first model of this provider in the catalogue. */
 static void paint_key_way(void *context, const char *name)
 {
 	struct look *look = context;
@@ -284,7 +293,7 @@ static void paint_key_way(void *context, const char *name)
 	look->provider = NULL;
 }
 
-/* For somebody who has nothing yet. */
+/* Print the ways to a model, for a person who has none yet. */
 static void paint_ways(struct look *look)
 {
 	struct paint *paint = &look->paint;
@@ -324,7 +333,7 @@ static int print_screen(struct look *look, bool asked, FILE *out)
 	return CODE_DONE;
 }
 
-/* Members that are not known are left out. */
+/* Set the member KEY, unless TOKENS is not known. */
 static void set_tokens(struct value *object, const char *key, uint64_t tokens)
 {
 	if (tokens > 0)

@@ -1,4 +1,7 @@
-/* glovebox patch list and show: what runs have handed over; docs/patches.md. */
+/*
+ * glovebox patch list and show: prints the patches that runs have handed over;
+ * docs/patches.md.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@
 enum {
 	PATCHES_LISTED = 20,
 	TITLE_SHOWN = 60,
-	HEAD_MAX = 8 << 20, /* a thousand files with the longest names there are */
+	HEAD_MAX = 8 << 20, /* a thousand files with the longest possible names */
 };
 
 static const struct option_row list_options[] = {
@@ -42,13 +45,15 @@ struct listing {
 	FILE *out;
 	int code;
 	bool all, json, elsewhere;
-	size_t left;   /* so many more may be shown */
-	size_t hidden; /* those that --all would show */
+	size_t left;   /* the number of patches that may still be shown */
+	size_t hidden; /* patches that only --all shows */
 	size_t shown;
 	struct value *later; /* "SESSION RUN" -> id of the newest patch of that run */
 };
 
-/* The later patch of its run, which holds all of this one; NULL: there is none. */
+/*
+ * The later patch of the same run, which contains RECORD's changes; NULL: there is none.
+ */
 static const char *replaced_by(struct listing *listing, const struct patch_record *record)
 {
 	struct buf key;
@@ -120,7 +125,7 @@ static bool list_one(void *context, const struct patch_row *row)
 	return listing->left > 0 && listing->code == CODE_DONE && !ferror(listing->out);
 }
 
-/* Those of FOLDER first, then those of elsewhere. */
+/* List the patches of FOLDER first, then those of other folders. */
 static bool list_both(struct listing *listing, const char *folder, struct err *err)
 {
 	struct journal *journal = NULL;
@@ -178,7 +183,10 @@ const struct verb verb_patch_list = {
 	.run = list_run,
 };
 
-/* In a terminal as the screen shows a change: cleaned, and coloured where it can be. */
+/*
+ * Print the patch on a terminal as the screen shows a change: cleaned, and with colours
+ * where possible.
+ */
 static void show_on_screen(const struct patch_record *record, struct str head, FILE *out)
 {
 	const struct screen_options screen = screen_options_of(STDOUT_FILENO);

@@ -1,4 +1,6 @@
-/* glovebox patch apply and reject: what becomes of a patch; docs/patches.md. */
+/*
+ * glovebox patch apply and reject: carry out the decision about a patch; docs/patches.md.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -54,7 +56,7 @@ static const struct option_row reject_options[] = {
 struct deciding {
 	const struct options *options;
 	struct patch_record record;
-	struct buf journal; /* its path: the environment is wiped before it is written */
+	struct buf journal; /* its path, kept because the environment is wiped before the journal is written */
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct session *session;
@@ -78,7 +80,7 @@ static void deciding_fini(struct deciding *deciding)
 	tool_result_fini(&deciding->result);
 }
 
-/* The folder to work in. NULL with the complaint. */
+/* The folder to work in. NULL: a complaint has been printed. */
 static const char *choose_folder(const struct deciding *deciding, const char *into)
 {
 	const char *given = options_text(deciding->options, "workspace");
@@ -105,7 +107,7 @@ static const char *choose_folder(const struct deciding *deciding, const char *in
 	return real != NULL && strcmp(real, place) == 0 ? place : NULL;
 }
 
-/* The cell in FOLDER. An exit code; complaints have been printed. */
+/* Open the cell in FOLDER. Returns an exit code; complaints have been printed. */
 static int open_cell(struct deciding *deciding, const char *folder,
 		     const struct undo_aim *undoes)
 {
@@ -118,7 +120,7 @@ static int open_cell(struct deciding *deciding, const char *folder,
 	if (folder == deciding->record.workspace &&
 	    strcmp(deciding->setup.workspace, folder) != 0)
 		return verb_complain(CODE_FAILED, "%.400s is being replaced", folder);
-	/* What is applied or put back is to last: nothing goes to a throw-away layer. */
+	/* The changes must stay: do not write them into a layer that is thrown away. */
 	deciding->setup.policy->scratch = false;
 	deciding->setup.undoes = undoes;
 	return setup_session_once(&deciding->setup, deciding->interrupt, &deciding->session);
@@ -154,7 +156,7 @@ static void call_tool(struct deciding *deciding, const char *tool, struct value 
 	session_call(deciding->session, &request, &deciding->result);
 }
 
-/* LOOK: only compare. */
+/* The arguments of take_patch. LOOK: only compare. */
 static struct value *arguments_of(const struct deciding *deciding, bool look)
 {
 	const struct patch_record *record = &deciding->record;
@@ -236,7 +238,10 @@ static int apply_to_branch(struct deciding *deciding, const char *branch)
 	return code;
 }
 
-/* A log would show it, and a terminal obey it. */
+/*
+ * Refuse TITLE, which holds control bytes: a git log would show them, and a terminal
+ * would obey them.
+ */
 static int refuse_title(const struct deciding *deciding, struct str title)
 {
 	struct buf shown;
@@ -254,7 +259,7 @@ static int refuse_title(const struct deciding *deciding, struct str title)
 	return code;
 }
 
-/* What can be said before anything is opened. An exit code. */
+/* Make the checks that need no cell. Returns an exit code. */
 static int check_apply(const struct deciding *deciding)
 {
 	const struct options *options = deciding->options;
@@ -352,7 +357,10 @@ const struct verb verb_patch_apply = {
 	.run = apply_run,
 };
 
-/* No step of the run is left to be undone: so many files hold what it made all the same. */
+/*
+ * The number of files that still have the content of the patch, although no step of the
+ * run is left to undo.
+ */
 static int64_t count_applied_again(const struct deciding *deciding)
 {
 	auto_value struct value *arguments = arguments_of(deciding, true);
@@ -378,7 +386,7 @@ static bool undid_nothing(const struct deciding *deciding)
 	return deciding->result.status == RESULT_DONE && value_integer(steps) == 0;
 }
 
-/* Put the folder back as before the run. */
+/* Restore the folder to its state before the run. */
 static int undo_run_of(struct deciding *deciding)
 {
 	const struct undo_aim aim = {.run = deciding->record.run,

@@ -1,4 +1,7 @@
-/* glovebox plugin list, call and trust: scripts as tools, seen and called by hand. */
+/*
+ * glovebox plugin list, call and trust: lists script tools, calls them by hand and lets
+ * them in.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +42,7 @@ static const struct option_row trust_options[] = {
 	OPTION_ROW_LEVEL,     OPTION_ROW_HELP,   {0},
 };
 
-/* Somebody else's text, as it may stand on a terminal. */
+/* Print foreign TEXT, made safe for a terminal. */
 static void print_name(const char *text, FILE *out)
 {
 	struct buf clean;
@@ -91,7 +94,7 @@ static void print_plugin(const struct plugin *plugin, FILE *out)
 	(void)putchar('\n');
 }
 
-/* What was left out has been told on standard error. */
+/* Print the plugins. Those that were left out have been named on standard error. */
 static int print_list(const struct plugins *plugins, FILE *out)
 {
 	for (size_t i = 0; plugins != NULL && i < plugins->count; i++)
@@ -145,7 +148,7 @@ static bool is_place(const char *word)
 	return strpbrk(word, "/:") != NULL || stat(word, &st) == 0;
 }
 
-/* The one tool that was named by its place, or by its name. */
+/* The name of the tool that WORD names, by its place (BY_PLACE) or by its name. */
 static const char *tool_of(const struct plugins *plugins, const char *word, bool by_place,
 			   struct err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * glovebox plugin check: a script played through as the runtime would, in a cell whose workspace
- * is an empty folder of its own, or a person's under a layer: a preview should leave nothing
- * there. Then the tests beside it, in another cell.
+ * glovebox plugin check: plays a script as the runtime would, and then its tests in
+ * another cell. The workspace of the first cell is an empty folder, or a person's folder
+ * under a layer, since a preview should leave nothing there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +31,17 @@
 #define LIST_SECONDS 10.0
 #define TEST_SECONDS 60.0 /* as a run has, unless the configuration says otherwise */
 
-/* Comes to be in the workspace when a made up text was read as a command. */
+/*
+ * A file of this name appears in the workspace when the script ran a sample text as a
+ * command.
+ */
 #define TRAP "made-by-a-shell"
 
 enum {
 	TEXT_MAX = 64 << 10,
 	NAMES_MAX = 4 << 20,                /* of a workspace's folder */
 	TEST_SHOWN_MAX = 16 << 10,          /* of what a failed test printed */
-	SHOWN_MAX = 4 * PLUGIN_PREVIEW_MAX, /* bytes of a line: a preview whole */
+	SHOWN_MAX = 4 * PLUGIN_PREVIEW_MAX, /* bytes of a line; holds a whole preview */
 	LATE_CODE = 124,
 };
 
@@ -55,9 +58,9 @@ static const struct option_row check_options[] = {
 struct check {
 	FILE *out;
 	struct front_plugins plugins;
-	struct plugin_cell tests; /* the cell of their tests; made by the first */
+	struct plugin_cell tests; /* the cell of the tests; the first test makes it */
 	const char *folder;       /* the workspace of its cells */
-	bool layered;             /* it is a person's: nothing of it is changed */
+	bool layered; /* it is a person's folder under a layer, so nothing in it is changed */
 	struct config *config;
 	const struct plugin *plugin;
 	struct value *arguments;
@@ -125,7 +128,7 @@ static struct value *samples(const struct value *parameters)
 	return arguments;
 }
 
-/* TOOL's end is the answer; ERR only says that nothing could be asked. */
+/* Run TOOL. RESULT has its end; false only when the tool could not be run. */
 static bool ask(struct check *check, const struct tool *tool, struct tool_result *result)
 {
 	const struct plugin_look look = {.tool = tool,
@@ -140,7 +143,10 @@ static bool ask(struct check *check, const struct tool *tool, struct tool_result
 	return false;
 }
 
-/* List the workspace as the cell sees it, a name a line, in the order of bytes. */
+/*
+ * List the names in the workspace as the cell sees it, one in each line, in the order of
+ * bytes.
+ */
 static bool list_names(struct check *check, struct buf *names, struct err *err)
 {
 	static const char *const words[] = {"/usr/bin/env", "LC_ALL=C", "ls", "-A",
@@ -177,7 +183,7 @@ static int compare_names(struct str a, struct str b)
 	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* The names of AFTER that BEFORE does not have: both are in one order. */
+/* Add to NAMES the names of AFTER that BEFORE lacks. Both are sorted in the same way. */
 static void add_new(struct str before, struct str after, struct buf *names)
 {
 	struct str old = {0}, now;
@@ -192,7 +198,10 @@ static void add_new(struct str before, struct str after, struct buf *names)
 	}
 }
 
-/* Name what came into the workspace since its names were BEFORE, which become those of now. */
+/*
+ * Add to NAMES the names that are new in the workspace since BEFORE, and set BEFORE to
+ * the present names.
+ */
 static void find_new(struct check *check, struct buf *before, struct buf *names)
 {
 	struct buf after;
@@ -263,7 +272,10 @@ static void check_run(struct check *check, struct buf *names)
 	tool_result_fini(&result);
 }
 
-/* As after a failure, or after a run that was ended at its time. */
+/*
+ * Check the script's `error` function as after a failure, or after a run that reached its
+ * time limit.
+ */
 static void check_error(struct check *check, int code)
 {
 	struct tool tool = plugin_look_tool(check->plugin, "error", LOOK_SECONDS);
@@ -290,7 +302,10 @@ static void check_error(struct check *check, int code)
 	value_free(tool.carried);
 }
 
-/* The rights of a cell of ours: all of an empty folder, or those to look at a person's. */
+/*
+ * Make the policy of a check's cell: all rights in an empty folder, or only the right to
+ * read a person's.
+ */
 static bool make_policy(const struct check *check, struct policy **made, struct err *err)
 {
 	auto_value struct value *shipped = NULL;
@@ -314,7 +329,7 @@ static bool make_policy(const struct check *check, struct policy **made, struct 
 	return policy_paths_normal(policy, check->folder, err);
 }
 
-/* Every line of TEXT, set in: a test says in one of them what is wrong. */
+/* Print every line of TEXT indented: one of them says why the test failed. */
 static void print_lines(const struct check *check, struct str text)
 {
 	const struct text_limits limits = {.bytes = TEST_SHOWN_MAX};
@@ -335,7 +350,7 @@ static void print_lines(const struct check *check, struct str text)
 	buf_fini(&shown);
 }
 
-/* Sum up a test that went well: how much it tried, if it says so. */
+/* Add to WORDS how many cases a passed test had, if its output TEXT says so. */
 static void add_passed(struct str text, struct buf *words)
 {
 	struct str rest = text, line;
@@ -349,7 +364,7 @@ static void add_passed(struct str text, struct buf *words)
 		(void)buf_addstr(words, str_trim(text).size > 0 ? text : STR("passed"));
 }
 
-/* FILE is a test of the plugin, as the view has it; COPY, where it lies on the host. */
+/* Play the test FILE, a path in the view. COPY is its path on the host. */
 static void play_test(struct check *check, const char *file, const char *copy)
 {
 	const struct plugins *loaded = check->plugins.loaded;
@@ -363,7 +378,7 @@ static void play_test(struct check *check, const char *file, const char *copy)
 	struct buf what, words;
 	struct err err = {0};
 
-	/* The whole of a package is shown already. */
+	/* The view shows packages already as a whole. */
 	for (size_t i = 0; i < loaded->package_count; i++)
 		shown[i] = loaded->shown[i];
 	if (check->plugin->package->is_file)
@@ -396,7 +411,7 @@ static void play_test(struct check *check, const char *file, const char *copy)
 	value_free(tool.carried);
 }
 
-/* NAME.bash may have these beside it. */
+/* Play the tests beside NAME.bash, which have these endings. */
 static void check_tests(struct check *check)
 {
 	static const char *const endings[] = {"_test.bash", ".bats", "_test.bats", NULL};
@@ -406,7 +421,7 @@ static void check_tests(struct check *check)
 
 	if (plugin->package->is_toolbox)
 		return;
-	/* Of a single script there is a copy of nothing else. */
+	/* The copy of a single script does not have its tests. */
 	if (plugin->package->is_file)
 		copy = base;
 	if (str_ends(base, script)) {
@@ -454,7 +469,7 @@ static bool take_arguments(struct check *check, const char *given)
 				    &check->arguments, &sentence);
 	if (ok)
 		(void)value_print(check->arguments, 0, &text);
-	/* A copy: what is filled in is for each call anew. */
+	/* Fit a copy: default values are filled in for each call anew. */
 	auto_value struct value *fitted = ok ? value_copy(check->arguments) : NULL;
 	ok = ok && schema_fit(&check->plugin->tool, check->plugin->tool.schema, fitted,
 			      NULL, &sentence);

@@ -1,4 +1,4 @@
-/* glovebox plugin new: the shipped template under a name of one's own. */
+/* glovebox plugin new: writes the shipped template under a new name. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const struct option_row new_options[] = {
 	{0},
 };
 
-/* A plain name: it becomes that of a file, and of a tool. */
+/* Is NAME a plain name? It becomes the name of a file and of a tool. */
 static bool is_name(const char *name)
 {
 	size_t size = strlen(name);
@@ -42,7 +42,7 @@ static bool is_name(const char *name)
 	return fine;
 }
 
-/* TEXT with NAME wherever the template says its own. */
+/* Append TEXT with the template's name replaced by NAME. */
 static void add_renamed(struct str text, const char *name, struct buf *out)
 {
 	const struct str old = STR(TEMPLATE_NAME);

@@ -1,6 +1,7 @@
 /*
- * glovebox policy explain: how a command is read, which rule decides about it, and what would
- * run. No cell is made and nothing runs. The text is made of the same object as the JSON.
+ * glovebox policy explain: prints how a command is parsed, which rule decides about it,
+ * and which programs would run. No cell is made and nothing runs. The text is made of the
+ * same object as the JSON.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static struct value *words_of(const char *const *argv)
 	return list;
 }
 
-/* The word that names code, and the one of a rule that would grant it. */
+/* The word that gives code to a program, and the word of a rule that would grant it. */
 static struct value *code_of(const struct command_code *code)
 {
 	struct value *told = value_new_object();
@@ -56,7 +57,9 @@ static struct value *code_of(const struct command_code *code)
 	return told;
 }
 
-/* RULE, which fits or is the nearest, and what is wrong with ARGV. */
+/*
+ * Add RULE, which fits or is the most similar one, and the reason why ARGV does not fit.
+ */
 static void add_rule(struct value *part, const struct command_rule *rule,
 		     const struct command_match *match, const char *const *argv)
 {
@@ -106,7 +109,7 @@ static void add_part(struct value *parts, const struct policy *policy, const cha
 		value_set_boolean(part, "fits", false);
 }
 
-/* What would run takes the place of what was asked for, part by part. */
+/* Add to each part the words that would really run. */
 static void add_plan(struct value *parts, const struct value *plan)
 {
 	for (size_t i = 0; i < value_count(plan); i++) {
@@ -133,7 +136,10 @@ static void add_parse(struct value *report, struct value *parts,
 	command_fini(&command);
 }
 
-/* One word is a shell text, as for the tool bash; several are a program's, as for exec. */
+/*
+ * Make the report. One word is a shell text, as for the tool bash; several words are a
+ * program and its arguments, as for exec.
+ */
 static struct value *report_of(const struct policy *policy, const struct options *options)
 {
 	struct value *report = value_new_object();
@@ -174,7 +180,10 @@ static struct value *report_of(const struct policy *policy, const struct options
 	return report;
 }
 
-/* TEXT behind LABEL, with nothing in it that a terminal would obey, or show other than it is. */
+/*
+ * Print TEXT behind LABEL, with escapes for bytes that a terminal would obey or show in a
+ * misleading way.
+ */
 static void print_line(const char *label, const char *text, FILE *out)
 {
 	struct buf clean;
@@ -238,7 +247,10 @@ static void print_part(const struct value *part, FILE *out)
 		print_argv("  runs", value_member(part, "runs"), out);
 }
 
-/* Asked for: which rule says so, and what holds where nobody can be asked. */
+/*
+ * Print the verdict. For "asked", print the rule, and the verdict where nobody can be
+ * asked.
+ */
 static void print_verdict(const struct value *report, const char *because, FILE *out)
 {
 	const char *verdict = value_text(value_member(report, "verdict"));

@@ -11,7 +11,7 @@
 #include "front/terminal/console.h"
 #include "front/verb.h"
 
-/* A prompt beyond this is a file that belongs into the workspace. */
+/* A longer prompt should be a file in the workspace. */
 enum { PROMPT_MAX = 4 << 20 };
 
 /* clang-format off */
@@ -35,7 +35,7 @@ static const struct option_row resume_options[] = {
 	{0},
 };
 
-/* The words with a blank between them; standard input for a lone "-". */
+/* Join the words by blanks. The single word "-" means standard input. */
 static bool read_prompt(const char *const *words, size_t count, struct buf *prompt,
 			struct err *err)
 {
@@ -57,7 +57,10 @@ static bool read_prompt(const char *const *words, size_t count, struct buf *prom
 	return true;
 }
 
-/* Is there something to ask a person? Of commands always what destroys much. */
+/*
+ * May the agent have questions for a person? A tool that runs commands always may:
+ * commands that destroy much are asked about.
+ */
 static bool asks(const struct policy *policy)
 {
 	return policy->asks.count > 0 || policy_has_tool(policy, "bash") ||
@@ -88,7 +91,7 @@ static int run_with(const struct options *options, struct setup *setup,
 	if (!talk_model(options_text(options, "model"), &setup->role, &talk_options.model,
 			&err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
-	/* Also where nothing is asked: Escape ends the run. */
+	/* Open the console even where nothing is asked: Escape ends the run. */
 	if (!talk_options.json && !console_open_if_any(&console, &err))
 		return verb_complain(CODE_FAILED, "%s", err.text);
 	if (asks(setup->policy))
@@ -96,7 +99,7 @@ static int run_with(const struct options *options, struct setup *setup,
 	code = talk_open(&talk_options, setup, &talk);
 	if (code == CODE_DONE)
 		code = talk_told(talk, talk_turn(talk, prompt, &outcome));
-	/* A script must not take a recording for an agent's work. */
+	/* Fail, so that a script does not take a recording for an agent's work. */
 	if (code == CODE_DONE && talk_options.model.name == NULL)
 		code = verb_complain(CODE_FAILED,
 				     "no model is configured: a recording was played, and "
@@ -160,7 +163,7 @@ static int run_run(const struct options *options, FILE *out)
 			 (const char *const *)options->words, options->word_count);
 }
 
-/* The same with the session as first word. */
+/* Run with the session as first word. */
 static int resume_run(const struct options *options, FILE *out)
 {
 	(void)out;

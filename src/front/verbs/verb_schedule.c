@@ -128,12 +128,15 @@ static bool join_words(const struct options *options, struct buf *task, struct e
 					    SCHEDULES_TASK_MAX >> 10);
 }
 
-/* The words of the request that a run is started with (delegate_role.c). */
+/* Options that match the request of a run (delegate_role.c). */
 static const struct option_row setup_rows[] = {
 	OPTION_ROW_WORKSPACE, OPTION_ROW_CONFIG, OPTION_ROW_AGENT, OPTION_ROW_LEVEL, {0},
 };
 
-/* What a run would stumble over: an agent that is not there, rights or a model that are none. */
+/*
+ * Check in advance that a run would work: the agent exists, and its rights and its model
+ * are valid.
+ */
 static bool check_agent(const char *agent, const char *workspace, struct err *err)
 {
 	const char *const words[] = {"-C", workspace, "--agent", agent, NULL};
@@ -211,7 +214,7 @@ static int add_run(const struct options *options, FILE *out)
 	return code;
 }
 
-/* What is to be approved, as it was found. */
+/* The schedule that is to be approved, as it was found. */
 struct approval {
 	struct listing listing;
 	char hash[HASH_HEX + 1];
@@ -232,7 +235,10 @@ static bool take_content(void *context, const struct schedule *schedule)
 	return list_one(&approval->listing, schedule);
 }
 
-/* On a terminal the person is asked; elsewhere they name the content. */
+/*
+ * Ask for consent on a terminal; elsewhere the person names the content (NAMED, its
+ * hash).
+ */
 static bool is_meant(const struct approval *approval, const char *id, const char *named,
 		     struct err *err, FILE *out)
 {
@@ -296,7 +302,7 @@ static int approve_run(const struct options *options, FILE *out)
 	return code;
 }
 
-/* Change the state of the one that is named; NEXT: it is due again from now on. */
+/* Change the state of the schedule that OPTIONS name. */
 static int set_state(const struct options *options, enum schedule_state state, FILE *out)
 {
 	struct approval approval = {0};

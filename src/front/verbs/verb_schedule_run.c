@@ -1,7 +1,7 @@
 /*
- * glovebox schedule run: work on what is due. Who claims a run in the database has it, so that
- * any number of timers may call this at once; each run is a process of its own, in bounded
- * time, and is in the journal like any other.
+ * glovebox schedule run: carries out the runs that are due. A process first claims a run
+ * in the database, so any number of timers may call this verb at the same time. Each run
+ * is a process of its own with a time limit, and is in the journal like any other run.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,10 +25,16 @@
 
 enum {
 	MS_PER_S = 1000,
-	/* Of one run unless told: long for a task, short enough for the next day's. */
+	/*
+	 * Time limit of one run by default: long for a task, and short enough to end
+	 * before the next day's run.
+	 */
 	RUN_S = 3600,
 	RUN_MAX_S = 7 * 24 * 3600,
-	/* After its time a run gets so long to hand over; its claim holds a little longer. */
+	/*
+	 * LAST_S: the time to hand over after the time limit. CLAIM_S: the claim holds so
+	 * much longer.
+	 */
 	LAST_S = 10,
 	CLAIM_S = 30,
 	OUTCOME_MAX = 512,
@@ -41,7 +47,7 @@ static const struct option_row run_options[] = {
 	{0},
 };
 
-/* One that was due when it was looked for. */
+/* A schedule that was due when we looked. */
 struct due {
 	struct schedule schedule;
 	char *workspace, *agent, *task, *times, *zone;
@@ -119,7 +125,7 @@ static void errand_late(struct timer *timer)
 	errand->ended = true;
 }
 
-/* How it ended, in some words. */
+/* Describe in OUTCOME how the run ended. */
 static void errand_tell(const struct errand *errand, struct buf *outcome)
 {
 	const struct delegate_report *report = delegate_report_of(errand->delegate);
@@ -156,7 +162,7 @@ static struct value *request_of(const struct due *due, uint64_t most_s)
 	return request;
 }
 
-/* Run one that is claimed; OUTCOME and SESSION say what became of it. */
+/* Carry out a claimed run. OUTCOME and SESSION get its result and its session. */
 static bool errand_run(struct errand *errand, const struct due *due, uint64_t most_s,
 		       struct buf *outcome, char session[JOURNAL_ID + 1])
 {
@@ -214,7 +220,10 @@ static void print_line(const struct due *due, const char *outcome, const char *s
 	buf_fini(&line);
 }
 
-/* *GOOD: it was somebody else's, or ended well. False: the database failed. */
+/*
+ * Claim DUE and carry it out. *GOOD: another process had claimed it, or the run ended
+ * well. False: the database failed.
+ */
 static bool run_due(struct errand *errand, struct schedules *schedules,
 		    const struct due *due, uint64_t most_s, bool *good, struct err *err,
 		    FILE *out)

@@ -1,4 +1,4 @@
-/* glovebox sessions list and show: what is in the journal. */
+/* glovebox sessions list and show: print the content of the journal. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct option_row show_options[] = {
 	{0},
 };
 
-/* Two blanks and TEXT; names of folders and models may hold anything. */
+/* Print two blanks and TEXT, cleaned: names of folders and models may hold any bytes. */
 static void print_clean(struct str text, FILE *out)
 {
 	struct buf clean;
@@ -46,7 +46,9 @@ struct listing {
 	int code;
 };
 
-/* The beginning of its first line: by that a person knows a session again. */
+/*
+ * Print the beginning of the prompt's first line, by which a person recognises a session.
+ */
 static void print_prompt(struct str prompt, FILE *out)
 {
 	struct str first = str_trim(prompt);
@@ -117,7 +119,7 @@ struct shown {
 	bool json;
 };
 
-/* What the model said in a message; its calls are events of their own. */
+/* The model's words in MESSAGE. Its calls are separate events. */
 static struct str words_of(const struct value *message)
 {
 	const struct value *parts = value_member(message, "parts");
@@ -131,7 +133,7 @@ static struct str words_of(const struct value *message)
 	return STR("");
 }
 
-/* What a call is about, as the screen says it. */
+/* Print the subject of a call, as the screen does. */
 static void print_subject(const struct value *arguments, size_t columns, FILE *out)
 {
 	struct paint paint;
@@ -143,7 +145,7 @@ static void print_subject(const struct value *arguments, size_t columns, FILE *o
 	paint_fini(&paint);
 }
 
-/* The beginning of TEXT's first line, if it has any. */
+/* Print the beginning of TEXT's first line, unless it is empty. */
 static void print_beginning(struct str text, size_t most, FILE *out)
 {
 	text = str_trim(text);
@@ -154,12 +156,12 @@ static void print_beginning(struct str text, size_t most, FILE *out)
 		print_clean(text, out);
 }
 
-/* One event in a line: what it is, of which tool, and the beginning of its text. */
+/* Print one event in a line: its kind, its tool, and the beginning of its text. */
 static void print_event(int64_t number, const char *kind, int64_t wall_ms,
 			const struct value *event, FILE *out)
 {
 	static const char *const members[] = {"tool", "status", "text", "reason"};
-	/* Of a text, what still leaves the line readable. */
+	/* A longer text would make the line hard to read. */
 	enum { TEXT_SHOWN = 100, KIND_MAX = 256 };
 	const struct value *arguments = value_member(event, "arguments");
 	char when[CLOCK_TEXT];
@@ -186,7 +188,7 @@ static bool show_one(void *context, int64_t number, const char *kind, int64_t wa
 
 	if (shown->json)
 		return fprintf(shown->out, "%.*s\n", (int)json.size, json.data) > 0;
-	/* What cannot be read is still listed by its kind. */
+	/* An event that cannot be parsed is still listed by its kind. */
 	(void)value_parse(json, 0, &event, NULL);
 	print_event(number, kind, wall_ms, event, shown->out);
 	return !ferror(shown->out);

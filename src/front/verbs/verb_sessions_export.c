@@ -1,4 +1,6 @@
-/* glovebox sessions export: one session out of the journal, as it is or for people. */
+/*
+ * glovebox sessions export: prints one session of the journal, as recorded or for people.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static bool export_line(void *context, int64_t number, const char *kind, int64_t
 	return fprintf(out, "%.*s\n", (int)json.size, json.data) > 0;
 }
 
-/* What was said, with nothing in it that a terminal would obey. */
+/* Print TEXT, made safe for a terminal. */
 static void print_clean(struct str text, FILE *out)
 {
 	struct buf clean;
@@ -49,7 +51,7 @@ static void print_paragraph(struct str text, FILE *out)
 	(void)fputs("\n\n", out);
 }
 
-/* TEXT between fences that are longer than any in it. */
+/* Print TEXT between fences that are longer than any fence in it. */
 static void print_fenced(const char *language, struct str text, FILE *out)
 {
 	size_t longest = 2, run = 0;
@@ -112,7 +114,7 @@ static void print_call(const struct value *event, FILE *out)
 	print_clean(value_str(value_member(event, "tool")), out);
 	(void)fputs("\n\n", out);
 	buf_init(&text, EVENT_JSON_MAX);
-	/* With its blanks it may be longer than any event. */
+	/* With the blanks of VALUE_PRETTY, it may exceed the limit of a text. */
 	if (value_count(arguments) > 0 && !value_print(arguments, VALUE_PRETTY, &text)) {
 		buf_clear(&text);
 		(void)value_print(arguments, 0, &text);

@@ -1,6 +1,6 @@
 /*
- * glovebox state and state prune: what glovebox keeps for its user, where and of which workspaces,
- * and letting go of what is old.
+ * glovebox state and state prune: prints which files glovebox keeps for its user, where
+ * and for which workspaces, and removes old ones.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,14 +28,17 @@
 #include "undo/undo_projects.h"
 
 enum {
-	DEPTH_MAX = 256, /* folders in each other; a deeper one is not measured */
+	DEPTH_MAX = 256, /* of nested folders; deeper ones are not measured */
 	BLOCK = 512,     /* of st_blocks */
 	AGE_DAYS = 30,   /* what `prune` removes unless told */
 	DAY_S = 24 * 3600,
 	AGE_MAX = 36500, /* days */
 };
 
-/* What is kept, in the order in which it is shown. A folder of `by_workspace` has one for each. */
+/*
+ * The kept files, in the order in which they are shown. A folder with `by_workspace` has
+ * a subfolder for each workspace.
+ */
 static const struct {
 	const char *name, *what;
 	bool by_workspace;
@@ -89,7 +92,10 @@ static void amount_add(struct amount *amount, const struct amount *more)
 	amount_add_time(amount, more->newest_ms);
 }
 
-/* Add NAME of the folder AT, and all below it. A file with other names is not ours alone. */
+/*
+ * Add the sizes of NAME in the folder AT and of all below it. A file with several names
+ * (hard links) is not counted as ours.
+ */
 static void measure(int at, const char *name, int depth, struct amount *amount)
 {
 	struct stat st;
@@ -140,7 +146,7 @@ static bool is_project(const char *name)
 	       strspn(name, "0123456789abcdef") == UNDO_PROJECT_NAME - 1;
 }
 
-/* Each folder of a workspace in FOLDER. */
+/* Add each workspace that has a folder in FOLDER. */
 static void add_projects(struct survey *survey, const char *folder)
 {
 	DIR *names = opendir(folder);
@@ -158,7 +164,10 @@ static void add_projects(struct survey *survey, const char *folder)
 	(void)closedir(names);
 }
 
-/* Stores of earlier versions do not say of what they are; a conversation may. */
+/*
+ * Find the workspace of a store by a recorded session, since stores of earlier versions
+ * do not name it.
+ */
 static bool name_project(void *context, const struct journal_session *session)
 {
 	struct survey *survey = context;
@@ -398,17 +407,17 @@ const struct verb verb_state = {
 	.run = state_run,
 };
 
-/* What is asked to go. */
+/* The part that is to be removed. */
 struct pruning {
 	const char *hash;  /* of one workspace; NULL: of all */
-	int64_t oldest_ms; /* what was used since stays; INT64_MAX: nothing */
+	int64_t oldest_ms; /* files used since then stay; INT64_MAX: none stay */
 	const struct survey *survey;
-	size_t whole, part; /* workspaces of which all may go, or old steps */
-	size_t used;        /* and those that a session uses */
+	size_t whole, part; /* workspaces that lose everything, or only old steps */
+	size_t used;        /* workspaces that a session uses */
 	uint64_t bytes;     /* of the first */
 };
 
-/* "30d", "12h", "2w", or days. */
+/* Parse an age: "30d", "12h", "2w", or a number of days. */
 static bool parse_age(const char *text, int64_t *seconds)
 {
 	const size_t digits = strspn(text, "0123456789");
@@ -465,8 +474,8 @@ static void pruning_count(struct pruning *pruning)
 }
 
 /*
- * The undo store is asked first: it is held against sessions that begin now. A private home that a
- * session has begun to use meanwhile is left as well.
+ * Prune the undo store first: it is locked against sessions that begin now. A private
+ * home stays when a session has begun to use it meanwhile.
  */
 static bool prune_one(const struct pruning *pruning, const struct project *project,
 		      enum fate fate)
@@ -572,7 +581,7 @@ static int prune_run(const struct options *options, FILE *out)
 		return verb_complain(CODE_USAGE,
 				     "state prune: \"%.40s\" is no age; 30d, 12h or 2w, at most %d",
 				     age, AGE_MAX);
-	/* A folder that is gone is named as it was. */
+	/* A folder that no longer exists is named by its old absolute path. */
 	if (folder != NULL) {
 		if (real == NULL && folder[0] != '/')
 			return verb_complain(CODE_FAILED,

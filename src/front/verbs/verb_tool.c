@@ -1,6 +1,6 @@
 /*
- * glovebox tool list, schema and call: the tools by hand, through the same door as a
- * model's calls.
+ * glovebox tool list, schema and call: lists and calls tools by hand, in the same way as
+ * a model's calls.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,10 @@ static struct value *effects_of(const struct tool *tool)
 	return effects;
 }
 
-/* TEXT in lines that end before COLUMNS; all but the first begin after INDENT blanks. */
+/*
+ * Print TEXT in lines that end before COLUMNS. All lines except the first begin after
+ * INDENT blanks.
+ */
 static void print_wrapped(const char *text, size_t indent, size_t columns, FILE *out)
 {
 	size_t at = indent;
@@ -154,7 +157,10 @@ const struct verb verb_tool_list = {
 	.run = list_run,
 };
 
-/* TOOL of TOOLS, or the sentence that there is none. */
+/*
+ * Print the schema of the tool among TOOLS that OPTIONS name, or complain that there is
+ * none.
+ */
 static int print_schema(const struct tool *const *tools, const struct options *options,
 			FILE *out)
 {
@@ -175,7 +181,7 @@ static int print_schema(const struct tool *const *tools, const struct options *o
 			       out);
 }
 
-/* Only who asks for no built-in one needs the configuration, with its plugins. */
+/* The configuration, with its plugins, is only read for a tool that is not built in. */
 static int schema_run(const struct options *options, FILE *out)
 {
 	const struct tool *tool = tool_find(builtin_tools, options->words[0]);
@@ -228,7 +234,10 @@ static int code_of(const struct tool_result *result, const struct interrupt *int
 	return CODE_FAILED;
 }
 
-/* Files and arguments may hold what a terminal obeys: there it is made visible. */
+/*
+ * Print TEXT. On a terminal, control bytes are made visible, since files and arguments
+ * may hold them.
+ */
 static void print_text(struct str text, FILE *out)
 {
 	struct buf clean;
@@ -244,8 +253,8 @@ static void print_text(struct str text, FILE *out)
 }
 
 /*
- * The text as it is on standard output, and in one line on standard error what became
- * of the call.
+ * Print the text of RESULT unchanged on standard output, and the outcome of the call in
+ * one line on standard error.
  */
 static int print_result(const char *tool, const struct tool_result *result, FILE *out)
 {
@@ -303,7 +312,7 @@ static int call_and_print(struct session *session, const struct verb_tool_wish *
 	return code != CODE_DONE ? code : printed;
 }
 
-/* The JSON: given as a word, read from standard input for "-", or absent. */
+/* Find the arguments' JSON: the second word, standard input for "-", or none. */
 bool verb_tool_read_arguments(const struct options *options, struct buf *input,
 			      struct str *text, struct err *err)
 {
@@ -316,7 +325,7 @@ bool verb_tool_read_arguments(const struct options *options, struct buf *input,
 	return true;
 }
 
-/* A tool of the front needs the environment, by which it finds what is kept of the person. */
+/* Call a tool of the front. It needs the environment, to find the person's state. */
 static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 			 struct interrupt *interrupt, FILE *out)
 {
@@ -337,7 +346,10 @@ static int call_in_front(struct setup *setup, const struct verb_tool_wish *wish,
 	return code;
 }
 
-/* How long a look at a large tree has taken is for the person; plugins' words are for clients. */
+/*
+ * Print the notes on a long walk over a large tree for the person. Messages of plugins
+ * are for clients.
+ */
 static bool take_event(void *context, const struct event *event, struct err *err)
 {
 	const char *logger = value_text(value_member(event->data, "logger"));
@@ -369,7 +381,10 @@ int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 	return code;
 }
 
-/* It is none of theirs, and the agent names none of theirs. */
+/*
+ * Can the call do without MCP servers? The tool NAME exists without them, and the policy
+ * names no tools.
+ */
 static bool needs_no_server(const struct setup *setup, const char *name)
 {
 	return tool_find(setup->tools, name) != NULL && !setup->policy->tools.given;

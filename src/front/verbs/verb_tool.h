@@ -1,4 +1,4 @@
-/* verb_tool: the call of one tool and its printing, for the verbs that make one. */
+/* verb_tool: calls one tool and prints the result, for the verbs that do so. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,10 +17,13 @@ struct verb_tool_wish {
 	bool json;            /* print the whole result */
 };
 
-/* Open SETUP's session, call, print. An exit code. */
+/* Open SETUP's session, call the tool and print its result. Returns an exit code. */
 int verb_tool_call_with(struct setup *setup, const struct verb_tool_wish *wish,
 			struct interrupt *interrupt, FILE *out);
 
-/* The JSON: given as the second word, read from standard input for "-", or absent. */
+/*
+ * Find the arguments' JSON: the second word, standard input (read into INPUT) for "-", or
+ * none.
+ */
 bool verb_tool_read_arguments(const struct options *options, struct buf *input,
 			      struct str *text, struct err *err);

@@ -1,4 +1,6 @@
-/* glovebox undo: put back what a tool or a command has changed; docs/undo.md. */
+/*
+ * glovebox undo: restores the files that a tool or a command has changed; docs/undo.md.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 enum {
 	TITLE_SHOWN = 60,
-	PROGRESS_FROM_MS = 1000, /* shorter ones need none */
+	PROGRESS_FROM_MS = 1000, /* a shorter undo shows no progress */
 };
 
 static const struct option_row undo_options[] = {
@@ -53,7 +55,7 @@ static int step_as_json(const struct undo_step *step, FILE *out)
 	return verb_print_json(row, 0, out);
 }
 
-/* The first line of what somebody typed, as it may stand in a line of ours. */
+/* Add the first line of a typed text, cleaned for a line of ours. */
 static void add_title(struct buf *line, const char *title)
 {
 	struct str rest = str_of(title), first = STR("");
@@ -117,7 +119,7 @@ static int list_steps(const struct setup *setup, bool json, FILE *out)
 	return code;
 }
 
-/* How far a long undo is, on the last line of a terminal. */
+/* The progress of a long undo, shown on the last line of a terminal. */
 struct undo_progress {
 	int64_t began_ms;
 	bool shown;
@@ -147,7 +149,10 @@ static void progress_end(const struct undo_progress *progress)
 		(void)fputs("\r\033[K", stderr);
 }
 
-/* AIM becomes the turn of its step. False: what is in the store says no such step, or nothing. */
+/*
+ * Widen AIM to the whole turn of its step. False: the store does not have this step, or
+ * cannot be read.
+ */
 static bool widen(const struct setup *setup, struct undo_aim *aim, struct undo_steps *steps)
 {
 	struct undo_store *store = NULL;
@@ -232,7 +237,7 @@ static int undo_run(const struct options *options, FILE *out)
 		code = list_steps(&setup, json, out);
 	else {
 		aim.step = (uint32_t)number;
-		/* Where no step is found the session says so. */
+		/* When no step is found, the session complains. */
 		if (options_given(options, "turn"))
 			(void)widen(&setup, &aim, &steps);
 		setup.undoes = &aim;
