@@ -1,4 +1,4 @@
-/* lookups: datagrams to a name server, and the kernel's counts of a network. */
+/* lookups: reads datagrams to a name server and the kernel's counters of a network. */
 #include "cell/lookups.h"
 
 #include "base/buf.h"
@@ -15,13 +15,19 @@ enum {
 	IP_VERSION = 4,
 	IP_HEADER_MIN = 20,
 	UDP_HEADER = 8,
-	/* More than the socket's buffer holds: a program may go on asking while it is read. */
+	/*
+	 * A limit above the size of the socket buffer: a program may go on asking while
+	 * we read.
+	 */
 	DATAGRAMS_MAX = 1024,
 	FDINFO_MAX = 4 << 10,
 	COUNTS_MAX = 64 << 10,
 };
 
-/* The cell has these itself: a program that asks a name server for them misses no host. */
+/*
+ * Does /etc/hosts of the cell have HOST? A program that asks a name server for such a
+ * host does not lack access to one.
+ */
 static bool is_cells_own(const struct network_host *host)
 {
 	return strcmp(host->text, "localhost") == 0 ||
@@ -57,7 +63,7 @@ void lookups_read(int fd, void (*each)(void *context, const struct network_host 
 	}
 }
 
-/* 0: it has ended, or lies outside of what this process sees. */
+/* The pid behind PIDFD. 0: the process has ended or lies outside our pid namespace. */
 static long pid_of(int pidfd)
 {
 	char path[64];
@@ -76,7 +82,10 @@ static long pid_of(int pidfd)
 	return pid > 0 ? pid : 0;
 }
 
-/* In "Ip: A B C", a line of names, and "Ip: 1 2 3", its line of numbers. */
+/*
+ * Find the count of NAME. "Ip: A B C" is a line of names, "Ip: 1 2 3" its line of
+ * numbers.
+ */
 static bool count_named(struct str text, const char *name, uint64_t *count)
 {
 	struct str names, numbers, word, number;

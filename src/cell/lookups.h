@@ -1,7 +1,7 @@
 /*
- * lookups: the hosts that programs of a cell asked the addresses of, without finding a name
- * server (sandbox_overhear). Messages and exit code of the program take no part. A name that the
- * cell's /etc/hosts holds is not asked for.
+ * lookups: the hosts that programs of a cell asked the addresses of, without finding a
+ * name server (sandbox_overhear). The messages and the exit code of the program do not
+ * matter. Programs do not ask for a name that is in the /etc/hosts of the cell.
  */
 #pragma once
 #include "base/str.h"
@@ -11,18 +11,21 @@
 #include <stdint.h>
 
 /*
- * The host that PACKET, a datagram with its IP and UDP headers, asks for. False when it asks for
- * none that a policy could list. PACKET may come from anybody.
+ * Read the host that PACKET, a datagram with its IP and UDP headers, asks for. False when
+ * PACKET asks for no host that a policy could list. PACKET may come from anybody.
  */
 bool lookups_parse(struct str packet, struct network_host *host);
 
-/* Take what waits at FD and call EACH for every host; one that was asked for twice comes twice. */
+/*
+ * Read all datagrams that wait at FD and call EACH for every host. A host that was asked
+ * for twice is reported twice.
+ */
 void lookups_read(int fd, void (*each)(void *context, const struct network_host *host),
 		  void *context);
 
 /*
- * How many packets found no way out of the network of the process behind PIDFD: an address instead
- * of a name is asked of nobody, and this is all that the kernel keeps of it. False when it cannot
- * be read.
+ * Count the packets that found no route out of the network of the process behind PIDFD. A
+ * program that uses an address instead of a name asks no name server, and this count is
+ * the only trace of it in the kernel. False when the count cannot be read.
  */
 bool lookups_count_unrouted(int pidfd, uint64_t *count);

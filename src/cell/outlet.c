@@ -1,4 +1,7 @@
-/* outlet: start, messages, and the variables that programs look at. */
+/*
+ * outlet: starts the proxy, handles its messages, and makes the variables that programs
+ * read.
+ */
 #include "cell/outlet.h"
 
 #include "base/fd.h"
@@ -23,7 +26,7 @@ struct outlet {
 	struct outlet_options options;
 	int control, pidfd;
 	struct watch watch;
-	uint16_t port; /* where requests are listened for, in the cell */
+	uint16_t port; /* the port in the cell that takes requests */
 	bool ready;
 	struct err broken;
 };
@@ -158,7 +161,7 @@ const char *outlet_broken(const struct outlet *outlet)
 
 static void tell(struct outlet *outlet, const struct proxy_message *message, int fd)
 {
-	/* So many messages wait only when nobody is there to read them. */
+	/* The socket is full only when the proxy does not read any more. */
 	if (outlet_broken(outlet) == NULL && !proxy_send(outlet->control, message, fd))
 		break_outlet(outlet, "the network proxy does not listen any more");
 }
@@ -199,8 +202,8 @@ static void add_variable(struct value *list, const char *name, const char *text)
 }
 
 /*
- * What is reached without the proxy: the loopback, and under its own name each tcp:// host
- * that no other entry leads to.
+ * Print the hosts that programs reach without the proxy: the loopback, and the name of
+ * each tcp:// host that no other entry covers.
  */
 static void print_around(const struct cell_spec *spec, struct buf *out)
 {
@@ -227,7 +230,10 @@ static void print_around(const struct cell_spec *spec, struct buf *out)
 
 void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 {
-	/* Small and large letters: curl reads http_proxy only, others the large ones. */
+	/*
+	 * In lower and upper case: curl reads http_proxy only, others read the upper case
+	 * names.
+	 */
 	static const char *const to_proxy[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
 					       "https_proxy"};
 	struct proxy_message message = {.kind = PROXY_GRANT, .call = call};
@@ -247,7 +253,7 @@ void outlet_grant(struct outlet *outlet, uint64_t call, struct value *list)
 	add_variable(list, "NO_PROXY", around.data);
 	add_variable(list, "no_proxy", around.data);
 	buf_fini(&around);
-	/* Node looks at the others only when it is told to. */
+	/* Node reads the other variables only when this one is set. */
 	add_variable(list, "NODE_USE_ENV_PROXY", "1");
 }
 

@@ -1,6 +1,7 @@
 /*
- * pending: a file that its front holds locked, with the guard and, once something is written,
- * the rights as two lines of JSON; beside it, by its name and a number, the journals.
+ * pending: a file that its front holds locked. It contains two lines of JSON: the guard
+ * and, after the first write, the rights. The journals lie beside it; their names are its
+ * name and a number.
  */
 #include "cell/pending_parts.h"
 
@@ -68,7 +69,10 @@ struct pending *pending_open(const char *folder, const char *workspace,
 		pending_take_over(pending, project, guard);
 		*due = pending->left_count > 0;
 		if (record_write(pending, project, guard)) {
-			/* Ours is there before theirs go: a death in between loses nothing. */
+			/*
+			 * Our file exists before the old files are removed, so a death in
+			 * between loses nothing.
+			 */
 			pending->due = *due;
 			if (pending->writes == NULL && pending->granted == NULL)
 				pending_remove_left(pending, true);
@@ -124,7 +128,7 @@ void pending_close(struct pending *pending)
 	journal_remove(pending, &pending->idle);
 	if (pending->fd >= 0 && !pending->due)
 		(void)unlinkat(pending->folder, pending->name, 0);
-	/* What is not mended yet is left for the next one. */
+	/* Leave unfinished writes for the next session. */
 	pending_remove_left(pending, false);
 	value_free(pending->writes);
 	value_free(pending->granted);
@@ -134,7 +138,7 @@ void pending_close(struct pending *pending)
 	free(pending);
 }
 
-/* Without the rights on disk nobody would finish anything. */
+/* Write the rights to disk once. Without them nobody could finish a write. */
 static bool rights_write(struct pending *pending, const struct cell_spec *spec)
 {
 	if (!pending->has_rights) {
@@ -197,7 +201,10 @@ void pending_take_back(struct pending *pending, struct pending_journal *journal)
 
 	if (journal->fd < 0)
 		return;
-	/* One that is not empty is more than its call should have left. */
+	/*
+	 * A journal that is not empty holds more than its call should have left. Do not
+	 * reuse it.
+	 */
 	if (pending != NULL && journal->number > 0 && pending->idle.fd < 0 &&
 	    fstat(journal->fd, &st) == 0 && st.st_size == 0) {
 		pending->idle = *journal;

@@ -1,4 +1,4 @@
-/* pending_left: what dead fronts left, taken over by the next one. */
+/* pending_left: takes over the files that dead fronts left. */
 #include "cell/pending_parts.h"
 #include "files/files.h"
 #include "files/rights.h"
@@ -25,12 +25,15 @@
 #include <unistd.h>
 
 enum {
-	NAMES_MAX = 4096, /* of one project; more are nobody's */
-	/* A file without content belongs to a front that begins now, or died doing so. */
+	NAMES_MAX = 4096, /* of one project; further ones are ignored */
+	/*
+	 * An empty file belongs to a front that is just starting, or that died while
+	 * starting.
+	 */
 	EMPTY_AGE_S = 3600,
 	/*
-	 * The worker of a killed front gets its SIGKILL from the kernel, and ends when its system
-	 * call does: an fsync on a busy disk.
+	 * When the front is killed, the kernel sends its worker SIGKILL. The worker ends
+	 * when its system call returns, for example an fsync on a busy disk.
 	 */
 	WORKER_END_MS = 5000,
 	WORKER_END_STEP_MS = 2,
@@ -81,7 +84,10 @@ static void roots_close(struct roots *roots)
 	free(roots->paths);
 }
 
-/* Does KEY lie deep, where EARLIER had not looked, and was it there when that began? */
+/*
+ * Does KEY lie so deep that EARLIER had not looked there, and did it exist when EARLIER
+ * began?
+ */
 static bool was_unseen(const struct value *guard, const struct value *earlier,
 		       const struct git_scan *scan, const char *key)
 {
@@ -95,7 +101,10 @@ static bool was_unseen(const struct value *guard, const struct value *earlier,
 	       is_watched(guard, key) && git_scan_age(scan, key, &when) != GIT_SCAN_NEW;
 }
 
-/* Keep of GUARD's dangers only what EARLIER had too, or could not have: the rest came in between. */
+/*
+ * Keep of GUARD's dangers only those that EARLIER had as well or could not have seen. The
+ * others appeared since EARLIER.
+ */
 static void keep_known(struct value *guard, const struct value *earlier)
 {
 	struct value *dangers = value_member(guard, "dangers");
@@ -115,7 +124,7 @@ static void keep_known(struct value *guard, const struct value *earlier)
 	roots_close(&roots);
 }
 
-/* The same of pointers, of which few lead elsewhere. */
+/* The same for pointers to other places, of which there are few. */
 static void keep_leads(struct value *guard, const struct value *earlier)
 {
 	struct value *leads = value_member(guard, "leads");
@@ -128,7 +137,10 @@ static void keep_leads(struct value *guard, const struct value *earlier)
 	}
 }
 
-/* What came after EARLIER began is not what was there before. */
+/*
+ * Take the begin and the places of EARLIER. Files that came after its begin did not exist
+ * before the session.
+ */
 static void keep_began(struct value *guard, const struct value *earlier)
 {
 	static const char *const keys[] = {"began", "ticked"};
@@ -177,7 +189,10 @@ static size_t names_read(int folder, const char *project, struct pending_name **
 	return count;
 }
 
-/* The file of an earlier front, locked, when nobody holds it any more; -1 else. */
+/*
+ * Open and lock the file of an earlier front. -1 when another process holds it or it is
+ * gone.
+ */
 static int open_left(int folder, const char *name, struct stat *st)
 {
 	auto_close int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -188,7 +203,7 @@ static int open_left(int folder, const char *name, struct stat *st)
 	return fd_take(&fd);
 }
 
-/* Do RIGHTS allow what ROW, of a journal, says? */
+/* Do RIGHTS allow the write that ROW, of a journal, describes? */
 static bool is_allowed(const struct rights *rights, const struct value *row)
 {
 	auto_free char *folder = path_of_key(value_text(value_member(row, "folder")));
@@ -206,7 +221,7 @@ static bool is_allowed(const struct rights *rights, const struct value *row)
 	return allowed;
 }
 
-/* The folder among ROOTS, of a record, in which FOLDER lies; NULL: none. */
+/* Find the folder among ROOTS, of a record, that contains FOLDER; NULL: none. */
 static struct value *granted_of(const struct value *roots, const char *folder)
 {
 	for (size_t i = 0; i < value_count(roots); i++) {
@@ -219,7 +234,10 @@ static struct value *granted_of(const struct value *roots, const char *folder)
 	return NULL;
 }
 
-/* Was what ROW says of a folder that a person had granted? ROOT becomes that. */
+/*
+ * Does ROW describe a write in a folder that a person had granted? *ROOT becomes that
+ * folder.
+ */
 static bool is_granted(const struct value *roots, const struct value *row,
 		       struct value **root)
 {
@@ -232,14 +250,14 @@ static bool is_granted(const struct value *roots, const struct value *row,
 		return false;
 	buf_init(&path, PATH_MAX);
 	granted = path_normal("/", folder, &path) && strcmp(path.data, folder) == 0 &&
-		  /* What is git's is no file tool's to write, wherever it lies. */
+		  /* A file tool may never write the files of git, wherever they lie. */
 		  !path_names_git(folder);
 	*root = granted ? granted_of(roots, folder) : NULL;
 	buf_fini(&path);
 	return *root != NULL;
 }
 
-/* ROW becomes one of LIST, and of the journal that is the SETth. */
+/* Append ROW to LIST and mark it with SET, the number of its journal. */
 static void list_add(struct value **list, struct value *row, int64_t set)
 {
 	if (*list == NULL)
@@ -260,8 +278,9 @@ static void root_add(struct pending *pending, struct value *root)
 }
 
 /*
- * A set that meets a folder which was granted is for the worker that has it, as a whole. The rights
- * may name that folder too, when they were noted later.
+ * When a set has a write in a granted folder, the whole set waits for a worker that sees
+ * this folder. The rights may name the folder as well, when they were noted after the
+ * grant.
  */
 static bool take_granted(struct pending *pending, struct value *rows,
 			 const struct rights *rights, const struct value *roots)
@@ -286,7 +305,7 @@ static bool take_granted(struct pending *pending, struct value *rows,
 	return meets;
 }
 
-/* What the journal NAME says that the rights of its front, or ROOTS, allowed. */
+/* Take the writes of the journal NAME that the rights of its front, or ROOTS, allowed. */
 static void take_journal(struct pending *pending, const char *name,
 			 const struct rights *rights, const struct value *roots)
 {
@@ -304,7 +323,7 @@ static void take_journal(struct pending *pending, const char *name,
 	pending->sets++;
 }
 
-/* Behind the guard: the rights, and what was granted. */
+/* Read the lines after the guard: the rights and the granted folders. */
 static void lines_take(struct str rest, struct value **rights, struct value *roots)
 {
 	struct str line;
@@ -325,7 +344,7 @@ static void lines_take(struct str rest, struct value **rights, struct value *roo
 	}
 }
 
-/* Has the worker that writes the journal NAME ended, before DEADLINE? */
+/* Does the worker that writes the journal NAME end before DEADLINE? Waits until then. */
 static bool worker_has_ended(int folder, const char *name, int64_t deadline)
 {
 	auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -350,7 +369,10 @@ static bool workers_have_ended(int folder, const char *record,
 	return ended;
 }
 
-/* GUARD becomes what the dead front's began with. False when there is nothing to take. */
+/*
+ * Take over the file NAME of a dead front: GUARD becomes the guard with which that front
+ * began. False when there is nothing to take over.
+ */
 static bool take_over(struct pending *pending, const char *name,
 		      const struct pending_name *names, size_t count, struct value *guard)
 {
@@ -377,7 +399,10 @@ static bool take_over(struct pending *pending, const char *name,
 	if (str_next_line(&rest, &line))
 		(void)value_parse(line, 0, &earlier, NULL);
 	lines_take(rest, &rights, roots);
-	/* One that cannot be read says nothing of what was there: all counts as new. */
+	/*
+	 * An unreadable guard tells nothing of what was there before: all files count as
+	 * new.
+	 */
 	keep_known(guard, earlier);
 	keep_leads(guard, earlier);
 	keep_began(guard, earlier);
@@ -407,7 +432,10 @@ void pending_take_over(struct pending *pending, const char *project, struct valu
 			(void)take_over(pending, names[i].text, names, count, guard);
 			continue;
 		}
-		/* One without its front's file: that is made before it, and goes after it. */
+		/*
+		 * Remove a journal without the file of its front. That file is made
+		 * before its journals and removed after them.
+		 */
 		*dot = '\0';
 		bool alone = faccessat(pending->folder, names[i].text, F_OK, 0) < 0;
 		*dot = '.';
@@ -417,7 +445,10 @@ void pending_take_over(struct pending *pending, const char *project, struct valu
 	free(names);
 }
 
-/* The journals of NAME go before NAME itself: without it nobody would look for them. */
+/*
+ * Remove the journals of NAME before NAME itself: without NAME nobody would look for
+ * them.
+ */
 static void remove_journals(int folder, const char *name)
 {
 	struct pending_name *names;
@@ -451,7 +482,7 @@ const struct value *pending_writes(const struct pending *pending)
 	return pending != NULL ? pending->writes : NULL;
 }
 
-/* Are all of WRITES such as the cell of SPEC may finish? */
+/* May the cell of SPEC finish all of WRITES? */
 static bool may_mend(const struct value *writes, const struct cell_spec *spec)
 {
 	auto_value struct value *text = spec_rights(spec);
@@ -468,7 +499,10 @@ void pending_mended(struct pending *pending, const struct cell_spec *spec)
 {
 	if (pending == NULL || pending->writes == NULL)
 		return;
-	/* To finish once more what is finished changes nothing. */
+	/*
+	 * Finishing a finished write again changes nothing, so the files may stay for
+	 * another session.
+	 */
 	pending->keeps_left = pending->keeps_left || !may_mend(pending->writes, spec);
 	value_free(pending->writes);
 	pending->writes = NULL;

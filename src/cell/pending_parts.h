@@ -10,14 +10,14 @@ enum {
 	PENDING_MAX = 8 << 20, /* of guard and rights */
 };
 
-/* The key of a line that is no guard and no rights. */
+/* The key of a line that holds neither guard nor rights but a granted folder. */
 #define PENDING_GRANTED "granted"
 
 struct pending_name {
 	char text[PENDING_NAME];
 };
 
-/* A file of a dead front's, locked. */
+/* The locked file of a dead front. */
 struct pending_left {
 	int fd;
 	struct pending_name name;
@@ -28,20 +28,20 @@ struct pending {
 	char name[PENDING_NAME];
 	bool due, has_rights;
 	unsigned last;               /* journal made last */
-	struct pending_journal idle; /* one that the next call gets */
-	struct pending_left *left;   /* of dead fronts */
+	struct pending_journal idle; /* the journal that the next call gets */
+	struct pending_left *left;   /* the files of dead fronts */
 	size_t left_count;
-	struct value *granted; /* those of sets that meet folders which a person granted */
+	struct value *granted; /* the writes of sets that meet folders granted by a person */
 	struct value *granted_roots; /* and these folders */
-	struct value *writes; /* what their journals say that may be done; NULL: nothing */
-	int64_t sets;         /* so many journals are in it */
-	bool keeps_left;      /* some of them could not be finished in this session */
+	struct value *writes; /* the allowed writes of the journals of dead fronts; NULL: none */
+	int64_t sets;         /* number of journals taken over */
+	bool keeps_left; /* some writes could not be finished in this session */
 };
 
 /*
- * Take over what dead fronts left of PROJECT: their files become `left`, their writes `writes`,
- * and GUARD what they began with.
+ * Take over the files of PROJECT that dead fronts left: their locked files become `left`,
+ * their writes `writes` or `granted`, and GUARD the guard with which they began.
  */
 void pending_take_over(struct pending *pending, const char *project, struct value *guard);
-/* Let go of `left`, and REMOVE it. */
+/* Close the files in `left` and, with REMOVE, delete them. */
 void pending_remove_left(struct pending *pending, bool remove);

@@ -1,4 +1,4 @@
-/* wire: heads and parts; see wire.h. */
+/* wire: prints and reads the heads and parts of calls. */
 #include "cell/wire.h"
 
 #include "process/frame.h"
@@ -38,11 +38,11 @@ struct call_head {
 	int64_t quiet_ns;
 	uint32_t flags; /* enum call_flag */
 	uint32_t sizes[CALL_PARTS];
-	uint32_t log; /* of what the call replaces; 0: none */
+	uint32_t log; /* number of the undo log for the call; 0: none */
 	uint32_t zero;
 };
 
-/* Between members would lie bytes of whoever prints. */
+/* A gap between members would send uninitialized bytes of the sender. */
 _Static_assert(sizeof(struct call_head) == 36 + 4 * CALL_PARTS, "a gap in the head");
 
 bool wire_print_call(const struct wire_call *call, struct buf *out)

@@ -19,35 +19,50 @@ struct wire_call {
 	struct value *arguments; /* validated; or NULL */
 	const char *folder;
 	int64_t deadline_ms; /* CLOCK_NEVER: none */
-	/* > 0: it stands behind another in a batch, and has so long from when that is over */
+	/*
+	 * > 0: the call follows another one in a batch, and has so many seconds after
+	 * that one ends
+	 */
 	double timeout_s;
 	bool is_last; /* the cell ends with this call */
-	bool heralds; /* the front is told when what it runs is over (FRAME_ENDING) */
-	bool alone;   /* there is no other: who is next may stay awake for it */
+	bool heralds; /* the front is told when its program has ended (FRAME_ENDING) */
+	bool alone; /* there is no other call: the worker may stay awake for the next one */
 	bool terse;   /* details may be left out of the result (session.h) */
 	uint32_t log; /* number of the undo log, which is the first descriptor; 0: none */
 	/* its journal (pending.h) is the last descriptor */
 	bool has_journal;
-	bool audits; /* first look at what an earlier call may have left (audit.h) */
-	enum audit_reach reach; /* so far */
+	bool audits; /* audit first what an earlier call may have left (audit.h) */
+	enum audit_reach reach; /* how far the audit reaches */
 	int64_t quiet_ns;       /* for the audits (audit.h); 0: none */
-	/* these limits are the worker's to look after, and no control group's */
+	/* the worker enforces these limits, because no control group does */
 	bool keeps_memory, keeps_pids;
-	/* texts, "NAME=value": for this call's programs beside the cell's; or NULL */
+	/*
+	 * texts, "NAME=value", for the programs of this call beside those of the cell; or
+	 * NULL
+	 */
 	struct value *environment;
 	struct value *plan;    /* call.h; or NULL */
 	struct value *carried; /* likewise */
 	struct value *seen;    /* or NULL */
-	/* what killed writers left, to be finished before anything else (files.h); or NULL */
+	/*
+	 * writes that killed writers left, finished before anything else (files.h); or
+	 * NULL
+	 */
 	struct value *unfinished;
 	struct value *nested; /* for the audits (audit.h); or NULL */
 };
 
 bool wire_print_call(const struct wire_call *call, struct buf *out);
-/* The texts of *CALL lie in PAYLOAD, its values are its own: wire_call_fini. */
+/*
+ * The texts of *CALL point into PAYLOAD. *CALL owns its values; free them with
+ * wire_call_fini.
+ */
 bool wire_parse_call(struct str payload, struct wire_call *call, struct err *err);
-/* CALL, printed, becomes the next of BATCH; and the next out of REST, false when there is none. */
+/*
+ * Append CALL, printed, to BATCH. wire_next_of_batch takes the next call off *REST; false
+ * when there is none.
+ */
 bool wire_add_to_batch(struct str call, struct buf *batch);
 bool wire_next_of_batch(struct str *rest, struct str *call);
-/* Of one that was parsed. */
+/* For a call that was parsed. */
 void wire_call_fini(struct wire_call *call);
