@@ -53,29 +53,29 @@ extern "C" {
 struct glovebox_session;
 
 /*
- * Output of a running call, as it comes: STREAM is 1 or 2 (standard output, standard
- * error), BYTES are SIZE bytes, no C string. Called from inside glovebox_call.
- * Fragments may be merged or left out when they come too fast: the result holds what
- * matters.
+ * Receives output of a running call while it is produced. STREAM is 1 (standard output)
+ * or 2 (standard error). BYTES are SIZE bytes, not a C string. The library calls this
+ * function from inside glovebox_call. Fragments may be merged or left out when they come
+ * too fast; the result holds the important part.
  */
 typedef void glovebox_output(void *context, const char *tool, int stream,
 			     const char *bytes, size_t size);
 
 /*
- * Start from GLOVEBOX_OPTIONS and set what you need; everything may stay zero but
- * `size` and `workspace`.
+ * Start from GLOVEBOX_OPTIONS and set the members that you need. All members except
+ * `size` and `workspace` may stay zero.
  */
 struct glovebox_options {
 	size_t size; /* of this struct, as your compiler saw it */
 
-	/* The folder that is worked on. */
+	/* The folder in which the tools work. */
 	const char *workspace;
 
 	/*
 	 * The rights, as the JSON text of one policy object: the keys `tools`, `base`,
-	 * `read`, `write`, `blocked`, `limits` of docs/policy.md. NULL: those of
-	 * `agent` in `config`, else the workspace may be read and nothing written. Keys
-	 * given here win over those of the agent.
+	 * `read`, `write`, `blocked`, `limits` of docs/policy.md. NULL: the rights of
+	 * `agent` in `config`; without these, the workspace may be read and nothing may
+	 * be written. Keys given here override those of the agent.
 	 */
 	const char *policy;
 
@@ -90,8 +90,8 @@ struct glovebox_options {
 	const char *agent;
 
 	/*
-	 * The `glovebox` program, which becomes the cell. NULL: where this library was
-	 * installed with.
+	 * The `glovebox` program, which becomes the cell. NULL: the program that was
+	 * installed with this library.
 	 */
 	const char *program;
 
@@ -103,8 +103,8 @@ struct glovebox_options {
 	void *context;
 
 	/*
-	 * Seconds that one call may take before it is answered and goes on as a job, which the
-	 * tool `job` follows; 0: as long as its tool lets it.
+	 * Seconds after which a call that still runs is answered and continues as a job,
+	 * which the tool `job` follows. 0: no such limit except that of the tool.
 	 */
 	double patience_s;
 };
@@ -114,17 +114,17 @@ struct glovebox_options {
 	}
 
 /*
- * Make the cell and wait until its first worker is walled in. NULL on failure: then
- * nothing has run, and ERROR (of ERROR_SIZE bytes; may be NULL) holds a sentence that
- * says what to do.
+ * Make the cell and wait until its first worker is walled in. Returns NULL on failure. In
+ * that case nothing has run, and ERROR (of ERROR_SIZE bytes; may be NULL) holds a
+ * sentence that says what to do.
  */
 GLOVEBOX_EXPORT struct glovebox_session *glovebox_open(const struct glovebox_options *options,
 						       char *error, size_t error_size);
 
 /*
- * End everything that runs in the cell, and the cell. Where commands could write in a tree of over
- * 256 folders, a look at the repositories there goes before, which takes a second at most
- * (docs/security.md). NULL is fine.
+ * End everything that runs in the cell, and the cell itself. If commands could write in a
+ * tree of more than 256 folders, the library first looks at the repositories there, which
+ * takes a second at most (docs/security.md). NULL is fine.
  */
 GLOVEBOX_EXPORT void glovebox_close(struct glovebox_session *session);
 
@@ -134,7 +134,7 @@ GLOVEBOX_EXPORT int glovebox_level(const struct glovebox_session *session);
 /* The workspace's real path; valid as long as the session. */
 GLOVEBOX_EXPORT const char *glovebox_workspace(const struct glovebox_session *session);
 
-/* A tool, as a model wants to know of it. All texts are valid as long as the session. */
+/* The description of a tool for a model. All texts are valid as long as the session. */
 struct glovebox_tool {
 	const char *name;
 	const char *description;
@@ -143,26 +143,29 @@ struct glovebox_tool {
 	bool runs;          /* programs */
 };
 
-/* The tools that the session's policy has: INDEX from 0 on, NULL past the last. */
+/*
+ * The tools that the policy of the session allows. INDEX counts from 0; NULL past the
+ * last tool.
+ */
 GLOVEBOX_EXPORT const struct glovebox_tool *glovebox_tool(
 	const struct glovebox_session *session, size_t index);
 
 /*
- * Plugins of the configuration that were left out, and why: INDEX from 0 on, NULL past the last.
- * Valid as long as the session.
+ * Plugins of the configuration that were left out, with the reason. INDEX counts from 0;
+ * NULL past the last one. The text is valid as long as the session.
  */
 GLOVEBOX_EXPORT const char *glovebox_problem(const struct glovebox_session *session,
 					     size_t index);
 
 enum glovebox_status {
 	GLOVEBOX_FAILED = 0, /* the text says what was wrong with the call, and the next step */
-	GLOVEBOX_DONE = 1,   /* also when a command exited with 1: it ran */
-	GLOVEBOX_DENIED = 2, /* by the policy; the text names rule and remedy */
+	GLOVEBOX_DONE = 1,   /* also when a command exited with 1, because it ran */
+	GLOVEBOX_DENIED = 2, /* the policy refused; the text names rule and remedy */
 	GLOVEBOX_TIMED_OUT = 3,
 	GLOVEBOX_CANCELLED = 4,
 };
 
-/* The answer to one call; yours until glovebox_result_free. */
+/* The answer to one call. It belongs to you; free it with glovebox_result_free. */
 struct glovebox_result {
 	enum glovebox_status status;
 	const char *text; /* for the model; a C string */
@@ -170,15 +173,15 @@ struct glovebox_result {
 	int exit_code; /* of a program; -1: none ran, or it died of `signal` */
 	int signal;    /* 0: none */
 	double seconds;
-	int level;                               /* in force when it ran */
+	int level; /* the level of the cell in which the call ran */
 	uint64_t left_out_bytes, left_out_lines; /* of the output, by ceilings */
 	const char *details; /* JSON object for people and programs, never for the model */
-	const char *content; /* JSON array: what a plugin gave beside text, as items of MCP */
+	const char *content; /* JSON array: content of a plugin besides text, as items of MCP */
 };
 
 /*
- * Call TOOL with ARGUMENTS (JSON text of an object; NULL: none) and wait for its
- * answer. Never NULL: what is wrong with the call is an answer as well.
+ * Call TOOL with ARGUMENTS (JSON text of an object; NULL: none) and wait for its answer.
+ * Never returns NULL: an error in the call is answered with a result as well.
  */
 GLOVEBOX_EXPORT struct glovebox_result *glovebox_call(struct glovebox_session *session,
 						      const char *tool,
@@ -189,9 +192,9 @@ GLOVEBOX_EXPORT void glovebox_result_free(struct glovebox_result *result); /* NU
 GLOVEBOX_EXPORT const char *glovebox_status_name(enum glovebox_status status);
 
 /*
- * Cancel the call under way, which then answers with GLOVEBOX_CANCELLED within half a
- * second; if there is none, the next one. From any thread, and from a signal handler.
- * The session must not be closed at the same time.
+ * Cancel the running call, which then answers with GLOVEBOX_CANCELLED within half a
+ * second. When no call runs, the next one is cancelled. May be called from any thread and
+ * from a signal handler. The session must not be closed at the same time.
  */
 GLOVEBOX_EXPORT void glovebox_cancel(struct glovebox_session *session);
 

@@ -1,6 +1,6 @@
 /*
- * library: include/glovebox.h over session/session: texts in, texts out, nothing of
- * ours visible. What each function promises is in that header.
+ * library: implements include/glovebox.h on top of session/session. Texts go in and texts
+ * come out; no internal type is visible. That header describes each function.
  */
 #include "glovebox.h"
 
@@ -24,10 +24,10 @@
 #include "tool/schema.h"
 #include "tools/tools.h"
 
-/* As many as an agent loop keeps: one works while the next is being made. */
+/* The number that an agent loop keeps: one works while the next is being made. */
 enum { READY_WORKERS = 2 };
 
-/* The result of a call is a few times its text at most, and that has its own ceiling. */
+/* Details are at most a few times the size of the text, which has its own limit. */
 enum { DETAILS_MAX = 4 * RESULT_TEXT_MAX, SCHEMA_MAX = 1 << 20 };
 enum { CONTENT_MAX = 2 * RESULT_CONTENT_BYTES_MAX };
 
@@ -43,13 +43,16 @@ struct glovebox_session {
 	size_t tool_count;
 };
 
-/* What glovebox_call hands out: the public part first, what it points to behind it. */
+/*
+ * The memory behind a result of glovebox_call: first the public struct, then the texts to
+ * which it points.
+ */
 struct answer {
 	struct glovebox_result public;
 	struct buf text, details, content;
 };
 
-/* The options as this version knows them; what an older caller has not is zero. */
+/* Copy GIVEN to OPTIONS. Members that the older struct of a caller lacks become zero. */
 static bool options_read(const struct glovebox_options *given,
 			 struct glovebox_options *options, struct err *err)
 {
@@ -80,7 +83,7 @@ static int least_level(unsigned configured)
 	return configured > 0 ? (int)configured : SESSION_ANY_LEVEL;
 }
 
-/* The rights, and the plugins that are to have them. */
+/* Read the configuration: make the policy and load the plugins. */
 static bool config_read(struct glovebox_session *session,
 			const struct glovebox_options *options, struct policy **policy,
 			int *minimum_level, struct err *err)
@@ -293,7 +296,10 @@ struct glovebox_result *glovebox_call(struct glovebox_session *session, const ch
 
 	tool_result_init(&result);
 	session_call(session->session, &request, &result);
-	/* A cancel was for this call; the next one begins without it. */
+	/*
+	 * The cancel was meant for this call. Reset it, so that the next call is not
+	 * cancelled.
+	 */
 	if (result.status == RESULT_CANCELLED)
 		(void)!read(session->cancel_fd, &count, sizeof(count));
 	answer = answer_new(&result);

@@ -1,4 +1,4 @@
-/* library_plugins: see library_plugins.h. */
+/* library_plugins: loads plugins for the library, without fetching any. */
 #include "library/library_plugins.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "session/session.h"
 #include "tools/tools.h"
 
-/* A library reaches for no network by itself. */
+/* A library does not use the network on its own. */
 static bool fetch(void *context, const struct plugin_source *source, struct buf *folder,
 		  char commit[HASH_HEX + 1], struct err *err)
 {
