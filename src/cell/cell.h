@@ -107,7 +107,7 @@ enum { CELL_OPEN_MS = 20000 };
 bool cell_open(const struct cell_options *options, struct cell **cell, struct err *err);
 void cell_close(struct cell *cell);
 const struct cell_spec *cell_spec(const struct cell *cell);
-/* NULL when the policy lists no host. */
+/* NULL when the policy neither lists a host nor asks for hosts. */
 struct outlet *cell_outlet(const struct cell *cell);
 /*
  * Has a packet found no route out of the cell since the last call of this function? Also

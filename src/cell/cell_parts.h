@@ -25,7 +25,7 @@ struct cell {
 	bool grouped;      /* groups_open was called */
 	struct groups *groups; /* or NULL: workers watch their limits themselves */
 	struct watch control_watch;
-	struct outlet *outlet; /* NULL: no host is listed */
+	struct outlet *outlet; /* NULL: no host is listed or asked for */
 	struct worker_end *workers;
 	/* requested from the anchor, but not here yet: plain, prepared */
 	size_t requested[2];

@@ -176,8 +176,8 @@ static void serve(struct worker *worker)
 
 	for (;;) {
 		/*
-		 * The last call followed its predecessor at once, so the next one is
-		 * likely to do the same.
+		 * The last call came soon after an answer, so the next one is likely to
+		 * do the same.
 		 */
 		if (follows && worker->alone)
 			stay_awake(worker, answered_us + FOLLOWS_US);

@@ -1,13 +1,14 @@
 /*
  * proxy: the process that lets packets of one cell out, and the messages by which a front
  * steers it. It is a role of the same program, started by exec with an empty environment
- * for a cell whose policy lists a host; it has the network and nothing else: no file, no
- * program, no other user's rights. It accepts on listeners that were made inside the
- * cell's network namespace, reads a strict head, and connects to listed hosts only.
+ * for a cell whose policy lists a host or asks for hosts. The proxy has the network and
+ * nothing else: no file, no program, no other user's rights. It accepts on listeners that
+ * were made inside the cell's network namespace, reads a strict head, and connects only
+ * to hosts that are listed or that a person allowed.
  *
- *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
- *   front → proxy   DECIDED for each thing asked
- *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
+ * front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
+ * front → proxy   DECIDED for each thing asked proxy → front   READY or FAILED, then
+ * REFUSED for each thing refused, and ASKED
  *
  * The control socket is a SOCK_SEQPACKET pair; its end is the proxy's end.
  */
