@@ -20,7 +20,7 @@
  *
  * Threads: a session belongs to the thread that opened it, which must live as long as
  * the session (the cell ends with it). Several sessions in several threads are fine.
- * glovebox_cancel alone may be called from anywhere.
+ * Only glovebox_cancel may be called from any thread.
  *
  * Secrets: nothing of your process's memory, environment or descriptors is in the cell.
  * Whether other programs of the same user may look into your process stays your decision

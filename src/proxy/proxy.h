@@ -6,11 +6,11 @@
  * were made inside the cell's network namespace, reads a strict head, and connects only
  * to hosts that are listed or that a person allowed.
  *
- * front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
- * front → proxy   DECIDED for each thing asked proxy → front   READY or FAILED, then
- * REFUSED for each thing refused, and ASKED
+ *   front → proxy   LISTENER for each, then GRANT before and REVOKE after each command
+ *   front → proxy   DECIDED for each thing asked
+ *   proxy → front   READY or FAILED, then REFUSED for each thing refused, and ASKED
  *
- * The control socket is a SOCK_SEQPACKET pair; its end is the proxy's end.
+ * The control socket is a SOCK_SEQPACKET pair. The proxy exits when it closes.
  */
 #pragma once
 #include "base/err.h"
