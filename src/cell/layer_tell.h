@@ -44,7 +44,9 @@ void layer_tell(struct tool_result *result, const struct layer_found *found,
  */
 void layer_tell_print(const struct tool_result *result, struct buf *out);
 
-/* Note that PATH was written and exists in the cell only. The front tells the model. */
+/*
+ * Note that PATH was written and exists in the cell only, so that the front can say so.
+ */
 void layer_tell_note_own(struct tool_result *result, const char *path);
 
 /* The circumstances of such paths, as the front knows them. */

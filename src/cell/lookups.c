@@ -25,8 +25,8 @@ enum {
 };
 
 /*
- * Does /etc/hosts of the cell have HOST? A program that asks a name server for such a
- * host does not lack access to one.
+ * Is HOST a name of the cell itself? A program that asks a name server for such a name
+ * lacks no host.
  */
 static bool is_cells_own(const struct network_host *host)
 {
