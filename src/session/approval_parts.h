@@ -21,8 +21,9 @@ struct approval {
 	int64_t id;
 	bool shown; /* the person is being asked this question now */
 	struct value *data;
-	char *grant;         /* the key of a session's grant */
-	char *target;        /* host:port; NULL: the call itself waits */
+	char *grant; /* the key of a session's grant */
+	/* the host:port for which connections wait; NULL: the call itself waits */
+	char *target;
 	struct extra *extra; /* the folder that the call waits for; NULL: its command */
 	/* the other session that asks (approval_relay.h); its parts are ours */
 	struct approval_relay relay;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A folder on its way to all workers. */
+/* A granted folder that the anchor is adding to the view of all workers. */
 struct widening {
 	struct session *session;
 	struct widening *next;
@@ -316,7 +316,7 @@ static void add_shown(struct buf *out, const char *shown)
 	(void)buf_adds(out, shown);
 }
 
-/* The path of EXTRA as it is shown. */
+/* The path of EXTRA as it is shown to people, owned by the caller. */
 static char *shown_path(const struct extra *extra)
 {
 	struct buf shown;

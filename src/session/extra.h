@@ -63,6 +63,6 @@ void extra_print_written(const struct running *running, struct buf *out);
 /* RUNNING is over: free its folders. */
 void extra_drop_all(struct running *running);
 
-/* For cell_options.widened. */
+/* The anchor has answered; ERR NULL: the folder was added. For cell_options.widened. */
 void extra_widened(void *session, const struct err *err);
 void extra_session_end(struct session *session);

@@ -26,7 +26,7 @@
 enum {
 	/* the worker is killed when it has not answered this long after the deadline */
 	KILL_AFTER_MS = 400,
-	SEND_MS = 10000, /* a worker takes the largest call in far less */
+	SEND_MS = 10000, /* a worker accepts the largest call in far less time */
 	/* an audit looks at some hundred names; a loaded machine is slow */
 	AUDIT_MS = 5000,
 	/* A file tool that takes longer is waiting for something, such as a disk. */
@@ -363,7 +363,7 @@ void running_dispatch(struct session *session)
 	size_t waiting;
 
 	if (session->cell == NULL)
-		return; /* still being opened */
+		return; /* the session is still being opened */
 	keeper_begin(session->keeper);
 	for (;;) {
 		struct running *running = running_next_queued(session, &waiting);

@@ -10,7 +10,7 @@
 #include "session/session_parts.h"
 
 enum {
-	MEND_MS = 10000, /* a worker on a busy machine, twice */
+	MEND_MS = 10000, /* enough to start two workers on a busy machine */
 	/* The kernel ends the processes of a killed session one after the other. */
 	DYING_MS = 2000,
 	/*

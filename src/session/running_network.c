@@ -93,7 +93,10 @@ static void host_looked_up(void *context, const struct network_host *host)
 	}
 }
 
-/* Hosts that were looked up until now belong to the calls that run now, and ENDING (or NULL). */
+/*
+ * Read the hosts that were looked up until now. They belong to the calls that run now,
+ * and to ENDING (or NULL).
+ */
 static void hear_lookups(struct session *session, const struct running *ending)
 {
 	struct hearing hearing = {session, ending};

@@ -42,14 +42,15 @@ struct session_options {
 	 */
 	bool direct;
 	/*
-	 * Workers kept ready ahead beside the busy ones: 2 for conversations; `direct`
-	 * ones make them on demand.
+	 * How many workers are kept ready beside the busy ones: 2 for conversations; with
+	 * `direct` workers are made when they are needed.
 	 */
 	unsigned ready_workers;
 	/* The environment from which shape.h takes its variables; NULL: environ */
 	const char *const *caller_environment;
-	const char *resolver; /* the name server a proxy asks; NULL: the machine's own */
-	/* enum sandbox_level below which session_open fails; 0: L3; SESSION_ANY_LEVEL */
+	/* the name server that a proxy asks; NULL: the machine's own */
+	const char *resolver;
+	/* session_open fails below this enum sandbox_level; 0: L3; SESSION_ANY_LEVEL */
 	int minimum_level;
 	/*
 	 * Files that no command may change or create, even inside a writable tree: the
@@ -102,10 +103,10 @@ struct session_options {
 };
 
 /*
- * Make the cell and wait until its first worker is walled in; with `direct` the first call
- * waits for that, and session_broken tells why it failed. On failure nothing has run;
- * ERR.code is ECHILD when the cell could not be built (exit code 5; `exec` 125), else it is
- * the workspace or a policy entry that is wrong (exit code 1).
+ * Make the cell and wait until its first worker is walled in. With `direct` the first
+ * call waits for that worker instead, and session_broken tells why the cell failed. On
+ * failure nothing has run. ERR.code is ECHILD when the cell could not be built (exit code
+ * 5; `exec` 125); otherwise the workspace or a policy entry is wrong (exit code 1).
  */
 bool session_open(const struct session_options *options, struct session **session,
 		  struct err *err);
@@ -296,7 +297,10 @@ enum { SESSION_JOBS_MAX = 16 };
  */
 bool running_become_job(struct running *running);
 
-/* Start, turn the loop until done, move the result to *RESULT (tool_result_fini it). */
+/*
+ * Start REQUEST, turn the loop until the call is done, and move the result to *RESULT
+ * (tool_result_fini it).
+ */
 void session_call(struct session *session, const struct request *request,
 		  struct tool_result *result);
 
@@ -338,8 +342,8 @@ void session_undo_run(struct session *session, const struct undo_aim *aim,
 		      struct tool_result *result);
 
 /*
- * Paths (relative to the workspace where below it) that this session has changed, as far as
- * it is known; NULL-ended; borrowed.
+ * The paths that this session has changed, as far as it knows them. A path below the
+ * workspace is relative to it. NULL-ended; borrowed.
  */
 const char *const *session_changed(struct session *session);
 /* May the session have changed something since generate_patch was last done? */

@@ -15,7 +15,7 @@
 enum {
 	LOOK_TOLD_FROM = 10000, /* files; a person does not notice the time for fewer */
 	STAY_MOST_US = 500,
-	STAY_MORE_US = 150, /* a frame to the worker and back */
+	STAY_MORE_US = 150, /* the time of a frame to the worker and back */
 };
 
 void keeper_sync_close(struct keeper *keeper)

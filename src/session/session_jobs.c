@@ -17,7 +17,7 @@
 enum {
 	/* a worker that lives answers in far less time, also on a loaded machine */
 	ANSWER_MS = 3000,
-	SEND_MS = 100, /* a question is small, and one at a time for each caller */
+	SEND_MS = 100, /* a question is small, and each caller asks one at a time */
 	/* the effect of input or a signal on a program shows within this time */
 	EFFECT_MS = 300,
 	ASK_MAX = 1 << 20,

@@ -16,7 +16,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { MEND_MS = 10000 }; /* a cell and a worker on a busy machine */
+enum { MEND_MS = 10000 }; /* enough to start a cell and a worker on a busy machine */
 
 static const struct tool mend_tool = {
 	.name = "mend",

@@ -51,7 +51,7 @@ struct session {
 	 * files that killed gits left and that other processes may hold (running_left.c)
 	 */
 	struct value *held;
-	bool unseen; /* commands may have left something where none of their audits looked */
+	bool unseen; /* commands may have left something where no audit has looked */
 	/*
 	 * a result has said that files left in /tmp exist in the cell only (layer_tell.h)
 	 */
@@ -61,7 +61,8 @@ struct session {
 	struct job *first_job; /* by number */
 	int64_t next_job;
 	struct keeper *keeper; /* NULL: nothing can be undone */
-	struct value *granted; /* by a person, until the end (approval.c): grant -> true */
+	/* what a person granted until the session ends (approval.c): grant -> true */
+	struct value *granted;
 	/*
 	 * granted folders that were written in: the shown name -> true when granted for
 	 * the session
@@ -122,7 +123,8 @@ enum job_wish {
 /* An action that a person must approve before a tool of the front does it. */
 struct leave {
 	char *subject;
-	char hash[HASH_HEX + 1]; /* of its content, as the tool has it */
+	/* the hash of the content that is approved, as the tool has it */
+	char hash[HASH_HEX + 1];
 	bool given;
 };
 
@@ -132,7 +134,8 @@ struct running {
 	char *id;
 	const struct tool *tool;
 	struct value *arguments;
-	struct value *capped; /* numbers of them (schema_cap.h); NULL: none */
+	/* the numbers of them that were capped (schema_cap.h); NULL: none */
+	struct value *capped;
 	/* runs in place of the command in the arguments (policy.h); or NULL */
 	struct value *plan;
 	struct value *trace; /* of the request; or NULL */
@@ -158,20 +161,21 @@ struct running {
 	bool lost;    /* its worker ended before it answered */
 	uint32_t log; /* the number of its undo log */
 	int log_fd;   /* -1: it has none */
-	int plan_fd;  /* what the session has changed, for the patch; -1: none */
+	int plan_fd;  /* the changes of the session, for the patch; -1: none */
 	/*
 	 * The journal of the files that it writes, and the unfinished writes that the
 	 * journal of its dead worker lists; a fresh worker finishes those.
 	 */
 	struct pending_journal journal;
 	struct value *unfinished;
-	bool mends; /* its worker was given what dead fronts left unfinished */
+	bool mends; /* its worker was given the writes that dead fronts left unfinished */
 	/* when it was sent there was no other call, and more than one processor */
 	bool alone;
 	bool heralds; /* its worker says when the result is about to come */
 	bool mending; /* it only finishes what dead fronts left; `auditing` is set, too */
-	bool mended;  /* its worker has finished that */
-	int64_t sent_ns; /* when its tool's worker got it, by the clock of files; 0: not yet */
+	bool mended;  /* its worker has finished those writes */
+	/* when the worker of its tool got it, by the clock of files; 0: not yet */
+	int64_t sent_ns;
 	enum left_state left_state;
 	/* files that killed gits may have left (audit.h); NULL: none */
 	struct value *left;
@@ -211,7 +215,8 @@ struct running {
 	struct extra *extras;
 	bool asked_worker; /* a worker that sees those folders is on its way */
 	struct approval *first_approval; /* in the order of asking */
-	struct value *granted;           /* hosts, for as long as it runs; or NULL */
+	/* host -> a person's answer, for as long as it runs; or NULL */
+	struct value *granted;
 	struct tool_result result;
 	void (*ending)(void *context, struct tool_result *result);
 	void (*done)(void *context, struct running *running);
@@ -232,7 +237,7 @@ bool running_is_ours(const struct tool *tool);
  */
 bool running_is_command(const struct running *running);
 bool running_is_writer(const struct running *running);
-/* The only call under way, and it and its worker have a processor each. */
+/* RUNNING is the only call under way, and it and its worker have a processor each. */
 bool running_is_alone(const struct running *running);
 /* How many file calls may begin beside the busy ones; SEARCHES: how many searches. */
 size_t running_room(const struct session *session, bool searches);
@@ -296,7 +301,7 @@ bool job_is_wanted(const struct running *running);
 void job_add_call(const struct job *job, const char *action, struct buf *text);
 /* Append to TEXT a short name of JOB: the beginning of its command, or its tool. */
 void job_add_label(const struct job *job, struct buf *text);
-/* Does any job but EXCEPT (or NULL) run that can write? */
+/* Does a job other than EXCEPT (or NULL) run that can write? */
 bool job_writes(const struct session *session, const struct job *except);
 /* After patience_s from now RUNNING becomes a job; 0: never. */
 void job_begin_patience(struct running *running);
@@ -327,7 +332,7 @@ struct running *running_of_session(struct session *session, const struct tool *t
  */
 void session_mend(struct session *session);
 
-/* The end of a call that had a worker (running_audit.c). */
+/* RUNNING, which had a worker, ends, now or after its checkpoint (running_audit.c). */
 void running_finish_next(struct running *running);
 /*
  * The worker of RUNNING died before any audit. When it could write, a fresh worker audits
@@ -391,11 +396,11 @@ void running_audit_arrived(struct running *running, const struct frame *frame);
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
-/* RUNNING's tool is ELSEWHERE (running_elsewhere.c). */
+/* Begin or cancel RUNNING, whose tool is ELSEWHERE (running_elsewhere.c). */
 void elsewhere_call(struct running *running);
 void elsewhere_cancel(struct running *running);
 
-/* RUNNING is a call of the tool `job` (session_jobs.c). */
+/* Carry out RUNNING, a call of the tool `job` (session_jobs.c). */
 void jobs_call(struct running *running);
 /*
  * Ask JOB's worker for RUNNING, or answer RUNNING immediately when the job gives no
@@ -404,7 +409,10 @@ void jobs_call(struct running *running);
 void jobs_read(struct running *running, struct job *job);
 /* RUNNING, which asks a job, is cancelled. */
 void jobs_cancel(struct running *running);
-/* JOB's worker has answered / says that a program waits for input; JOB has ended. */
+/*
+ * jobs_answered: JOB's worker has answered a question. jobs_waits: the worker says that a
+ * program waits for input. jobs_ended: JOB has ended.
+ */
 void jobs_answered(struct job *job, const struct frame *frame);
 void jobs_waits(struct job *job);
 void jobs_ended(struct job *job);

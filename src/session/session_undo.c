@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 enum {
-	KEEPER_CLOSE_MS = 10000, /* a checkpoint of a large tree on a busy machine */
+	/* enough for a checkpoint of a large tree on a busy machine */
+	KEEPER_CLOSE_MS = 10000,
 	/* bytes of replaced files, when they cannot be kept on disk */
 	MEMORY_MAX = 64 << 20,
 	MEMORY_LOGS_MAX = 256, /* each is an open file */
@@ -462,7 +463,9 @@ static void close_look(struct keeper *keeper, int64_t deadline)
 	} while (clock_now_ms() < deadline);
 }
 
-/* No look is made from now on. */
+/*
+ * The keeper makes no look from now on: report the command whose changes nobody has seen.
+ */
 static void keeper_end(struct keeper *keeper)
 {
 	const struct cell *cell = keeper->session->cell;

@@ -8,9 +8,10 @@
 #include "undo/undo_store.h"
 
 enum {
-	KEEPER_TITLE_MAX = 400, /* of a step, bytes */
+	KEEPER_TITLE_MAX = 400, /* bytes of a step's title */
 	RUN_DIGITS = 12,
-	UNDO_TIDY_EVERY = 32, /* logs; looking at all of them takes milliseconds */
+	/* tidy after so many logs; looking at all of them takes milliseconds */
+	UNDO_TIDY_EVERY = 32,
 };
 
 /* A command whose changes nobody has looked at yet. */
@@ -60,7 +61,11 @@ struct keeper {
 	struct timer ahead;
 	bool settles, untidy;
 	bool young; /* the last look found changes that it did not know */
-	int objects; /* of the workspace's repository, O_PATH; -1: none, -2: not looked yet */
+	/*
+	 * the object folder of the workspace's repository, O_PATH; -1: none, -2: not
+	 * looked yet
+	 */
+	int objects;
 	bool may_link;
 	int64_t look_us;
 	bool told_left;
@@ -69,17 +74,22 @@ struct keeper {
 	struct value *nested_keys; /* keys of their folders -> true */
 	size_t nested_bytes;
 	bool nested_looked, nested_full;
-	bool sweeping; /* a look through all folders follows the last command's */
+	/* a look through all folders follows the look for the last command */
+	bool sweeping;
 	/* the repositories that the last look found must be audited: one more look */
 	bool again;
 	/*
 	 * the store is in memory: nothing can be undone, and commands are not looked at
 	 */
 	bool in_memory;
-	/* the logs of this session that say something, in the order in which they were written */
+	/*
+	 * the logs of this session that hold changes, in the order in which they were
+	 * written
+	 */
 	struct keeper_step {
 		uint32_t number;
-		bool foreign; /* written under other rights: a session that was adopted */
+		/* written under other rights, by a session that was adopted */
+		bool foreign;
 	} * steps;
 	size_t step_count, step_room;
 	size_t handed; /* how many steps there were when a patch was last made */
@@ -88,12 +98,14 @@ struct keeper {
 	/* changes that were found, by the calls themselves or by the looks after them */
 	uint64_t changes;
 	uint64_t writers; /* calls that have ended and could have changed something */
-	/* what a call that wants the changes will get (session_patch.c) */
+	/* the changes, for the call that asks for them (session_patch.c) */
 	struct {
 		struct undo_plan plan;
-		struct running *fetch; /* gets contents out of git, or NULL */
-		struct running *over;  /* done, to be freed */
-		int fds[3];            /* wanted, got, printed */
+		/* the call that gets contents out of git, or NULL */
+		struct running *fetch;
+		struct running *over; /* done, to be freed */
+		/* the list of wanted contents, the contents, what git printed */
+		int fds[3];
 		/* a look at the changes of jobs was asked for, once */
 		bool looked;
 		bool begun, ready;

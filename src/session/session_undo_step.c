@@ -50,7 +50,7 @@ static bool step_choose(struct undoing *undoing, uint32_t number)
 struct touching {
 	const struct undo_plan *plan;
 	bool takes_repository;
-	char *path; /* the first one found */
+	char *path; /* the first path found */
 };
 
 static bool is_in_git(const struct undo_state *state)
