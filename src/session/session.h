@@ -27,9 +27,10 @@ struct undo_aim;
 enum { SESSION_ANY_LEVEL = -1 };
 
 struct session_options {
-	const char *workspace;      /* a folder; may be a symlink: the user named it */
-	const char *workspace_name; /* by what name, when WORKSPACE is not it; or NULL */
-	struct policy *take_policy; /* moved into the session */
+	const char *workspace; /* a folder; may be a symlink: the user named it */
+	/* the user's name for it, when WORKSPACE was resolved before; or NULL */
+	const char *workspace_name;
+	struct policy *take_policy;      /* moved into the session */
 	const struct tool *const *tools; /* NULL-ended; must outlive the session */
 	struct event_sink sink;          /* event NULL: nobody listens */
 	struct loop *loop; /* the front's own, which outlives the session; NULL: it makes one */

@@ -396,7 +396,7 @@ void running_audit_arrived(struct running *running, const struct frame *frame);
 void running_told(struct running *running, struct str payload);
 void running_asked(struct running *running, struct str payload);
 
-/* Begin or cancel RUNNING, whose tool is ELSEWHERE (running_elsewhere.c). */
+/* Begin or cancel RUNNING, whose tool has a `begin` of its own (running_elsewhere.c). */
 void elsewhere_call(struct running *running);
 void elsewhere_cancel(struct running *running);
 
