@@ -1,13 +1,16 @@
 /*
- * approval: a person decides about an action that a policy neither grants nor forbids, when the
- * policy's `ask` names the kind of action. The question is the event EVENT_APPROVAL_WANTED, with
+ * approval: a person decides about an action that a policy neither grants nor forbids,
+ * when the policy's `ask` names the kind of action. The question is the event
+ * EVENT_APPROVAL_WANTED, with
  *
  *   id        below 0: the number for running_answer and session_answer
- *   effect    "command": a text that no rule of a list lets run; "network": a host; "read" and
- *             "write": a folder outside of what the policy shows or lets be written (extra.h);
- *             or the effect that a tool of the front names by its `leave` (tool.h)
+ *   effect    "command": a text that no rule of a list lets run; "network": a host;
+ *             "read" and "write": a folder outside of what the policy shows or lets be
+ *             written (extra.h); or the effect that a tool of the front names by its
+ *             `leave` (tool.h)
  *   wish      for the last of these: what is wanted, in words
- *   subject   the command's text, host:port, the folder's real path, or all that would happen
+ *   subject   the command's text, host:port, the folder's real path, or all that would
+ *             happen
  *   command   the whole command that asks for it, or its tool and arguments
  *   because, rule   why the policy did not allow it by itself
  *   scope     what an answer for the session would grant, in words (approval_scope.h)
@@ -17,11 +20,13 @@
  *   wait_s    after this time without an answer the answer is no
  *   kind, request   the same as a form, for clients that show forms: EVENT_QUESTION's
  *
- * An answer is {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}. Any
- * other action, or the answer "no", is a no. Another answer or hash is an error, and the question
- * stays open. "once" is for this call: a host or a folder for as long as the call runs. The event
- * EVENT_APPROVAL_GIVEN reports the answer: id, answer ("once", "session", "no"), by ("person",
- * "session", "time", "cancel", "nobody"). A grant for the session ends with the session.
+ * An answer is
+ * {"action": "accept", "content": {"answer": "once" | "session", "hash": HASH}}.
+ * Any other action, or the answer "no", is a no. Another answer or hash is an error, and
+ * the question stays open. "once" is for this call: a host or a folder for as long as the
+ * call runs. The event EVENT_APPROVAL_GIVEN reports the answer: id, answer ("once",
+ * "session", "no"), by ("person", "session", "time", "cancel", "nobody"). A grant for the
+ * session ends with the session.
  *
  * For session*.c and running*.c, and for the proxy's questions (outlet.h).
  */

@@ -33,7 +33,10 @@ struct session_options {
 	struct policy *take_policy;      /* moved into the session */
 	const struct tool *const *tools; /* NULL-ended; must outlive the session */
 	struct event_sink sink;          /* event NULL: nobody listens */
-	struct loop *loop; /* the front's own, which outlives the session; NULL: it makes one */
+	/*
+	 * the front's own loop, which outlives the session; NULL: the session makes one
+	 */
+	struct loop *loop;
 	/* The program that is the cell's anchor, by exec with an empty environment (NULL:
 	 * /proc/self/exe). It must call session_role() first thing in main. */
 	const char *program;
@@ -196,14 +199,16 @@ struct request {
 	const char *id;                /* for events; NULL: "c1", "c2", … */
 	int fds[3]; /* only for internal tools: become the program's 0-2 */
 	size_t fd_count;
-	bool by_front; /* may call internal tools, and those that only read without being named */
+	/* may call internal tools, and tools that only read without being named */
+	bool by_front;
 	/*
 	 * Set by the front: use this tool, which is in no table, in the place of the one
 	 * named `tool`. It is internal, has a `schema` and outlives the call.
 	 */
 	const struct tool *made;
 	bool quiet; /* the session's own: no event tells of it, no cancel_fd ends it */
-	bool terse; /* nobody looks at its details: a tool that only reads may leave them out */
+	/* nobody looks at its details: a tool that only reads may leave them out */
+	bool terse;
 	/*
 	 * The trace of the request that this call works for (trace.h). The call's
 	 * programs get it, and the code that carries out the call ELSEWHERE; or NULL. A
@@ -279,7 +284,8 @@ void running_progress(struct running *running, double progress, double total,
 		      const char *message);
 void running_log(struct running *running, const char *level, const char *logger,
 		 struct str text);
-void running_cancel(struct running *running); /* the result comes as CANCELLED within 500 ms */
+/* The result comes as CANCELLED within 500 ms. */
+void running_cancel(struct running *running);
 void running_free(struct running *running); /* cancels and waits when not done */
 
 /*
@@ -321,8 +327,8 @@ void session_checkpoint(struct session *session, bool begins_turn);
 void session_rest(struct session *session);
 
 /*
- * Undo the step NUMBER of this workspace (0: the newest that can be undone), in the cell, with
- * the policy's rights (docs/undo.md). RESULT, initialised, says what became of it.
+ * Undo the step NUMBER of this workspace (0: the newest that can be undone), in the cell,
+ * with the policy's rights (docs/undo.md). RESULT, initialised, says what became of it.
  */
 void session_undo(struct session *session, uint32_t number, struct tool_result *result);
 

@@ -1,4 +1,7 @@
-/* session_parts: the inside of a session and its calls, for session*.c and running*.c only. */
+/*
+ * session_parts: the inside of a session and its calls, for session*.c and running*.c
+ * only.
+ */
 #pragma once
 #include "base/hash.h"
 #include "base/memory.h"
@@ -153,7 +156,8 @@ struct running {
 	size_t audits_of;       /* `audits_wanted` when it was sent */
 	bool quiet;             /* the session's own: no event tells of it */
 	bool terse;             /* its details may be left out */
-	bool by_front; /* the front's own: its policy need not name a tool that only reads */
+	/* called by the front: the policy need not name a tool that only reads */
+	bool by_front;
 	/* the result stands; a checkpoint is made before the result is told */
 	bool keeping;
 	bool begun;   /* a worker had it: it may have changed something */

@@ -51,7 +51,11 @@ struct keeper {
 	struct running *owner; /* the call that waits for it, or NULL */
 	struct running *over;  /* done, to be freed */
 	bool starting, is_step;
-	int fds[3]; /* the list, the next one, the log; the last two stay when nothing is in them */
+	/*
+	 * The list, the next list and the log; the last two stay open when nothing was
+	 * written in them.
+	 */
+	int fds[3];
 	uint32_t log;
 	bool blank; /* the log has no name yet */
 	/*

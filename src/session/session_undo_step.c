@@ -351,7 +351,7 @@ static bool plan_is_allowed(struct undoing *undoing)
 	}
 	/*
 	 * The worker would refuse such a write as well, but by then it would have the old
-	 * contents of files that it may not see.
+	 * contents of files that are not its own.
 	 */
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct str path = plan->items[i].path;
