@@ -45,7 +45,8 @@ void running_kill_due(struct timer *timer)
 }
 
 /*
- * A worker that sends a wrong result was taken over: nothing counts that it says it did.
+ * A worker that sends a result that cannot be read was taken over: its word about what it
+ * did does not count.
  */
 static void result_garbled(struct running *running, const struct err *why)
 {

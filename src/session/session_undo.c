@@ -418,8 +418,8 @@ void keeper_cancel(struct keeper *keeper)
 	if (keeper == NULL)
 		return;
 	/*
-	 * Nobody waits for the look any more. It goes on, and the changes become a step
-	 * all the same.
+	 * The command waits no more, and the look makes its changes a step all the same.
+	 * In a session of one call the look itself is cancelled.
 	 */
 	if (!keeper->session->one_call)
 		keeper_release_owner(keeper);

@@ -47,8 +47,8 @@ static const char *name_of(const struct run_undo *undo)
 }
 
 /*
- * Is there no step of somebody else, not undone, that came in between or on top and
- * touches the same files?
+ * False when a step of somebody else came in between or on top, touches the same files
+ * and is still in effect.
  */
 static bool is_alone(struct run_undo *undo, struct err *err)
 {

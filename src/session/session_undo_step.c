@@ -93,7 +93,7 @@ bool undo_step_touches(const struct undo_store *store, uint32_t number,
 	return true;
 }
 
-/* Is there no later step, not undone, that touches the same files? */
+/* False when a later step touches the same files and is still in effect. */
 static bool is_on_top(struct undoing *undoing, struct err *err)
 {
 	for (size_t i = 0; i < undoing->steps.count; i++) {
