@@ -1,9 +1,9 @@
 /*
  * running_batch: calls that only read, sent together to one worker. The worker answers
- * each call before it begins the next, so only the first is ever busy; the others keep
- * their place in the queue. Whatever happens to one of the calls, the others are queued
- * again, and another worker makes them: reading twice does no harm. A worker that still
- * has calls which others make now ends.
+ * each call before it begins the next, so only the first is ever busy. The others wait
+ * like queued calls, but behind the first one at its worker. Whatever happens to one of
+ * the calls, the others are queued again, and another worker makes them: reading twice
+ * does no harm. A worker that still has calls which others make now ends.
  */
 #include "base/clock.h"
 #include "cell/wire.h"
