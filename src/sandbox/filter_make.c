@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	(void)printf("/* Made by filter_make. */\n"
-		     "#pragma once\n");
+		     "#pragma once\n\n#include <linux/filter.h>\n");
 	make_filter("filter_table", false);
 	make_filter("filter_rules_table", true);
 	make_program_filter("program_rules_table", true, true);

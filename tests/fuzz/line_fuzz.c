@@ -167,7 +167,7 @@ static void step(struct play *play)
 {
 	struct line_frame swapped;
 	struct buf typed, out;
-	enum key key;
+	enum typing_key key;
 
 	buf_init(&typed, TYPING_MAX * 3);
 	buf_init(&out, FRAME_MAX);

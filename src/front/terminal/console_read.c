@@ -112,7 +112,7 @@ static enum line_result take_keys(struct console *console, struct line *line)
 {
 	enum line_result result = LINE_GOES_ON;
 	struct buf typed;
-	enum key key;
+	enum typing_key key;
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (result == LINE_GOES_ON && typing_next(&console->typing, &key, &typed)) {
@@ -262,16 +262,17 @@ static void ask(const char *question, const char *const *choices)
 }
 
 /* The index of the choice that KEY means; COUNT when KEY means none. */
-static size_t chosen(enum key key, struct str typed, const char *const *choices, size_t count)
+static size_t chosen(enum typing_key key, struct str typed, const char *const *choices,
+		     size_t count)
 {
 	switch (key) {
-	case KEY_ENTER:
-	case KEY_ESCAPE:
-	case KEY_INTERRUPT:
-	case KEY_CANCEL:
-	case KEY_EOF:
+	case TYPING_ENTER:
+	case TYPING_ESCAPE:
+	case TYPING_INTERRUPT:
+	case TYPING_CANCEL:
+	case TYPING_EOF:
 		return count - 1;
-	case KEY_TEXT:
+	case TYPING_TEXT:
 		for (size_t i = 0; i < count && typed.size > 0; i++) {
 			if ((typed.data[0] | 0x20) == choices[i][0])
 				return i;
@@ -288,7 +289,7 @@ static size_t wait_for_choice(struct console *console, const char *const *choice
 {
 	size_t choice = count;
 	struct buf typed;
-	enum key key;
+	enum typing_key key;
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (choice == count) {

@@ -102,29 +102,29 @@ static void take_out(struct line *line, size_t from, size_t to, bool killed)
 }
 
 /* Handle the keys that remove text. */
-static bool take_deletion(struct line *line, enum key key)
+static bool take_deletion(struct line *line, enum typing_key key)
 {
 	size_t from = line->cursor, to = line->cursor;
-	bool killed = key != KEY_BACKSPACE && key != KEY_DELETE && key != KEY_EOF;
+	bool killed = key != TYPING_BACKSPACE && key != TYPING_DELETE && key != TYPING_EOF;
 
-	if (key == KEY_BACKSPACE)
+	if (key == TYPING_BACKSPACE)
 		from = line_before(line, from);
-	else if (key == KEY_DELETE || key == KEY_EOF)
+	else if (key == TYPING_DELETE || key == TYPING_EOF)
 		to = line_behind(line, to);
-	else if (key == KEY_KILL_TO_START)
+	else if (key == TYPING_KILL_TO_START)
 		from = line_row_start(line, from);
-	else if (key == KEY_KILL_TO_END)
+	else if (key == TYPING_KILL_TO_END)
 		to = line_row_end(line, to);
-	else if (key == KEY_KILL_WORD_LEFT)
+	else if (key == TYPING_KILL_WORD_LEFT)
 		from = line_blank_left(line, from);
-	else if (key == KEY_KILL_NAME_LEFT)
+	else if (key == TYPING_KILL_NAME_LEFT)
 		from = line_word_left(line, from);
-	else if (key == KEY_KILL_WORD_RIGHT)
+	else if (key == TYPING_KILL_WORD_RIGHT)
 		to = line_word_right(line, to);
 	else
 		return false;
 	/* At the end of a row the line end itself goes, as in Emacs. */
-	if (from == to && key == KEY_KILL_TO_END && to < line->text.size)
+	if (from == to && key == TYPING_KILL_TO_END && to < line->text.size)
 		to++;
 	if (from != to)
 		take_out(line, from, to, killed);
@@ -213,7 +213,7 @@ static enum line_result interrupt(struct line *line, bool quitting)
 	return LINE_GOES_ON;
 }
 
-enum line_result line_take(struct line *line, enum key key, struct str typed)
+enum line_result line_take(struct line *line, enum typing_key key, struct str typed)
 {
 	bool quitting = line->quitting;
 
@@ -221,7 +221,7 @@ enum line_result line_take(struct line *line, enum key key, struct str typed)
 	line->quitting = false;
 	if (line->search.on && line_search_take(line, key, typed))
 		return LINE_GOES_ON;
-	if (key == KEY_EOF && line->text.size == 0)
+	if (key == TYPING_EOF && line->text.size == 0)
 		return LINE_QUIT;
 	if (take_deletion(line, key))
 		return LINE_GOES_ON;
@@ -229,33 +229,33 @@ enum line_result line_take(struct line *line, enum key key, struct str typed)
 	if (line_move(line, key))
 		return LINE_GOES_ON;
 	switch (key) {
-	case KEY_TEXT:
-	case KEY_PASTE:
+	case TYPING_TEXT:
+	case TYPING_PASTE:
 		line_insert(line, typed);
 		break;
-	case KEY_NEW_LINE:
+	case TYPING_NEW_LINE:
 		line_insert(line, STR("\n"));
 		break;
-	case KEY_YANK:
+	case TYPING_YANK:
 		line_insert(line, buf_str(&line->killed));
 		break;
-	case KEY_SWAP:
+	case TYPING_SWAP:
 		swap(line);
 		break;
-	case KEY_TAB:
+	case TYPING_TAB:
 		complete(line);
 		break;
-	case KEY_SEARCH:
-	case KEY_SEARCH_ON:
+	case TYPING_SEARCH:
+	case TYPING_SEARCH_ON:
 		line_search_start(line);
 		break;
-	case KEY_ENTER:
+	case TYPING_ENTER:
 		return enter(line);
-	case KEY_INTERRUPT:
+	case TYPING_INTERRUPT:
 		return interrupt(line, quitting);
-	case KEY_CLEAR:
+	case TYPING_CLEAR:
 		return LINE_CLEARED;
-	case KEY_SUSPEND:
+	case TYPING_SUSPEND:
 		return LINE_SUSPENDED;
 	default:
 		break;

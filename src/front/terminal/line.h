@@ -62,8 +62,8 @@ enum line_result {
 	LINE_SUSPENDED /* Ctrl+Z */
 };
 
-/* Let LINE handle KEY. TYPED is the text of KEY_TEXT and KEY_PASTE. */
-enum line_result line_take(struct line *line, enum key key, struct str typed);
+/* Let LINE handle KEY. TYPED is the text of TYPING_TEXT and TYPING_PASTE. */
+enum line_result line_take(struct line *line, enum typing_key key, struct str typed);
 
 /*
  * Insert TYPED at the cursor. When the text would become too long, nothing of TYPED is

@@ -144,31 +144,31 @@ static void go_down(struct line *line)
 		go_to_entry(line, line->entry + 1);
 }
 
-bool line_move(struct line *line, enum key key)
+bool line_move(struct line *line, enum typing_key key)
 {
 	switch (key) {
-	case KEY_LEFT:
+	case TYPING_LEFT:
 		line->cursor = line_before(line, line->cursor);
 		return true;
-	case KEY_RIGHT:
+	case TYPING_RIGHT:
 		line->cursor = line_behind(line, line->cursor);
 		return true;
-	case KEY_HOME:
+	case TYPING_HOME:
 		line->cursor = line_row_start(line, line->cursor);
 		return true;
-	case KEY_END:
+	case TYPING_END:
 		line->cursor = line_row_end(line, line->cursor);
 		return true;
-	case KEY_WORD_LEFT:
+	case TYPING_WORD_LEFT:
 		line->cursor = line_word_left(line, line->cursor);
 		return true;
-	case KEY_WORD_RIGHT:
+	case TYPING_WORD_RIGHT:
 		line->cursor = line_word_right(line, line->cursor);
 		return true;
-	case KEY_UP:
+	case TYPING_UP:
 		go_up(line);
 		return true;
-	case KEY_DOWN:
+	case TYPING_DOWN:
 		go_down(line);
 		return true;
 	default:

@@ -17,7 +17,7 @@ size_t line_blank_left(const struct line *line, size_t at); /* words between bla
  * Handle the keys that move the cursor or go to another entry of the history. False: KEY
  * is another key.
  */
-bool line_move(struct line *line, enum key key);
+bool line_move(struct line *line, enum typing_key key);
 /* The text is the person's own again, not one of the history. */
 void line_history_leave(struct line *line);
 
@@ -26,4 +26,4 @@ void line_search_start(struct line *line);
  * Let the search that is on handle KEY. False: the search has ended, and the caller
  * applies KEY to the text that was found.
  */
-bool line_search_take(struct line *line, enum key key, struct str typed);
+bool line_search_take(struct line *line, enum typing_key key, struct str typed);

@@ -59,18 +59,18 @@ static void end(struct line *line, bool keep)
 	}
 }
 
-bool line_search_take(struct line *line, enum key key, struct str typed)
+bool line_search_take(struct line *line, enum typing_key key, struct str typed)
 {
 	struct line_search *search = &line->search;
 	size_t newest = line_history_count(line->history) - 1;
 
 	switch (key) {
-	case KEY_TEXT:
-	case KEY_PASTE:
+	case TYPING_TEXT:
+	case TYPING_PASTE:
 		(void)buf_addstr(&search->wanted, typed);
 		look(line, search->entry <= newest ? search->entry : newest, true);
 		return true;
-	case KEY_BACKSPACE:
+	case TYPING_BACKSPACE:
 		buf_truncate(&search->wanted,
 			     text_character_border(buf_str(&search->wanted),
 						   search->wanted.size > 0
@@ -78,19 +78,19 @@ bool line_search_take(struct line *line, enum key key, struct str typed)
 							   : 0));
 		look(line, newest, true);
 		return true;
-	case KEY_SEARCH:
+	case TYPING_SEARCH:
 		look(line, search->entry <= newest ? search->entry - 1 : newest, true);
 		return true;
-	case KEY_SEARCH_ON:
+	case TYPING_SEARCH_ON:
 		look(line, search->entry + 1, false);
 		return true;
-	case KEY_NONE:
+	case TYPING_NONE:
 		return true;
-	case KEY_CANCEL:
-	case KEY_INTERRUPT:
+	case TYPING_CANCEL:
+	case TYPING_INTERRUPT:
 		end(line, false);
 		return true;
-	case KEY_ESCAPE:
+	case TYPING_ESCAPE:
 		end(line, true);
 		return true;
 	default:

@@ -17,32 +17,32 @@ static const char paste_end[] = "\x1b[201~";
 /* U+FFFD, in place of bytes that cannot be shown. */
 static const char bad_character[] = "\xef\xbf\xbd";
 
-static const enum key control_keys[32] = {
-	[0x01] = KEY_HOME,
-	[0x02] = KEY_LEFT,
-	[0x03] = KEY_INTERRUPT,
-	[0x04] = KEY_EOF,
-	[0x05] = KEY_END,
-	[0x06] = KEY_RIGHT,
-	[0x07] = KEY_CANCEL,
-	[0x08] = KEY_BACKSPACE,
-	[0x09] = KEY_TAB,
+static const enum typing_key control_keys[32] = {
+	[0x01] = TYPING_HOME,
+	[0x02] = TYPING_LEFT,
+	[0x03] = TYPING_INTERRUPT,
+	[0x04] = TYPING_EOF,
+	[0x05] = TYPING_END,
+	[0x06] = TYPING_RIGHT,
+	[0x07] = TYPING_CANCEL,
+	[0x08] = TYPING_BACKSPACE,
+	[0x09] = TYPING_TAB,
 	/*
 	 * Enter as well: before the terminal was raw, the kernel translated "\r" to "\n".
 	 */
-	[0x0a] = KEY_ENTER,
-	[0x0b] = KEY_KILL_TO_END,
-	[0x0c] = KEY_CLEAR,
-	[0x0d] = KEY_ENTER,
-	[0x0e] = KEY_DOWN,
-	[0x10] = KEY_UP,
-	[0x12] = KEY_SEARCH,
-	[0x13] = KEY_SEARCH_ON,
-	[0x14] = KEY_SWAP,
-	[0x15] = KEY_KILL_TO_START,
-	[0x17] = KEY_KILL_WORD_LEFT,
-	[0x19] = KEY_YANK,
-	[0x1a] = KEY_SUSPEND,
+	[0x0a] = TYPING_ENTER,
+	[0x0b] = TYPING_KILL_TO_END,
+	[0x0c] = TYPING_CLEAR,
+	[0x0d] = TYPING_ENTER,
+	[0x0e] = TYPING_DOWN,
+	[0x10] = TYPING_UP,
+	[0x12] = TYPING_SEARCH,
+	[0x13] = TYPING_SEARCH_ON,
+	[0x14] = TYPING_SWAP,
+	[0x15] = TYPING_KILL_TO_START,
+	[0x17] = TYPING_KILL_WORD_LEFT,
+	[0x19] = TYPING_YANK,
+	[0x1a] = TYPING_SUSPEND,
 };
 
 void typing_init(struct typing *typing)
@@ -154,12 +154,12 @@ static void add_pasted(struct typing *typing, struct str character, struct buf *
  * Take pasted text up to the end mark of the paste, or up to bytes that may begin this
  * mark.
  */
-static bool take_paste(struct typing *typing, enum key *key, struct buf *text)
+static bool take_paste(struct typing *typing, enum typing_key *key, struct buf *text)
 {
 	struct str rest = rest_of(typing);
 	size_t taken = 0;
 
-	*key = KEY_PASTE;
+	*key = TYPING_PASTE;
 	while (taken < rest.size) {
 		struct str at = str_part(rest, taken, rest.size);
 		size_t size = text_utf8_length(at);
@@ -234,84 +234,85 @@ static bool by_words(const struct sequence *sequence)
 	       sequence->parameters[1] <= 8;
 }
 
-static enum key numbered_key(struct typing *typing, const struct sequence *sequence)
+static enum typing_key numbered_key(struct typing *typing, const struct sequence *sequence)
 {
 	switch (sequence->parameters[0]) {
 	case 1:
 	case 7:
-		return KEY_HOME;
+		return TYPING_HOME;
 	case 4:
 	case 8:
-		return KEY_END;
+		return TYPING_END;
 	case 3:
-		return by_words(sequence) ? KEY_KILL_WORD_RIGHT : KEY_DELETE;
+		return by_words(sequence) ? TYPING_KILL_WORD_RIGHT : TYPING_DELETE;
 	case 200:
 		typing->pasting = true;
 		typing->after_return = false;
-		return KEY_NONE;
+		return TYPING_NONE;
 	default:
-		return KEY_NONE;
+		return TYPING_NONE;
 	}
 }
 
-static enum key sequence_key(struct typing *typing, const struct sequence *sequence)
+static enum typing_key sequence_key(struct typing *typing, const struct sequence *sequence)
 {
 	bool words = by_words(sequence);
 
 	switch (sequence->last) {
 	case 'A':
-		return KEY_UP;
+		return TYPING_UP;
 	case 'B':
-		return KEY_DOWN;
+		return TYPING_DOWN;
 	case 'C':
-		return words ? KEY_WORD_RIGHT : KEY_RIGHT;
+		return words ? TYPING_WORD_RIGHT : TYPING_RIGHT;
 	case 'D':
-		return words ? KEY_WORD_LEFT : KEY_LEFT;
+		return words ? TYPING_WORD_LEFT : TYPING_LEFT;
 	case 'H':
-		return KEY_HOME;
+		return TYPING_HOME;
 	case 'F':
-		return KEY_END;
+		return TYPING_END;
 	case 'M':
-		return KEY_ENTER; /* Enter of the number pad */
+		return TYPING_ENTER; /* Enter of the number pad */
 	case 'u':
-		return sequence->parameters[0] == '\r' && sequence->count > 1 ? KEY_NEW_LINE
-									      : KEY_NONE;
+		return sequence->parameters[0] == '\r' && sequence->count > 1
+			       ? TYPING_NEW_LINE
+			       : TYPING_NONE;
 	case '~':
 		return numbered_key(typing, sequence);
 	default:
-		return KEY_NONE;
+		return TYPING_NONE;
 	}
 }
 
-static enum key alt_key(unsigned char byte)
+static enum typing_key alt_key(unsigned char byte)
 {
 	switch (byte) {
 	case '\r':
 	case '\n':
-		return KEY_NEW_LINE;
+		return TYPING_NEW_LINE;
 	case 'b':
 	case 'B':
-		return KEY_WORD_LEFT;
+		return TYPING_WORD_LEFT;
 	case 'f':
 	case 'F':
-		return KEY_WORD_RIGHT;
+		return TYPING_WORD_RIGHT;
 	case 'd':
 	case 'D':
-		return KEY_KILL_WORD_RIGHT;
+		return TYPING_KILL_WORD_RIGHT;
 	case 0x08:
 	case 0x7f:
-		return KEY_KILL_NAME_LEFT;
+		return TYPING_KILL_NAME_LEFT;
 	case '<':
-		return KEY_HOME;
+		return TYPING_HOME;
 	case '>':
-		return KEY_END;
+		return TYPING_END;
 	default:
-		return KEY_NONE;
+		return TYPING_NONE;
 	}
 }
 
 /* Take the key or sequence that begins with Escape. False: it is not complete yet. */
-static bool take_escape(struct typing *typing, enum key *key)
+static bool take_escape(struct typing *typing, enum typing_key *key)
 {
 	struct str rest = rest_of(typing);
 	struct sequence sequence;
@@ -319,7 +320,7 @@ static bool take_escape(struct typing *typing, enum key *key)
 
 	/* Escape twice: the first stands for itself, the second may begin something. */
 	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
-		*key = KEY_ESCAPE;
+		*key = TYPING_ESCAPE;
 		typing->at++;
 		return true;
 	}
@@ -339,7 +340,7 @@ static bool take_escape(struct typing *typing, enum key *key)
 	return true;
 }
 
-bool typing_next(struct typing *typing, enum key *key, struct buf *text)
+bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text)
 {
 	unsigned char first;
 
@@ -351,11 +352,11 @@ bool typing_next(struct typing *typing, enum key *key, struct buf *text)
 	if (first == ESCAPE)
 		return take_escape(typing, key);
 	if (first < ' ' || first == 0x7f) {
-		*key = first == 0x7f ? KEY_BACKSPACE : control_keys[first];
+		*key = first == 0x7f ? TYPING_BACKSPACE : control_keys[first];
 		typing->at++;
 		return true;
 	}
-	*key = KEY_TEXT;
+	*key = TYPING_TEXT;
 	return take_text(typing, text);
 }
 

@@ -15,38 +15,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum key {
-	KEY_NONE, /* a key without a meaning here */
-	KEY_TEXT, /* typed: characters, valid UTF-8 without control bytes */
-	KEY_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
-	KEY_ENTER,
-	KEY_NEW_LINE, /* Alt+Enter, Shift+Enter where the terminal tells it apart */
-	KEY_TAB,
-	KEY_BACKSPACE,
-	KEY_DELETE,
-	KEY_LEFT,
-	KEY_RIGHT,
-	KEY_UP,
-	KEY_DOWN,
-	KEY_HOME,
-	KEY_END,
-	KEY_WORD_LEFT,
-	KEY_WORD_RIGHT,
-	KEY_KILL_TO_START,
-	KEY_KILL_TO_END,
-	KEY_KILL_WORD_LEFT, /* back to a blank: Ctrl+W */
-	KEY_KILL_NAME_LEFT, /* back to the start of a name: Alt+Backspace */
-	KEY_KILL_WORD_RIGHT,
-	KEY_YANK,
-	KEY_SWAP,      /* the two characters at the cursor: Ctrl+T */
-	KEY_CLEAR,     /* the screen: Ctrl+L */
-	KEY_SEARCH,    /* back in the history: Ctrl+R */
-	KEY_SEARCH_ON, /* forward again: Ctrl+S */
-	KEY_CANCEL,    /* Ctrl+G */
-	KEY_INTERRUPT, /* Ctrl+C */
-	KEY_EOF,       /* Ctrl+D */
-	KEY_SUSPEND,   /* Ctrl+Z */
-	KEY_ESCAPE,
+enum typing_key {
+	TYPING_NONE, /* a key without a meaning here */
+	TYPING_TEXT, /* typed: characters, valid UTF-8 without control bytes */
+	TYPING_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
+	TYPING_ENTER,
+	TYPING_NEW_LINE, /* Alt+Enter, Shift+Enter where the terminal tells it apart */
+	TYPING_TAB,
+	TYPING_BACKSPACE,
+	TYPING_DELETE,
+	TYPING_LEFT,
+	TYPING_RIGHT,
+	TYPING_UP,
+	TYPING_DOWN,
+	TYPING_HOME,
+	TYPING_END,
+	TYPING_WORD_LEFT,
+	TYPING_WORD_RIGHT,
+	TYPING_KILL_TO_START,
+	TYPING_KILL_TO_END,
+	TYPING_KILL_WORD_LEFT, /* back to a blank: Ctrl+W */
+	TYPING_KILL_NAME_LEFT, /* back to the start of a name: Alt+Backspace */
+	TYPING_KILL_WORD_RIGHT,
+	TYPING_YANK,
+	TYPING_SWAP,      /* the two characters at the cursor: Ctrl+T */
+	TYPING_CLEAR,     /* the screen: Ctrl+L */
+	TYPING_SEARCH,    /* back in the history: Ctrl+R */
+	TYPING_SEARCH_ON, /* forward again: Ctrl+S */
+	TYPING_CANCEL,    /* Ctrl+G */
+	TYPING_INTERRUPT, /* Ctrl+C */
+	TYPING_EOF,       /* Ctrl+D */
+	TYPING_SUSPEND,   /* Ctrl+Z */
+	TYPING_ESCAPE,
 };
 
 /* Most bytes that wait to be read; a terminal gives 4 KiB at once. */
@@ -67,10 +67,10 @@ void typing_fini(struct typing *typing);
 bool typing_add(struct typing *typing, struct str bytes);
 
 /*
- * Take the next key; the text of KEY_TEXT and KEY_PASTE is appended to TEXT. False when
+ * Take the next key; the text of TYPING_TEXT and TYPING_PASTE is appended to TEXT. False when
  * no complete key is left.
  */
-bool typing_next(struct typing *typing, enum key *key, struct buf *text);
+bool typing_next(struct typing *typing, enum typing_key *key, struct buf *text);
 
 /*
  * Do the held bytes need more bytes to be understood (an Escape, the beginning of a

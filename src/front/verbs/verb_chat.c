@@ -68,7 +68,7 @@ static void serve(struct chat *chat)
 			/* A SIGINT from another process counts as a Ctrl+C. */
 			talk_calm(chat->talk);
 			if (talk_signal(chat->talk) == 0 &&
-			    line_take(&chat->line, KEY_INTERRUPT, STR("")) == LINE_QUIT)
+			    line_take(&chat->line, TYPING_INTERRUPT, STR("")) == LINE_QUIT)
 				chat->over = true;
 			break;
 		}

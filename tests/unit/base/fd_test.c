@@ -190,7 +190,7 @@ static void folder_make(struct folder *folder)
 	assert_int_equal(mkfifo(folder->fifo, 0600), 0);
 }
 
-static void folder_remove(const struct folder *folder)
+static void remove_folder(const struct folder *folder)
 {
 	(void)unlink(folder->file);
 	(void)unlink(folder->fifo);
@@ -224,7 +224,7 @@ static void files_by_name_are_regular_and_small_enough(void **state)
 	assert_true(fd_read_file("/proc/self/comm", 100, &buf, &err));
 	assert_true(buf.size > 0);
 	buf_fini(&buf);
-	folder_remove(&folder);
+	remove_folder(&folder);
 }
 
 static void a_text_is_written_to_a_file_that_is_there(void **state)

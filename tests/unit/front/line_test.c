@@ -56,7 +56,7 @@ static void desk_close(struct desk *desk)
 static void desk_take(struct desk *desk)
 {
 	struct buf typed;
-	enum key key;
+	enum typing_key key;
 
 	buf_init(&typed, TYPING_MAX * 3);
 	while (typing_next(&desk->typing, &key, &typed)) {
@@ -180,7 +180,7 @@ static void an_escape_alone_is_known_when_nothing_follows(void **state)
 {
 	struct desk desk = desk_open();
 	struct buf typed;
-	enum key key = KEY_NONE;
+	enum typing_key key = TYPING_NONE;
 
 	(void)state;
 	buf_init(&typed, 16);
@@ -189,7 +189,7 @@ static void an_escape_alone_is_known_when_nothing_follows(void **state)
 	assert_true(typing_waits(&desk.typing));
 	typing_settle(&desk.typing);
 	assert_true(typing_next(&desk.typing, &key, &typed));
-	assert_int_equal(key, KEY_ESCAPE);
+	assert_int_equal(key, TYPING_ESCAPE);
 	assert_false(typing_waits(&desk.typing));
 	buf_fini(&typed);
 	desk_close(&desk);
