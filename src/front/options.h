@@ -108,7 +108,7 @@ struct option_value {
 struct options {
 	const struct option_row *rows;
 	struct option_value values[OPTIONS_MAX];
-	const char **words; /* words that are no options, NULL-ended; the caller keeps the texts */
+	const char **words; /* without options, NULL-ended; the caller keeps the texts */
 	size_t word_count;
 };
 

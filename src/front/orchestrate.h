@@ -12,12 +12,12 @@
 struct orchestrate;
 
 struct orchestrate_options {
-	struct setup *setup; /* setup_session has not taken its policy yet */
-	const struct value *request; /* the request that started this process (delegate_role.h); NULL: a person did */
-	const char *model; /* of this run; NULL: the embedded replay */
+	struct setup *setup;         /* setup_session has not taken its policy yet */
+	const struct value *request; /* started us (delegate_role.h); NULL: a person did */
+	const char *model;           /* of this run; NULL: the embedded replay */
 	bool alone;    /* there is no run (orchestra.h); the members below are not used */
 	bool answered; /* somebody answers what delegates ask */
-	bool counts_answers; /* the person set the limit of answers of all agents together */
+	bool counts_answers; /* the person limits the answers of all agents together */
 };
 
 /*

@@ -29,7 +29,7 @@ struct front_plugins {
 
 /* How a person asked a verb to load other sources than those of the configuration. */
 struct front_plugins_wish {
-	const char *named; /* only this file, folder or git source; NULL: those of CONFIG */
+	const char *named; /* load only this file, folder or git source; or NULL */
 	bool trusts;       /* let in sources that are named or changed */
 };
 

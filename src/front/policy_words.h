@@ -13,8 +13,8 @@
 
 /* Where the policy comes from. */
 struct policy_words {
-	const char *file; /* of the policy; NULL: keys stay as they are */
-	const struct value *options; /* the values that options set, as keys of a policy; NULL: none */
+	const char *file;            /* of the policy; NULL: keys stay as they are */
+	const struct value *options; /* values of options, as keys of a policy; or NULL */
 };
 
 /* Append TEXT, with its keys rewritten by WORDS. */

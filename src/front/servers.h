@@ -13,8 +13,8 @@
 
 struct front_servers {
 	struct value *settings; /* `mcpServers`, its placeholders filled in; NULL: none */
-	struct policy *take_policy; /* of the agent; moved into the session when the servers start */
-	struct loop *loop; /* the loop of the servers, and of every session that uses their tools */
+	struct policy *take_policy; /* of the agent; moved to the session at the start */
+	struct loop *loop; /* of the servers, and of each session that uses them */
 	struct session *session;
 	struct remotes *remotes;
 	size_t told; /* the number of problems that have been printed */

@@ -131,8 +131,9 @@ static bool load_plugins(struct setup *setup, struct config *config,
 }
 
 /*
- * Read the MCP servers. Their policy is that of the agent without its tools and commands:
- * it may name tools that are only known when the servers run.
+ * Read the MCP servers. Their policy is that of the agent, but with any command (only the
+ * cell limits it) and without tools: the agent's list may name tools that are only known
+ * when the servers run.
  */
 static bool read_servers(struct setup *setup, struct config *config,
 			 const struct value *shipped, struct err *err)

@@ -18,10 +18,10 @@ struct orchestra;
 
 /* Settings of the command line besides -C, --config and --agent. */
 struct setup_flags {
-	const char *workspace;   /* this folder instead of -C's; or NULL */
-	const char *policy_file; /* one policy instead of an agent's; or NULL */
-	const char *agent;       /* this one, whatever --agent says; or NULL */
-	const struct value *entry; /* keys of a policy: `read` and `env` add to the agent's, others replace them */
+	const char *workspace;     /* this folder instead of -C's; or NULL */
+	const char *policy_file;   /* one policy instead of an agent's; or NULL */
+	const char *agent;         /* this one, whatever --agent says; or NULL */
+	const struct value *entry; /* keys of a policy; `read` and `env` are additions */
 	/* load these plugins; NULL: those of the configuration */
 	const struct front_plugins_wish *plugins;
 	bool quiet_plugins; /* print nothing about plugins that are left out */
@@ -64,9 +64,9 @@ struct setup {
 	struct front_servers servers;
 	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
 	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
-	const struct undo_aim *undoes; /* the steps that the session is opened to undo; NULL: none */
-	uint64_t undo_space; /* of the configuration; 0: not set */
-	char *undo_folder; /* holds the undo stores of all projects; NULL: there is no home */
+	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
+	uint64_t undo_space;           /* of the configuration; 0: not set */
+	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; event NULL: nobody listens */
 };
 

@@ -2,8 +2,10 @@
  * talk: a conversation of the command line. Model, journal, session, agent and the module
  * that shows the events are set up once, serve any number of turns, and are taken down.
  *
- * * code = talk_open(&options, &setup, &talk); * while (code == CODE_DONE && …) * code =
- * talk_turn(talk, prompt, &outcome); * talk_close(talk);
+ *	code = talk_open(&options, &setup, &talk);
+ *	while (code == CODE_DONE && …)
+ *		code = talk_turn(talk, prompt, &outcome);
+ *	talk_close(talk);
  */
 #pragma once
 #include "agent/agent.h"
@@ -20,7 +22,7 @@ struct talk_options {
 	struct model_options model;
 	bool json;    /* events as JSON lines instead of the screen */
 	bool answers; /* with json: standard input has the answers to questions */
-	struct console *console; /* on which a person answers questions; NULL: nobody answers */
+	struct console *console; /* for questions to a person; NULL: there is none */
 	bool kept;               /* in the journal of the user's sessions */
 	const char *resume; /* id of the session there that goes on; NULL: a new one */
 	/*
@@ -28,7 +30,7 @@ struct talk_options {
 	 * NULL: a person did
 	 */
 	const struct value *request;
-	bool counts_answers; /* the limit of answers counts those of all delegates together */
+	bool counts_answers; /* the limit of answers holds for all delegates together */
 	const struct screen_options *screen; /* NULL: ask standard output */
 };
 

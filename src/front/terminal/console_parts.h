@@ -20,7 +20,7 @@ enum {
 	 * network.
 	 */
 	CONSOLE_ESCAPE_WAIT_MS = 50,
-	CONSOLE_STOPPED = 1 << 16, /* a count of `news`: the process was stopped and went on */
+	CONSOLE_STOPPED = 1 << 16, /* in `news`: the process was stopped and goes on */
 };
 
 enum mode {

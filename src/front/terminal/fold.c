@@ -10,8 +10,8 @@
 #include "front/terminal/width.h"
 
 enum {
-	HANGING = 4, /* columns of indentation for a continued line without a column of text */
-	GAP = 2, /* this many blanks separate two columns of a table */
+	HANGING = 4, /* indentation of a continued line without columns */
+	GAP = 2,     /* this many blanks separate two columns of a table */
 	LINE_MAX_BYTES = 1 << 20,
 	PRINTED_AT_ONCE = 64 << 10, /* when standard output is not a terminal */
 };

@@ -36,12 +36,12 @@ struct line_search {
 struct line {
 	struct buf text;
 	size_t cursor;
-	struct buf hint; /* shown in a row below: candidates, or the effect of a key; mostly "" */
+	struct buf hint; /* for a row below: candidates, the effect of a key, or "" */
 	struct buf killed;
 	bool killing;                 /* the last key killed: the next kill joins it */
 	bool quitting;                /* the last key was Ctrl+C on an empty line */
 	struct line_history *history; /* borrowed; may be NULL */
-	size_t entry; /* the entry of the history that TEXT began as; the number of entries: none */
+	size_t entry;     /* in the history, that TEXT began as; the count: none */
 	struct buf draft; /* the typed text from before the person went to the history */
 	struct line_search search;
 	struct line_completer completer; /* complete may be NULL */

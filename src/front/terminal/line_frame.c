@@ -11,8 +11,7 @@ enum {
 	FRAME_MAX = 1 << 20,     /* a terminal of a thousand rows of a thousand columns */
 	CHARACTER_MAX = 4 << 10, /* one character with all combining marks, as \xHH */
 	PROMPT_COLUMNS = 2,
-	COLUMNS_LEAST =
-		8, /* on a narrower terminal the picture may be wrong, but never the text */
+	COLUMNS_LEAST = 8, /* below this the picture may be wrong, not the text */
 	ROWS_LEAST = 2,
 	TAB_COLUMNS = 4,
 };

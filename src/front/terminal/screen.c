@@ -32,12 +32,12 @@ struct screen {
 	struct paint paint;
 	struct screen_flow flow;
 	struct screen_wrap wrap; /* of what flows, where lines have an end */
-	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: the kind that is streaming */
+	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: now streaming */
 	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
 	size_t line_ends; /* line ends that came last; shown only when more text comes */
-	bool anything; /* something was written: a blank line comes before the next item */
-	bool text_shown;           /* text of the coming message is shown already */
-	int gone;                  /* errno of the failed write: nobody reads any more */
+	bool anything;    /* was written: a blank line precedes the next item */
+	bool text_shown;  /* text of the coming message is shown already */
+	int gone;         /* errno of the failed write: nobody reads any more */
 	struct screen_call *calls; /* in the order of beginning */
 	struct value *asked; /* id -> arguments, as the model's last message had them */
 	struct screen_child child; /* the open block of a delegate */

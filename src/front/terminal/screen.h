@@ -41,7 +41,7 @@ size_t screen_columns_of(int fd);
 struct screen *screen_new(int fd, const struct screen_options *options);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */
 struct event_sink screen_sink(struct screen *screen);
-int screen_gone(const struct screen *screen); /* errno of the write that failed; 0: none failed */
+int screen_gone(const struct screen *screen); /* errno of a failed write, or 0 */
 
 /*
  * Tell the screen that nothing is under way any more: the spinner stops, and the next

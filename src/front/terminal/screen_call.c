@@ -17,7 +17,7 @@ enum {
 	5,
 	CALL_DIFF_HEAD = 30,
 	CALL_DIFF_TAIL = 10,
-	TURN_DIFF_HEAD = 300, /* the patch that is handed over: shown whole unless it is huge */
+	TURN_DIFF_HEAD = 300, /* the handed-over patch: whole unless it is huge */
 	TURN_DIFF_TAIL = 100,
 	TURN_FILES = 20,
 	CALL_ARGUMENT_COLUMNS = 80,

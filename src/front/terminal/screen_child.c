@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	WORDS_HEAD = 30, /* lines of the delegate's words; its caller gets the whole report */
+	WORDS_HEAD = 30, /* lines of its words; its caller gets the whole report */
 	WORDS_TAIL = 10,
 	TASK_HEAD = 5,
 	NAME_COLUMNS = 40,

@@ -19,7 +19,7 @@ enum { PAINT_MAX = 16 << 20 };
 struct paint {
 	struct buf out;
 	bool colour, unicode;
-	bool wraps; /* break lines between words, except lines for copying; false: lines have no end */
+	bool wraps; /* break lines between words, except those for copying */
 	size_t columns;
 	size_t indent; /* columns before each line; `columns` does not count them */
 };

@@ -11,7 +11,7 @@
 
 struct terminal_guard {
 	pid_t pid; /* 0: there is none */
-	int news; /* our end of the pipe to the guard: it learns of a byte or of the close */
+	int news;  /* our end of a pipe: closed without a byte, the guard restores */
 };
 
 /*

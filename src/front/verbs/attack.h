@@ -25,11 +25,11 @@ struct attack_file {
 struct attack {
 	const char *group, *name;
 	const char *attack; /* bash; exits with 0 when it succeeds */
-	int code; /* its exit code at its end, when only `after` tells its effect; 0: none */
-	const char *bare; /* the attack without a cell, when it needs other words; or NULL */
-	const char *host; /* runs before the attack, on the host; or NULL */
-	const char *beside; /* runs beside the attack; makes %base%/ready when it is ready */
-	const char *after; /* runs after the attack, on the host; must exit with 0 */
+	int code;           /* its exit code, when only `after` tells its effect; or 0 */
+	const char *bare;   /* other words for the attack without a cell; or NULL */
+	const char *host;   /* runs before the attack, on the host; or NULL */
+	const char *beside; /* runs beside the attack; first makes %base%/ready */
+	const char *after;  /* runs after the attack, on the host; must exit with 0 */
 	enum attack_by bare_by;
 	const struct attack_file *files; /* ends with {0}; or NULL */
 	const char *const *variables; /* NAME=VALUE of the caller, NULL-ended; or NULL */

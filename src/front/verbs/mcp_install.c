@@ -46,7 +46,7 @@ struct client {
 	const char *other; /* used instead of `file` when it exists; or NULL */
 	const char *group; /* the object that holds the servers */
 	enum form form;
-	bool is_editor; /* starts servers in any folder, and names the workspace by ${workspaceFolder} */
+	bool is_editor; /* names the workspace by ${workspaceFolder} */
 };
 
 static const struct client clients[] = {

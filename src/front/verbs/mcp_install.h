@@ -10,8 +10,8 @@
 struct mcp_install {
 	const char *client;           /* "claude", "codex", … */
 	const char *const *arguments; /* of the program, NULL-ended: "mcp", … */
-	bool has_workspace; /* the arguments name a workspace: none is added for editors */
-	bool write;         /* add the entry, after a yes on standard input */
+	bool has_workspace;           /* among the arguments: none is added for editors */
+	bool write;                   /* add the entry, after a yes on standard input */
 };
 
 /* Returns an exit code; complaints have been printed. */

@@ -28,7 +28,7 @@ struct stream {
 	struct loop *loop;
 	struct watch input, output;
 	int from, to;
-	bool from_is_callers, to_is_callers; /* the caller's descriptor: we do not close it */
+	bool from_is_callers, to_is_callers; /* we do not close these */
 	bool to_is_socket;
 	bool packets; /* a piece is one packet of typed bytes */
 	bool ended;   /* packets: the last one is on its way */

@@ -287,7 +287,7 @@ static int code_of(const struct tool_result *result, const struct exec_time *tim
 	case RESULT_CANCELLED:
 		return number != 0 ? CODE_SIGNAL + number : CODE_CANCELLED;
 	case RESULT_DENIED:
-		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has printed the reason */
+		return CODE_EXEC_NOT_EXECUTABLE; /* print_denials has printed why */
 	case RESULT_FAILED:
 		break;
 	}

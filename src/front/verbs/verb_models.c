@@ -188,8 +188,8 @@ static void paint_server(struct look *look, const struct local_server *server)
 	if (server->model_count == 0)
 		return;
 	/*
-	 * For Ollama, use its own API: it takes the size of the context, and the
-	 * OpenAI-like API does not.
+	 * For Ollama the command names its own API, which takes the size of the context.
+	 * The OpenAI-like API of the same server does not.
 	 */
 	paint_way(paint, server);
 }

@@ -56,7 +56,7 @@ static const struct option_row reject_options[] = {
 struct deciding {
 	const struct options *options;
 	struct patch_record record;
-	struct buf journal; /* its path, kept because the environment is wiped before the journal is written */
+	struct buf journal; /* its path: the environment will be wiped before the write */
 	struct setup setup;
 	struct interrupt *interrupt;
 	struct session *session;

@@ -60,14 +60,14 @@ struct check {
 	struct front_plugins plugins;
 	struct plugin_cell tests; /* the cell of the tests; the first test makes it */
 	const char *folder;       /* the workspace of its cells */
-	bool layered; /* it is a person's folder under a layer, so nothing in it is changed */
+	bool layered;             /* it is a person's folder; writes go to a layer */
 	struct config *config;
 	const struct plugin *plugin;
 	struct value *arguments;
 	size_t failures;
 };
 
-/* One line of the report, "ok   preview: …": those of TEXT are joined. */
+/* One line of the report, "ok   preview: …": the lines of TEXT are joined. */
 static void print_line(const struct check *check, const char *mark, const char *what,
 		       const char *text)
 {
@@ -273,8 +273,8 @@ static void check_run(struct check *check, struct buf *names)
 }
 
 /*
- * Check the script's `error` function as after a failure, or after a run that reached its
- * time limit.
+ * Ask the script for its text about an error, as after a failure or a run that reached
+ * its time limit (LATE_CODE).
  */
 static void check_error(struct check *check, int code)
 {
@@ -303,8 +303,8 @@ static void check_error(struct check *check, int code)
 }
 
 /*
- * Make the policy of a check's cell: all rights in an empty folder, or only the right to
- * read a person's.
+ * Make the policy of a check's cell: all rights in an empty folder; in a person's folder
+ * those of a script, with writes in a layer.
  */
 static bool make_policy(const struct check *check, struct policy **made, struct err *err)
 {

@@ -93,8 +93,8 @@ static void amount_add(struct amount *amount, const struct amount *more)
 }
 
 /*
- * Add the sizes of NAME in the folder AT and of all below it. A file with several names
- * (hard links) is not counted as ours.
+ * Add the sizes of NAME in the folder AT and of all below it. The size of a file with
+ * several hard links is not counted.
  */
 static void measure(int at, const char *name, int depth, struct amount *amount)
 {
