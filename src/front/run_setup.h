@@ -39,8 +39,8 @@
 int run_setup(const struct options *options, const char *agent, struct setup *setup);
 
 /*
- * Find the session NAME, which goes on. FILLED becomes OPTIONS, with the folder and the
- * agent of the session where OPTIONS do not name them. FOUND owns these texts. Call
+ * Find the session NAME, which goes on. FILLED becomes OPTIONS, with folder, agent and
+ * model of the session where OPTIONS do not name them. FOUND owns these texts. Call
  * journal_found_fini in either case.
  */
 bool run_resume(const struct options *options, const char *name, struct options *filled,

@@ -366,8 +366,8 @@ static int run_verb(const struct verb *verb, const char *const *words)
 }
 
 /*
- * On a terminal, a command line without words, or with only options of a conversation,
- * means `chat`.
+ * On a terminal, an empty command line, or one that begins with an option of a
+ * conversation, means `chat`.
  */
 static bool means_chat(const char *const *words)
 {

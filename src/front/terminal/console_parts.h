@@ -14,7 +14,7 @@
 #include "front/terminal/terminal_guard.h"
 
 enum {
-	CONSOLE_READ_MAX = 4096, /* a terminal gives no more at once */
+	CONSOLE_READ_MAX = 4096, /* a terminal gives no more in one read */
 	/*
 	 * How long to wait for the rest of an escape sequence, which may come over a
 	 * network.

@@ -49,7 +49,7 @@ enum typing_key {
 	TYPING_ESCAPE,
 };
 
-/* Most bytes that wait to be read; a terminal gives 4 KiB at once. */
+/* Most bytes that wait to be read; a terminal gives 4 KiB in one read. */
 enum { TYPING_MAX = 64 << 10 };
 
 struct typing {

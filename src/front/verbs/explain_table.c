@@ -80,8 +80,8 @@ static void print_words(const struct value *list, FILE *out)
 }
 
 /*
- * The heading of the list of files. Only a cell with a view of its own hides the files
- * outside.
+ * The heading of the list of files: it says how a cell of this LEVEL treats files that
+ * are not listed.
  */
 static const char *files_head(int64_t level)
 {
