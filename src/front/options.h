@@ -41,7 +41,7 @@ enum option_names {
 	NAMES_SHELLS,
 };
 
-/* A table of these ends with {0}. */
+/* A table of rows ends with {0}. */
 struct option_row {
 	const char *name; /* without its dashes */
 	char letter;      /* 0: none */
@@ -126,7 +126,7 @@ void options_fini(struct options *options);
  * our code.
  */
 bool options_given(const struct options *options, const char *name);
-/* All values of a repeatable option, NULL-ended. */
+/* All values of the repeatable option NAME, NULL-ended. */
 const char *const *options_texts(const struct options *options, const char *name);
 const char *options_text(const struct options *options, const char *name); /* NULL: not given */
 /* Replace the value of --NAME, which was given, by TEXT (borrowed). */

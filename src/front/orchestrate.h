@@ -16,7 +16,7 @@ struct orchestrate_options {
 	const struct value *request; /* started us (delegate_role.h); NULL: a person did */
 	const char *model;           /* of this run; NULL: the embedded replay */
 	bool alone;    /* there is no run (orchestra.h); the members below are not used */
-	bool answered; /* somebody answers what delegates ask */
+	bool answered; /* questions of delegates get an answer */
 	bool counts_answers; /* the person limits the answers of all agents together */
 };
 

@@ -52,7 +52,7 @@ bool patch_record_decide(const struct patch_record *record, const char *path,
 
 /* The record as one object; WHOLE: with the summary and the patch. */
 struct value *patch_record_value(const struct patch_record *record, bool whole);
-/* The records of the files that are in the patch, as tools take them (handed.h). */
+/* The records of the files in the patch, in the form that tools take (handed.h). */
 struct value *patch_record_files(const struct patch_record *record);
 
 /*

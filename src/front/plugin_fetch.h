@@ -11,9 +11,9 @@
 #include <stdbool.h>
 
 struct plugin_fetch_terms {
-	/* entries as `network` has them; NULL: the host that the source names, and no other */
+	/* entries like those of `network`; NULL: only the host that the source names */
 	const struct value *hosts;
-	const char *resolver; /* as session.h */
+	const char *resolver; /* as in struct session_options */
 	int minimum_level;
 };
 

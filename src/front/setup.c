@@ -50,7 +50,7 @@ static void add_to_list(struct value *entry, const char *key, const char *untold
 	value_set(entry, key, all);
 }
 
-/* Lay FLAGS over what CONFIG and SHIPPED say of AGENT. */
+/* Let the keys of FLAGS override those that CONFIG and SHIPPED have for AGENT. */
 static bool add_flags(const char *agent, struct config *config, const struct value *shipped,
 		      const struct setup_flags *flags, struct err *err)
 {
@@ -356,7 +356,7 @@ static void take_level(struct setup *setup, const struct options *options)
 	setup->level_is_asked = true;
 }
 
-/* The policy of FLAGS' file stands in the place of an agent's. */
+/* Take the policy file of FLAGS in place of an agent's policy. */
 static bool take_policy_file(struct setup *setup, struct config *config,
 			     const struct setup_flags *flags, struct err *err)
 {

@@ -30,10 +30,10 @@ struct setup_flags {
 };
 
 struct setup {
-	char *workspace;       /* real, absolute */
-	char *workspace_name;  /* as it was named: may be relative, or a link */
-	char *agent;           /* its name, as it was named */
-	char *role_name;       /* the name its entries stand under: config_role_name */
+	char *workspace;      /* real, absolute */
+	char *workspace_name; /* as the person named it: may be relative, or a symbolic link */
+	char *agent;          /* its name, as the person gave it */
+	char *role_name;      /* the name of its entries: config_role_name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	/*
 	 * The rights of the user's default, which bound a role of the workspace. NULL:
@@ -57,17 +57,17 @@ struct setup {
 	bool config_given; /* by --config */
 	/* The rights that bound this setup: a list of {agent, entry} (config_entry). */
 	struct value *entries;
-	const struct tool **own_tools; /* `tools` begins with them */
+	const struct tool **own_tools; /* the first ones of `tools` */
 	char *policy_file;             /* of --policy, or NULL */
-	const struct value *said;      /* the flags' entry, which is theirs */
+	const struct value *said;      /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
-	const struct tool *const *tools; /* built-in and plugins'; as long as the setup */
-	struct orchestra *orchestra; /* behind its tools among them (setup_tools); NULL: nobody */
+	const struct tool *const *tools; /* built-in ones and plugins'; they live as long as the setup */
+	struct orchestra *orchestra; /* carries out the orchestra's tools (setup_tools); NULL: none */
 	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
 	uint64_t undo_space;           /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
-	struct event_sink sink; /* of a session of one call; event NULL: nobody listens */
+	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
 };
 
 /*
@@ -75,14 +75,14 @@ struct setup {
  * setup_fini in either case, but after the end of the session: SETUP keeps its tools.
  */
 bool setup_init(struct setup *setup, const struct options *options, struct err *err);
-/* The same with FLAGS, which beat everything else. */
+/* setup_init with FLAGS, which override everything else. */
 bool setup_init_with(struct setup *setup, const struct options *options,
 		     const struct setup_flags *flags, struct err *err);
 
 /*
- * Start the MCP servers of the configuration, if there are any: their tools join setup->tools.
- * For verbs that call or list tools, after setup_init. A session that is opened then uses their
- * loop.
+ * Start the MCP servers of the configuration, if there are any: their tools join
+ * setup->tools. For verbs that call or list tools, after setup_init. Sessions that are
+ * opened afterwards use the loop of the servers.
  */
 bool setup_serve(struct setup *setup, struct err *err);
 
@@ -129,8 +129,8 @@ const struct tool *const *setup_tools(const struct setup *setup);
 bool setup_has_tool(const struct setup *setup, const struct tool *tool);
 
 /*
- * Open the session that OPTIONS describe; workspace, policy and tools are filled in
- * here. Refuses a cell below the configuration's minimum level. An exit code;
+ * Open the session that OPTIONS describe; this function fills in workspace, policy and
+ * tools. It refuses a cell below the configuration's minimum level. Returns an exit code;
  * complaints have been printed.
  */
 int setup_session(struct setup *setup, struct session_options *options,
@@ -173,5 +173,5 @@ bool setup_shape(const struct setup *setup, struct cell_spec *spec, struct err *
 bool setup_open_session(struct setup *setup, struct session_options *options,
 			struct session **session, struct err *err);
 
-/* A new folder of the front's own below TMPDIR (or /tmp), named after VERB. */
+/* Make a new folder for the front below TMPDIR (or /tmp), named after VERB. */
 bool setup_temp_folder(const char *verb, struct buf *folder, struct err *err);

@@ -40,7 +40,7 @@ struct talk {
 	struct agent *agent;
 	struct orchestrate *orchestrate; /* NULL: the agent has none of its tools */
 	struct setup *setup;
-	char *asked; /* the model, as it was asked for; NULL: the embedded replay */
+	char *asked; /* the model, as the person named it; NULL: the embedded replay */
 	const char *parent; /* the caller's session, from the request that started us */
 	bool counts_answers, answering; /* as the options said */
 	bool answered;                  /* questions get an answer */

@@ -23,8 +23,8 @@ struct talk_options {
 	bool json;    /* events as JSON lines instead of the screen */
 	bool answers; /* with json: standard input has the answers to questions */
 	struct console *console; /* for questions to a person; NULL: there is none */
-	bool kept;               /* in the journal of the user's sessions */
-	const char *resume; /* id of the session there that goes on; NULL: a new one */
+	bool kept;               /* recorded in the journal of the user's sessions */
+	const char *resume; /* id of the recorded session that goes on; NULL: a new one */
 	/*
 	 * The request by which another agent started this process (delegate_role.h);
 	 * NULL: a person did
@@ -96,4 +96,4 @@ void talk_calm(struct talk *talk);
 /* The signal that asked for the end; 0: none did. */
 int talk_signal(const struct talk *talk);
 
-void talk_close(struct talk *talk); /* ends all that still runs; NULL is fine */
+void talk_close(struct talk *talk); /* ends everything that still runs; NULL is fine */

@@ -57,10 +57,10 @@ extern const struct option_row verb_none_options[];
  */
 extern const struct option_row verb_common_options[];
 
-/* Does VERB_OPTIONS have the row of this name? */
+/* Does VERB_OPTIONS have a row NAME? */
 bool verb_has_option(const struct option_row *verb_options, const char *name);
 
-/* The verb of this name ("tool call"), or NULL. */
+/* The verb NAME ("tool call"), or NULL. */
 const struct verb *verb_find(const char *name);
 
 /*
@@ -69,17 +69,20 @@ const struct verb *verb_find(const char *name);
  */
 size_t verb_find_word(const char *const *words, size_t from);
 
-/* Does a group of this name exist ("tool"), and is VERB in it? */
+/* Does GROUP ("tool") exist? Is VERB in GROUP? */
 bool verb_group_exists(const char *group);
 bool verb_is_in_group(const struct verb *verb, const char *group);
 
 /*
- * Find the verb in WORDS (the program's arguments, NULL-ended), parse the rest with its
- * rows, run it.
+ * Find the verb in WORDS (the program's arguments, NULL-ended), parse the other words by
+ * its rows, and run the verb.
  */
 int verb_dispatch(const char *const *words);
 
-/* "glovebox: sentence" and a line end on standard error, cleaned (text_clean); returns CODE. */
+/*
+ * Print "glovebox: sentence" and a line end on standard error, cleaned (text_clean).
+ * Returns CODE.
+ */
 int verb_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
  * Write all that was printed on OUT. Returns CODE. When writing failed and CODE is

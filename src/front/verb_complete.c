@@ -206,7 +206,7 @@ static void offer_levels(const struct completing *completing)
 		offer(completing, probe_level_row((enum sandbox_level)level)->name, "");
 }
 
-/* The name of the shell that reads FILE, or nothing. */
+/* The name of the shell that reads the completion file FILE; empty for other files. */
 static struct str shell_of(const struct embedded_file *file)
 {
 	const struct str name = str_of(file->name);

@@ -22,9 +22,9 @@ struct chat {
 	struct line_history *history;
 	char *model; /* the model that the person asked for by /model, or NULL */
 	struct value *earlier; /* names of the agents that worked before this one, or NULL */
-	struct paint paint;    /* what a command has to say */
+	struct paint paint;    /* the answer of a command */
 	bool over;
-	int code; /* of the end */
+	int code; /* the exit code at the end */
 };
 
 /* Is TEXT a command ("/name …"), and not a prompt that begins with a slash? */

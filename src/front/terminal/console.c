@@ -16,7 +16,7 @@
 #include "front/terminal/console_parts.h"
 #include "front/terminal/terminal.h"
 
-/* Bracketed paste: the terminal marks what is pasted. */
+/* Bracketed paste: the terminal marks pasted text. */
 static const char paste_on[] = "\x1b[?2004h";
 static const char paste_off[] = "\x1b[?2004l";
 

@@ -19,9 +19,12 @@
 
 struct console;
 
-/* ERR: standard input or output is no terminal. *CONSOLE is NULL then. */
+/*
+ * Open the console. Fails, with *CONSOLE NULL, when standard input or output is no
+ * terminal.
+ */
 bool console_open(struct console **console, struct err *err);
-/* The same where there is one; else *CONSOLE is NULL, and that is no error. */
+/* console_open where there is a terminal; else *CONSOLE is NULL, and that is no error. */
 bool console_open_if_any(struct console **console, struct err *err);
 void console_close(struct console *console); /* restores the terminal; NULL is fine */
 

@@ -1,4 +1,4 @@
-/* fold: lines between their words; see fold.h. */
+/* fold: breaks lines between words. */
 #include "front/terminal/fold.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static size_t colour_at(struct str line, size_t at)
 	return size + (at + size < line.size);
 }
 
-/* Size of the word at AT, up to the next blank; *COLUMNS: how wide it is. */
+/* Size of the word at AT, up to the next blank. *COLUMNS is its width. */
 static size_t word_at(struct str line, size_t at, size_t *columns)
 {
 	size_t end = at;

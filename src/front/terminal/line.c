@@ -1,4 +1,4 @@
-/* line: what each key does; see line.h. Moves are in line_move.c, search in line_search.c. */
+/* line: the effect of each key. Moves are in line_move.c, search in line_search.c. */
 #include "front/terminal/line.h"
 
 #include "base/text/text.h"
@@ -123,7 +123,7 @@ static bool take_deletion(struct line *line, enum typing_key key)
 		to = line_word_right(line, to);
 	else
 		return false;
-	/* At the end of a row the line end itself goes, as in Emacs. */
+	/* At the end of a row, remove the line end, as Emacs does. */
 	if (from == to && key == TYPING_KILL_TO_END && to < line->text.size)
 		to++;
 	if (from != to)

@@ -1,8 +1,9 @@
 /*
- * line: the text that is being typed, which may have several lines, and what keys do to it:
- * moving, deleting, killing and yanking, history, search, completion. Pure: keys in, a text
- * and a cursor out; line_frame.h draws it, console.h gives it a terminal. The text is always
- * valid UTF-8 and the cursor never inside what a person sees as one character.
+ * line: the text that a person is typing, which may have several lines, and the effect of
+ * keys: moving, deleting, killing and yanking, history, search, completion. Pure: keys go
+ * in, a text and a cursor come out. line_frame.h draws the text, console.h reads the
+ * keys. The text is always valid UTF-8, and the cursor is never inside a character as a
+ * person sees it.
  */
 #pragma once
 #include "base/buf.h"
@@ -30,7 +31,7 @@ struct line_search {
 	bool on, failed;
 	size_t entry;      /* the entry of the history that is shown */
 	struct buf wanted; /* the text that is searched for */
-	struct buf before; /* the text as it was */
+	struct buf before; /* the text from before the search */
 };
 
 struct line {
@@ -51,7 +52,7 @@ void line_init(struct line *line, struct line_history *history,
 	       struct line_completer completer);
 void line_fini(struct line *line);
 
-/* An empty text at the end of the history; killed text stays. */
+/* Begin with an empty text at the end of the history. The killed text stays. */
 void line_start(struct line *line);
 
 enum line_result {

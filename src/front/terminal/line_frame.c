@@ -1,4 +1,7 @@
-/* line_frame: breaking into rows, and the shortest way from rows to rows. */
+/*
+ * line_frame: breaks the text into rows, and finds the shortest change from one set of
+ * rows to another.
+ */
 #include "front/terminal/line_frame.h"
 
 #include "base/text/text.h"

@@ -1,4 +1,4 @@
-/* line_history: a ring in memory, a file behind it; see line_history.h. */
+/* line_history: a ring in memory, and a file. */
 #include "front/terminal/line_history.h"
 
 #include "base/fd.h"

@@ -1,6 +1,6 @@
 /*
- * line_parts: what the files of line share: places in the text, moves and search. Places are
- * offsets; none lies inside a character.
+ * line_parts: the functions that the files of line share: places in the text, moves and
+ * search. A place is an offset that is not inside a character.
  */
 #pragma once
 #include "front/terminal/line.h"
@@ -8,7 +8,8 @@
 size_t line_before(const struct line *line, size_t at); /* one character to the left */
 size_t line_behind(const struct line *line, size_t at); /* one to the right */
 size_t line_row_start(const struct line *line, size_t at);
-size_t line_row_end(const struct line *line, size_t at); /* of its line end, or of the text */
+size_t line_row_end(const struct line *line,
+		    size_t at); /* the offset of the row's line end, or the end of the text */
 size_t line_word_left(const struct line *line, size_t at);
 size_t line_word_right(const struct line *line, size_t at);
 size_t line_blank_left(const struct line *line, size_t at); /* words between blanks */
@@ -18,7 +19,7 @@ size_t line_blank_left(const struct line *line, size_t at); /* words between bla
  * is another key.
  */
 bool line_move(struct line *line, enum typing_key key);
-/* The text is the person's own again, not one of the history. */
+/* Leave the history: the text counts as the person's own again. */
 void line_history_leave(struct line *line);
 
 void line_search_start(struct line *line);

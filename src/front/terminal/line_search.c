@@ -1,4 +1,7 @@
-/* line_search: back through the history by what an entry holds, key by key (Ctrl+R). */
+/*
+ * line_search: searches the history for entries that contain a text, again after each key
+ * (Ctrl+R).
+ */
 #include "base/text/text.h"
 #include "front/terminal/line_parts.h"
 

@@ -28,10 +28,10 @@ enum {
 struct screen {
 	int fd;
 	struct screen_options options;
-	pthread_mutex_t lock; /* the spinner's thread comes in too */
+	pthread_mutex_t lock; /* the spinner's thread uses the screen too */
 	struct paint paint;
 	struct screen_flow flow;
-	struct screen_wrap wrap; /* of what flows, where lines have an end */
+	struct screen_wrap wrap; /* of the streaming text, where lines have an end */
 	enum event_kind flowing; /* EVENT_TEXT, EVENT_THINKING or 0: now streaming */
 	bool line_open; /* a part of the line is shown, and the cursor stands behind it */
 	size_t line_ends; /* line ends that came last; shown only when more text comes */
@@ -43,7 +43,7 @@ struct screen {
 	struct screen_child child; /* the open block of a delegate */
 	struct screen_spinner *spinner;
 	bool spinner_drawn;
-	int64_t waiting_since_ms; /* for the model; 0: nobody waits */
+	int64_t waiting_since_ms; /* begin of the wait for the model; 0: no wait */
 };
 
 static size_t screen_columns(const struct screen *screen)

@@ -20,7 +20,7 @@ struct screen;
 struct screen_options {
 	bool terminal; /* a spinner may be drawn and cleared */
 	bool colour;
-	bool unicode; /* else boxes and marks are ASCII */
+	bool unicode; /* false: boxes and marks are ASCII */
 	/* 0: ask the descriptor before each use; SCREEN_COLUMNS when it does not say */
 	size_t columns;
 };
@@ -37,7 +37,7 @@ struct screen_options screen_options_of(int fd);
 /* Columns of the terminal FD; SIZE_MAX when FD is no terminal or does not say. */
 size_t screen_columns_of(int fd);
 
-/* OPTIONS NULL: screen_options_of(fd). FD stays the caller's. */
+/* OPTIONS NULL: screen_options_of(fd). The caller keeps FD. */
 struct screen *screen_new(int fd, const struct screen_options *options);
 void screen_free(struct screen *screen); /* clears the spinner; NULL is fine */
 struct event_sink screen_sink(struct screen *screen);

@@ -1,4 +1,4 @@
-/* screen_call: an ended call as a block, and the end of a turn. */
+/* screen_call: paints an ended call as a block, and the end of a turn. */
 #include "base/text/text.h"
 #include "front/patch_record.h"
 #include "front/terminal/screen_paint.h"

@@ -9,7 +9,7 @@
 
 struct screen_child {
 	char *session;       /* the delegate's session, whose block is open; NULL: none */
-	struct value *asked; /* session -> call -> arguments, until it ended */
+	struct value *asked; /* session -> call -> arguments, for each call until its end */
 };
 
 void screen_child_fini(struct screen_child *child);

@@ -8,7 +8,7 @@
 
 enum {
 	FLOW_MAX = 16 << 20, /* a longer answer is refused */
-	FLOW_HELD_MAX = 256, /* longer than any sequence that means something */
+	FLOW_HELD_MAX = 256, /* longer than any valid sequence */
 	FLOW_CHARACTER_MAX = 4,
 };
 

@@ -103,8 +103,8 @@ void paint_one_line(struct paint *paint, enum paint_style style, struct str text
 	struct buf clean;
 
 	/*
-	 * A character takes at most four bytes and, with what combines with it, rarely
-	 * more.
+	 * Look at 16 bytes for each column: a character has at most four bytes, and
+	 * combining marks rarely add more than that.
 	 */
 	text = str_part(text, 0, text_character_border(text, (columns + 1) * 16));
 	buf_init(&clean, PAINT_MAX);
@@ -132,7 +132,7 @@ void paint_rule(struct paint *paint, const char *title)
 
 		buf_addf(&rule.out, "%s ", line);
 		from = rule.out.size;
-		/* A model may call a tool by any name. */
+		/* Clean the title: a model may call a tool by any name. */
 		paint_one_line(&rule, PAINT_PLAIN, str_of(title), columns);
 		used += 3 + width_of(str_part(buf_str(&rule.out), from, rule.out.size));
 		buf_addc(&rule.out, ' ');

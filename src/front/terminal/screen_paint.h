@@ -74,7 +74,10 @@ struct paint_excerpt {
 	size_t head, tail;  /* lines of its beginning and of its end */
 	size_t more;        /* lines that the caller has left out of the text */
 	const char *handle; /* where the whole text is, or NULL */
-	/* inside a block: after a bar; long lines go on below (wraps), very long ones are cut */
+	/*
+	 * inside a block, behind a bar; long lines are broken (wraps), very long ones are
+	 * cut
+	 */
 	bool barred;
 	bool as_it_is; /* the text is for copying: no line is broken */
 	bool is_diff;  /* a diff, whose lines are not broken either */
@@ -91,17 +94,19 @@ void paint_call(struct paint *paint, const char *tool, const struct value *argum
 		const struct value *result);
 
 /*
- * The end of a turn: the change as a diff, the files, the closing line. DATA:
- * EVENT_TURN_ENDED's.
+ * The end of a turn: the change as a diff, the files, the closing line. DATA is that of
+ * EVENT_TURN_ENDED.
  */
 void paint_turn_end(struct paint *paint, const struct value *data);
 
-/* The head of a session (EVENT_SESSION_BEGAN's DATA), a prompt, a notice. */
+/* The head of a session (DATA of EVENT_SESSION_BEGAN), a prompt, a notice. */
 void paint_session(struct paint *paint, const struct value *data);
 void paint_prompt(struct paint *paint, struct str text);
 void paint_notice(struct paint *paint, struct str text, bool to_model);
 
-/* A check's end in a line: "check tests: green". DATA: EVENT_CHECK_ENDED's. */
+/*
+ * The end of a check in a line: "check tests: green". DATA is that of EVENT_CHECK_ENDED.
+ */
 void paint_check(struct paint *paint, const struct value *data);
 
 /* The subject of a call on one line: "make test", "src/a.c start_line=3". */

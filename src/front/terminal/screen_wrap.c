@@ -1,4 +1,4 @@
-/* screen_wrap: words onto lines; see screen_wrap.h. */
+/* screen_wrap: puts words on lines. */
 #include "front/terminal/screen_wrap.h"
 
 #include "front/terminal/screen_paint.h"

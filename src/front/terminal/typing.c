@@ -96,7 +96,10 @@ static bool is_torn(struct str rest)
 	return true;
 }
 
-/* C1 controls, U+0080 to U+009F, are two bytes that some terminals obey. */
+/*
+ * Is CHARACTER a control? The C1 controls U+0080 to U+009F have two bytes, and some
+ * terminals obey them.
+ */
 static bool is_control(struct str character)
 {
 	unsigned char first = (unsigned char)character.data[0];
@@ -227,7 +230,10 @@ static bool parse_sequence(struct str text, struct sequence *sequence, size_t *s
 	return false;
 }
 
-/* xterm: 1 + Shift 1, Alt 2, Ctrl 4; Alt or Ctrl with an arrow goes by words. */
+/*
+ * xterm's modifier is 1 plus the sum of Shift 1, Alt 2 and Ctrl 4. An arrow with Alt or
+ * Ctrl moves by words.
+ */
 static bool by_words(const struct sequence *sequence)
 {
 	return sequence->count > 1 && sequence->parameters[1] > 2 &&
@@ -318,7 +324,7 @@ static bool take_escape(struct typing *typing, enum typing_key *key)
 	struct sequence sequence;
 	size_t size;
 
-	/* Escape twice: the first stands for itself, the second may begin something. */
+	/* Escape twice: the first is the key, the second may begin a sequence. */
 	if (rest.size < 2 ? typing->settled : rest.data[1] == ESCAPE) {
 		*key = TYPING_ESCAPE;
 		typing->at++;

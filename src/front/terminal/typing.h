@@ -20,7 +20,7 @@ enum typing_key {
 	TYPING_TEXT, /* typed: characters, valid UTF-8 without control bytes */
 	TYPING_PASTE, /* pasted: valid UTF-8, line ends as "\n", tabs; other control bytes as U+FFFD */
 	TYPING_ENTER,
-	TYPING_NEW_LINE, /* Alt+Enter, Shift+Enter where the terminal tells it apart */
+	TYPING_NEW_LINE, /* Alt+Enter, or Shift+Enter where the terminal has a code for it */
 	TYPING_TAB,
 	TYPING_BACKSPACE,
 	TYPING_DELETE,

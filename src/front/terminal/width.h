@@ -1,5 +1,5 @@
 /*
- * width: how many columns a text takes on a terminal. The only file that knows
+ * width: counts the columns that a text takes on a terminal. No other module uses
  * utf8proc.
  */
 #pragma once

@@ -43,10 +43,10 @@ enum {
 
 enum outcome { HELD, THROUGH, UNSHOWN };
 
-/* Where one attack is played. */
+/* The place where one attack is played. */
 struct stage {
 	const struct attack *attack;
-	char program[PATH_MAX]; /* ourselves */
+	char program[PATH_MAX]; /* this program */
 	struct buf base, work, home, tmp;
 	struct buf variables[VARIABLES_MAX];
 	const char *environment[VARIABLES_MAX + 1];
@@ -233,7 +233,7 @@ static bool bare_succeeds(const struct stage *stage)
 	const struct attack *attack = stage->attack;
 
 	if (attack->bare_by == ATTACK_BY_NOBODY)
-		return true; /* it is about the cell's own parts */
+		return true; /* the attack is on the cell's own parts */
 	return script_run(stage, attack->bare != NULL ? attack->bare : attack->attack,
 			  false) == 0;
 }

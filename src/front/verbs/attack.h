@@ -21,7 +21,10 @@ struct attack_file {
 	mode_t mode;
 };
 
-/* In scripts and files %base%, %work%, %home%, %call%, %glovebox%, %uid% and %pid% are filled in. */
+/*
+ * In scripts and files %base%, %work%, %home%, %call%, %glovebox%, %uid% and %pid% are
+ * replaced.
+ */
 struct attack {
 	const char *group, *name;
 	const char *attack; /* bash; exits with 0 when it succeeds */

@@ -20,7 +20,9 @@
 
 enum { EXPLAIN_TEXT_MAX = 4 << 20, WHY_MAX = 128 };
 
-/* The limits that a program of `exec` meets; the others are of agents' runs. */
+/*
+ * The limits that apply to a program of `exec`; the other limits are for runs of agents.
+ */
 static const char limit_names[] = "memory pids cell_pids file_size tmp free_space grace_s";
 
 static const char *origin_of(const struct setup *setup, const char *key)

@@ -4,5 +4,5 @@
 
 #include <stdio.h>
 
-/* Print REPORT on standard output, with colours when that is a terminal that has them. */
+/* Print REPORT on OUT, with colours when standard output is a terminal with colours. */
 void explain_print_table(const struct value *report, FILE *out);

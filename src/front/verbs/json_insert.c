@@ -115,7 +115,7 @@ static struct place walk(struct str text, size_t open, const char *member, size_
 	return place;
 }
 
-/* The blanks that the line of AT begins with. */
+/* The blanks at the beginning of the line of AT. */
 static struct str indent_of(struct str text, size_t at)
 {
 	size_t start = at, end;

@@ -157,7 +157,7 @@ static struct value *make_value(const struct client *client, const char *program
 	return entry;
 }
 
-/* Strings and lists of strings are written alike in TOML and JSON. */
+/* Print the entry as TOML. Strings and lists of strings have the same form as in JSON. */
 static void print_toml(const struct entry *entry, struct buf *out)
 {
 	(void)buf_addf(out, "[%s." ENTRY_NAME "]\n", entry->client->group);
@@ -317,7 +317,10 @@ static bool fill(int fd, const struct settings *settings, struct str text, struc
 {
 	mode_t mode = settings->exists ? settings->stat.st_mode & 0777 : NEW_FILE_MODE;
 
-	/* Root's own copy of a user's file would lock the user out. */
+	/*
+	 * Keep the owner: when root replaces a user's file by a file of root's, the user
+	 * is locked out.
+	 */
 	if (settings->exists &&
 	    fchown(fd, settings->stat.st_uid, settings->stat.st_gid) < 0 &&
 	    settings->stat.st_uid != geteuid())

@@ -21,8 +21,8 @@
 enum { RELAY_PIECE = 64 << 10, RELAY_STREAMS = 3 };
 
 /*
- * One direction: a piece is read from `from`, written to `to`, and only then the next
- * one is read.
+ * One direction of carrying. A piece is read from `from` and written to `to`, and only
+ * then the next piece is read.
  */
 struct stream {
 	struct loop *loop;
@@ -32,7 +32,7 @@ struct stream {
 	bool to_is_socket;
 	bool packets; /* a piece is one packet of typed bytes */
 	bool ended;   /* packets: the last one is on its way */
-	bool failed;  /* bytes for the caller were lost: a full disk */
+	bool failed;  /* bytes for the caller were lost, for example on a full disk */
 	size_t size, sent;
 	char *piece; /* NULL: nothing is carried here */
 	char tail[RELAY_TAIL];

@@ -86,7 +86,7 @@ static void greet(void)
 	(void)fd_write_all(STDOUT_FILENO, hint, sizeof(hint) - 1, NULL);
 }
 
-/* RESUME: the id of the session that goes on, or NULL. */
+/* Open the conversation. RESUME: the id of the session that goes on, or NULL. */
 static int open_talk(struct chat *chat, const char *resume)
 {
 	struct talk_options options = {.console = chat->console,

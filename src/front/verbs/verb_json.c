@@ -26,7 +26,10 @@ static const struct option_row get_options[] = {
 	{0},
 };
 
-/* One step of a path: a member's name, or an item counted from 0, or from the end below 0. */
+/*
+ * One step of a path: a member's name, or the index of an item, from 0; a negative one
+ * counts from the end.
+ */
 struct step {
 	struct value *name; /* NULL: an item */
 	long index;
@@ -38,7 +41,7 @@ static bool is_name_end(char c)
 	return c == '\0' || strchr(".[]\" \t\n", c) != NULL;
 }
 
-/* A JSON string at AT. */
+/* Read the JSON string at AT into STEP. */
 static bool read_quoted(const char *path, size_t at, struct step *step, struct err *err)
 {
 	size_t end = at + 1;
@@ -68,7 +71,7 @@ static bool read_index(const char *path, size_t at, struct step *step, struct er
 	return true;
 }
 
-/* The step of PATH at AT, which is not its end. */
+/* Read the step of PATH at AT, which is not the end of PATH. */
 static bool read_step(const char *path, size_t at, struct step *step, struct err *err)
 {
 	size_t end;

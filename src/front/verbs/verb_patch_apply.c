@@ -52,7 +52,7 @@ static const struct option_row reject_options[] = {
 	{0},
 };
 
-/* One decision while it is carried out. */
+/* The state of one decision that is being carried out. */
 struct deciding {
 	const struct options *options;
 	struct patch_record record;

@@ -29,7 +29,7 @@
 
 #define LOOK_SECONDS 2.0
 #define LIST_SECONDS 10.0
-#define TEST_SECONDS 60.0 /* as a run has, unless the configuration says otherwise */
+#define TEST_SECONDS 60.0 /* the default time limit of a check in a run */
 
 /*
  * A file of this name appears in the workspace when the script ran a sample text as a
@@ -94,7 +94,7 @@ static void note(const struct check *check, const char *what, const char *text)
 	print_line(check, "note", what, text);
 }
 
-/* A value that PROPERTY might take. */
+/* Make a value that fits PROPERTY. */
 static struct value *sample_of(const struct value *property)
 {
 	const struct value *type = value_member(property, "type");

@@ -1,4 +1,4 @@
-/* run: `glovebox run`, and `glovebox "PROMPT"`: an agent works on the folder. */
+/* run: `glovebox run`, and `glovebox "PROMPT"`: lets an agent work on the folder. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static const struct option_row run_options[] = {
 	{0},
 };
 
-/* Its first word is the session. */
+/* The options of `sessions resume`, whose first word is the session. */
 static const struct option_row resume_options[] = {
 	EVENT_OPTION_ROWS,
 	RUN_OPTION_ROWS,
@@ -135,7 +135,7 @@ static int run_resumed(const struct options *options, const char *name, const ch
 	return code;
 }
 
-/* RESUME NULL: a new session. WORDS are the prompt. */
+/* Run with the prompt WORDS. RESUME is the session that goes on; NULL: a new session. */
 static int run_words(const struct options *options, const char *resume,
 		     const char *const *words, size_t count)
 {

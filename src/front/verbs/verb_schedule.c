@@ -1,4 +1,7 @@
-/* glovebox schedule list, add, approve, enable, disable, remove: docs/orchestration.md. */
+/*
+ * glovebox schedule list, add, approve, enable, disable and remove; see
+ * docs/orchestration.md.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -63,7 +63,7 @@ struct amount {
 
 struct project {
 	char name[UNDO_PROJECT_NAME];
-	char *workspace; /* NULL: nothing says it */
+	char *workspace; /* NULL: not known */
 	struct amount amount;
 	bool used;
 };
