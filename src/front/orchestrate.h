@@ -13,7 +13,7 @@ struct orchestrate;
 
 struct orchestrate_options {
 	struct setup *setup;         /* setup_session has not taken its policy yet */
-	const struct value *request; /* started us (delegate_role.h); NULL: a person did */
+	const struct value *request; /* that started us (delegate_role.h), or NULL */
 	const char *model;           /* of this run; NULL: the embedded replay */
 	bool alone;    /* there is no run (orchestra.h); the members below are not used */
 	bool answered; /* questions of delegates get an answer */

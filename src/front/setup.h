@@ -30,14 +30,14 @@ struct setup_flags {
 };
 
 struct setup {
-	char *workspace;      /* real, absolute */
-	char *workspace_name; /* as the person named it: may be relative, or a symbolic link */
-	char *agent;          /* its name, as the person gave it */
-	char *role_name;      /* the name of its entries: config_role_name */
+	char *workspace;       /* real, absolute */
+	char *workspace_name;  /* as the person named it: may be relative, or a link */
+	char *agent;           /* its name, as the person gave it */
+	char *role_name;       /* the name of its entries: config_role_name */
 	struct policy *policy; /* moved into the session by setup_session; NULL then */
 	/*
 	 * The rights of the user's default, which bound a role of the workspace. NULL:
-	 * the role is none
+	 * the role is not of the workspace
 	 */
 	struct policy *bounds;
 	struct value *asked; /* rights that --ask names, for the whole run; NULL: none */
@@ -62,10 +62,10 @@ struct setup {
 	const struct value *said;      /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
-	const struct tool *const *tools; /* built-in ones and plugins'; they live as long as the setup */
-	struct orchestra *orchestra; /* carries out the orchestra's tools (setup_tools); NULL: none */
-	const struct undo_aim *undoes; /* the steps to undo; NULL: none */
-	uint64_t undo_space;           /* of the configuration; 0: not set */
+	const struct tool *const *tools; /* built-in and plugins'; valid until setup_fini */
+	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
+	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
+	uint64_t undo_space;             /* of the configuration; 0: not set */
 	char *undo_folder;      /* of all projects' undo stores; NULL: there is no home */
 	struct event_sink sink; /* of a session of one call; its `event` may be NULL */
 };

@@ -38,8 +38,7 @@ struct console {
 	bool interrupted;  /* Escape has interrupted the present run */
 	bool marks_pastes; /* the terminal marks pastes (bracketed paste is on) */
 	struct typing typing;
-	int signals, news,
-		end; /* descriptors: of signals, to draw again, to end the thread */
+	int signals, news, end; /* descriptors; news: draw again; end: of the thread */
 	bool started;
 	pthread_t thread;
 	struct line_frame shown, wanted;

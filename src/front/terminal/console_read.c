@@ -11,8 +11,8 @@
 #include "front/terminal/terminal.h"
 
 enum {
-	PASTE_WAIT_MS = 5000, /* after so long a pause the end of a paste is taken as lost */
-	DRAW_EVERY_MS = 50, /* while input comes without a pause */
+	PASTE_WAIT_MS = 5000, /* after this pause, the end of a paste is lost */
+	DRAW_EVERY_MS = 50,   /* while input comes without a pause */
 	PROMPT_MAX = 512,
 };
 

@@ -8,8 +8,7 @@
 size_t line_before(const struct line *line, size_t at); /* one character to the left */
 size_t line_behind(const struct line *line, size_t at); /* one to the right */
 size_t line_row_start(const struct line *line, size_t at);
-size_t line_row_end(const struct line *line,
-		    size_t at); /* the offset of the row's line end, or the end of the text */
+size_t line_row_end(const struct line *line, size_t at); /* the line end, or the text's */
 size_t line_word_left(const struct line *line, size_t at);
 size_t line_word_right(const struct line *line, size_t at);
 size_t line_blank_left(const struct line *line, size_t at); /* words between blanks */

@@ -9,7 +9,7 @@
 
 struct screen_child {
 	char *session;       /* the delegate's session, whose block is open; NULL: none */
-	struct value *asked; /* session -> call -> arguments, for each call until its end */
+	struct value *asked; /* session -> call -> arguments, until the call ends */
 };
 
 void screen_child_fini(struct screen_child *child);

@@ -29,7 +29,7 @@
 
 #define LOOK_SECONDS 2.0
 #define LIST_SECONDS 10.0
-#define TEST_SECONDS 60.0 /* the default time limit of a check in a run */
+#define TEST_SECONDS 60.0 /* the default time limit of a plugin's call */
 
 /*
  * A file of this name appears in the workspace when the script ran a sample text as a
