@@ -20,9 +20,10 @@ struct front_servers {
 	size_t told; /* the number of problems that have been printed */
 	/*
 	 * A verb that serves the tools for long sets these before the start. WAIT_MS: the
-	 * longest wait for the first list of each server. CHANGED is called when the
-	 * tools have changed (front_servers_tools) and returns false when the new ones do
-	 * not fit. ASKS: the verb answers the servers' questions (EVENT_QUESTION).
+	 * longest wait for the first list of each server; 0: wait until it has come or
+	 * failed. CHANGED is called when the tools have changed (front_servers_tools) and
+	 * returns false when the new ones do not fit. ASKS: the verb answers the servers'
+	 * questions (EVENT_QUESTION).
 	 */
 	int64_t wait_ms;
 	bool asks;

@@ -62,7 +62,7 @@ struct setup {
 	const struct value *said;      /* the entry of the flags, which own it */
 	struct front_plugins plugins;
 	struct front_servers servers;
-	const struct tool *const *tools; /* built-in and plugins'; valid until setup_fini */
+	const struct tool *const *tools; /* built-in and plugins'; the setup keeps them */
 	struct orchestra *orchestra;     /* runs the orchestra's tools; or NULL */
 	const struct undo_aim *undoes;   /* the steps to undo; NULL: none */
 	uint64_t undo_space;             /* of the configuration; 0: not set */
