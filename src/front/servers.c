@@ -14,7 +14,7 @@
 #include "tools/tools.h"
 
 enum {
-	SAID_MAX = 16 << 10,
+	WHY_MAX = 16 << 10,
 	/* The programs wait for their input: nobody waits for their workers. */
 	READY_WORKERS = 2,
 };
@@ -45,7 +45,7 @@ static void tell_problems(struct front_servers *servers)
 	for (; servers->told < value_count(problems); servers->told++) {
 		struct buf text;
 
-		buf_init(&text, SAID_MAX);
+		buf_init(&text, WHY_MAX);
 		(void)text_clean(value_str(value_item(problems, servers->told)), &text);
 		(void)fprintf(stderr, "glovebox: %s\n", text.data);
 		buf_fini(&text);
