@@ -59,7 +59,7 @@ void git_scan_note(const struct git_scan *scan, struct value **list, const char 
 
 const char *const git_scan_repository[] = {"HEAD", "objects", "refs", NULL};
 
-static bool is_whole(const struct look *look)
+static bool is_whole(const struct scan_look *look)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ static bool is_whole(const struct look *look)
  * Is LOOK a linked worktree's part of a repository? Such a part is looked at together
  * with its repository.
  */
-static bool is_part(const struct look *look)
+static bool is_part(const struct scan_look *look)
 {
 	struct buf above;
 	bool part;
@@ -84,7 +84,7 @@ static bool is_part(const struct look *look)
 	       str_starts(str_of(look->path), buf_str(&above)) &&
 	       str_starts(str_of(look->path + above.size), STR("/worktrees/"));
 	auto_close int fd = part ? look_open_path(look->scan, above.data) : -1;
-	const struct look repository = {look->scan, fd, above.data};
+	const struct scan_look repository = {look->scan, fd, above.data};
 	part = fd >= 0 && is_whole(&repository);
 	buf_fini(&above);
 	return part;
@@ -94,7 +94,7 @@ static bool is_part(const struct look *look)
  * A git folder with a `commondir` needs no more than HEAD, because git reads the rest
  * there.
  */
-static bool is_bare(const struct look *look)
+static bool is_bare(const struct scan_look *look)
 {
 	struct stat st;
 
@@ -104,7 +104,7 @@ static bool is_bare(const struct look *look)
 
 void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned depth)
 {
-	const struct look look = {scan, fd, path};
+	const struct scan_look look = {scan, fd, path};
 	char inside[PATH_MAX];
 	struct stat st;
 
@@ -130,7 +130,7 @@ void git_scan_worktree(struct git_scan *scan, int fd, const char *path, unsigned
 		git_scan_folder(scan, folder, inside, path, depth);
 }
 
-static void each_top(const struct look *look, const char *name, void *context)
+static void each_top(const struct scan_look *look, const char *name, void *context)
 {
 	char path[PATH_MAX];
 
@@ -157,7 +157,7 @@ static void look_file(struct git_scan *scan, const char *path)
 
 	folder[name - path - 1] = '\0';
 	auto_close int fd = look_open_path(scan, folder);
-	const struct look look = {scan, fd, folder};
+	const struct scan_look look = {scan, fd, folder};
 	if (fd >= 0 && look_stat(&look, name, &st))
 		look_mark_stat(&look, name, &st);
 }
@@ -193,7 +193,7 @@ bool git_scan_run(struct git_scan *scan, const struct value *watched,
 {
 	for (size_t i = 0; i < scan->root_count; i++) {
 		const struct git_scan_root *root = &scan->roots[i];
-		const struct look look = {scan, root->fd, root->path};
+		const struct scan_look look = {scan, root->fd, root->path};
 
 		git_scan_worktree(scan, root->fd, root->path, 0);
 		look_names(&look, each_top, NULL);

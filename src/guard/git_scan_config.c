@@ -13,7 +13,8 @@
 
 enum { CONFIG_DEPTH = 10 }; /* of files that include each other: git's own limit */
 
-static void config_read(const struct look *look, const char *name, struct git_config *config)
+static void config_read(const struct scan_look *look, const char *name,
+			struct git_config *config)
 {
 	struct buf text;
 	struct stat st;
@@ -50,7 +51,7 @@ static void look_included(struct git_scan *scan, const char *folder,
 			auto_free char *key = path_key(path.data);
 			auto_free char *parent = memory_copy(path.data);
 			parent[name - path.data - 1] = '\0';
-			const struct look look = {scan, fd, parent, 0};
+			const struct scan_look look = {scan, fd, parent, 0};
 			if (fd >= 0 && value_member(scan->held, key) == NULL) {
 				git_scan_note(scan, &scan->held, key);
 				config_read(&look, name, &included);

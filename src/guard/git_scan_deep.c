@@ -43,8 +43,8 @@ struct deep {
  * Can the folder NAME with the status ST be left out? It has no subfolders, and is no new
  * repository (`.git` file, or HEAD) whose folders are elsewhere.
  */
-static bool is_empty(const struct look *look, const char *name, const struct stat *st,
-		     unsigned state)
+static bool is_empty(const struct scan_look *look, const char *name,
+		     const struct stat *st, unsigned state)
 {
 	/*
 	 * An unchanged folder has no new names, because a new name changes its ctime,
@@ -92,7 +92,7 @@ static void note_place(struct git_scan *scan, const char *path, const struct sta
 	value_set_integer(git_scan_list(&scan->places), key, (int64_t)st->st_ino);
 }
 
-static void push(const struct look *look, struct deep *deep, const char *name)
+static void push(const struct scan_look *look, struct deep *deep, const char *name)
 {
 	struct git_scan *scan = look->scan;
 	char path[PATH_MAX];
@@ -120,7 +120,7 @@ static void push(const struct look *look, struct deep *deep, const char *name)
 	deep->paths[deep->count++] = relative;
 }
 
-static void each_below(const struct look *look, const char *name, void *context)
+static void each_below(const struct scan_look *look, const char *name, void *context)
 {
 	struct deep *deep = context;
 	int type = look->type;
@@ -161,7 +161,7 @@ static void note_nested(struct git_scan *scan, const char *path)
 static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 		      struct deep *deep)
 {
-	const struct look above = {scan, root->fd, root->path, DT_DIR};
+	const struct scan_look above = {scan, root->fd, root->path, DT_DIR};
 	char path[PATH_MAX];
 
 	if (scan->each != NULL)
@@ -179,7 +179,7 @@ static void look_deep(struct git_scan *scan, const struct git_scan_root *root,
 		     deep->at[0] != '\0' ? "/" : "", deep->at) >= (int)sizeof(path))
 		return;
 	auto_close int fd = look_open_whole(scan, root, path);
-	const struct look look = {scan, fd, path, DT_DIR};
+	const struct scan_look look = {scan, fd, path, DT_DIR};
 	if (fd < 0)
 		return;
 	deep->is_repository = false;

@@ -82,10 +82,10 @@ struct tree {
 	const char *name; /* the path of the protected name */
 };
 
-static struct value *tree_of(const struct look *look, const char *name,
+static struct value *tree_of(const struct scan_look *look, const char *name,
 			     const struct stat *st, const struct tree *above);
 
-static void each_of_tree(const struct look *look, const char *name, void *context)
+static void each_of_tree(const struct scan_look *look, const char *name, void *context)
 {
 	const struct tree *tree = context;
 	struct buf path;
@@ -100,7 +100,7 @@ static void each_of_tree(const struct look *look, const char *name, void *contex
 	buf_fini(&path);
 }
 
-static struct value *folder_of(const struct look *look, const char *name,
+static struct value *folder_of(const struct scan_look *look, const char *name,
 			       const struct tree *above)
 {
 	struct tree tree = *above;
@@ -115,7 +115,7 @@ static struct value *folder_of(const struct look *look, const char *name,
 	auto_close int fd = look_enter(look, name, path);
 	if (fd < 0)
 		return tree.object;
-	const struct look below = {look->scan, fd, path, DT_DIR};
+	const struct scan_look below = {look->scan, fd, path, DT_DIR};
 	look_names(&below, each_of_tree, &tree);
 	return tree.object;
 }
@@ -124,7 +124,7 @@ static struct value *folder_of(const struct look *look, const char *name,
  * Append the hash of the content and the execute bits. Files that agree in these are the
  * same, even when git wrote them anew.
  */
-static bool content_print(const struct look *look, const char *name, struct buf *print)
+static bool content_print(const struct scan_look *look, const char *name, struct buf *print)
 {
 	char hex[HASH_HEX + 1];
 	struct buf text;
@@ -143,7 +143,7 @@ static bool content_print(const struct look *look, const char *name, struct buf 
 }
 
 /* The value for NAME in LOOK, with the status ST; the caller frees it. */
-static struct value *tree_of(const struct look *look, const char *name,
+static struct value *tree_of(const struct scan_look *look, const char *name,
 			     const struct stat *st, const struct tree *above)
 {
 	char target[PATH_MAX];
@@ -170,7 +170,7 @@ static struct value *tree_of(const struct look *look, const char *name,
 }
 
 /* Print the fingerprint of NAME into HEX. False: an empty folder, which is harmless. */
-static bool print_of(const struct look *look, const char *name, const char *path,
+static bool print_of(const struct scan_look *look, const char *name, const char *path,
 		     const struct stat *st, enum tells tells, char hex[HASH_HEX + 1])
 {
 	const struct tree tree = {.tells = tells, .name = path};
@@ -228,7 +228,7 @@ static bool has_twin(const struct git_scan *scan, const char *row, const char *c
  * Is NAME a folder in a read-only mount? In a cell such a folder is unchanged, and
  * reading a large one is not needed.
  */
-static bool is_read_only(const struct look *look, const char *name)
+static bool is_read_only(const struct scan_look *look, const char *name)
 {
 	auto_close int fd =
 		openat(look->fd, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
@@ -243,8 +243,8 @@ static void set_print(struct git_scan *scan, const char *key, const char *print)
 }
 
 /* Mark NAME in LOOK, with the status ST and no symlink, as protected by ROW. */
-static void mark_name(const struct look *look, const char *name, const struct stat *st,
-		      const char *row)
+static void mark_name(const struct scan_look *look, const char *name,
+		      const struct stat *st, const char *row)
 {
 	struct git_scan *scan = look->scan;
 	char status[HASH_HEX + 1], content[HASH_HEX + 1];
@@ -283,7 +283,7 @@ static void mark_name(const struct look *look, const char *name, const struct st
  * names. True, and REAL is the path that it leads to, when that must be looked at. A link
  * that a command has made is moved aside, so its target is harmless and not looked at.
  */
-static bool mark_link(const struct look *look, const char *name, struct buf *real)
+static bool mark_link(const struct scan_look *look, const char *name, struct buf *real)
 {
 	char target[PATH_MAX];
 	struct git_scan *scan = look->scan;
@@ -307,7 +307,7 @@ static bool mark_link(const struct look *look, const char *name, struct buf *rea
 }
 
 /* Look at the protected name ROW, which is NAME in LOOK. */
-static void look_protected(const struct look *look, const char *name, const char *row)
+static void look_protected(const struct scan_look *look, const char *name, const char *row)
 {
 	struct buf real;
 	struct stat st;
@@ -325,7 +325,7 @@ static void look_protected(const struct look *look, const char *name, const char
 		auto_free char *folder = memory_copy(real.data);
 
 		folder[last - real.data - 1] = '\0';
-		const struct look there = {look->scan, fd, folder, DT_DIR};
+		const struct scan_look there = {look->scan, fd, folder, DT_DIR};
 		if (fd >= 0 && look_stat(&there, last, &st) && !S_ISLNK(st.st_mode))
 			mark_name(&there, last, &st, row);
 	}
@@ -333,7 +333,7 @@ static void look_protected(const struct look *look, const char *name, const char
 }
 
 /* Open the folder NAME in LOOK, or the folder that a symlink NAME leads to. */
-static int enter_group(const struct look *look, const char *name, char path[PATH_MAX])
+static int enter_group(const struct scan_look *look, const char *name, char path[PATH_MAX])
 {
 	struct stat st;
 	struct buf real;
@@ -358,14 +358,15 @@ static int enter_group(const struct look *look, const char *name, char path[PATH
  * Look at the rows from ROW on whose names are in the same folder. Returns the first row
  * of another folder.
  */
-static const struct autoexec *look_group(const struct look *look, const struct autoexec *row)
+static const struct autoexec *look_group(const struct scan_look *look,
+					 const struct autoexec *row)
 {
 	const size_t size = strcspn(row->name, "/");
 	char name[PREFIX_ROOM], path[PATH_MAX];
 
 	(void)snprintf(name, sizeof(name), "%.*s", (int)size, row->name);
 	auto_close int fd = enter_group(look, name, path);
-	const struct look below = {look->scan, fd, path, DT_DIR};
+	const struct scan_look below = {look->scan, fd, path, DT_DIR};
 	for (; row->name != NULL && strncmp(row->name, name, size) == 0 &&
 	       row->name[size] == '/';
 	     row++) {
@@ -379,7 +380,7 @@ static const struct autoexec *look_group(const struct look *look, const struct a
  * When a folder such as `.claude` is itself a root, its files are protected as they are
  * below a root.
  */
-static void look_own(const struct look *look)
+static void look_own(const struct scan_look *look)
 {
 	const char *last = path_base_name(look->path);
 	size_t count;
@@ -391,7 +392,7 @@ static void look_own(const struct look *look)
 	}
 }
 
-void git_scan_protected(const struct look *look, bool is_root)
+void git_scan_protected(const struct scan_look *look, bool is_root)
 {
 	const struct autoexec *row = autoexec_names;
 
@@ -424,7 +425,7 @@ static bool is_changed(const struct git_scan *scan, const struct stat *st)
 		st->st_ctim.tv_nsec >= scan->since.tv_nsec);
 }
 
-static void list_name(const struct look *look, const char *name, struct value *list)
+static void list_name(const struct scan_look *look, const char *name, struct value *list)
 {
 	struct buf path;
 
@@ -434,10 +435,10 @@ static void list_name(const struct look *look, const char *name, struct value *l
 	buf_fini(&path);
 }
 
-static void changed_below(const struct look *look, const char *name,
+static void changed_below(const struct scan_look *look, const char *name,
 			  struct changed *changed);
 
-static void each_file(const struct look *look, const char *name, void *context)
+static void each_file(const struct scan_look *look, const char *name, void *context)
 {
 	struct changed *changed = context;
 	struct stat st;
@@ -458,7 +459,8 @@ static void each_file(const struct look *look, const char *name, void *context)
 	}
 }
 
-static void changed_below(const struct look *look, const char *name, struct changed *changed)
+static void changed_below(const struct scan_look *look, const char *name,
+			  struct changed *changed)
 {
 	struct changed below = *changed;
 	char path[PATH_MAX];
@@ -467,7 +469,7 @@ static void changed_below(const struct look *look, const char *name, struct chan
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
-	const struct look folder = {look->scan, fd, path, DT_DIR};
+	const struct scan_look folder = {look->scan, fd, path, DT_DIR};
 	below.folder_changed = is_changed(look->scan, &st);
 	below.depth -= below.depth > 0;
 	look_names(&folder, each_file, &below);
@@ -480,7 +482,7 @@ static struct value *files_of(struct git_scan *scan)
 	return scan->files;
 }
 
-static void report_folder(const struct look *look, const struct autoexec *row)
+static void report_folder(const struct scan_look *look, const struct autoexec *row)
 {
 	auto_value struct value *list = value_new_array();
 	struct changed changed = {
@@ -500,11 +502,11 @@ static void report_folder(const struct look *look, const struct autoexec *row)
 	list_name(look, text, files_of(look->scan));
 }
 
-static void report_file(const struct look *look, const struct autoexec *row)
+static void report_file(const struct scan_look *look, const struct autoexec *row)
 {
 	const char *name = path_base_name(row->name);
 	char folder[PREFIX_ROOM], path[PATH_MAX];
-	struct look there = *look;
+	struct scan_look there = *look;
 	auto_close int fd = -1;
 	struct stat st;
 
@@ -514,7 +516,7 @@ static void report_file(const struct look *look, const struct autoexec *row)
 		fd = look_enter(look, folder, path);
 		if (fd < 0)
 			return;
-		there = (struct look){look->scan, fd, path, DT_DIR};
+		there = (struct scan_look){look->scan, fd, path, DT_DIR};
 	}
 	if (look_stat(&there, name, &st) && !S_ISDIR(st.st_mode) &&
 	    is_changed(look->scan, &st))
@@ -522,7 +524,7 @@ static void report_file(const struct look *look, const struct autoexec *row)
 }
 
 /* May the name be written, because the policy names it? */
-static bool is_open_name(const struct look *look, const struct autoexec *row)
+static bool is_open_name(const struct scan_look *look, const struct autoexec *row)
 {
 	struct buf path;
 
@@ -533,7 +535,7 @@ static bool is_open_name(const struct look *look, const struct autoexec *row)
 	return opened;
 }
 
-void git_scan_file(const struct look *look, const char *name)
+void git_scan_file(const struct scan_look *look, const char *name)
 {
 	size_t count;
 	const struct autoexec *rows = autoexec_of(name, &count);

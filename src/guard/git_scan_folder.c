@@ -17,7 +17,7 @@
 /* The path in `commondir` of every linked worktree's folder. */
 #define COMMON "../.."
 
-static void each_hook(const struct look *look, const char *name, void *context)
+static void each_hook(const struct scan_look *look, const char *name, void *context)
 {
 	struct stat st;
 
@@ -27,7 +27,7 @@ static void each_hook(const struct look *look, const char *name, void *context)
 		look_mark_stat(look, name, &st);
 }
 
-static void each_name(const struct look *look, const char *name, void *context)
+static void each_name(const struct scan_look *look, const char *name, void *context)
 {
 	struct stat st;
 
@@ -40,7 +40,7 @@ static void each_name(const struct look *look, const char *name, void *context)
  * The worktree's `.gitmodules` gives a module its name, which may have our mark. So a
  * folder with our mark is looked at like a repository.
  */
-static void each_module(const struct look *look, const char *name, void *context)
+static void each_module(const struct scan_look *look, const char *name, void *context)
 {
 	const struct git_folder *above = context;
 	char path[PATH_MAX];
@@ -58,8 +58,8 @@ static void each_module(const struct look *look, const char *name, void *context
  * Call EACH for the entries of the folder NAME. Anything but a folder is marked as a
  * danger.
  */
-static void look_entries(const struct look *look, const char *name,
-			 void (*each)(const struct look *, const char *, void *),
+static void look_entries(const struct scan_look *look, const char *name,
+			 void (*each)(const struct scan_look *, const char *, void *),
 			 void *context)
 {
 	char path[PATH_MAX];
@@ -67,11 +67,11 @@ static void look_entries(const struct look *look, const char *name,
 
 	if (fd < 0)
 		return;
-	const struct look below = {look->scan, fd, path};
+	const struct scan_look below = {look->scan, fd, path};
 	look_names(&below, each, context);
 }
 
-static void look_info(const struct look *look)
+static void look_info(const struct scan_look *look)
 {
 	static const char *const names[] = {"attributes", "exclude"};
 	char path[PATH_MAX];
@@ -81,7 +81,7 @@ static void look_info(const struct look *look)
 
 	if (fd < 0)
 		return;
-	const struct look info = {look->scan, fd, path};
+	const struct scan_look info = {look->scan, fd, path};
 	buf_init(&text, GIT_CONFIG_MAX);
 	for (size_t i = 0; i < 2; i++) {
 		enum look_found found =
@@ -94,7 +94,7 @@ static void look_info(const struct look *look)
 	buf_fini(&text);
 }
 
-static void look_common(const struct look *look)
+static void look_common(const struct scan_look *look)
 {
 	struct buf text;
 	struct stat st;
@@ -111,7 +111,7 @@ static void look_common(const struct look *look)
 }
 
 /* Look at NAME, a worktree's part of the repository CONTEXT. */
-static void each_worktree(const struct look *all, const char *name, void *context)
+static void each_worktree(const struct scan_look *all, const char *name, void *context)
 {
 	const struct git_folder *above = context;
 	char path[PATH_MAX];

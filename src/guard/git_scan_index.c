@@ -33,7 +33,7 @@ struct sparse {
 	unsigned repository, depth; /* depth of repositories, and of folders */
 };
 
-static void each_sparse(const struct look *look, const char *name, void *context)
+static void each_sparse(const struct scan_look *look, const char *name, void *context)
 {
 	const struct sparse *above = context;
 	const struct sparse sparse = {above->repository, above->depth + 1};
@@ -48,7 +48,7 @@ static void each_sparse(const struct look *look, const char *name, void *context
 		(void)look_trouble(look, E2BIG, name);
 		return;
 	}
-	const struct look below = {look->scan, fd, path, DT_DIR};
+	const struct scan_look below = {look->scan, fd, path, DT_DIR};
 	git_scan_worktree(look->scan, fd, path, sparse.repository);
 	look_names(&below, each_sparse, (void *)(uintptr_t)&sparse);
 }
@@ -72,7 +72,7 @@ static void link_visit(const struct git_folder *folder, const char *key)
 	buf_init(&path, PATH_MAX);
 	if (link != NULL && buf_addf(&path, "%s/%s", folder->worktree, link)) {
 		auto_close int fd = look_open_path(scan, path.data);
-		const struct look look = {scan, fd, path.data, DT_DIR};
+		const struct scan_look look = {scan, fd, path.data, DT_DIR};
 		if (fd >= 0)
 			git_scan_worktree(scan, fd, path.data, folder->depth + 1);
 		if (fd >= 0 && is_sparse)

@@ -39,14 +39,14 @@ static bool has_own_look(const char *name)
  * Is NAME a folder? These checks are not counted in `looks`, because there are many
  * folders and nearly all are unchanged.
  */
-static bool is_folder(const struct look *look, const char *name, struct stat *st)
+static bool is_folder(const struct scan_look *look, const char *name, struct stat *st)
 {
 	return (fstatat(look->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 ||
 		(errno == EACCES && look_stat(look, name, st))) &&
 	       S_ISDIR(st->st_mode);
 }
 
-static void each_inside(const struct look *look, const char *name, void *context)
+static void each_inside(const struct scan_look *look, const char *name, void *context)
 {
 	const struct inside *above = context;
 	struct git_scan *scan = look->scan;
@@ -73,7 +73,7 @@ static void each_inside(const struct look *look, const char *name, void *context
 	auto_close int fd = look_enter(look, name, path);
 	if (fd < 0)
 		return;
-	const struct look below = {scan, fd, path, DT_DIR};
+	const struct scan_look below = {scan, fd, path, DT_DIR};
 	inside.depth++;
 	inside.in_objects = above->of_objects;
 	inside.of_objects = above->depth == 0 && strcmp(name, "objects") == 0;
@@ -83,7 +83,7 @@ static void each_inside(const struct look *look, const char *name, void *context
 	look_names(&below, each_inside, &inside);
 }
 
-void git_scan_inside(const struct look *look, unsigned depth)
+void git_scan_inside(const struct scan_look *look, unsigned depth)
 {
 	size_t seen = 0;
 	struct inside inside = {.repository = depth + 1, .seen = &seen};

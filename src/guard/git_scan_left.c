@@ -51,7 +51,7 @@ static bool is_left(const char *folder, const char *name)
 	return false;
 }
 
-void git_scan_left(const struct look *look, const char *folder, const char *name)
+void git_scan_left(const struct scan_look *look, const char *folder, const char *name)
 {
 	struct git_scan *scan = look->scan;
 	char path[PATH_MAX], file[GIT_SCAN_FILE];
@@ -77,7 +77,7 @@ void git_scan_print_file(const struct stat *st, char text[GIT_SCAN_FILE])
 		       st->st_ctim.tv_nsec);
 }
 
-void git_scan_share_left(const struct look *look, size_t before)
+void git_scan_share_left(const struct scan_look *look, size_t before)
 {
 	struct stat st;
 

@@ -58,7 +58,7 @@ struct reading {
 /*
  * Is the symlink NAME a symbolic reference in the old form? Git replaces such a symlink.
  */
-static bool is_reference(const struct look *look, const char *name)
+static bool is_reference(const struct scan_look *look, const char *name)
 {
 	char target[PATH_MAX];
 	const ssize_t size = readlinkat(look->fd, name, target, sizeof(target));
@@ -71,7 +71,8 @@ static bool is_reference(const struct look *look, const char *name)
  * Does git write through the symlink NAME? A HEAD that is a symlink is only read and
  * replaced.
  */
-static bool is_way(const struct look *look, const char *name, const struct reading *reading)
+static bool is_way(const struct scan_look *look, const char *name,
+		   const struct reading *reading)
 {
 	if (look_is_aside(name))
 		return false;
@@ -90,7 +91,7 @@ static bool is_repositorys(const char *name)
  * Add NAME to the list when it must be looked at; a folder to be searched gets a "/" at
  * its end.
  */
-static void each_entry(const struct look *look, const char *name, void *context)
+static void each_entry(const struct scan_look *look, const char *name, void *context)
 {
 	const struct reading *reading = context;
 	int type = look->type;
@@ -115,7 +116,7 @@ static void each_entry(const struct look *look, const char *name, void *context)
  * Print a stamp of the folder that changes with every name that comes or goes, even when
  * somebody sets the clock.
  */
-static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
+static bool print_stamp(const struct scan_look *look, char stamp[STAMP_BYTES])
 {
 	struct stat st;
 
@@ -130,7 +131,7 @@ static bool print_stamp(const struct look *look, char stamp[STAMP_BYTES])
 /*
  * Has the folder changed since `left_ns`, so that a killed git may have left files in it?
  */
-static bool was_changed(const struct look *look)
+static bool was_changed(const struct scan_look *look)
 {
 	struct stat st;
 
@@ -142,7 +143,8 @@ static bool was_changed(const struct look *look)
  * The names of a folder, remembered like the gitlinks of an index. The caller frees the
  * value.
  */
-static struct value *entries(const struct look *look, const struct place *place, bool top)
+static struct value *entries(const struct scan_look *look, const struct place *place,
+			     bool top)
 {
 	char stamp[STAMP_BYTES];
 
@@ -164,7 +166,7 @@ static struct value *entries(const struct look *look, const struct place *place,
 	return list;
 }
 
-static void look_name(const struct look *look, const struct place *place,
+static void look_name(const struct scan_look *look, const struct place *place,
 		      const char *name, unsigned repository)
 {
 	struct stat st;
@@ -180,8 +182,8 @@ static void look_name(const struct look *look, const struct place *place,
  * Look at the folder LOOK of PLACE, DEPTH levels down. REPOSITORY: the depth of
  * repositories that are found in it.
  */
-static void look_below(const struct look *look, const struct place *place, unsigned depth,
-		       unsigned repository)
+static void look_below(const struct scan_look *look, const struct place *place,
+		       unsigned depth, unsigned repository)
 {
 	auto_value struct value *list = entries(look, place, depth == 0);
 	char path[PATH_MAX];
@@ -203,12 +205,12 @@ static void look_below(const struct look *look, const struct place *place, unsig
 		auto_close int fd = look_enter(look, name, path);
 		if (fd < 0)
 			continue;
-		const struct look below = {look->scan, fd, path, DT_DIR};
+		const struct scan_look below = {look->scan, fd, path, DT_DIR};
 		look_below(&below, place, depth + 1, repository);
 	}
 }
 
-void git_scan_links(const struct look *look, unsigned depth)
+void git_scan_links(const struct scan_look *look, unsigned depth)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -223,7 +225,7 @@ void git_scan_links(const struct look *look, unsigned depth)
 		if (!look_stat(look, place->name, &st) || !S_ISDIR(st.st_mode))
 			continue;
 		auto_close int fd = look_enter(look, place->name, path);
-		const struct look below = {look->scan, fd, path, DT_DIR};
+		const struct scan_look below = {look->scan, fd, path, DT_DIR};
 		if (fd >= 0)
 			look_below(&below, place, 1, depth + 1);
 	}

@@ -24,7 +24,7 @@
 /* openat2 answers EAGAIN when it races with a rename elsewhere. */
 enum { OPEN_TRIES = 64, NAMES_READ = 4096 };
 
-bool look_trouble(const struct look *look, int code, const char *name)
+bool look_trouble(const struct scan_look *look, int code, const char *name)
 {
 	struct err *trouble = &look->scan->trouble;
 
@@ -49,7 +49,7 @@ static int open_below(int at, const char *name, int flags)
 	return (int)fd;
 }
 
-static bool budget(const struct look *look)
+static bool budget(const struct scan_look *look)
 {
 	if (look->scan->looks++ < GIT_SCAN_LOOKS)
 		return true;
@@ -61,7 +61,7 @@ static bool budget(const struct look *look)
  * be hidden from the scan, but the user may make it accessible later. Only NAME itself is
  * changed, never the target of a symlink.
  */
-static void mend(const struct look *look, const char *name, mode_t mode)
+static void mend(const struct scan_look *look, const char *name, mode_t mode)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ static bool is_absence(int code)
 	return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV;
 }
 
-static int open_part(const struct look *look, const char *name, int flags, mode_t mode)
+static int open_part(const struct scan_look *look, const char *name, int flags, mode_t mode)
 {
 	int fd = open_below(look->fd, name, flags);
 
@@ -91,7 +91,7 @@ static int open_part(const struct look *look, const char *name, int flags, mode_
  * mapping have the number of the user nobody, which may also be ours. So the kernel is
  * asked by a chmod.
  */
-static bool is_somebodys(const struct look *look, const char *name)
+static bool is_somebodys(const struct scan_look *look, const char *name)
 {
 	struct stat st;
 
@@ -102,14 +102,14 @@ static bool is_somebodys(const struct look *look, const char *name)
 		  errno == EPERM)));
 }
 
-static int open_folder(const struct look *look, const char *name)
+static int open_folder(const struct scan_look *look, const char *name)
 {
 	auto_free char *copy = memory_copy(name);
 	auto_close int at = fcntl(look->fd, F_DUPFD_CLOEXEC, 0);
 	char *rest = copy;
 
 	while (at >= 0 && rest != NULL) {
-		const struct look here = {look->scan, at, look->path};
+		const struct scan_look here = {look->scan, at, look->path};
 		const char *part = strsep(&rest, "/");
 
 		if (!budget(look))
@@ -128,7 +128,7 @@ static int open_folder(const struct look *look, const char *name)
 	return fd_take(&at);
 }
 
-int look_enter(const struct look *look, const char *name, char path[PATH_MAX])
+int look_enter(const struct scan_look *look, const char *name, char path[PATH_MAX])
 {
 	if (snprintf(path, PATH_MAX, "%s/%s", look->path, name) >= PATH_MAX)
 		return -1;
@@ -139,7 +139,7 @@ int look_open_path(struct git_scan *scan, const char *path)
 {
 	for (size_t i = 0; i < scan->root_count; i++) {
 		const struct git_scan_root *root = &scan->roots[i];
-		const struct look look = {scan, root->fd, root->path};
+		const struct scan_look look = {scan, root->fd, root->path};
 
 		if (path_within(path, root->path))
 			return open_folder(&look, path_relative(path, root->path));
@@ -150,7 +150,7 @@ int look_open_path(struct git_scan *scan, const char *path)
 
 int look_open_whole(struct git_scan *scan, const struct git_scan_root *root, const char *path)
 {
-	const struct look look = {scan, root->fd, root->path};
+	const struct scan_look look = {scan, root->fd, root->path};
 	const char *name = path_relative(path, root->path);
 
 	if (!budget(&look))
@@ -167,7 +167,7 @@ int look_open_whole(struct git_scan *scan, const struct git_scan_root *root, con
 	return fd;
 }
 
-bool look_may_hold(const struct look *look, const char *folder, const char *name)
+bool look_may_hold(const struct scan_look *look, const char *folder, const char *name)
 {
 	char path[2 * NAME_MAX + 2];
 	struct stat st;
@@ -179,7 +179,7 @@ bool look_may_hold(const struct look *look, const char *folder, const char *name
 }
 
 /* A folder may be inaccessible to its owner though its names may be read. */
-static bool mend_folder(const struct look *look)
+static bool mend_folder(const struct scan_look *look)
 {
 	struct stat st;
 
@@ -187,7 +187,7 @@ static bool mend_folder(const struct look *look)
 	       fchmod(look->fd, folder_mode_opened(st.st_mode, S_IRWXU)) == 0;
 }
 
-bool look_stat(const struct look *look, const char *name, struct stat *st)
+bool look_stat(const struct scan_look *look, const char *name, struct stat *st)
 {
 	if (!budget(look))
 		return false;
@@ -200,7 +200,7 @@ bool look_stat(const struct look *look, const char *name, struct stat *st)
 	return false;
 }
 
-enum look_found look_read(const struct look *look, const char *name, size_t max,
+enum look_found look_read(const struct scan_look *look, const char *name, size_t max,
 			  struct buf *content, struct stat *st)
 {
 	struct err err;
@@ -248,7 +248,7 @@ bool look_is_straight(const char *text)
 	return true;
 }
 
-bool look_line_path(const struct look *look, const char *name, const char *from,
+bool look_line_path(const struct scan_look *look, const char *name, const char *from,
 		    struct buf *path)
 {
 	struct buf text;
@@ -269,8 +269,9 @@ bool look_line_path(const struct look *look, const char *name, const char *from,
 }
 
 /* Call EACH for NAME. False: the ceiling is reached. */
-static bool name_give(struct look *here, const char *name, int type,
-		      void (*each)(const struct look *look, const char *name, void *context),
+static bool name_give(struct scan_look *here, const char *name, int type,
+		      void (*each)(const struct scan_look *look, const char *name,
+				   void *context),
 		      void *context)
 {
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -282,7 +283,7 @@ static bool name_give(struct look *here, const char *name, int type,
 	return true;
 }
 
-static int open_names(const struct look *look)
+static int open_names(const struct scan_look *look)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 	int fd = openat(look->fd, ".", flags);
@@ -292,14 +293,14 @@ static int open_names(const struct look *look)
 	return fd;
 }
 
-void look_names(const struct look *look,
-		void (*each)(const struct look *look, const char *name, void *context),
+void look_names(const struct scan_look *look,
+		void (*each)(const struct scan_look *look, const char *name, void *context),
 		void *context)
 {
 	/* The kernel's records, without the 32 KiB of the C library's reader. */
 	_Alignas(struct dirent64) char bytes[NAMES_READ];
 	auto_close int fd = open_names(look);
-	struct look here = *look;
+	struct scan_look here = *look;
 	ssize_t size = -1;
 	bool more = fd >= 0;
 

@@ -23,7 +23,7 @@ void look_fingerprint(const struct stat *st, struct buf *out)
 			       st->st_ctim.tv_nsec);
 }
 
-static void mark(const struct look *look, const char *name, const char *fingerprint)
+static void mark(const struct scan_look *look, const char *name, const char *fingerprint)
 {
 	struct buf path;
 
@@ -34,7 +34,7 @@ static void mark(const struct look *look, const char *name, const char *fingerpr
 	buf_fini(&path);
 }
 
-void look_mark(const struct look *look, const char *name, struct str content)
+void look_mark(const struct scan_look *look, const char *name, struct str content)
 {
 	char hex[HASH_HEX + 1];
 
@@ -42,7 +42,7 @@ void look_mark(const struct look *look, const char *name, struct str content)
 	mark(look, name, hex);
 }
 
-void look_mark_stat(const struct look *look, const char *name, const struct stat *st)
+void look_mark_stat(const struct scan_look *look, const char *name, const struct stat *st)
 {
 	char target[PATH_MAX];
 	struct buf text;
@@ -60,7 +60,7 @@ void look_mark_stat(const struct look *look, const char *name, const struct stat
 	buf_fini(&text);
 }
 
-int look_enter_or_mark(const struct look *look, const char *name, char path[PATH_MAX])
+int look_enter_or_mark(const struct scan_look *look, const char *name, char path[PATH_MAX])
 {
 	struct stat st;
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Does the one-line file NAME lead to WANTED? */
-static bool line_leads_to(const struct look *look, const char *name, const char *wanted)
+static bool line_leads_to(const struct scan_look *look, const char *name, const char *wanted)
 {
 	struct buf path;
 	bool leads;
@@ -42,7 +42,8 @@ static bool repository_of(const char *path, struct buf *repository)
  * Do the worktree's part LOOK and POINTER name each other, and is the repository where
  * git puts it? A part that is just being made has no `commondir` yet.
  */
-static bool is_linked(const struct look *look, const char *pointer, const char *repository)
+static bool is_linked(const struct scan_look *look, const char *pointer,
+		      const char *repository)
 {
 	struct stat st;
 
@@ -71,7 +72,7 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 			 const char *pointer, unsigned depth)
 {
 	auto_close int fd = look_open_path(scan, target);
-	const struct look look = {.scan = scan, .fd = fd, .path = target};
+	const struct scan_look look = {.scan = scan, .fd = fd, .path = target};
 	struct buf repository;
 	bool holds = fd >= 0;
 
@@ -91,7 +92,7 @@ static bool target_holds(struct git_scan *scan, const char *target, const char *
 	return holds;
 }
 
-void git_scan_pointer(const struct look *look, const struct stat *st, unsigned depth)
+void git_scan_pointer(const struct scan_look *look, const struct stat *st, unsigned depth)
 {
 	struct git_scan *scan = look->scan;
 	struct buf text, target, pointer;
@@ -125,7 +126,7 @@ void git_scan_pointer(const struct look *look, const struct stat *st, unsigned d
 }
 
 /* Look at the git folder that a symlink `.git` leads to, if it is below a root. */
-void git_scan_pointer_link(const struct look *look, unsigned depth)
+void git_scan_pointer_link(const struct scan_look *look, unsigned depth)
 {
 	char target[PATH_MAX];
 	struct buf path;

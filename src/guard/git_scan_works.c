@@ -44,11 +44,11 @@ static const struct work works[] = {
 	{"rebase-apply", "apply-opt", GIT_POINTER_MAX, git_text_apply_is_inert},
 };
 
-static void look_work(const struct look *look, const struct work *work)
+static void look_work(const struct scan_look *look, const struct work *work)
 {
 	char path[PATH_MAX];
 	auto_close int fd = look_enter_or_mark(look, work->folder, path);
-	const struct look below = {look->scan, fd, path};
+	const struct scan_look below = {look->scan, fd, path};
 	struct buf text;
 	struct stat st;
 
@@ -119,7 +119,7 @@ void git_scan_resolutions(const struct git_folder *folder)
 	buf_fini(&text);
 }
 
-void git_scan_works(const struct look *look)
+void git_scan_works(const struct scan_look *look)
 {
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		look_work(look, &works[i]);

@@ -15,7 +15,7 @@ enum state {
 	CHUNK_LAST_LF,
 };
 
-void body_begin(struct body *body, const struct request *request)
+void body_begin(struct body *body, const struct http_request *request)
 {
 	*body = (struct body){.kind = request->body, .left = request->body_bytes};
 	body->done = body->kind == BODY_NONE ||

@@ -18,7 +18,7 @@ struct body {
 	bool broken; /* the chunks are malformed: the connection must end */
 };
 
-void body_begin(struct body *body, const struct request *request);
+void body_begin(struct body *body, const struct http_request *request);
 
 /* How many of BYTES belong to the body. */
 size_t body_take(struct body *body, struct str bytes);

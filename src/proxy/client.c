@@ -35,7 +35,7 @@ static bool ask(struct connection *connection, const char *why)
 	return proxy_send(proxy->control.fd, &message, -1);
 }
 
-static void request_judge(struct connection *connection, const struct request *request)
+static void request_judge(struct connection *connection, const struct http_request *request)
 {
 	struct proxy *proxy = connection->proxy;
 	char remedy[NETWORK_REMEDY_MAX], entry[NETWORK_TEXT_MAX];
@@ -91,7 +91,7 @@ void client_decided(struct proxy *proxy, uint64_t number, bool yes)
  * Find the grant of the command that sent REQUEST. The grant may still wait in the
  * control socket.
  */
-static bool request_grant(struct connection *connection, const struct request *request)
+static bool request_grant(struct connection *connection, const struct http_request *request)
 {
 	struct proxy *proxy = connection->proxy;
 	const struct grant *grant = grants_find(proxy, request->token);
@@ -108,7 +108,7 @@ static bool request_grant(struct connection *connection, const struct request *r
 void client_head(struct connection *connection)
 {
 	struct buf *head = &connection->head;
-	struct request request;
+	struct http_request request;
 	struct err err = {0};
 
 	switch (request_read(buf_str(head), &request, &err)) {
@@ -238,7 +238,7 @@ static void hello_read_tls(struct connection *connection)
 static void hello_read_plain(struct connection *connection)
 {
 	struct buf *head = &connection->head;
-	struct request request;
+	struct http_request request;
 	struct err err = {0};
 	char why[PROXY_REMEDY_MAX];
 

@@ -31,8 +31,8 @@ static bool read_first_inside(struct str method, struct str target, struct err *
 	return err_set(err, EPROTO, "a request in a tunnel names a path");
 }
 
-static bool read_first(struct str line, struct request *request, struct str *authority,
-		       struct err *err)
+static bool read_first(struct str line, struct http_request *request,
+		       struct str *authority, struct err *err)
 {
 	struct str method, target, path;
 
@@ -69,7 +69,7 @@ static bool read_length(struct str value, uint64_t *bytes)
 	return true;
 }
 
-static bool read_header(const struct head_field *header, struct request *request,
+static bool read_header(const struct head_field *header, struct http_request *request,
 			struct seen *seen, struct str *host, struct err *err)
 {
 	bool twice = false;
@@ -107,7 +107,7 @@ static bool read_header(const struct head_field *header, struct request *request
  * header of CONNECT is not checked: it is not passed on, and some clients name the proxy
  * in it.
  */
-static bool check_host(struct str value, const struct request *request,
+static bool check_host(struct str value, const struct http_request *request,
 		       uint16_t plain_port, struct err *err)
 {
 	struct network_host host;
@@ -122,7 +122,7 @@ static bool check_host(struct str value, const struct request *request,
 		       plain_port == REQUEST_PORT_PLAIN ? "request" : "tunnel");
 }
 
-static bool check_whole(struct request *request, const struct seen *seen,
+static bool check_whole(struct http_request *request, const struct seen *seen,
 			struct str authority, struct str host, struct err *err)
 {
 	if (seen->length && seen->coding)
@@ -143,7 +143,7 @@ static bool check_whole(struct request *request, const struct seen *seen,
 }
 
 /* REQUEST is empty, or has the host and port of the tunnel it is inside. */
-static enum request_answer read_head(struct str bytes, struct request *request,
+static enum request_answer read_head(struct str bytes, struct http_request *request,
 				     struct err *err)
 {
 	struct str rest = bytes, line, authority = {0}, host = {0};
@@ -185,16 +185,17 @@ static enum request_answer read_head(struct str bytes, struct request *request,
 	return REQUEST_BAD;
 }
 
-enum request_answer request_read(struct str bytes, struct request *request, struct err *err)
+enum request_answer request_read(struct str bytes, struct http_request *request,
+				 struct err *err)
 {
-	*request = (struct request){0};
+	*request = (struct http_request){0};
 	return read_head(bytes, request, err);
 }
 
 enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
-					uint16_t port, struct request *request,
+					uint16_t port, struct http_request *request,
 					struct err *err)
 {
-	*request = (struct request){.host = *host, .port = port};
+	*request = (struct http_request){.host = *host, .port = port};
 	return read_head(bytes, request, err);
 }

@@ -24,7 +24,7 @@ enum request_answer { REQUEST_BAD, REQUEST_MORE, REQUEST_READY };
 
 enum body_kind { BODY_NONE, BODY_COUNTED, BODY_CHUNKED };
 
-struct request {
+struct http_request {
 	bool connect;
 	struct network_host host;
 	uint16_t port;
@@ -43,14 +43,15 @@ struct request {
  * Read BYTES, all that the client has sent so far. BAD: ERR says which rule the head
  * breaks.
  */
-enum request_answer request_read(struct str bytes, struct request *request, struct err *err);
+enum request_answer request_read(struct str bytes, struct http_request *request,
+				 struct err *err);
 
 /*
  * The same for the first request inside a tunnel to HOST and PORT, in origin form (`GET
  * /path`). Its Host header must name HOST.
  */
 enum request_answer request_read_inside(struct str bytes, const struct network_host *host,
-					uint16_t port, struct request *request,
+					uint16_t port, struct http_request *request,
 					struct err *err);
 
 /*
@@ -58,4 +59,4 @@ enum request_answer request_read_inside(struct str bytes, const struct network_h
  * and with the checked host, without the headers meant for the proxy, and with
  * `Connection: close`.
  */
-bool request_print(struct str bytes, const struct request *request, struct buf *out);
+bool request_print(struct str bytes, const struct http_request *request, struct buf *out);

@@ -27,7 +27,7 @@ static bool stays_here(struct str name)
 	return false;
 }
 
-bool request_print(struct str bytes, const struct request *request, struct buf *out)
+bool request_print(struct str bytes, const struct http_request *request, struct buf *out)
 {
 	struct str rest = bytes, line, method, target, authority, path;
 	struct head_field header;

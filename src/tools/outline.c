@@ -102,7 +102,7 @@ static const struct language languages[] = {
 
 enum { LANGUAGES = sizeof(languages) / sizeof(languages[0]) };
 
-struct place {
+struct outline_place {
 	size_t number;
 	unsigned indent;
 	char *text;
@@ -111,7 +111,7 @@ struct place {
 struct outline {
 	const struct language *language;
 	bool first[UCHAR_MAX + 1]; /* bytes that a word or a modifier begins with */
-	struct place *places;
+	struct outline_place *places;
 	size_t count, room;
 	size_t total;
 	char *before; /* the last line, of a language with rules under headings; or NULL */
@@ -403,7 +403,7 @@ static void thin(struct outline *outline, size_t most)
 	for (; level < INDENT_MAX && levels[level] <= left; level++)
 		left -= levels[level];
 	for (size_t i = 0; i < outline->count; i++) {
-		struct place *place = &outline->places[i];
+		struct outline_place *place = &outline->places[i];
 		bool stays = place->indent < level;
 
 		if (place->indent == level) {
@@ -412,7 +412,7 @@ static void thin(struct outline *outline, size_t most)
 			met++;
 		}
 		if (stays) {
-			struct place first = outline->places[kept];
+			struct outline_place first = outline->places[kept];
 
 			outline->places[kept++] = *place;
 			*place = first;
@@ -425,7 +425,7 @@ static void thin(struct outline *outline, size_t most)
 static void add_place(struct outline *outline, size_t number, unsigned indent,
 		      struct str line)
 {
-	struct place *place;
+	struct outline_place *place;
 	size_t size = line.size < PLACE_TEXT_MAX
 			      ? line.size
 			      : text_character_border(line, PLACE_TEXT_MAX);
@@ -439,9 +439,9 @@ static void add_place(struct outline *outline, size_t number, unsigned indent,
 					      sizeof(*outline->places));
 	}
 	place = &outline->places[outline->count++];
-	*place = (struct place){.number = number,
-				.indent = indent < INDENT_MAX ? indent : INDENT_MAX,
-				.text = memory_copy_str(str_part(line, 0, size))};
+	*place = (struct outline_place){.number = number,
+					.indent = indent < INDENT_MAX ? indent : INDENT_MAX,
+					.text = memory_copy_str(str_part(line, 0, size))};
 }
 
 /* "====" or "----", as long as the heading above it. */

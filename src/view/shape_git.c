@@ -194,7 +194,7 @@ static bool real_place(const char *path, struct buf *out)
 	return folder != NULL && buf_addf(out, "%s/%s", folder, name);
 }
 
-struct files {
+struct user_files {
 	const struct value *roots;
 	struct value *list;
 };
@@ -202,7 +202,7 @@ struct files {
 /* Add PATH to the list when it is in a writable root. */
 static void files_add(const char *path, void *context)
 {
-	const struct files *files = context;
+	const struct user_files *files = context;
 	struct buf real;
 
 	buf_init(&real, PATH_MAX);
@@ -226,7 +226,7 @@ static struct value *files_list(const struct shape_options *options,
 				const struct value *roots)
 {
 	const char *const *at = options->protected_files;
-	struct files files = {.roots = roots, .list = value_new_array()};
+	struct user_files files = {.roots = roots, .list = value_new_array()};
 
 	for (; at != NULL && *at != NULL; at++)
 		files_add(*at, &files);

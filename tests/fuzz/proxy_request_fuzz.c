@@ -25,7 +25,7 @@ static void read_inside(struct str bytes)
 {
 	static const struct network_host tunnel = {.kind = NETWORK_NAME,
 						   .text = "example.org"};
-	struct request request;
+	struct http_request request;
 	struct buf out;
 	struct err err = {0};
 
@@ -46,7 +46,7 @@ static void read_inside(struct str bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str bytes = {(const char *)data, size};
-	struct request request, again;
+	struct http_request request, again;
 	struct body whole, apart;
 	struct buf out;
 	struct err err = {0};

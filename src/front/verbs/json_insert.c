@@ -9,7 +9,7 @@ enum {
 };
 
 /* The result of a walk over an object's tokens. */
-struct place {
+struct spot {
 	size_t open, close; /* its braces */
 	size_t last;        /* the offset behind its last token (comments do not count) */
 	bool empty, comma;  /* empty: it has no member; comma: its last token is one */
@@ -82,9 +82,9 @@ static bool is_key(struct str token, const char *wanted)
  * *VALUE is the offset of the member's value; 0: there is no such member. TEXT is known
  * to be valid.
  */
-static struct place walk(struct str text, size_t open, const char *member, size_t *value)
+static struct spot walk(struct str text, size_t open, const char *member, size_t *value)
 {
-	struct place place = {.open = open, .last = open + 1, .empty = true};
+	struct spot place = {.open = open, .last = open + 1, .empty = true};
 	size_t at = skip_space(text, open + 1), depth = 1;
 	bool wanted = false;
 
@@ -197,7 +197,7 @@ static size_t behind_remarks(struct str text, size_t at)
 	return at;
 }
 
-static void add_member(struct str text, const struct place *place, const char *name,
+static void add_member(struct str text, const struct spot *place, const char *name,
 		       const struct value *entry, struct buf *out)
 {
 	struct str line_end =
@@ -255,7 +255,7 @@ static void insert(struct str text, const char *group, const char *name,
 {
 	auto_value struct value *whole = value_new_object();
 	size_t open = skip_space(text, 0), value = 0;
-	struct place place = walk(text, open, group, &value);
+	struct spot place = walk(text, open, group, &value);
 
 	if (value) {
 		place = walk(text, value, NULL, NULL);

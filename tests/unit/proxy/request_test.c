@@ -11,7 +11,7 @@
 	"Proxy-Authorization: Basic Z2xvdmVib3g6YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\r\n"
 #define TOKEN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static enum request_answer read_text(const char *text, struct request *request,
+static enum request_answer read_text(const char *text, struct http_request *request,
 				     struct err *err)
 {
 	return request_read(str_of(text), request, err);
@@ -41,7 +41,7 @@ static void requests_are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < UNIT_COUNT(rows); i++) {
-		struct request request;
+		struct http_request request;
 		struct err err = {0};
 
 		if (read_text(rows[i].text, &request, &err) != REQUEST_READY)
@@ -52,7 +52,7 @@ static void requests_are_read(void **state)
 		assert_string_equal(request.token, rows[i].authorized ? TOKEN : "");
 		/* Every beginning of it is no request yet. */
 		for (size_t size = 0; size < request.size; size++) {
-			struct request part;
+			struct http_request part;
 			assert_int_equal(request_read((struct str){rows[i].text, size},
 						      &part, &err),
 					 REQUEST_MORE);
@@ -103,7 +103,7 @@ static void what_has_two_meanings_is_refused(void **state)
 		"CONNECT a.example:443 HTTP/1.1\r\n" AUTH AUTH "\r\n",
 		"\r\nCONNECT a.example:443 HTTP/1.1\r\n\r\n",
 	};
-	struct request request;
+	struct http_request request;
 	struct err err;
 
 	(void)state;
@@ -143,7 +143,7 @@ static void a_request_in_a_tunnel_names_its_host(void **state)
 		{"SSH-2.0-OpenSSH_9.2\r\n", REQUEST_BAD},
 	};
 	struct network_host host;
-	struct request request;
+	struct http_request request;
 	struct buf out;
 	struct err err;
 
@@ -166,7 +166,7 @@ static void a_request_in_a_tunnel_names_its_host(void **state)
 
 static void a_head_has_its_ceilings(void **state)
 {
-	struct request request;
+	struct http_request request;
 	struct buf text;
 	struct err err;
 
@@ -197,7 +197,7 @@ static void only_our_credentials_are_a_token(void **state)
 		"Basic",
 		"",
 	};
-	struct request request;
+	struct http_request request;
 	struct err err;
 
 	(void)state;
@@ -223,7 +223,7 @@ static void the_server_gets_what_was_checked(void **state)
 		"Accept:  a \r\nConnection: keep-alive, X-Secret\r\n"
 		"Proxy-Connection: keep-alive\r\nUpgrade: h2c\r\n" AUTH
 		"X-Secret: 1\r\n\r\n";
-	struct request request;
+	struct http_request request;
 	struct buf out;
 	struct err err;
 
@@ -238,7 +238,7 @@ static void the_server_gets_what_was_checked(void **state)
 
 static size_t taken(enum body_kind kind, uint64_t bytes, const char *text, struct body *body)
 {
-	const struct request request = {.body = kind, .body_bytes = bytes};
+	const struct http_request request = {.body = kind, .body_bytes = bytes};
 	size_t size = strlen(text), whole;
 	struct body apart;
 

@@ -14,7 +14,7 @@
 #include "session/session.h"
 #include "tool/event.h"
 
-struct keeper {
+struct kept {
 	struct room room;
 	struct buf events;
 	bool at_once;
@@ -35,7 +35,7 @@ static void give(struct running *running, const char *text)
 
 static void answer_due(struct timer *timer)
 {
-	struct keeper *keeper = timer->context;
+	struct kept *keeper = timer->context;
 
 	loop_remove_timer(timer);
 	running_progress(keeper->running, 1, -1, "nearly");
@@ -45,7 +45,7 @@ static void answer_due(struct timer *timer)
 
 static void begin(void *context, struct running *running)
 {
-	struct keeper *keeper = context;
+	struct kept *keeper = context;
 
 	keeper->running = running;
 	if (keeper->at_once)
@@ -54,7 +54,7 @@ static void begin(void *context, struct running *running)
 
 static void stop(void *context, struct running *running)
 {
-	struct keeper *keeper = context;
+	struct kept *keeper = context;
 
 	assert_ptr_equal(running, keeper->running);
 	keeper->running = NULL;
@@ -77,7 +77,7 @@ static const struct tool *const table[] = {&far_tool, NULL};
 
 static bool note_event(void *context, const struct event *event, struct err *err)
 {
-	struct keeper *keeper = context;
+	struct kept *keeper = context;
 
 	(void)err;
 	(void)buf_addf(&keeper->events, "%s %.*s ", event_kind_name(event->kind),
@@ -91,7 +91,7 @@ static bool note_event(void *context, const struct event *event, struct err *err
 
 static int open_session(void **state)
 {
-	struct keeper *keeper = *state = memory_alloc(sizeof(*keeper));
+	struct kept *keeper = *state = memory_alloc(sizeof(*keeper));
 
 	buf_init(&keeper->events, 1 << 16);
 	far_tool.keeper = keeper;
@@ -108,7 +108,7 @@ static int open_session(void **state)
 
 static int close_session(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 
 	room_close(&keeper->room);
 	buf_fini(&keeper->events);
@@ -116,7 +116,7 @@ static int close_session(void **state)
 	return 0;
 }
 
-static struct running *start(const struct keeper *keeper)
+static struct running *start(const struct kept *keeper)
 {
 	const struct request request = {.tool = "far",
 					.arguments_text = STR("{\"word\": \"now\"}")};
@@ -126,7 +126,7 @@ static struct running *start(const struct keeper *keeper)
 
 static void it_may_answer_at_once(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 
 	keeper->at_once = true;
 	struct running *running = start(keeper);
@@ -139,7 +139,7 @@ static void it_may_answer_at_once(void **state)
 
 static void it_may_answer_later_with_words_before(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 	struct running *running = start(keeper);
 
 	assert_false(running_is_done(running));
@@ -158,7 +158,7 @@ static void it_may_answer_later_with_words_before(void **state)
 
 static void a_cancel_ends_it_and_is_told(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 	struct running *running = start(keeper);
 
 	running_cancel(running);
@@ -171,7 +171,7 @@ static void a_cancel_ends_it_and_is_told(void **state)
 
 static void a_caller_that_goes_ends_it(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 
 	running_free(start(keeper));
 	assert_int_equal(keeper->stopped, 1);
@@ -179,7 +179,7 @@ static void a_caller_that_goes_ends_it(void **state)
 
 static void its_time_ends_it(void **state)
 {
-	struct keeper *keeper = *state;
+	struct kept *keeper = *state;
 
 	far_tool.timeout_s = 0.01;
 	struct running *running = start(keeper);
