@@ -13,14 +13,15 @@ struct database;
 struct statement;
 
 /*
- * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA are its steps,
- * NULL-ended: the first makes version 1 of an empty file, each further one the next version
- * of the one before. What a file lacks of them is run when it is opened, all of it or
- * nothing; a step that was released is never changed. A newer version than ours is refused by
- * name, as is a database of another program; a damaged file is refused, never repaired by
- * deleting. Several processes may have it open: writers wait up to DATABASE_BUSY_MS. One that
- * was opened before a later program added a step goes on writing, so that a step may add, but
- * neither remove nor ask for what older programs do not say.
+ * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA is a NULL-ended
+ * list of steps: the first makes version 1 of an empty file, each further step makes the next
+ * version. The steps that a file lacks are run when it is opened, all of them or none; a step
+ * that was released is never changed. The sentence of ERR names a version newer than ours, or
+ * a database of another program: both are refused. A damaged file is refused, never repaired
+ * by deleting. Several processes may have the file open: writers wait up to DATABASE_BUSY_MS.
+ * An older program that has the file open goes on writing after a newer program added a step.
+ * A step may therefore add columns and tables, but it may neither remove any nor require a
+ * value that older programs do not write.
  */
 enum { DATABASE_BUSY_MS = 5000 };
 bool database_open(const char *path, const char *const *schema,

@@ -27,7 +27,7 @@ enum {
 	ID_TRIES = 8,
 };
 
-/* What can be counted from the events is not stored beside them. */
+/* Numbers that can be counted from the events have no columns of their own. */
 static const char *const schema[] = {
 	/* 1 */
 	"CREATE TABLE session ("
@@ -366,7 +366,7 @@ struct finding {
 static bool find_one(void *context, const struct journal_session *session)
 {
 	struct finding *finding = context;
-	/* What a person goes on with is what they began: no delegate's. */
+	/* "last" means a session that a person began, not one of a delegate. */
 	bool fits = finding->newest ? str_is(session->workspace, finding->workspace) &&
 					      session->parent.size == 0
 				    : strncmp(session->id, finding->name,

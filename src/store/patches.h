@@ -1,7 +1,7 @@
 /*
  * patches: the patches that runs have handed over, and what was decided of each. A patch is
- * the recorded result of the tool generate_patch, where it lies in the journal; here is only
- * found where, and the decision is kept. What the record says is the reader's to check.
+ * the recorded result of the tool generate_patch and stays in the journal. This module only
+ * finds that event and keeps the decision. The caller checks the content of the event.
  */
 #pragma once
 #include "store/journal.h"
@@ -9,7 +9,7 @@
 enum {
 	/*
 	 * Hexadecimal digits of a patch's name, which comes from its session and number. Eight
-	 * are shown and enough among thousands; any six that fit one patch alone are taken.
+	 * are shown and enough among thousands; any six that fit only one patch are taken.
 	 */
 	PATCH_ID = 16,
 	PATCH_ID_SHOWN = 8,
@@ -19,7 +19,7 @@ enum {
 enum patch_state { PATCH_OPEN, PATCH_APPLIED, PATCH_REJECTED };
 const char *patch_state_name(enum patch_state state); /* "open", "applied", "rejected" */
 
-/* What a person decided, and when. Texts may be empty. */
+/* The decision of a person, and its time. Texts may be empty. */
 struct patch_decision {
 	enum patch_state state;
 	int64_t wall_ms;
@@ -48,8 +48,8 @@ bool patches_list(struct journal *journal, const char *workspace, bool elsewhere
 		  void *context, struct err *err);
 
 /*
- * The one whose name begins with ID, in lower case. ENOENT: there is none; EINVAL: ID is no
- * name, or that of several; the sentence names them.
+ * Hands PATCH the patch whose name begins with ID, in lower case. ENOENT: there is none.
+ * EINVAL: ID is not a name, or several names begin with it; the sentence names them.
  */
 bool patches_find(struct journal *journal, const char *id,
 		  void (*patch)(void *context, const struct patch_row *row),
@@ -59,6 +59,6 @@ bool patches_find(struct journal *journal, const char *id,
 bool patches_newest(struct journal *journal, const char *session, char id[PATCH_ID + 1],
 		    struct err *err);
 
-/* What was decided of the patch that is event NUMBER of SESSION; the last word stands. */
+/* Keep DECISION for the patch that is event NUMBER of SESSION; the last decision counts. */
 bool patches_decide(struct journal *journal, const char *session, int64_t number,
 		    const struct patch_decision *decision, struct err *err);

@@ -1,9 +1,9 @@
 /*
  * schedules: which agent is to do what, where and when, without anybody there. One SQLite file
- * of its own in the user's state folder. What an agent asks for is `pending` until a person
- * approves it, and the approval holds for the hash of its exact content; nothing of that
- * content can be changed afterwards. Times are the caller's business (agent/when.h): here
- * they are seconds since 1970.
+ * of its own in the user's state folder. A schedule that an agent asks for is `pending` until
+ * a person approves it. The approval holds for the hash of its exact content, which cannot be
+ * changed afterwards. The caller computes times (agent/when.h): here they are seconds since
+ * 1970.
  */
 #pragma once
 #include "base/err.h"
@@ -20,7 +20,7 @@ enum {
 	SCHEDULES_TASK_MAX = 16 << 10,
 	SCHEDULES_NAME_MAX = 64, /* of an agent, of a zone */
 	SCHEDULES_MAX = 200,     /* of one user: a person still reads that list */
-	/* What an agent may leave waiting for approval in one workspace. */
+	/* Schedules of agents that may wait for approval in one workspace. */
 	SCHEDULES_PENDING_MAX = 10,
 };
 
@@ -48,22 +48,22 @@ void schedules_close(struct schedules *schedules); /* NULL is fine */
 
 /*
  * Could the content of SCHEDULE be kept now? ERR: E2BIG, EINVAL (a NUL byte, an empty text),
- * ENOSPC, EEXIST (the same content is there already). Else HASH is its.
+ * ENOSPC, EEXIST (the same content is there already). Otherwise HASH receives its hash.
  */
 bool schedules_may_add(struct schedules *schedules, const struct schedule *schedule,
 		       char hash[HASH_HEX + 1], struct err *err);
 
 /*
- * Keep the content of SCHEDULE; its `by`, `session`, `next_s` too. One of a person (`by` is
- * empty) is approved by that and active; one of an agent is pending. *ID and HASH are those
- * it got. ERR: as schedules_may_add.
+ * Keep the content of SCHEDULE and its `by`, `session` and `next_s`. The schedule of a person
+ * (`by` is empty) is approved and active immediately; the schedule of an agent is pending. *ID
+ * and HASH receive the new number and the hash. ERR: as schedules_may_add.
  */
 bool schedules_add(struct schedules *schedules, const struct schedule *schedule,
 		   int64_t *id, char hash[HASH_HEX + 1], struct err *err);
 
 /*
- * All of WORKSPACE (NULL: of every one), or with ID > 0 that one, by id; the callback returns
- * false to stop.
+ * All schedules of WORKSPACE (NULL: of every workspace), or with ID > 0 only that one, ordered
+ * by id; the callback returns false to stop.
  */
 bool schedules_find(struct schedules *schedules, const char *workspace, int64_t id,
 		    bool (*schedule)(void *context, const struct schedule *schedule),
@@ -79,9 +79,9 @@ bool schedules_set_state(struct schedules *schedules, int64_t id,
 bool schedules_remove(struct schedules *schedules, int64_t id, struct err *err);
 
 /*
- * Whoever gets it runs it: *CLAIMED when SCHEDULE, as it was found, is active, approved, still
- * due at its next_s, and nobody runs it. From then on it is busy until UNTIL_S and due next at
- * NEXT_S (0: never).
+ * Reserve a run of SCHEDULE for the caller. *CLAIMED becomes true when SCHEDULE, as it was
+ * found, is active, approved, still due at its next_s, and not running; the caller then runs
+ * it. From then on SCHEDULE is busy until UNTIL_S and due next at NEXT_S (0: never).
  */
 bool schedules_claim(struct schedules *schedules, const struct schedule *schedule,
 		     int64_t now_s, int64_t until_s, int64_t next_s, bool *claimed,
