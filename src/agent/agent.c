@@ -87,7 +87,7 @@ static void agent_offer_tools(struct agent *agent)
 	}
 }
 
-/* What a role's prompt cannot know. */
+/* Add the facts that the prompt of a role cannot know: workspace, network, and so on. */
 static void agent_set_system(struct agent *agent)
 {
 	const struct policy *policy = session_policy(agent->options.session);

@@ -1,4 +1,4 @@
-/* budget: what a turn shares with those who work on its behalf. */
+/* budget: the limits that a turn shares with its delegates. */
 #include "agent/turn.h"
 #include "base/clock.h"
 

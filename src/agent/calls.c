@@ -14,7 +14,7 @@
  */
 enum { CALLS_SIDE_BY_SIDE = 8 };
 
-/* 0 would say that there is no bound. */
+/* Never 0, because 0 means that there is no limit. */
 static const double calls_shortest_s = 0.001;
 
 struct asked {
@@ -32,7 +32,7 @@ static bool calls_runs(const struct tool *tool)
 	return tool->where == IN_CELL && (tool->effects & EFFECT_RUNS) != 0;
 }
 
-/* What is left of the turn for a call; 0: more than any call takes. */
+/* Seconds of the turn that are left for the call ASKED; 0: no limit. */
 static double calls_most_s(const struct turn *turn, const struct asked *asked)
 {
 	bool runs = asked->tool && calls_runs(asked->tool);
@@ -72,7 +72,7 @@ static bool calls_refuse(struct agent *agent, const struct turn *turn,
 			    cancelled ? RESULT_CANCELLED : RESULT_FAILED, text, err);
 }
 
-/* What of RESULT the turn must know. */
+/* Note in TURN the facts of RESULT that matter for the rest of the turn. */
 static void calls_note(struct turn *turn, const struct tool *tool,
 		       const struct tool_result *result)
 {
@@ -190,8 +190,8 @@ static bool calls_go_beside(const struct asked *asked)
 }
 
 /*
- * How many of COUNT calls may go side by side. A call that stands there twice does not: its second
- * result is judged by the first.
+ * How many of COUNT calls may run at the same time. The second of two equal calls must wait,
+ * because its result is compared with that of the first.
  */
 static size_t calls_batch(const struct asked *asked, size_t count)
 {
@@ -208,7 +208,7 @@ static size_t calls_batch(const struct asked *asked, size_t count)
 	return size;
 }
 
-/* What the guard is to know of a call before it runs. */
+/* Tell the guard, before the call runs, its name, and whether it only reads or waits. */
 static void calls_name(struct asked *asked)
 {
 	const struct tool *tool = asked->tool;

@@ -9,12 +9,12 @@
 #pragma once
 #include "agent/turn.h"
 
-/* Who has not mended it in so many rounds goes round in circles. */
+/* A model that failed to repair the checks in so many rounds goes round in circles. */
 enum { CHECKS_ROUNDS_MAX = 3 };
 
 /*
- * May the role's checks run at all? ERR names the check and why not: told before any model is
- * asked, since none can mend it.
+ * May the role's checks run at all? ERR names the check and the reason why not. The person
+ * learns this before any model is asked, because no model can repair it.
  */
 bool checks_judge(const struct agent *agent, struct err *err);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-	SYNTAX_FILES_MAX = 8, /* of one answer: who changes more checks by building */
+	SYNTAX_FILES_MAX = 8, /* of one answer: a larger change is checked by building */
 	SYNTAX_WORDS_MAX = 6,
 	SYNTAX_TEXT_MAX = 64 << 10,
 	SYNTAX_EXIT_MISSING = 127, /* a shell's word for "no such program" */
@@ -57,7 +57,7 @@ static void note_file(struct turn *turn, const struct value *row)
 
 	if (!path)
 		path = value_text(value_member(row, "path"));
-	/* What was removed is as empty as what holds nothing. */
+	/* Skip removed files, which have no size, and empty files. */
 	if (!path || value_integer(value_member(row, "size")) == 0)
 		return;
 	if (!turn->edited)

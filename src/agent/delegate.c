@@ -78,7 +78,7 @@ void delegate_ask_to_end(struct delegate *delegate)
 	delegate->asked = true;
 }
 
-/* What it printed cannot be ours: it is ended, and nothing it says counts. */
+/* DELEGATE printed lines that our program does not print: kill it and read no more of it. */
 static void be_faulty(struct delegate *delegate)
 {
 	delegate->faulty = true;

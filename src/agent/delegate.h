@@ -1,8 +1,8 @@
 /*
  * delegate: another agent at work on a task, as a process of its own: our program again, by
- * exec with an empty environment (front/delegate_role.c). What it needs, keys among it, goes
- * over a descriptor; its events come back as lines. It dies with its caller, and whatever
- * becomes of it (a crash, a hang, garbage) is a report that says so.
+ * exec with an empty environment (front/delegate_role.c). Its request, which includes API
+ * keys, goes over a descriptor; its events come back as lines. A delegate dies with its
+ * caller. After a crash, a hang or garbage on its output, its report says so.
  */
 #pragma once
 #include "agent/delegate_report.h"
@@ -47,7 +47,7 @@ void delegate_ask_to_end(struct delegate *delegate);
  */
 void delegate_end(struct delegate *delegate, int64_t until_ms);
 
-/* What it told; whole after its end. */
+/* The report so far; complete after the delegate has ended. */
 const struct delegate_report *delegate_report_of(const struct delegate *delegate);
 /* After its end: why its report is not to be believed, in a sentence; NULL: it is. */
 const char *delegate_fault(const struct delegate *delegate);

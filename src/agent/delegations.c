@@ -87,7 +87,7 @@ static bool may_delegate(const struct orchestra *orchestra, const char *agent,
 	return true;
 }
 
-/* What the delegate is told. */
+/* Put the prompt of the delegate into REQUEST: its task and the context. */
 static void add_prompt(const struct orchestra *orchestra, const struct value *arguments,
 		       struct value *request)
 {
@@ -205,7 +205,7 @@ static void too_long(struct timer *timer)
 	delegation_finish(delegation);
 }
 
-/* What one of them used is everybody's: over the budget, all of them end. */
+/* All delegates share one budget: when it is used up, all of them are asked to end. */
 static void used(void *context, const struct model_usage *usage)
 {
 	const struct delegation *delegation = context;
@@ -352,7 +352,7 @@ static void delegation_finish(struct delegation *delegation)
 
 	tool_result_init(&result);
 	make_result(delegation, &result);
-	/* What it changed is not the doing of this session's next command. */
+	/* Files the delegate changed must not be taken for changes of our next command. */
 	if (value_count(value_member(result.details, "changed")) > 0)
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);

@@ -182,7 +182,7 @@ static struct guard_seen *place_for(struct guard *guard, const char *key)
 	return known != NULL ? known : oldest;
 }
 
-/* What came before counts no more: the next circle begins here. */
+/* Forget the counts of earlier calls: the next circle begins here. */
 static void begin_anew(struct guard *guard)
 {
 	guard->idle = 0;

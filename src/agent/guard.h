@@ -71,17 +71,18 @@ void guard_fini(struct guard *guard);
 void guard_name(struct guard_call *call, const char *tool, const char *arguments);
 
 /*
- * CALL is about to run. The answer from before, which says so, when it would only read the same
- * again: the call is counted and must not run. NULL: it is to run. The caller frees it.
+ * CALL is about to run. Returns the earlier answer, with a remark, when CALL would only read
+ * the same again: CALL is counted and must not run. Returns NULL when CALL must run. The caller
+ * frees the answer.
  */
 struct value *guard_answer(struct guard *guard, const struct guard_call *call,
 			   const struct session_writes *writes);
 
-/* CALL has this RESULT, to which is added what the model must be told. */
+/* CALL ended with RESULT. Adds to RESULT any remark that the model must read. */
 void guard_result(struct guard *guard, const struct guard_call *call,
 		  const struct session_writes *writes, struct tool_result *result);
 
-/* What follows from the results so far, with its sentence. */
+/* The verdict on all results so far; WHY receives its sentence. */
 enum guard_verdict guard_verdict(const struct guard *guard, struct err *why);
 /* The sentence of GUARD_SAY, once, when it is due. */
 bool guard_take_sentence(struct guard *guard, struct err *sentence);

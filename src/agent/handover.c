@@ -11,7 +11,7 @@ enum { HANDOVER_TITLE_MAX = 72, HANDOVER_TEXT_MAX = 2048 };
 /* Files of delegates that are told of: more than any review reads. */
 enum { HANDOVER_DELEGATED_MAX = 10000 };
 
-/* What the model said last is the best summary there is. */
+/* The last words of the model are the best summary there is. */
 static void handover_summary(const struct agent *agent, const struct turn *turn,
 			     struct buf *summary)
 {
@@ -51,7 +51,7 @@ static struct value *handover_arguments(const struct agent *agent, const struct 
 	handover_summary(agent, turn, &summary);
 	if (str_next_line(&rest, &line) && str_trim(line).size > 0)
 		title = str_trim(line);
-	/* What was pasted into a prompt may hold anything. */
+	/* A pasted prompt may hold any bytes, control characters too. */
 	text_add_name(&heading, str_part(title, 0, HANDOVER_TITLE_MAX + 1));
 	fits = text_character_border(buf_str(&heading), HANDOVER_TITLE_MAX);
 	if (fits < heading.size) {

@@ -277,7 +277,7 @@ static bool history_add_part(struct message *message, const struct value *item,
 	return true;
 }
 
-/* What the service says of its answer, if it says anything. */
+/* Take the token count of the last answer from USAGE, if the service sent one. */
 static void history_count(struct history *history, const struct value *usage)
 {
 	int64_t tokens = value_integer(value_member(usage, "input"));
@@ -344,7 +344,7 @@ static void history_add_prompt(struct history *history, const struct event *even
 	history->remark = NULL;
 }
 
-/* Which of the prompts before message FROM stay: false for those that are let go. */
+/* Which of the prompts before message FROM stay: false for the prompts that are dropped. */
 static bool *history_choose(const struct history *history, size_t count, size_t max)
 {
 	bool *stays = memory_array(count + 1, sizeof(*stays));
@@ -398,7 +398,7 @@ void history_compact(struct history *history, size_t from, struct str summary,
 		history->bytes += history_message_bytes(&conversation->messages[i]);
 }
 
-/* A record that says what cannot be is not followed: the conversation stays whole. */
+/* A record with impossible values is ignored: the conversation stays whole. */
 static bool history_take_summary(struct history *history, const struct event *event,
 				 struct err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * history: the conversation that a session's kept events add up to. The running agent
- * and whoever reads a journal build it by the same function, so that resume is replay.
- * Results join in the order of the calls, whatever order they came in.
+ * and every reader of a journal build it with the same function, so that resume is replay.
+ * Results join in the order of the calls, not in the order of their arrival.
  */
 #pragma once
 #include "base/err.h"
@@ -18,14 +18,14 @@ struct history_result {
 	bool is_error;
 };
 
-/* What the person said: it stays, whatever is summarised. */
+/* A prompt of the person. Prompts stay when older messages are summarised. */
 struct history_prompt {
 	size_t message, part; /* where it stands */
 };
 
 /*
  * Tokens are known exactly once an answer has come: its usage counts all that was sent and
- * the answer itself. What came since is estimated at HISTORY_BYTES_PER_TOKEN: English and
+ * the answer itself. Later messages are estimated at HISTORY_BYTES_PER_TOKEN: English and
  * source text have between 3 and 5 bytes a token with the vocabularies in use, and an answer
  * corrects the estimate at every step, so that a tokenizer of our own would gain nothing.
  */
@@ -51,11 +51,11 @@ void history_init(struct history *history);
 void history_fini(struct history *history);
 
 /*
- * What EVENT adds: a turn's text, a message, a result, or a notice whose data says
- * `to_model`; EVENT_COMPACTED takes away what it stands for; EVENT_SESSION_RESUMED adds its
- * text behind the next turn's; other kinds add nothing. A result for a call that the last
- * message did not make (the hand-over's) adds nothing either. ERR (EPROTO): a message that
- * is none.
+ * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose data
+ * says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
+ * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
+ * nothing, nor does a result for a call that the last message did not make (the hand-over's).
+ * ERR (EPROTO): the message in EVENT is malformed.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 
@@ -88,9 +88,8 @@ size_t history_message_bytes(const struct message *message);
 uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
 
 /*
- * Message FROM, one of the model's, is the first that stays: for what stands before it, the
- * person's prompts and SUMMARY do from now on. Of prompts together at most PINNED_MAX bytes
- * stay, the newest and the very first.
+ * Replace all messages before FROM, a message of the model, by the person's prompts and
+ * SUMMARY. Prompts of at most PINNED_MAX bytes in total stay: the newest and the very first.
  */
 void history_compact(struct history *history, size_t from, struct str summary,
 		     size_t pinned_max);

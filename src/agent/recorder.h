@@ -26,7 +26,7 @@ struct journal *recorder_journal(const struct recorder *recorder); /* NULL: of n
 /* For session_options.sink. */
 struct event_sink recorder_sink(struct recorder *recorder);
 
-/* Who must know of each kept event before the front does: the agent's history. */
+/* LISTENER (the agent's history) gets each kept event before the front does. */
 void recorder_set_listener(struct recorder *recorder, struct event_sink listener);
 
 /*

@@ -119,7 +119,7 @@ static bool resume_answer(struct resuming *resuming, struct err *err)
 			return false;
 		value_remove(resuming->open, call->call_id);
 	}
-	/* What the front called for itself: the hand-over. */
+	/* The calls that are left were made by the front itself: the hand-over. */
 	for (void *at = value_first(resuming->open); at;
 	     at = value_next(resuming->open, at)) {
 		if (!calls_answer(agent, value_key(at), value_text(value_at(at)),

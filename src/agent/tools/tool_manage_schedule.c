@@ -128,7 +128,7 @@ static bool knows_agent(struct call *call, struct tool_result *result)
 	return false;
 }
 
-/* What CALL adds, but for its times. */
+/* The schedule that CALL wants to add, without its times. */
 static struct schedule wanted_of(struct call *call)
 {
 	const struct orchestra *orchestra = orchestra_of(call);
@@ -198,7 +198,7 @@ static enum result_status add(struct call *call, struct schedules *schedules,
 	return tool_done(result);
 }
 
-/* All that SCHEDULE says, as it is: whoever shows it makes it visible. */
+/* All texts of SCHEDULE, unchanged: the code that shows them escapes them. */
 static void add_content(const struct schedule *schedule, const char *hash, struct buf *out)
 {
 	const int64_t now_s = clock_wall_ms() / 1000;
@@ -276,7 +276,7 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 	       schedule_settle(when, zone, clock_wall_ms() / 1000, &times, &wanted.next_s,
 			       &err);
 	wanted.times = buf_str(&times);
-	/* What would be refused afterwards is not asked for. */
+	/* Do not ask the person for a schedule that would be refused afterwards. */
 	asks = asks && schedules_open_default(&schedules, &err) &&
 	       schedules_may_add(schedules, &wanted, hash, &err);
 	if (asks)
@@ -287,7 +287,7 @@ static bool add_asks(struct call *call, struct buf *subject, char hash[HASH_HEX 
 	return asks;
 }
 
-/* What would be left to wait is asked for at once, where somebody can be. */
+/* Where a person can be asked, ask now for an approval that would else stay pending. */
 static bool manage_schedule_asks(struct call *call, struct buf *subject,
 				 char hash[HASH_HEX + 1])
 {

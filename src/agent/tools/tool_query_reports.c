@@ -47,7 +47,7 @@ struct search {
 	bool more;
 };
 
-/* What is known of one run, out of its events. */
+/* The facts of one run, taken from its events. */
 struct known {
 	struct value *began, *task, *message, *handover, *ended;
 	struct str asked, said;
