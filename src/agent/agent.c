@@ -87,7 +87,7 @@ static void agent_offer_tools(struct agent *agent)
 	}
 }
 
-/* Add the facts that the prompt of a role cannot know: workspace, network, and so on. */
+/* Add the facts that the prompt of a role cannot know: workspace, hosts, instructions. */
 static void agent_set_system(struct agent *agent)
 {
 	const struct policy *policy = session_policy(agent->options.session);

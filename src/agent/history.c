@@ -398,7 +398,7 @@ void history_compact(struct history *history, size_t from, struct str summary,
 		history->bytes += history_message_bytes(&conversation->messages[i]);
 }
 
-/* A record with impossible values is ignored: the conversation stays whole. */
+/* A summary up to an unknown message is refused, and the conversation stays whole. */
 static bool history_take_summary(struct history *history, const struct event *event,
 				 struct err *err)
 {

@@ -318,7 +318,7 @@ static void take(struct remote *remote, const struct mcp_message *message)
 		remote_call_noted(remote, message);
 }
 
-/* What answers a batch goes back by itself, message by message: every server reads that. */
+/* Answers to a batch go back as single messages, which every server can read. */
 static void take_batch(struct remote *remote, const struct value *items)
 {
 	struct mcp_message message;

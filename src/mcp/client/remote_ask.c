@@ -1,7 +1,7 @@
 /*
- * remote_ask: what a server asks in the midst of a call: of whoever called, as a plugin's question
- * is. In the older era by a request of its own, which names no call; in the newer one by the
- * answer "input_required", after which the call is sent again with what was answered.
+ * remote_ask: questions of a server during a call. They go to the caller, as a plugin's question
+ * does. Older servers ask with a request of their own, which names no call. Newer servers send
+ * the answer "input_required", and then the call is sent again with the answers.
  */
 #include "mcp/client/remote_parts.h"
 
@@ -28,7 +28,7 @@ void remote_ask_fini(struct remote_call *call)
 	call->asked_id = call->asked = call->token = NULL;
 }
 
-/* Whoever reads it must know that it is not us who asks. */
+/* The reader must know that the server asks, not we. */
 static bool add_message(const struct remote *remote, const struct value *params,
 			struct value *question)
 {

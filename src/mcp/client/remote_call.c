@@ -97,7 +97,7 @@ static bool may_call(const struct remote *remote, const char *name)
 
 void remote_send_waiting(struct remote *remote)
 {
-	/* What is sent may end the conversation, and all calls with it. */
+	/* Sending may end the conversation and all calls: begin anew at the list's head. */
 	for (;;) {
 		struct remote_call *call = remote->calls;
 
@@ -135,7 +135,7 @@ void remote_calls_fail(struct remote *remote, const char *why)
 {
 	struct remote_call *calls = remote->calls;
 
-	/* Who hears of it may call again at once. */
+	/* The owner of a failed call may immediately make a new call: empty the list first. */
 	remote->calls = NULL;
 	while (calls) {
 		struct remote_call *call = calls;
@@ -160,7 +160,7 @@ static bool add_item(struct tool_result *result, const struct value *item, struc
 	return true;
 }
 
-/* What holds nothing may be meant so; what is something else is no success. */
+/* An empty answer may be intended; an answer of another form is not a success. */
 static bool is_answer(const struct value *answer)
 {
 	const struct value *content = value_member(answer, "content");
@@ -182,7 +182,7 @@ static void fill(const struct value *answer, struct tool_result *result)
 	buf_init(&clean, 4 * TEXT_MAX);
 	for (size_t i = 0; i < value_count(content); i++)
 		left_out += !add_item(result, value_item(content, i), &text);
-	/* Who sends both says the same twice. */
+	/* A server that sends both repeats the text in the structured content. */
 	if (value_count(content) == 0 && structured)
 		(void)value_print(structured, 0, &text);
 	(void)text_clean(buf_str(&text), &clean);
@@ -303,7 +303,7 @@ static void note_log(struct remote *remote, const struct value *params)
 	buf_fini(&text);
 }
 
-/* What any server may say, and nobody here asks for. */
+/* Notices that any server may send and that we ignore. */
 static bool is_idle_notice(const char *method)
 {
 	static const char *const known[] = {

@@ -85,7 +85,7 @@ bool remote_asked(struct remote *remote, const struct mcp_message *message);
 /* CALL is answered by questions: true when they are asked, and the call is sent again. */
 bool remote_call_asks(struct remote *remote, struct remote_call *call,
 		      const struct value *result);
-/* What CALL holds of questions. */
+/* Free the questions that CALL holds. */
 void remote_ask_fini(struct remote_call *call);
 
 /* remote_call.c: send what has waited until it is ready. */

@@ -149,8 +149,8 @@ static struct remotes_tool *find_made(const struct remotes_server *server, const
 }
 
 /*
- * What a person has looked at, and a model was told, is what it was at first. Under the same name
- * there comes no other: one that says something else of itself is withdrawn.
+ * A tool stays as the person first saw it and as the model was told. A tool that later
+ * describes itself differently under the same name is withdrawn, not replaced.
  */
 static void take_tool(struct remotes_server *server, const struct value *listing)
 {

@@ -135,7 +135,7 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 		if (whole) {
 			struct buf line = server->line;
 
-			/* What comes of it may end this server, or begin it anew. */
+			/* Handling the line may end this server or start it anew. */
 			buf_init(&server->line, LINE_MAX);
 			remote_line(server->remote, buf_str(&line));
 			buf_fini(&line);
@@ -184,7 +184,7 @@ static void error_ready(struct watch *watch, short events)
 	(void)buf_add(&server->words, bytes + (size > 0 ? (size_t)size - kept : 0), kept);
 }
 
-/* What it has written before its end. */
+/* Read the bytes that the server wrote before its end. */
 static void drain(struct remotes_server *server)
 {
 	struct watch *const watches[] = {&server->output, &server->error};

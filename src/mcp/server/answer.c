@@ -67,7 +67,7 @@ static void end_result(struct mcp_request *request)
 	send(mcp, way, true, HTTP_OK);
 }
 
-/* What every modern result says beside what it is. */
+/* Add the members that every modern result has beside its content. */
 static void add_modern(struct mcp_request *request, bool has_type)
 {
 	struct buf *out = &request->mcp->out;

@@ -11,8 +11,9 @@
 struct mcp_client;
 
 /*
- * What a call asks (EVENT_QUESTION's KIND and REQUEST) as requests by key, in their order. *ONE:
- * it is a single one, whose answer is to come by itself. The caller's.
+ * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in their order.
+ * *ONE: there is a single request, and its answer is expected without a key. The caller frees
+ * the result.
  */
 struct value *ask_requests(const char *kind, const struct value *request, uint64_t number,
 			   bool *one);
@@ -27,7 +28,7 @@ const char *ask_capability(const struct value *request);
 struct value *ask_message(const struct value *request, bool legacy, const char *id);
 
 /*
- * What a client said to it, as the call will read it: {action, content}. NULL: that is no
- * answer to this. The caller's.
+ * SAID, the client's answer to REQUEST, in the form that the call reads: {action, content}.
+ * NULL: SAID is not an answer to REQUEST. The caller frees the result.
  */
 struct value *ask_read_answer(const struct value *request, const struct value *said);

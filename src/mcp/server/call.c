@@ -170,7 +170,7 @@ static void answer(struct mcp_call *call)
 		mcp_fail(request, MCP_CODE_PARAMS, NULL, "%s", result->text.data);
 		return;
 	}
-	/* Whoever hears that there is one more hears of it before. */
+	/* Make the resource first: its notice must go out before the answer. */
 	auto_value struct value *link = mcp_resource_of(call->mcp, result);
 	mcp_result_add(result, link, &call->client, mcp_answer_begin(request));
 	mcp_answer_end(request);
@@ -210,7 +210,7 @@ void mcp_calls_free(struct mcp *mcp)
 	}
 }
 
-/* Not freed at once: whoever calls may be in the midst of it. */
+/* The call is not freed here, because our caller may still use it. */
 static void done(void *context, struct running *running)
 {
 	struct mcp_call *call = context;
@@ -253,7 +253,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		.quiet = is_quiet(call, tool),
 		.terse = is_quiet(call, tool),
 		.trace = trace,
-		/* Who is told of progress waits as long as it takes. */
+		/* A client that is told of progress waits until the call ends. */
 		.patience_s = call->token != NULL ? 0 : call->mcp->options.patience_s,
 	};
 
@@ -262,7 +262,7 @@ static void start(struct mcp_call *call, const struct value *arguments)
 		none = value_new_object();
 		request.arguments = none;
 	} else if (value_kind(arguments) != VALUE_OBJECT) {
-		/* What a model got wrong is told to it as everywhere. */
+		/* The session tells the model its mistake, as it does for every front. */
 		(void)value_print(arguments, 0, &text);
 		request.arguments = NULL;
 		request.arguments_text = buf_str(&text);
@@ -296,7 +296,7 @@ void mcp_call_output(struct mcp_request *request, const char *uri, const char *p
 		answer_is_due(call);
 }
 
-/* The cell is not there: the model should read why, and so should whoever looks on. */
+/* There is no cell: both the model and the person should read the reason. */
 static void refuse_without_session(struct mcp_request *request, const struct err *why)
 {
 	struct buf out;

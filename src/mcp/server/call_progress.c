@@ -1,4 +1,4 @@
-/* call_progress: how a call goes on, for whoever gave a token to hear of it. */
+/* call_progress: progress notices of a call, for a client that gave a progress token. */
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "mcp/server/call.h"

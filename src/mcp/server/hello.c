@@ -108,7 +108,7 @@ void mcp_initialize(struct mcp_request *request)
 			 "initialize needs a protocolVersion.");
 		return;
 	}
-	/* Who asks for one that is not shaken hands on gets the newest that is. */
+	/* A client that asks for a version without handshake gets the newest that has one. */
 	if (version >= MCP_2026_07_28)
 		version = MCP_2025_11_25;
 	peer->known = true;

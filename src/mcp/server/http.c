@@ -85,7 +85,7 @@ static void drop(struct mcp_way *way)
 	http_stream_end(exchange);
 }
 
-/* What is wrong before any message of MCP has been read. */
+/* Refuse a request before any MCP message of it has been read. */
 static void refuse(struct carried *carried, int status, const char *sentence)
 {
 	const struct mcp_message none = {0};
@@ -105,7 +105,7 @@ static const char *header(const struct carried *carried, const char *name)
 	return http_header(carried->exchange, name);
 }
 
-/* What says two things is read in two ways by us and by whoever passed it on. */
+/* We and a proxy before us could read contradicting headers differently: refuse them. */
 static bool is_unambiguous(struct carried *carried)
 {
 	static const char *const once[] = {
@@ -131,7 +131,7 @@ static bool is_unambiguous(struct carried *carried)
 		       "The size of the body is said by one header, not by two.");
 		return false;
 	}
-	/* Who reads another end than we do reads the rest as another request. */
+	/* A proxy that sees another end of the body takes the rest for a new request. */
 	if (coding != NULL && strcasecmp(coding, "chunked") != 0) {
 		refuse(carried, STATUS_BAD,
 		       "Of Transfer-Encoding only \"chunked\" is known here.");

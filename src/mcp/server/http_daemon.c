@@ -16,8 +16,9 @@
 
 enum {
 	/*
-	 * That the library takes. Fewer requests than that may be under way, so that there is always
-	 * one for what is answered at once (a ping, a cancel), and for whoever is to be told so.
+	 * Connections that the library accepts. Fewer requests may be under way, so that a connection
+	 * is always free for a request that is answered immediately (a ping, a cancel) and for a
+	 * client that must be told that the server is busy.
 	 */
 	CONNECTIONS_MAX = 512,
 	CROWDED_MAX = 464,
@@ -82,7 +83,7 @@ static void run_due(struct timer *timer)
 	run(timer->context);
 }
 
-/* Whoever asks hears at once that it is not its fault, and when to ask again. */
+/* Tell the client immediately when to ask again, and close its connection. */
 void http_ask_again(struct http_exchange *exchange)
 {
 	http_add_header(exchange, "Retry-After", "1");

@@ -21,7 +21,7 @@ enum {
 static const char too_much[] =
 	"Too much that was answered is unread; ask again in a second.\n";
 
-/* What was read is given back in pieces that are worth it. */
+/* Free the memory of bytes that the client has read, in pieces large enough to be worth it. */
 static void forget_read(struct http_exchange *exchange)
 {
 	struct buf *out = &exchange->out;

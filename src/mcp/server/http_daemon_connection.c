@@ -32,8 +32,9 @@ static void late_due(struct timer *timer)
 }
 
 /*
- * The library misses an end that comes together with the last bytes: an edge of epoll tells of both,
- * and it reads only those. Whose request is whole by then is left to that request.
+ * The library misses the end of a connection that comes together with the last bytes: one
+ * epoll edge reports both, and the library reads only the bytes. When the request is already
+ * complete, that request handles the end.
  */
 static void client_gone(struct watch *watch, short events)
 {

@@ -74,7 +74,7 @@ struct http_connection {
 
 enum progress { READING, WAITING, ANSWERED, STREAMING };
 
-/* What becomes of a body: it is dropped, for the others leave it no room, or for its own size. */
+/* A body is held, or dropped because other bodies need the room, or because it is too large. */
 enum taken { BODY_HELD, BODY_CROWDED_OUT, BODY_TOO_LARGE };
 
 struct http_exchange {
@@ -127,7 +127,7 @@ struct http_exchange *http_exchange_new(struct http_daemon *daemon,
 					struct MHD_Connection *connection,
 					const char *method, const char *path);
 void http_exchange_free(struct http_exchange *exchange);
-/* PIECE is the next of its body. What there is no room for is dropped, and `taken` says why. */
+/* Append PIECE to the body. Without room the body is dropped, and `taken` says why. */
 void http_exchange_take_body(struct http_exchange *exchange, struct str piece);
 /* The body is not wanted any more: its room is for others. */
 void http_exchange_forget_body(struct http_exchange *exchange);

@@ -34,7 +34,7 @@ static bool header_says(const char *header, struct str value)
 	return same;
 }
 
-/* What Mcp-Name repeats; empty: this method has none. */
+/* The value that the header Mcp-Name must repeat; empty: the method has none. */
 static struct str name_of(const struct mcp_message *message)
 {
 	if (strcmp(message->method, "tools/call") == 0 ||
@@ -63,7 +63,7 @@ bool http_repeats(const struct http_repeated *headers, const struct mcp_message 
 
 	if (headers->version == NULL)
 		return fail_header("MCP-Protocol-Version", NULL, err);
-	/* A body that does not say it is told so by whoever reads it. */
+	/* A body without a version passes here: the reader of the message refuses it. */
 	if (version != NULL && !header_says(headers->version, str_of(version)))
 		return fail_header("MCP-Protocol-Version", headers->version, err);
 	if (version == NULL || message->kind != MCP_REQUEST)
@@ -127,7 +127,7 @@ static bool fits_mark(const struct looking *looking, const char *mark,
 	return fail_header(name, header, looking->err);
 }
 
-/* What can only be reached by `properties` is there or not, whatever else the schema says. */
+/* Only marks reached through `properties` are checked: other keywords may not apply. */
 static bool fits_properties(const struct looking *looking, const struct value *schema,
 			    const struct value *arguments, unsigned depth)
 {

@@ -301,7 +301,7 @@ bool mcp_may_last(const struct mcp_message *message)
 	return lasts;
 }
 
-/* Who comes back with answers has begun already. */
+/* A request that brings answers belongs to a call that has begun already. */
 static bool may_begin(const struct mcp_request *request)
 {
 	const struct mcp_way *way = request->way;

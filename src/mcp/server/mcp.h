@@ -38,8 +38,8 @@ struct mcp_way {
 	/* The request is over without an answer: it was cancelled. */
 	void (*drop)(struct mcp_way *way);
 	/*
-	 * May one more request that may last begin? NULL: any. Else it waits, and whoever keeps the way
-	 * says mcp_begin_waiting when it may be otherwise.
+	 * May one more request that may last begin? NULL: any request may. After false the request
+	 * waits, and the owner of the way calls mcp_begin_waiting when there may be room.
 	 */
 	bool (*has_room)(const struct mcp_way *way);
 };
@@ -50,7 +50,7 @@ enum { MCP_OUT_KEPT = 4 << 20 };
 typedef void mcp_complain(void *context, const char *sentence);
 
 struct mcp_options {
-	struct loop *loop; /* whoever runs it owns it; outlives the server */
+	struct loop *loop; /* borrowed; outlives the server */
 	/*
 	 * Open the session, in LOOP, its events going to SINK. Asked once, when it is first
 	 * wanted; the session is the server's then. False: calls and lists are refused with ERR.
@@ -58,7 +58,7 @@ struct mcp_options {
 	bool (*open)(void *context, struct loop *loop, struct event_sink sink,
 		     struct session **session, struct err *err);
 	void *context;
-	/* What the person should mend (a prompt that cannot be read); or NULL. */
+	/* Tells of a fault that the person should repair (an unreadable prompt); or NULL. */
 	mcp_complain *complain;
 	const char *version;      /* of the program */
 	const char *instructions; /* for models; at most MCP_INSTRUCTIONS_MAX bytes */
@@ -70,7 +70,7 @@ struct mcp_options {
 	bool tools_change;   /* now and then: mcp_tools_changed */
 	const char *prompts; /* the folder of a person's prompts; NULL: none */
 	/*
-	 * What plugin packages bring, borrowed; arrays of objects, or NULL. Resources: as they are
+	 * The content of plugin packages, borrowed; arrays of objects, or NULL. Resources: as they are
 	 * listed (uri, name, …), and `file` (a path of the host) or `text`. Templates likewise with
 	 * uriTemplate, whose {places} fill {{places}} of the content. Prompts: `file`, in the form of
 	 * a person's (prompt.h).
@@ -106,7 +106,7 @@ void mcp_peer_set_way(struct mcp_peer *peer, struct mcp_way *way);
 /* Are requests of it under way, or does it hear of notices? */
 bool mcp_peer_is_busy(const struct mcp_peer *peer);
 
-/* What is known of a message beside what it says itself. */
+/* Facts about a message that the message itself does not say. */
 enum mcp_manner {
 	MCP_AS_AGREED, /* legacy requests are served after a handshake */
 	MCP_LENIENT,   /* and without one: HTTP without a session */
@@ -133,7 +133,7 @@ bool mcp_version_is_legacy(const char *version);
 /* WAY is closed: cancel what came by it. */
 void mcp_way_gone(struct mcp *mcp, struct mcp_way *way);
 
-/* The session has other tools than it had: tell whoever wants to hear of it. */
+/* The tools of the session have changed: tell each client that wants to know. */
 void mcp_tools_changed(struct mcp *mcp);
 
 /* Requests under way, those that only listen aside; of these, those that wait to begin. */

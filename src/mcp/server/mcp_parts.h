@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* What a client is: settled by a handshake, or said by each request. */
+/* Facts about a client: settled by a handshake, or sent with each request. */
 struct mcp_client {
 	enum mcp_version version;
 	bool form, url; /* kinds of elicitation it can show */
@@ -27,7 +27,7 @@ struct mcp_peer {
 	struct value *watched; /* URIs it subscribed to, each as a key; or NULL */
 };
 
-/* What came and is not answered yet. */
+/* A request that is not answered yet. */
 struct mcp_request {
 	struct mcp *mcp;
 	struct mcp_request *next, *previous;

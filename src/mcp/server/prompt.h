@@ -38,6 +38,6 @@ bool prompt_messages(const struct value *prompt, const struct value *arguments,
 		     const struct prompt_embed *embed, struct value **messages,
 		     struct err *err);
 
-/* What may be typed for the argument NAME that begins with TEXT: an array. The caller's. */
+/* An array of values for the argument NAME that begin with TEXT. The caller frees it. */
 struct value *prompt_proposals(const struct value *arguments, const char *name,
 			       struct str text);

@@ -22,7 +22,7 @@
 
 enum { PROMPTS_MAX = 256, EMBEDDED_MAX = 4 << 20, PURPOSE_MAX = 2048 };
 
-/* What is embedded by name, and what it is. */
+/* Files that are embedded, by the end of their name, with their MIME type. */
 static const struct {
 	const char *suffix, *mime;
 } kinds[] = {
@@ -225,7 +225,7 @@ static void add_purpose(const struct value *prompt, struct buf *purpose)
 	(void)buf_addf(purpose, "prompts/get %s", value_text(value_member(prompt, "name")));
 }
 
-/* What is missing is asked for: the request comes back with it. */
+/* Ask the client for missing arguments: it sends the request again with them. */
 static void ask_for(struct mcp_request *request, const struct value *prompt,
 		    const struct value *schema)
 {
@@ -257,7 +257,7 @@ static void ask_for(struct mcp_request *request, const struct value *prompt,
 	mcp_answer(request, result);
 }
 
-/* What came back joins the arguments. False: the request has been answered. */
+/* Add the client's responses to ARGUMENTS. False: REQUEST has been answered. */
 static bool take_responses(struct mcp_request *request, const struct value *prompt,
 			   struct value *arguments)
 {

@@ -109,7 +109,7 @@ static void set_bytes(struct value *item, struct str bytes)
 	buf_fini(&blob);
 }
 
-/* What ROW holds, its places filled with VALUES; NULL when its file is gone. */
+/* The content of ROW, its places filled with VALUES; NULL when its file is gone. */
 static struct value *item_of(const struct value *row, const char *uri,
 			     const struct value *values)
 {

@@ -205,7 +205,7 @@ static size_t skip_line(struct stdio *stdio, char *data, size_t size)
 static void input_ready(struct watch *watch, short events)
 {
 	struct stdio *stdio = watch->context;
-	/* What came before has not been looked at yet: it is not to wait behind much. */
+	/* Read no more while earlier input has not been searched for lines yet. */
 	const bool is_enough = stdio->in.size > stdio->searched;
 	char *room = is_enough ? NULL : buf_reserve(&stdio->in, READ_BYTES);
 	ssize_t n;
@@ -247,7 +247,7 @@ static void stop_ready(struct watch *watch, short events)
 	stdio->stopped = true;
 }
 
-/* Who started us may leave our input open to others when it dies. */
+/* When our parent dies, other processes may keep our input open: watch the parent too. */
 static void watch_parent(struct stdio *stdio)
 {
 	const pid_t parent = getppid();

@@ -4,7 +4,7 @@
 #include "mcp/server/stdio.h"
 
 enum {
-	/* What may pile up, of calls that were under way; then the client is given up. */
+	/* Bytes of unread answers that may pile up; beyond them the client is given up. */
 	STDIO_OUTPUT_MAX = 256 << 20,
 	/*
 	 * After the end of the input; and after the last byte that went out, when the client has ended

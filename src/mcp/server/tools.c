@@ -21,7 +21,7 @@ static void add_title(const struct tool *tool, struct buf *out)
 	(void)value_quote(str_of(tool->title != NULL ? tool->title : title), out);
 }
 
-/* What is not said is taken for the worst: all four are said. */
+/* Clients assume the worst for a hint that is missing: all four are sent. */
 static void add_annotations(const struct mcp *mcp, const struct tool *tool, struct buf *out)
 {
 	const bool runs = (tool->effects & EFFECT_RUNS) != 0;
@@ -68,7 +68,7 @@ static void add_tool(const struct mcp *mcp, const struct tool *tool,
 	(void)buf_addc(out, '}');
 }
 
-/* A cursor is the place of the first tool of its page. Whoever reads on across a change reads anew. */
+/* A cursor is the index of the first tool of its page. After a change a client must list anew. */
 static bool read_cursor(const struct value *params, size_t count, size_t *first)
 {
 	const struct value *cursor = value_member(params, "cursor");
