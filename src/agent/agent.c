@@ -328,7 +328,7 @@ static bool turn_finish(struct agent *agent, struct turn *turn, struct err *err)
 	outcome->shell_seconds = turn->limits.shell_seconds;
 	if (outcome->sentence[0] && !agent_notice(agent, outcome->sentence, false, err))
 		return false;
-	/* An interrupt is for the turn, not for keeping what it made. */
+	/* An interrupt ends the turn, but must not stop the hand-over of its changes. */
 	agent_clear_interrupt(agent);
 	if (!handover_make(agent, turn, err))
 		return false;

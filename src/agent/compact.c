@@ -70,7 +70,7 @@ static bool compact_try(struct agent *agent, struct turn *turn,
 	return answered || why->code == ENODATA;
 }
 
-/* As QUESTION, once more: what came first, and that this was no summary. */
+/* Ask QUESTION again, with the first answer and the remark that it was not a summary. */
 static bool compact_insist(struct agent *agent, struct turn *turn,
 			   struct conversation *question, struct buf *summary,
 			   struct model_usage *usage, struct err *why)

@@ -119,7 +119,7 @@ static void events_ready(struct watch *watch, short events)
 		loop_remove(watch);
 }
 
-/* The beginning of what it complains of; the rest is read and let go. */
+/* Keep the beginning of the delegate's standard error; read and drop the rest. */
 static void complaints_ready(struct watch *watch, short events)
 {
 	struct delegate *delegate = watch->context;
@@ -191,7 +191,7 @@ static void gather(struct delegate *delegate)
 	while (!delegate->faulty && delegate->events.fd >= 0) {
 		struct pollfd left = {.fd = delegate->events.fd, .events = POLLIN};
 
-		/* Nobody is left to write: what is there is there. */
+		/* The delegate has ended, so nothing more can arrive: read until empty. */
 		if (poll(&left, 1, 0) <= 0 || !(left.revents & POLLIN) ||
 		    !read_events(delegate))
 			break;

@@ -89,7 +89,7 @@ static void note_words(struct delegate_report *report, const struct value *messa
 	}
 }
 
-/* Its hand-over ends its run: what it says there are its last words. */
+/* A hand-over ends the run: its summary becomes the last words of the delegate. */
 static void note_handover(struct delegate_report *report, const struct value *event)
 {
 	struct str summary =

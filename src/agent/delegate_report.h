@@ -1,7 +1,7 @@
 /*
- * delegate_report: what a delegate prints, as events, and what they add up to. A delegate is
- * our own program, but it works among files and answers that may have taken it over: its lines
- * are judged like anybody's. Pure: bytes in, events and a report out.
+ * delegate_report: reads the output of a delegate as events and sums them up. A delegate is
+ * our own program, but the files and answers it reads may have taken it over: its lines are
+ * therefore not trusted. Pure: bytes in, events and a report out.
  */
 #pragma once
 #include "base/buf.h"
@@ -19,7 +19,7 @@ enum {
 	DELEGATE_LINE_MAX = 64 << 20,
 	/* All it may print: a run of a day has some megabytes. */
 	DELEGATE_BYTES_MAX = 512 << 20,
-	/* Of what it said last, what its caller is told. */
+	/* Bytes of the delegate's last words that its caller is told. */
 	DELEGATE_SAID_MAX = 24 << 10,
 };
 
@@ -44,7 +44,7 @@ struct delegate_report {
 void delegate_report_init(struct delegate_report *report);
 void delegate_report_fini(struct delegate_report *report);
 
-/* Some bytes came. ERR (EPROTO, E2BIG): they are none of ours; nothing after that counts. */
+/* Take BYTES of output. ERR (EPROTO, E2BIG): not our format; later bytes do not count. */
 bool delegate_report_take(struct delegate_report *report, struct str bytes, struct err *err);
 
 /* It has ended, and these were all: what it used beside its answers is told, too. */

@@ -131,7 +131,7 @@ static struct value *make_request(const struct orchestra *orchestra,
 
 static void delegation_finish(struct delegation *delegation);
 
-/* To the delegate: what the person said, bound to what it had shown. */
+/* Send the person's answer to the delegate, with the hash of the request that was shown. */
 static void answered(const struct approval_relay *relay, const char *answer, const char *by)
 {
 	const struct delegation *delegation = relay->context;

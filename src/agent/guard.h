@@ -2,7 +2,7 @@
  * guard: sees a model that goes round in circles. A call makes progress unless the same call
  * gave the same result before and no file changed since. Calls in a row that make none are a
  * circle: the model is told of it in the results, then by a sentence of its own, then the turn
- * ends. Timeouts in a row are treated alike. Pure: what was written is told by the caller.
+ * ends. Timeouts in a row are treated alike. Pure: the caller tells it of written files.
  */
 #pragma once
 #include "base/err.h"
@@ -40,7 +40,7 @@ struct guard_call {
 	uint64_t writers; /* session_writes: when it began */
 };
 
-/* One of the last different calls, and what came of it. */
+/* One of the last different calls, and its result. */
 struct guard_seen {
 	char key[HASH_HEX + 1], result[HASH_HEX + 1]; /* key "": none */
 	uint64_t found, writers; /* session_writes: when its result was there */

@@ -19,7 +19,7 @@ struct recorder;
  */
 struct recorder *recorder_new(struct journal *journal, struct event_sink front);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
-/* One that was opened since, before the session begins or goes on; and the one there is. */
+/* Use JOURNAL, opened after recorder_new; only before the session begins or goes on. */
 void recorder_set_journal(struct recorder *recorder, struct journal *journal);
 struct journal *recorder_journal(const struct recorder *recorder); /* NULL: of no recorder */
 
@@ -36,9 +36,9 @@ void recorder_set_listener(struct recorder *recorder, struct event_sink listener
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
 		    const char *model, struct err *err);
 /*
- * Go on with SESSION of the journal, which is this process's from now on: each of its events is
- * handed to LINE first, then the numbers go on. ERR: none of that name, another process has it
- * (EBUSY), or what LINE says.
+ * Claim SESSION of the journal for this process and go on with it: each of its events is first
+ * handed to LINE, then new events continue its numbers. ERR: there is no such session, another
+ * process has it (EBUSY), or the error of LINE.
  */
 bool recorder_resume(struct recorder *recorder, const char *session,
 		     bool (*line)(void *context, const char *kind, struct str json,

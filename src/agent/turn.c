@@ -1,6 +1,6 @@
 /*
- * turn: what every part of the loop says of the turn under way: that it is over, what it used,
- * what stands in the record. It uses none of them; agent.c, which leads them, is used by none.
+ * turn: functions that every part of the loop uses for the turn under way: to end it, to count
+ * its usage, to record it. This file calls none of the other parts.
  */
 #include "agent/turn.h"
 

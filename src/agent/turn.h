@@ -1,9 +1,10 @@
 /*
- * turn: what the files of the loop share: the agent and the turn under way. agent.c leads them
- * and is used by none of them; turn.c uses none. ask.c asks the model, compact.c has it
- * summarise what became too long, calls.c runs what it asked for, handover.c makes the change a
- * patch, resume.c reads what an earlier process left, instructions.c what the project says,
- * checks.h whether the work holds. Not for fronts.
+ * turn: the structures that the files of the loop share: the agent and the turn under way.
+ * agent.c calls the other files and none of them calls it; turn.c calls none of them. ask.c asks
+ * the model, compact.c has the model summarise a conversation that became too long, calls.c
+ * runs the calls of the model, handover.c makes the change a patch, resume.c reads the record of
+ * an earlier process, instructions.c reads the project's files for agents, and checks.h checks
+ * the work. Not for fronts.
  */
 #pragma once
 #include "agent/agent.h"

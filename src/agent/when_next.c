@@ -38,7 +38,7 @@ bool when_check_zone(const char *zone, struct err *err)
 		       zone, zone_folder);
 }
 
-/* The C library's zone is the process's: it is put back at once. Returns what it was. */
+/* Set TZ, which holds for the whole process, until zone_leave. Returns the old value. */
 static char *zone_enter(const char *zone)
 {
 	char *old = memory_copy(getenv("TZ"));

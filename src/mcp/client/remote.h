@@ -49,10 +49,10 @@ void remote_free(struct remote *remote);
 void remote_begin(struct remote *remote);
 /* A line that it has sent, without its line end. */
 void remote_line(struct remote *remote, struct str line);
-/* Nothing comes any more: what is open fails with WHY, a sentence. */
+/* The connection is lost: all open calls fail with WHY, a sentence. */
 void remote_lost(struct remote *remote, const char *why);
 
-/* After it was lost, for a server that is started anew: as it was before remote_begin. */
+/* After remote_lost, back to the state before remote_begin: the server starts again. */
 void remote_reset(struct remote *remote);
 
 bool remote_is_ready(const struct remote *remote);
@@ -65,7 +65,7 @@ const struct value *remote_tools(const struct remote *remote);
 void remote_call(struct remote *remote, const char *name, struct running *running);
 /* RUNNING goes on as WORK. */
 void remote_move(struct remote *remote, const struct running *running, struct running *work);
-/* The ANSWER to what it has asked in the midst of RUNNING. */
+/* Send ANSWER to the question that the server asked during RUNNING. */
 void remote_answer(struct remote *remote, const struct running *running,
 		   const struct value *answer);
 /* Nobody waits for RUNNING any more, which is not touched. */

@@ -1,6 +1,6 @@
 /*
- * ask: one thing asked of a client, as data: {method, params, needed}; what it takes of the
- * client, how it looks on the wire, and whether an answer is one. Without a connection.
+ * ask: one request to a client, as data: {method, params, needed}. Knows the capability that it
+ * needs and its form on the wire, and checks answers. Without a connection.
  */
 #pragma once
 #include "base/value.h"

@@ -42,8 +42,8 @@ static void tell(struct mcp_call *call, double progress, const struct value *tot
 }
 
 /*
- * That it goes on: the seconds, where nobody else counts. Else so little above what has been
- * counted that the next number is still higher.
+ * The progress number of a call without news: its seconds, when the tool does not count itself.
+ * Otherwise a number so little above the tool's last one that the tool's next one is higher.
  */
 static double beat(const struct mcp_call *call)
 {

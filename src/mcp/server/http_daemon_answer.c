@@ -37,7 +37,7 @@ static void forget_read(struct http_exchange *exchange)
 	}
 }
 
-/* Its client has stopped reading: what is lost now nobody could make good. */
+/* Add BYTES to the output. Without room the stream is broken: lost bytes cannot be resent. */
 static void add(struct http_exchange *exchange, struct str bytes)
 {
 	struct http_daemon *daemon = exchange->daemon;

@@ -1,6 +1,6 @@
 /*
- * http_daemon_connection: connections, whether they ask something or not: so long each may take for
- * what it says, and which of them goes when there are too many.
+ * http_daemon_connection: connections, with or without a request: how long each may take to send
+ * its request, and which one is closed when there are too many.
  */
 #include "mcp/server/http_daemon_parts.h"
 
@@ -14,7 +14,7 @@
 enum {
 	HEAD_MS = 10000, /* from its begin to the end of its first head */
 	BODY_MS = 60000, /* from there to the end of the body: 16 MiB at 2 Mbit/s */
-	/* With so many, one that says nothing goes for each that comes. */
+	/* With so many, each new connection closes an idle one. */
 	CROWDED = 480,
 	/* From the end of what its client says to its own: for what it said before. */
 	GONE_MS = 1000,

@@ -1,6 +1,6 @@
 /*
- * http_daemon_exchange: one request of HTTP from its head to its end, and what is known of it. Its
- * answer is in http_daemon_answer.c.
+ * http_daemon_exchange: one HTTP request, from its head to its end. http_daemon_answer.c sends its
+ * answer.
  */
 #include "mcp/server/http_daemon_parts.h"
 

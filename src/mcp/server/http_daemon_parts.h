@@ -132,8 +132,8 @@ void http_exchange_take_body(struct http_exchange *exchange, struct str piece);
 /* The body is not wanted any more: its room is for others. */
 void http_exchange_forget_body(struct http_exchange *exchange);
 /*
- * The library asks nothing of it until it is woken; when its client goes meanwhile, the owner is
- * told at once. Either may be said twice.
+ * The library does not serve a suspended exchange until it is woken. When the client leaves
+ * meanwhile, the owner is told immediately. Both functions may be called twice.
  */
 void http_exchange_suspend(struct http_exchange *exchange);
 void http_exchange_wake(struct http_exchange *exchange);

@@ -64,7 +64,7 @@ void mcp_tools_changed(struct mcp *mcp)
 	mcp_list_changed(mcp, MCP_LIST_TOOLS);
 }
 
-/* Of what is WISHED for, what there is. */
+/* The part of WISHED that this server can send. */
 static struct value *agree(const struct mcp *mcp, const struct value *wished)
 {
 	const struct value *uris = value_member(wished, "resourceSubscriptions");

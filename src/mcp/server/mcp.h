@@ -30,9 +30,9 @@ struct session;
  */
 struct mcp_way {
 	/*
-	 * One message, without a line end. It is the sender's again afterwards, but what it holds
-	 * may have been taken. LAST: it answers the request that came this way. STATUS: what HTTP
-	 * would say of it (200, 400, 404).
+	 * Send MESSAGE, which has no line end. The caller keeps the buffer, but its content may
+	 * have been taken. LAST: MESSAGE answers the request that came this way. STATUS: its HTTP
+	 * status (200, 400, 404).
 	 */
 	void (*send)(struct mcp_way *way, struct buf *message, bool last, int status);
 	/* The request is over without an answer: it was cancelled. */

@@ -137,7 +137,7 @@ static void parked_due(struct timer *timer)
 	mcp_call_cancel(timer->context);
 }
 
-/* It holds for this very call: its tool, and with what it was called. */
+/* The sealed state is valid only for a call of the same TOOL with the same ARGUMENTS. */
 static void add_purpose(const char *tool, const struct value *arguments, struct buf *purpose)
 {
 	char hex[HASH_HEX + 1];
@@ -153,7 +153,7 @@ static void add_purpose(const char *tool, const struct value *arguments, struct 
 	(void)buf_addf(purpose, "tools/call %s %s", tool, hex);
 }
 
-/* Answer the request with what is to be asked; the call waits for the next one. */
+/* Answer the request with the questions; the call waits for the next request. */
 static void park(struct mcp_call *call)
 {
 	struct mcp_request *request = call->request;

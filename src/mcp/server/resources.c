@@ -25,7 +25,7 @@ static struct value *list_of(const struct value *given)
 	return value_kind(given) == VALUE_ARRAY ? value_copy(given) : value_new_array();
 }
 
-/* ROW without what is ours alone. */
+/* Remove the members of ROW that clients must not see. */
 static void hide_source(struct value *row)
 {
 	value_remove(row, "file");

@@ -229,7 +229,7 @@ static void input_ready(struct watch *watch, short events)
 	}
 }
 
-/* Its end, seen over what has not been read. */
+/* The client closed the input, although earlier bytes of it are still unread. */
 static void closing_ready(struct watch *watch, short events)
 {
 	struct stdio *stdio = watch->context;

@@ -69,7 +69,7 @@ void stdio_output_ready(struct watch *watch, short events)
 	stdio_write(watch->context);
 }
 
-/* At the end of the loop's turn: what has come together goes out at once. */
+/* At the end of the loop's turn, write all messages that have been collected. */
 void stdio_flush_due(struct timer *timer)
 {
 	stdio_write(timer->context);
@@ -87,7 +87,7 @@ void stdio_send(struct mcp_way *way, struct buf *message, bool last, int status)
 		buf_remove(&stdio->out, 0, stdio->out_from);
 		stdio->out_from = 0;
 	}
-	/* Held once: what was built is what is written, while its client reads. */
+	/* While the client reads, take the built message itself instead of a copy. */
 	if (stdio->out.size == 0 && message->size < STDIO_OUTPUT_MAX)
 		buf_swap(&stdio->out, message);
 	else
