@@ -55,19 +55,20 @@ struct agent_options {
 
 /*
  * Begins the record (EVENT_SESSION_BEGAN) or resumes it. A resumed session has its old
- * conversation and its old marks of the files that were read. Calls that were under way are
- * answered with a sentence that says so (EVENT_SESSION_RESUMED, EVENT_TOOL_ENDED). Then reads
- * the project's instructions for agents (EVENT_INSTRUCTIONS). ERR: the journal failed (EBUSY:
- * another process has the session), cancel_fd cannot be polled, money is limited but the
- * price of the model is unknown, or the policy forbids a check of the role.
+ * conversation and its old marks of the files that were read. Calls that were under way
+ * are answered with a sentence that says so (EVENT_SESSION_RESUMED, EVENT_TOOL_ENDED).
+ * Then reads the project's instructions for agents (EVENT_INSTRUCTIONS). ERR: the journal
+ * failed (EBUSY: another process has the session), cancel_fd cannot be polled, money is
+ * limited but the price of the model is unknown, or the policy forbids a check of the
+ * role.
  */
 bool agent_open(const struct agent_options *options, struct agent **agent, struct err *err);
 void agent_close(struct agent *agent); /* NULL is fine */
 
 /*
- * Between turns: go on with another session, model, name or prompt. The recorder, cancel_fd
- * and the conversation stay the same, and nothing is resumed. Objects that OPTIONS no longer
- * names may be closed afterwards. On failure nothing has changed.
+ * Between turns: go on with another session, model, name or prompt. The recorder,
+ * cancel_fd and the conversation stay the same, and nothing is resumed. Objects that
+ * OPTIONS no longer names may be closed afterwards. On failure nothing has changed.
  */
 bool agent_change(struct agent *agent, const struct agent_options *options, struct err *err);
 
@@ -115,8 +116,8 @@ bool agent_submit(struct agent *agent, const char *text, struct agent_outcome *o
 		  struct err *err);
 
 /*
- * The rest of the limits of the turn under way, for a delegate that works for it; 0: no such
- * limit. Between turns nothing is limited.
+ * The rest of the limits of the turn under way, for a delegate that works for it; 0: no
+ * such limit. Between turns nothing is limited.
  */
 struct agent_budget {
 	bool used_up;
@@ -124,5 +125,7 @@ struct agent_budget {
 	double money, seconds;
 };
 void agent_left(const struct agent *agent, struct agent_budget *left);
-/* A delegate used USAGE and ANSWERS for the turn under way: they count as the turn's own. */
+/*
+ * A delegate used USAGE and ANSWERS for the turn under way: they count as the turn's own.
+ */
 void agent_spent(struct agent *agent, const struct model_usage *usage, uint64_t answers);

@@ -190,8 +190,8 @@ static bool calls_go_beside(const struct asked *asked)
 }
 
 /*
- * How many of COUNT calls may run at the same time. The second of two equal calls must wait,
- * because its result is compared with that of the first.
+ * How many of COUNT calls may run at the same time. The second of two equal calls must
+ * wait, because its result is compared with that of the first.
  */
 static size_t calls_batch(const struct asked *asked, size_t count)
 {

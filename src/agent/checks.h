@@ -13,8 +13,8 @@
 enum { CHECKS_ROUNDS_MAX = 3 };
 
 /*
- * May the role's checks run at all? ERR names the check and the reason why not. The person
- * learns this before any model is asked, because no model can repair it.
+ * May the role's checks run at all? ERR names the check and the reason why not. The
+ * person learns this before any model is asked, because no model can repair it.
  */
 bool checks_judge(const struct agent *agent, struct err *err);
 

@@ -177,9 +177,10 @@ bool compact_overflow(struct agent *agent, struct turn *turn, bool *shorter, str
 	size_t cut;
 
 	/*
-	 * The service refused this many bytes, so its real window is smaller than they are. The
-	 * estimate from our own bytes is used when the model's window is not known or is larger:
-	 * a token count of a service that refused the request is not relied on.
+	 * The service refused this many bytes, so its real window is smaller than they
+	 * are. The estimate from our own bytes is used when the model's window is not
+	 * known or is larger: a token count of a service that refused the request is not
+	 * relied on.
 	 */
 	if (context == 0 || context > bytes / HISTORY_BYTES_PER_TOKEN)
 		context = bytes / HISTORY_BYTES_PER_TOKEN;

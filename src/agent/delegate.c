@@ -78,7 +78,9 @@ void delegate_ask_to_end(struct delegate *delegate)
 	delegate->asked = true;
 }
 
-/* DELEGATE printed lines that our program does not print: kill it and read no more of it. */
+/*
+ * DELEGATE printed lines that our program does not print: kill it and read no more of it.
+ */
 static void be_faulty(struct delegate *delegate)
 {
 	delegate->faulty = true;
@@ -191,7 +193,9 @@ static void gather(struct delegate *delegate)
 	while (!delegate->faulty && delegate->events.fd >= 0) {
 		struct pollfd left = {.fd = delegate->events.fd, .events = POLLIN};
 
-		/* The delegate has ended, so nothing more can arrive: read until empty. */
+		/*
+		 * The delegate has ended, so nothing more can arrive: read until empty.
+		 */
 		if (poll(&left, 1, 0) <= 0 || !(left.revents & POLLIN) ||
 		    !read_events(delegate))
 			break;

@@ -1,7 +1,7 @@
 /*
- * delegate_report: reads the output of a delegate as events and sums them up. A delegate is
- * our own program, but the files and answers it reads may have taken it over: its lines are
- * therefore not trusted. Pure: bytes in, events and a report out.
+ * delegate_report: reads the output of a delegate as events and sums them up. A delegate
+ * is our own program, but the files and answers it reads may have taken it over: its
+ * lines are therefore not trusted. Pure: bytes in, events and a report out.
  */
 #pragma once
 #include "base/buf.h"

@@ -131,7 +131,9 @@ static struct value *make_request(const struct orchestra *orchestra,
 
 static void delegation_finish(struct delegation *delegation);
 
-/* Send the person's answer to the delegate, with the hash of the request that was shown. */
+/*
+ * Send the person's answer to the delegate, with the hash of the request that was shown.
+ */
 static void answered(const struct approval_relay *relay, const char *answer, const char *by)
 {
 	const struct delegation *delegation = relay->context;
@@ -352,7 +354,9 @@ static void delegation_finish(struct delegation *delegation)
 
 	tool_result_init(&result);
 	make_result(delegation, &result);
-	/* Files the delegate changed must not be taken for changes of our next command. */
+	/*
+	 * Files the delegate changed must not be taken for changes of our next command.
+	 */
 	if (value_count(value_member(result.details, "changed")) > 0)
 		session_checkpoint(orchestra->session, false);
 	delegation_free(delegation);

@@ -71,9 +71,9 @@ void guard_fini(struct guard *guard);
 void guard_name(struct guard_call *call, const char *tool, const char *arguments);
 
 /*
- * CALL is about to run. Returns the earlier answer, with a remark, when CALL would only read
- * the same again: CALL is counted and must not run. Returns NULL when CALL must run. The caller
- * frees the answer.
+ * CALL is about to run. Returns the earlier answer, with a remark, when CALL would only
+ * read the same again: CALL is counted and must not run. Returns NULL when CALL must run.
+ * The caller frees the answer.
  */
 struct value *guard_answer(struct guard *guard, const struct guard_call *call,
 			   const struct session_writes *writes);

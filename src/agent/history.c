@@ -344,7 +344,9 @@ static void history_add_prompt(struct history *history, const struct event *even
 	history->remark = NULL;
 }
 
-/* Which of the prompts before message FROM stay: false for the prompts that are dropped. */
+/*
+ * Which of the prompts before message FROM stay: false for the prompts that are dropped.
+ */
 static bool *history_choose(const struct history *history, size_t count, size_t max)
 {
 	bool *stays = memory_array(count + 1, sizeof(*stays));

@@ -1,6 +1,6 @@
 /*
- * history: the conversation that a session's kept events add up to. The running agent
- * and every reader of a journal build it with the same function, so that resume is replay.
+ * history: the conversation that a session's kept events add up to. The running agent and
+ * every reader of a journal build it with the same function, so that resume is replay.
  * Results join in the order of the calls, not in the order of their arrival.
  */
 #pragma once
@@ -51,11 +51,11 @@ void history_init(struct history *history);
 void history_fini(struct history *history);
 
 /*
- * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose data
- * says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
+ * Add EVENT to the conversation: a turn's text, a message, a result, or a notice whose
+ * data says `to_model`. EVENT_COMPACTED replaces older messages by its summary.
  * EVENT_SESSION_RESUMED adds its text after the text of the next turn. Other kinds add
- * nothing, nor does a result for a call that the last message did not make (the hand-over's).
- * ERR (EPROTO): the message in EVENT is malformed.
+ * nothing, nor does a result for a call that the last message did not make (the
+ * hand-over's). ERR (EPROTO): the message in EVENT is malformed.
  */
 bool history_event(struct history *history, const struct event *event, struct err *err);
 
@@ -89,7 +89,8 @@ uint64_t history_tokens(const struct history *history, size_t fixed_bytes);
 
 /*
  * Replace all messages before FROM, a message of the model, by the person's prompts and
- * SUMMARY. Prompts of at most PINNED_MAX bytes in total stay: the newest and the very first.
+ * SUMMARY. Prompts of at most PINNED_MAX bytes in total stay: the newest and the very
+ * first.
  */
 void history_compact(struct history *history, size_t from, struct str summary,
 		     size_t pinned_max);

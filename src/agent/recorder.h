@@ -36,9 +36,9 @@ void recorder_set_listener(struct recorder *recorder, struct event_sink listener
 bool recorder_begin(struct recorder *recorder, const char *workspace, const char *agent,
 		    const char *model, struct err *err);
 /*
- * Claim SESSION of the journal for this process and go on with it: each of its events is first
- * handed to LINE, then new events continue its numbers. ERR: there is no such session, another
- * process has it (EBUSY), or the error of LINE.
+ * Claim SESSION of the journal for this process and go on with it: each of its events is
+ * first handed to LINE, then new events continue its numbers. ERR: there is no such
+ * session, another process has it (EBUSY), or the error of LINE.
  */
 bool recorder_resume(struct recorder *recorder, const char *session,
 		     bool (*line)(void *context, const char *kind, struct str json,

@@ -1,6 +1,6 @@
 /*
- * turn: functions that every part of the loop uses for the turn under way: to end it, to count
- * its usage, to record it. This file calls none of the other parts.
+ * turn: functions that every part of the loop uses for the turn under way: to end it, to
+ * count its usage, to record it. This file calls none of the other parts.
  */
 #include "agent/turn.h"
 

@@ -1,10 +1,10 @@
 /*
- * turn: the structures that the files of the loop share: the agent and the turn under way.
- * agent.c calls the other files and none of them calls it; turn.c calls none of them. ask.c asks
- * the model, compact.c has the model summarise a conversation that became too long, calls.c
- * runs the calls of the model, handover.c makes the change a patch, resume.c reads the record of
- * an earlier process, instructions.c reads the project's files for agents, and checks.h checks
- * the work. Not for fronts.
+ * turn: the structures that the files of the loop share: the agent and the turn under
+ * way. agent.c calls the other files and none of them calls it; turn.c calls none of
+ * them. ask.c asks the model, compact.c has the model summarise a conversation that
+ * became too long, calls.c runs the calls of the model, handover.c makes the change a
+ * patch, resume.c reads the record of an earlier process, instructions.c reads the
+ * project's files for agents, and checks.h checks the work. Not for fronts.
  */
 #pragma once
 #include "agent/agent.h"

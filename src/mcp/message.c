@@ -102,7 +102,10 @@ bool mcp_message_read(struct str text, struct mcp_message *message, struct err *
 	if (text.size > MCP_MESSAGE_MAX)
 		return err_set(err, MCP_CODE_PARSE, "A message may have %d bytes, not %zu.",
 			       MCP_MESSAGE_MAX, text.size);
-	/* A text refused here is answered without its id, and its sender would wait: be lenient. */
+	/*
+	 * A text refused here is answered without its id, and its sender would wait: be
+	 * lenient.
+	 */
 	if (!value_parse(text, VALUE_HALVES | VALUE_WIDE, &message->whole, err)) {
 		if (err != NULL)
 			err->code = MCP_CODE_PARSE;

@@ -13,15 +13,16 @@ struct database;
 struct statement;
 
 /*
- * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA is a NULL-ended
- * list of steps: the first makes version 1 of an empty file, each further step makes the next
- * version. The steps that a file lacks are run when it is opened, all of them or none; a step
- * that was released is never changed. The sentence of ERR names a version newer than ours, or
- * a database of another program: both are refused. A damaged file is refused, never repaired
- * by deleting. Several processes may have the file open: writers wait up to DATABASE_BUSY_MS.
- * An older program that has the file open goes on writing after a newer program added a step.
- * A step may therefore add columns and tables, but it may neither remove any nor require a
- * value that older programs do not write.
+ * Open or create PATH (its folder must exist; the file is made 0600). SCHEMA is a
+ * NULL-ended list of steps: the first makes version 1 of an empty file, each further step
+ * makes the next version. The steps that a file lacks are run when it is opened, all of
+ * them or none; a step that was released is never changed. The sentence of ERR names a
+ * version newer than ours, or a database of another program: both are refused. A damaged
+ * file is refused, never repaired by deleting. Several processes may have the file open:
+ * writers wait up to DATABASE_BUSY_MS. An older program that has the file open goes on
+ * writing after a newer program added a step. A step may therefore add columns and
+ * tables, but it may neither remove any nor require a value that older programs do not
+ * write.
  */
 enum { DATABASE_BUSY_MS = 5000 };
 bool database_open(const char *path, const char *const *schema,

@@ -1,8 +1,8 @@
 /*
  * journal: sessions and their events, append-only, in one database of the user's state
  * folder. An event is committed when journal_append returns: killing the process loses
- * none, a power cut at most the newest (database.c says why). Only the agent knows the meaning
- * of an event: here it is a kind and a JSON text.
+ * none, a power cut at most the newest (database.c says why). Only the agent knows the
+ * meaning of an event: here it is a kind and a JSON text.
  */
 #pragma once
 #include "base/buf.h"
@@ -36,10 +36,10 @@ bool journal_new_session(struct journal *journal, const char *workspace, const c
 			 const char *model, char id[JOURNAL_ID + 1], struct err *err);
 
 /*
- * From now on, until the journal is closed, SESSION belongs to this process. EBUSY: another
- * process has it; ENOENT: there is no such session. The claim is a kernel lock on a byte of
- * PATH.lock, which the kernel releases whenever the process ends. journal_new_session claims
- * the new session itself.
+ * From now on, until the journal is closed, SESSION belongs to this process. EBUSY:
+ * another process has it; ENOENT: there is no such session. The claim is a kernel lock on
+ * a byte of PATH.lock, which the kernel releases whenever the process ends.
+ * journal_new_session claims the new session itself.
  */
 bool journal_claim(struct journal *journal, const char *session, struct err *err);
 

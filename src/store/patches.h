@@ -1,15 +1,17 @@
 /*
- * patches: the patches that runs have handed over, and what was decided of each. A patch is
- * the recorded result of the tool generate_patch and stays in the journal. This module only
- * finds that event and keeps the decision. The caller checks the content of the event.
+ * patches: the patches that runs have handed over, and what was decided of each. A patch
+ * is the recorded result of the tool generate_patch and stays in the journal. This module
+ * only finds that event and keeps the decision. The caller checks the content of the
+ * event.
  */
 #pragma once
 #include "store/journal.h"
 
 enum {
 	/*
-	 * Hexadecimal digits of a patch's name, which comes from its session and number. Eight
-	 * are shown and enough among thousands; any six that fit only one patch are taken.
+	 * Hexadecimal digits of a patch's name, which comes from its session and number.
+	 * Eight are shown and enough among thousands; any six that fit only one patch are
+	 * taken.
 	 */
 	PATCH_ID = 16,
 	PATCH_ID_SHOWN = 8,
@@ -59,6 +61,8 @@ bool patches_find(struct journal *journal, const char *id,
 bool patches_newest(struct journal *journal, const char *session, char id[PATCH_ID + 1],
 		    struct err *err);
 
-/* Keep DECISION for the patch that is event NUMBER of SESSION; the last decision counts. */
+/*
+ * Keep DECISION for the patch that is event NUMBER of SESSION; the last decision counts.
+ */
 bool patches_decide(struct journal *journal, const char *session, int64_t number,
 		    const struct patch_decision *decision, struct err *err);

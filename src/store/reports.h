@@ -1,7 +1,7 @@
 /*
- * reports: what the journal knows of the runs in a workspace: for each session the events that
- * tell how it began and ended, and how many calls it made. The caller reads the content of
- * these events.
+ * reports: what the journal knows of the runs in a workspace: for each session the events
+ * that tell how it began and ended, and how many calls it made. The caller reads the
+ * content of these events.
  */
 #pragma once
 #include "store/journal.h"

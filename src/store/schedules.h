@@ -1,9 +1,9 @@
 /*
- * schedules: which agent is to do what, where and when, without anybody there. One SQLite file
- * of its own in the user's state folder. A schedule that an agent asks for is `pending` until
- * a person approves it. The approval holds for the hash of its exact content, which cannot be
- * changed afterwards. The caller computes times (agent/when.h): here they are seconds since
- * 1970.
+ * schedules: which agent is to do what, where and when, without anybody there. One SQLite
+ * file of its own in the user's state folder. A schedule that an agent asks for is
+ * `pending` until a person approves it. The approval holds for the hash of its exact
+ * content, which cannot be changed afterwards. The caller computes times (agent/when.h):
+ * here they are seconds since 1970.
  */
 #pragma once
 #include "base/err.h"
@@ -54,16 +54,16 @@ bool schedules_may_add(struct schedules *schedules, const struct schedule *sched
 		       char hash[HASH_HEX + 1], struct err *err);
 
 /*
- * Keep the content of SCHEDULE and its `by`, `session` and `next_s`. The schedule of a person
- * (`by` is empty) is approved and active immediately; the schedule of an agent is pending. *ID
- * and HASH receive the new number and the hash. ERR: as schedules_may_add.
+ * Keep the content of SCHEDULE and its `by`, `session` and `next_s`. The schedule of a
+ * person (`by` is empty) is approved and active immediately; the schedule of an agent is
+ * pending. *ID and HASH receive the new number and the hash. ERR: as schedules_may_add.
  */
 bool schedules_add(struct schedules *schedules, const struct schedule *schedule,
 		   int64_t *id, char hash[HASH_HEX + 1], struct err *err);
 
 /*
- * All schedules of WORKSPACE (NULL: of every workspace), or with ID > 0 only that one, ordered
- * by id; the callback returns false to stop.
+ * All schedules of WORKSPACE (NULL: of every workspace), or with ID > 0 only that one,
+ * ordered by id; the callback returns false to stop.
  */
 bool schedules_find(struct schedules *schedules, const char *workspace, int64_t id,
 		    bool (*schedule)(void *context, const struct schedule *schedule),
@@ -79,9 +79,10 @@ bool schedules_set_state(struct schedules *schedules, int64_t id,
 bool schedules_remove(struct schedules *schedules, int64_t id, struct err *err);
 
 /*
- * Reserve a run of SCHEDULE for the caller. *CLAIMED becomes true when SCHEDULE, as it was
- * found, is active, approved, still due at its next_s, and not running; the caller then runs
- * it. From then on SCHEDULE is busy until UNTIL_S and due next at NEXT_S (0: never).
+ * Reserve a run of SCHEDULE for the caller. *CLAIMED becomes true when SCHEDULE, as it
+ * was found, is active, approved, still due at its next_s, and not running; the caller
+ * then runs it. From then on SCHEDULE is busy until UNTIL_S and due next at NEXT_S (0:
+ * never).
  */
 bool schedules_claim(struct schedules *schedules, const struct schedule *schedule,
 		     int64_t now_s, int64_t until_s, int64_t next_s, bool *claimed,

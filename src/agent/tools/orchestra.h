@@ -27,7 +27,8 @@ struct orchestra_options {
 	const char *workspace; /* real, absolute */
 	const char *agent;     /* of this run */
 	/*
-	 * The agents that this agent may delegate to: a list of {name, description, tools, write}.
+	 * The agents that this agent may delegate to: a list of {name, description,
+	 * tools, write}.
 	 */
 	const struct value *registry;
 	/* Other name of a shipped role -> that role, as the registry has it. */
@@ -35,8 +36,8 @@ struct orchestra_options {
 	/* Agents from the one that the person started down to this one, as the registry has them. */
 	const struct value *chain;
 	/*
-	 * The request for a delegate's process (delegate_role.h), without the members that differ
-	 * from call to call: agent, task, parent, budget.
+	 * The request for a delegate's process (delegate_role.h), without the members
+	 * that differ from call to call: agent, task, parent, budget.
 	 */
 	const struct value *request;
 	/* Does an agent by itself, or one it may delegate to, change files or run commands? */

@@ -1,7 +1,8 @@
 /*
- * remote_ask: questions of a server during a call. They go to the caller, as a plugin's question
- * does. Older servers ask with a request of their own, which names no call. Newer servers send
- * the answer "input_required", and then the call is sent again with the answers.
+ * remote_ask: questions of a server during a call. They go to the caller, as a plugin's
+ * question does. Older servers ask with a request of their own, which names no call.
+ * Newer servers send the answer "input_required", and then the call is sent again with
+ * the answers.
  */
 #include "mcp/client/remote_parts.h"
 

@@ -97,7 +97,9 @@ static bool may_call(const struct remote *remote, const char *name)
 
 void remote_send_waiting(struct remote *remote)
 {
-	/* Sending may end the conversation and all calls: begin anew at the list's head. */
+	/*
+	 * Sending may end the conversation and all calls: begin anew at the list's head.
+	 */
 	for (;;) {
 		struct remote_call *call = remote->calls;
 
@@ -135,7 +137,10 @@ void remote_calls_fail(struct remote *remote, const char *why)
 {
 	struct remote_call *calls = remote->calls;
 
-	/* The owner of a failed call may immediately make a new call: empty the list first. */
+	/*
+	 * The owner of a failed call may immediately make a new call: empty the list
+	 * first.
+	 */
 	remote->calls = NULL;
 	while (calls) {
 		struct remote_call *call = calls;

@@ -1,6 +1,7 @@
 /*
- * remote_list: lists a server's tools, page by page. The start of a server waits for the list;
- * when the server says that its tools have changed, they are listed again while calls go on.
+ * remote_list: lists a server's tools, page by page. The start of a server waits for the
+ * list; when the server says that its tools have changed, they are listed again while
+ * calls go on.
  */
 #include "mcp/client/remote_parts.h"
 

@@ -64,7 +64,9 @@ struct remotes {
 
 /* SERVER has listed its tools, for the first time or anew. */
 void remotes_take_tools(struct remotes_server *server);
-/* Tell the user of the table to read it and the problems anew. False: it cannot be used. */
+/*
+ * Tell the user of the table to read it and the problems anew. False: it cannot be used.
+ */
 bool remotes_tell(struct remotes *remotes);
 /* remotes_check.c: 1 to MOST characters that may be in the name of a tool. */
 bool remotes_is_name(const char *name, size_t most);

@@ -1,6 +1,6 @@
 /*
- * ask: one request to a client, as data: {method, params, needed}. Knows the capability that it
- * needs and its form on the wire, and checks answers. Without a connection.
+ * ask: one request to a client, as data: {method, params, needed}. Knows the capability
+ * that it needs and its form on the wire, and checks answers. Without a connection.
  */
 #pragma once
 #include "base/value.h"
@@ -11,9 +11,9 @@
 struct mcp_client;
 
 /*
- * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in their order.
- * *ONE: there is a single request, and its answer is expected without a key. The caller frees
- * the result.
+ * The questions of a call (EVENT_QUESTION's KIND and REQUEST) as requests by key, in
+ * their order. *ONE: there is a single request, and its answer is expected without a key.
+ * The caller frees the result.
  */
 struct value *ask_requests(const char *kind, const struct value *request, uint64_t number,
 			   bool *one);
@@ -28,7 +28,7 @@ const char *ask_capability(const struct value *request);
 struct value *ask_message(const struct value *request, bool legacy, const char *id);
 
 /*
- * SAID, the client's answer to REQUEST, in the form that the call reads: {action, content}.
- * NULL: SAID is not an answer to REQUEST. The caller frees the result.
+ * SAID, the client's answer to REQUEST, in the form that the call reads: {action,
+ * content}. NULL: SAID is not an answer to REQUEST. The caller frees the result.
  */
 struct value *ask_read_answer(const struct value *request, const struct value *said);

@@ -42,8 +42,9 @@ static void tell(struct mcp_call *call, double progress, const struct value *tot
 }
 
 /*
- * The progress number of a call without news: its seconds, when the tool does not count itself.
- * Otherwise a number so little above the tool's last one that the tool's next one is higher.
+ * The progress number of a call without news: its seconds, when the tool does not count
+ * itself. Otherwise a number so little above the tool's last one that the tool's next one
+ * is higher.
  */
 static double beat(const struct mcp_call *call)
 {

@@ -108,7 +108,10 @@ void mcp_initialize(struct mcp_request *request)
 			 "initialize needs a protocolVersion.");
 		return;
 	}
-	/* A client that asks for a version without handshake gets the newest that has one. */
+	/*
+	 * A client that asks for a version without handshake gets the newest that has
+	 * one.
+	 */
 	if (version >= MCP_2026_07_28)
 		version = MCP_2025_11_25;
 	peer->known = true;

@@ -125,7 +125,9 @@ bool http_host_is_ours(const struct http_guard *guard, struct str host)
 	}
 	if (same_name(name, "localhost"))
 		return true;
-	/* An address cannot be rebound as a DNS name can; foreign ones do not lead here. */
+	/*
+	 * An address cannot be rebound as a DNS name can; foreign ones do not lead here.
+	 */
 	if (set_address(text, 0, &place))
 		return place.loopback || guard->token != NULL;
 	for (const char *const *at = guard->hosts; at != NULL && *at != NULL; at++) {

@@ -16,9 +16,9 @@
 
 enum {
 	/*
-	 * Connections that the library accepts. Fewer requests may be under way, so that a connection
-	 * is always free for a request that is answered immediately (a ping, a cancel) and for a
-	 * client that must be told that the server is busy.
+	 * Connections that the library accepts. Fewer requests may be under way, so that
+	 * a connection is always free for a request that is answered immediately (a ping,
+	 * a cancel) and for a client that must be told that the server is busy.
 	 */
 	CONNECTIONS_MAX = 512,
 	CROWDED_MAX = 464,

@@ -1,8 +1,8 @@
 /*
- * http_daemon: HTTP by libmicrohttpd, loaded when it is wanted, in our loop: whole requests in,
- * answers or streams of bytes out, at any time. Knows nothing of MCP; its files are the only ones
- * that know the library. A request beyond the limits is answered with 503, and the owner is not
- * told of it.
+ * http_daemon: HTTP by libmicrohttpd, loaded when it is wanted, in our loop: whole
+ * requests in, answers or streams of bytes out, at any time. Knows nothing of MCP; its
+ * files are the only ones that know the library. A request beyond the limits is answered
+ * with 503, and the owner is not told of it.
  */
 #pragma once
 #include "base/err.h"

@@ -21,7 +21,10 @@ enum {
 static const char too_much[] =
 	"Too much that was answered is unread; ask again in a second.\n";
 
-/* Free the memory of bytes that the client has read, in pieces large enough to be worth it. */
+/*
+ * Free the memory of bytes that the client has read, in pieces large enough to be worth
+ * it.
+ */
 static void forget_read(struct http_exchange *exchange)
 {
 	struct buf *out = &exchange->out;
@@ -37,7 +40,10 @@ static void forget_read(struct http_exchange *exchange)
 	}
 }
 
-/* Add BYTES to the output. Without room the stream is broken: lost bytes cannot be resent. */
+/*
+ * Add BYTES to the output. Without room the stream is broken: lost bytes cannot be
+ * resent.
+ */
 static void add(struct http_exchange *exchange, struct str bytes)
 {
 	struct http_daemon *daemon = exchange->daemon;

@@ -1,6 +1,6 @@
 /*
- * http_daemon_connection: connections, with or without a request: how long each may take to send
- * its request, and which one is closed when there are too many.
+ * http_daemon_connection: connections, with or without a request: how long each may take
+ * to send its request, and which one is closed when there are too many.
  */
 #include "mcp/server/http_daemon_parts.h"
 
@@ -33,8 +33,8 @@ static void late_due(struct timer *timer)
 
 /*
  * The library misses the end of a connection that comes together with the last bytes: one
- * epoll edge reports both, and the library reads only the bytes. When the request is already
- * complete, that request handles the end.
+ * epoll edge reports both, and the library reads only the bytes. When the request is
+ * already complete, that request handles the end.
  */
 static void client_gone(struct watch *watch, short events)
 {

@@ -1,6 +1,6 @@
 /*
- * http_daemon_exchange: one HTTP request, from its head to its end. http_daemon_answer.c sends its
- * answer.
+ * http_daemon_exchange: one HTTP request, from its head to its end. http_daemon_answer.c
+ * sends its answer.
  */
 #include "mcp/server/http_daemon_parts.h"
 

@@ -74,7 +74,10 @@ struct http_connection {
 
 enum progress { READING, WAITING, ANSWERED, STREAMING };
 
-/* A body is held, or dropped because other bodies need the room, or because it is too large. */
+/*
+ * A body is held, or dropped because other bodies need the room, or because it is too
+ * large.
+ */
 enum taken { BODY_HELD, BODY_CROWDED_OUT, BODY_TOO_LARGE };
 
 struct http_exchange {
@@ -132,8 +135,8 @@ void http_exchange_take_body(struct http_exchange *exchange, struct str piece);
 /* The body is not wanted any more: its room is for others. */
 void http_exchange_forget_body(struct http_exchange *exchange);
 /*
- * The library does not serve a suspended exchange until it is woken. When the client leaves
- * meanwhile, the owner is told immediately. Both functions may be called twice.
+ * The library does not serve a suspended exchange until it is woken. When the client
+ * leaves meanwhile, the owner is told immediately. Both functions may be called twice.
  */
 void http_exchange_suspend(struct http_exchange *exchange);
 void http_exchange_wake(struct http_exchange *exchange);

@@ -30,16 +30,17 @@ struct session;
  */
 struct mcp_way {
 	/*
-	 * Send MESSAGE, which has no line end. The caller keeps the buffer, but its content may
-	 * have been taken. LAST: MESSAGE answers the request that came this way. STATUS: its HTTP
-	 * status (200, 400, 404).
+	 * Send MESSAGE, which has no line end. The caller keeps the buffer, but its
+	 * content may have been taken. LAST: MESSAGE answers the request that came this
+	 * way. STATUS: its HTTP status (200, 400, 404).
 	 */
 	void (*send)(struct mcp_way *way, struct buf *message, bool last, int status);
 	/* The request is over without an answer: it was cancelled. */
 	void (*drop)(struct mcp_way *way);
 	/*
-	 * May one more request that may last begin? NULL: any request may. After false the request
-	 * waits, and the owner of the way calls mcp_begin_waiting when there may be room.
+	 * May one more request that may last begin? NULL: any request may. After false
+	 * the request waits, and the owner of the way calls mcp_begin_waiting when there
+	 * may be room.
 	 */
 	bool (*has_room)(const struct mcp_way *way);
 };
@@ -58,7 +59,9 @@ struct mcp_options {
 	bool (*open)(void *context, struct loop *loop, struct event_sink sink,
 		     struct session **session, struct err *err);
 	void *context;
-	/* Tells of a fault that the person should repair (an unreadable prompt); or NULL. */
+	/*
+	 * Tells of a fault that the person should repair (an unreadable prompt); or NULL.
+	 */
 	mcp_complain *complain;
 	const char *version;      /* of the program */
 	const char *instructions; /* for models; at most MCP_INSTRUCTIONS_MAX bytes */
@@ -70,10 +73,10 @@ struct mcp_options {
 	bool tools_change;   /* now and then: mcp_tools_changed */
 	const char *prompts; /* the folder of a person's prompts; NULL: none */
 	/*
-	 * The content of plugin packages, borrowed; arrays of objects, or NULL. Resources: as they are
-	 * listed (uri, name, …), and `file` (a path of the host) or `text`. Templates likewise with
-	 * uriTemplate, whose {places} fill {{places}} of the content. Prompts: `file`, in the form of
-	 * a person's (prompt.h).
+	 * The content of plugin packages, borrowed; arrays of objects, or NULL.
+	 * Resources: as they are listed (uri, name, …), and `file` (a path of the host)
+	 * or `text`. Templates likewise with uriTemplate, whose {places} fill {{places}}
+	 * of the content. Prompts: `file`, in the form of a person's (prompt.h).
 	 */
 	const struct value *resources, *templates, *package_prompts;
 };

@@ -94,8 +94,8 @@ void mcp_answer(struct mcp_request *request, struct value *take_result);
 /* The members of the result as JSON text, without the braces. */
 void mcp_answer_text(struct mcp_request *request, struct str members);
 /*
- * The same in steps, for large results. mcp_answer_begin returns the buffer for the members, at
- * least one; mcp_answer_end sends it. Nothing else may be sent in between.
+ * The same in steps, for large results. mcp_answer_begin returns the buffer for the
+ * members, at least one; mcp_answer_end sends it. Nothing else may be sent in between.
  */
 struct buf *mcp_answer_begin(struct mcp_request *request);
 void mcp_answer_end(struct mcp_request *request);

@@ -109,9 +109,9 @@ static bool refuse_missing(struct mcp_call *call)
 }
 
 /*
- * Answer the requests that need not be asked, because their answer was given before or because
- * the client cannot be asked. An earlier answer to an approval counts only when the approval was
- * SHOWN; the hash that we add proves that.
+ * Answer the requests that need not be asked, because their answer was given before or
+ * because the client cannot be asked. An earlier answer to an approval counts only when
+ * the approval was SHOWN; the hash that we add proves that.
  */
 static void answer_known(struct mcp_call *call, bool shown)
 {
@@ -208,7 +208,9 @@ static void send_requests(struct mcp_call *call)
 	}
 }
 
-/* Cancel the parked call that has waited longest for its client: each one holds a worker. */
+/*
+ * Cancel the parked call that has waited longest for its client: each one holds a worker.
+ */
 static void make_room(struct mcp *mcp)
 {
 	struct mcp_call *oldest = NULL;

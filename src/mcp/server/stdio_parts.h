@@ -4,7 +4,9 @@
 #include "mcp/server/stdio.h"
 
 enum {
-	/* Bytes of unread answers that may pile up; beyond them the client is given up. */
+	/*
+	 * Bytes of unread answers that may pile up; beyond them the client is given up.
+	 */
 	STDIO_OUTPUT_MAX = 256 << 20,
 	/*
 	 * After the end of the input; and after the last byte that went out, when the client has ended

@@ -68,7 +68,10 @@ static void add_tool(const struct mcp *mcp, const struct tool *tool,
 	(void)buf_addc(out, '}');
 }
 
-/* A cursor is the index of the first tool of its page. After a change a client must list anew. */
+/*
+ * A cursor is the index of the first tool of its page. After a change a client must list
+ * anew.
+ */
 static bool read_cursor(const struct value *params, size_t count, size_t *first)
 {
 	const struct value *cursor = value_member(params, "cursor");
