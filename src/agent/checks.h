@@ -26,9 +26,9 @@ void checks_note(struct turn *turn, const struct tool *tool,
 bool checks_syntax(struct agent *agent, struct turn *turn, struct err *err);
 
 /*
- * The turn is over: if the model itself ended it and something was changed, all named checks
- * run. Red ones let it go on, with what the model must know; after the last round it is over
- * with AGENT_CHECKS.
+ * The turn is over. If the model itself ended it and files were changed, all named checks
+ * run. Red checks let the turn go on, and the model is told of them. After the last round
+ * the turn ends with AGENT_CHECKS.
  */
 bool checks_finish(struct agent *agent, struct turn *turn, struct err *err);
 

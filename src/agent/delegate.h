@@ -39,17 +39,17 @@ bool delegate_start(const struct delegate_options *options, struct delegate **de
 void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
 		     const struct value *answer);
 
-/* Ask it to end; its end comes later. */
+/* Ask DELEGATE to end (SIGTERM); `ended` is called later. */
 void delegate_ask_to_end(struct delegate *delegate);
 /*
- * End it now: it gets until UNTIL_MS (monotonic) to end by itself, then it is killed, and its
- * cell with it. `ended` is not called any more.
+ * End DELEGATE now. It may end by itself until UNTIL_MS (monotonic); then it is killed, and
+ * its cell with it. `ended` is not called any more.
  */
 void delegate_end(struct delegate *delegate, int64_t until_ms);
 
 /* The report so far; complete after the delegate has ended. */
 const struct delegate_report *delegate_report_of(const struct delegate *delegate);
-/* After its end: why its report is not to be believed, in a sentence; NULL: it is. */
+/* After its end: a sentence why its report cannot be trusted; NULL: it can. */
 const char *delegate_fault(const struct delegate *delegate);
 
 /* Kills it when it still runs. NULL is fine. */

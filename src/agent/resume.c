@@ -32,7 +32,7 @@ struct resuming {
 	enum event_kind last;
 };
 
-/* Ids of ours go on where they were. */
+/* New ids of our own calls continue after the highest id in the record. */
 static void resume_note_id(struct agent *agent, const char *call)
 {
 	uint64_t number = call ? agent_id_number(call) : 0;

@@ -30,19 +30,20 @@ struct remotes_options {
 	 * which each has its start_s.
 	 */
 	int64_t wait_ms;
-	bool asks; /* who uses their tools answers EVENT_QUESTION */
+	bool asks; /* the user of their tools answers EVENT_QUESTION */
 	/*
-	 * After the beginning: remotes_tools is another table, or remotes_problems has more. The
-	 * table there was before is valid until this returns, the first one and all tools to the end.
-	 * False: the new one cannot be used, and is not there.
+	 * Called after the start when remotes_tools has a new table or remotes_problems has
+	 * grown. The table before stays valid until this callback returns; the first table
+	 * and all tools stay valid to the end. Return false when the new table cannot be
+	 * used: the old one is restored.
 	 */
 	bool (*changed)(void *context);
 	void *context;
 };
 
 /*
- * Start them all, at once, and wait: what went wrong with one is among the problems, and its
- * tools are not there. One that is late joins when it has listed its tools.
+ * Start all servers at the same time and wait. A server that fails is among the problems
+ * and has no tools. The tools of a late server join when it has listed them.
  */
 struct remotes *remotes_start(const struct remotes_options *options);
 /* Before the session is closed, and after those whose tools these were. */
@@ -50,5 +51,5 @@ void remotes_free(struct remotes *remotes);
 
 /* OPTIONS' tools, then theirs; NULL-ended. */
 const struct tool *const *remotes_tools(const struct remotes *remotes);
-/* Sentences: which server or tool was left out, and why. It grows. */
+/* Sentences that say which server or tool was left out, and why. The list grows. */
 const struct value *remotes_problems(const struct remotes *remotes);
