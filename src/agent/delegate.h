@@ -42,8 +42,8 @@ void delegate_answer(struct delegate *delegate, const char *call, int64_t id,
 /* Ask DELEGATE to end (SIGTERM); `ended` is called later. */
 void delegate_ask_to_end(struct delegate *delegate);
 /*
- * End DELEGATE now. It may end by itself until UNTIL_MS (monotonic); then it is killed, and
- * its cell with it. `ended` is not called any more.
+ * End DELEGATE now. It may end by itself until UNTIL_MS (monotonic); then it is killed,
+ * and its cell with it. `ended` is not called any more.
  */
 void delegate_end(struct delegate *delegate, int64_t until_ms);
 

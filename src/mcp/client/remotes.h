@@ -32,10 +32,10 @@ struct remotes_options {
 	int64_t wait_ms;
 	bool asks; /* the user of their tools answers EVENT_QUESTION */
 	/*
-	 * Called after the start when remotes_tools has a new table or remotes_problems has
-	 * grown. The table before stays valid until this callback returns; the first table
-	 * and all tools stay valid to the end. Return false when the new table cannot be
-	 * used: the old one is restored.
+	 * Called after the start when remotes_tools has a new table or remotes_problems
+	 * has grown. The table before stays valid until this callback returns; the first
+	 * table and all tools stay valid to the end. Return false when the new table
+	 * cannot be used: the old one is restored.
 	 */
 	bool (*changed)(void *context);
 	void *context;
