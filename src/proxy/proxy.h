@@ -84,3 +84,18 @@ bool proxy_print_spec(const struct proxy_spec *spec, struct buf *out);
  * specification, the control socket, a pidfd of the front.
  */
 void proxy_role(int argc, char **argv);
+
+/* Grants: the rights of commands to ask, for the proxy's own files. */
+struct proxy;
+struct grant;
+bool grants_add(struct proxy *proxy, uint64_t call, const char *token);
+void grants_remove(struct proxy *proxy, uint64_t call);
+/* NULL when no grant has TOKEN. */
+struct grant *grants_find(struct proxy *proxy, const char *token);
+struct grant *grants_of(struct proxy *proxy, uint64_t call);
+
+/*
+ * Handle all messages of the front. The grant of a request may just have
+ * arrived.
+ */
+void proxy_hear(struct proxy *proxy);

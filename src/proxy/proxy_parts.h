@@ -143,16 +143,3 @@ void answer_error(struct connection *connection, int code, const char *sentence)
  */
 void answer_refusal(struct connection *connection, int code, const char *target,
 		    const char *remedy);
-
-/* grants.c */
-bool grants_add(struct proxy *proxy, uint64_t call, const char *token);
-void grants_remove(struct proxy *proxy, uint64_t call);
-/* NULL when no grant has TOKEN. */
-struct grant *grants_find(struct proxy *proxy, const char *token);
-struct grant *grants_of(struct proxy *proxy, uint64_t call);
-
-/*
- * proxy.c: handle all messages of the front. The grant of a request may just have
- * arrived.
- */
-void proxy_hear(struct proxy *proxy);

@@ -11,6 +11,7 @@
 #include "session/approval.h"
 #include "session/extra.h"
 #include "session/session_parts.h"
+#include "session/session_undo.h"
 #include "tool/call.h"
 #include "tool/denial.h"
 #include "tool/schema_cap.h"

@@ -7,6 +7,7 @@
 #include "guard/audit.h"
 #include "guard/audit_tell.h"
 #include "session/session_parts.h"
+#include "session/session_undo.h"
 #include "tool/tool.h"
 
 /* A whole look takes a second; more when the machine is busy */

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "session/session_parts.h"
+#include "session/session_undo.h"
 
 #include <sys/resource.h>
 

@@ -10,6 +10,7 @@
 #include "session/approval.h"
 #include "session/extra.h"
 #include "session/session_parts.h"
+#include "session/session_undo.h"
 #include "tool/claims.h"
 #include "undo/undo_aim.h"
 #include "view/shape.h"

@@ -9,11 +9,12 @@
 #include "guard/audit.h"
 #include "process/loop.h"
 #include "session/session.h"
-#include "session/session_undo.h"
 #include "tool/claims.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct keeper;
 
 struct session {
 	struct policy *policy;

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "session/session_parts.h"
+#include "session/session_undo.h"
 #include "undo/undo_plan.h"
 #include "undo/undo_store.h"
 
