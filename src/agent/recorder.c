@@ -73,7 +73,7 @@ bool recorder_begin(struct recorder *recorder, const char *workspace, const char
 				   recorder->session, err);
 }
 
-struct reading {
+struct retelling {
 	bool (*line)(void *context, const char *kind, struct str json, struct err *err);
 	void *context;
 	int64_t last_number;
@@ -84,7 +84,7 @@ struct reading {
 static bool recorder_read(void *context, int64_t number, const char *kind,
 			  int64_t wall_ms, struct str json)
 {
-	struct reading *reading = context;
+	struct retelling *reading = context;
 
 	(void)wall_ms;
 	reading->last_number = number;
@@ -97,7 +97,7 @@ bool recorder_resume(struct recorder *recorder, const char *session,
 				  struct err *err),
 		     void *context, struct err *err)
 {
-	struct reading reading = {.line = line, .context = context, .err = err};
+	struct retelling reading = {.line = line, .context = context, .err = err};
 
 	if (!recorder->journal)
 		return err_set(err, ENOENT, "there is no journal to go on from");

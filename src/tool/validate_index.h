@@ -1,12 +1,11 @@
 /*
- * validate_index: who is who in a schema: which parts have names of their own ($id, $anchor,
+ * validate_index: which parts of a schema have names of their own ($id, $anchor,
  * $dynamicAnchor) and in which dialect they speak. Looked at as far as references ask for it;
  * other documents are those the caller handed in.
  */
 #pragma once
 #include "base/str.h"
 #include "base/value.h"
-#include "tool/validate.h"
 
 #include <stdbool.h>
 #include <stddef.h>

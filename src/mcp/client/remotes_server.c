@@ -17,9 +17,9 @@
 
 enum {
 	READ_SIZE = 64 << 10,
-	LINE_MAX = 16 << 20,  /* of its messages */
-	QUEUE_MAX = 32 << 20, /* that it has not read yet */
-	WORDS_MAX = 2 << 10,  /* of its standard error, in a sentence */
+	MESSAGE_LINE_MAX = 16 << 20, /* of its messages */
+	QUEUE_MAX = 32 << 20,        /* that it has not read yet */
+	WORDS_MAX = 2 << 10,         /* of its standard error, in a sentence */
 	SENTENCE_MAX = 8 << 10,
 	RESTARTS = 1,
 	/* From the end of its output to its own, which says more. */
@@ -136,7 +136,7 @@ static void take_bytes(struct remotes_server *server, struct str bytes)
 			struct buf line = server->line;
 
 			/* Handling the line may end this server or start it anew. */
-			buf_init(&server->line, LINE_MAX);
+			buf_init(&server->line, MESSAGE_LINE_MAX);
 			remote_line(server->remote, buf_str(&line));
 			buf_fini(&line);
 		}
@@ -396,7 +396,7 @@ static struct value *environment_of(const struct value *settings)
 		struct str value = value_str(value_at(at));
 		struct buf text;
 
-		buf_init(&text, LINE_MAX);
+		buf_init(&text, MESSAGE_LINE_MAX);
 		(void)buf_addf(&text, "%s=%.*s", value_key(at), (int)value.size, value.data);
 		value_append(list, value_new_str(buf_str(&text)));
 		buf_fini(&text);
@@ -450,7 +450,7 @@ struct remotes_server *remotes_server_new(struct remotes *remotes, const char *n
 		(struct timer){.due_ms = CLOCK_NEVER, .due = restart_due, .context = server};
 	server->goodbye =
 		(struct timer){.due_ms = CLOCK_NEVER, .due = goodbye_due, .context = server};
-	buf_init(&server->line, LINE_MAX);
+	buf_init(&server->line, MESSAGE_LINE_MAX);
 	buf_init(&server->queue, QUEUE_MAX);
 	buf_init(&server->words, WORDS_MAX);
 	return server;

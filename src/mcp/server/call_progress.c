@@ -8,7 +8,7 @@ enum {
 	TELL_EVERY_MS = 250,
 	/* Clients wait between 30 and 60 s for a word. */
 	TICK_MS = 10000,
-	LINE_MAX = 200,
+	PROGRESS_LINE_MAX = 200,
 	FRAGMENT_MAX = 4096, /* of which the last line is looked for */
 };
 
@@ -63,7 +63,7 @@ static void tick_due(struct timer *timer)
 
 void mcp_progress_begin(struct mcp_call *call)
 {
-	buf_init(&call->last_line, LINE_MAX);
+	buf_init(&call->last_line, PROGRESS_LINE_MAX);
 	if (call->token == NULL)
 		return;
 	call->began_ms = clock_now_ms();
@@ -102,7 +102,7 @@ void mcp_progress_output(struct mcp_call *call, struct str fragment)
 	buf_clear(&call->last_line);
 	(void)buf_addstr(&call->last_line,
 			 str_part(buf_str(&clean), 0,
-				  text_character_border(buf_str(&clean), LINE_MAX)));
+				  text_character_border(buf_str(&clean), PROGRESS_LINE_MAX)));
 	buf_fini(&clean);
 	if (clock_now_ms() - call->told_ms >= TELL_EVERY_MS)
 		tell(call, beat(call), NULL, buf_str(&call->last_line));
