@@ -1,7 +1,7 @@
 /* plugin_channel: lines to content, events and questions; see plugin_channel.h. */
 #include "plugins/plugin_channel.h"
 
-#include "base/base64.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "plugins/plugin_question.h"
 #include "plugins/plugin_redact.h"

@@ -1,7 +1,7 @@
 /* credentials: base64 of "glovebox:" and a token, and nothing else. */
 #include "proxy/credentials.h"
 
-#include "base/base64.h"
+#include "base/buf.h"
 
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,6 @@
  * into messages; a URI is held against a template; headers are compared; base64 is read, and is
  * the same text when it is made again; a sealed text is not taken.
  */
-#include "base/base64.h"
 #include "base/buf.h"
 #include "mcp/fill.h"
 #include "mcp/seal.h"

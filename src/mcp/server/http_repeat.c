@@ -1,7 +1,6 @@
 /* http_repeat: headers that say what the body of a modern request says; see http_check.h. */
 #include "mcp/server/http_check.h"
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/text/text.h"
 #include "mcp/server/mcp.h"

@@ -2,7 +2,7 @@
  * prompts: those of the person's folder and of plugin packages, read when they are asked for;
  * and completion, which is for their arguments and the places of templates.
  */
-#include "base/base64.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"

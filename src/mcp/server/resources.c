@@ -2,7 +2,7 @@
  * resources: what a client may read beside calling tools: the long outputs that calls left in
  * the cell, and what plugin packages list.
  */
-#include "base/base64.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/path.h"

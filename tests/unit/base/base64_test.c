@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/buf.h"
 
 static const struct {
 	const char *bytes, *text;

@@ -1,7 +1,7 @@
 /* outlet_tools: see outlet_tools.h. */
 #include "outlet_tools.h"
 
-#include "base/base64.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "policy/network.h"
