@@ -1,6 +1,10 @@
 /* str: views of bytes; see str.h. */
+
 #include "base/str.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct str str_of(const char *text)

@@ -3,8 +3,11 @@
  * source, need not end in NUL.
  */
 #pragma once
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 struct str {
 	const char *data;
@@ -39,3 +42,62 @@ bool str_next_line(struct str *rest, struct str *line);
 bool str_next_word(struct str *rest, struct str *word);
 /* Is WORD one of the blank-separated WORDS (NULL: none)? */
 bool str_among(const char *words, struct str word);
+
+/*
+ * Compares sixteen bytes at the same time. The vectors are an extension of GCC and
+ * clang, which makes a loop of them for a processor without such instructions.
+ */
+
+/* 16 bytes are what every x86-64 and arm64 compares at once. */
+typedef uint8_t byte_vector __attribute__((vector_size(16)));
+
+enum {
+	BYTE_VECTOR = sizeof(byte_vector),
+	/* A lane of eight bits counts so far. */
+	BYTE_VECTOR_COUNT_MAX = 255,
+};
+
+static inline byte_vector byte_vector_of(char c)
+{
+	return (byte_vector){0} + (uint8_t)c;
+}
+
+static inline byte_vector byte_vector_load(const char *from)
+{
+	byte_vector bytes;
+
+	memcpy(&bytes, from, sizeof(bytes));
+	return bytes;
+}
+
+/* All bits (-1) in the lanes where the bytes at FROM equal those of VECTOR. */
+static inline byte_vector byte_vector_equal(const char *from, byte_vector vector)
+{
+	return (byte_vector)(byte_vector_load(from) == vector);
+}
+
+/* The first lane of LANES that has a bit; BYTE_VECTOR: none has. Lanes are all bits or none. */
+static inline size_t byte_vector_first(byte_vector lanes)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, &lanes, sizeof(halves));
+	if ((halves[0] | halves[1]) == 0)
+		return BYTE_VECTOR;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return halves[0] != 0 ? (size_t)__builtin_ctzll(halves[0]) / 8
+			      : 8 + (size_t)__builtin_ctzll(halves[1]) / 8;
+#else
+	return halves[0] != 0 ? (size_t)__builtin_clzll(halves[0]) / 8
+			      : 8 + (size_t)__builtin_clzll(halves[1]) / 8;
+#endif
+}
+
+static inline size_t byte_vector_sum(byte_vector lanes)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < BYTE_VECTOR; i++)
+		sum += lanes[i];
+	return sum;
+}

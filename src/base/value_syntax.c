@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/byte_vector.h"
+#include "base/str.h"
 #include "base/text/text.h"
 #include "base/value.h"
 

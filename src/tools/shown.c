@@ -1,7 +1,7 @@
 /* shown: files as a model sees them; see shown.h. */
 #include "tools/shown.h"
 
-#include "base/byte_vector.h"
+#include "base/str.h"
 #include "base/text/shell_token.h"
 #include "base/text/text.h"
 #include "files/files.h"

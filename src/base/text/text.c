@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/byte_vector.h"
+#include "base/str.h"
 
 /*
  * As much as other programs look at to tell binary from text (git and grep: 8,000 and 32

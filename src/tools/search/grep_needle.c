@@ -1,8 +1,8 @@
 /* grep_needle: see grep_needle.h. */
 #include "tools/search/grep_needle.h"
 
-#include "base/byte_vector.h"
 #include "base/memory.h"
+#include "base/str.h"
 
 #include <stdint.h>
 #include <string.h>
