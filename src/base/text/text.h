@@ -3,12 +3,15 @@
  * cutting them where it does not hurt. UTF-8 throughout.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct err;
 
 /* Length of the valid UTF-8 character at TEXT[0], 0 when it is none (RFC 3629). */
 size_t text_utf8_length(struct str text);
@@ -109,12 +112,6 @@ bool text_add_count(struct buf *out, size_t count, const char *noun);
 int text_hex_digit(char digit);
 /* DIGITS, two for a byte, into BYTES, which has room for half as many and a NUL behind them. */
 void text_from_hex(struct str digits, char *bytes);
-
-/*
- * A number with an optional unit. Sizes: bytes or K, M, G, T (powers of 1024). Times:
- * seconds, fractions allowed. ERR says what is wrong.
- */
-struct err;
 bool text_parse_size(const char *text, uint64_t *bytes, struct err *err);
 bool text_parse_seconds(const char *text, double *seconds, struct err *err);
 bool text_parse_count(const char *text, uint64_t max, uint64_t *count, struct err *err);
