@@ -1,7 +1,10 @@
 /* clock: monotonic and wall time; see clock.h. */
+
 #include "base/clock.h"
 
 #include <limits.h>
+#include <sched.h>
+#include <stdint.h>
 #include <time.h>
 
 /* About 31 years: a longer wait is no deadline, and the sum below cannot overflow. */
@@ -75,4 +78,15 @@ int64_t clock_deadline(double seconds)
 		return clock_now_ms();
 	/* Rounded up: the least wait is a millisecond, not none. */
 	return clock_now_ms() + (int64_t)(seconds * 1000 + 0.999);
+}
+
+/* One question to the scheduler. */
+
+unsigned cores_usable(void)
+{
+	cpu_set_t cores;
+
+	return sched_getaffinity(0, sizeof(cores), &cores) == 0
+		       ? (unsigned)CPU_COUNT(&cores)
+		       : 1;
 }

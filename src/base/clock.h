@@ -1,5 +1,6 @@
 /* clock: time for deadlines (monotonic) and for records (wall). */
 #pragma once
+
 #include <stdint.h>
 #include <time.h>
 
@@ -26,3 +27,8 @@ int clock_poll_timeout(int64_t deadline_ms);
 
 /* NOW + SECONDS; CLOCK_NEVER when SECONDS is 0 or too large. */
 int64_t clock_deadline(double seconds);
+
+/* How many processors this process may use. */
+
+/* At least 1; a program that was bound to some (taskset, a container) has only those. */
+unsigned cores_usable(void);

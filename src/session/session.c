@@ -1,7 +1,7 @@
 /* session: opening and closing; the ten steps of a call are in session_call.c. */
 #include "session/session.h"
 
-#include "base/cores.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "cell/anchor.h"
 #include "cell/groups.h"

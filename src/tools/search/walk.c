@@ -7,7 +7,6 @@
 #include "tools/search/walk_parts.h"
 
 #include "base/clock.h"
-#include "base/cores.h"
 #include "base/memory.h"
 #include "tool/call.h"
 #include "tools/search/rules.h"

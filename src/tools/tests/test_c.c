@@ -1,5 +1,5 @@
 /* test_c: meson, ctest and make, mostly for C; what is built there is brought up to date first. */
-#include "base/cores.h"
+#include "base/clock.h"
 #include "tools/tests/test_runner.h"
 
 #include <ctype.h>

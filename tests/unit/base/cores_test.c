@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "base/cores.h"
+#include "base/clock.h"
 
 static void who_is_bound_to_one_has_one(void **state)
 {
