@@ -1,22 +1,36 @@
 /* fd: descriptors and whole reads and writes; see fd.h. */
+
 #include "base/fd.h"
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "base/text/text.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+/* Descriptors beside one message. */
+enum { MESSAGE_FDS_MAX = 17 };
 
 /* A pipe's default capacity: more is never there at once. */
 enum { FD_CHUNK = 65536 };
@@ -317,4 +331,203 @@ int fd_open_beneath(int folder, const char *name, int flags)
 	};
 
 	return (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+}
+
+/* A walk by descriptors. */
+
+/*
+ * The walk holds one descriptor open for each level. A folder that somebody nests deeper on
+ * purpose is left behind.
+ */
+enum { DEPTH_MAX = 200 };
+
+static int folder_open(int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+
+	/* Its owner may have closed it to himself. */
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, S_IRWXU, 0) == 0)
+		fd = openat(parent, name, flags);
+	return fd;
+}
+
+static void remove_below(int parent, const char *name, int depth)
+{
+	int fd = folder_open(parent, name);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	for (struct dirent *entry = readdir(folder); entry != NULL;
+	     entry = readdir(folder)) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) == 0)
+			continue;
+		if (errno == EACCES && fchmod(fd, S_IRWXU) == 0 &&
+		    unlinkat(fd, entry->d_name, 0) == 0)
+			continue;
+		if (depth < DEPTH_MAX)
+			remove_below(fd, entry->d_name, depth + 1);
+	}
+	(void)closedir(folder);
+	(void)unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void folder_remove(const char *path)
+{
+	if (path != NULL)
+		remove_below(AT_FDCWD, path, 0);
+}
+
+/* Sendmsg and recvmsg with SCM_RIGHTS, see unix(7). */
+
+union rights {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
+};
+
+bool message_send(int socket, const void *data, size_t size, const int *fds, size_t count,
+		  int flags)
+{
+	union rights rights = {0};
+	struct iovec part = {(void *)(uintptr_t)data, size};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n;
+
+	assert(count <= MESSAGE_FDS_MAX);
+	if (count > 0) {
+		message.msg_control = rights.bytes;
+		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+		memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
+	}
+	do {
+		n = sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size;
+}
+
+/* Store the descriptors that came with MESSAGE in CAME; places without one are -1. */
+static void take_rights(struct msghdr *message, int came[MESSAGE_FDS_MAX])
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+	for (size_t i = 0; i < MESSAGE_FDS_MAX; i++)
+		came[i] = -1;
+	if (header != NULL && header->cmsg_level == SOL_SOCKET &&
+	    header->cmsg_type == SCM_RIGHTS)
+		memcpy(came, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+}
+
+/*
+ * Receive one message. When the other end has closed with unread messages, the kernel
+ * reports ECONNRESET once, before the last messages of the other end: read again then.
+ */
+static ssize_t receive(int socket, struct msghdr *message, int flags)
+{
+	bool reset = false, again;
+	ssize_t n;
+
+	do {
+		n = recvmsg(socket, message, flags);
+		again = n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset));
+		reset = reset || (n < 0 && errno == ECONNRESET);
+	} while (again);
+	return n;
+}
+
+bool message_receive(int socket, void *data, size_t size, int *fds, size_t count, int flags)
+{
+	union rights rights = {0};
+	struct iovec part = {data, size};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = rights.bytes,
+				 .msg_controllen = sizeof(rights.bytes)};
+	int came[MESSAGE_FDS_MAX];
+	ssize_t n;
+
+	assert(count <= MESSAGE_FDS_MAX);
+	for (size_t i = 0; i < count; i++)
+		fds[i] = -1;
+	n = receive(socket, &message, flags | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return false;
+	take_rights(&message, came);
+	bool whole = n == (ssize_t)size && (message.msg_flags & MSG_TRUNC) == 0;
+	for (size_t i = 0; whole && i < count; i++)
+		fds[i] = fd_take(&came[i]);
+	for (size_t i = 0; i < MESSAGE_FDS_MAX; i++)
+		fd_close(&came[i]);
+	if (!whole)
+		errno = ECONNRESET;
+	return whole;
+}
+
+/* One pass over a line's words. */
+
+/* "31 23 0:28 ROOT POINT OPTIONS … - TYPE SOURCE SUPER" */
+enum { FIELD_ROOT = 3, FIELD_POINT = 4, TYPE_AFTER_DASH = 1, SUPER_AFTER_DASH = 3 };
+
+/* False when LINE ends before the mount point. */
+static bool parse(struct str line, struct mount *mount)
+{
+	int dash = -1;
+	struct str word;
+
+	*mount = (struct mount){0};
+	for (int i = 0; str_next_word(&line, &word); i++) {
+		if (i == FIELD_ROOT)
+			mount->root = word;
+		else if (i == FIELD_POINT)
+			mount->point = word;
+		else if (dash < 0 && i > FIELD_POINT && str_is(word, "-"))
+			dash = i;
+		else if (dash >= 0 && i == dash + TYPE_AFTER_DASH)
+			mount->type = word;
+		else if (dash >= 0 && i == dash + SUPER_AFTER_DASH)
+			mount->super = word;
+	}
+	return mount->point.size > 0;
+}
+
+bool mounts_next(struct str *rest, struct mount *mount)
+{
+	struct str line;
+
+	while (str_next_line(rest, &line)) {
+		if (parse(line, mount))
+			return true;
+	}
+	return false;
+}
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+bool mounts_add_path(struct str path, struct buf *out)
+{
+	for (size_t i = 0; i < path.size; i++) {
+		const char *at = path.data + i;
+		char byte = *at;
+
+		if (byte == '\\' && path.size - i > 3 && is_octal(at[1]) &&
+		    is_octal(at[2]) && is_octal(at[3])) {
+			byte = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 |
+				      (at[3] - '0'));
+			i += 3;
+		}
+		if (!buf_addc(out, byte))
+			return false;
+	}
+	return true;
 }

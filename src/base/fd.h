@@ -3,11 +3,15 @@
  * descriptors of ours are close-on-exec.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* `auto_close int fd = open(…);` closes at the end of the scope; -1 is fine. */
@@ -98,3 +102,65 @@ bool fd_read_at(int folder_fd, const char *name, struct buf *buf);
 
 /* Read a whole regular file of at most MAX bytes by name (for the front's own files). */
 bool fd_read_file(const char *path, size_t max, struct buf *buf, struct err *err);
+
+/* Taking away a folder of our own with all that is in it; opening a closed one. */
+
+/*
+ * MODE with the permissions MORE and without set-id bits, fit for a chmod in a cell. The
+ * filter of a cell asks the worker about a chmod with set-id bits, so that a worker that
+ * sets them itself would wait for its own answer.
+ */
+static inline mode_t folder_mode_opened(mode_t mode, mode_t more)
+{
+	return (mode & (S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO)) | more;
+}
+
+/*
+ * Remove PATH (NULL is fine) and everything below it, as far as the kernel lets us; links
+ * are removed, never followed. For when nobody works in it any more.
+ */
+void folder_remove(const char *path);
+
+/*
+ * Whole messages with descriptors, between processes of ours that share a pair of
+ * SOCK_SEQPACKET sockets. (Streams of frames are process/frame.h.)
+ */
+
+/*
+ * Send the SIZE bytes at DATA, with COUNT descriptors, which stay the caller's. FLAGS: those
+ * of sendmsg(2) beside MSG_NOSIGNAL. False with errno.
+ */
+bool message_send(int socket, const void *data, size_t size, const int *fds, size_t count,
+		  int flags);
+
+/*
+ * Receive one message of exactly SIZE bytes. Its descriptors are close-on-exec and the
+ * caller's; the COUNT places of FDS are -1 where none came, what is beyond is closed. FLAGS:
+ * those of recvmsg(2). False with errno; ECONNRESET at the end, and for a message of another
+ * size.
+ */
+bool message_receive(int socket, void *data, size_t size, int *fds, size_t count, int flags);
+
+/*
+ * The lines of /proc/self/mountinfo (proc(5)). The caller reads the file; the parts of a
+ * mount are views of its text.
+ */
+
+/* Of the whole file: a machine with tens of thousands of them. */
+enum { MOUNTS_BYTES_MAX = 16 << 20 };
+
+struct mount {
+	struct str root;  /* of the file system, what is mounted; as written */
+	struct str point; /* where; as written (mounts_add_path) */
+	struct str type; /* of the file system; empty when the line breaks off before it */
+	struct str super; /* its own options; likewise */
+};
+
+/*
+ * Take the next mount off the front of *REST, in the order of mounting. A line without a mount
+ * point is passed over. False when none is left.
+ */
+bool mounts_next(struct str *rest, struct mount *mount);
+
+/* Append PATH as the kernel writes it, "\040" for a blank, as it is. False at the ceiling. */
+bool mounts_add_path(struct str path, struct buf *out);

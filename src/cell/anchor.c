@@ -2,9 +2,7 @@
 #include "cell/anchor.h"
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
-#include "base/message.h"
 #include "cell/wards.h"
 #include "cell/worker.h"
 #include "process/program.h"

@@ -4,7 +4,6 @@
  */
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/message.h"
 #include "cell/cell_parts.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/message.h"
 #include "base/text/text.h"
 #include "process/role.h"
 #include "tool/denial.h"

@@ -8,7 +8,6 @@
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/memory.h"
-#include "base/message.h"
 #include "cell/groups.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/audit_parts.h"

@@ -4,7 +4,6 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "guard/git_scan_parts.h"

@@ -2,7 +2,6 @@
 #include "plugins/plugin_copy.h"
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 

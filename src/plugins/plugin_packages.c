@@ -5,7 +5,6 @@
 #include "plugins/plugin_load_parts.h"
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "plugins/plugin_copy.h"

@@ -2,7 +2,6 @@
 #include "plugins/plugin_trust.h"
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/value.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "proxy/proxy.h"
 
 #include "base/buf.h"
-#include "base/message.h"
+#include "base/fd.h"
 #include "base/value.h"
 
 #include <errno.h>

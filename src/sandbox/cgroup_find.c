@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/mounts.h"
 #include "base/str.h"
 
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "undo/undo_store_parts.h"
 

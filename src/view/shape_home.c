@@ -1,6 +1,5 @@
 /* shape_home: the project's private home, and removing empty folders when a cell ends. */
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"

@@ -3,7 +3,6 @@
  * folders in their places.
  */
 #include "base/fd.h"
-#include "base/mounts.h"
 #include "base/path.h"
 #include "view/shape_parts.h"
 

@@ -2,7 +2,7 @@
  * Fuzz target of base/mounts: every part is a word of the text, and a path does not grow when
  * its escapes are undone.
  */
-#include "base/mounts.h"
+#include "base/fd.h"
 
 #include <stdint.h>
 #include <stdlib.h>

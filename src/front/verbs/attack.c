@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "front/exit_code.h"
 #include "front/interrupt.h"
 #include "front/setup.h"

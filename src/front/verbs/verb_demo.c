@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "front/embedded.h"
 #include "front/exit_code.h"
 #include "front/setup.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text/text.h"

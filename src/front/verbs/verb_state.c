@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "tool/spill.h"
 #include "tools/shown.h"
 #include "tools/tools.h"

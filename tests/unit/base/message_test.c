@@ -1,6 +1,5 @@
 /* Tests of base/message: what comes out is what went in, descriptors included. */
 #include "base/fd.h"
-#include "base/message.h"
 
 #include <errno.h>
 #include <fcntl.h>

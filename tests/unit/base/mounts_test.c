@@ -1,7 +1,7 @@
 /* Tests of base/mounts. */
 #include "unit.h"
 
-#include "base/mounts.h"
+#include "base/fd.h"
 
 static void a_line_gives_root_point_type_and_options(void **state)
 {

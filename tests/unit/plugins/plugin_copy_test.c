@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/folder.h"
 #include "plugins/plugin_copy.h"
 
 struct fixture {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/fd.h"
 #include "plugins/plugin_trust.h"
 
 static void what_is_recorded_is_found(void **state)

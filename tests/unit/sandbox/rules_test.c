@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/fd.h"
 
 enum { PATH_ROOM = 128, NEWEST_HERE = 7 };
 
