@@ -2,7 +2,7 @@
  * Fuzz target of base/ignore: a path up to a line end, then the text of an ignore file. The
  * answers for the file alone and as the child of a silent one must be the same.
  */
-#include "base/text/ignore.h"
+#include "base/text/pattern.h"
 
 #include <stdint.h>
 #include <stdlib.h>

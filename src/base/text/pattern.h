@@ -5,10 +5,14 @@
  * Matching is bounded: no exponential blow-up on any pattern.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
+
+struct ignore;
+struct pattern_set;
 
 enum pattern_flags {
 	PATTERN_BRACES = 1,
@@ -26,19 +30,6 @@ bool pattern_check(struct str pattern, unsigned flags, struct err *err);
 
 /* Does PATTERN match the whole of PATH (components separated by '/', none leading)? */
 bool pattern_match(struct str pattern, struct str path, unsigned flags);
-
-/*
- * Hand each pattern that PATTERN (well-formed) stands for to EACH, without braces, until
- * one answers true; was there one?
- */
-bool pattern_each(struct str pattern, unsigned flags,
-		  bool (*each)(void *owner, struct str one), void *owner);
-
-/*
- * A pattern to be held against many paths, taken apart once. NULL when it is not
- * well-formed. The same answers as pattern_match, several times as fast.
- */
-struct pattern_set;
 struct pattern_set *pattern_set_new(struct str pattern, unsigned flags);
 void pattern_set_free(struct pattern_set *set);
 /* NULL fits nothing. */
@@ -46,3 +37,25 @@ bool pattern_set_match(const struct pattern_set *set, struct str path);
 
 /* Does TEXT hold a character that makes it a pattern? */
 bool pattern_is_one(struct str text);
+
+/*
+ * Gitignore files (gitignore(5)), with answers equal to git's own for untracked files.
+ * One struct per ignore file, chained from the deepest folder to the root: the deepest
+ * file with a matching rule decides, within a file the last rule.
+ */
+
+enum ignore_answer { IGNORE_SILENT, IGNORE_YES, IGNORE_NO /* a "!" rule */ };
+
+/*
+ * Parse the text of one ignore file that lies in folder FOLDER (path relative to the
+ * walk's root, "" for the root itself). PARENT is consulted after it and stays the
+ * caller's; it must live as long. Bad lines are skipped as git does. FLAGS: 0, or
+ * PATTERN_IGNORE_CASE where git's core.ignoreCase is true.
+ */
+struct ignore *ignore_new(struct str text, struct str folder, const struct ignore *parent,
+			  unsigned flags);
+void ignore_free(struct ignore *ignore);
+
+/* PATH is relative to the walk's root. NULL IGNORE is silent. */
+enum ignore_answer ignore_decide(const struct ignore *ignore, struct str path,
+				 bool is_directory);

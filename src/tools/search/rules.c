@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text/ignore.h"
 #include "base/text/pattern.h"
 #include "tools/search/rules_git.h"
 

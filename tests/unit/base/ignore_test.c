@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text/ignore.h"
 #include "base/text/pattern.h"
 
 static void rules_of_the_manual(void **state)
