@@ -1,15 +1,717 @@
 /* value: JSON values by jansson; see value.h. */
+
 #include "base/value.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/text/text.h"
-#include "base/value_syntax.h"
+/* The grammar of JSON. */
+
+/* As much as a sentence repeats of the text: enough to find the place. */
+enum { VALUE_NEAR = 40 };
+
+/* Fill ERR with "line L, column C: WHAT near "…"". Always returns false. */
+static bool value_syntax_fail(struct str text, size_t at, const char *what, struct err *err)
+{
+	size_t line = 1, column = 1;
+	struct str near;
+	struct buf quoted;
+
+	if (at > text.size)
+		at = text.size;
+	for (size_t i = 0; i < at; i++) {
+		if (text.data[i] == '\n') {
+			line++;
+			column = 1;
+		} else if (((unsigned char)text.data[i] & 0xc0) != 0x80) {
+			column++;
+		}
+	}
+	near = str_part(text, at, text.size);
+	near.size = text_character_border(near, VALUE_NEAR);
+	if (near.size && memchr(near.data + 1, '\n', near.size - 1))
+		near.size =
+			(size_t)((const char *)memchr(near.data + 1, '\n', near.size - 1) -
+				 near.data);
+	if (near.size == 0)
+		return err_set(err, EINVAL,
+			       "line %zu, column %zu: %s at the end of the text", line,
+			       column, what);
+	/* No ceiling needed: six bytes for one at most. */
+	buf_init(&quoted, (size_t)8 * VALUE_NEAR);
+	(void)value_quote(near, &quoted);
+	err_set(err, EINVAL, "line %zu, column %zu: %s near %s", line, column, what,
+		quoted.data);
+	buf_fini(&quoted);
+	return false;
+}
+
+/* All bits in the lanes of bytes that a JSON string cannot hold as they are, or above ASCII. */
+static byte_vector value_specials(byte_vector bytes)
+{
+	return (byte_vector)(bytes < 0x20) | (byte_vector)(bytes == '"') |
+	       (byte_vector)(bytes == '\\') | (byte_vector)(bytes >= 0x80);
+}
+
+static bool value_is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static bool value_syntax_is_control(struct str text, size_t at);
+
+/*
+ * Offset of the first byte at or after FROM that is not to stand in a JSON string as it is: a
+ * quote, a backslash, a control character, or what is not UTF-8.
+ */
+static size_t value_syntax_skip_plain(struct str text, size_t from)
+{
+	for (;;) {
+		size_t length;
+
+		while (text.size - from >= BYTE_VECTOR) {
+			byte_vector bytes = byte_vector_load(text.data + from);
+			size_t first = byte_vector_first(value_specials(bytes));
+
+			from += first;
+			if (first < BYTE_VECTOR)
+				break;
+		}
+		while (from < text.size && value_is_plain((unsigned char)text.data[from]))
+			from++;
+		if (from == text.size || (unsigned char)text.data[from] < 0x80)
+			return from;
+		/* Other scripts come in runs. */
+		while (from < text.size && (unsigned char)text.data[from] >= 0x80) {
+			length = text_utf8_length(str_part(text, from, 4));
+			if (length == 0 || value_syntax_is_control(text, from))
+				return from;
+			from += length;
+		}
+	}
+}
+
+/* Do two bytes at AT make one of the control characters U+0080 to U+009F? */
+static bool value_syntax_is_control(struct str text, size_t at)
+{
+	return text.size - at >= 2 && (unsigned char)text.data[at] == 0xc2 &&
+	       (unsigned char)text.data[at + 1] >= 0x80 &&
+	       (unsigned char)text.data[at + 1] < 0xa0;
+}
+
+/* Offset behind the string that opens at AT; the size of the text when it has no end. */
+static size_t value_syntax_skip_string(struct str text, size_t at)
+{
+	for (at++; at < text.size; at++) {
+		if (text.data[at] == '\\')
+			at++;
+		else if (text.data[at] == '"')
+			return at + 1;
+	}
+	return text.size;
+}
+
+/* False when TEXT nests deeper than VALUE_DEPTH_MAX or has more than VALUE_PARTS_MAX values. */
+static bool value_syntax_depth(struct str text, struct err *err)
+{
+	char what[64];
+	size_t depth = 0, parts = 0;
+
+	for (size_t at = 0; at < text.size; at++) {
+		switch (text.data[at]) {
+		case '"':
+			at = value_syntax_skip_string(text, at) - 1;
+			break;
+		case ',':
+			if (++parts <= VALUE_PARTS_MAX)
+				break;
+			(void)snprintf(what, sizeof(what), "more than %d values",
+				       VALUE_PARTS_MAX);
+			return value_syntax_fail(text, at, what, err);
+		case '{':
+		case '[':
+			if (++depth <= VALUE_DEPTH_MAX)
+				break;
+			(void)snprintf(what, sizeof(what), "nested deeper than %d levels",
+				       VALUE_DEPTH_MAX);
+			return value_syntax_fail(text, at, what, err);
+		case '}':
+		case ']':
+			depth -= depth > 0;
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+/* A reader of the grammar: recursion is bounded by value_syntax_depth before it. */
+struct value_reader {
+	struct str text;
+	size_t at;
+	struct err *err;
+};
+
+static bool value_read(struct value_reader *reader);
+
+static bool value_wrong(const struct value_reader *reader, const char *what)
+{
+	return value_syntax_fail(reader->text, reader->at, what, reader->err);
+}
+
+/* The byte at hand; 0 at the end (a NUL in the text is no JSON either). */
+static char value_peek(const struct value_reader *reader)
+{
+	return reader->at < reader->text.size ? reader->text.data[reader->at] : '\0';
+}
+
+static void value_skip_blanks(struct value_reader *reader)
+{
+	while (value_peek(reader) && strchr(" \t\r\n", value_peek(reader)))
+		reader->at++;
+}
+
+static bool value_syntax_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The four digits of a \u escape, or -1. */
+static int value_syntax_unit(struct str text, size_t at)
+{
+	int unit = 0;
+
+	for (size_t i = at; i < at + 4; i++) {
+		int digit = i < text.size ? text_hex_digit(text.data[i]) : -1;
+
+		if (digit < 0)
+			return -1;
+		unit = unit * 16 + digit;
+	}
+	return unit;
+}
+
+/* Does UNIT, of the escape at AT, make a character with the escape behind it? */
+static bool value_syntax_is_paired(struct str text, size_t at, int unit)
+{
+	int low = str_starts(str_part(text, at + 6, 2), STR("\\u"))
+			  ? value_syntax_unit(text, at + 8)
+			  : -1;
+
+	return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff;
+}
+
+static bool value_read_escape(struct value_reader *reader)
+{
+	char c = reader->at + 1 < reader->text.size ? reader->text.data[reader->at + 1]
+						    : '\0';
+	int unit;
+
+	if (c == '\0' || !strchr("\"\\/bfnrtu", c))
+		return value_wrong(reader, "an escape JSON does not have");
+	if (c != 'u') {
+		reader->at += 2;
+		return true;
+	}
+	unit = value_syntax_unit(reader->text, reader->at + 2);
+	if (unit < 0)
+		return value_wrong(reader, "expected four hex digits after \\u");
+	if (unit >= 0xd800 && unit <= 0xdfff) {
+		if (!value_syntax_is_paired(reader->text, reader->at, unit))
+			return value_wrong(reader, "half of a surrogate pair");
+		reader->at += 6;
+	}
+	reader->at += 6;
+	return true;
+}
+
+static bool value_read_string(struct value_reader *reader)
+{
+	size_t start = reader->at++;
+
+	while (reader->at < reader->text.size) {
+		unsigned char c = (unsigned char)value_peek(reader);
+		size_t length;
+
+		if (c == '"') {
+			reader->at++;
+			return true;
+		}
+		if (c == '\\') {
+			if (!value_read_escape(reader))
+				return false;
+			continue;
+		}
+		if (c == '\n' || c == '\r')
+			return value_wrong(reader, "a line end inside a string; write \\n");
+		if (c < 0x20)
+			return value_wrong(reader, "a control byte inside a string");
+		length = text_utf8_length(str_part(reader->text, reader->at, 4));
+		if (length == 0)
+			return value_wrong(reader, "bytes that are not UTF-8");
+		reader->at += length;
+	}
+	reader->at = start;
+	return value_wrong(reader, "a string without its closing quote");
+}
+
+static void value_skip_digits(struct value_reader *reader)
+{
+	while (value_syntax_is_digit(value_peek(reader)))
+		reader->at++;
+}
+
+static bool value_read_number(struct value_reader *reader)
+{
+	size_t start = reader->at;
+
+	reader->at += value_peek(reader) == '-';
+	if (!value_syntax_is_digit(value_peek(reader)))
+		return value_wrong(reader, "expected a digit");
+	if (value_peek(reader) == '0') {
+		reader->at++;
+		if (value_syntax_is_digit(value_peek(reader))) {
+			reader->at = start;
+			return value_wrong(reader, "a number with a leading zero");
+		}
+	}
+	value_skip_digits(reader);
+	if (value_peek(reader) == '.') {
+		reader->at++;
+		if (!value_syntax_is_digit(value_peek(reader)))
+			return value_wrong(reader, "expected a digit after the point");
+		value_skip_digits(reader);
+	}
+	if (value_peek(reader) == 'e' || value_peek(reader) == 'E') {
+		reader->at++;
+		reader->at += value_peek(reader) == '+' || value_peek(reader) == '-';
+		if (!value_syntax_is_digit(value_peek(reader)))
+			return value_wrong(reader, "expected a digit of the exponent");
+		value_skip_digits(reader);
+	}
+	return true;
+}
+
+static bool value_read_member(struct value_reader *reader)
+{
+	if (value_peek(reader) != '"')
+		return value_wrong(reader, "expected a key in double quotes");
+	if (!value_read_string(reader))
+		return false;
+	value_skip_blanks(reader);
+	if (value_peek(reader) != ':')
+		return value_wrong(reader, "expected ':' after the key");
+	reader->at++;
+	value_skip_blanks(reader);
+	return value_read(reader);
+}
+
+static bool value_read_container(struct value_reader *reader, char close)
+{
+	const bool object = close == '}';
+
+	reader->at++;
+	value_skip_blanks(reader);
+	if (value_peek(reader) == close) {
+		reader->at++;
+		return true;
+	}
+	for (;;) {
+		if (!(object ? value_read_member(reader) : value_read(reader)))
+			return false;
+		value_skip_blanks(reader);
+		if (value_peek(reader) == close) {
+			reader->at++;
+			return true;
+		}
+		if (value_peek(reader) != ',')
+			return value_wrong(reader, object ? "expected ',' or '}'"
+							  : "expected ',' or ']'");
+		reader->at++;
+		value_skip_blanks(reader);
+		if (value_peek(reader) == close)
+			return value_wrong(reader, "a comma with nothing after it");
+	}
+}
+
+static bool value_read(struct value_reader *reader)
+{
+	static const struct str words[] = {STR("true"), STR("false"), STR("null")};
+	char c = value_peek(reader);
+
+	if (c == '{' || c == '[')
+		return value_read_container(reader, c == '{' ? '}' : ']');
+	if (c == '"')
+		return value_read_string(reader);
+	if (c == '-' || value_syntax_is_digit(c))
+		return value_read_number(reader);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (str_equal(str_part(reader->text, reader->at, words[i].size), words[i])) {
+			reader->at += words[i].size;
+			return true;
+		}
+	}
+	return value_wrong(reader, "expected a value");
+}
+
+/* False, with the sentence, at the first thing the grammar does not have. */
+static bool value_syntax_check(struct str text, struct err *err)
+{
+	struct value_reader reader = {.text = text, .err = err};
+
+	value_skip_blanks(&reader);
+	if (!value_read(&reader))
+		return false;
+	value_skip_blanks(&reader);
+	if (reader.at < text.size)
+		return value_wrong(&reader, "expected the end of the text");
+	return true;
+}
+
+/* Values as JSON text; see value.h. Strings go run by run, not byte by byte. */
+
+static bool value_print_at(const struct value *value, unsigned flags, size_t depth,
+			   struct buf *buf);
+
+static bool value_quote_special(unsigned char c, struct buf *buf)
+{
+	switch (c) {
+	case '"':
+		return buf_adds(buf, "\\\"");
+	case '\\':
+		return buf_adds(buf, "\\\\");
+	case '\n':
+		return buf_adds(buf, "\\n");
+	case '\t':
+		return buf_adds(buf, "\\t");
+	case '\r':
+		return buf_adds(buf, "\\r");
+	case '\b':
+		return buf_adds(buf, "\\b");
+	case '\f':
+		return buf_adds(buf, "\\f");
+	default:
+		break;
+	}
+	if (c < 0x20)
+		return buf_addf(buf, "\\u%04x", c);
+	return buf_adds(buf, "\xef\xbf\xbd");
+}
+
+bool value_quote(struct str text, struct buf *buf)
+{
+	size_t start = buf->size;
+	bool fits = buf_addc(buf, '"');
+
+	while (fits && text.size) {
+		size_t run = value_syntax_skip_plain(text, 0);
+
+		fits = buf_add(buf, text.data, run);
+		if (fits && run < text.size && value_syntax_is_control(text, run)) {
+			fits = buf_addf(buf, "\\u%04x", (unsigned char)text.data[run + 1]);
+			run += 2;
+		} else if (fits && run < text.size) {
+			fits = value_quote_special((unsigned char)text.data[run++], buf);
+		}
+		text = str_part(text, run, text.size);
+	}
+	if (fits && buf_addc(buf, '"'))
+		return true;
+	buf_truncate(buf, start);
+	return false;
+}
+
+/* The shortest of the usual precisions that reads back as the same number. */
+static bool value_print_real(double number, struct buf *buf)
+{
+	char text[40];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	/* The locale of a terminal may have a comma here. */
+	if (strchr(text, ','))
+		*strchr(text, ',') = '.';
+	/* 1.0 stays a real when it is read again. */
+	return buf_adds(buf, text) && (strpbrk(text, ".e") || buf_adds(buf, ".0"));
+}
+
+static bool value_print_line(unsigned flags, size_t depth, struct buf *buf)
+{
+	if (!(flags & VALUE_PRETTY))
+		return true;
+	return buf_addf(buf, "\n%*s", (int)(2 * depth), "");
+}
+
+static bool value_print_array(const struct value *array, unsigned flags, size_t depth,
+			      struct buf *buf)
+{
+	size_t count = value_count(array);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!buf_addc(buf, i ? ',' : '[') ||
+		    !value_print_line(flags, depth + 1, buf) ||
+		    !value_print_at(value_item(array, i), flags, depth + 1, buf))
+			return false;
+	}
+	if (count == 0)
+		return buf_adds(buf, "[]");
+	return value_print_line(flags, depth, buf) && buf_addc(buf, ']');
+}
+
+static int value_compare_members(const void *a, const void *b)
+{
+	return strcmp(value_key(*(void *const *)a), value_key(*(void *const *)b));
+}
+
+static bool value_print_object(const struct value *object, unsigned flags, size_t depth,
+			       struct buf *buf)
+{
+	const char *colon = flags & VALUE_PRETTY ? ": " : ":";
+	size_t count = value_count(object), used = 0;
+	auto_free void **members = NULL;
+
+	if (count == 0)
+		return buf_adds(buf, "{}");
+	members = memory_array(count, sizeof(*members));
+	for (void *at = value_first(object); at; at = value_next(object, at))
+		members[used++] = at;
+	if (flags & VALUE_SORTED)
+		qsort(members, count, sizeof(*members), value_compare_members);
+	for (size_t i = 0; i < count; i++) {
+		if (!buf_addc(buf, i ? ',' : '{') ||
+		    !value_print_line(flags, depth + 1, buf) ||
+		    !value_quote(str_of(value_key(members[i])), buf) ||
+		    !buf_adds(buf, colon) ||
+		    !value_print_at(value_at(members[i]), flags, depth + 1, buf))
+			return false;
+	}
+	return value_print_line(flags, depth, buf) && buf_addc(buf, '}');
+}
+
+static bool value_print_at(const struct value *value, unsigned flags, size_t depth,
+			   struct buf *buf)
+{
+	switch (value_kind(value)) {
+	case VALUE_NULL:
+		return buf_adds(buf, "null");
+	case VALUE_BOOLEAN:
+		return buf_adds(buf, value_is_true(value) ? "true" : "false");
+	case VALUE_INTEGER:
+		return buf_addf(buf, "%lld", (long long)value_integer(value));
+	case VALUE_REAL:
+		return value_print_real(value_number(value), buf);
+	case VALUE_STRING:
+		return value_quote(value_str(value), buf);
+	case VALUE_ARRAY:
+		return value_print_array(value, flags, depth, buf);
+	case VALUE_OBJECT:
+		return value_print_object(value, flags, depth, buf);
+	}
+	return false;
+}
+
+bool value_print(const struct value *value, unsigned flags, struct buf *buf)
+{
+	size_t start = buf->size;
+
+	if (value_print_at(value, flags, 0, buf))
+		return true;
+	buf_truncate(buf, start);
+	return false;
+}
+
+/*
+ * What is written over in a text, or into its copy, so that it is JSON as the grammar
+ * has it: comments, fences and commas, halves of characters, integers beyond 64 bits.
+ */
+
+bool value_syntax_mend(struct str text, struct buf *out)
+{
+	while (text.size) {
+		size_t good = 0, length = 1;
+
+		while (good < text.size && length) {
+			length = text_utf8_length(str_part(text, good, 4));
+			good += length;
+		}
+		if (!buf_add(out, text.data, good))
+			return false;
+		text = str_part(text, good, text.size);
+		if (text.size && !buf_adds(out, "\xef\xbf\xbd"))
+			return false;
+		text = str_part(text, 1, text.size);
+	}
+	return true;
+}
+
+static void value_blank(char *text, size_t from, size_t to)
+{
+	for (; from < to; from++) {
+		if (text[from] != '\n' && text[from] != '\r')
+			text[from] = ' ';
+	}
+}
+
+/*
+ * Blank a comment that opens at AT; returns its end, or AT when it is none or has no end.
+ */
+static size_t value_blank_comment(char *text, size_t size, size_t at)
+{
+	struct str whole = {text, size};
+	size_t end;
+
+	if (at + 1 >= size || (text[at + 1] != '/' && text[at + 1] != '*'))
+		return at;
+	if (text[at + 1] == '/') {
+		end = str_find(whole, STR("\n"), at);
+		end = end == (size_t)-1 ? size : end;
+	} else {
+		end = str_find(whole, STR("*/"), at + 2);
+		if (end == (size_t)-1)
+			return at;
+		end += 2;
+	}
+	value_blank(text, at, end);
+	return end;
+}
+
+/* A model's "```json … ```" around the value: both fences go, or none. */
+static void value_blank_fence(char *text, size_t size)
+{
+	struct str inside = str_trim((struct str){text, size});
+	size_t start = (size_t)(inside.data - text), opened, closed;
+
+	if (!str_starts(inside, STR("```")) || !str_ends(inside, STR("```")))
+		return;
+	opened = str_find((struct str){text, size}, STR("\n"), start);
+	closed = start + inside.size - 3;
+	if (opened == (size_t)-1 || opened > closed)
+		return;
+	value_blank(text, start, opened);
+	value_blank(text, closed, closed + 3);
+}
+
+/*
+ * Write blanks over what FLAGS (enum value_flags) allow beside JSON. Line ends stay, so
+ * that every position means the same in both texts. False for a comment without end.
+ */
+static bool value_syntax_blank(char *text, size_t size, unsigned flags, struct err *err)
+{
+	const size_t none = (size_t)-1;
+	/* A comma that waits for what follows it, and what stood before that comma. */
+	size_t comma = none;
+	char before = '[';
+
+	if (flags & VALUE_REPAIR)
+		value_blank_fence(text, size);
+	for (size_t at = 0; at < size;) {
+		char c = text[at];
+
+		if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+			at++;
+			continue;
+		}
+		if (c == '/' && (flags & VALUE_COMMENTS)) {
+			size_t end = value_blank_comment(text, size, at);
+
+			if (end == at && at + 1 < size && text[at + 1] == '*')
+				return value_syntax_fail((struct str){text, size}, at,
+							 "a comment without end", err);
+			if (end > at) {
+				at = end;
+				continue;
+			}
+		}
+		if ((c == ']' || c == '}') && comma != none)
+			text[comma] = ' ';
+		comma = none;
+		/*
+		 * "[,]" and "[1,,]" are no trailing commas: something would be missing.
+		 */
+		if (c == ',' && before != '[' && before != '{' && before != ',' &&
+		    before != ':')
+			comma = at;
+		before = c;
+		at = c == '"' ? value_syntax_skip_string((struct str){text, size}, at)
+			      : at + 1;
+	}
+	return true;
+}
+
+/* Write \ufffd over each half of a surrogate pair that is escaped without the other. */
+static void value_syntax_mend_halves(char *text, size_t size)
+{
+	const struct str whole = {text, size};
+
+	/* A backslash that stands in no string is no JSON whatever follows it. */
+	for (size_t at = 0; at + 1 < size;) {
+		const int unit = str_starts(str_part(whole, at, 2), STR("\\u"))
+					 ? value_syntax_unit(whole, at + 2)
+					 : -1;
+		const bool half = unit >= 0xd800 && unit <= 0xdfff;
+		const bool paired = half && value_syntax_is_paired(whole, at, unit);
+
+		for (size_t i = 0; half && !paired && i < 6; i++)
+			text[at + i] = "\\ufffd"[i];
+		at += paired ? 12 : text[at] == '\\' ? 2 : 1;
+	}
+}
+
+/* Of the DIGITS of an integer, without a sign. */
+static bool value_fits(struct str digits, bool negative)
+{
+	static const char least[] = "9223372036854775808", most[] = "9223372036854775807";
+	const size_t room = sizeof(most) - 1;
+
+	return digits.size < room ||
+	       (digits.size == room &&
+		memcmp(digits.data, negative ? least : most, room) <= 0);
+}
+
+/* Write each integer that 64 bits do not hold as a real, to the nearest hundred below. */
+static void value_syntax_mend_integers(char *text, size_t size)
+{
+	const struct str whole = {text, size};
+
+	for (size_t at = 0; at < size;) {
+		const bool negative = text[at] == '-';
+		const size_t start = at + negative;
+		size_t end = start;
+
+		if (!negative && !value_syntax_is_digit(text[at])) {
+			at = text[at] == '"' ? value_syntax_skip_string(whole, at) : at + 1;
+			continue;
+		}
+		while (end < size && value_syntax_is_digit(text[end]))
+			end++;
+		at = end;
+		while (at < size && text[at] != '\0' && strchr("+-.eE0123456789", text[at]))
+			at++;
+		/* The rest of a number makes a real of it. */
+		if (at > end || value_fits(str_part(whole, start, end - start), negative))
+			continue;
+		text[end - 2] = 'e';
+		text[end - 1] = '2';
+	}
+}
 
 /* 2^63, the first number that no int64_t has; INT64_MAX itself is not a double. */
 #define VALUE_INTEGERS_END 9223372036854775808.0

@@ -5,11 +5,13 @@
  * container. The only file that knows the JSON library.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct value;
@@ -115,3 +117,11 @@ bool value_print(const struct value *value, unsigned flags, struct buf *buf);
  * are escaped, those of U+0080 to U+009F too: a terminal obeys them.
  */
 bool value_quote(struct str text, struct buf *buf);
+
+/*
+ * The grammar of JSON (RFC 8259) for value.c: what may be blanked out before parsing,
+ * how deep a text is, and a sentence about the first place that is wrong.
+ */
+
+/* Append TEXT with U+FFFD in place of each byte that is not UTF-8. */
+bool value_syntax_mend(struct str text, struct buf *out);

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "base/value_syntax.h"
+#include "base/value.h"
 #include "process/frame.h"
 
 #include <errno.h>
