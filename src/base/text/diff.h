@@ -3,6 +3,7 @@
  * diff that `patch` and `git apply` take: "\ No newline at end of file" included.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/str.h"
 
