@@ -2,7 +2,7 @@
 #include "policy/command.h"
 
 #include "base/memory.h"
-#include "base/text/shell_token.h"
+#include "base/text/shell.h"
 
 #include <string.h>
 

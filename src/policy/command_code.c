@@ -1,7 +1,7 @@
 /* command_code: the table, and words compared with it; see command_code.h. */
 #include "policy/command_code.h"
 
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 
 #include <ctype.h>
 #include <string.h>

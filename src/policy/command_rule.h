@@ -8,7 +8,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/memory.h"
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 #include "base/value.h"
 #include "policy/command.h"
 

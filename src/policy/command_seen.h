@@ -5,7 +5,7 @@
  * only the shell knows, are not seen.
  */
 #pragma once
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "policy/commands.h"
 
 #include "base/embedded.h"
-#include "base/text/shell_token.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "policy/command_code.h"
 #include "policy/command_seen.h"

@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/text/shell_token.h"
+#include "base/text/shell.h"
 
 #include <fcntl.h>
 #include <limits.h>

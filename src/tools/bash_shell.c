@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "base/text/shell_token.h"
+#include "base/text/shell.h"
 #include "tools/bash_alone.h"
 #include "tools/commands.h"
 

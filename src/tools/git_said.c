@@ -2,7 +2,7 @@
 #include "tools/git_said.h"
 
 #include "base/buf.h"
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 #include "tool/denial.h"
 
 #include <string.h>

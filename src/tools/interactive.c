@@ -4,7 +4,7 @@
  */
 #include "tools/interactive.h"
 
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "tools/shown.h"
 
 #include "base/str.h"
-#include "base/text/shell_token.h"
+#include "base/text/shell.h"
 #include "base/text/text.h"
 #include "files/files.h"
 #include "tool/claims.h"

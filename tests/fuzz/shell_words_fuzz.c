@@ -1,5 +1,5 @@
 /* shell_words: any text gives words that lie in it, and the scan ends. */
-#include "base/text/shell_words.h"
+#include "base/text/shell.h"
 #include "tools/interactive.h"
 
 #include <stdint.h>
