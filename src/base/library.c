@@ -1,9 +1,14 @@
 /* library: dlopen and dlsym, with sentences; see library.h. */
+
 #include "base/library.h"
+
+#include "base/err.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,6 +3,7 @@
  * every start: libcurl 3 ms, libmicrohttpd 1.5 ms; SQLite would be a third of the program.
  */
 #pragma once
+
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -31,3 +32,12 @@ bool library_load(const struct library *library, const struct library_function *
  * libraries that takes 0.2 ms, so call this when there is time.
  */
 void library_trim(void);
+
+/* A file that the program brings along; dev/embed makes tables of them. */
+
+struct embedded_file {
+	const char *name; /* path in the source tree: "agents/coder.md" */
+	const char *data; /* ends in a NUL that size does not count */
+	size_t size;
+	bool executable;
+};

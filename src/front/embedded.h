@@ -5,7 +5,7 @@
  * the table at build time, sorted by name.
  */
 #pragma once
-#include "base/embedded.h"
+#include "base/library.h"
 #include "base/str.h"
 
 /* Ends with a row whose name is NULL. */

@@ -1,7 +1,7 @@
 /* commands: presets and rules made into one list, and asked; see commands.h. */
 #include "policy/commands.h"
 
-#include "base/embedded.h"
+#include "base/library.h"
 #include "base/text/shell.h"
 #include "base/text/text.h"
 #include "policy/command_code.h"

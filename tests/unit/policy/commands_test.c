@@ -1,7 +1,7 @@
 /* commands: presets and rules, their examples, and the verdict on what would run. */
 #include "policy/commands.h"
 
-#include "base/embedded.h"
+#include "base/library.h"
 #include "policy/config.h"
 #include "policy/policy.h"
 
