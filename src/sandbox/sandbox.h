@@ -14,6 +14,7 @@
  * Nothing here knows of tools, policies or calls.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/str.h"
 
@@ -22,6 +23,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+struct sock_fprog;
+struct view;
 
 /*
  * How strong a cell is (docs/security.md). Zero is the weakest on purpose: nobody
@@ -33,9 +37,6 @@ enum sandbox_level {
 	SANDBOX_RULES,  /* L2: Landlock and seccomp */
 	SANDBOX_SEALED, /* L3: namespaces, Landlock and seccomp */
 };
-
-struct sock_fprog;
-struct view;
 
 /* Of a helper that makes a handful of calls of the kernel, without recursion. */
 enum { SANDBOX_HELPER_STACK = 16 << 10 };
