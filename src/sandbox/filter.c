@@ -3,7 +3,7 @@
  * needs libseccomp and half a millisecond; installing it needs neither.
  */
 #include "base/kernel.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

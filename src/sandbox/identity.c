@@ -2,23 +2,115 @@
  * identity: who the cell runs as, and the namespaces it is cloned into. Id maps are one
  * line each; root inside is nobody's, so a file of root stays closed to the cell.
  */
+
+#include "sandbox/identity.h"
+
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
-#include "sandbox/network.h"
+#include "sandbox/rules.h"
 #include "sandbox/sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/securebits.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/*
+ * The cell's private network. Making one takes the kernel longer than all the rest of
+ * the set-up, so a helper makes it while the anchor builds the view. The helper shares
+ * the anchor's memory and descriptors, lives on a stack of its own, and is gone before
+ * the anchor goes on.
+ */
+
+/* The kernel sets `lives` to 0 when the helper ends, and wakes us. */
+enum { HELPER_LIVES = 1 };
+
+/*
+ * Only calls of the kernel by kernel_raw: the C library's would write the anchor's errno.
+ * No code of the sanitizers may run here: it is on a stack they do not know.
+ */
+__attribute__((no_sanitize("address", "undefined"), noinline)) static int helper_main(
+	void *context)
+{
+	struct sandbox_network *network = context;
+	struct ifreq loopback = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	long answer;
+
+	network->step = "new network namespace";
+	answer = kernel_raw(SYS_unshare, CLONE_NEWNET, 0, 0);
+	if (answer == 0) {
+		network->step = "loopback";
+		answer = kernel_raw(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	if (answer >= 0) {
+		long fd = answer;
+		answer = kernel_raw(SYS_ioctl, fd, SIOCSIFFLAGS, (long)&loopback);
+		if (answer == 0) {
+			network->step = "holding the network namespace";
+			answer = kernel_raw(SYS_ioctl, fd, SIOCGSKNS, 0);
+		}
+		(void)kernel_raw(SYS_close, fd, 0, 0);
+	}
+	network->fd = answer < 0 ? -1 : (int)answer;
+	network->code = answer < 0 ? (int)-answer : 0;
+	return 0;
+}
+
+/*
+ * Start the helper that makes a network namespace with `lo` up. NETWORK stays where it is
+ * until sandbox_join, which also tells what went wrong here: the helper writes there.
+ */
+static void network_begin(struct sandbox_network *network)
+{
+	network->fd = -1;
+	network->step = "starting the network's helper";
+	network->code = ECHILD; /* until the helper says otherwise */
+	network->lives = HELPER_LIVES;
+	if (clone(helper_main, network->stack + sizeof(network->stack),
+		  CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD, network, NULL,
+		  NULL, &network->lives) >= 0)
+		return;
+	network->code = errno;
+	network->lives = 0;
+}
+
+bool sandbox_join(struct sandbox_network *network, struct err *err)
+{
+	while (__atomic_load_n(&network->lives, __ATOMIC_ACQUIRE) == HELPER_LIVES)
+		(void)syscall(SYS_futex, &network->lives, FUTEX_WAIT, HELPER_LIVES, NULL);
+	if (network->code != 0)
+		return err_set(err, network->code, "%s: %s", network->step,
+			       strerror(network->code));
+	if (setns(network->fd, CLONE_NEWNET) < 0)
+		return err_set(err, errno, "entering the network namespace: %s",
+			       strerror(errno));
+	return true;
+}
 
 enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */
 
@@ -305,4 +397,293 @@ bool sandbox_become(enum sandbox_level level, const struct sandbox_identity *ide
 	if (setsid() < 0)
 		return err_set(err, errno, "leaving the terminal: %s", strerror(errno));
 	return true;
+}
+
+/*
+ * The listeners that a proxy serves, and the socket that keeps the questions for names,
+ * on the one device of a cell's network.
+ */
+
+/* Room for more waiting connections than a proxy serves at the same time. */
+enum { BACKLOG = 1024 };
+
+static int listen_at(const struct sockaddr *address, socklen_t size)
+{
+	const int yes = 1;
+	auto_close int fd =
+		socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (address->sa_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)) < 0)
+		return -1;
+	if (bind(fd, address, size) < 0 || listen(fd, BACKLOG) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+bool sandbox_listen(uint16_t port, int *four, int *six, struct err *err)
+{
+	const struct sockaddr_in address4 = {.sin_family = AF_INET,
+					     .sin_port = htons(port),
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 address6 = {.sin6_family = AF_INET6,
+					      .sin6_port = htons(port),
+					      .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	*six = -1;
+	*four = -1;
+	*four = listen_at((const struct sockaddr *)&address4, sizeof(address4));
+	if (*four < 0)
+		return err_set(err, errno, "listening on port %u of the loopback: %s",
+			       port, strerror(errno));
+	if (port != 0)
+		*six = listen_at((const struct sockaddr *)&address6, sizeof(address6));
+	return true;
+}
+
+bool sandbox_overhear(int *fd, struct err *err)
+{
+	enum { NAME_SERVER = 53, PORT_AT = 2 }; /* the UDP header: source, destination */
+	/* A raw socket's packets begin with the IP header, whose length is in its first byte. */
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, PORT_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NAME_SERVER, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SANDBOX_QUESTION_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]),
+					  .filter = code};
+	auto_close int made =
+		socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+
+	if (made < 0 ||
+	    setsockopt(made, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0)
+		return err_set(err, errno, "a socket for questions to name servers: %s",
+			       strerror(errno));
+	*fd = fd_take(&made);
+	return true;
+}
+
+/* Subreaper, signal domain, and the count of tasks. */
+
+enum { STATUS_MAX = 16 << 10 };
+
+static uint64_t status_number(const struct buf *status, const char *key)
+{
+	const char *at = strstr(status->data, key);
+
+	return at == NULL ? UINT64_MAX : strtoull(at + strlen(key), NULL, 10);
+}
+
+uint64_t tasks_of_user(void)
+{
+	DIR *proc = opendir("/proc");
+	uint64_t count = 0;
+	struct buf status;
+
+	if (proc == NULL)
+		return 0;
+	buf_init(&status, STATUS_MAX);
+	for (struct dirent *entry = readdir(proc); entry != NULL; entry = readdir(proc)) {
+		char name[sizeof("/status") + NAME_MAX];
+
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		(void)snprintf(name, sizeof(name), "%s/status", entry->d_name);
+		if (fd_read_at(dirfd(proc), name, &status) &&
+		    status_number(&status, "\nUid:") == getuid())
+			count += status_number(&status, "\nThreads:");
+	}
+	(void)closedir(proc);
+	buf_fini(&status);
+	return count;
+}
+
+static bool domain_begin(struct err *err)
+{
+	auto_close int ruleset = -1;
+
+	return rules_domain(&ruleset, err) && landlock_enter(ruleset, err);
+}
+
+/*
+ * Enter the domain, then test that it keeps signals in: a child that was made before, and
+ * so stays outside, must be out of reach. Only then does kill(-1) end the cell and
+ * nothing else.
+ */
+static bool domain_enter(struct err *err)
+{
+	int ends[2];
+
+	if (!fd_pipe(ends, err))
+		return false;
+	pid_t outside = fork();
+	if (outside == 0) {
+		char byte;
+		(void)close(ends[1]);
+		(void)!read(ends[0], &byte, 1);
+		_exit(0);
+	}
+	bool ok = outside > 0 ? domain_begin(err)
+			      : err_set(err, errno, "a child: %s", strerror(errno));
+	if (ok && (kill(outside, 0) == 0 || errno != EPERM))
+		ok = err_set(err, EINVAL, "Landlock does not keep signals in");
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	while (outside > 0 && waitpid(outside, NULL, 0) < 0 && errno == EINTR)
+		;
+	return ok;
+}
+
+/*
+ * Without a pid namespace: adopt the orphans of a dead worker, and keep signals inside.
+ */
+bool family_settle(enum sandbox_level level, struct reach *reach, struct err *err)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "taking orphans in: %s", strerror(errno));
+	reach->alone =
+		level == SANDBOX_RULES && sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES;
+	return !reach->alone || domain_enter(err);
+}
+
+/*
+ * Die with the anchor, take orphans in, and hold the list of one's children open: /proc
+ * will be closed.
+ */
+bool family_begin(uint64_t processes, struct reach *reach, struct err *err)
+{
+	char name[64];
+	const pid_t anchor = getppid();
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return err_set(err, errno, "tying a worker to the anchor: %s",
+			       strerror(errno));
+	if (getppid() != anchor || anchor == 1)
+		return err_set(err, ESRCH, "the anchor is gone");
+	if (!privilege_limit(RLIMIT_NPROC, tasks_of_user() + processes, "processes", err))
+		return false;
+	if (setsid() < 0)
+		return err_set(err, errno, "a session of its own: %s", strerror(errno));
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_set(err, errno, "taking orphans in: %s", strerror(errno));
+	(void)snprintf(name, sizeof(name), "/proc/%d/task/%d/children", (int)getpid(),
+		       (int)getpid());
+	reach->children_fd = open(name, O_RDONLY | O_CLOEXEC);
+	return reach->children_fd >= 0 ||
+	       err_set(err, errno, "%s: %s", name, strerror(errno));
+}
+
+/* Tried as well: the anchor, of the same user, must be out of reach. */
+static bool signals_stay_in(void)
+{
+	return kill(getppid(), 0) < 0 && errno == EPERM;
+}
+
+bool family_close(int rules, struct reach *reach, struct err *err)
+{
+	if (!landlock_enter(rules, err))
+		return false;
+	(void)close(rules);
+	reach->alone = signals_stay_in();
+	if (!reach->alone && sandbox_landlock_abi() >= LANDLOCK_ABI_SCOPES)
+		return err_set(err, EINVAL, "Landlock does not keep signals in");
+	/* As pid 1 does: a worker lives on whatever its programs do. */
+	return !reach->alone || rules_domain(&reach->ruleset, err);
+}
+
+/*
+ * Capabilities, securebits, limits and descriptors. An exec can never give back what is
+ * dropped here.
+ */
+
+bool privilege_reduce(uint64_t mask, struct err *err)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {
+		{.effective = (uint32_t)mask, .permitted = (uint32_t)mask},
+		{.effective = (uint32_t)(mask >> 32), .permitted = (uint32_t)(mask >> 32)},
+	};
+
+	if (syscall(SYS_capset, &header, data) < 0)
+		return err_set(err, errno, "dropping capabilities: %s", strerror(errno));
+	return true;
+}
+
+bool privilege_lock(struct err *err)
+{
+	const unsigned long bits =
+		SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+		SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
+		return err_set(err, errno, "locking the secure bits: %s", strerror(errno));
+	/*
+	 * Until EINVAL: the kernel may know more capabilities than this file's headers.
+	 */
+	for (unsigned long i = 0; i < 64; i++) {
+		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+			continue;
+		if (errno == EINVAL && i > 0)
+			break;
+		return err_set(err, errno, "dropping capability %lu: %s", i,
+			       strerror(errno));
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_set(err, errno, "clearing ambient capabilities: %s",
+			       strerror(errno));
+	return true;
+}
+
+bool privilege_limit(int which, uint64_t most, const char *name, struct err *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	/* Never raise the user's own hard limit. */
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
+		limit.rlim_max = most;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit((__rlimit_resource_t)which, &limit) < 0)
+		return err_set(err, errno, "limit of %s: %s", name, strerror(errno));
+	return true;
+}
+
+static bool descriptors_close(const int *keep, size_t count, struct err *err)
+{
+	unsigned from = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned kept = (unsigned)keep[i];
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
+			return err_set(err, errno, "closing descriptors: %s",
+				       strerror(errno));
+		from = kept + 1;
+	}
+	if (close_range(from, UINT_MAX, 0) < 0)
+		return err_set(err, errno, "closing descriptors: %s", strerror(errno));
+	return true;
+}
+
+/*
+ * 0, 1 and 2 lead nowhere, so that no stray message of a library reaches a frame or a
+ * file.
+ */
+static bool standard_streams_null(struct err *err)
+{
+	int fd = open("/dev/null", O_RDWR); /* becomes 0 */
+
+	if (fd != 0 || dup2(fd, 1) != 1 || dup2(fd, 2) != 2)
+		return err_set(err, errno, "/dev/null: %s", strerror(errno));
+	return true;
+}
+
+bool privilege_close(const int *keep, size_t count, struct err *err)
+{
+	return descriptors_close(keep, count, err) && standard_streams_null(err);
 }

@@ -10,7 +10,7 @@
  */
 #include "base/fd.h"
 #include "base/kernel.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "sandbox/outside.h"
 
 #include "base/kernel.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 
 #include <errno.h>
 #include <grp.h>

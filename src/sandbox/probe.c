@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 #include "sandbox/probe_parts.h"
 #include "sandbox/sandbox.h"
 

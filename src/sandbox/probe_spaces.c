@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/kernel.h"
-#include "sandbox/network.h"
+#include "sandbox/identity.h"
 #include "sandbox/view.h"
 
 enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,8 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "sandbox/family.h"
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

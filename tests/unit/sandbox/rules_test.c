@@ -6,7 +6,7 @@
 
 #include "sandbox/rules.h"
 
-#include "sandbox/privilege.h"
+#include "sandbox/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,35 @@
-/*
- * privilege: taking rights away from the calling process, for good. Inside sandbox/
- * only.
- */
+/* identity: the cell's private network, made beside the view. For identity.c. */
 #pragma once
+
 #include "base/err.h"
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * What anchor and workers without a pid namespace do instead. Orphans come to them, and
+ * a Landlock domain keeps signals in, so that kill(-1) reaches what is theirs and
+ * nothing else. Inside sandbox/ only.
+ */
+
+/* The anchor's part; REACH as sandbox_settle's. */
+bool family_settle(enum sandbox_level level, struct reach *reach, struct err *err);
+
+/*
+ * A worker's first part: dies with the anchor, takes orphans in, holds the list of its
+ * children open (/proc will be closed), and starts PROCESSES at most.
+ */
+bool family_begin(uint64_t processes, struct reach *reach, struct err *err);
+
+/* Its last at L2: the file rules RULES (closed), and the domain. */
+bool family_close(int rules, struct reach *reach, struct err *err);
+
+/* Processes and threads that the user has now, everywhere: what RLIMIT_NPROC counts. */
+uint64_t tasks_of_user(void);
+
+/* Taking rights away from the calling process, for good. Inside sandbox/ only. */
 
 /*
  * Keep exactly the capabilities in MASK (bit n: capability n), effective and permitted;
