@@ -3,6 +3,7 @@
  * sandbox_build builds it, and the commands that explain a cell read it.
  */
 #pragma once
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
