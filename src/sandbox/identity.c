@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/kernel.h"
-#include "sandbox/rules.h"
+#include "sandbox/landlock.h"
 #include "sandbox/sandbox.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
  */
 #include "../base/unit.h"
 
-#include "sandbox/rules.h"
+#include "sandbox/landlock.h"
 
 #include "sandbox/identity.h"
 

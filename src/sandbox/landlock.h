@@ -1,10 +1,11 @@
 /*
- * rules: what a cell without namespaces may do with files, as one Landlock ruleset made
+ * landlock: what a cell without namespaces may do with files, as one Landlock ruleset made
  * from the view. Inside sandbox/ only. Landlock adds rights up along a path and can take
  * none away below a folder it has given: what a mask hides is therefore left out by
  * naming everything beside it. A file that is made in such a folder later stays closed.
  */
 #pragma once
+
 #include "base/err.h"
 #include "base/kernel.h"
 #include "sandbox/view.h"
