@@ -2,18 +2,24 @@
  * filter: installs the system-call filter that filter_make wrote at build time. Making it
  * needs libseccomp and half a millisecond; installing it needs neither.
  */
+
 #include "base/kernel.h"
+#include "sandbox/filter_names.h"
+#include "sandbox/filter_table.h"
 #include "sandbox/identity.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
-
-#include "sandbox/filter_table.h"
+#include <sys/socket.h>
 
 enum { FILTER_LENGTH_MAX = 1024, FILTER_BYTES_MAX = FILTER_LENGTH_MAX * 8 };
 
@@ -101,4 +107,143 @@ bool filter_enter(enum sandbox_level level, int *listener, struct err *err)
 		return true;
 	return err_set(err, errno, "system-call filter: %s%s", strerror(errno),
 		       errno == EINVAL ? "; this kernel has no seccomp filters" : "");
+}
+
+/*
+ * Refused calls as sentences. All that is known of one are its number and its arguments
+ * as numbers; nothing of the caller's memory is read.
+ */
+
+/* A newer kernel's struct may be longer, and it writes all of it. */
+enum { NOTIFICATION_MAX = 512 };
+
+struct word {
+	uint64_t value;
+	const char *name;
+};
+
+static const struct word families[] = {
+	{AF_PACKET, "AF_PACKET"},
+	{AF_VSOCK, "AF_VSOCK"},
+	{AF_ALG, "AF_ALG"},
+	{AF_BLUETOOTH, "AF_BLUETOOTH"},
+	{AF_CAN, "AF_CAN"},
+	{AF_TIPC, "AF_TIPC"},
+	{AF_XDP, "AF_XDP"},
+	{AF_KEY, "AF_KEY"},
+	{0},
+};
+
+static const struct word namespaces[] = {
+	{CLONE_NEWUSER, "CLONE_NEWUSER"},     {CLONE_NEWNS, "CLONE_NEWNS"},
+	{CLONE_NEWPID, "CLONE_NEWPID"},       {CLONE_NEWNET, "CLONE_NEWNET"},
+	{CLONE_NEWIPC, "CLONE_NEWIPC"},       {CLONE_NEWUTS, "CLONE_NEWUTS"},
+	{CLONE_NEWCGROUP, "CLONE_NEWCGROUP"}, {0},
+};
+
+enum group { ELSE, MOUNTS, NAMESPACES, SOCKETS, SET_ID, TERMINALS };
+
+static const char *const remedies[] = {
+	[ELSE] = "it reaches into the kernel: run it outside of the cell",
+	[MOUNTS] = "what a cell shows is decided by `read` and `write` of the policy; no "
+		   "command can change it",
+	[NAMESPACES] = "containers cannot be made inside a cell: run it outside, or without "
+		       "a sandbox of its own",
+	[SOCKETS] = "a cell has Unix, IPv4 and IPv6 sockets only",
+	[SET_ID] = "no file or folder gets a set-id bit in a cell: leave that bit to the "
+		   "user (git, where a group shares the repository: git -c "
+		   "core.sharedRepository=umask …)",
+	[TERMINALS] = "nothing in a cell may type for the user",
+};
+
+static const struct {
+	const char *name;
+	enum group group;
+} groups[] = {
+	{"mount", MOUNTS},     {"umount2", MOUNTS},   {"pivot_root", MOUNTS},
+	{"chroot", MOUNTS},    {"open_tree", MOUNTS}, {"move_mount", MOUNTS},
+	{"fsopen", MOUNTS},    {"fsconfig", MOUNTS},  {"fsmount", MOUNTS},
+	{"fspick", MOUNTS},    {"setns", NAMESPACES}, {"unshare", NAMESPACES},
+	{"clone", NAMESPACES}, {"socket", SOCKETS},   {"chmod", SET_ID},
+	{"fchmod", SET_ID},    {"fchmodat", SET_ID},  {"fchmodat2", SET_ID},
+	{"mknod", SET_ID},     {"mknodat", SET_ID},   {"creat", SET_ID},
+	{"open", SET_ID},      {"openat", SET_ID},    {"ioctl", TERMINALS},
+};
+
+static const char *name_of(int number)
+{
+	for (size_t i = 0; i < sizeof(explained_calls) / sizeof(explained_calls[0]); i++) {
+		if (explained_calls[i].number == number)
+			return explained_calls[i].name;
+	}
+	return NULL;
+}
+
+static enum group group_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (strcmp(groups[i].name, name) == 0)
+			return groups[i].group;
+	}
+	return ELSE;
+}
+
+/* The argument that decided, in words: a family, the first of the namespaces. */
+static const char *argument_of(enum group group, const struct seccomp_data *data)
+{
+	if (group == SOCKETS) {
+		for (const struct word *at = families; at->name; at++) {
+			if (at->value == (uint32_t)data->args[0])
+				return at->name;
+		}
+	} else if (group == NAMESPACES) {
+		for (const struct word *at = namespaces; at->name; at++) {
+			if (data->args[0] & at->value)
+				return at->name;
+		}
+	} else if (group == SET_ID) {
+		return "set-id";
+	}
+	return NULL;
+}
+
+static void describe(const struct seccomp_data *data, struct sandbox_refusal *refusal)
+{
+	const char *name = name_of(data->nr);
+	enum group group = name ? group_of(name) : ELSE;
+	const char *argument = argument_of(group, data);
+
+	refusal->remedy = remedies[group];
+	if (!name)
+		(void)snprintf(refusal->call, sizeof(refusal->call), "system call %d",
+			       data->nr);
+	else if (argument)
+		(void)snprintf(refusal->call, sizeof(refusal->call), "%s(%s)", name,
+			       argument);
+	else if (group == SOCKETS)
+		(void)snprintf(refusal->call, sizeof(refusal->call), "socket(%u)",
+			       (unsigned)data->args[0]);
+	else
+		(void)snprintf(refusal->call, sizeof(refusal->call), "%s", name);
+}
+
+bool sandbox_refuse_next(int listener, struct sandbox_refusal *refusal)
+{
+	union {
+		struct seccomp_notif told;
+		char room[NOTIFICATION_MAX];
+	} asked;
+	struct seccomp_notif_resp answer;
+	struct pollfd waiting = {.fd = listener, .events = POLLIN};
+
+	/* SECCOMP_IOCTL_NOTIF_RECV blocks when no call waits, so poll first. */
+	if (poll(&waiting, 1, 0) <= 0 || (waiting.revents & POLLIN) == 0)
+		return false;
+	memset(&asked, 0, sizeof(asked));
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked.told) < 0)
+		return false; /* its caller was killed meanwhile */
+	answer = (struct seccomp_notif_resp){.id = asked.told.id, .error = -EPERM};
+	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	describe(&asked.told.data, refusal);
+	return true;
 }
