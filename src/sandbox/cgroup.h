@@ -7,6 +7,7 @@
  * Each controller can be missing: then somebody else must count.
  */
 #pragma once
+
 #include "base/err.h"
 
 #include <stdbool.h>
