@@ -1,24 +1,342 @@
 /* probe: trying out what a cell is made of; see probe.h. */
+
 #include "sandbox/probe.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/kernel.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/identity.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/identity.h"
-#include "sandbox/probe_parts.h"
-#include "sandbox/sandbox.h"
+/* A sysctl is one number, a list of controllers a line. */
+enum { SYSCTL_MAX = 256 };
 
-bool probe_read(const char *path, char text[SYSCTL_MAX])
+/* SPACES_UNTRIED: there is no room for the try itself, which says nothing of the machine. */
+enum spaces_lacking {
+	SPACES_NOTHING,
+	SPACES_UNTRIED,
+	SPACES_USER,
+	SPACES_OTHERS,
+	SPACES_PROC,
+	SPACES_VIEW
+};
+
+/* The result of making namespaces as the anchor makes them. */
+struct probe_spaces {
+	enum spaces_lacking lacking; /* the first that is missing */
+	char because[PROBE_VALUE_MAX];
+	char remedy[PROBE_REMEDY_MAX];
+};
+
+/* A sysctl that may keep namespaces away. */
+struct probe_switch {
+	const char *path;   /* NULL ends the rows */
+	const char *closed; /* its values that do, with blanks between */
+	bool holds_for_root;
+	const char *remedy;
+};
+
+/*
+ * Whether the namespaces of a cell can be had, found by going the anchor's way, and what
+ * would mend it.
+ */
+
+enum { MAP_MAX = 32 << 10 }; /* 340 lines, the kernel's most */
+
+/* The steps of a child that goes the anchor's way, in their order. */
+enum step { STEP_USER, STEP_OTHERS, STEP_PROC, STEP_VIEW, STEPS_DONE };
+
+struct outcome {
+	enum step step; /* the first that failed, or STEPS_DONE */
+	int code;
+};
+
+/* In the child: what a container around us may forbid of the mounts. */
+static struct outcome try_mounts(const struct sandbox_identity *identity, int parent,
+				 struct sandbox_network *network)
+{
+	struct view_entry folder = {.kind = VIEW_FOLDER,
+				    .path = "/tmp",
+				    .fd = -1,
+				    .mode = S_IRWXU};
+	struct view view = {&folder, 1};
+	struct err err = {0};
+	int rules = -1;
+
+	if (!sandbox_become(SANDBOX_SEALED, identity, parent, &err) ||
+	    !sandbox_join(network, &err))
+		return (struct outcome){STEP_OTHERS, err.code};
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return (struct outcome){STEP_OTHERS, errno};
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return (struct outcome){STEP_PROC, errno};
+	auto_close int tree =
+		kernel_open_tree(AT_FDCWD, "/",
+				 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		return (struct outcome){STEP_VIEW, errno};
+	if (!sandbox_build(SANDBOX_SEALED, &view, &rules, &err))
+		return (struct outcome){STEP_VIEW, err.code};
+	return (struct outcome){STEPS_DONE, 0};
+}
+
+/* Read the outcome that the child PID writes before it ends, and wait for its end. */
+static struct outcome outcome_read(int ends[2], pid_t pid)
+{
+	struct outcome outcome;
+
+	fd_close(&ends[1]);
+	if (read(ends[0], &outcome, sizeof(outcome)) != (ssize_t)sizeof(outcome))
+		outcome = (struct outcome){STEP_OTHERS, EIO};
+	fd_close(&ends[0]);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return outcome;
+}
+
+static _Noreturn void outcome_say(const int ends[2], struct outcome outcome)
+{
+	(void)!write(ends[1], &outcome, sizeof(outcome));
+	_exit(0);
+}
+
+/* The anchor's own call, and a view of one empty folder. */
+static struct outcome try_anchor(void)
+{
+	const struct stat roots_own = {.st_uid = 0};
+	struct sandbox_identity identity;
+	struct sandbox_network network;
+	struct err err = {0};
+	auto_close int parent = kernel_pidfd_open(getpid());
+	int pidfd = -1, ends[2];
+	pid_t pid;
+
+	if (parent < 0)
+		return (struct outcome){STEP_USER, errno};
+	if (!fd_pipe(ends, &err))
+		return (struct outcome){STEP_USER, err.code};
+	sandbox_identity(&roots_own, &identity);
+	if (!sandbox_clone(SANDBOX_SEALED, &identity, 0, &network, &pid, &pidfd, &err)) {
+		fd_close(&ends[0]);
+		fd_close(&ends[1]);
+		return (struct outcome){STEP_USER, err.code};
+	}
+	if (pid == 0)
+		outcome_say(ends, try_mounts(&identity, parent, &network));
+	fd_close(&pidfd);
+	return outcome_read(ends, pid);
+}
+
+/* Which of the namespaces it is: unshared one after the other. */
+static struct outcome try_steps(void)
+{
+	const int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+			   CLONE_NEWNET | CLONE_NEWCGROUP;
+	int ends[2];
+
+	if (!fd_pipe(ends, NULL))
+		return (struct outcome){STEP_USER, EIO};
+	pid_t pid = fork();
+	if (pid != 0)
+		return outcome_read(ends, pid);
+	if (unshare(CLONE_NEWUSER) < 0)
+		outcome_say(ends, (struct outcome){STEP_USER, errno});
+	if (unshare(others) < 0)
+		outcome_say(ends, (struct outcome){STEP_OTHERS, errno});
+	outcome_say(ends, (struct outcome){STEPS_DONE, 0});
+}
+
+static const struct probe_switch probe_switches[] = {
+	{"/proc/sys/user/max_user_namespaces", "0", true,
+	 "sudo sysctl -w user.max_user_namespaces=15000"},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", true,
+	 "sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1 2", false,
+	 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor "
+	 "profile for glovebox with the rule \"userns,\""},
+	{0},
+};
+
+/* Does VALUE, which ROW has, keep them away from this user? */
+static bool probe_switch_closes(const struct probe_switch *row, const char *value)
+{
+	return (row->holds_for_root || geteuid() != 0) &&
+	       str_among(row->closed, str_trim(str_of(value)));
+}
+
+static bool probe_read(const char *path, char text[SYSCTL_MAX]);
+
+static const char *switch_remedy(void)
+{
+	char value[SYSCTL_MAX];
+
+	for (const struct probe_switch *row = probe_switches; row->path != NULL; row++) {
+		if (probe_read(row->path, value) && probe_switch_closes(row, value))
+			return row->remedy;
+	}
+	return NULL;
+}
+
+static void explain(struct probe_spaces *spaces, enum spaces_lacking lacking, int code,
+		    const char *what, const char *remedy)
+{
+	spaces->lacking = lacking;
+	(void)snprintf(spaces->because, sizeof(spaces->because), "%s: %s", what,
+		       strerror(code));
+	(void)snprintf(spaces->remedy, sizeof(spaces->remedy), "%s", remedy);
+}
+
+static void explain_user(struct probe_spaces *spaces, int code)
+{
+	const char *remedy = switch_remedy();
+
+	/*
+	 * The limits of all namespaces around this one count too, and only their owners see
+	 * them.
+	 */
+	if (remedy == NULL)
+		remedy = code == ENOSPC
+				 ? "the limit of user namespaces is reached, here or in what "
+				   "is around: raise user.max_user_namespaces there"
+			 : code == EINVAL || code == ENOSYS
+				 ? "a kernel with CONFIG_USER_NS"
+				 : "a container around us forbids them: run it with a seccomp "
+				   "profile that allows unshare and clone, or run on the host";
+	explain(spaces, SPACES_USER, code, "refused", remedy);
+}
+
+/* A /proc in which this process is found by the number that it has for itself. */
+static bool has_own_proc(void)
+{
+	char pid[32], found[32] = "";
+
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return readlink("/proc/self", found, sizeof(found) - 1) > 0 &&
+	       strcmp(pid, found) == 0 && access("/proc/self/uid_map", W_OK) == 0;
+}
+
+/* Is there a user UID in the namespace around us? */
+static bool has_user(uid_t uid)
+{
+	struct buf map;
+	bool found = false;
+
+	buf_init(&map, MAP_MAX);
+	if (fd_read_at(AT_FDCWD, "/proc/self/uid_map", &map)) {
+		for (char *at = map.data; !found && *at != '\0' && *at != '\n';) {
+			unsigned long long first = strtoull(at, &at, 10);
+			(void)strtoull(at, &at, 10);
+			unsigned long long count = strtoull(at, &at, 10);
+			found = uid >= first && uid - first < count;
+			at += *at == '\n';
+		}
+	}
+	buf_fini(&map);
+	return found;
+}
+
+static void explain_maps(struct probe_spaces *spaces, int code)
+{
+	const char *remedy = switch_remedy();
+
+	if (remedy == NULL && !has_own_proc())
+		remedy = "/proc has to be mounted, for this PID namespace and writable: mount -t "
+			 "proc proc /proc";
+	else if (remedy == NULL && geteuid() == 0 && !has_user(SANDBOX_UID))
+		remedy = "the user namespace around us has too few users for root to become one "
+			 "without an account: run glovebox as an ordinary user of it, or map 2^21 "
+			 "users into it";
+	else if (remedy == NULL && geteuid() == 0)
+		remedy = "root here lacks capabilities: run the container with SETUID, SETGID "
+			 "and (since Linux 5.12) SETFCAP, or glovebox as an ordinary user";
+	else if (remedy == NULL)
+		remedy = "something around us forbids ID maps of one's own: run on the host";
+	explain(spaces, SPACES_USER, code, "no ID map", remedy);
+}
+
+static void explain_others(struct probe_spaces *spaces, int code, const char *what)
+{
+	const char *remedy = switch_remedy();
+
+	if (remedy == NULL)
+		remedy = "the kernel needs mount, pid, ipc, uts, net and cgroup namespaces (see "
+			 "/proc/sys/user/max_*_namespaces), and what is around us must let "
+			 "them be used";
+	explain(spaces, SPACES_OTHERS, code, what, remedy);
+}
+
+/* A limit of the moment: of processes, descriptors or memory, not of namespaces. */
+static bool is_passing(int code)
+{
+	return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
+static void explain_failure(struct probe_spaces *spaces, int code)
+{
+	struct outcome outcome = try_steps();
+
+	if (outcome.step == STEP_USER)
+		explain_user(spaces, outcome.code);
+	else if (outcome.step == STEP_OTHERS)
+		explain_others(spaces, outcome.code, "refused");
+	else if (code == ENOSPC || code == EUSERS)
+		explain_user(spaces, ENOSPC);
+	else
+		explain_maps(spaces, code);
+}
+
+static void probe_namespaces(struct probe_spaces *spaces)
+{
+	struct outcome outcome = try_anchor();
+	int code = outcome.code;
+
+	memset(spaces, 0, sizeof(*spaces));
+	if (outcome.step == STEPS_DONE)
+		return;
+	if (is_passing(code))
+		explain(spaces, SPACES_UNTRIED, code, "could not be tried",
+			"raise the limit of processes (ulimit -u, pids.max of the control "
+			"group), descriptors (ulimit -n) or memory");
+	else if (outcome.step == STEP_USER)
+		explain_failure(spaces, code);
+	else if (outcome.step == STEP_OTHERS)
+		explain_others(spaces, code, "cannot be used");
+	else if (outcome.step == STEP_PROC)
+		explain(spaces, SPACES_PROC, code, "refused",
+			"a container runtime has hidden parts of /proc: run the container "
+			"with --security-opt systempaths=unconfined (docker) or "
+			"--security-opt unmask=ALL (podman)");
+	else
+		explain(spaces, SPACES_VIEW, code, "cannot be made",
+			"a kernel of 5.12 or newer, and where a container is around us a "
+			"seccomp profile that allows open_tree, move_mount, fsopen, fsconfig, "
+			"fsmount, mount_setattr and pivot_root");
+}
+
+/*
+ * The text of a small file without its line end; false when this kernel has none of that
+ * name.
+ */
+static bool probe_read(const char *path, char text[SYSCTL_MAX])
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, SYSCTL_MAX - 1);
@@ -30,7 +348,8 @@ bool probe_read(const char *path, char text[SYSCTL_MAX])
 	return true;
 }
 
-const char *probe_landlock_remedy(int code)
+/* CODE: what the kernel said when it was asked for its ABI. */
+static const char *probe_landlock_remedy(int code)
 {
 	if (code == EOPNOTSUPP)
 		return "add landlock to lsm= on the kernel's command line (see "
@@ -42,7 +361,7 @@ const char *probe_landlock_remedy(int code)
 	       "of the container that knows landlock_create_ruleset";
 }
 
-const char *probe_seccomp_remedy(int code)
+static const char *probe_seccomp_remedy(int code)
 {
 	if (code == EPERM || code == EACCES)
 		return "a container around us forbids it: run it with a seccomp profile that "
@@ -50,7 +369,7 @@ const char *probe_seccomp_remedy(int code)
 	return "a kernel with CONFIG_SECCOMP_FILTER";
 }
 
-bool probe_seccomp(void)
+static bool probe_seccomp(void)
 {
 	unsigned action = SECCOMP_RET_ERRNO;
 
@@ -213,4 +532,64 @@ size_t probe_kernel(struct probe_fact items[PROBE_FACTS_MAX])
 	add_openat2(&facts);
 	add_groups(&facts);
 	return facts.count;
+}
+
+/* The level of this machine, and why not a higher one. */
+
+static const struct level_row rows[] = {
+	[SANDBOX_NONE] = {"L0", "no wall",
+			  "an environment of its own, closed descriptors, limits and an end; "
+			  "files, network and processes of yours are all in reach"},
+	[SANDBOX_FILTER] = {"L1", "seccomp",
+			    "no network, no sockets of the host, no tracing, a small kernel; "
+			    "every file of yours can be read and changed"},
+	[SANDBOX_RULES] = {"L2", "Landlock and seccomp",
+			   "files outside are closed (their names and sizes can be seen), no "
+			   "network, not even a loopback, no signals out; nothing can be "
+			   "hidden in a writable folder, /tmp and memory have no limit"},
+	[SANDBOX_SEALED] = {"L3", "namespaces, Landlock and seccomp",
+			    "what is outside does not exist; all promises hold"},
+};
+
+const struct level_row *probe_level_row(enum sandbox_level level)
+{
+	return &rows[level <= SANDBOX_SEALED ? level : SANDBOX_NONE];
+}
+
+static void say(struct probe_reach *reach, enum sandbox_level level, const char *what,
+		const char *why, const char *remedy)
+{
+	reach->level = level;
+	(void)snprintf(reach->because, sizeof(reach->because), "%s: %.*s", what,
+		       PROBE_VALUE_MAX / 2, why);
+	(void)snprintf(reach->remedy, sizeof(reach->remedy), "%s", remedy);
+}
+
+void probe_reach(struct probe_reach *reach)
+{
+	struct probe_spaces spaces;
+
+	memset(reach, 0, sizeof(*reach));
+	reach->level = SANDBOX_SEALED;
+	if (!probe_seccomp()) {
+		int code = errno;
+		say(reach, SANDBOX_NONE, "no seccomp filters", strerror(code),
+		    probe_seccomp_remedy(code));
+		return;
+	}
+	if (sandbox_landlock_abi() == 0) {
+		int code = errno;
+		say(reach, SANDBOX_FILTER, "no Landlock", strerror(code),
+		    probe_landlock_remedy(code));
+		return;
+	}
+	probe_namespaces(&spaces);
+	/* A cell of L3 then says itself what it had no room for: it is never built weaker. */
+	if (spaces.lacking != SPACES_NOTHING && spaces.lacking != SPACES_UNTRIED)
+		say(reach, SANDBOX_RULES,
+		    spaces.lacking == SPACES_USER     ? "user namespaces"
+		    : spaces.lacking == SPACES_OTHERS ? "namespaces"
+		    : spaces.lacking == SPACES_PROC   ? "a /proc of one's own"
+						      : "a view of mounts",
+		    spaces.because, spaces.remedy);
 }

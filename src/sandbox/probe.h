@@ -5,6 +5,7 @@
  * never probes: it builds or fails.
  */
 #pragma once
+
 #include "sandbox/sandbox.h"
 
 #include <stdbool.h>
