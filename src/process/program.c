@@ -1,16 +1,608 @@
 /* program: starting one program: which file it is, and what is said when it did not start. */
+
 #include "process/program.h"
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/memory.h"
 #include "base/path.h"
-#include "process/program_parts.h"
+#include "base/str.h"
+#include "process/children.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { PROGRAM_PLACED_MAX = 2 };
+
+enum {
+	/* A dozen system calls are made on it; each page of it is a fault of every start. */
+	PROGRAM_CHILD_STACK = 16 << 10,
+	PROGRAM_MORE_FDS_MAX = 8,
+};
+
+/* Where one that is made ahead stands; a word of a futex. */
+enum launcher_turn { TURN_NONE, TURN_MAKING, TURN_WAITS, TURN_RISES, TURN_GO };
+
+enum child_step {
+	STEP_DESCRIPTORS = 1,
+	STEP_FOLDER,
+	STEP_FILTER,
+	STEP_SESSION,
+	STEP_EXEC
+};
+
+struct program_child {
+	const struct program_start *start;
+	struct program_terms terms; /* START's, or none */
+	const char *candidates; /* names to try, each ended by NUL; then an empty one */
+	int keep[PROGRAM_MORE_FDS_MAX]; /* descriptors that stay, ascending */
+	size_t keep_count;
+	volatile enum child_step failed;
+	volatile int code;
+	volatile int listener; /* in the table of descriptors that is shared until then */
+	int turn;              /* enum launcher_turn; TURN_NONE: does not wait */
+	/* not 0 while it shares our memory: the kernel clears it at its exec or end */
+	int shares;
+};
+
+/*
+ * What a start's process does until its exec. It shares our memory so long (as vfork
+ * does: nothing is copied, however large we are) but runs on a stack of its own; what
+ * went wrong in it is left in that shared memory. One that is made ahead runs the same
+ * steps and rests once between them.
+ */
+
+enum {
+	CALL_LANDLOCK_RESTRICT = 446, /* the C library's headers may end before */
+	/* Each takes half a microsecond: some 100 in all, twice what a start is away. */
+	RISEN_LOOKS = 200,
+	CHILD_FAILED = 127, /* nobody sees it: the code tells */
+	COPY_LOOK_MS = 10,  /* until it is asked whether it still lives */
+};
+
+/* In the child no code of the sanitizers may run: it is on a stack they do not know. */
+#define IN_CHILD __attribute__((no_sanitize("address", "undefined"), noinline))
+
+/*
+ * By the kernel's call: the C library's leaves out two numbers that it uses itself, and a
+ * caller may have had them ignored. Zero is the default action.
+ */
+IN_CHILD static void reset_signals(void)
+{
+	static const struct {
+		unsigned long handler, flags, restorer, mask;
+	} plain = {0};
+
+	for (int number = 1; number < _NSIG; number++)
+		(void)syscall(SYS_rt_sigaction, number, &plain, NULL, sizeof(plain.mask));
+}
+
+void program_plain_signals(void)
+{
+	sigset_t none;
+
+	reset_signals();
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * A descriptor that is not where it belongs and lies among those that are filled is moved out
+ * of the way first. COUNT: how many are.
+ */
+IN_CHILD static bool child_place_fds(const struct program_start *start, int *count)
+{
+	int from[3 + PROGRAM_PLACED_MAX];
+	int all = 3;
+
+	while (start->placed_fds != NULL && all < 3 + PROGRAM_PLACED_MAX &&
+	       start->placed_fds[all - 3] >= 0)
+		all++;
+	*count = all;
+	for (int i = 0; i < all; i++) {
+		from[i] = i < 3 ? start->fds[i] : start->placed_fds[i - 3];
+		if (from[i] < 0)
+			from[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (from[i] >= 0 && from[i] < all && from[i] != i)
+			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, all);
+		if (from[i] < 0)
+			return false;
+	}
+	for (int i = 0; i < all; i++) {
+		if (from[i] == i ? fcntl(i, F_SETFD, 0) < 0 : dup2(from[i], i) < 0)
+			return false;
+	}
+	return true;
+}
+
+IN_CHILD static bool child_close_others(const struct program_child *child, int placed)
+{
+	unsigned from = (unsigned)placed;
+
+	for (size_t i = 0; i < child->keep_count; i++) {
+		unsigned kept = (unsigned)child->keep[i];
+
+		if (kept > from && close_range(from, kept - 1, 0) < 0)
+			return false;
+		if (fcntl(child->keep[i], F_SETFD, 0) < 0)
+			return false;
+		from = kept + 1;
+	}
+	return close_range(from, UINT_MAX, 0) == 0;
+}
+
+/*
+ * Try each candidate as the shell does: what is merely missing or closed to us does not
+ * end the search.
+ */
+IN_CHILD static int child_exec(const struct program_child *child)
+{
+	/* execve takes them without const and changes nothing. */
+	union {
+		const char *const *given;
+		char *const *taken;
+	} argv = {child->start->argv}, environment = {child->start->environment};
+	int code = ENOENT;
+
+	for (const char *at = child->candidates; *at; at += strlen(at) + 1) {
+		(void)execve(at, argv.taken, environment.taken);
+		if (errno == EACCES)
+			code = EACCES;
+		else if (errno != ENOENT && errno != ENOTDIR)
+			return errno;
+	}
+	return code;
+}
+
+/* The same descriptors, its own from now on; unshare is forbidden in many containers. */
+IN_CHILD static bool child_own_fds(void)
+{
+	return close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) == 0;
+}
+
+/*
+ * A filter that asks has its listener where its first process is. The child shares our
+ * descriptors just so long that it becomes ours as well.
+ */
+IN_CHILD static bool child_listen(struct program_child *child)
+{
+	long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				SECCOMP_FILTER_FLAG_NEW_LISTENER, child->terms.filter);
+
+	if (listener < 0)
+		return false;
+	child->listener = (int)listener;
+	return child_own_fds();
+}
+
+/* Steps that need descriptors which are closed later. */
+IN_CHILD static bool child_enter_domain(struct program_child *child)
+{
+	if (child->terms.ruleset > 0 &&
+	    syscall(CALL_LANDLOCK_RESTRICT, child->terms.ruleset, 0) < 0)
+		return false;
+	return child->terms.answer == NULL || child_listen(child);
+}
+
+IN_CHILD static bool child_wall_in(const struct program_child *child)
+{
+	const struct program_terms *terms = &child->terms;
+
+	return terms->filter == NULL || terms->answer != NULL ||
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, terms->filter) == 0;
+}
+
+/* On either side: rest while WORD is VALUE, at MOST so long (NULL: for ever). */
+static IN_CHILD void program_child_rest(int *word, int value, const struct timespec *most)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, most, NULL, 0);
+}
+
+/* It is TURN now; the other side is woken. */
+static IN_CHILD void program_child_turn(struct program_child *child, enum launcher_turn turn)
+{
+	__atomic_store_n(&child->turn, (int)turn, __ATOMIC_RELEASE);
+	(void)syscall(SYS_futex, &child->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* All that needs not know what will be started. */
+IN_CHILD static bool child_prepare(struct program_child *child)
+{
+	const struct program_start *start = child->start;
+
+	if (!start->signals_are_plain)
+		reset_signals();
+	/* A group of its own, and a session: the kernel shares the processor out by sessions. */
+	child->failed = STEP_SESSION;
+	if ((start->terminal || !start->joins_group) && setsid() < 0)
+		return false;
+	/* Before anything is done to descriptors that are shared yet. */
+	child->failed = STEP_FILTER;
+	return child_enter_domain(child) && child_wall_in(child);
+}
+
+IN_CHILD static enum launcher_turn turn_of(const struct program_child *child)
+{
+	return (enum launcher_turn)__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Until it is known; from then on descriptors are its own. Nothing may fail before: errno is
+ * that of the other side, which goes on meanwhile.
+ */
+IN_CHILD static bool child_wait(struct program_child *child)
+{
+	program_child_turn(child, TURN_WAITS);
+	while (turn_of(child) == TURN_WAITS)
+		program_child_rest(&child->turn, TURN_WAITS, NULL);
+	for (int i = 0; i < RISEN_LOOKS && turn_of(child) == TURN_RISES; i++)
+		(void)syscall(SYS_sched_yield);
+	while (turn_of(child) == TURN_RISES)
+		program_child_rest(&child->turn, TURN_RISES, NULL);
+	child->failed = STEP_DESCRIPTORS;
+	return child_own_fds();
+}
+
+IN_CHILD static bool child_become(struct program_child *child)
+{
+	const struct program_start *start = child->start;
+	sigset_t none;
+	int placed;
+
+	child->failed = STEP_DESCRIPTORS;
+	if (!child_place_fds(start, &placed) || !child_close_others(child, placed))
+		return false;
+	if (start->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+		return false;
+	child->failed = STEP_FOLDER;
+	if (start->folder && chdir(start->folder) < 0)
+		return false;
+	child->failed = STEP_EXEC;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (start->body != NULL) {
+		program_child_turn(child, TURN_GO);
+		_exit(start->body(start->context));
+	}
+	errno = child_exec(child);
+	return false;
+}
+
+/*
+ * The main function of the child, on a stack of its own in our memory. CHILD is the
+ * context. When it returns, the child did not become the program, and `code` and `failed`
+ * are set.
+ */
+static IN_CHILD int program_child_main(void *context)
+{
+	struct program_child *child = context;
+
+	if (child_prepare(child) && (child->turn == TURN_NONE || child_wait(child)))
+		(void)child_become(child);
+	child->code = errno;
+	return CHILD_FAILED;
+}
+
+/* Start the child and wait until it has become the program or failed. Its pid, or -1. */
+static pid_t program_child_begin(struct program_child *child)
+{
+	__attribute__((aligned(16))) char stack[PROGRAM_CHILD_STACK];
+	sigset_t all, before;
+	int saved;
+	pid_t pid;
+
+	/* No handler of ours may run in the child while it shares our memory. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid = clone(program_child_main, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | SIGCHLD |
+			    (child->terms.answer != NULL ? CLONE_FILES : 0),
+		    child);
+	saved = errno;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return pid;
+}
+
+/* As fork, but with the descriptors shared where a listener has to come out of them. */
+static pid_t program_child_copy(struct program_child *child)
+{
+	static const struct timespec look = {.tv_nsec = COPY_LOOK_MS * 1000000L};
+	long flags = SIGCHLD | (child->terms.answer != NULL ? CLONE_FILES : 0);
+	pid_t pid;
+
+	child->turn = TURN_MAKING;
+	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+	if (pid == 0) {
+		if (child_prepare(child))
+			(void)child_become(child);
+		child->code = errno;
+		_exit(CHILD_FAILED);
+	}
+	/* A child that fails before its turn sets `code`, or dies without one. */
+	while (pid > 0 && __atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_MAKING) {
+		siginfo_t ended = {0};
+
+		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		    ended.si_pid == pid) {
+			if (child->code == 0)
+				child->code = ECHILD;
+			break;
+		}
+		program_child_rest(&child->turn, TURN_MAKING, &look);
+	}
+	return pid;
+}
+
+/* The process that runs a list. */
+
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SIGNALLED = 128 }; /* as shells have it */
+
+struct list {
+	const struct program_item *items;
+	size_t count;
+	const char *const *environment;
+};
+
+/* Start one; its code when that fails, else 0. */
+static int start_one(const struct list *list, size_t at, int in, int out, pid_t *pid)
+{
+	const struct program_start start = {
+		.argv = list->items[at].argv,
+		.environment = list->environment,
+		.fds = {in, out, STDERR_FILENO},
+		.signals_are_plain = true,
+		.joins_group = true,
+	};
+	struct err err;
+
+	if (program_start(&start, pid, &err))
+		return 0;
+	(void)dprintf(STDERR_FILENO, "%s\n", err.text);
+	return err.code == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+}
+
+static int code_of(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return NOT_FOUND;
+	}
+	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The programs from FIRST to before END, each reading the one before it. The last one's code. */
+static int run_pipeline(const struct list *list, size_t first, size_t end)
+{
+	auto_free pid_t *pids = memory_array(end - first, sizeof(*pids));
+	int in = STDIN_FILENO;
+	int code = 0;
+
+	for (size_t i = first; i < end; i++) {
+		int ends[2] = {-1, -1};
+		struct err err;
+		bool is_last = i + 1 == end;
+
+		if (!is_last && !fd_pipe(ends, &err)) {
+			(void)dprintf(STDERR_FILENO, "%s\n", err.text);
+			code = NOT_EXECUTABLE;
+			break;
+		}
+		code = start_one(list, i, in, is_last ? STDOUT_FILENO : ends[1],
+				 &pids[i - first]);
+		/* While we hold an end, no end of the stream would show. */
+		fd_close(&ends[1]);
+		if (in != STDIN_FILENO)
+			fd_close(&in);
+		in = ends[0];
+	}
+	if (in > STDIN_FILENO)
+		fd_close(&in);
+	for (size_t i = first; i < end; i++) {
+		bool is_last = i + 1 == end;
+		int ended = pids[i - first] > 0 ? code_of(pids[i - first]) : code;
+
+		if (is_last)
+			code = ended;
+	}
+	return code;
+}
+
+static int run_list(void *context)
+{
+	const struct list *list = context;
+	int code = 0;
+
+	for (size_t at = 0; at < list->count;) {
+		enum program_join join = list->items[at].join;
+		size_t end = at + 1;
+
+		while (end < list->count && list->items[end].join == PROGRAM_PIPE)
+			end++;
+		if (join == PROGRAM_AND  ? code == 0
+		    : join == PROGRAM_OR ? code != 0
+					 : true)
+			code = run_pipeline(list, at, end);
+		at = end;
+	}
+	return code;
+}
+
+bool program_list_start_ahead(const struct program_start *start,
+			      const struct program_item *items, size_t count,
+			      struct program_ahead *ahead, struct err *err)
+{
+	static const char *const name[] = {"the list of programs", NULL};
+	struct list list = {items, count, start->environment};
+	struct program_start copy = *start;
+
+	assert(count > 0);
+	copy.argv = name;
+	copy.launcher = NULL;
+	copy.body = run_list;
+	copy.context = &list;
+	return program_start_ahead(&copy, ahead, err);
+}
+
+/* Who goes first when memory runs out. */
+
+#define FIRST "1000" /* the kernel's ceiling */
+
+static void score_write(struct program_score *score, const char *text, bool is_own)
+{
+	/* Refused: all have the same then, as they would without this. */
+	if (score != NULL && score->is_own != is_own &&
+	    pwrite(score->fd, text, strlen(text), 0) > 0)
+		score->is_own = is_own;
+}
+
+/* Processes made from now on are among the first that the kernel kills. NULL is fine. */
+static void program_score_raise(struct program_score *score)
+{
+	score_write(score, FIRST, false);
+}
+
+void program_score_lower(struct program_score *score)
+{
+	if (score != NULL)
+		score_write(score, score->own, true);
+}
+
+/* A start's process made ahead, and how it is set on its way or ended. */
+
+enum {
+	SHARED_FDS = 256, /* a table that two use waits for the kernel when it has to grow */
+	LAUNCHER_LOOK_MS = 10, /* until it is asked whether it still lives */
+};
+
+struct program_launcher {
+	__attribute__((aligned(16))) char stack[PROGRAM_CHILD_STACK];
+	struct program_child child;
+	struct program_start blank; /* what is known ahead */
+	pid_t pid;
+};
+
+/* Wait until it shares nothing with us any more: it has become a program, or ended. */
+static void launcher_leave(struct program_launcher *launcher)
+{
+	int *shares = &launcher->child.shares;
+
+	while (__atomic_load_n(shares, __ATOMIC_ACQUIRE) != 0)
+		program_child_rest(shares, 1, NULL);
+}
+
+/* Room for what comes between now and the start. */
+static void table_grow(void)
+{
+	int high = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, SHARED_FDS - 1);
+
+	if (high >= 0)
+		(void)close(high);
+}
+
+struct program_launcher *program_launcher_make(const struct program_terms *terms)
+{
+	static const struct timespec look = {.tv_nsec = LAUNCHER_LOOK_MS * 1000000L};
+	struct program_launcher *launcher = memory_alloc(sizeof(*launcher));
+	struct program_child *child = &launcher->child;
+	sigset_t all, before;
+
+	assert(terms->answer == NULL);
+	launcher->blank = (struct program_start){.terms = terms, .signals_are_plain = true};
+	*child = (struct program_child){.start = &launcher->blank,
+					.terms = *terms,
+					.turn = TURN_MAKING,
+					.shares = 1,
+					.listener = -1};
+	table_grow();
+	program_score_raise(terms->score);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	launcher->pid = clone(program_child_main, launcher->stack + sizeof(launcher->stack),
+			      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD,
+			      child, NULL, NULL, &child->shares);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	/* Its steps leave traces in our errno: it rests before we go on. */
+	while (launcher->pid > 0 && __atomic_load_n(&child->shares, __ATOMIC_ACQUIRE) != 0) {
+		if (__atomic_load_n(&child->turn, __ATOMIC_ACQUIRE) == TURN_WAITS)
+			return launcher;
+		program_child_rest(&child->turn, TURN_MAKING, &look);
+	}
+	program_launcher_end(&launcher);
+	return NULL;
+}
+
+void program_launcher_end(struct program_launcher **launcher)
+{
+	struct program_launcher *given = *launcher;
+
+	if (given && given->pid > 0) {
+		(void)kill(given->pid, SIGKILL);
+		launcher_leave(given);
+		while (waitpid(given->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	free(given);
+	*launcher = NULL;
+}
+
+void program_launcher_rouse(struct program_launcher *launcher)
+{
+	if (launcher != NULL)
+		program_child_turn(&launcher->child, TURN_RISES);
+}
+
+/* Can LAUNCHER, which may have died meanwhile, become what START says? */
+static bool program_launcher_fits(const struct program_launcher *launcher,
+				  const struct program_start *start)
+{
+	return !start->terminal && start->terms == launcher->blank.terms &&
+	       __atomic_load_n(&launcher->child.shares, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Begin CHILD in the process that waits; *LAUNCHER is then used up. Its pid. */
+static pid_t program_launcher_begin(struct program_launcher **launcher,
+				    struct program_child *child)
+{
+	struct program_launcher *used = *launcher;
+	pid_t pid = used->pid;
+
+	used->child.start = child->start;
+	used->child.candidates = child->candidates;
+	memcpy(used->child.keep, child->keep, sizeof(child->keep));
+	used->child.keep_count = child->keep_count;
+	program_child_turn(&used->child, TURN_GO);
+	launcher_leave(used);
+	child->failed = used->child.failed;
+	child->code = used->child.code;
+	free(used);
+	*launcher = NULL;
+	return pid;
+}
 
 enum { PATH_TEXT_MAX = 64 << 10 }; /* all candidates for one name */
 
@@ -137,8 +729,9 @@ static pid_t begin(struct program_child *child, struct program_launcher **launch
 	return begin_by(child, launcher);
 }
 
-bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
-			     struct err *err)
+/* The same where the terms' filter may ask; *LISTENER -1 when it does not. */
+static bool program_start_listening(const struct program_start *start, pid_t *pid,
+				    int *listener, struct err *err)
 {
 	struct program_child child = {.start = start, .listener = -1};
 	struct buf candidates;
@@ -181,4 +774,81 @@ bool program_start(const struct program_start *start, pid_t *pid, struct err *er
 
 	assert(start->terms == NULL || start->terms->answer == NULL);
 	return program_start_listening(start, pid, &listener, err);
+}
+
+/* A program and the pipes it writes to, started before anybody follows it. */
+
+static bool make_pipe(int given, int *read_end, int *child_end, struct err *err)
+{
+	int ends[2];
+
+	*child_end = given;
+	if (given >= 0)
+		return true;
+	if (!fd_pipe(ends, err))
+		return false;
+	*read_end = ends[0];
+	*child_end = ends[1];
+	return fd_set_blocking(ends[0], false, err);
+}
+
+bool program_start_ahead(const struct program_start *start, struct program_ahead *ahead,
+			 struct err *err)
+{
+	struct program_ahead made = {.pipes = {-1, -1}};
+	struct program_start child = *start;
+
+	/* A worker: its signals were made plain before it was ready. */
+	child.signals_are_plain |= getpid() == 1;
+	/*
+	 * Children of the program must not escape, nor be taken for others, before it is
+	 * followed.
+	 */
+	if (getpid() != 1)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (getpid() != 1 && !(start->terms && start->terms->alone))
+		made.others = children_list(start->terms ? start->terms->children_fd : 0);
+	bool ok = make_pipe(start->fds[1], &made.pipes[0], &child.fds[1], err) &&
+		  make_pipe(start->fds[2], &made.pipes[1], &child.fds[2], err);
+	if (!ok)
+		err->code = ECHILD; /* nothing of the program's */
+	ok = ok && program_start_listening(&child, &made.pid, &made.listener, err);
+	/* Our copies of the write ends: while they are open no end of output would show. */
+	for (int i = 1; i < 3; i++) {
+		if (start->fds[i] < 0)
+			fd_close(&child.fds[i]);
+	}
+	if (ok) {
+		*ahead = made;
+		return true;
+	}
+	fd_close(&made.pipes[0]);
+	fd_close(&made.pipes[1]);
+	free(made.others);
+	return false;
+}
+
+bool program_ahead_lives(struct program_ahead *ahead)
+{
+	if (ahead->pid > 0 && waitpid(ahead->pid, NULL, WNOHANG) == 0)
+		return true;
+	ahead->pid = 0;
+	return false;
+}
+
+void program_ahead_end(struct program_ahead *ahead)
+{
+	if (program_ahead_lives(ahead)) {
+		(void)kill(ahead->pid, SIGKILL);
+		while (waitpid(ahead->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	ahead->pid = 0;
+	fd_close(&ahead->pipes[0]);
+	fd_close(&ahead->pipes[1]);
+	if (ahead->listener > 0)
+		fd_close(&ahead->listener);
+	ahead->listener = 0;
+	free(ahead->others);
+	ahead->others = NULL;
 }

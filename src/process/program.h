@@ -5,14 +5,17 @@
  * and, at the end, everything left is killed.
  */
 #pragma once
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct program_launcher;
 struct pty;
@@ -57,8 +60,6 @@ struct program_score {
 	bool is_own;
 };
 
-enum { PROGRAM_PLACED_MAX = 2 };
-
 struct program_start {
 	const char *const *argv;        /* [0] is looked up in the PATH of environment */
 	const char *const *environment; /* NULL-ended */
@@ -102,9 +103,6 @@ void program_plain_signals(void);
  * E2BIG, ENOTDIR (folder), ECHILD (any other step before the exec), else what the exec said.
  */
 bool program_start(const struct program_start *start, pid_t *pid, struct err *err);
-/* The same where the terms' filter may ask; *LISTENER -1 when it does not. */
-bool program_start_listening(const struct program_start *start, pid_t *pid, int *listener,
-			     struct err *err);
 
 /*
  * A start made ahead: the process is there, in a group of its own and on TERMS that do not
@@ -234,3 +232,43 @@ struct program_run {
 bool program_follow(struct program_run *run, struct err *err);
 void program_run_init(struct program_run *run);
 void program_run_fini(struct program_run *run);
+
+/*
+ * Several programs, one after the other or joined by pipes, as a shell would run them,
+ * without a shell: a process of our own starts and waits for them. It is a copy of the
+ * caller, on the terms of programs and without any descriptor above 2.
+ */
+
+/* How a program is joined to what stands before it. */
+enum program_join {
+	PROGRAM_THEN, /* in any case */
+	PROGRAM_AND,  /* when that ended with 0 */
+	PROGRAM_OR,   /* when it did not */
+	PROGRAM_PIPE, /* at the same time, reading what that writes to 1 */
+};
+
+struct program_item {
+	enum program_join join;
+	const char *const *argv;
+};
+
+/*
+ * Start a process that runs the COUNT ITEMS by START, of which argv is not looked at. Its exit
+ * code is that of the last program that ran: 128+N after signal N, 127 for one that was not
+ * found, 126 for one that cannot be executed, with a line on 2. They stay in its process group.
+ */
+bool program_list_start_ahead(const struct program_start *start,
+			      const struct program_item *items, size_t count,
+			      struct program_ahead *ahead, struct err *err);
+
+/*
+ * A start's process between its making and its exec (program_child.c), and one that is
+ * made before it is known what it shall become (program_launcher.c). For program*.c.
+ */
+
+/*
+ * This process is not. What shares its memory is lowered by the kernel as well, and what
+ * was made does so a moment longer than anybody is told by it: not before it has given a
+ * sign.
+ */
+void program_score_lower(struct program_score *score);

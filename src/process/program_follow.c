@@ -4,8 +4,8 @@
  * grandchild that holds a pipe can keep the answer.
  */
 #include "process/awake.h"
+#include "process/program.h"
 #include "process/program_output.h"
-#include "process/program_parts.h"
 #include "process/program_processes.h"
 #include "process/pty.h"
 

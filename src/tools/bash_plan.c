@@ -2,7 +2,7 @@
 #include "tools/bash_plan.h"
 
 #include "base/memory.h"
-#include "process/program_list.h"
+#include "process/program.h"
 #include "tools/commands.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* program_list: lists as a shell would run them, and their ends. */
-#include "process/program_list.h"
+#include "process/program.h"
 
 #include "../base/unit.h"
 #include "base/clock.h"
