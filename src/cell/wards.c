@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "process/children.h"
+#include "process/follow.h"
 
 #include <errno.h>
 #include <poll.h>

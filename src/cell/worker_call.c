@@ -7,8 +7,7 @@
 #include "cell/wire.h"
 #include "files/undo_log.h"
 #include "guard/audit_tell.h"
-#include "process/children.h"
-#include "process/program_end.h"
+#include "process/follow.h"
 #include "tool/claims.h"
 #include "tool/tool.h"
 

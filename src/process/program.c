@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "process/children.h"
+#include "process/follow.h"
 
 #include <assert.h>
 #include <errno.h>

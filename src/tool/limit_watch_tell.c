@@ -1,6 +1,6 @@
 /* limit_watch_tell: the sentence of each limit that a command has reached. */
 #include "base/text/text.h"
-#include "process/program_output.h"
+#include "process/follow.h"
 #include "tool/denial.h"
 #include "tool/limit_watch.h"
 

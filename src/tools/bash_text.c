@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text/text.h"
-#include "process/program_output.h"
+#include "process/follow.h"
 #include "tool/spill.h"
 #include "tools/binary_kind.h"
 #include "tools/failing.h"

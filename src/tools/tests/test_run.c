@@ -1,7 +1,7 @@
 /* test_run: the programs of a plan, one after the other; see run_tests.h. */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "process/program_output.h"
+#include "process/follow.h"
 #include "tool/ask.h"
 #include "tool/call.h"
 #include "tools/commands.h"

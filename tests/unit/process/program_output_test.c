@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "process/program_output.h"
+#include "process/follow.h"
 
 struct stream {
 	struct program_output output;

@@ -1,0 +1,901 @@
+/*
+ * follow: one program from its start until nothing of it is left. The wait is one
+ * poll over its output, its end, the caller's stop and the clock; no timer and no
+ * grandchild that holds a pipe can keep the answer.
+ */
+
+#include "process/follow.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "base/text/text.h"
+#include "process/awake.h"
+#include "process/program.h"
+#include "process/pty.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct follow {
+	struct program_run *run;
+	struct program_terms terms; /* the run's, or none */
+	pid_t pid;
+	bool is_init; /* all that kill(-1) reaches is the program's, every child too */
+	bool was_subreaper;
+	sigset_t mask_before;
+	int pipes[2]; /* read ends for streams 1 and 2; -1: passed on or ended */
+	bool widened[2];
+	int end_fd;    /* readable when the program (init: any child) has ended */
+	int listener;  /* of the program's filter, or -1 */
+	pid_t *others; /* children of ours before the start, when not init; ends with 0 */
+	bool ended;    /* the program itself; its status is in RUN */
+	bool is_alone; /* init without a child: nothing is left, or comes any more */
+	bool ending;   /* TERM was sent */
+	int64_t term_at_ms, kill_at_ms, quiet_until_ms;
+	int64_t watch_at_ms;     /* when the watch is asked next */
+	int64_t silence_ends_ms; /* quiet_s is over then, unless output comes */
+	bool heard;              /* some came in this round */
+	int64_t score_at_ms; /* this process's score is its own again at the latest then */
+};
+
+/* Kill, reap, and look who is only being cleaned up. */
+
+enum {
+	STEP_MS = 1,        /* between two looks at what is left */
+	STAT_MAX = 4096,    /* a line of numbers and a name of 16 bytes */
+	FLAG_EXITING = 0x4, /* PF_EXITING, include/linux/sched.h since 2.4 */
+	FIELD_STATE = 1,    /* of /proc/PID/stat, from the end of the name on */
+	FIELD_FLAGS = 7,
+};
+
+/* Is the thread whose stat file is at PATH below FOLDER_FD dead or dying? */
+static bool is_exiting(int folder_fd, const char *path)
+{
+	auto_close int fd = openat(folder_fd, path, O_RDONLY | O_CLOEXEC);
+	struct buf text;
+	struct str rest, word;
+	bool exiting = false;
+	const char *at;
+
+	if (fd < 0)
+		return true; /* gone */
+	buf_init(&text, STAT_MAX);
+	if (!fd_read_all(fd, &text, path, NULL)) {
+		exiting = errno == ESRCH;
+	} else if ((at = strrchr(text.data, ')')) != NULL) {
+		rest = str_of(at);
+		for (int i = 0; str_next_word(&rest, &word); i++) {
+			if (i == FIELD_STATE && (*word.data == 'Z' || *word.data == 'X'))
+				exiting = true;
+			else if (i == FIELD_FLAGS &&
+				 (strtoul(word.data, NULL, 10) & FLAG_EXITING) != 0)
+				exiting = true;
+		}
+	}
+	buf_fini(&text);
+	return exiting;
+}
+
+/* Every thread: the first one may be dead long before the others. */
+static bool are_threads_exiting(const char *pid)
+{
+	char path[NAME_MAX + sizeof("/proc//task")];
+	bool all = true;
+	DIR *folder;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return errno == ENOENT || errno == ESRCH;
+	for (struct dirent *entry; all && (entry = readdir(folder));) {
+		char name[NAME_MAX + sizeof("/stat")];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(name, sizeof(name), "%s/stat", entry->d_name);
+		all = is_exiting(dirfd(folder), name);
+	}
+	(void)closedir(folder);
+	return all;
+}
+
+static bool are_all_exiting(void)
+{
+	DIR *folder = opendir("/proc");
+	bool all = folder != NULL;
+
+	for (struct dirent *entry; all && (entry = readdir(folder));) {
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    strtol(entry->d_name, NULL, 10) != getpid())
+			all = are_threads_exiting(entry->d_name);
+	}
+	if (folder)
+		(void)closedir(folder);
+	return all;
+}
+
+void program_end_all(int64_t patience_ms,
+		     void (*reaped)(void *context, pid_t pid, int status), void *context)
+{
+	int flags = patience_ms == CLOCK_NEVER ? __WALL : __WALL | WNOHANG;
+	int64_t until =
+		patience_ms == CLOCK_NEVER ? CLOCK_NEVER : clock_now_ms() + patience_ms;
+
+	(void)kill(-1, SIGKILL);
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, flags);
+
+		if (pid > 0 && reaped)
+			reaped(context, pid, status);
+		if (pid > 0 || (pid < 0 && errno == EINTR))
+			continue;
+		if (pid < 0 || (clock_now_ms() >= until && are_all_exiting()))
+			return;
+		(void)poll(NULL, 0, STEP_MS);
+	}
+}
+
+/*
+ * The first and the last bytes of one output stream. Past the head, reads go straight
+ * into the ring, so that a flood costs no copy and no memory.
+ */
+
+ssize_t program_output_read(struct program_output *output, int fd, struct str pieces[2])
+{
+	struct iovec parts[2];
+	ssize_t got;
+
+	pieces[0] = pieces[1] = (struct str){0};
+	if (output->head.size < PROGRAM_HEAD) {
+		size_t room = PROGRAM_HEAD - output->head.size;
+		char *at = buf_reserve(&output->head, room);
+
+		got = read(fd, at, room);
+		if (got > 0) {
+			buf_commit(&output->head, (size_t)got);
+			pieces[0] = (struct str){at, (size_t)got};
+			output->total += (uint64_t)got;
+		}
+		return got;
+	}
+	if (!output->tail)
+		output->tail = memory_grow(NULL, PROGRAM_READ, 1);
+	parts[0] = (struct iovec){output->tail + output->tail_at,
+				  PROGRAM_READ - output->tail_at};
+	parts[1] = (struct iovec){output->tail, output->tail_at};
+	got = readv(fd, parts, output->tail_at ? 2 : 1);
+	if (got > 0) {
+		size_t size = (size_t)got;
+		size_t first = size < parts[0].iov_len ? size : parts[0].iov_len;
+
+		pieces[0] = (struct str){parts[0].iov_base, first};
+		pieces[1] = (struct str){output->tail, size - first};
+		output->tail_at = (output->tail_at + size) % PROGRAM_READ;
+		output->tail_size += size;
+		if (output->tail_size > PROGRAM_TAIL)
+			output->tail_size = PROGRAM_TAIL;
+		output->total += size;
+	}
+	return got;
+}
+
+void program_output_tail(const struct program_output *output, struct buf *text)
+{
+	size_t size = output->tail_size;
+	size_t from = (output->tail_at + PROGRAM_READ - size) % PROGRAM_READ;
+	size_t first = size < PROGRAM_READ - from ? size : PROGRAM_READ - from;
+
+	if (size == 0)
+		return;
+	buf_add(text, output->tail + from, first);
+	buf_add(text, output->tail, size - first);
+}
+
+void program_output_since(const struct program_output *output, uint64_t since,
+			  struct program_output *part)
+{
+	const uint64_t left = since < output->total ? output->total - since : 0;
+
+	*part = *output;
+	buf_init(&part->head, PROGRAM_HEAD);
+	if (since < output->head.size)
+		(void)buf_add(&part->head, output->head.data + since,
+			      output->head.size - (size_t)since);
+	part->total = left;
+	if (part->tail_size > left - part->head.size)
+		part->tail_size = (size_t)(left - part->head.size);
+}
+
+uint64_t program_output_missing(const struct program_output *output)
+{
+	return output->total - output->head.size - output->tail_size;
+}
+
+void program_output_text(const struct program_output *output, struct buf *text)
+{
+	uint64_t missing = program_output_missing(output);
+
+	buf_addstr(text, buf_str(&output->head));
+	if (missing) {
+		if (!str_ends(buf_str(text), STR("\n")))
+			buf_addc(text, '\n');
+		buf_addf(text, "[… %llu bytes not kept …]\n", (unsigned long long)missing);
+	}
+	program_output_tail(output, text);
+}
+
+void program_output_fini(struct program_output *output)
+{
+	if (!output)
+		return;
+	buf_fini(&output->head);
+	free(output->tail);
+	output->tail = NULL;
+	output->tail_size = output->tail_at = 0;
+}
+
+/*
+ * The processes of one run, from its start to the last of them; and the state of that
+ * run (program_follow.c).
+ *
+ * Whom the kernel gives us the ends of. As init of a pid namespace all that lives there
+ * is the program's; else this process becomes a subreaper meanwhile, and what it had for
+ * children before is told apart.
+ */
+
+enum { FOLLOW_REAP_MAX = 4096 /* ended processes taken at one look */ };
+
+static void take_status(struct follow *follow, int status)
+{
+	follow->ended = true;
+	if (WIFEXITED(status))
+		follow->run->exit_code = WEXITSTATUS(status);
+	else if (WIFSIGNALED(status))
+		follow->run->signal = WTERMSIG(status);
+}
+
+/*
+ * Take what has ended without waiting. As init also the orphans, which else stay as
+ * zombies. True when this process is init and alone: who has no child has no descendant.
+ */
+static bool program_processes_reap(struct follow *follow)
+{
+	int status;
+	pid_t pid;
+
+	if (!follow->is_init) {
+		if (!follow->ended && waitpid(follow->pid, &status, WNOHANG) == follow->pid)
+			take_status(follow, status);
+		return false;
+	}
+	/* A fork bomb ends processes as fast as they can be taken. */
+	for (int i = 0; i < FOLLOW_REAP_MAX; i++) {
+		pid = waitpid(-1, &status, WNOHANG | __WALL);
+		if (pid <= 0)
+			return pid < 0 && errno == ECHILD;
+		if (pid == follow->pid)
+			take_status(follow, status);
+	}
+	return false;
+}
+
+int program_ends_open(sigset_t *before)
+{
+	struct sigaction plain;
+	sigset_t child;
+
+	/* An inherited "ignore" would throw the exit status away. */
+	memset(&plain, 0, sizeof(plain));
+	plain.sa_handler = SIG_DFL;
+	(void)sigaction(SIGCHLD, &plain, NULL);
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, before);
+	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool set_up_init(struct follow *follow, struct err *err)
+{
+	follow->end_fd = follow->terms.ends_fd > 0
+				 ? follow->terms.ends_fd
+				 : program_ends_open(&follow->mask_before);
+	return follow->end_fd >= 0 ||
+	       err_set(err, ECHILD, "No signalfd: %s.", strerror(errno));
+}
+
+/*
+ * Restore the signal mask, unless the descriptor belongs to the terms and outlives this
+ * run.
+ */
+static void tear_down_init(struct follow *follow)
+{
+	if (follow->end_fd >= 0 && follow->end_fd == follow->terms.ends_fd)
+		follow->end_fd = -1;
+	else if (follow->end_fd >= 0)
+		(void)sigprocmask(SIG_SETMASK, &follow->mask_before, NULL);
+}
+
+/* After a run orphans come to us only if they did before it. */
+static void leave_orphans_as_before(const struct follow *follow)
+{
+	if (!follow->is_init && !follow->was_subreaper)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+/* Start the program, or take over the one that was started ahead. */
+static bool program_processes_begin(struct follow *follow, struct err *err)
+{
+	struct program_run *run = follow->run;
+	bool ok = !follow->is_init || set_up_init(follow, err);
+
+	if (ok && !follow->is_init) {
+		int before = 0;
+
+		(void)prctl(PR_GET_CHILD_SUBREAPER, &before, 0, 0, 0);
+		follow->was_subreaper = before != 0;
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	}
+	bool is_new = run->ahead.pid == 0;
+	ok = ok && (!is_new || program_start_ahead(&run->start, &run->ahead, err));
+	for (size_t i = 0; run->gives_fds && i < 3; i++)
+		fd_close(&run->start.fds[i]);
+	if (!ok) {
+		leave_orphans_as_before(follow);
+		return false;
+	}
+	follow->pid = run->ahead.pid;
+	follow->others = run->ahead.others;
+	memcpy(follow->pipes, run->ahead.pipes, sizeof(follow->pipes));
+	follow->listener = run->ahead.listener > 0 ? run->ahead.listener : -1;
+	run->ahead = (struct program_ahead){.pipes = {-1, -1}};
+	if (run->pty != NULL && run->pty->gathered) {
+		follow->pipes[0] = fcntl(run->pty->master, F_DUPFD_CLOEXEC, 0);
+		if (follow->pipes[0] < 0)
+			return err_set(err, errno, "No free descriptor: %s.",
+				       strerror(errno));
+	}
+	if (follow->is_init) {
+		/* Its end may have come before anybody listened for it. */
+		if (!is_new)
+			(void)program_processes_reap(follow);
+		return true;
+	}
+	follow->end_fd = (int)syscall(SYS_pidfd_open, follow->pid, 0);
+	return follow->end_fd >= 0 || err_set(err, errno, "No pidfd: %s.", strerror(errno));
+}
+
+/* Is nothing of the program alive any more, as far as can be told without killing? */
+static bool program_processes_gone(const struct follow *follow)
+{
+	if (follow->is_init)
+		return waitid(P_ALL, 0, &(siginfo_t){0}, WNOHANG | WNOWAIT | WEXITED) < 0 &&
+		       errno == ECHILD;
+	return kill(-follow->pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Each of these was left behind, but the program itself. */
+static void one_reaped(void *context, pid_t pid, int status)
+{
+	struct follow *follow = context;
+
+	if (pid == follow->pid)
+		take_status(follow, status);
+	else
+		follow->run->left_processes++;
+}
+
+static void end_all_as_init(struct follow *follow)
+{
+	/* A process that is dead already does not count as left behind. */
+	if (follow->is_alone || program_processes_reap(follow))
+		return;
+	program_end_all(follow->ending ? PROGRAM_END_PATIENCE_MS : CLOCK_NEVER,
+			one_reaped, follow);
+	if (!follow->ended)
+		follow->run->signal = SIGKILL; /* it is dying of it */
+}
+
+static void end_all_as_subreaper(struct follow *follow)
+{
+	int status;
+
+	/* It alone first: what it leaves is counted while that still lives. */
+	if (follow->pid > 0 && !follow->ended) {
+		(void)kill(follow->pid, SIGKILL);
+		if (waitpid(follow->pid, &status, 0) == follow->pid)
+			take_status(follow, status);
+	}
+	follow->run->left_processes +=
+		children_end(follow->terms.children_fd, follow->others, follow->pid);
+	leave_orphans_as_before(follow);
+}
+
+/* Kill and reap what is left, and count it. */
+static void program_processes_end(struct follow *follow)
+{
+	if (follow->is_init)
+		end_all_as_init(follow);
+	else
+		end_all_as_subreaper(follow);
+}
+
+/* After it, and when nothing began: signals and descriptors as they were before. */
+static void program_processes_forget(struct follow *follow)
+{
+	if (follow->is_init)
+		tear_down_init(follow);
+	fd_close(&follow->end_fd);
+	free(follow->others);
+}
+
+enum {
+	FOLLOW_GRACE_MS = 200, /* TERM to KILL: time to flush, and little overshoot */
+	FOLLOW_CANCEL_MS = 70, /* the same after a cancel: the person waits, 100 ms in all */
+	FOLLOW_PIPE = 64 << 10, /* a new pipe's capacity; filled, it is made larger */
+	/*
+	 * Nobody tells when a silent program has left our memory: microseconds after its
+	 * start, and on the busiest machine before this.
+	 */
+	FOLLOW_SCORE_MS = 300,
+	/* Rest for a stop descriptor that was ready for nothing. */
+	FOLLOW_QUIET_MS = 20,
+};
+
+enum {
+	SLOT_OUT,
+	SLOT_ERROR,
+	SLOT_END,
+	SLOT_STOP,
+	SLOT_WATCH,
+	SLOT_ASKED,
+	SLOT_SIDE,
+	SLOT_PTY,
+	SLOT_COUNT = SLOT_PTY + PTY_SLOTS
+};
+
+void program_run_init(struct program_run *run)
+{
+	memset(run, 0, sizeof(*run));
+	run->start.fds[0] = run->start.fds[1] = run->start.fds[2] = -1;
+	run->ahead.pipes[0] = run->ahead.pipes[1] = -1;
+	run->deadline_ms = CLOCK_NEVER;
+	run->stop_fd = -1;
+	run->side_fd = -1;
+	run->spill_fd = -1;
+	run->exit_code = -1;
+	buf_init(&run->out.head, PROGRAM_HEAD);
+	buf_init(&run->error.head, PROGRAM_HEAD);
+}
+
+void program_run_fini(struct program_run *run)
+{
+	if (!run)
+		return;
+	program_output_fini(&run->out);
+	program_output_fini(&run->error);
+}
+
+static void spill(struct program_run *run, struct str bytes)
+{
+	size_t fits = bytes.size;
+
+	if (run->spill_fd < 0)
+		return;
+	/*
+	 * Once something was dropped (full, or no space) nothing more is kept: no holes.
+	 */
+	if (run->dropped || run->spilled >= PROGRAM_SPILL)
+		fits = 0;
+	else if (fits > PROGRAM_SPILL - run->spilled)
+		fits = (size_t)(PROGRAM_SPILL - run->spilled);
+	if (fits && !fd_write_all(run->spill_fd, bytes.data, fits, NULL))
+		fits = 0;
+	run->spilled += fits;
+	run->dropped += bytes.size - fits;
+}
+
+/* One read of one stream. The number of bytes, 0 when nothing is there now or ever. */
+static size_t read_stream(struct follow *follow, int stream)
+{
+	struct program_run *run = follow->run;
+	struct program_output *output = stream == 0 ? &run->out : &run->error;
+	struct str pieces[2];
+	ssize_t got = program_output_read(output, follow->pipes[stream], pieces);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0) {
+		fd_close(&follow->pipes[stream]);
+		return 0;
+	}
+	follow->heard = true;
+	if (got >= FOLLOW_PIPE && !follow->widened[stream]) {
+		/* May be refused over the user's total; then reads stay smaller. */
+		(void)fcntl(follow->pipes[stream], F_SETPIPE_SZ, PROGRAM_READ);
+		follow->widened[stream] = true;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (pieces[i].size == 0)
+			continue;
+		if (run->output)
+			run->output(run->context, stream + 1, pieces[i]);
+		spill(run, pieces[i]);
+	}
+	return (size_t)got;
+}
+
+static void send_term(struct follow *follow, enum program_ending why, int64_t now)
+{
+	const bool hurry = why == PROGRAM_CANCELLED && !follow->run->patient;
+	const int64_t least = hurry ? FOLLOW_CANCEL_MS : FOLLOW_GRACE_MS;
+	const int64_t grace = (int64_t)(follow->run->grace_s * 1000);
+
+	if (follow->ending)
+		return;
+	follow->ending = true;
+	follow->run->ending = why;
+	follow->kill_at_ms = now + (grace > FOLLOW_GRACE_MS ? grace : least);
+	(void)kill(-follow->pid, SIGTERM);
+	(void)kill(-follow->pid, SIGCONT); /* a stopped one could not act on it */
+}
+
+static bool is_over(const struct follow *follow, int64_t now)
+{
+	if (follow->ending)
+		return now >= follow->kill_at_ms ||
+		       (follow->ended && program_processes_gone(follow));
+	return follow->ended;
+}
+
+/* Ended by its limits: what runs now is given no time, it would take more. */
+static void watch_ask(struct follow *follow, int64_t now)
+{
+	const struct program_watch *watch = follow->run->watch;
+	int64_t again_ms;
+
+	assert(watch != NULL); /* else its moment never comes */
+	again_ms = watch->after_ms;
+	if (watch->reached(watch->context, &again_ms)) {
+		if (!follow->ending)
+			follow->run->ending = PROGRAM_LIMITED;
+		follow->ending = true;
+		follow->kill_at_ms = now;
+	}
+	follow->watch_at_ms = clock_now_ms() + again_ms;
+}
+
+static void silence_ask(struct follow *follow, int64_t now)
+{
+	if (follow->run->quiet_s <= 0)
+		return;
+	if (follow->heard)
+		follow->silence_ends_ms = now + (int64_t)(follow->run->quiet_s * 1000);
+	else if (now >= follow->silence_ends_ms)
+		send_term(follow, PROGRAM_QUIET, now);
+	follow->heard = false;
+}
+
+/* A program that has written or ended shares no memory with us any more. */
+static void score_ask(struct follow *follow, int64_t now)
+{
+	const struct program_run *run = follow->run;
+	bool gave_sign = follow->ended || run->out.total > 0 || run->error.total > 0;
+
+	if (follow->score_at_ms != CLOCK_NEVER && (gave_sign || now >= follow->score_at_ms)) {
+		program_score_lower(follow->terms.score);
+		follow->score_at_ms = CLOCK_NEVER;
+	}
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t next_moment(const struct follow *follow)
+{
+	int64_t looks = earlier(follow->watch_at_ms, follow->score_at_ms);
+
+	if (follow->ending)
+		return earlier(follow->kill_at_ms, looks);
+	return earlier(earlier(follow->term_at_ms, looks), follow->silence_ends_ms);
+}
+
+/* Hung up without a byte left: most commands end so, and a read would first make room. */
+static void take_stream(struct follow *follow, int stream, short events)
+{
+	if (events & POLLIN)
+		(void)read_stream(follow, stream);
+	else if (events)
+		fd_close(&follow->pipes[stream]);
+}
+
+/* As poll, but awake as long as the end is expected. */
+static int slots_wait(struct program_run *run, struct pollfd *slots, nfds_t count,
+		      int64_t until)
+{
+	int ready = 0;
+
+	if (run->stay_until_us > 0)
+		ready = awake_poll(slots, count, run->stay_until_us);
+	if (ready == 0)
+		run->stay_until_us = 0;
+	return ready != 0 ? ready : poll(slots, count, clock_poll_timeout(until));
+}
+
+/* How long to wait from NOW on; LISTENS: the stop is asked, too. */
+static int64_t wait_until(const struct follow *follow, int64_t now, bool listens)
+{
+	int64_t until = next_moment(follow);
+
+	if (follow->run->stop_fd >= 0 && !follow->ending && !listens)
+		until = earlier(until, follow->quiet_until_ms);
+	/* The group's last process may be nobody's child we could wait for. */
+	if (follow->ending && follow->ended && !follow->is_init)
+		until = earlier(until, now + FOLLOW_QUIET_MS);
+	return until;
+}
+
+static void take_end(struct follow *follow)
+{
+	struct signalfd_siginfo info;
+
+	/* However many have ended, one signal waits; a later one makes it ready again. */
+	if (follow->is_init)
+		(void)!read(follow->end_fd, &info, sizeof(info));
+	follow->is_alone = program_processes_reap(follow);
+}
+
+static void take_ready(struct follow *follow, const struct pollfd slots[SLOT_COUNT])
+{
+	struct program_run *run = follow->run;
+
+	if (run->pty)
+		pty_ready(run->pty, &slots[SLOT_PTY]);
+	if (follow->terms.answer && slots[SLOT_ASKED].revents & POLLIN)
+		follow->terms.answer(follow->terms.context, follow->listener);
+	else if (slots[SLOT_ASKED].revents)
+		fd_close(&follow->listener); /* nobody is left under the filter */
+	take_stream(follow, 0, slots[SLOT_OUT].revents);
+	take_stream(follow, 1, slots[SLOT_ERROR].revents);
+	if (slots[SLOT_END].revents)
+		take_end(follow);
+	if (slots[SLOT_SIDE].revents)
+		run->side(run->context);
+	if (run->watch && slots[SLOT_WATCH].revents)
+		run->watch->ready(run->watch->context);
+	if (slots[SLOT_STOP].revents) {
+		if (run->stopped && run->stopped(run->context))
+			send_term(follow, PROGRAM_CANCELLED, clock_now_ms());
+		else
+			follow->quiet_until_ms = clock_now_ms() + FOLLOW_QUIET_MS;
+	}
+}
+
+static void poll_once(struct follow *follow, int64_t now)
+{
+	struct program_run *run = follow->run;
+	const bool listens =
+		run->stop_fd >= 0 && !follow->ending && now >= follow->quiet_until_ms;
+	struct pollfd slots[SLOT_COUNT] = {
+		[SLOT_OUT] = {.fd = follow->pipes[0], .events = POLLIN},
+		[SLOT_ERROR] = {.fd = follow->pipes[1], .events = POLLIN},
+		/* A pidfd stays readable after the end: not looked at again. */
+		[SLOT_END] = {.fd = follow->ended && !follow->is_init ? -1 : follow->end_fd,
+			      .events = POLLIN},
+		[SLOT_STOP] = {.fd = listens ? run->stop_fd : -1, .events = POLLIN},
+		[SLOT_WATCH] = {.fd = run->watch ? run->watch->fd : -1, .events = POLLIN},
+		[SLOT_ASKED] = {.fd = follow->listener, .events = POLLIN},
+		[SLOT_SIDE] = {.fd = run->side_fd, .events = POLLIN},
+		[SLOT_PTY] = {.fd = -1},
+	};
+
+	if (run->pty)
+		pty_slots(run->pty, &slots[SLOT_PTY]);
+	if (slots_wait(run, slots, run->pty ? SLOT_COUNT : SLOT_PTY,
+		       wait_until(follow, now, listens)) > 0)
+		take_ready(follow, slots);
+}
+
+/*
+ * Read only the bytes that are in the pipe now: another process may hold its other end
+ * and go on writing.
+ */
+static void drain(struct follow *follow, int stream)
+{
+	int waiting = 0;
+	size_t got = 1;
+
+	/* A terminal holds less than this, and counts only what its reader has been handed. */
+	if (stream == 0 && follow->run->pty && follow->run->pty->gathered)
+		waiting = PROGRAM_READ;
+	else if (follow->pipes[stream] < 0 ||
+		 ioctl(follow->pipes[stream], FIONREAD, &waiting) < 0)
+		return;
+	while (waiting > 0 && got > 0 && follow->pipes[stream] >= 0) {
+		got = read_stream(follow, stream);
+		waiting -= (int)got;
+	}
+}
+
+static void wait_for_end(struct follow *follow)
+{
+	int64_t now = clock_now_ms();
+
+	while (!is_over(follow, now)) {
+		poll_once(follow, now);
+		now = clock_now_ms();
+		score_ask(follow, now);
+		if (!follow->ended && now >= follow->term_at_ms)
+			send_term(follow, PROGRAM_TIMED_OUT, now);
+		if (!follow->ended)
+			silence_ask(follow, now);
+		if (!follow->ended && now >= follow->watch_at_ms)
+			watch_ask(follow, now);
+	}
+	program_processes_end(follow);
+	program_score_lower(follow->terms.score);
+	drain(follow, 0);
+	drain(follow, 1);
+	if (follow->run->pty)
+		pty_drain(follow->run->pty);
+}
+
+bool program_follow(struct program_run *run, struct err *err)
+{
+	struct follow follow = {.run = run,
+				.pipes = {-1, -1},
+				.end_fd = -1,
+				.listener = -1,
+				.is_init = getpid() == 1};
+	int64_t grace = (int64_t)(run->grace_s * 1000);
+	int64_t began = clock_now_us();
+	bool ok;
+
+	if (run->start.terms)
+		follow.terms = *run->start.terms;
+	follow.is_init = follow.is_init || follow.terms.alone;
+	run->ending = PROGRAM_ENDED;
+	/* A longer grace begins before the deadline, so that the end is not later. */
+	follow.term_at_ms = run->deadline_ms;
+	if (run->deadline_ms != CLOCK_NEVER && grace > FOLLOW_GRACE_MS)
+		follow.term_at_ms -= grace;
+	follow.watch_at_ms = run->watch && run->watch->after_ms
+				     ? began / 1000 + run->watch->after_ms
+				     : CLOCK_NEVER;
+	follow.silence_ends_ms = run->quiet_s > 0
+					 ? began / 1000 + (int64_t)(run->quiet_s * 1000)
+					 : CLOCK_NEVER;
+	ok = program_processes_begin(&follow, err);
+	follow.score_at_ms =
+		follow.terms.score ? clock_now_ms() + FOLLOW_SCORE_MS : CLOCK_NEVER;
+	if (ok)
+		wait_for_end(&follow);
+	else if (follow.others)
+		program_processes_end(&follow);
+	program_processes_forget(&follow);
+	if (run->watch && run->watch->over)
+		run->watch->over(run->watch->context);
+	fd_close(&follow.listener);
+	fd_close(&follow.pipes[0]);
+	fd_close(&follow.pipes[1]);
+	run->seconds = (double)(clock_now_us() - began) / 1e6;
+	return ok;
+}
+
+/* From the kernel's list, again and again until it is empty. */
+
+enum { CHILDREN_TEXT = 1 << 20 };
+
+struct list {
+	pid_t *pids;
+	size_t count;
+	struct buf text;
+};
+
+static void list_read(struct list *list, int fd, const char *name)
+{
+	char *at;
+
+	buf_clear(&list->text);
+	if (!fd_read_all(fd, &list->text, name, NULL))
+		return;
+	at = list->text.data;
+	for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
+		list->pids = memory_grow(list->pids, list->count + 2, sizeof(*list->pids));
+		list->pids[list->count++] = (pid_t)pid;
+		list->pids[list->count] = 0;
+	}
+}
+
+static void list_threads(struct list *list)
+{
+	DIR *dir = opendir("/proc/self/task");
+
+	if (!dir)
+		return;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		char name[sizeof("/proc/self/task//children") + NAME_MAX];
+		auto_close int fd = -1;
+
+		(void)snprintf(name, sizeof(name), "/proc/self/task/%s/children",
+			       entry->d_name);
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			list_read(list, fd, name);
+	}
+	(void)closedir(dir);
+}
+
+pid_t *children_list(int fd)
+{
+	struct list list = {.pids = memory_alloc(sizeof(pid_t))};
+
+	buf_init(&list.text, CHILDREN_TEXT);
+	if (fd <= 0)
+		list_threads(&list);
+	else if (lseek(fd, 0, SEEK_SET) == 0)
+		list_read(&list, fd, "children");
+	buf_fini(&list.text);
+	return list.pids;
+}
+
+static bool is_among(pid_t pid, const pid_t *pids)
+{
+	for (; pids && *pids; pids++) {
+		if (*pids == pid)
+			return true;
+	}
+	return false;
+}
+
+unsigned children_end(int fd, const pid_t *others, pid_t group)
+{
+	unsigned alive = 0;
+	bool found = true;
+
+	while (found) {
+		auto_free pid_t *pids = children_list(fd);
+
+		found = false;
+		/* All before any is waited for: who goes on forking must not win the time. */
+		for (pid_t *at = pids; *at; at++) {
+			if (!is_among(*at, others) && waitpid(*at, NULL, WNOHANG) == 0)
+				(void)kill(*at, SIGKILL);
+		}
+		for (pid_t *at = pids; *at; at++) {
+			if (is_among(*at, others))
+				continue;
+			found = true;
+			/* -1: an orphan that had ended by itself. */
+			if (waitpid(*at, NULL, 0) == *at)
+				alive++;
+		}
+		/* The kernel's list is not exact while processes come and go. */
+		if (group > 0)
+			(void)kill(-group, SIGKILL);
+	}
+	return alive;
+}
