@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "base/text/text.h"
-#include "process/awake.h"
+#include "process/loop.h"
 #include "process/program.h"
 #include "process/pty.h"
 

@@ -5,6 +5,8 @@
  * come after all others. A watch may be removed from any callback, its own included.
  */
 #pragma once
+
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,3 +54,40 @@ void loop_stay(struct loop *loop, int64_t until_us);
  * due, once.
  */
 void loop_turn(struct loop *loop, int64_t until_ms);
+
+/*
+ * Waiting without sleep, for what comes within microseconds. To wake a process that
+ * sleeps on the other processor takes longer (docs/performance.md, "Warm calls").
+ *
+ * Between two looks whoever else is ready gets the processor: the one who is to answer,
+ * or who was answered, may be waiting for this very one. Without that one call in two
+ * took a hundred microseconds longer.
+ */
+
+/*
+ * As poll, until UNTIL_US (clock.h), which may have been: it looks once at least. 0: nothing
+ * came; -1 with errno.
+ */
+int awake_poll(struct pollfd *slots, nfds_t count, int64_t until_us);
+
+/*
+ * Does a program wait for somebody to type at its terminal? Told from where the kernel
+ * has put it to sleep, so a program that only thinks, or waits for something else, is
+ * not taken for one. /proc must be this namespace's own, and show what its processes
+ * wait for (who may trace them); where it does not, nobody waits as far as this can
+ * tell.
+ */
+
+/* The state of a process that waits. Two equal ones: it has not run in between. */
+struct reading {
+	int pid;          /* 0: nobody waits */
+	uint64_t rested;  /* how often it has gone to sleep so far */
+	uint64_t at, arg; /* the call it sleeps in, and its first argument */
+};
+
+/*
+ * A process of the terminal's foreground, MASTER being the terminal's other end, that sleeps in
+ * a read of it, or in poll, select or epoll for one.
+ */
+struct reading reading_find(int master);
+bool reading_is_same(const struct reading *a, const struct reading *b);

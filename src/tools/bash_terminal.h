@@ -4,9 +4,9 @@
  */
 #pragma once
 #include "base/err.h"
+#include "process/loop.h"
 #include "process/program.h"
 #include "process/pty.h"
-#include "process/reading.h"
 #include "tool/call.h"
 #include "tool/tool.h"
 

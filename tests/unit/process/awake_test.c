@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "process/awake.h"
+#include "process/loop.h"
 
 enum { STAY_US = 3000 };
 

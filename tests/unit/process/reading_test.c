@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "process/loop.h"
 #include "process/pty.h"
-#include "process/reading.h"
 
 enum { LONGEST_MS = 20000 };
 
