@@ -8,7 +8,7 @@
 #include "policy/command_harm.h"
 #include "policy/command_seen.h"
 #include "policy/commands.h"
-#include "policy/verdict.h"
+#include "policy/policy.h"
 
 #include "base/memory.h"
 #include "base/path.h"

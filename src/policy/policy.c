@@ -1,16 +1,569 @@
 /* policy: life of a policy, its default limits, and the tools it names. */
+
 #include "policy/policy.h"
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/str.h"
+#include "base/text/pattern.h"
 #include "base/text/text.h"
 #include "policy/commands.h"
 #include "policy/network.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+
+/*
+ * The verdict on one call, and the sentence that a model can act on. Blocked first, then
+ * the roots; what is not plainly allowed is denied.
+ */
+
+enum {
+	SHOWN_PATH_MAX = 200, /* bytes of a path quoted; a longer one helps nobody */
+	LISTED_MAX = 12,      /* roots or tools listed in one sentence */
+};
+
+/*
+ * PATH as the model should see it: relative inside the workspace, cut, without control
+ * bytes.
+ */
+static void add_path(struct buf *out, const struct policy *policy, const char *path)
+{
+	const char *shown =
+		policy->workspace ? path_relative(path, policy->workspace) : path;
+	struct str text = str_of(strcmp(shown, ".") == 0 ? path : shown);
+	size_t size = text.size;
+
+	if (size > SHOWN_PATH_MAX)
+		size = text_character_border(text, SHOWN_PATH_MAX);
+	(void)text_clean(str_part(text, 0, size), out);
+	if (size < text.size)
+		(void)buf_adds(out, "…");
+}
+
+static void add_separator(struct buf *out, size_t index, size_t count)
+{
+	if (index)
+		(void)buf_adds(out, index + 1 == count ? " and " : ", ");
+}
+
+static void add_root(struct buf *out, const struct policy *policy,
+		     const struct policy_path *entry)
+{
+	size_t length = entry->text ? strlen(entry->text) : 0;
+
+	if (entry->pattern)
+		(void)buf_addf(out, "%s in ", entry->pattern);
+	if (policy->workspace && entry->path && strcmp(entry->path, policy->workspace) == 0) {
+		(void)buf_adds(out, "the workspace");
+		return;
+	}
+	add_path(out, policy, entry->path ? entry->path : "");
+	if (length > 1 && entry->text[length - 1] == '/' && !entry->pattern)
+		(void)buf_addc(out, '/');
+}
+
+/* Is the root named already by one of the COUNT before it? */
+static bool is_listed(const struct policy_path *const *roots, size_t count,
+		      const struct policy_path *entry)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (roots[i]->path && entry->path && !roots[i]->pattern &&
+		    path_within(entry->path, roots[i]->path))
+			return true;
+	}
+	return false;
+}
+
+/* "tests/, docs and *.md in the workspace" of one or two lists of roots. */
+static void add_roots(struct buf *out, const struct policy *policy,
+		      const struct policy_paths *first, const struct policy_paths *second)
+{
+	const struct policy_path *roots[LISTED_MAX];
+	size_t total = first->count + (second ? second->count : 0);
+	size_t listed = 0;
+	size_t more = 0;
+
+	for (size_t i = 0; i < total; i++) {
+		const struct policy_path *entry =
+			i < first->count ? &first->items[i]
+					 : &second->items[i - first->count];
+
+		if (is_listed(roots, listed, entry))
+			continue;
+		if (listed < LISTED_MAX)
+			roots[listed++] = entry;
+		else
+			more++;
+	}
+	for (size_t i = 0; i < listed; i++) {
+		add_separator(out, i, listed + more);
+		add_root(out, policy, roots[i]);
+	}
+	if (more)
+		(void)buf_addf(out, " and %zu more", more);
+}
+
+/* The folder of POLICY's that PATH lies in and that is to be treated by ADVICE, or NULL. */
+static const char *advised(const struct policy *policy, const char *path,
+			   enum policy_advice advice)
+{
+	for (size_t i = 0; i < policy->advised_count; i++) {
+		if (policy->advised[i].advice == advice &&
+		    path_within(path, policy->advised[i].path))
+			return policy->advised[i].path;
+	}
+	return NULL;
+}
+
+/* Would an entry PATH open more than anybody meant to, or be refused? */
+static bool is_too_wide(const struct policy *policy, const char *path)
+{
+	if (strcmp(path, "/") == 0 || policy_is_home(path) ||
+	    (policy->workspace && strcmp(path, policy->workspace) != 0 &&
+	     path_within(policy->workspace, path)))
+		return true;
+	for (size_t i = 0; i < policy->advised_count; i++) {
+		if (policy->advised[i].advice != ADVICE_WHOLE &&
+		    path_within(policy->advised[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The narrowest entry of a list that lets PATH be used: its folder, since a program that
+ * wants one file of it wants others, or PATH itself where that would be too wide; false
+ * where both are.
+ */
+static bool narrowest(const struct policy *policy, const char *path, struct buf *entry)
+{
+	const char *whole = advised(policy, path, ADVICE_WHOLE);
+	const char *name = path_base_name(path);
+	const char *base = policy->base.path ? policy->base.path : policy->workspace;
+	const size_t size = (size_t)(name - path);
+
+	(void)buf_add(entry, path, size > 1 ? size - 1 : size);
+	if (whole) {
+		buf_clear(entry);
+		(void)buf_adds(entry, whole);
+	}
+	/* The base of relative entries, and a folder at the top, hold much besides. */
+	if ((base && strcmp(entry->data, base) == 0) ||
+	    strchr(entry->data + 1, '/') == NULL || is_too_wide(policy, entry->data)) {
+		buf_clear(entry);
+		(void)buf_adds(entry, path);
+	}
+	return !is_too_wide(policy, entry->data);
+}
+
+/* Append a clause: the entry for the list KEY that would allow PATH. */
+static void add_remedy(struct buf *out, const struct policy *policy, const char *path,
+		       const char *key)
+{
+	const char *base = policy->base.path ? policy->base.path : policy->workspace;
+	const char *closed = advised(policy, path, ADVICE_NOTHING);
+	const bool writes = strcmp(key, "write") == 0;
+	struct buf entry;
+
+	if (!closed && writes && advised(policy, path, ADVICE_NOT_WRITTEN)) {
+		(void)buf_adds(out, "put it into the workspace or the cell's own home (~): "
+				    "the system is read-only in every cell");
+		return;
+	}
+	if (closed) {
+		(void)buf_adds(out, "do without it: no entry opens ");
+		add_path(out, policy, closed);
+		return;
+	}
+	buf_init(&entry, strlen(path) + PATH_MAX);
+	if (narrowest(policy, path, &entry)) {
+		const char *named = base ? path_relative(entry.data, base) : entry.data;
+
+		(void)buf_adds(out, "ask the user to add \"");
+		(void)text_clean(strlen(named) > SHOWN_PATH_MAX ? STR("its folder")
+								: str_of(named),
+				 out);
+		(void)buf_addf(out, "\" to agents.%.64s.%s in the configuration%s",
+			       policy->name ? policy->name : "", key,
+			       writes && strcmp(entry.data, path) == 0
+				       ? ", and to make it first if it is missing"
+				       : "");
+	} else {
+		(void)buf_addf(out,
+			       "ask the user to add the file or folder below it that is wanted "
+			       "to agents.%.64s.%s in the configuration",
+			       policy->name ? policy->name : "", key);
+	}
+	buf_fini(&entry);
+}
+
+/* ".", ".." and empty components make a comparison of text lie. */
+static bool is_normal(const char *path)
+{
+	if (!path || path[0] != '/')
+		return false;
+	if (path[1] == '\0')
+		return true;
+	for (const char *at = path; *at;) {
+		size_t length = strcspn(++at, "/");
+
+		if (length == 0 || (length == 1 && at[0] == '.') ||
+		    (length == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		at += length;
+	}
+	return true;
+}
+
+static bool entry_holds(const struct policy_path *entry, const char *path)
+{
+	if (!entry->path || !path_within(path, entry->path))
+		return false;
+	return !entry->pattern ||
+	       pattern_match(str_of(entry->pattern),
+			     str_of(path_relative(path, entry->path)), PATTERN_BASENAME);
+}
+
+/* Reading is allowed in the whole folder of a pattern: the kernel knows no patterns. */
+static bool entry_shows(const struct policy_path *entry, const char *path)
+{
+	return entry->path && path_within(path, entry->path);
+}
+
+/*
+ * Is PATH in what the view shows to everybody? Not if the workspace or a root lies
+ * there, over it: a workspace below /tmp is no part of the cell's own /tmp.
+ */
+static bool shown_holds(const struct policy *policy, const struct policy_shown *shown,
+			const char *path)
+{
+	if (!path_within(path, shown->path))
+		return false;
+	if (policy->workspace && path_within(policy->workspace, shown->path) &&
+	    path_within(path, policy->workspace))
+		return false;
+	for (size_t i = 0; i < policy->read.count; i++) {
+		const struct policy_path *entry = &policy->read.items[i];
+
+		if (entry->path && path_within(entry->path, shown->path) &&
+		    entry_shows(entry, path))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL: there PATH is
+ * read-only, or with `scratch` written by programs in a layer of its own.
+ */
+static const struct policy_path *policy_only_read(const struct policy *policy,
+						  const struct policy_path *entry,
+						  const char *path)
+{
+	for (size_t i = 0; i < policy->read.count; i++) {
+		const struct policy_path *read = &policy->read.items[i];
+
+		if (read->path && entry_shows(read, path) &&
+		    strlen(read->path) > strlen(entry->path))
+			return read;
+	}
+	return NULL;
+}
+
+/* LAYERED: by a program, which with `scratch` may write to a layer what is only to be read. */
+static bool may_write(const struct policy *policy, const char *path, bool layered)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_holds(&policy->write.items[i], path) &&
+		    !policy_only_read(policy, &policy->write.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; layered && policy->scratch && i < policy->read.count; i++) {
+		if (entry_shows(&policy->read.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->shown_count; i++) {
+		if (policy->shown[i].writable &&
+		    shown_holds(policy, &policy->shown[i], path))
+			return true;
+	}
+	return false;
+}
+
+static bool may_read(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->read.count; i++) {
+		if (entry_shows(&policy->read.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_shows(&policy->write.items[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < policy->shown_count; i++) {
+		if (shown_holds(policy, &policy->shown[i], path))
+			return true;
+	}
+	return false;
+}
+
+static void deny_tool(const struct policy *policy, const char *tool, struct verdict *verdict)
+{
+	size_t count = policy->tools.count;
+	size_t listed = count < LISTED_MAX ? count : LISTED_MAX;
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because, "agent \"%s\" has no tool %.64s; it has ", policy->name,
+		       tool);
+	for (size_t i = 0; i < listed; i++) {
+		add_separator(&because, i, count);
+		(void)buf_adds(&because, policy->tools.items[i]);
+	}
+	if (listed < count)
+		(void)buf_addf(&because, " and %zu more", count - listed);
+	(void)buf_addf(&because,
+		       "%s. %s ask the user to add \"%.64s\" to agents.%.64s.tools in the "
+		       "configuration.",
+		       count ? "" : "none",
+		       count ? "Use one of these, or" : "Only the user can help:", tool,
+		       policy->name);
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+	verdict_set_rule(verdict, policy, "tools");
+}
+
+static void deny_blocked(const struct policy *policy, const char *tool,
+			 const struct policy_request_path *path,
+			 const struct policy_path *entry, struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because, "%.64s may not %s ", tool, path->writes ? "write" : "read");
+	add_path(&because, policy, path->path);
+	(void)buf_adds(&because, ": ");
+	add_path(&because, policy, entry->path);
+	(void)buf_addf(&because,
+		       " is blocked by the policy of agent \"%s\". Do without it; only the user "
+		       "can take it out of agents.%.64s.blocked in the configuration.",
+		       policy->name, policy->name);
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+	verdict_set_rule(verdict, policy, "blocked");
+}
+
+/*
+ * Whether PATH, which is denied, may have been meant below the workspace: "/src/main.c".
+ * No file is looked at, so that no answer tells whether something outside exists.
+ */
+static bool has_stray_slash(const struct policy *policy, const char *path)
+{
+	static const char *const tops[] = {
+		"bin",    "boot",  "dev", "etc", "home", "lib",  "lib32", "lib64",
+		"libx32", "media", "mnt", "nix", "opt",  "proc", "root",  "run",
+		"sbin",   "snap",  "srv", "sys", "tmp",  "usr",  "var",
+	};
+	size_t first = path[0] == '/' ? strcspn(path + 1, "/") : 0;
+
+	if (policy->workspace && path_within(path, policy->workspace))
+		return false;
+	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+		if (strlen(tops[i]) == first && strncmp(path + 1, tops[i], first) == 0)
+			return false;
+	}
+	return first > 0;
+}
+
+static void deny_path(const struct policy *policy, const char *tool,
+		      const struct policy_request_path *path, struct verdict *verdict)
+{
+	const char *verb = path->writes ? "write" : "read";
+	const struct policy_paths *first = path->writes ? &policy->write : &policy->read;
+	const struct policy_paths *second = path->writes ? NULL : &policy->write;
+	bool anywhere = first->count || (second && second->count);
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because, "%.64s may not %s ", tool, verb);
+	add_path(&because, policy, path->path);
+	(void)buf_addf(&because, ": agent \"%s\" ", policy->name);
+	if (anywhere) {
+		(void)buf_addf(&because, "%ss only below ", verb);
+		add_roots(&because, policy, first, second);
+		(void)buf_addf(&because, ". %s there", path->writes ? "Write" : "Read");
+		if (has_stray_slash(policy, path->path)) {
+			(void)buf_adds(&because, " (in the workspace it would be ");
+			add_path(&because, policy, path->path + 1);
+			(void)buf_addc(&because, ')');
+		}
+		(void)buf_adds(&because, ", ");
+	} else {
+		(void)buf_addf(&because, "%ss nothing here. Do without it, ", verb);
+	}
+	if (path->writes && may_write(policy, path->path, true))
+		(void)buf_adds(&because, "try it with a command, in a layer that is thrown "
+					 "away, ");
+	(void)buf_adds(&because, "or ");
+	add_remedy(&because, policy, path->path, verb);
+	(void)buf_addc(&because, '.');
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+	verdict_set_rule(verdict, policy, verb);
+}
+
+static void deny_strange(const struct policy *policy, const char *tool, const char *path,
+			 struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because, "%.64s: the path \"", tool);
+	add_path(&because, policy, path ? path : "");
+	(void)buf_adds(&because, "\" cannot be judged. Name it without \".\" and \"..\".");
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+	verdict_set_rule(verdict, policy, "base");
+}
+
+/* The entry of `read` that takes PATH out of what may be written, or NULL. */
+static const struct policy_path *protecting(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		if (entry_holds(&policy->write.items[i], path))
+			return policy_only_read(policy, &policy->write.items[i], path);
+	}
+	return NULL;
+}
+
+static void deny_read_only(const struct policy *policy, const char *tool, const char *path,
+			   const struct policy_path *entry, struct verdict *verdict)
+{
+	struct buf because;
+
+	verdict_begin(&because);
+	(void)buf_addf(&because, "%.64s may not write ", tool);
+	add_path(&because, policy, path);
+	(void)buf_adds(&because, ": ");
+	add_path(&because, policy, entry->path);
+	(void)buf_addf(&because,
+		       " is to be read only by agent \"%s\". Do without it, or ask the user to "
+		       "take it out of agents.%.64s.read in the configuration.",
+		       policy->name, policy->name);
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+	verdict_set_rule(verdict, policy, "read");
+}
+
+/* A tool that writes without saying where is of no use to who may write nowhere. */
+static void deny_writing(const struct policy *policy, const char *tool,
+			 struct verdict *verdict)
+{
+	(void)snprintf(verdict->because, sizeof(verdict->because),
+		       "%.64s changes files, and agent \"%.64s\" writes nothing. Say in words what "
+		       "should change, or ask the user to name a folder in agents.%.64s.write in "
+		       "the configuration.",
+		       tool, policy->name, policy->name);
+	verdict_set_rule(verdict, policy, "write");
+}
+
+/* A protected file is never asked for: somebody has named and refused it. */
+static bool may_be_asked(const struct policy *policy, const struct policy_request_path *path)
+{
+	if (path->writes && protecting(policy, path->path))
+		return false;
+	/* Nothing is ever opened under a layer, where programs have other files by now. */
+	if (path->writes && may_write(policy, path->path, true))
+		return false;
+	return policy_asks(policy, path->writes ? "write" : "read");
+}
+
+/* False with a filled VERDICT when PATH is not allowed. LAYERED: as of may_write. */
+static bool judge_path(const struct policy *policy, const char *tool,
+		       const struct policy_request_path *path, bool layered,
+		       struct verdict *verdict)
+{
+	const struct policy_path *read_only;
+
+	if (!is_normal(path->path)) {
+		deny_strange(policy, tool, path->path, verdict);
+		return false;
+	}
+	for (size_t i = 0; i < policy->blocked.count; i++) {
+		if (entry_shows(&policy->blocked.items[i], path->path)) {
+			deny_blocked(policy, tool, path, &policy->blocked.items[i], verdict);
+			return false;
+		}
+	}
+	if (path->wanted || (path->writes ? may_write(policy, path->path, layered)
+					  : may_read(policy, path->path)))
+		return true;
+	read_only = path->writes ? protecting(policy, path->path) : NULL;
+	if (read_only)
+		deny_read_only(policy, tool, path->path, read_only, verdict);
+	else
+		deny_path(policy, tool, path, verdict);
+	verdict->outside = may_be_asked(policy, path) ? path : NULL;
+	return false;
+}
+
+void policy_judge_path(const struct policy *policy, const char *path, bool writes,
+		       bool layered, struct verdict *verdict)
+{
+	const struct policy_request_path judged = {.path = path, .writes = writes};
+	struct buf because;
+
+	*verdict = (struct verdict){.answer = VERDICT_ALLOW};
+	if (!is_normal(path) || judge_path(policy, "", &judged, layered, verdict))
+		return;
+	verdict->answer = VERDICT_DENY;
+	verdict_begin(&because);
+	if (str_ends(str_of(verdict->rule), STR(".blocked")))
+		(void)buf_addf(&because,
+			       "only the user can take it out of %s in the "
+			       "configuration",
+			       verdict->rule);
+	else
+		add_remedy(&because, policy, path, writes ? "write" : "read");
+	verdict_end(verdict, &because);
+	buf_fini(&because);
+}
+
+void policy_decide(const struct policy *policy, const struct policy_request *request,
+		   struct verdict *verdict)
+{
+	const char *tool = request->tool ? request->tool : "";
+	unsigned kind = request->effects & (POLICY_WRITES | POLICY_RUNS);
+
+	*verdict = (struct verdict){.answer = VERDICT_DENY};
+	if (!policy_has_tool(policy, tool)) {
+		deny_tool(policy, tool, verdict);
+		return;
+	}
+	if (kind == POLICY_WRITES && request->path_count == 0 && policy->write.count == 0) {
+		deny_writing(policy, tool, verdict);
+		return;
+	}
+	for (size_t i = 0; i < request->path_count; i++) {
+		if (judge_path(policy, tool, &request->paths[i],
+			       (kind & POLICY_RUNS) != 0, verdict))
+			continue;
+		if (verdict->outside)
+			verdict->answer = VERDICT_ASK;
+		return;
+	}
+	policy_decide_command(policy, request, verdict);
+}
 
 enum {
 	/* the shipped `default`; most tasks that end at all end earlier */
@@ -279,4 +832,574 @@ bool policy_check_tools(struct policy *policy, const struct policy_tool *tools,
 		}
 	}
 	return true;
+}
+
+/*
+ * What `env` may name. The walls hold whatever a program's environment says, so
+ * LD_PRELOAD and its like are the user's to set; what is refused would only break what
+ * the cell itself sets.
+ */
+
+enum { NAME_MAX_BYTES = 128 }; /* no program looks for longer ones */
+
+/* Made by the cell from other keys, or true of its account alone. */
+static const char account_names[] = "HOME USER LOGNAME";
+static const char proxy_names[] =
+	"HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy";
+
+static bool is_name(struct str name)
+{
+	if (name.size == 0 || name.size > NAME_MAX_BYTES ||
+	    isdigit((unsigned char)name.data[0]))
+		return false;
+	for (size_t i = 0; i < name.size; i++) {
+		if (!isalnum((unsigned char)name.data[i]) && name.data[i] != '_')
+			return false;
+	}
+	return true;
+}
+
+bool policy_check_variable(const char *entry, struct err *err)
+{
+	const struct str name = {entry, strcspn(entry, "=")};
+	bool has_value = entry[name.size] == '=';
+
+	if (!is_name(name))
+		return err_set(err, EINVAL,
+			       "is neither NAME nor NAME=value; a name has letters, digits and "
+			       "_, no digit first, and at most %d of them",
+			       NAME_MAX_BYTES);
+	if (str_among(account_names, name))
+		return err_set(err, EINVAL,
+			       "%.*s is set by the cell, to its private home and account",
+			       (int)name.size, name.data);
+	if (str_among(proxy_names, name))
+		return err_set(err, EINVAL,
+			       "%.*s is set by the cell; list hosts in `network`",
+			       (int)name.size, name.data);
+	if (str_starts(name, STR("GLOVEBOX_")))
+		return err_set(err, EINVAL, "%.*s: names that begin so are Glovebox's own",
+			       (int)name.size, name.data);
+	if (str_is(name, "PATH") && !has_value)
+		return err_set(err, EINVAL,
+			       "PATH is always made from yours; PATH=value sets another");
+	return true;
+}
+
+/*
+ * Two policies into the one that grants what both do. A right that cannot be expressed
+ * exactly is left out: the result may grant less, never more.
+ */
+
+/* The deeper of two entries, one of which holds the other; NULL: neither does. */
+static const struct policy_path *deeper_of(const struct policy_path *a,
+					   const struct policy_path *b)
+{
+	if (path_within(a->path, b->path))
+		return a;
+	return path_within(b->path, a->path) ? b : NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_there(const struct policy_paths *paths, const struct policy_path *entry,
+		     const char *pattern)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		if (strcmp(paths->items[i].path, entry->path) == 0 &&
+		    same_text(paths->items[i].pattern, pattern))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * ENTRY with PATTERN joins PATHS. The targets of links below the entry that holds it
+ * were not judged here, so these links are not followed.
+ */
+static void add_entry(struct policy_paths *paths, const struct policy_path *entry,
+		      const struct policy_path *holder, const char *pattern)
+{
+	struct policy_path *made;
+
+	if (is_there(paths, entry, pattern))
+		return;
+	paths->items = memory_grow(paths->items, paths->count + 1, sizeof(*paths->items));
+	made = &paths->items[paths->count++];
+	*made = (struct policy_path){
+		.text = memory_copy(entry->text ? entry->text : entry->path),
+		.path = memory_copy(entry->path),
+		.pattern = memory_copy(pattern),
+		.shipped = entry->shipped,
+		.trunk = strlen(holder->path),
+	};
+}
+
+/* The INDEXth of what POLICY shows: `read`, then `write`. */
+static const struct policy_path *readable(const struct policy *policy, size_t index)
+{
+	return index < policy->read.count
+		       ? &policy->read.items[index]
+		       : &policy->write.items[index - policy->read.count];
+}
+
+static void intersect_read(const struct policy *a, const struct policy *b,
+			   struct policy *both)
+{
+	for (size_t i = 0; i < a->read.count + a->write.count; i++) {
+		for (size_t j = 0; j < b->read.count + b->write.count; j++) {
+			const struct policy_path *of_a = readable(a, i);
+			const struct policy_path *of_b = readable(b, j);
+			const struct policy_path *deeper = deeper_of(of_a, of_b);
+
+			if (deeper)
+				add_entry(&both->read, deeper,
+					  deeper == of_a ? of_b : of_a, NULL);
+		}
+	}
+	both->read.given = true;
+}
+
+/*
+ * The pattern that says what those of DEEPER and HOLDER say together; false: none does.
+ * One without a slash means the same wherever it starts.
+ */
+static bool common_pattern(const struct policy_path *deeper,
+			   const struct policy_path *holder, const char **pattern)
+{
+	bool moved = strcmp(deeper->path, holder->path) != 0;
+
+	*pattern = deeper->pattern;
+	if (!holder->pattern)
+		return true;
+	if (deeper->pattern && strcmp(deeper->pattern, holder->pattern) != 0)
+		return false;
+	*pattern = holder->pattern;
+	return !moved || !strchr(holder->pattern, '/');
+}
+
+static void intersect_write(const struct policy *a, const struct policy *b,
+			    struct policy *both)
+{
+	for (size_t i = 0; i < a->write.count; i++) {
+		for (size_t j = 0; j < b->write.count; j++) {
+			const struct policy_path *of_a = &a->write.items[i];
+			const struct policy_path *of_b = &b->write.items[j];
+			const struct policy_path *deeper = deeper_of(of_a, of_b);
+			const char *pattern;
+
+			if (deeper && !policy_only_read(a, of_a, deeper->path) &&
+			    !policy_only_read(b, of_b, deeper->path) &&
+			    common_pattern(deeper, deeper == of_a ? of_b : of_a, &pattern))
+				add_entry(&both->write, deeper,
+					  deeper == of_a ? of_b : of_a, pattern);
+		}
+	}
+	both->write.given = true;
+}
+
+static void add_blocked(const struct policy_paths *from, struct policy_paths *to)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct policy_path *entry = &from->items[i];
+
+		if (is_there(to, entry, NULL))
+			continue;
+		/* All of it may be a link: whatever that leads to is hidden. */
+		add_entry(to, entry, entry, NULL);
+	}
+	to->given = true;
+}
+
+/* May all below PATH, which POLICY shows, be written, be it in a layer? */
+static bool writes_all(const struct policy *policy, const char *path)
+{
+	for (size_t i = 0; i < policy->write.count; i++) {
+		const struct policy_path *entry = &policy->write.items[i];
+
+		if (!entry->pattern && path_within(path, entry->path) &&
+		    !policy_only_read(policy, entry, path))
+			return true;
+	}
+	for (size_t i = 0; policy->scratch && i < policy->read.count; i++) {
+		if (path_within(path, policy->read.items[i].path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A layer to write in takes the place of whatever is only to be read. A policy without
+ * one may write there only where the file itself may be written.
+ */
+static bool both_scratch(const struct policy *a, const struct policy *b,
+			 const struct policy *both)
+{
+	bool scratch = a->scratch || b->scratch;
+
+	for (size_t i = 0; scratch && i < both->read.count; i++)
+		scratch = writes_all(a, both->read.items[i].path) &&
+			  writes_all(b, both->read.items[i].path);
+	return scratch;
+}
+
+static void add_name(struct policy_names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->items[i], name) == 0)
+			return;
+	}
+	names->items = memory_grow(names->items, names->count + 1, sizeof(*names->items));
+	names->items[names->count++] = memory_copy(name);
+}
+
+static void intersect_tools(const struct policy *a, const struct policy *b,
+			    struct policy *both)
+{
+	assert(a->tools.given && b->tools.given);
+	for (size_t i = 0; i < a->tools.count; i++) {
+		if (policy_has_tool(b, a->tools.items[i]))
+			add_name(&both->tools, a->tools.items[i]);
+	}
+	both->tools.given = true;
+}
+
+/* Both name the variable: one that is passed on may as well be set. */
+static const char *common_variable(const char *a, const char *b)
+{
+	size_t length = strcspn(a, "=");
+
+	if (length != strcspn(b, "=") || strncmp(a, b, length) != 0)
+		return NULL;
+	if (strcmp(a, b) == 0 || !b[length])
+		return a;
+	return a[length] ? NULL : b;
+}
+
+static void intersect_environment(const struct policy *a, const struct policy *b,
+				  struct policy *both)
+{
+	for (size_t i = 0; i < a->environment.count; i++) {
+		for (size_t j = 0; j < b->environment.count; j++) {
+			const char *entry = common_variable(a->environment.items[i],
+							    b->environment.items[j]);
+
+			if (entry)
+				add_name(&both->environment, entry);
+		}
+	}
+	both->environment.given = true;
+}
+
+static bool reads_host(const struct policy_names *names, size_t index,
+		       struct network_entry *entry)
+{
+	struct err err;
+
+	return network_parse_entry(str_of(names->items[index]), entry, &err);
+}
+
+static void intersect_network(const struct policy *a, const struct policy *b,
+			      struct policy *both)
+{
+	struct network_entry of_a, of_b;
+
+	for (size_t i = 0; i < a->network.count; i++) {
+		for (size_t j = 0; j < b->network.count; j++) {
+			const char *entry = NULL;
+
+			if (!reads_host(&a->network, i, &of_a) ||
+			    !reads_host(&b->network, j, &of_b))
+				continue;
+			if (network_covers(&of_b, &of_a))
+				entry = a->network.items[i];
+			else if (network_covers(&of_a, &of_b))
+				entry = b->network.items[j];
+			if (entry && both->network.count < NETWORK_ENTRIES_MAX)
+				add_name(&both->network, entry);
+		}
+	}
+	both->network.given = true;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static double shorter(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* 0 says that there is no such limit. */
+static uint64_t smaller_if_any(uint64_t a, uint64_t b)
+{
+	return a && b ? smaller(a, b) : a + b;
+}
+
+static double shorter_if_any(double a, double b)
+{
+	return a > 0 && b > 0 ? shorter(a, b) : a + b;
+}
+
+/*
+ * The space that must stay free: the larger number is the narrower limit. A number that a
+ * policy states beats the default of the machine.
+ */
+static uint64_t larger_space(uint64_t a, uint64_t b)
+{
+	if (a == POLICY_BY_MACHINE || b == POLICY_BY_MACHINE)
+		return smaller(a, b);
+	return a > b ? a : b;
+}
+
+static struct policy_limits smaller_limits(const struct policy_limits *a,
+					   const struct policy_limits *b)
+{
+	return (struct policy_limits){
+		.iterations = smaller(a->iterations, b->iterations),
+		.tokens = smaller_if_any(a->tokens, b->tokens),
+		.money = shorter_if_any(a->money, b->money),
+		.loop_warn = smaller_if_any(a->loop_warn, b->loop_warn),
+		.loop_stop = smaller_if_any(a->loop_stop, b->loop_stop),
+		.wall_s = shorter(a->wall_s, b->wall_s),
+		.shell_s = shorter(a->shell_s, b->shell_s),
+		.run_s = shorter(a->run_s, b->run_s),
+		.grace_s = shorter(a->grace_s, b->grace_s),
+		.quiet_s = shorter_if_any(a->quiet_s, b->quiet_s),
+		.pids = smaller(a->pids, b->pids),
+		.cell_pids = smaller(a->cell_pids, b->cell_pids),
+		.memory = smaller(a->memory, b->memory),
+		.file_size = smaller(a->file_size, b->file_size),
+		.read_bytes = smaller_if_any(a->read_bytes, b->read_bytes),
+		.write_bytes = smaller_if_any(a->write_bytes, b->write_bytes),
+		.tmp = smaller(a->tmp, b->tmp),
+		.free_space = larger_space(a->free_space, b->free_space),
+	};
+}
+
+struct policy *policy_intersect(const struct policy *policy, const struct policy *bounds)
+{
+	struct policy *both = policy_new(policy->name, policy->workspace);
+
+	assert(policy->base.path && bounds->base.path);
+	both->base.text = memory_copy(policy->base.text);
+	both->base.path = memory_copy(policy->base.path);
+	intersect_tools(policy, bounds, both);
+	intersect_read(policy, bounds, both);
+	intersect_write(policy, bounds, both);
+	add_blocked(&policy->blocked, &both->blocked);
+	add_blocked(&bounds->blocked, &both->blocked);
+	both->scratch = both_scratch(policy, bounds, both);
+	intersect_environment(policy, bounds, both);
+	intersect_network(policy, bounds, both);
+	both->commands = commands_both(policy->commands, bounds->commands);
+	both->limits = smaller_limits(&policy->limits, &bounds->limits);
+	return both;
+}
+
+/*
+ * The entries of a policy from what the user wrote to absolute, lexically normal paths.
+ * Text only: the code that opens the roots cares for links.
+ */
+
+/* Where an entry stands, for its sentences. */
+struct place {
+	const char *agent;
+	const char *key;
+	const char *start; /* absolute: where relative entries begin */
+	const char *what;  /* what that is: "base" or "workspace" */
+};
+
+static bool check_text(const struct place *at, const char *text, struct err *err)
+{
+	if (text[0] == '\0')
+		return err_set(err, EINVAL, "agents.%s.%s: an entry is empty; name a path",
+			       at->agent, at->key);
+	if (text[0] == '~' && (text[1] == '/' || text[1] == '\0'))
+		return err_set(err, EINVAL,
+			       "agents.%s.%s: \"%s\": ~ is not expanded here; write the whole path",
+			       at->agent, at->key, text);
+	if (strlen(text) >= PATH_MAX)
+		return err_set(err, ENAMETOOLONG,
+			       "agents.%s.%s: \"%.64s…\" is longer than %d bytes",
+			       at->agent, at->key, text, PATH_MAX - 1);
+	return true;
+}
+
+/* Fill in ENTRY->path from TEXT (its text, or the part before its pattern). */
+static bool make_normal(const struct place *at, struct policy_path *entry,
+			const char *text, struct err *err)
+{
+	struct buf normal;
+	bool fits;
+
+	buf_init(&normal, PATH_MAX - 1);
+	fits = path_normal(at->start, text, &normal);
+	if (!fits)
+		(void)err_set(err, EINVAL,
+			      "agents.%s.%s: \"%s\" climbs above / or becomes longer than %d bytes",
+			      at->agent, at->key, entry->text, PATH_MAX - 1);
+	else if (text[0] != '/' && !path_within(normal.data, at->start))
+		fits = err_set(
+			err, EINVAL,
+			"agents.%s.%s: \"%s\" leads out of the %s (%s); a relative entry stays "
+			"beneath it, write the absolute path %s if that is what you want",
+			at->agent, at->key, entry->text, at->what, at->start, normal.data);
+	else
+		entry->path = buf_take(&normal);
+	buf_fini(&normal);
+	return fits;
+}
+
+/*
+ * Length of the folder before the first component of TEXT that is a pattern, slash
+ * included.
+ */
+static size_t literal_length(const char *text)
+{
+	size_t start = 0;
+
+	for (;;) {
+		size_t length = strcspn(text + start, "/");
+
+		if (text[start + length] == '\0' ||
+		    pattern_is_one((struct str){text + start, length}))
+			return start;
+		start += length + 1;
+	}
+}
+
+/* Such a pattern could never match a normal path. */
+static bool has_dots(const char *pattern)
+{
+	for (const char *at = pattern; *at;) {
+		size_t length = strcspn(at, "/");
+
+		if ((length == 1 && at[0] == '.') ||
+		    (length == 2 && memcmp(at, "..", 2) == 0))
+			return true;
+		at += length + (at[length] == '/');
+	}
+	return pattern[strlen(pattern) - 1] == '/';
+}
+
+static bool split_pattern(const struct place *at, struct policy_path *entry, struct err *err)
+{
+	size_t length = literal_length(entry->text);
+	auto_free char *folder = memory_copy_str((struct str){entry->text, length});
+	const char *pattern = entry->text + length;
+	struct err why;
+
+	if (!pattern_check(str_of(pattern), PATTERN_BASENAME, &why))
+		return err_set(err, EINVAL, "agents.%s.%s: \"%s\": %s", at->agent,
+			       at->key, entry->text, why.text);
+	if (has_dots(pattern))
+		return err_set(err, EINVAL,
+			       "agents.%s.%s: the pattern \"%s\" matches no file; leave \".\", \"..\" "
+			       "and a last slash away",
+			       at->agent, at->key, entry->text);
+	if (!make_normal(at, entry, length ? folder : ".", err))
+		return false;
+	entry->pattern = memory_copy(pattern);
+	return true;
+}
+
+/*
+ * Stars and question marks are refused where no pattern holds; brackets are names
+ * there.
+ */
+static bool refuse_pattern(const struct place *at, const struct policy_path *entry,
+			   struct err *err)
+{
+	if (!strpbrk(entry->text, "*?"))
+		return true;
+	return err_set(err, EINVAL,
+		       "agents.%s.%s: \"%s\" is a pattern, and only \"write\" takes patterns; name the "
+		       "file or folder itself",
+		       at->agent, at->key, entry->text);
+}
+
+static bool normal_entries(const struct place *at, struct policy_paths *paths,
+			   bool patterns, struct err *err)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		struct policy_path *entry = &paths->items[i];
+
+		if (entry->path)
+			continue;
+		if (!check_text(at, entry->text, err))
+			return false;
+		if (patterns && pattern_is_one(str_of(entry->text))) {
+			if (!split_pattern(at, entry, err))
+				return false;
+			continue;
+		}
+		if (!refuse_pattern(at, entry, err) ||
+		    !make_normal(at, entry, entry->text, err))
+			return false;
+	}
+	return true;
+}
+
+static bool normal_base(struct policy *policy, const char *workspace, struct err *err)
+{
+	const struct place at = {policy->name, "base", workspace, "workspace"};
+
+	if (policy->base.path)
+		return true;
+	if (!policy->base.text)
+		policy->base.text = memory_copy(".");
+	return check_text(&at, policy->base.text, err) &&
+	       refuse_pattern(&at, &policy->base, err) &&
+	       make_normal(&at, &policy->base, policy->base.text, err);
+}
+
+bool policy_paths_normal(struct policy *policy, const char *workspace, struct err *err)
+{
+	struct place at = {policy->name, "read", NULL, "base"};
+
+	if (!policy->workspace)
+		policy->workspace = memory_copy(workspace);
+	if (!normal_base(policy, workspace, err))
+		return false;
+	if (!policy->read.given && policy->read.count == 0) {
+		policy->read.items = memory_array(1, sizeof(*policy->read.items));
+		policy->read.items[0].text = memory_copy(".");
+		policy->read.count = 1;
+	}
+	at.start = policy->base.path;
+	if (!normal_entries(&at, &policy->read, false, err))
+		return false;
+	at.key = "write";
+	if (!normal_entries(&at, &policy->write, true, err))
+		return false;
+	at.key = "blocked";
+	return normal_entries(&at, &policy->blocked, false, err);
+}
+
+/* For a dozen roots or names with every byte escaped. */
+enum { SENTENCE_MAX = 16 << 10 };
+
+void verdict_begin(struct buf *because)
+{
+	buf_init(because, SENTENCE_MAX);
+}
+
+void verdict_end(struct verdict *verdict, const struct buf *because)
+{
+	size_t size = text_character_border(buf_str(because), sizeof(verdict->because) - 1);
+
+	memcpy(verdict->because, because->data, size);
+	verdict->because[size] = '\0';
+}
+
+void verdict_set_rule(struct verdict *verdict, const struct policy *policy, const char *key)
+{
+	(void)snprintf(verdict->rule, sizeof(verdict->rule), "agents.%.64s.%s",
+		       policy->name ? policy->name : "", key);
 }

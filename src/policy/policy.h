@@ -5,12 +5,18 @@
  * the safe answer.
  */
 #pragma once
+
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct command_harm;
+struct commands;
+struct value;
 
 /* One entry of base, read, write or blocked. */
 struct policy_path {
@@ -89,10 +95,6 @@ struct policy_limits {
 	 */
 	uint64_t loop_warn, loop_stop;
 };
-
-struct commands;
-struct command_harm;
-struct value;
 
 struct policy {
 	char *name;      /* the agent's */
@@ -254,14 +256,6 @@ struct verdict {
 void policy_judge_path(const struct policy *policy, const char *path, bool writes,
 		       bool layered, struct verdict *verdict);
 
-/*
- * The entry of `read` that lies deeper than ENTRY and holds PATH, or NULL: there PATH is
- * read-only, or with `scratch` written by programs in a layer of its own.
- */
-const struct policy_path *policy_only_read(const struct policy *policy,
-					   const struct policy_path *entry,
-					   const char *path);
-
 /* Does POLICY run listed commands only, and these without a shell? */
 bool policy_lists_commands(const struct policy *policy);
 
@@ -272,3 +266,12 @@ void policy_decide_command(const struct policy *policy,
 /* The verdict of POLICY on REQUEST. A pure function; deny wins over everything. */
 void policy_decide(const struct policy *policy, const struct policy_request *request,
 		   struct verdict *verdict);
+
+/* How those who judge fill one in; the struct itself is in policy.h. */
+
+/* An empty sentence with room for everything a verdict may quote. */
+void verdict_begin(struct buf *because);
+/* BECAUSE, cut to what fits, is what VERDICT says. */
+void verdict_end(struct verdict *verdict, const struct buf *because);
+/* KEY of the agent's policy decided. */
+void verdict_set_rule(struct verdict *verdict, const struct policy *policy, const char *key);
